@@ -254,7 +254,11 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     if type(partition).__module__ == __name__:  # ours: their messages quote nothing
         teacher_indices = partition.assign(**records)
     else:
-        teacher_indices = _assign_by(partition, records)
+        teacher_indices = withheld(  # its errors may quote identifiers
+            lambda: np.asarray(partition.assign(**records)),
+            "partition.assign failed with",
+            "To read it, call assign(n_records=, n_teachers=, index=, groups=, seed=) yourself",
+        )
     names = None
     if isinstance(partition, PredefinedPartition):
         names = partition.teachers(groups)
@@ -272,15 +276,6 @@ def _partition_named(name, groups):
     if groups is not None and name != "predefined":
         return GroupPartition()
     return _PARTITIONS[name]()
-
-
-def _assign_by(partition, records):
-    """Return the teachers that a user's partition assigns; its errors may quote identifiers."""
-    return withheld(
-        lambda: np.asarray(partition.assign(**records)),
-        "partition.assign failed with",
-        "To read it, call assign(n_records=, n_teachers=, index=, groups=, seed=) yourself",
-    )
 
 
 def _check_indices(teacher_indices, n_records, n_teachers):

@@ -59,7 +59,7 @@ def handed_over(estimator, X):
         models += _votes_of_one(student, labels)
     for model in models:
         with contextlib.suppress(Exception):  # the next model may do
-            if model is student and X is None or _agrees(model, student, estimator, X):
+            if (X is None and model is student) or _agrees(model, student, estimator, X):
                 return model
     name = type(last_step(student)).__name__
     if X is None:

@@ -314,7 +314,6 @@ def check_votes_and_rows(estimator, votes, X_public):
     _check_parts(estimator, electorate)
     if by_records:
         electorate = votes.electorate
-        table_mechanism(estimator.aggregator, estimator.base_estimator)
     X_public = given_rows(X_public)
     checked_clone = clone(estimator)
     check_features(checked_clone, X_public, "X_public", reset=True)
@@ -383,7 +382,6 @@ def _check_parts(estimator, electorate):
         check_defaults(estimator, ABOUT_TEACHERS)
     release = release_of(electorate)
     check_defaults(estimator, release.refused(estimator))
-    release.check(estimator)
     stages = as_list(release.mechanism(estimator))
     electorate.check(soft_aggregator=soft_stage(stages))
     student = student_of(estimator, electorate)
@@ -427,10 +425,8 @@ def rows_digest(X_public):
 
 
 def are_same_rows(X, other):
-    """Return whether two tables are equal in all rows."""
-    if X is None or other is None:
-        return X is other
-    return X is other or table_of(X).equals(table_of(other))
+    """Return whether two tables are equal in all rows; False where their types are not."""
+    return X is other or (type(X) is type(other) and table_of(X).equals(table_of(other)))
 
 
 def check_labelled_rows(X_public, n_labelled, digest):

@@ -53,8 +53,12 @@ def spending_plan(given):
 
 def accepted(plan, estimator):
     """Return a plan; refuse it or warn of what is bad about it."""
-    if estimator.on_bad_plan == "raise":
-        refuse_hopeless(plan)
+    if estimator.on_bad_plan == "raise" and plan.obstacles:
+        raise BadPlanError(
+            f"this cannot work: {'. '.join(plan.obstacles)}. To try all the same, set "
+            "on_bad_plan='warn'",
+            plan,
+        )
     warn_of_plan(plan, estimator.epsilon)
     return plan
 
@@ -80,7 +84,10 @@ def spent_by(plan, given):
     """Return what `privacy_spent_` will say, with no query answered yet."""
     ballots = given.ballots
     synthesis = given.synthesis
-    is_exact = _is_exact(plan) and all(part.is_exact for part in given.released_before)
+    are_exact = [part.is_exact for part in given.released_before]
+    for stage, _ in plan.stages:
+        is_table = isinstance(stage, TableMechanism)
+        are_exact.append(stage.is_exact if is_table else facts_of(stage).exact)
     sources = (source_of_noise(given.estimator), getattr(synthesis, "generator", None))
     caveats = dict.fromkeys(
         f"{type(stage).__name__}: {stage.caveat}"
@@ -96,7 +103,7 @@ def spent_by(plan, given):
         n_teachers=ballots.n_teachers,
         n_queries=plan.n_queries,
         n_answered=0,
-        arithmetic="exact" if is_exact else "real",
+        arithmetic="exact" if plan.test is None and all(are_exact) else "real",
         generator="seed" if "seed" in sources else "system",
         n_synthetic=0 if synthesis is None else given.n_public,
         not_covered=(*given.not_covered, *caveats),
@@ -110,16 +117,6 @@ def source_of_noise(estimator):
     return "system" if estimator.random_state is None else "seed"
 
 
-def _is_exact(plan):
-    """Whether nothing that a plan draws is rounded."""
-    if plan.test is not None:
-        return False
-    return all(
-        stage.is_exact if isinstance(stage, TableMechanism) else facts_of(stage).exact
-        for stage, _ in plan.stages
-    )
-
-
 # --- what a person needs to know of a plan -------------------------------------------------------
 
 
@@ -127,7 +124,10 @@ def forecast(given, plan):
     """Return a plan with all that a person needs to know of it, by public numbers alone."""
     spent = plan.spent
     told = {"spent": PrivacyForecast.of(spent)}
-    problems = [_large_delta(spent, given.ballots)]
+    problems = []
+    if spent.delta > 0:
+        sizes = {"n_teachers": spent.n_teachers, "n_records": given.ballots.n_records}
+        problems.append(large_delta(spent.delta, **sizes))
     obstacles = [*given.obstacles]
     if given.synthesis is not None:
         told["synthesizer"] = given.synthesis.synthesizer
@@ -140,16 +140,6 @@ def forecast(given, plan):
     return dataclasses.replace(
         plan, problems=problems, obstacles=(*obstacles, *against_them), **told
     )
-
-
-def refuse_hopeless(plan):
-    """Refuse a plan from which nothing can be learnt."""
-    if plan.obstacles:
-        raise BadPlanError(
-            f"this cannot work: {'. '.join(plan.obstacles)}. To try all the same, set "
-            "on_bad_plan='warn'",
-            plan,
-        )
 
 
 def warn_of_plan(plan, epsilon):
@@ -169,13 +159,6 @@ def warn_of_plan(plan, epsilon):
     for text in advice:
         if text != known:
             warn(text)
-
-
-def _large_delta(spent, ballots):
-    """Say that delta is too large for these voters; None if it is not, or is not spent."""
-    if spent.delta == 0:
-        return None
-    return large_delta(spent.delta, n_teachers=ballots.n_teachers, n_records=ballots.n_records)
 
 
 def _why(given):

@@ -60,7 +60,11 @@ def fit(given, paid, votes=None):
         else:
             votes = given.release.of_rows(votes, rows)
         published = _release(given, plan, rows, votes, paid, progress, drawn_beside)
-        _learn(given, published, progress)
+        with progress.phase("student", 1) as done:
+            student = published.student(given.estimator, given.electorate)
+            seed = given.seeds["student"]
+            given.estimator.student_ = fit_student(student, given.X_public, published, seed)
+            done(1)
     if are_to_draw:
         given.synthesis.tell()
     warn_of_release(plan, published)
@@ -216,12 +220,3 @@ def _start_anew(given, plan):
     estimator.n_features_in_ = given.checked_clone.n_features_in_
     if hasattr(given.checked_clone, "feature_names_in_"):
         estimator.feature_names_in_ = given.checked_clone.feature_names_in_
-
-
-def _learn(given, published, progress):
-    """Train the student on what was released."""
-    with progress.phase("student", 1) as done:
-        student = published.student(given.estimator, given.electorate)
-        seed = given.seeds["student"]
-        given.estimator.student_ = fit_student(student, given.X_public, published, seed)
-        done(1)

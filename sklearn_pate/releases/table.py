@@ -32,9 +32,9 @@ class TableRelease(VotesRelease):
         """Return the parameters that say nothing here, each with what it says."""
         return ABOUT_QUERIES
 
-    def check(self, estimator):
-        """Refuse mechanisms that answer one question at a time."""
-        table_mechanism(estimator.aggregator, estimator.base_estimator)
+    def mechanism(self, estimator):
+        """Return the mechanism of the table; refuse one that answers one question at a time."""
+        return table_mechanism(estimator.aggregator, estimator.base_estimator)
 
     def plan(self, given):
         """Return how noisy the table is to be, and what it costs."""

@@ -29,13 +29,9 @@ class VotesRelease(ABC):
         """Return the parameters that say nothing here, each with what it says."""
         return {}
 
-    def check(self, estimator):
-        """Refuse parameters that do not fit, before anything is known of the data."""
-        return None
-
+    @abstractmethod
     def mechanism(self, estimator):
-        """Return the mechanism that the parameters give, or None."""
-        return estimator.aggregator
+        """Return what answers, as the parameters say; refuse what does not fit here."""
 
     @abstractmethod
     def plan(self, given):
