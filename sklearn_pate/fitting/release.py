@@ -15,6 +15,7 @@ from ..releases.rows import moved_by, stated_cost
 from ..students import fit_student
 from .checks import given_rows
 from .given import check_no_releases, enrolled, rows_digest
+from .keeping import forget
 from .planning import (
     accepted,
     forecast,
@@ -26,17 +27,6 @@ from .planning import (
 )
 from .progress import Progress
 from .voters import make_electorate
-
-#: Attributes that a fit has or has not.
-_NOT_IN_EVERY_FIT = (
-    "student_",
-    "curator_",
-    "feature_names_in_",
-    "n_teachers_",
-    "table_",
-    "X_synthetic_",
-    "released_",
-)
 
 
 def fit(given, paid, votes=None):
@@ -205,8 +195,7 @@ def _run_private_test(plan, votes, seed):
 def _start_anew(given, plan):
     """Forget an earlier fit, and set what is public before any label is released."""
     estimator = given.estimator
-    for name in _NOT_IN_EVERY_FIT:
-        vars(estimator).pop(name, None)
+    forget(estimator)
     if given.synthesis is not None:
         estimator.X_synthetic_ = given.synthesis.rows
     # Copies: those of the plan see the votes, and one of the user's may keep them
