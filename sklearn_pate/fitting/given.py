@@ -35,25 +35,8 @@ from ..releases.rows import DRAWN_BEFORE, Synthesis, cost_of_all, moved_by, reca
 from ..releases.table import TableRelease, check_votes_of_records, table_mechanism
 from ..releases.votes import enrol
 from ..teachers import Sites
-from .checks import (
-    check_data,
-    check_features,
-    check_not_swapped,
-    check_sites,
-    check_votes_given,
-    declared_classes,
-    given_rows,
-)
+from . import checks, voters
 from .seeds import seed_streams
-from .voters import (
-    ABOUT_TEACHERS,
-    check_defaults,
-    check_no_public,
-    declared_synthesizer,
-    make_electorate,
-    number_teachers,
-    with_columns,
-)
 
 STRATEGIES = {
     "random": RandomQueries,
@@ -224,14 +207,14 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     Given
     """
     if isinstance(X, Sites):
-        check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
-    check_not_swapped(X, y)
-    synthesizer = declared_synthesizer(estimator, X, X_public, groups=groups)
-    electorate = make_electorate(estimator, X, synthesizer=synthesizer)
+        checks.check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
+    checks.check_not_swapped(X, y)
+    synthesizer = voters.declared_synthesizer(estimator, X, X_public, groups=groups)
+    electorate = voters.make_electorate(estimator, X, synthesizer=synthesizer)
     _check_parts(estimator, electorate)
     X_public, not_covered, obstacles = _rows_of(estimator, X, X_public, synthesizer)
     checked_clone = clone(estimator)  # a refit that fails must not change what predict expects
-    private = check_data(
+    private = checks.check_data(
         checked_clone,
         X,
         y,
@@ -246,7 +229,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     ballots = enrolled(estimator, electorate, private, X_public, seeds)
     columns = None
     if synthesizer is None:
-        columns = with_columns(electorate, estimator, private, X_public)
+        columns = voters.with_columns(electorate, estimator, private, X_public)
     if columns is not None:
         electorate = columns
         ballots = enrol(electorate, private, X_public, seed=None, memory=None)
@@ -283,12 +266,12 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
 
 def _rows_of(estimator, X, X_public, synthesizer):
     """Return public rows or such to rehearse with, what is not covered, and obstacles."""
-    not_covered = () if declared_classes(estimator) is not None else (_READ_CLASSES,)
+    not_covered = () if checks.declared_classes(estimator) is not None else (_READ_CLASSES,)
     if synthesizer is not None:
         return rehearsal_rows(synthesizer), (*not_covered, *read_by(synthesizer)), ()
     are_private = warn_if_private(X_public, X)
     obstacles = (_NOT_PUBLIC,) if are_private else ()
-    return given_rows(X_public), not_covered + are_private, obstacles
+    return checks.given_rows(X_public), not_covered + are_private, obstacles
 
 
 def check_votes_and_rows(estimator, votes, X_public):
@@ -303,22 +286,22 @@ def check_votes_and_rows(estimator, votes, X_public):
     synthesis = getattr(votes, "synthesis", None)
     if synthesis is not None:
         if not are_same_rows(public_rows(X_public), synthesis.rows):
-            check_no_public(X_public)
+            voters.check_no_public(X_public)
         X_public = synthesis.rows
     if X_public is None:
         raise ValueError("X_public is missing: the rows that were voted on")
     are_counts = not isinstance(votes, Votes)  # `poll` counts the cost of its rows
     by_records = not are_counts and votes.is_table
-    electorate = make_electorate(estimator, by_records=by_records)
+    electorate = voters.make_electorate(estimator, by_records=by_records)
     check_votes_of_records(votes, electorate, is_given=estimator.base_estimator is not None)
     _check_parts(estimator, electorate)
     if by_records:
         electorate = votes.electorate
-    X_public = given_rows(X_public)
+    X_public = checks.given_rows(X_public)
     checked_clone = clone(estimator)
-    check_features(checked_clone, X_public, "X_public", reset=True)
+    checks.check_features(checked_clone, X_public, "X_public", reset=True)
     temperature = temperature_of(estimator, release_of(electorate))
-    votes = check_votes_given(estimator, votes, X_public, temperature)
+    votes = checks.check_votes_given(estimator, votes, X_public, temperature)
     _check_unit(estimator, votes.ballots, "poll with groups")
     if by_records:
         electorate.check_public(X_public)
@@ -365,7 +348,7 @@ def _protected(ballots):
 
 def enrolled(estimator, electorate, private, X_public, seeds):
     """Enrol an electorate with public rows; `seeds` gets what `memory` keeps of them."""
-    number_teachers(electorate, estimator, private)
+    voters.number_teachers(electorate, estimator, private)
     memory = private_memory(estimator.memory)
     seed = seeds["partition"]
     if memory is not None and estimator.random_state is None:
@@ -379,9 +362,9 @@ def enrolled(estimator, electorate, private, X_public, seeds):
 def _check_parts(estimator, electorate):
     """Check that electorate, aggregator, student and query strategy fit together."""
     if isinstance(estimator.base_estimator, Electorate):
-        check_defaults(estimator, ABOUT_TEACHERS)
+        voters.check_defaults(estimator, voters.ABOUT_TEACHERS)
     release = release_of(electorate)
-    check_defaults(estimator, release.refused(estimator))
+    voters.check_defaults(estimator, release.refused(estimator))
     stages = as_list(release.mechanism(estimator))
     electorate.check(soft_aggregator=soft_stage(stages))
     student = student_of(estimator, electorate)

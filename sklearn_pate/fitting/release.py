@@ -13,18 +13,10 @@ from ..releases import beside
 from ..releases.published import Published, warn_of_release
 from ..releases.rows import moved_by, stated_cost
 from ..students import fit_student
+from . import planning
 from .checks import given_rows
 from .given import check_no_releases, enrolled, rows_digest
 from .keeping import forget
-from .planning import (
-    accepted,
-    forecast,
-    make_plan,
-    source_of_noise,
-    spending_plan,
-    spent_by,
-    warn_of_plan,
-)
 from .progress import Progress
 from .voters import make_electorate
 
@@ -34,7 +26,7 @@ def fit(given, paid, votes=None):
 
     `votes` are those that were gathered before, on all public rows.
     """
-    plan = accepted(make_plan(given), given.estimator)
+    plan = planning.accepted(planning.make_plan(given), given.estimator)
     rows = given.release.rows(given, plan)
     are_to_draw = given.rows_are_to_draw
     drawn_beside = ()
@@ -71,10 +63,10 @@ def poll(given, paid):
     plan = None
     are_to_draw = given.rows_are_to_draw
     if are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
-        plan = accepted(make_plan(given), given.estimator)
+        plan = planning.accepted(planning.make_plan(given), given.estimator)
     elif given.release.gives_rates:  # what is gathered follows from the noise
-        plan = forecast(given, spending_plan(given))
-        warn_of_plan(plan, given.estimator.epsilon)
+        plan = planning.forecast(given, planning.spending_plan(given))
+        planning.warn_of_plan(plan, given.estimator.epsilon)
     with Progress(given.estimator, n_phases=1 + are_to_draw) as progress:
         if are_to_draw:
             given = _draw_rows(given, paid, progress)
@@ -98,7 +90,7 @@ def _draw_rows(given, paid, progress):
     estimator = given.estimator
     cost = stated_cost(given.synthesis.synthesizer, moved_by(given.ballots))
     epsilon, method = cost.epsilon(estimator.delta)
-    spent = spent_by(Plan([], epsilon, method, cost), given)
+    spent = planning.spent_by(Plan([], epsilon, method, cost), given)
     _pay(given, paid, dataclasses.replace(spent, covers="rows", beside=()), cost)
     seeds = dict(given.seeds)
     with progress.phase("public rows", 1) as done:
@@ -106,7 +98,7 @@ def _draw_rows(given, paid, progress):
             given.private,
             seeds["synthesis"],
             seeds["synthetic rows"],
-            generator=source_of_noise(estimator),
+            generator=planning.source_of_noise(estimator),
         )
         paid.synthesis = synthesis
         done(1)

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 
+from .. import rules
 from .._sklearn import _num_samples
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
@@ -16,14 +17,6 @@ from ..partition import RandomPartition
 from ..rdp.conversion import gdp_mu
 from ..releases.table import ABOUT_QUERIES, OnlySums
 from ..releases.votes import is_ours
-from ..rules import (
-    bends_are_seen,
-    columns_tell_more,
-    default_n_teachers,
-    share_of_sums,
-    signal_of_sums,
-    sums_tell_more,
-)
 from ..synthesis import ClassSums, MarginalSynthesizer, Schema
 from ..teachers import RegressorEnsemble, SiteEnsemble, Sites, TeacherEnsemble
 from .checks import declared_classes
@@ -162,19 +155,23 @@ def with_columns(electorate, estimator, private, X_public):
     cells = electorate.forecast(
         noise_std=2 * math.sqrt(2) / estimator.epsilon, n_records=n_records, n_classes=n_classes
     )
-    signal = signal_of_sums(
+    signal = rules.signal_of_sums(
         n_records=n_records,
         n_columns=n_columns,
         n_classes=n_classes,
         noise_std=2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(estimator.epsilon, estimator.delta),
     )
     if estimator.predicts_numbers:
-        tell_more = sums_tell_more(n_records=n_records, epsilon=estimator.epsilon, signal=signal)
+        tell_more = rules.sums_tell_more(
+            n_records=n_records, epsilon=estimator.epsilon, signal=signal
+        )
     else:
-        tell_more = columns_tell_more(explained=cells.explained, n_classes=n_classes, signal=signal)
+        tell_more = rules.columns_tell_more(
+            explained=cells.explained, n_classes=n_classes, signal=signal
+        )
     if not tell_more:
         return None
-    columns = ColumnSums(bends=bends_are_seen(signal=signal))
+    columns = ColumnSums(bends=rules.bends_are_seen(signal=signal))
     columns.cells_explain = None if estimator.predicts_numbers else cells.explained
     return columns
 
@@ -187,7 +184,7 @@ def number_teachers(electorate, estimator, private):
     # Any other partition keeps the number of records private, or has a number of its own
     is_random = estimator.partition == "random" or type(estimator.partition) is RandomPartition
     is_public = is_random and private.groups is None
-    electorate.n_teachers = default_n_teachers(
+    electorate.n_teachers = rules.default_n_teachers(
         n_records=len(private.codes) if is_public else None,
         n_classes=len(private.classes),
         epsilon=estimator.epsilon,
@@ -261,7 +258,7 @@ def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True
         synthesizer.n_jobs = synthesizer.n_jobs or estimator.n_jobs
     if isinstance(synthesizer, ClassSums) and synthesizer.share is None:
         is_public = groups is None and not _may_join(estimator)
-        synthesizer.share = share_of_sums(
+        synthesizer.share = rules.share_of_sums(
             n_records=_num_samples(X) if is_public else None,
             n_columns=len(synthesizer.schema_.columns),
             width=synthesizer.schema_.width,
