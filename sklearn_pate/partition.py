@@ -65,10 +65,10 @@ class HashPartition:
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if index is None or isinstance(index, pd.RangeIndex):
-            found = "X is no DataFrame" if index is None else "the index of X is a RangeIndex"
+            found = "X has none" if index is None else "the index of X is a RangeIndex"
             raise ValueError(
-                f'partition="hash" needs identifiers, and {found}. Set the index to a column that '
-                'identifies the records, X.set_index(...), or partition="random"'
+                f'partition="hash" hashes the index of a DataFrame: {found}. Set it to a column '
+                'that identifies the records, X.set_index(...), or use partition="random"'
             )
         return _keyed_hash(index, n_teachers, seed, "the index of X")
 
@@ -284,7 +284,7 @@ def _check_indices(teacher_indices, n_records, n_teachers):
     if not are_whole or ((teacher_indices < 0) | (teacher_indices >= n_teachers)).any():
         raise ValueError(
             f"partition.assign must return {n_records} whole numbers from 0 to {n_teachers - 1}; "
-            f"got shape {teacher_indices.shape} and {kind_of(teacher_indices.dtype)}, or others"
+            f"got others, shape {teacher_indices.shape} and {kind_of(teacher_indices.dtype)}"
         )
 
 
