@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples
 from ..accountant.advice import large_delta
-from ..electorate import PrivateData, TableElectorate, Votes
+from ..electorate import PrivateData, Votes
 from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of, without_index
 from ..levels import levels_of, positions
@@ -108,32 +108,6 @@ def _may_be_transformed(X, X_public):
     if not hasattr(X_public, "columns"):
         return False
     return not any(name in X_public.columns for name in X.columns)
-
-
-def check_sites(estimator, X_public, **not_given):
-    """Refuse what needs the private records, where each teacher loads its own."""
-    for name, value in not_given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} must be None when X is Sites, whose load returns X and y of each site"
-            )
-    draws_rows = estimator.schema is not None and X_public is None
-    needs_records = {
-        "records that vote need": isinstance(estimator.base_estimator, TableElectorate),
-        "synthesizer needs": estimator.synthesizer is not None or draws_rows,
-        "releases need": bool(estimator.releases),
-        "PATERegressor needs": estimator.predicts_numbers,
-    }
-    for what, is_asked in needs_records.items():
-        if is_asked:
-            raise ValueError(
-                f"{what} the private rows, and with Sites each teacher loads its own: leave that "
-                "out, or give X and y, the site of each in groups= and partition='predefined'"
-            )
-    if estimator.classes is None:
-        raise ValueError(
-            "classes must be given when X is Sites: all labels that may occur at any site"
-        )
 
 
 def check_votes_given(estimator, votes, X_public, temperature):

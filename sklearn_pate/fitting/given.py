@@ -207,7 +207,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     Given
     """
     if isinstance(X, Sites):
-        checks.check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
+        _check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
     checks.check_not_swapped(X, y)
     synthesizer = voters.declared_synthesizer(estimator, X, X_public, groups=groups)
     electorate = voters.make_electorate(estimator, X, synthesizer=synthesizer)
@@ -262,6 +262,32 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         not_covered=not_covered,
         obstacles=obstacles,
     )
+
+
+def _check_sites(estimator, X_public, **not_given):
+    """Refuse what needs the private records, where each teacher loads its own."""
+    for name, value in not_given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} must be None when X is Sites, whose load returns X and y of each site"
+            )
+    draws_rows = estimator.schema is not None and X_public is None
+    needs_records = {
+        "records that vote need": isinstance(estimator.base_estimator, TableElectorate),
+        "synthesizer needs": estimator.synthesizer is not None or draws_rows,
+        "releases need": bool(estimator.releases),
+        "PATERegressor needs": estimator.predicts_numbers,
+    }
+    for what, is_asked in needs_records.items():
+        if is_asked:
+            raise ValueError(
+                f"{what} the private rows, and with Sites each teacher loads its own: leave that "
+                "out, or give X and y, the site of each in groups= and partition='predefined'"
+            )
+    if estimator.classes is None:
+        raise ValueError(
+            "classes must be given when X is Sites: all labels that may occur at any site"
+        )
 
 
 def _rows_of(estimator, X, X_public, synthesizer):
