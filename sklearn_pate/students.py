@@ -364,7 +364,8 @@ def check_predicted(predicted, *, n_classes=None):
     wanted = "one number for each row"
     if n_classes is not None:
         fits = fits and np.isin(predicted, np.arange(n_classes)).all()
-        wanted = f"codes of classes, the whole numbers from 0 to {n_classes - 1} it was fitted on"
+        wanted = f"codes of classes, the whole numbers from 0 to {n_classes - 1}"
+        wanted += " that it was fitted on (-1 is not a class: it marks a row without a label)"
     if not fits:
         raise ValueError(
             f"predict of the student must return {wanted}; got "
