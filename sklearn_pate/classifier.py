@@ -337,9 +337,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         ndarray of shape (n_samples,)
             Predicted labels, elements of `classes_`.
         """
-        X = self._check_predict(X)
-        with self._columns_said(X):
-            codes = self.student_.predict(X)
+        codes = self._ask("student_", "predict", X)
         return self.classes_[check_predicted(codes, n_classes=len(self.classes_))]
 
     @available_if(delegated("predict_proba", "student_", "_student"))
@@ -357,9 +355,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         ndarray of shape (n_samples, n_classes)
             One column per element of `classes_`. It is zero for a class that was never released.
         """
-        X = self._check_predict(X)
-        with self._columns_said(X):
-            return self._all_columns(self.student_.predict_proba(X), 0.0)
+        return self._all_columns(self._ask("student_", "predict_proba", X), 0.0)
 
     @available_if(delegated("predict_proba", "student_", "_student"))
     def predict_log_proba(self, X):
@@ -393,9 +389,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
             For two classes, what the student returns. For more, one column per element of
             `classes_`, -inf for a class that was never released.
         """
-        X = self._check_predict(X)
-        with self._columns_said(X):
-            values = np.asarray(self.student_.decision_function(X))
+        values = np.asarray(self._ask("student_", "decision_function", X))
         if len(self.classes_) > 2 and values.ndim == 1:
             values = np.column_stack([-values, values])
         per_class = values.ndim == 2 and values.shape[1] == len(self.student_.classes_)

@@ -18,8 +18,7 @@ __all__ = [
     "TableBallots",
     "TableElectorate",
     "Votes",
-    "check_classifier",
-    "check_regressor",
+    "check_predicts",
 ]
 
 
@@ -146,6 +145,9 @@ class TableBallots:
     n_records : int or None
         Number of private records, if `adjacency` leaves it public.
     """
+
+    #: Records vote themselves.
+    n_teachers = None
 
     n_changed: int
     unit: str
@@ -382,7 +384,6 @@ class TableElectorate(Electorate):
             Whether a synthesizer drew the public rows: they lie roughly where private records do.
         """
 
-    @abstractmethod
     def n_steps(self, *, n_records):
         """Return how often `vote` calls `on_done`, by public numbers alone.
 
@@ -391,6 +392,7 @@ class TableElectorate(Electorate):
         n_records : int or None
             As in `divide`.
         """
+        return 1
 
     @abstractmethod
     def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
@@ -496,7 +498,7 @@ class Votes:
         Who reads the table, if `counts` is one: it knows the cells.
     n_public : int or None
         Number of public rows, if `counts` is a table; else each has a row of counts.
-    synthesis : classifier.synthesis.Synthesis or None
+    synthesis : releases.rows.Synthesis or None
         Where the public rows come from, if they were drawn: they, and what they cost.
     not_covered : tuple of str
         What `PrivacySpent.not_covered` says of a fit to them.
@@ -550,20 +552,12 @@ class Votes:
         raise TypeError("votes are private: they cannot be pickled or copied")
 
 
-def check_classifier(name, estimator):
-    """Refuse what cannot be a teacher or a student, because it is not a classifier."""
-    _check_kind(name, estimator, is_classifier, "classifier")
-
-
-def check_regressor(name, estimator):
-    """Refuse what cannot be a teacher or a student, because it is not a regressor."""
-    _check_kind(name, estimator, is_regressor, "regressor")
-
-
-def _check_kind(name, estimator, is_one, kind):
+def check_predicts(name, estimator, *, numbers=False):
+    """Refuse what cannot be a teacher or a student: what is no classifier or, of numbers, none."""
     if isinstance(estimator, type):
         raise TypeError(
             f"{name} must be an estimator instance, {estimator.__name__}(); got the class"
         )
+    is_one, kind = (is_regressor, "regressor") if numbers else (is_classifier, "classifier")
     if not hasattr(estimator, "get_params") or not is_one(estimator):
         raise ValueError(f"{name} must be a {kind}; got {estimator!r}")

@@ -1,6 +1,5 @@
 """What both estimators are: parameters, fits, students and scikit-learn's protocols."""
 
-import contextlib
 import dataclasses
 import os
 from numbers import Integral, Real
@@ -22,7 +21,7 @@ from ._sklearn import (
 )
 from .accountant.spent import text_rounded_up
 from .aggregators import Mechanism, TableMechanism
-from .electorate import Electorate, TableElectorate
+from .electorate import Electorate, check_predicts
 from .fitting import release
 from .fitting.checks import check_features, first_names
 from .fitting.export import Saved, handed_over, libraries_of
@@ -32,21 +31,19 @@ from .fitting.given import (
     as_list,
     check_given,
     check_labelled_rows,
-    check_student,
     check_votes_and_rows,
+    release_of,
     with_cost_of_rows,
 )
 from .fitting.keeping import keeping
 from .fitting.planning import make_plan
 from .fitting.seeds import seed_streams
-from .fitting.voters import make_electorate, voters
+from .fitting.voters import make_electorate
 from .isolation import next_fit_number, own_generators, unfitted
 from .neighbors import RowVectorizer
 from .public import indexable_rows, public_rows
-from .releases.labels import LabelsRelease
 from .releases.published import Published, student_of, warn_of_one_class
 from .releases.rows import note_drawn, recalled
-from .releases.table import table_mechanism
 from .students import fit_student
 from .synthesis import Schema
 
@@ -261,7 +258,7 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
         fit_number = next_fit_number()
         with keeping(self) as paid:
             given, votes = check_votes_and_rows(self, votes, X_public)
-            release.fit_votes(dataclasses.replace(given, fit_number=fit_number), votes, paid)
+            release.fit(dataclasses.replace(given, fit_number=fit_number), paid, votes)
         return self
 
     @usual_floats
@@ -328,14 +325,15 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
             check_labelled_rows(X_public, len(self.public_labels_), self._rows_asked_about)
         if student is None:
             student = published.student(self, make_electorate(self, by_records=by_records))
-        check_student(self, student)
+        check_predicts("student", student, numbers=self.predicts_numbers)
         seed = seed_streams(self.random_state, self.secure)["student"]
         self.student_ = fit_student(student, X_public, published, seed)
-        not_covered = tuple(part for part in published.spent.not_covered if part != _OTHER_ROWS)
+        spent = published.spent
+        not_covered = [part for part in spent.not_covered if part != _OTHER_ROWS]
         are_own = are_same_rows(X_public, getattr(self, "X_synthetic_", None))
-        if not are_own and (published.spent.n_synthetic or recalled(X_public)[0]):
-            not_covered += (_OTHER_ROWS,)
-        published.spent = dataclasses.replace(published.spent, not_covered=not_covered)
+        if not are_own and (spent.n_synthetic or recalled(X_public)[0]):
+            not_covered.append(_OTHER_ROWS)
+        published.spent = dataclasses.replace(spent, not_covered=tuple(not_covered))
         published.show(self)
         warn_of_one_class(published)
         return self
@@ -419,17 +417,13 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
 
     # --- what the student's predictions need -------------------------------------------------
 
-    def _check_predict(self, X):
+    def _ask(self, model, method, X):
+        """Return what a published model says of rows; say so if it wants a DataFrame of them."""
         check_is_fitted(self)
         X = indexable_rows(X, "X")
         check_features(self, X, "X")
-        return X
-
-    @contextlib.contextmanager
-    def _columns_said(self, X):
-        """Say that the student wants a DataFrame, if it fails on rows without names of columns."""
         try:
-            yield
+            return getattr(getattr(self, model), method)(X)
         except Exception as error:
             names = getattr(self, "feature_names_in_", None)
             if names is None or hasattr(X, "columns"):
@@ -463,19 +457,17 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
     def _sk_visual_block_(self):
         """Return the diagram: teachers, aggregator and student, and what was spent."""
         aggregator = getattr(self, "aggregator_", self.aggregator)
+        electorate = make_electorate(self)
         if aggregator is None:
-            votes_in_table = isinstance(voters(self), TableElectorate)
-            aggregator = table_mechanism(None)
-            aggregator = aggregator if votes_in_table else LabelsRelease().mechanism(self)
+            aggregator = release_of(electorate).mechanism(self)
         n_teachers = getattr(self, "n_teachers_", self.n_teachers)
         teachers = "teachers" if n_teachers is None else f"{n_teachers} teachers"
-        classifiers = make_electorate(self).classifiers()
-        parts = [(teachers, classifier) for classifier in classifiers]
-        if not classifiers:
-            parts.append(("electorate", voters(self)))
+        parts = [(teachers, classifier) for classifier in electorate.classifiers()]
+        if not parts:
+            parts.append(("electorate", electorate))
         if self.synthesizer is not None:
             parts.append(("public rows", self.synthesizer))
-        parts += [("aggregator", stage) for stage in as_list(aggregator)]
+        parts += [("aggregator", stage) for stage in as_list(aggregator) if stage is not None]
         parts.append(("student", getattr(self, "student_", self._student)))
         names = [f"{part}: {type(estimator).__name__}" for part, estimator in parts]
         diagram = _VisualBlock("parallel", [estimator for _, estimator in parts], names=names)

@@ -63,15 +63,11 @@ class HashPartition:
 
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
-        if index is None:
+        if index is None or isinstance(index, pd.RangeIndex):
+            found = "X has none" if index is None else "the index of X is a RangeIndex"
             raise ValueError(
-                'partition="hash" hashes the index of a DataFrame, and X has none; '
-                'pass a DataFrame whose index identifies the records, or use partition="random"'
-            )
-        if isinstance(index, pd.RangeIndex):
-            raise ValueError(
-                'partition="hash" needs identifiers, and the index of X is a RangeIndex. Set it to '
-                'a column that identifies the records, X.set_index(...), or partition="random"'
+                f'partition="hash" hashes the index of a DataFrame: {found}. Set it to a column '
+                'that identifies the records, X.set_index(...), or use partition="random"'
             )
         return _keyed_hash(index, n_teachers, seed, "the index of X")
 
@@ -257,7 +253,11 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     if type(partition).__module__ == __name__:  # ours: their messages quote nothing
         teacher_indices = partition.assign(**records)
     else:
-        teacher_indices = _assign_by(partition, records)
+        teacher_indices = withheld(  # its errors may quote identifiers
+            lambda: np.asarray(partition.assign(**records)),
+            "partition.assign failed with",
+            "To read it, call assign(n_records=, n_teachers=, index=, groups=, seed=) yourself",
+        )
     names = None
     if isinstance(partition, PredefinedPartition):
         names = partition.teachers(groups)
@@ -277,24 +277,14 @@ def _partition_named(name, groups):
     return _PARTITIONS[name]()
 
 
-def _assign_by(partition, records):
-    """Return the teachers that a user's partition assigns; its errors may quote identifiers."""
-    return withheld(
-        lambda: np.asarray(partition.assign(**records)),
-        "partition.assign failed with",
-        "To read it, call assign(n_records=, n_teachers=, index=, groups=, seed=) yourself",
-    )
-
-
 def _check_indices(teacher_indices, n_records, n_teachers):
     """Refuse what is not one teacher for each record."""
-    if teacher_indices.shape != (n_records,) or teacher_indices.dtype.kind not in "iu":
+    are_whole = teacher_indices.shape == (n_records,) and teacher_indices.dtype.kind in "iu"
+    if not are_whole or ((teacher_indices < 0) | (teacher_indices >= n_teachers)).any():
         raise ValueError(
-            f"partition.assign must return {n_records} whole numbers, one per record; "
-            f"got shape {teacher_indices.shape} and {kind_of(teacher_indices.dtype)}"
+            f"partition.assign must return {n_records} whole numbers from 0 to {n_teachers - 1}; "
+            f"got others, shape {teacher_indices.shape} and {kind_of(teacher_indices.dtype)}"
         )
-    if ((teacher_indices < 0) | (teacher_indices >= n_teachers)).any():
-        raise ValueError(f"partition.assign must return numbers from 0 to {n_teachers - 1}")
 
 
 def _check_groups_are_whole(groups, teacher_indices):

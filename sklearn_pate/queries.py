@@ -308,21 +308,6 @@ def count_rounds(strategy):
     return n_rounds
 
 
-def rehearse(strategy, X_public, n_queries, *, n_classes, rng):
-    """Ask the first two rounds with made-up labels: what fails here would fail later."""
-    rounds = split_rounds(strategy, n_queries)
-    rows = select_rows(strategy, X_public, rounds[0].size, rng, asked=np.array([], int), labels=[])
-    if len(rounds) > 1:
-        labels = np.arange(rows.size) % n_classes
-        proba = np.full((_num_samples(X_public), n_classes), 1 / n_classes)
-        select_rows(strategy, X_public, rounds[1].size, rng, proba, asked=rows, labels=labels)
-
-
-def split_rounds(strategy, n_queries):
-    """Split the queries of a stage, as positions, into nearly equal rounds."""
-    return np.array_split(np.arange(n_queries), min(count_rounds(strategy), n_queries))
-
-
 def select_rows(strategy, X_public, n_queries, rng, proba=None, **so_far):
     """Return the rows that a strategy chooses.
 
@@ -368,7 +353,8 @@ class Choice:
         self._X_public = X_public
         self._seed = seed
         self._rng = np.random.default_rng(seed)
-        self.in_rounds = count_rounds(self._strategy) > 1
+        self._n_rounds = count_rounds(self._strategy)
+        self.in_rounds = self._n_rounds > 1
 
     def rows_to_vote_on(self, plan, *, n_classes):
         """Return the rows that teachers vote on: the queries or, if rounds will choose, all rows.
@@ -379,10 +365,7 @@ class Choice:
             with seeded(seed_number(self._seed)):
                 if not self.in_rounds:
                     return select_rows(self._strategy, self._X_public, plan.n_queries, self._rng)
-                n_queries = plan.stages[0][1]
-                rehearse(
-                    self._strategy, self._X_public, n_queries, n_classes=n_classes, rng=self._rng
-                )
+                self._rehearse(plan.stages[0][1], n_classes)
         except Exception as error:
             tried = " when tried with made-up labels" if self.in_rounds else ""
             raise ValueError(
@@ -391,9 +374,20 @@ class Choice:
             ) from error
         return np.arange(_num_samples(self._X_public))
 
+    def _rehearse(self, n_queries, n_classes):
+        """Ask the first two rounds with made-up labels: what fails here would fail later."""
+        first, *later = self.rounds(n_queries)
+        given = self._strategy, self._X_public
+        so_far = {"asked": np.array([], int), "labels": []}
+        rows = select_rows(*given, first.size, self._rng, **so_far)
+        if later:
+            so_far = {"asked": rows, "labels": np.arange(rows.size) % n_classes}
+            proba = np.full((_num_samples(self._X_public), n_classes), 1 / n_classes)
+            select_rows(*given, later[0].size, self._rng, proba, **so_far)
+
     def rounds(self, n_queries):
-        """Split the queries of a stage, numbered from 0, into rounds."""
-        return split_rounds(self._strategy, n_queries)
+        """Split the queries of a stage, numbered from 0, into nearly equal rounds."""
+        return np.array_split(np.arange(n_queries), min(self._n_rounds, n_queries))
 
     def wants_student(self, released):
         """Whether the strategy uses a student's probabilities, and labels can train a student."""

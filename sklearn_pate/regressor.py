@@ -5,12 +5,13 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import Interval
 from .estimator import PATEEstimator, usual_floats
 from .levels import quantiles
 from .neighbors.rates import LEAST_RATE
-from .students import check_numbers
+from .students import check_predicted
 
 
 def _may_have_quantiles(estimator):
@@ -181,9 +182,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         ndarray of shape (n_samples,)
             Of the default student, the means of the released levels.
         """
-        X = self._check_predict(X)
-        with self._columns_said(X):
-            return check_numbers(self.student_.predict(X))
+        return check_predicted(self._ask("student_", "predict", X))
 
     @available_if(_may_have_quantiles)
     @usual_floats
@@ -221,7 +220,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         >>> bool(low < 20 < high)
         True
         """
-        X = self._check_predict(X)
+        check_is_fitted(self)
         wanted = np.atleast_1d(np.asarray(q, dtype=float))
         if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
             raise ValueError(f"q must be numbers from 0 to 1; got {q!r}")
@@ -230,8 +229,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
                 "predict_quantiles reads the table that records vote in, and here teachers voted; "
                 "leave base_estimator=None"
             )
-        with self._columns_said(X):
-            rates = self.table_.rates(X)
+        rates = self._ask("table_", "rates", X)
         # No rate is below a floor, and that of many levels together would be a tail of its own
         rates = rates - np.minimum(rates.min(axis=1, keepdims=True), LEAST_RATE)
         found = quantiles(rates / rates.sum(axis=1, keepdims=True), self.levels_, wanted)

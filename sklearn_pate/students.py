@@ -13,6 +13,7 @@ from . import isolation
 from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing
 from .exceptions import StudentError
 from .public import indexable_rows
+from .rdp.checks import as_array
 
 __all__ = ["SoftLabelClassifier"]
 
@@ -87,10 +88,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ValueError
             If the rows of soft labels are not distributions, or `estimator` takes no weights.
         """
-        try:
-            y = np.asarray(y)
-        except ValueError:
-            raise ValueError("y must be array-like, with rows of one length") from None
+        y = as_array("y", y)
         if y.ndim == 1:
             self.estimator_ = clone(self.estimator).fit(X, y)
             self.classes_ = self.estimator_.classes_
@@ -132,9 +130,8 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Predict probabilities; a class that had probability 0 in every row gets 0."""
         check_is_fitted(self)
         proba = self.estimator_.predict_proba(X)
-        full = np.zeros((len(proba), len(self.classes_)))
-        full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = proba
-        return full
+        seen = self.estimator_.classes_
+        return all_columns(proba, seen, n_classes=len(self.classes_), fill=0.0)
 
 
 def fit_student(student, X_public, released, seed):
@@ -250,10 +247,7 @@ def rehearse_student(student, X_public, n_queries, *, n_classes, soft, levels=No
             fitted = _fitted_on_made_up_labels(student, X_public, n_queries, *made_up)
             first_rows = np.arange(min(_num_samples(X_public), 50))
             predicted = fitted.predict(_safe_indexing(X_public, first_rows))
-            if levels is None:
-                check_predicted(predicted, n_classes=n_classes)
-            else:
-                check_numbers(predicted)
+            check_predicted(predicted, n_classes=n_classes if levels is None else None)
         except Exception as error:
             raise ValueError(
                 "the student failed when tried on public rows with made-up labels. Its "
@@ -344,47 +338,40 @@ def sure_labels(rates):
 
 def accepts_weights(student):
     """Whether the student takes a weight for each row."""
-    return has_fit_parameter(_last_step(student), "sample_weight")
+    return has_fit_parameter(last_step(student), "sample_weight")
 
 
 def accepts_unlabeled(student):
     """Whether the student also learns from unlabelled rows, which are marked -1."""
-    last = _last_step(student)
+    last = last_step(student)
     return isinstance(last, _LEARN_FROM_UNLABELED) or getattr(last, "accepts_unlabeled", False)
 
 
 def accepts_soft_labels(student):
     """Whether the student learns from distributions over classes."""
-    return getattr(_last_step(student), "accepts_soft_labels", False)
+    return getattr(last_step(student), "accepts_soft_labels", False)
 
 
-def _last_step(student):
+def last_step(student):
     """Return the classifier at the end of a Pipeline, or the student itself."""
     return student.steps[-1][1] if isinstance(student, Pipeline) else student
 
 
-def check_predicted(codes, *, n_classes):
-    """Return what a student predicted, which must be codes of classes."""
-    codes = np.asarray(codes)
-    one_number_each = codes.dtype.kind in "iufb" and codes.ndim == 1
-    if not one_number_each or not np.isin(codes, np.arange(n_classes)).all():
-        raise ValueError(
-            "predict of the student must return codes of classes, the whole numbers from 0 to "
-            f"{n_classes - 1} that it was fitted on; got {isolation.kind_of(codes.dtype)} of shape "
-            f"{codes.shape}, or other numbers (-1 is not a class: it marks a row without a label)"
-        )
-    return codes.astype(np.intp)
-
-
-def check_numbers(predicted):
-    """Return what a student predicted, which must be numbers."""
+def check_predicted(predicted, *, n_classes=None):
+    """Return what a student predicted: codes of so many classes or, with None, numbers."""
     predicted = np.asarray(predicted)
-    if predicted.dtype.kind not in "iufb" or predicted.ndim != 1:
+    fits = predicted.dtype.kind in "iufb" and predicted.ndim == 1
+    wanted = "one number for each row"
+    if n_classes is not None:
+        fits = fits and np.isin(predicted, np.arange(n_classes)).all()
+        wanted = f"codes of classes, the whole numbers from 0 to {n_classes - 1}"
+        wanted += " that it was fitted on (-1 is not a class: it marks a row without a label)"
+    if not fits:
         raise ValueError(
-            "predict of the student must return one number for each row; got "
-            f"{isolation.kind_of(predicted.dtype)} of shape {predicted.shape}"
+            f"predict of the student must return {wanted}; got "
+            f"{isolation.kind_of(predicted.dtype)} of shape {predicted.shape}, or other numbers"
         )
-    return predicted.astype(float)
+    return predicted.astype(float if n_classes is None else np.intp)
 
 
 def check_predicts_alone(student, X_public):

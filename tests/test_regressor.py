@@ -478,7 +478,7 @@ def test_a_student_that_fails_loses_no_means():
 
 
 def test_sites_are_refused():
-    with pytest.raises(ValueError, match="Sites load labels of classes"):
+    with pytest.raises(ValueError, match="PATERegressor needs the private rows"):
         PATERegressor(bounds=(0, 1)).fit(Sites(print, ["a", "b"]), None, X[PUBLIC])
 
 

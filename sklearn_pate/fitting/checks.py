@@ -1,20 +1,25 @@
 """Checks of what `fit` is given. Their messages never quote private values."""
 
+import contextlib
+
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from .._sklearn import _num_samples
 from ..accountant.advice import large_delta
-from ..electorate import PrivateData, TableElectorate, Votes
-from ..exceptions import warn
-from ..isolation import without_index
+from ..electorate import PrivateData, Votes
+from ..exceptions import PrivacyLeakWarning, warn
+from ..isolation import Quiet, kind_of, without_index
+from ..levels import levels_of, positions
 from ..public import indexable_rows, public_rows
-from ..rdp.checks import check_votes
+from ..rdp.checks import as_array, check_votes
 from ..releases.votes import are_complete
 from ..schema import difference, dtype_name
 from ..teachers import Sites
-from .targets import check_classes, checked_targets
-from .voters import voters
 
 #: So many columns are named in a message.
 _N_NAMED = 5
@@ -23,6 +28,11 @@ _N_NAMED = 5
 _SAME_DTYPES = (
     "\n    from sklearn_pate.schema import same_dtypes\n    X, X_public = same_dtypes(X, X_public)"
 )
+
+#: Code that leaves both with the columns that both have.
+_COMMON_COLUMNS = """:
+    names = [name for name in X.columns if name in X_public.columns]
+    X, X_public = X[names], X_public[names]"""
 
 #: The cure where X is unlike X_public because a Pipeline made it so.
 _OR_A_PIPELINE = (
@@ -34,7 +44,7 @@ _OR_A_PIPELINE = (
 )
 
 
-def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
+def check_data(estimator, X, y, X_public, *, sample_weight, groups, casts_ballots):
     """Check the private data of a fit, alone and against the public rows, and return them.
 
     Parameters
@@ -45,8 +55,8 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
         As given to `fit`.
     X_public : array-like with n_public rows
         All public rows.
-    classes : array-like of shape (n_classes,) or None
-        As given by the user; or levels.
+    casts_ballots : bool
+        Whether each record casts a ballot, or a synthesizer counts it.
 
     Returns
     -------
@@ -54,8 +64,7 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
     """
     if isinstance(X, Sites):
         check_features(estimator, X_public, "X_public", reset=True)
-        not_given = {"y": y, "groups": groups, "sample_weight": sample_weight}
-        return _check_sites(X, classes, not_given)
+        return PrivateData(X=X, codes=None, classes=check_classes(estimator.classes))
     if isinstance(groups, str):
         raise ValueError(
             "groups must have one identifier for each record, and is one text: give the column "
@@ -65,11 +74,13 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
     check_features(estimator, X, "X", reset=True)
     _check_alike(estimator, X, X_public)
     codes, classes, sample_weight = checked_targets(estimator, X, y, sample_weight)
-    lets_records_vote = isinstance(voters(estimator), TableElectorate)
-    has_drawn_rows = estimator.synthesizer is not None or estimator.schema is not None
-    counts_records = lets_records_vote or has_drawn_rows
-    if sample_weight is not None and counts_records:
-        _check_weights_of_ballots(sample_weight)
+    is_cut = sample_weight is not None and ((sample_weight < 0) | (sample_weight > 1)).any()
+    if casts_ballots and is_cut:
+        raise ValueError(
+            "sample_weight must be from 0 to 1 where records vote or a synthesizer counts them: "
+            "larger weights would be cut to 1. Divide by the largest that may occur. For a rare "
+            "class, class_weight='balanced' is free"
+        )
     return PrivateData(
         X=X, codes=codes, classes=classes, sample_weight=sample_weight, groups=groups
     )
@@ -99,32 +110,9 @@ def _may_be_transformed(X, X_public):
     return not any(name in X_public.columns for name in X.columns)
 
 
-def _check_sites(sites, classes, not_given):
-    """Return private data that each teacher loads itself: only `classes` can be checked here."""
-    for name, value in not_given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} must be None when X is Sites, whose load returns X and y of each site"
-            )
-    if classes is None:
-        raise ValueError(
-            "classes must be given when X is Sites: all labels that may occur at any site"
-        )
-    return PrivateData(X=sites, codes=None, classes=check_classes(classes))
-
-
-def _check_weights_of_ballots(sample_weight):
-    """Refuse weights that would be cut; nothing is said of which."""
-    if ((sample_weight < 0) | (sample_weight > 1)).any():
-        raise ValueError(
-            "sample_weight must be from 0 to 1 where records vote or are counted by a synthesizer: "
-            "a record casts one ballot at most, so larger weights would be cut to 1. Divide by the "
-            "largest weight that may occur. For a rare class, class_weight='balanced' is free"
-        )
-
-
-def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
+def check_votes_given(estimator, votes, X_public, temperature):
     """Check votes that the user gave, `Votes` or counts, and return them as `Votes`."""
+    classes = declared_classes(estimator)
     if not isinstance(votes, Votes):
         counts = check_votes(votes)
         if len(counts) == 0:
@@ -133,6 +121,7 @@ def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
     elif classes is not None and not np.array_equal(votes.classes, np.unique(classes)):
         raise ValueError(f"votes are about other classes than classes={classes}")
     n_rows = votes.n_public if votes.is_table else len(votes.counts)
+    n_public = _num_samples(X_public)
     if n_rows != n_public:
         raise ValueError(
             f"votes has {n_rows} rows and X_public {n_public}; give one row of "
@@ -143,7 +132,7 @@ def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
         if votes.temperature is not None:
             kind = f"sums of probabilities of temperature {votes.temperature:g}"
         raise ValueError(
-            f"aggregator={aggregator} does not fit these votes, which are {kind}: "
+            f"aggregator={estimator.aggregator} does not fit these votes, which are {kind}: "
             "SoftVote needs the sums that poll collects for a SoftVote of its temperature, and "
             "other mechanisms need counts"
         )
@@ -251,22 +240,8 @@ def check_names(X, X_public):
         found.append("its columns stand in another order")
     raise ValueError(
         f"X_public does not have the features of X: {'; '.join(found)}. Both need the same "
-        f"columns{_same_names(names, public_names)}"
+        f"columns{_COMMON_COLUMNS if not (extra and missing) else ''}"
     )
-
-
-def _same_names(names, public_names):
-    """Return code that gives both frames the same columns, where leaving out some is enough."""
-    if set(names) <= set(public_names):
-        return ":\n    X_public = X_public[list(X.columns)]"
-    return ":\n    X = X[list(X_public.columns)]" if set(public_names) < set(names) else ""
-
-
-def _same_columns(X, X_public):
-    """Return code that gives `X` the columns of `X_public`, as many as it has."""
-    are_others = set(X.columns) != set(X_public.columns)
-    reordered = "" if are_others else "\n    X = X[X_public.columns]"
-    return f"{reordered}\n    X.columns = X_public.columns"
 
 
 def _have_names(X):
@@ -297,10 +272,13 @@ def check_dtypes(X, X_public):
             "    X, X_public = X.to_pandas(), X_public.to_pandas()"
         )
     if found.kind == "columns":
+        reordered = (
+            "" if set(X.columns) != set(X_public.columns) else "\n    X = X[X_public.columns]"
+        )
         raise ValueError(
             "X has other columns than X_public, other levels of columns or other names of levels. "
-            "Whoever votes sees them, so they must be public:"
-            f"{_same_columns(X, X_public)}"
+            f"Whoever votes sees them, so they must be public:{reordered}"
+            "\n    X.columns = X_public.columns"
         )
     if found.kind == "dtype":
         raise ValueError(
@@ -341,3 +319,191 @@ def warn_if_delta_is_large(delta, *, n_teachers=None, n_records=None):
     text = large_delta(delta, n_teachers=n_teachers, n_records=n_records)
     if text is not None:
         warn(text)
+
+
+# --- labels, numbers and weights ------------------------------------------------------------------
+
+#: What of scikit-learn's messages about labels is passed on. The rest may quote labels.
+_SAFE_REASONS = tuple(
+    f"Unknown label type: {kind}"
+    for kind in ("continuous-multioutput", "continuous", "multiclass-multioutput", "unknown")
+)
+
+#: So many classes are named in a message.
+_N_LISTED = 5
+
+
+def declared_classes(estimator):
+    """Return what a ballot may be for, as declared: levels of numbers, or classes; else None."""
+    if estimator.predicts_numbers:
+        return levels_of(estimator.bounds, estimator.n_levels)
+    return estimator.classes
+
+
+def checked_targets(estimator, X, y, sample_weight=None):
+    """Return what `y` says as codes or positions, the classes or levels, and the weights."""
+    declared = declared_classes(estimator)
+    y = _one_each(y, "number" if estimator.predicts_numbers else "label")
+    if declared is None:
+        warn(
+            "classes_ is read from the private labels, which the privacy guarantee does not "
+            "cover; pass classes=[...], all labels that may occur",
+            PrivacyLeakWarning,
+        )
+    with Quiet():  # from here on, libraries warn of private values
+        if estimator.predicts_numbers:
+            codes, classes = positions(_finite(y, declared), declared), declared
+        else:
+            codes, classes = _encode(y, declared)
+        return codes, classes, _checked_weight(X, codes, sample_weight)
+
+
+def _one_each(y, what):
+    """Return `y` as a 1-D array; scikit-learn warns of a column, which shows only its shape."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
+    if sparse.issparse(y):
+        raise ValueError(f"y must be a 1-D array of {what}s; got a sparse matrix")
+    array = as_array("y", y)
+    if array.ndim > 1 and array.shape[1] != 1:
+        raise ValueError(
+            f"y must be a 1-D array with one {what} per record: multilabel and multi-output "
+            f"targets are not supported; got shape {array.shape}. sklearn's MultiOutputRegressor "
+            "fits one for each column, each with its own epsilon: give it a ledger, which adds up"
+        )
+    if array.dtype.kind == "c":  # scikit-learn's message quotes them all
+        raise ValueError(f"Complex data not supported: y must hold text or numbers as {what}s")
+    return column_or_1d(y, warn=True)
+
+
+def _checked_weight(X, codes, sample_weight):
+    """Return weights as floats, or None; refuse other numbers of them, or of codes, than of X."""
+    if _num_samples(X) != len(codes):
+        raise ValueError(
+            "X and y have inconsistent numbers of samples: "
+            f"{_num_samples(X)} records and {len(codes)} labels"
+        )
+    if sample_weight is None:
+        return None
+    given = as_array("sample_weight", sample_weight)
+    fits = given.dtype.kind in "iufb" and given.shape == codes.shape
+    if not (fits and np.isfinite(given).all()):
+        raise ValueError(
+            f"sample_weight must be {len(codes)} finite numbers, one per record of X; got "
+            f"{kind_of(given.dtype)} of shape {given.shape}{', not all finite' * fits}"
+        )
+    return given.astype(float)
+
+
+def check_classes(labels, name="classes"):
+    """Return labels sorted and without repetition, at least two of them."""
+    labels = as_array(name, labels)
+    if labels.ndim != 1 or pd.isna(labels).any():
+        raise ValueError(f"{name} must be a list of labels, none of them missing")
+    classes = None
+    # The error's text may quote labels. Ours is raised after the block: within `except` it would
+    # keep the other one as its context.
+    with contextlib.suppress(Exception):
+        classes = np.unique(labels)
+    if classes is None:
+        raise ValueError(f"{name} must hold labels of one type, which can be sorted")
+    if len(classes) < 2:
+        raise ValueError(
+            f"a classifier needs labels of at least 2 classes; {name} has {len(classes)} class"
+        )
+    if name == "classes" and len(classes) < len(labels):
+        raise ValueError(
+            f"classes must list each label once; got {len(labels)} labels, {len(classes)} of them "
+            "different"
+        )
+    return classes
+
+
+def _encode(y, classes):
+    """Return labels as indices into the sorted classes, and these."""
+    _check_labels(y)
+    if classes is None:
+        classes = check_classes(y, "y")
+        return np.searchsorted(classes, y).astype(np.int64), classes
+    classes = check_classes(classes)
+    known = False
+    with contextlib.suppress(Exception):  # text and numbers, for instance, cannot be compared
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        known = bool(np.all(classes[codes] == y))
+    if not known:
+        raise ValueError(
+            f"y has labels that are not in classes, which are {_listed(classes)}; classes must "
+            f"list all labels that may occur, in the type that y has{_other_kind(y, classes)}"
+        )
+    return codes.astype(np.int64), classes
+
+
+def _other_kind(y, classes):
+    """Say what to do where `classes` are of another kind than the labels; no label is told."""
+    kinds = [_kind_of_labels(labels) for labels in (classes, y)]
+    if kinds[0] == kinds[1]:
+        return ""
+    said = f". classes are {kinds[0]}, y holds {kinds[1]}"
+    if kinds == ["integers", "text"]:
+        return f"{said}: classes={_listed(classes.astype(str))}, or other text as y has it"
+    if kinds != ["text", "integers"]:
+        return said
+    if all(str(label).lstrip("-").isdecimal() for label in classes):
+        return f"{said}: classes={_listed(np.unique(classes.astype(int)))} or y.astype(str)"
+    return (
+        f"{said}. If these are places in your list: y = numpy.asarray(classes)[y]. Stacking and "
+        f"VotingClassifier number the sorted labels: within them, classes=range({len(classes)})"
+    )
+
+
+def _listed(classes):
+    """Write the first of the classes as a list."""
+    more = ", ..." if len(classes) > _N_LISTED else ""
+    return f"{str(classes[:_N_LISTED].tolist())[:-1]}{more}]"
+
+
+def _kind_of_labels(labels):
+    """Name the kind of labels; text is text where it is kept as objects."""
+    if labels.dtype.kind == "O" and pd.api.types.infer_dtype(labels) == "string":
+        return "text"
+    return kind_of(labels.dtype)
+
+
+def _check_labels(y):
+    """Refuse labels that are missing or are not labels of classes."""
+    if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
+        raise ValueError("Input y contains NaN or infinity; every private record needs a label")
+    if y.dtype.kind == "S":
+        raise TypeError("y holds bytes: labels that are bytes are not supported; decode them")
+    problem = None
+    try:
+        check_classification_targets(y)
+    except Exception as error:
+        text = str(error)
+        problem = next((safe for safe in _SAFE_REASONS if safe in text), "no labels of classes")
+    if problem is not None:
+        raise ValueError(
+            f"y holds {kind_of(y.dtype)}: {problem}. y must hold text, integers or booleans"
+        )
+
+
+def _finite(y, levels):
+    """Return numbers as floats, cut to the levels; refuse missing, infinite or only far ones."""
+    if y.dtype.kind not in "iufbO":
+        raise ValueError(f"y must hold numbers; got {kind_of(y.dtype)}")
+    is_finite = numbers = are_outside = None
+    # As the error's text may quote them, ours is raised after the block
+    with contextlib.suppress(Exception):
+        is_finite = not (pd.isna(y) | (np.abs(y) == np.inf)).any()
+        are_outside = ((y < levels[0]) | (y > levels[-1])).all()
+        numbers = np.clip(y, levels[0], levels[-1]).astype(float)  # some are too large for a float
+    if is_finite is False:
+        raise ValueError("Input y contains NaN or infinity; every private record needs a number")
+    if numbers is None:
+        raise ValueError("y must hold numbers; some are of another type")
+    if len(numbers) and are_outside:
+        raise ValueError(
+            f"all of y lies outside of bounds=({levels[0]:g}, {levels[-1]:g}): give bounds in the "
+            "unit of y. If y is transformed, as in a TransformedTargetRegressor, in the new unit"
+        )
+    return numbers

@@ -1,10 +1,10 @@
 """A student for people who do not have this library: made of other libraries alone."""
 
+import contextlib
 import copy
 import pickle
 import pickletools
 import sys
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,8 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
+
+from ..students import last_step
 
 _OURS = __name__.partition(".")[0]
 
@@ -51,16 +53,15 @@ def handed_over(estimator, X):
         return student
     labels = estimator.classes_
     models = _with_labels(student, labels)
-    if X is None:
-        agrees = partial(_agree_on_made_up_rows, student)
-    else:
-        agrees = _same_on_rows(estimator, X)
+    if X is not None:
+        estimator.predict(X)  # says what is wrong with the rows, if something is
         # Rows alone tell whether a classifier predicts the class of the largest probability
         models += _votes_of_one(student, labels)
     for model in models:
-        if _is_true(agrees, model):
-            return model
-    name = type(_last_step(student)).__name__
+        with contextlib.suppress(Exception):  # the next model may do
+            if (X is None and model is student) or _agrees(model, student, estimator, X):
+                return model
+    name = type(last_step(student)).__name__
     if X is None:
         raise ValueError(
             f"export cannot tell whether {name} predicts labels as it predicts codes: give public "
@@ -88,10 +89,6 @@ def libraries_of(model, rows=()):
     packages = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names)
     modules = {name: sys.modules.get(name) for name in sorted(packages)}
     return {name: str(getattr(module, "__version__", "")) for name, module in modules.items()}
-
-
-def _last_step(student):
-    return student.steps[-1][1] if isinstance(student, Pipeline) else student
 
 
 # --- without this library ------------------------------------------------------------------------
@@ -162,7 +159,7 @@ def _with_labels(student, labels):
     if labels.dtype.kind in "iu" and np.array_equal(labels, np.arange(len(labels))):
         return [student]
     labelled = copy.deepcopy(student)
-    last = _last_step(labelled)
+    last = last_step(labelled)
     if "classes_" not in vars(last):
         return []
     last.classes_ = labels[_codes_seen(last)]
@@ -196,42 +193,22 @@ def _vote_of_one(student, voting, labels):
 # --- the same predictions ------------------------------------------------------------------------
 
 
-def _is_true(check, model):
-    try:
-        return bool(check(model))
-    except Exception:  # the next model may do
+def _agrees(model, student, estimator, X):
+    """Whether a model predicts what the estimator does; without rows, as its last step would."""
+    if X is not None:
+        classes, labels = estimator.classes_, estimator.predict(X)
+        of_codes = estimator
+    else:
+        model, of_codes = last_step(model), last_step(student)
+        X = np.random.default_rng(0).normal(size=(_N_TRIED, of_codes.n_features_in_))
+        classes = model.classes_
+        labels = classes[np.searchsorted(of_codes.classes_, of_codes.predict(X))]
+    if not np.array_equal(model.predict(X), labels):
         return False
-
-
-def _same_on_rows(estimator, X):
-    """Return a check that a model predicts what the estimator predicts."""
-    labels = estimator.predict(X)
-    proba = estimator.predict_proba(X) if hasattr(estimator, "predict_proba") else None
-
-    def agrees(model):
-        if not np.array_equal(model.predict(X), labels):
-            return False
-        if not hasattr(model, "predict_proba"):
-            return True
-        expected = proba[:, np.searchsorted(estimator.classes_, model.classes_)]
-        return np.abs(model.predict_proba(X) - expected).max() <= _MOST_DIFFERENCE
-
-    return agrees
-
-
-def _agree_on_made_up_rows(student, model):
-    """Whether the last step predicts the labels of its codes, for random rows of numbers."""
-    if model is student:
+    if not hasattr(model, "predict_proba"):
         return True
-    of_codes = _last_step(student)
-    of_labels = _last_step(model)
-    rows = np.random.default_rng(0).normal(size=(_N_TRIED, of_codes.n_features_in_))
-    places = np.searchsorted(of_codes.classes_, of_codes.predict(rows))
-    if not np.array_equal(of_labels.classes_[places], of_labels.predict(rows)):
-        return False
-    if not hasattr(of_codes, "predict_proba"):
-        return True
-    return np.array_equal(of_codes.predict_proba(rows), of_labels.predict_proba(rows))
+    expected = of_codes.predict_proba(X)[:, np.searchsorted(classes, model.classes_)]
+    return np.abs(model.predict_proba(X) - expected).max() <= _MOST_DIFFERENCE
 
 
 class Saved(NamedTuple):

@@ -21,32 +21,22 @@ from ..electorate import (
     TableBallots,
     TableElectorate,
     Votes,
-    check_classifier,
-    check_regressor,
+    check_predicts,
 )
 from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
-from ..public import are_all_equal, public_rows, warn_if_private
+from ..public import are_all_equal, public_rows, table_of, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from ..rdp.cost import no_cost
-from ..releases.beside import Beside
+from ..releases.beside import planned
 from ..releases.labels import LabelsRelease
 from ..releases.published import student_of
-from ..releases.rows import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
+from ..releases.rows import DRAWN_BEFORE, Synthesis, cost_of_all, moved_by, recalled, rehearsal_rows
 from ..releases.table import TableRelease, check_votes_of_records, table_mechanism
 from ..releases.votes import enrol
 from ..teachers import Sites
-from .checks import (
-    check_data,
-    check_features,
-    check_not_swapped,
-    check_votes_given,
-    given_rows,
-)
+from . import checks, voters
 from .seeds import seed_streams
-from .synthesizers import check_no_public, declared_synthesizer
-from .targets import declared_classes
-from .voters import ABOUT_TEACHERS, check_defaults, make_electorate, number_teachers, with_columns
 
 STRATEGIES = {
     "random": RandomQueries,
@@ -91,14 +81,12 @@ class Given:
         A source of randomness for each use.
     electorate : Electorate
         Who votes, or has voted.
-    release : Release
-        What is published of the votes.
     private : PrivateData or None
         What the electorate votes by; None if the votes were given.
     synthesis : Synthesis or None
         Where the public rows come from; None if they were given.
-    beside : Beside
-        What the user publishes beside rows and labels.
+    beside : tuple of Release
+        What the user publishes beside rows and labels, with its noise set.
     are_drawn : bool
         Whether the public rows were drawn, or will be: they are less like private ones.
     not_covered : tuple of str
@@ -117,10 +105,9 @@ class Given:
     digest: str
     seeds: dict
     electorate: Electorate
-    release: Any
     private: PrivateData | None = None
     synthesis: Synthesis | None = None
-    beside: Beside = Beside()
+    beside: tuple = ()
     are_drawn: bool = False
     not_covered: tuple = ()
     obstacles: tuple = ()
@@ -132,9 +119,20 @@ class Given:
         return _num_samples(self.X_public)
 
     @property
+    def release(self):
+        """What is published of the votes."""
+        return release_of(self.electorate)
+
+    @property
     def rows_are_to_draw(self):
         """Whether public rows are to be drawn, and paid for, before anyone votes."""
-        return self.synthesis is not None and self.synthesis.is_to_draw
+        return self.synthesis is not None and self.synthesis.rows is None
+
+    @property
+    def released_before(self):
+        """What is released before the labels, and not by those who vote: a tuple of parts."""
+        rows = () if self.synthesis is None else (self.synthesis.synthesizer,)
+        return rows + self.beside
 
     @property
     def cost_before(self):
@@ -142,14 +140,8 @@ class Given:
 
         Plans keep it, so it must hold nothing private.
         """
-        of_rows = no_cost if self.synthesis is None else self.synthesis.without_data().cost
-        return partial(_cost_of_both, of_rows, self.beside) if self.beside.releases else of_rows
-
-    @property
-    def is_pure_before(self):
-        """Whether that cost holds with delta 0."""
-        rows_are_pure = self.synthesis is None or self.synthesis.synthesizer.is_pure
-        return rows_are_pure and self.beside.is_pure
+        parts = self.released_before
+        return partial(cost_of_all, parts, moved_by(self.ballots)) if parts else no_cost
 
     @property
     def temperature(self):
@@ -158,8 +150,11 @@ class Given:
 
     def cost_to_pay(self, plan):
         """Return the `Cost` that the ledger has not recorded yet: rows that were drawn, it may."""
-        has_rows = self.synthesis is not None and self.estimator.ledger in self.synthesis.ledgers
-        return self.beside.plus(plan.own_cost) if has_rows else plan.cost
+        if self.synthesis is None or self.estimator.ledger not in self.synthesis.ledgers:
+            return plan.cost
+        if not self.beside:
+            return plan.own_cost
+        return cost_of_all(self.beside, moved_by(self.ballots)).plus(plan.own_cost)
 
     def make_strategy(self):
         """Return a new query strategy, which a fit may change."""
@@ -168,11 +163,6 @@ class Given:
     def student(self):
         """Return the unfitted student."""
         return student_of(self.estimator, self.electorate)
-
-
-def _cost_of_both(of_rows, beside, orders):
-    """Return the `Cost` of rows, and of what the user publishes beside them."""
-    return beside.plus(of_rows(orders), orders)
 
 
 def as_list(given):
@@ -193,6 +183,11 @@ def strategy_of(estimator):
     return STRATEGIES[given]() if isinstance(given, str) else clone(given, safe=False)
 
 
+def read_by(synthesizer):
+    """Return what a declared synthesizer has read of private data, which nothing covers."""
+    return tuple(getattr(synthesizer, "not_covered_", ()))
+
+
 @singledispatch
 def release_of(electorate):
     """Return what is published of an electorate's votes; a fit goes on without asking who votes."""
@@ -211,33 +206,47 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     -------
     Given
     """
-    classes = declared_classes(estimator)
-    check_not_swapped(X, y)
-    synthesizer = declared_synthesizer(estimator, X, X_public, groups=groups)
-    electorate = _voters_of(estimator, X, synthesizer)
+    if isinstance(X, Sites):
+        _check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
+    checks.check_not_swapped(X, y)
+    synthesizer = voters.declared_synthesizer(estimator, X, X_public, groups=groups)
+    electorate = voters.make_electorate(estimator, X, synthesizer=synthesizer)
+    _check_parts(estimator, electorate)
     X_public, not_covered, obstacles = _rows_of(estimator, X, X_public, synthesizer)
     checked_clone = clone(estimator)  # a refit that fails must not change what predict expects
-    known = {"classes": classes, "sample_weight": sample_weight, "groups": groups}
-    private = check_data(checked_clone, X, y, X_public, **known)
+    private = checks.check_data(
+        checked_clone,
+        X,
+        y,
+        X_public,
+        sample_weight=sample_weight,
+        groups=groups,
+        casts_ballots=isinstance(electorate, TableElectorate) or synthesizer is not None,
+    )
     if synthesizer is None and are_all_equal(X_public):
         obstacles += (_ALL_EQUAL,)
     seeds = seed_streams(estimator.random_state, estimator.secure)
-    number_teachers(electorate, estimator, private)
     ballots = enrolled(estimator, electorate, private, X_public, seeds)
     columns = None
     if synthesizer is None:
-        columns = with_columns(electorate, estimator, private, X_public)
+        columns = voters.with_columns(electorate, estimator, private, X_public)
     if columns is not None:
         electorate = columns
-        memory = private_memory(estimator.memory)
-        ballots = enrol(electorate, private, X_public, seed=None, memory=memory)
+        ballots = enrol(electorate, private, X_public, seed=None, memory=None)
     _check_unit(
         estimator,
         ballots,
         "give groups=, one identifier per record. Searches and cross-validation drop groups "
         "unless metadata routing is on",
     )
-    given = Given(
+    cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
+    beside = planned(estimator.releases, private, ballots, **cap)
+    synthesis = None
+    if synthesizer is not None:
+        pure = isinstance(ballots, TableBallots) and all(release.is_pure for release in beside)
+        pure = pure and table_mechanism(estimator.aggregator, electorate).is_pure
+        synthesis = Synthesis.planned(synthesizer, private, ballots, pure=pure, **cap)
+    return Given(
         estimator,
         X_public,
         checked_clone,
@@ -246,57 +255,49 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         rows_digest(X_public),
         seeds,
         electorate,
-        release_of(electorate),
         private=private,
-        are_drawn=synthesizer is not None,
+        synthesis=synthesis,
+        beside=beside,
+        are_drawn=synthesis is not None,
         not_covered=not_covered,
         obstacles=obstacles,
     )
-    return _with_releases_before(given, synthesizer)
 
 
-def _voters_of(estimator, X, synthesizer):
-    """Return the electorate, after checks of all parameters together."""
-    electorate = make_electorate(estimator, X, synthesizer=synthesizer)
-    if isinstance(electorate, TableElectorate) and isinstance(X, Sites):
+def _check_sites(estimator, X_public, **not_given):
+    """Refuse what needs the private records, where each teacher loads its own."""
+    for name, value in not_given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} must be None when X is Sites, whose load returns X and y of each site"
+            )
+    draws_rows = estimator.schema is not None and X_public is None
+    needs_records = {
+        "records that vote need": isinstance(estimator.base_estimator, TableElectorate),
+        "synthesizer needs": estimator.synthesizer is not None or draws_rows,
+        "releases need": bool(estimator.releases),
+        "PATERegressor needs": estimator.predicts_numbers,
+    }
+    for what, is_asked in needs_records.items():
+        if is_asked:
+            raise ValueError(
+                f"{what} the private rows, and with Sites each teacher loads its own: leave that "
+                "out, or give X and y, the site of each in groups= and partition='predefined'"
+            )
+    if estimator.classes is None:
         raise ValueError(
-            f"X is Sites, which train teachers of their own, and {type(electorate).__name__} "
-            "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
+            "classes must be given when X is Sites: all labels that may occur at any site"
         )
-    _check_parts(estimator, electorate)
-    return electorate
 
 
 def _rows_of(estimator, X, X_public, synthesizer):
     """Return public rows or such to rehearse with, what is not covered, and obstacles."""
-    not_covered = () if declared_classes(estimator) is not None else (_READ_CLASSES,)
+    not_covered = () if checks.declared_classes(estimator) is not None else (_READ_CLASSES,)
     if synthesizer is not None:
-        read = getattr(synthesizer, "not_covered_", ())
-        return rehearsal_rows(synthesizer), (*not_covered, *read), ()
+        return rehearsal_rows(synthesizer), (*not_covered, *read_by(synthesizer)), ()
     are_private = warn_if_private(X_public, X)
     obstacles = (_NOT_PUBLIC,) if are_private else ()
-    return given_rows(X_public), not_covered + are_private, obstacles
-
-
-def _with_releases_before(given, synthesizer):
-    """Return the same with what is released before the votes: the user's own, and rows."""
-    estimator = given.estimator
-    private = given.private
-    cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
-    beside = Beside.planned(estimator.releases, private, given.ballots, **cap)
-    synthesis = None
-    if synthesizer is not None:
-        by_records = isinstance(given.ballots, TableBallots)
-        mechanism = table_mechanism(estimator.aggregator, given.electorate) if by_records else None
-        synthesis = Synthesis.planned(
-            synthesizer,
-            private,
-            given.ballots,
-            pure=by_records and mechanism.is_pure and beside.is_pure,
-            n_classes=len(given.classes),
-            **cap,
-        )
-    return dataclasses.replace(given, beside=beside, synthesis=synthesis)
+    return checks.given_rows(X_public), not_covered + are_private, obstacles
 
 
 def check_votes_and_rows(estimator, votes, X_public):
@@ -311,28 +312,22 @@ def check_votes_and_rows(estimator, votes, X_public):
     synthesis = getattr(votes, "synthesis", None)
     if synthesis is not None:
         if not are_same_rows(public_rows(X_public), synthesis.rows):
-            check_no_public(X_public)
+            voters.check_no_public(X_public)
         X_public = synthesis.rows
     if X_public is None:
         raise ValueError("X_public is missing: the rows that were voted on")
     are_counts = not isinstance(votes, Votes)  # `poll` counts the cost of its rows
     by_records = not are_counts and votes.is_table
-    electorate = make_electorate(estimator, by_records=by_records)
+    electorate = voters.make_electorate(estimator, by_records=by_records)
     check_votes_of_records(votes, electorate, is_given=estimator.base_estimator is not None)
     _check_parts(estimator, electorate)
     if by_records:
         electorate = votes.electorate
-        table_mechanism(estimator.aggregator, estimator.base_estimator)
-    X_public = given_rows(X_public)
+    X_public = checks.given_rows(X_public)
     checked_clone = clone(estimator)
-    check_features(checked_clone, X_public, "X_public", reset=True)
-    votes = check_votes_given(
-        votes,
-        declared_classes(estimator),
-        n_public=_num_samples(X_public),
-        aggregator=estimator.aggregator,
-        temperature=temperature_of(estimator, release_of(electorate)),
-    )
+    checks.check_features(checked_clone, X_public, "X_public", reset=True)
+    temperature = temperature_of(estimator, release_of(electorate))
+    votes = checks.check_votes_given(estimator, votes, X_public, temperature)
     _check_unit(estimator, votes.ballots, "poll with groups")
     if by_records:
         electorate.check_public(X_public)
@@ -345,7 +340,6 @@ def check_votes_and_rows(estimator, votes, X_public):
         rows_digest(X_public),
         seed_streams(estimator.random_state, estimator.secure),
         electorate,
-        release_of(electorate),
         synthesis=synthesis,
         not_covered=votes.not_covered,
         obstacles=votes.obstacles,
@@ -366,21 +360,21 @@ def with_cost_of_rows(given):
     are_drawn, synthesis = recalled(given.X_public)
     if not are_drawn:
         return given
-    protects = given.ballots.unit, str(given.ballots.adjacency)
-    if synthesis is None or protects != (synthesis.unit, synthesis.adjacency):
-        not_covered = (*given.not_covered, DRAWN_BEFORE)
-        return dataclasses.replace(given, are_drawn=True, not_covered=not_covered)
-    read = getattr(synthesis.synthesizer, "not_covered_", ())
-    return dataclasses.replace(
-        given,
-        synthesis=dataclasses.replace(synthesis, rows=given.X_public),
-        are_drawn=True,
-        not_covered=(*given.not_covered, *read),
-    )
+    given = dataclasses.replace(given, are_drawn=True)
+    if synthesis is None or _protected(given.ballots) != _protected(synthesis.ballots):
+        return dataclasses.replace(given, not_covered=(*given.not_covered, DRAWN_BEFORE))
+    synthesis = dataclasses.replace(synthesis, rows=given.X_public)
+    not_covered = (*given.not_covered, *read_by(synthesis.synthesizer))
+    return dataclasses.replace(given, synthesis=synthesis, not_covered=not_covered)
+
+
+def _protected(ballots):
+    return ballots.unit, str(ballots.adjacency)
 
 
 def enrolled(estimator, electorate, private, X_public, seeds):
     """Enrol an electorate with public rows; `seeds` gets what `memory` keeps of them."""
+    voters.number_teachers(electorate, estimator, private)
     memory = private_memory(estimator.memory)
     seed = seeds["partition"]
     if memory is not None and estimator.random_state is None:
@@ -394,10 +388,9 @@ def enrolled(estimator, electorate, private, X_public, seeds):
 def _check_parts(estimator, electorate):
     """Check that electorate, aggregator, student and query strategy fit together."""
     if isinstance(estimator.base_estimator, Electorate):
-        check_defaults(estimator, ABOUT_TEACHERS)
+        voters.check_defaults(estimator, voters.ABOUT_TEACHERS)
     release = release_of(electorate)
-    check_defaults(estimator, release.refused(estimator))
-    release.check(estimator)
+    voters.check_defaults(estimator, release.refused(estimator))
     stages = as_list(release.mechanism(estimator))
     electorate.check(soft_aggregator=soft_stage(stages))
     student = student_of(estimator, electorate)
@@ -406,17 +399,11 @@ def _check_parts(estimator, electorate):
         raise ValueError(
             f"student must be a {kind}: {type(electorate).__name__} suggests none; got student=None"
         )
-    check_student(estimator, student)
+    check_predicts("student", student, numbers=estimator.predicts_numbers)
     for part in (*stages, strategy_of(estimator)):
         needs_proba = getattr(part, "uses_student_proba", False)
         if needs_proba and not hasattr(student, "predict_proba"):
             raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
-
-
-def check_student(estimator, student):
-    """Refuse a student that does not predict what the estimator predicts."""
-    check = check_regressor if estimator.predicts_numbers else check_classifier
-    check("student", student)
 
 
 def _check_unit(estimator, ballots, remedy):
@@ -447,14 +434,8 @@ def rows_digest(X_public):
 
 
 def are_same_rows(X, other):
-    """Return whether two tables are equal in all rows; False where that cannot be told."""
-    if X is other:
-        return True
-    if type(X) is not type(other):
-        return False
-    if isinstance(X, np.ndarray):
-        return np.array_equal(X, other, equal_nan=X.dtype.kind == "f")
-    return bool(X.equals(other)) if hasattr(X, "equals") else False
+    """Return whether two tables are equal in all rows; False where their types are not."""
+    return X is other or (type(X) is type(other) and table_of(X).equals(table_of(other)))
 
 
 def check_labelled_rows(X_public, n_labelled, digest):

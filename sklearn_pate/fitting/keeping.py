@@ -61,9 +61,7 @@ def _told(error, estimator, paid):
         return f"{cost}; what was released until then is kept, see privacy_spent_."
     if paid.synthesis is None:
         return f"{cost}, and nothing of it was kept; a new fit pays anew."
-    # What an earlier fit left would not go with the rows
-    for name in [name for name in vars(estimator) if name.endswith("_")]:
-        delattr(estimator, name)
+    forget(estimator)  # what an earlier fit left would not go with the rows
     estimator.X_synthetic_ = paid.synthesis.rows
     paid.synthesis.note()
     return (
@@ -71,3 +69,9 @@ def _told(error, estimator, paid):
         "fit(X, y, X_public=X_synthetic_) uses them again; its privacy_spent_ says whether it "
         "covers them."
     )
+
+
+def forget(estimator):
+    """Remove all that an earlier fit has left."""
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)

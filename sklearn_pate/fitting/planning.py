@@ -7,19 +7,13 @@ from ..accountant import PrivacyForecast, PrivacySpent, RowsCost
 from ..accountant.advice import large_delta, weak_promise
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
-from ..electorate import TableElectorate
 from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet
 from ..rdp.facts import facts_of
-from ..releases.published import check_class_weight, student_of
-from ..releases.rows import weakest
-from ..releases.table import OnlySums, TableRelease
-from ..students import check_scored_alone, rehearse_student
-from .given import release_of, temperature_of
-from .missing import check_missing
+from ..releases.rows import moved_by, stated_cost
+from ..releases.table import OnlySums
+from .rehearsal import rehearse
 from .seeds import warn_if_seeded
-from .synthesizers import rehearse_teachers
-from .voters import make_electorate, voters
 
 #: Why those vote who do by default, by whether they are records.
 _BY_DEFAULT = {
@@ -44,19 +38,27 @@ def make_plan(given, *, is_forecast=True):
     """
     estimator = given.estimator
     _check_ledger(given)
-    plan = given.release.plan(given)
-    spent = spent_by(plan, given)
+    plan = spending_plan(given)
     if estimator.ledger is not None:
-        estimator.ledger.check(spent, given.cost_to_pay(plan))
-    _rehearse(given, plan)
-    plan = dataclasses.replace(plan, spent=spent)
-    return forecast(given, plan, spent) if is_forecast else plan
+        estimator.ledger.check(plan.spent, given.cost_to_pay(plan))
+    rehearse(given, plan)
+    return forecast(given, plan) if is_forecast else plan
+
+
+def spending_plan(given):
+    """Return what to ask and what it costs; nothing is tried out."""
+    plan = given.release.plan(given)
+    return dataclasses.replace(plan, spent=spent_by(plan, given))
 
 
 def accepted(plan, estimator):
     """Return a plan; refuse it or warn of what is bad about it."""
-    if estimator.on_bad_plan == "raise":
-        refuse_hopeless(plan)
+    if estimator.on_bad_plan == "raise" and plan.obstacles:
+        raise BadPlanError(
+            f"this cannot work: {'. '.join(plan.obstacles)}. To try all the same, set "
+            "on_bad_plan='warn'",
+            plan,
+        )
     warn_of_plan(plan, estimator.epsilon)
     return plan
 
@@ -82,8 +84,11 @@ def spent_by(plan, given):
     """Return what `privacy_spent_` will say, with no query answered yet."""
     ballots = given.ballots
     synthesis = given.synthesis
-    rows_are_exact = synthesis is None or synthesis.synthesizer.is_exact
-    is_exact = _is_exact(plan) and rows_are_exact and given.beside.is_exact
+    are_exact = [part.is_exact for part in given.released_before]
+    for stage, _ in plan.stages:
+        is_table = isinstance(stage, TableMechanism)
+        are_exact.append(stage.is_exact if is_table else facts_of(stage).exact)
+    sources = (source_of_noise(given.estimator), getattr(synthesis, "generator", None))
     caveats = dict.fromkeys(
         f"{type(stage).__name__}: {stage.caveat}"
         for stage, _ in plan.stages
@@ -95,14 +100,14 @@ def spent_by(plan, given):
         method=plan.method,
         unit=ballots.unit,
         adjacency=str(ballots.adjacency),  # what is published is plain text
-        n_teachers=getattr(ballots, "n_teachers", None),  # records may vote themselves
+        n_teachers=ballots.n_teachers,
         n_queries=plan.n_queries,
         n_answered=0,
-        arithmetic="exact" if is_exact else "real",
-        generator=weakest(source_of_noise(given.estimator), synthesis),
+        arithmetic="exact" if plan.test is None and all(are_exact) else "real",
+        generator="seed" if "seed" in sources else "system",
         n_synthetic=0 if synthesis is None else given.n_public,
         not_covered=(*given.not_covered, *caveats),
-        beside=given.beside.words,
+        beside=tuple(str(release.describe()) for release in given.beside),
         fit_number=given.fit_number,
     )
 
@@ -112,114 +117,29 @@ def source_of_noise(estimator):
     return "system" if estimator.random_state is None else "seed"
 
 
-def _is_exact(plan):
-    """Whether nothing that a plan draws is rounded."""
-    if plan.test is not None:
-        return False
-    return all(
-        stage.is_exact if isinstance(stage, TableMechanism) else facts_of(stage).exact
-        for stage, _ in plan.stages
-    )
-
-
-def _rehearse(given, plan):
-    """Try the user's own mechanisms and student on made-up data, before anything is spent."""
-    estimator = given.estimator
-    release = given.release
-    student = given.student()
-    gives_rates = release.gives_rates
-    class_weight = getattr(estimator, "class_weight", None)
-    check_class_weight(class_weight, given.classes, student, gives_rates=gives_rates)
-    release.rehearse(given, plan)
-    given.beside.rehearse(given.X_public, given.private)
-    if given.rows_are_to_draw:
-        rehearse_teachers(given, given.synthesis.synthesizer)
-    check_missing_in(given, are_drawn=given.synthesis is not None)
-    # A student like the teachers is not tried: it trains after them, so they would fail first.
-    # Nor is one for a single query: most classifiers cannot be trained on a single class.
-    n_queries = min(plan.n_queries, release.most_rehearsed)
-    if estimator.student is not None and n_queries > 1:
-        rehearse_student(
-            estimator.student,
-            given.X_public,
-            n_queries,
-            n_classes=len(given.classes),
-            soft=given.temperature is not None,
-            levels=given.classes if estimator.predicts_numbers else None,
-        )
-
-
-def check_missing_in(given, *, are_drawn):
-    """Refuse missing values in public rows that teachers or student do not take."""
-    if given.release.gives_rates and given.estimator.student is None:
-        return  # it is of this library, and takes them
-    check_missing(
-        given.X_public,
-        [] if given.private is None else given.electorate.classifiers(),
-        given.student(),
-        n_classes=len(given.classes),
-        are_drawn=are_drawn,
-    )
-
-
-def check_scored(estimator, X_public, n_queries):
-    """For a private search: refuse a student whose prediction for a row depends on others."""
-    if isinstance(voters(estimator), TableElectorate):
-        if estimator.student is None:  # of this library, and tested
-            return
-        n_queries = min(n_queries, TableRelease.most_rehearsed)
-    check_scored_alone(
-        student_of(estimator, make_electorate(estimator)),
-        X_public,
-        n_queries,
-        n_classes=len(estimator.classes),
-        soft=temperature_of(estimator, release_of(make_electorate(estimator))) is not None,
-    )
-
-
 # --- what a person needs to know of a plan -------------------------------------------------------
 
 
-def forecast(given, plan, spent):
-    """Return a plan with all that a person needs to know of it, by public numbers alone.
-
-    Parameters
-    ----------
-    given : Given
-        What the fit was given.
-    plan : Plan
-        From the accountant.
-    spent : PrivacySpent
-        What will be spent, with no query answered yet.
-
-    Returns
-    -------
-    Plan
-    """
+def forecast(given, plan):
+    """Return a plan with all that a person needs to know of it, by public numbers alone."""
+    spent = plan.spent
     told = {"spent": PrivacyForecast.of(spent)}
-    problems = [_large_delta(spent, given.ballots)]
+    problems = []
+    if spent.delta > 0:
+        sizes = {"n_teachers": spent.n_teachers, "n_records": given.ballots.n_records}
+        problems.append(large_delta(spent.delta, **sizes))
     obstacles = [*given.obstacles]
     if given.synthesis is not None:
         told["synthesizer"] = given.synthesis.synthesizer
         told["rows_cost"] = _rows_cost(given)
         problems.append(given.synthesis.synthesizer.forecast(**_sizes(given)))
         obstacles += given.synthesis.synthesizer.obstacles(**_sizes(given))
-    told["beside"] = _costs_beside(given)
+    told["beside"] = _costs_beside(given, spent)
     told["voters"], of_voters, against_them = given.release.forecast(given, plan, _why(given))
     problems = tuple(problem for problem in (*problems, *of_voters) if problem is not None)
     return dataclasses.replace(
         plan, problems=problems, obstacles=(*obstacles, *against_them), **told
     )
-
-
-def refuse_hopeless(plan):
-    """Refuse a plan from which nothing can be learnt."""
-    if plan.obstacles:
-        raise BadPlanError(
-            f"this cannot work: {'. '.join(plan.obstacles)}. To try all the same, set "
-            "on_bad_plan='warn'",
-            plan,
-        )
 
 
 def warn_of_plan(plan, epsilon):
@@ -239,14 +159,6 @@ def warn_of_plan(plan, epsilon):
     for text in advice:
         if text != known:
             warn(text)
-
-
-def _large_delta(spent, ballots):
-    """Say that delta is too large for these voters; None if it is not, or is not spent."""
-    if spent.delta == 0:
-        return None
-    n_teachers = getattr(ballots, "n_teachers", None)
-    return large_delta(spent.delta, n_teachers=n_teachers, n_records=ballots.n_records)
 
 
 def _why(given):
@@ -272,7 +184,7 @@ def _why(given):
 def _rows_cost(given):
     """Return what the synthesizer takes for its rows."""
     synthesizer = given.synthesis.synthesizer
-    cost = given.synthesis.cost()
+    cost = stated_cost(synthesizer, moved_by(given.ballots))
     delta = given.estimator.delta
     epsilon, _ = cost.epsilon(delta)
     if synthesizer.is_pure and cost.pure < math.inf and cost.delta == 0:
@@ -286,10 +198,12 @@ def _rows_cost(given):
     )
 
 
-def _costs_beside(given):
+def _costs_beside(given, spent):
     """Return what else is released, each with the epsilon that it takes."""
-    epsilons = [cost.epsilon(given.estimator.delta)[0] for cost in given.beside.costs()]
-    return tuple(zip(given.beside.words, epsilons, strict=True))
+    n_moved = moved_by(given.ballots) if given.beside else 0
+    costs = [stated_cost(release, n_moved) for release in given.beside]
+    epsilons = [cost.epsilon(given.estimator.delta)[0] for cost in costs]
+    return tuple(zip(spent.beside, epsilons, strict=True))
 
 
 def _sizes(given):

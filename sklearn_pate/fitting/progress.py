@@ -1,5 +1,6 @@
 """Progress of a fit: one updating line per phase, and scikit-learn's callbacks; nothing private."""
 
+import math
 import multiprocessing
 import sys
 import threading
@@ -102,9 +103,9 @@ class Progress:
             context = self._callback_context.subcontext(task_name=name, max_subtasks=total)
             context.call_on_fit_task_begin(estimator=self._view)
         if self._verbose:
-            line = _Line(name, total)
+            line = _Line(name, total, sys.stdout)
         elif _is_watched():
-            line = _LateLine(name, total, self._start + _PATIENCE)
+            line = _Line(name, total, sys.stderr, self._start + _PATIENCE, last="\r\x1b[K")
         reported = 0
 
         def done(number):
@@ -128,18 +129,27 @@ class Progress:
 
 
 class _Line:
-    """One line of output, written over again and again."""
+    """One line of output, written over again and again.
 
-    def __init__(self, name, total, out=None):
+    On a terminal it appears once a fit takes long, `first_time`, and is wiped out in the end.
+    """
+
+    def __init__(self, name, total, out, first_time=-math.inf, last="\n"):
         self._name = name
         self._total = total
+        self._out = out  # as it is now: teachers are silenced while they train
+        self._first_time = first_time
+        self._last = last
+        self._is_shown = False
         self._start = time.monotonic()
-        # As it is now: teachers are silenced while they train
-        self._out = sys.stdout if out is None else out
         self.show(0)
 
     def show(self, number):
-        elapsed = time.monotonic() - self._start
+        now = time.monotonic()
+        if now < self._first_time:
+            return
+        self._is_shown = True
+        elapsed = now - self._start
         seconds = ""
         if number == self._total:
             seconds = f" in {elapsed:.0f} s"
@@ -150,26 +160,8 @@ class _Line:
         self._out.flush()
 
     def end(self):
-        self._out.write("\n")
-        self._out.flush()
-
-
-class _LateLine(_Line):
-    """A line on a terminal that appears once a fit takes long, and is wiped out in the end."""
-
-    def __init__(self, name, total, first_time):
-        self._first_time = first_time
-        self._is_shown = False
-        super().__init__(name, total, sys.stderr)
-
-    def show(self, number):
-        if time.monotonic() >= self._first_time:
-            self._is_shown = True
-            super().show(number)
-
-    def end(self):
         if self._is_shown:
-            self._out.write("\r\x1b[K")
+            self._out.write(self._last)
             self._out.flush()
 
 

@@ -9,42 +9,44 @@ from sklearn.base import clone
 from ..accountant import Plan
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet
+from ..releases import beside
 from ..releases.published import Published, warn_of_release
+from ..releases.rows import moved_by, stated_cost
 from ..students import fit_student
+from . import planning
 from .checks import given_rows
 from .given import check_no_releases, enrolled, rows_digest
-from .planning import accepted, forecast, make_plan, source_of_noise, spent_by, warn_of_plan
+from .keeping import forget
 from .progress import Progress
-from .voters import make_electorate, number_teachers
-
-#: Attributes that a fit has or has not.
-_NOT_IN_EVERY_FIT = (
-    "student_",
-    "curator_",
-    "feature_names_in_",
-    "n_teachers_",
-    "table_",
-    "X_synthetic_",
-    "released_",
-)
+from .voters import make_electorate
 
 
-def fit(given, paid):
-    """Do all that a fit does, by what it was given; its estimator gets what is published."""
-    plan = accepted(make_plan(given), given.estimator)
+def fit(given, paid, votes=None):
+    """Do all that a fit does, by what it was given; its estimator gets what is published.
+
+    `votes` are those that were gathered before, on all public rows.
+    """
+    plan = planning.accepted(planning.make_plan(given), given.estimator)
     rows = given.release.rows(given, plan)
     are_to_draw = given.rows_are_to_draw
-    with Progress(given.estimator, n_phases=3 + are_to_draw) as progress:
+    drawn_beside = ()
+    n_phases = 3 + are_to_draw if votes is None else 2
+    with Progress(given.estimator, n_phases) as progress:
         if are_to_draw:
             given = _draw_rows(given, paid, progress)
             rows = given.release.rows(given, plan)
-        rng = np.random.default_rng(given.seeds["beside"])
-        tried = given.beside.rehearse(given.X_public, given.private)
-        gathered = given.beside.gather(given.private, rng)
-        votes = given.release.gather(given, plan, rows, progress)
-        beside = given.beside.draw(gathered, rng, tried)
-        published = _release(given, plan, rows, votes, paid, progress, beside)
-        _learn(given, published, progress)
+        if given.beside:
+            drawn_beside = _gather_beside(given)
+        if votes is None:
+            votes = given.release.gather(given, plan, rows, progress)
+        else:
+            votes = given.release.of_rows(votes, rows)
+        published = _release(given, plan, rows, votes, paid, progress, drawn_beside)
+        with progress.phase("student", 1) as done:
+            student = published.student(given.estimator, given.electorate)
+            seed = given.seeds["student"]
+            given.estimator.student_ = fit_student(student, given.X_public, published, seed)
+            done(1)
     if are_to_draw:
         given.synthesis.tell()
     warn_of_release(plan, published)
@@ -61,11 +63,10 @@ def poll(given, paid):
     plan = None
     are_to_draw = given.rows_are_to_draw
     if are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
-        plan = accepted(make_plan(given), given.estimator)
-    elif given.release.follows_noise:
-        plan = given.release.plan(given)
-        plan = forecast(given, plan, spent_by(plan, given))
-        warn_of_plan(plan, given.estimator.epsilon)
+        plan = planning.accepted(planning.make_plan(given), given.estimator)
+    elif given.release.gives_rates:  # what is gathered follows from the noise
+        plan = planning.forecast(given, planning.spending_plan(given))
+        planning.warn_of_plan(plan, given.estimator.epsilon)
     with Progress(given.estimator, n_phases=1 + are_to_draw) as progress:
         if are_to_draw:
             given = _draw_rows(given, paid, progress)
@@ -76,23 +77,20 @@ def poll(given, paid):
         return dataclasses.replace(votes, synthesis=given.synthesis, **told)
 
 
-def fit_votes(given, votes, paid):
-    """Do what `fit` does after votes were gathered on all public rows."""
-    plan = accepted(make_plan(given), given.estimator)
-    rows = given.release.rows(given, plan)
-    votes = given.release.of_rows(votes, rows)
-    with Progress(given.estimator, n_phases=2) as progress:
-        published = _release(given, plan, rows, votes, paid, progress)
-        _learn(given, published, progress)
-    warn_of_release(plan, published)
+def _gather_beside(given):
+    """Gather what the user's own releases need; return a generator, which draws once it is read."""
+    rng = np.random.default_rng(given.seeds["beside"])
+    tried = beside.rehearse(given.beside, given.X_public, given.private)
+    gathered = beside.gather(given.beside, given.private, given.ballots, rng)
+    return beside.draw(given.beside, gathered, rng, tried)
 
 
 def _draw_rows(given, paid, progress):
     """Pay for public rows, draw them, and enrol the electorate with them."""
     estimator = given.estimator
-    cost = given.synthesis.cost()
+    cost = stated_cost(given.synthesis.synthesizer, moved_by(given.ballots))
     epsilon, method = cost.epsilon(estimator.delta)
-    spent = spent_by(Plan([], epsilon, method, cost), given)
+    spent = planning.spent_by(Plan([], epsilon, method, cost), given)
     _pay(given, paid, dataclasses.replace(spent, covers="rows", beside=()), cost)
     seeds = dict(given.seeds)
     with progress.phase("public rows", 1) as done:
@@ -100,7 +98,7 @@ def _draw_rows(given, paid, progress):
             given.private,
             seeds["synthesis"],
             seeds["synthetic rows"],
-            generator=source_of_noise(estimator),
+            generator=planning.source_of_noise(estimator),
         )
         paid.synthesis = synthesis
         done(1)
@@ -109,7 +107,6 @@ def _draw_rows(given, paid, progress):
     electorate = make_electorate(
         estimator, given.private.X, synthesizer=given.synthesis.synthesizer
     )
-    number_teachers(electorate, estimator, given.private)
     enrolled(estimator, electorate, given.private, X_public, seeds)
     return dataclasses.replace(
         given,
@@ -121,15 +118,15 @@ def _draw_rows(given, paid, progress):
     )
 
 
-def _pay(given, paid, spent, cost, entry=None):
-    """Record what is spent, before anything is drawn."""
+def _pay(given, paid, spent, cost, **entry):
+    """Record what is spent, before anything is drawn; as a part of an `entry`, if one is given."""
     given.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
     ledger = given.estimator.ledger
     before = paid.spent
     paid.spent = spent  # if it is interrupted, it may have been recorded
     if ledger is not None:
         try:
-            paid.entry = ledger.record(spent, cost, **({} if entry is None else {"entry": entry}))
+            paid.entry = ledger.record(spent, cost, **entry)
         except (BudgetExceededError, ValueError):
             paid.spent = before
             raise
@@ -141,12 +138,12 @@ def _pay_for_labels(given, plan, paid):
     """Record what labels cost: as a part of the entry of rows that this fit has drawn."""
     takes_entry = "entry" in signature(getattr(given.estimator.ledger, "record", _pay)).parameters
     if paid.entry is not None and takes_entry:
-        _pay(given, paid, plan.spent.paid(), plan.cost, paid.entry)
+        _pay(given, paid, plan.spent.paid(), plan.cost, entry=paid.entry)
     else:
         _pay(given, paid, plan.spent.paid(), given.cost_to_pay(plan))
 
 
-def _release(given, plan, rows, votes, paid, progress, beside=()):
+def _release(given, plan, rows, votes, paid, progress, drawn_beside):
     """Pay for what is released of the votes on `rows`, and beside; draw it; what was drawn stays.
 
     Returns
@@ -156,19 +153,13 @@ def _release(given, plan, rows, votes, paid, progress, beside=()):
     estimator = given.estimator
     _pay_for_labels(given, plan, paid)
     _run_private_test(plan, votes, given.seeds["test"])
-    published = Published(
-        plan.spent.paid(),
-        n_public=given.n_public,
-        classes=given.classes,
-        class_weight=getattr(estimator, "class_weight", None),
-        are_levels=estimator.predicts_numbers,
-    )
+    published = Published(plan.spent.paid(), estimator, given.n_public, given.classes)
     _start_anew(given, plan)
     published.show(estimator)
     paid.has_begun = True
     noise = np.random.default_rng(given.seeds["noise"])
     try:
-        for drawn in beside:  # a generator, which draws now
+        for drawn in drawn_beside:  # a generator, which draws now
             published.beside.append(drawn)
         given.release.draw(given, plan, rows, votes, published, noise, progress)
     finally:
@@ -187,8 +178,7 @@ def _run_private_test(plan, votes, seed):
         return
     raise PrivacyTestError(
         "the votes did not pass the private test of accounting='ptr': their labels may cost "
-        "more than it allows. No label was released, but the outcome of the test was, so "
-        f"epsilon={plan.epsilon:g} is spent (see this error's privacy_spent). Ask fewer "
+        "more than it allows. No label was released, but the outcome of the test was. Ask fewer "
         "queries, use more noise, raise epsilon, or use accounting='data_independent'",
         plan.spent.paid(),
     )
@@ -197,8 +187,7 @@ def _run_private_test(plan, votes, seed):
 def _start_anew(given, plan):
     """Forget an earlier fit, and set what is public before any label is released."""
     estimator = given.estimator
-    for name in _NOT_IN_EVERY_FIT:
-        vars(estimator).pop(name, None)
+    forget(estimator)
     if given.synthesis is not None:
         estimator.X_synthetic_ = given.synthesis.rows
     # Copies: those of the plan see the votes, and one of the user's may keep them
@@ -212,12 +201,3 @@ def _start_anew(given, plan):
     estimator.n_features_in_ = given.checked_clone.n_features_in_
     if hasattr(given.checked_clone, "feature_names_in_"):
         estimator.feature_names_in_ = given.checked_clone.feature_names_in_
-
-
-def _learn(given, published, progress):
-    """Train the student on what was released."""
-    with progress.phase("student", 1) as done:
-        student = published.student(given.estimator, given.electorate)
-        seed = given.seeds["student"]
-        given.estimator.student_ = fit_student(student, given.X_public, published, seed)
-        done(1)

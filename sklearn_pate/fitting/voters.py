@@ -1,4 +1,4 @@
-"""Who votes: an electorate that was given, teachers, or by default the records themselves."""
+"""Who votes, and what draws public rows: by the parameters, or by default."""
 
 import inspect
 import math
@@ -7,6 +7,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 
+from .. import rules
+from .._sklearn import _num_samples
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
 from ..electorate import Electorate, TableElectorate
@@ -14,14 +16,10 @@ from ..neighbors import ReverseNeighbors, RowVectorizer
 from ..partition import RandomPartition
 from ..rdp.conversion import gdp_mu
 from ..releases.table import ABOUT_QUERIES, OnlySums
-from ..rules import (
-    bends_are_seen,
-    columns_tell_more,
-    default_n_teachers,
-    signal_of_sums,
-    sums_tell_more,
-)
+from ..releases.votes import is_ours
+from ..synthesis import ClassSums, MarginalSynthesizer, Schema
 from ..teachers import RegressorEnsemble, SiteEnsemble, Sites, TeacherEnsemble
+from .checks import declared_classes
 
 #: Parameters that say how teachers are made. Other electorates do not take them.
 ABOUT_TEACHERS = dict.fromkeys(
@@ -89,11 +87,6 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
             )
         return OnlySums()
     is_sites = isinstance(X, Sites)
-    if is_sites and estimator.predicts_numbers:
-        raise ValueError(
-            "Sites load labels of classes: give PATERegressor X and y, with the site of each "
-            "record in groups= and partition='predefined'"
-        )
     if is_sites and estimator.base_estimator is None:
         by_records = False
     chosen = voters(estimator, by_records=by_records)
@@ -162,19 +155,23 @@ def with_columns(electorate, estimator, private, X_public):
     cells = electorate.forecast(
         noise_std=2 * math.sqrt(2) / estimator.epsilon, n_records=n_records, n_classes=n_classes
     )
-    signal = signal_of_sums(
+    signal = rules.signal_of_sums(
         n_records=n_records,
         n_columns=n_columns,
         n_classes=n_classes,
         noise_std=2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(estimator.epsilon, estimator.delta),
     )
     if estimator.predicts_numbers:
-        tell_more = sums_tell_more(n_records=n_records, epsilon=estimator.epsilon, signal=signal)
+        tell_more = rules.sums_tell_more(
+            n_records=n_records, epsilon=estimator.epsilon, signal=signal
+        )
     else:
-        tell_more = columns_tell_more(explained=cells.explained, n_classes=n_classes, signal=signal)
+        tell_more = rules.columns_tell_more(
+            explained=cells.explained, n_classes=n_classes, signal=signal
+        )
     if not tell_more:
         return None
-    columns = ColumnSums(bends=bends_are_seen(signal=signal))
+    columns = ColumnSums(bends=rules.bends_are_seen(signal=signal))
     columns.cells_explain = None if estimator.predicts_numbers else cells.explained
     return columns
 
@@ -187,7 +184,7 @@ def number_teachers(electorate, estimator, private):
     # Any other partition keeps the number of records private, or has a number of its own
     is_random = estimator.partition == "random" or type(estimator.partition) is RandomPartition
     is_public = is_random and private.groups is None
-    electorate.n_teachers = default_n_teachers(
+    electorate.n_teachers = rules.default_n_teachers(
         n_records=len(private.codes) if is_public else None,
         n_classes=len(private.classes),
         epsilon=estimator.epsilon,
@@ -196,22 +193,115 @@ def number_teachers(electorate, estimator, private):
 
 def speaks_of_teachers(estimator):
     """Whether a parameter speaks of teachers, or of the questions that they are asked."""
-    signature = inspect.signature(type(estimator).__init__)
-    names = [*ABOUT_TEACHERS, *ABOUT_QUERIES]
-    if any(getattr(estimator, name) != signature.parameters[name].default for name in names):
+    if _that_are_set(estimator, [*ABOUT_TEACHERS, *ABOUT_QUERIES]):
         return True
     return estimator.aggregator is not None and not isinstance(estimator.aggregator, TableMechanism)
 
 
 def check_defaults(estimator, reason_by_name):
     """Refuse parameters that were set, each for its reason, if another electorate votes."""
-    signature = inspect.signature(type(estimator).__init__)
-    for name, reason in reason_by_name.items():
-        default = signature.parameters[name].default
-        value = getattr(estimator, name)
-        if value != default:
-            voter = type(voters(estimator, by_records=True)).__name__
-            raise ValueError(
-                f"{name}={value!r} {reason}, and base_estimator is another electorate, {voter}; "
-                f"leave {name} at its default, {default!r}"
-            )
+    for name, default in _that_are_set(estimator, reason_by_name).items():
+        voter = type(voters(estimator, by_records=True)).__name__
+        raise ValueError(
+            f"{name}={getattr(estimator, name)!r} {reason_by_name[name]}, and base_estimator is "
+            f"another electorate, {voter}; leave {name} at its default, {default!r}"
+        )
+
+
+def _that_are_set(estimator, names):
+    """Return the default of each of some parameters that has another value."""
+    parameters = inspect.signature(type(estimator).__init__).parameters
+    defaults = {name: parameters[name].default for name in names}
+    return {name: d for name, d in defaults.items() if getattr(estimator, name) != d}
+
+
+# --- the synthesizer of a fit without public rows -------------------------------------------------
+
+
+def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True):
+    """Return a clone of an estimator's synthesizer that knows the table's public schema, or None.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        Its synthesizer may be None.
+    X : array-like with n_samples rows
+        Private rows.
+    X_public : array-like or None
+        As given by the user: none where there is a synthesizer.
+    groups : array-like or None, default=None
+        As given by the user: with groups, the number of records is private.
+    may_be_all : bool, default=True
+        Whether it may spend all of epsilon, so that nobody votes.
+    """
+    if estimator.synthesizer is None and (estimator.schema is None or X_public is not None):
+        return None
+    if isinstance(estimator.synthesizer, type):
+        name = estimator.synthesizer.__name__
+        raise TypeError(f"synthesizer must be an instance, {name}(...); got the class")
+    check_no_public(X_public)
+    synthesizer = clone(ClassSums() if estimator.synthesizer is None else estimator.synthesizer)
+    if estimator.schema is not None:
+        _declare_columns(synthesizer, estimator.schema, X)
+    asked = estimator.base_estimator is not None or estimator.aggregator is not None
+    asked = asked or speaks_of_teachers(estimator)
+    if not asked and _says_columns_alone(synthesizer):
+        names = ("bounds", "categories", "missing", "n_rows")
+        synthesizer = ClassSums(**{name: getattr(synthesizer, name) for name in names})
+    if estimator.predicts_numbers and not is_ours(synthesizer):
+        raise ValueError(
+            f"{type(synthesizer).__name__} counts labels of classes, and those of PATERegressor "
+            "are split: use ClassSums or MarginalSynthesizer"
+        )
+    synthesizer.declare(X, declared_classes(estimator))
+    if isinstance(synthesizer, ClassSums):
+        synthesizer.n_jobs = synthesizer.n_jobs or estimator.n_jobs
+    if isinstance(synthesizer, ClassSums) and synthesizer.share is None:
+        is_public = groups is None and not _may_join(estimator)
+        synthesizer.share = rules.share_of_sums(
+            n_records=_num_samples(X) if is_public else None,
+            n_columns=len(synthesizer.schema_.columns),
+            width=synthesizer.schema_.width,
+            epsilon=estimator.epsilon,
+            may_be_all=may_be_all and not asked and not estimator.releases,
+        )
+    return synthesizer
+
+
+def _declare_columns(synthesizer, schema, X):
+    """Let a synthesizer of the library know what the user declares of the columns."""
+    schema = schema if isinstance(schema, Schema) else Schema(schema)
+    name = type(synthesizer).__name__
+    if not isinstance(synthesizer, ClassSums | MarginalSynthesizer):
+        raise ValueError(
+            f"schema declares columns for synthesizers of this library, not for {name}"
+        )
+    said = [p for p in ("bounds", "categories", "missing") if getattr(synthesizer, p) is not None]
+    if said:
+        raise ValueError(
+            f"columns are declared once: schema was given, and {said[0]} of {name} as well"
+        )
+    synthesizer.set_params(**schema.parameters(X))
+
+
+def _says_columns_alone(synthesizer):
+    """Whether a `MarginalSynthesizer` declares columns, and says nothing of its histograms."""
+    if type(synthesizer) is not MarginalSynthesizer:
+        return False
+    said = synthesizer.get_params(deep=False)
+    default = MarginalSynthesizer().get_params(deep=False)
+    return all(said[name] == default[name] for name in ("n_bins", "given_label", "share", "noise"))
+
+
+def _may_join(estimator):
+    """Whether the number of records may be private."""
+    return estimator.partition != "random" or getattr(estimator.base_estimator, "may_join", False)
+
+
+def check_no_public(X_public):
+    """Refuse public rows beside synthetic ones."""
+    if X_public is not None:
+        raise ValueError(
+            "X_public and synthesizer are two ways to have public rows: give X_public, and "
+            "synthesizer=None, or no X_public"
+        )

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from ..electorate import Electorate, TableElectorate
 from ..estimator import PATEEstimator
-from ..fitting.targets import declared_classes
+from ..fitting.checks import declared_classes
 from ..fitting.voters import voters
 from ..isolation import silent
 

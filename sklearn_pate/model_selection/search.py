@@ -14,13 +14,13 @@ from .._sklearn import Interval, StrOptions, _fit_context, delegated
 from ..electorate import Adjacency, Electorate, TableElectorate
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError
-from ..fitting.checks import warn_if_delta_is_large
+from ..fitting.checks import checked_targets, warn_if_delta_is_large
 from ..fitting.given import check_given, check_no_releases
 from ..fitting.keeping import keeping
-from ..fitting.planning import check_missing_in, source_of_noise
+from ..fitting.planning import source_of_noise
+from ..fitting.rehearsal import check_missing, rehearse_teachers
 from ..fitting.seeds import seed_sequence, warn_if_seeded
-from ..fitting.synthesizers import declared_synthesizer, rehearse_teachers
-from ..fitting.targets import checked_targets
+from ..fitting.voters import declared_synthesizer
 from ..isolation import next_fit_number, own_generators, unfitted
 from ..partition import PredefinedPartition
 from ..public import indexable_rows, public_rows, warn_if_private
@@ -170,14 +170,14 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         """
         given = [check_given(candidate.estimator, **fit_data) for candidate in candidates]
         first = given[0]
-        budget = {"n_classes": len(first.classes), "epsilon": self.epsilon, "delta": self.delta}
+        budget = {"epsilon": self.epsilon, "delta": self.delta}
         of_fit = first.private, first.ballots
         synthesis = Synthesis.planned(synthesizer, *of_fit, pure=False, **budget)
         keys = [teachers_key(candidate.estimator) for candidate in candidates]
         for of_teachers in dict(zip(keys, given, strict=True)).values():
             rehearse_teachers(of_teachers, synthesizer)
         for of_candidate in given:
-            check_missing_in(of_candidate, are_drawn=True)
+            check_missing(of_candidate, are_drawn=True)
         return replace(first, synthesis=synthesis)
 
     def _draw_rows(self, given, seed, paid):

@@ -16,7 +16,7 @@ from sklearn.utils import indexable
 from ..exceptions import StudentError
 from ..fitting.given import check_given
 from ..fitting.keeping import Paid
-from ..fitting.planning import check_scored
+from ..fitting.rehearsal import check_scored
 from ..fitting.release import poll
 from ..isolation import Quiet, attempt, copied_data, copier, isolated, own_rows, uncounted
 from ..public import indexable_rows

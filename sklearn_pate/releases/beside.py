@@ -3,8 +3,7 @@
 import copy
 import random
 import sys
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -12,173 +11,127 @@ from sklearn.base import clone
 
 from .._sklearn import _num_samples
 from ..accountant.stages import check_with_scale
-from ..accountant.table import calibrated, checked_cost
-from ..electorate import Ballots, PrivateData, TableBallots
+from ..accountant.table import calibrated
+from ..electorate import PrivateData
 from ..isolation import copied_data, isolated, kind_of, withheld
-from ..rdp import DEFAULT_ORDERS, Cost
 from ..secure import noise_generator
-from ..teachers import Sites
 from .base import Release
-from .rows import moved_by, units_of
+from .rows import moved_by, stated_cost, units_of
 
 #: Draws that are all equal do not follow the generator that they are given.
 _N_DRAWS = 5
 
 
-@dataclass(frozen=True, eq=False)
-class Beside:
-    """What a fit publishes beside rows and labels. It holds nothing private.
+def planned(releases, private, ballots, *, epsilon, delta):
+    """Check releases, and set the noise of those that have none. None of them sees a record.
 
-    Attributes
+    Parameters
     ----------
-    releases : tuple of Release
-        With their noise set. None of them sees a record: clones do.
-    ballots : Ballots, TableBallots or None
+    releases : list of Release or None
+        As given by the user.
+    private : PrivateData
+        The private data.
+    ballots : Ballots or TableBallots
         They say which change of the data is covered.
+    epsilon, delta : float
+        The cap of the fit; epsilon may be None.
+
+    Returns
+    -------
+    tuple of Release
+        With their noise set.
     """
-
-    releases: tuple[Release, ...] = ()
-    ballots: Ballots | TableBallots | None = None
-
-    @classmethod
-    def planned(cls, releases, private, ballots, *, epsilon, delta):
-        """Check releases, and set the noise of those that have none.
-
-        Parameters
-        ----------
-        releases : list of Release or None
-            As given by the user.
-        private : PrivateData
-            The private data.
-        ballots : Ballots or TableBallots
-            They say which change of the data is covered.
-        epsilon, delta : float
-            The cap of the fit; epsilon may be None.
-        """
-        if not releases:
-            return cls()
-        if isinstance(private.X, Sites):
-            raise ValueError(
-                "releases need the private rows, and with Sites each teacher has its own"
-            )
-        has_units = units_of(private, ballots) is not None
-        ready = []
-        for release in map(clone, _checked(releases)):
-            name = type(release).__name__
-            if has_units and not release.counts_groups:
-                raise ValueError(
-                    f"{name} does not say counts_groups, and this fit protects all records of a "
-                    f"group or identifier together ({ballots.adjacency})"
-                )
-            ready.append(_with_noise(release, moved_by(ballots), epsilon, delta))
-        return cls(tuple(ready), ballots)
-
-    @property
-    def is_pure(self):
-        """Whether all hold with delta 0."""
-        return all(release.is_pure for release in self.releases)
-
-    @property
-    def is_exact(self):
-        """Whether no noise is rounded."""
-        return all(release.is_exact for release in self.releases)
-
-    @property
-    def words(self):
-        """What is released, a tuple of str."""
-        return tuple(str(release.describe()) for release in self.releases)
-
-    def costs(self, orders=DEFAULT_ORDERS):
-        """Return the `Cost` of each, at Renyi orders."""
-        n_moved = moved_by(self.ballots) if self.releases else 0
-        return [_checked_cost(release, n_moved, orders) for release in self.releases]
-
-    def plus(self, cost, orders=DEFAULT_ORDERS):
-        """Return a cost and that of all of these."""
-        return reduce(Cost.plus, self.costs(orders), cost)
-
-    def rehearse(self, X_public, private):
-        """Try all on public rows; return what each would publish.
-
-        It comes before `gather`: errors here are told in full.
-        """
-        if not self.releases:
-            return []
-        n_public = _num_samples(X_public)
-        codes = (np.arange(n_public) % len(private.classes)).astype(private.codes.dtype)
-        weight = None if private.sample_weight is None else np.ones(n_public)
-        made_up = PrivateData(
-            X=X_public, codes=codes, classes=private.classes, sample_weight=weight
-        )
-        tried = []
-        for release in self.releases:
-            own = replace(made_up, groups=np.arange(n_public)) if release.counts_groups else made_up
-            try:
-                with isolated(0):
-                    gathered = _called(release, "gather", _handed_out(own))
-                    drawn = [
-                        _called(release, "draw", copy.deepcopy(gathered), noise_generator())
-                        for _ in range(_N_DRAWS)
-                    ]
-                    if all(np.array_equal(drawn[0], other) for other in drawn):
-                        raise RuntimeError(
-                            f"{_N_DRAWS} draws were all equal: all noise must come from rng"
-                        )
-                    tried.append(drawn[0])
-            except Exception as error:
-                raise ValueError(
-                    f"{type(release).__name__} failed when tried on public rows and made-up "
-                    f"labels. {type(error).__name__}: {error}"
-                ) from error
-        return tried
-
-    def gather(self, private, rng):
-        """Return what each gathers of private records: private, and free."""
-        if not self.releases:
-            return []
-        units = units_of(private, self.ballots)
-        numbers = None if units is None else np.unique(units, return_inverse=True)[1]
-        own = replace(private, groups=numbers)
-        return [_run(release, "gather", rng, _handed_out(own)) for release in self.releases]
-
-    def draw(self, gathered, rng, tried):
-        """Yield what is published of each, once all are paid for.
-
-        Parameters
-        ----------
-        gathered : list
-            From `gather`.
-        rng : Generator
-            Source of the noise.
-        tried : list
-            From `rehearse`.
-        """
-        for release, private, expected in zip(self.releases, gathered, tried, strict=True):
-            drawn = _run(release, "draw", rng, private, rng)
-            if drawn.shape != expected.shape or drawn.dtype != expected.dtype:
-                raise ValueError(
-                    f"draw of {type(release).__name__} must return what has the form of what it "
-                    f"drew for public rows, shape {expected.shape} of {kind_of(expected.dtype)}; "
-                    "got another, which is withheld"
-                )
-            yield drawn
-
-
-def _checked(releases):
-    """Return releases; refuse what is none."""
+    if not releases:
+        return ()
     for release in releases:
         if not isinstance(release, Release):
             raise TypeError(
                 "releases must be a list of releases.Release, each an instance; got "
                 f"{release if isinstance(release, type) else type(release)}"
             )
-    return releases
+    has_units = units_of(private, ballots) is not None
+    for release in releases:
+        if has_units and not release.counts_groups:
+            raise ValueError(
+                f"{type(release).__name__} does not say counts_groups, and this fit protects all "
+                f"records of a group or identifier together ({ballots.adjacency})"
+            )
+    n_moved = moved_by(ballots)
+    return tuple(_with_noise(clone(release), n_moved, epsilon, delta) for release in releases)
+
+
+def rehearse(releases, X_public, private):
+    """Try all on public rows; return what each would publish.
+
+    It comes before `gather`: errors here are told in full.
+    """
+    n_public = _num_samples(X_public)
+    made_up = PrivateData(
+        X=X_public,
+        codes=(np.arange(n_public) % len(private.classes)).astype(private.codes.dtype),
+        classes=private.classes,
+        sample_weight=None if private.sample_weight is None else np.ones(n_public),
+    )
+    tried = []
+    for release in releases:
+        own = replace(made_up, groups=np.arange(n_public)) if release.counts_groups else made_up
+        try:
+            with isolated(0):
+                gathered = _called(release, "gather", _handed_out(own))
+                drawn = [
+                    _called(release, "draw", copy.deepcopy(gathered), noise_generator())
+                    for _ in range(_N_DRAWS)
+                ]
+                if all(np.array_equal(drawn[0], other) for other in drawn):
+                    raise RuntimeError(
+                        f"{_N_DRAWS} draws were all equal: all noise must come from rng"
+                    )
+                tried.append(drawn[0])
+        except Exception as error:
+            raise ValueError(
+                f"{type(release).__name__} failed when tried on public rows and made-up "
+                f"labels. {type(error).__name__}: {error}"
+            ) from error
+    return tried
+
+
+def gather(releases, private, ballots, rng):
+    """Return what each gathers of private records: private, and free."""
+    units = units_of(private, ballots)
+    numbers = None if units is None else np.unique(units, return_inverse=True)[1]
+    own = replace(private, groups=numbers)
+    return [_run(release, "gather", rng, _handed_out(own)) for release in releases]
+
+
+def draw(releases, gathered, rng, tried):
+    """Yield what is published of each, once all are paid for.
+
+    Parameters
+    ----------
+    releases : tuple of Release
+        From `planned`.
+    gathered : list
+        From `gather`.
+    rng : Generator
+        Source of the noise.
+    tried : list
+        From `rehearse`.
+    """
+    for release, private, expected in zip(releases, gathered, tried, strict=True):
+        drawn = _run(release, "draw", rng, private, rng)
+        if drawn.shape != expected.shape or drawn.dtype != expected.dtype:
+            raise ValueError(
+                f"draw of {type(release).__name__} must return what has the form of what it "
+                f"drew for public rows, shape {expected.shape} of {kind_of(expected.dtype)}; "
+                "got another, which is withheld"
+            )
+        yield drawn
 
 
 def _with_noise(release, n_moved, epsilon, delta):
     """Return a release whose noise is set, by its share if the user left it open."""
     if release.with_scale(1.0) is None:
-        _checked_cost(release, n_moved)
+        stated_cost(release, n_moved)
         return release
     check_with_scale(release)
     share = release.share
@@ -191,23 +144,11 @@ def _with_noise(release, n_moved, epsilon, delta):
     return clone(calibrated(release, n_moved, part, delta))
 
 
-def _checked_cost(release, n_moved, orders=DEFAULT_ORDERS):
-    """Return what a release states that it costs; refuse a cost that contradicts itself."""
-    cost = checked_cost(release, n_moved, orders)
-    sizes = [float(np.max(cost.rdp)), cost.mu_squared, cost.pure]
-    if min(sizes) == 0 and any(0 < size < np.inf for size in sizes):
-        raise ValueError(
-            f"cost of {type(release).__name__} is 0 in one way and above 0 in another: what has no "
-            "proof is inf"
-        )
-    return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)  # its parts follow from these
-
-
 def _handed_out(private):
     """Return private data that a release of the user's may write into."""
     names = ("X", "codes", "classes", "sample_weight", "groups")
-    X, codes, classes, weight, groups = copied_data(tuple(getattr(private, n) for n in names))
-    return PrivateData(X=X, codes=codes, classes=classes, sample_weight=weight, groups=groups)
+    copies = copied_data(tuple(getattr(private, name) for name in names))
+    return PrivateData(**dict(zip(names, copies, strict=True)))
 
 
 def _called(release, method, *given):

@@ -84,15 +84,7 @@ class LabelsRelease(VotesRelease):
     def gather(self, given, plan, rows, progress):
         """Let the electorate vote on some public rows: private, and free."""
         with progress.phase("teachers", given.ballots.n_teachers) as done:
-            return collect(
-                given.electorate,
-                given.private,
-                _safe_indexing(given.X_public, rows),
-                given.ballots,
-                temperature=given.temperature,
-                seed=given.seeds["teachers"],
-                on_done=done,
-            )
+            return collect(given, _safe_indexing(given.X_public, rows), done)
 
     def draw(self, given, plan, rows, votes, published, noise, progress):
         """Release labels, stage by stage and round by round, until the plan ends or its budget."""
@@ -176,50 +168,38 @@ def draw(aggregator, votes, proba, noise):
 
 
 def _checked_release(aggregator, votes, proba, noise):
-    """Return what an aggregator releases, with labels, bools and soft labels checked."""
+    """Return what an aggregator releases: labels that are codes, bools, and distributions."""
+    name = type(aggregator).__name__
+    n_queries, n_classes = votes.shape
     released = aggregator.release(votes, proba, noise)
-    labels, paid = _check_labels_and_paid(aggregator, released.labels, released.paid, votes.shape)
-    soft_labels = released.soft_labels
-    if soft_labels is not None:
-        soft_labels = _check_soft_labels(aggregator, soft_labels, votes.shape)
-    return Released(labels, paid, soft_labels)
-
-
-def _check_labels_and_paid(aggregator, labels, paid, shape):
-    """Return drawn labels, which must be codes, and which of them were paid for."""
-    n_queries, n_classes = shape
-    labels = np.asarray(labels)
-    paid = np.asarray(paid)
+    labels, paid = np.asarray(released.labels), np.asarray(released.paid)
     # Fewer than were asked for, if the mechanism stopped: its Released says so
     are_whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
     if not are_whole or (labels < -1).any() or (labels >= n_classes).any():
         raise ValueError(
-            f"{type(aggregator).__name__} must draw one whole number for each of {n_queries} "
-            f"queries, from 0 to {n_classes - 1} or -1 for no answer; got shape {labels.shape} of "
+            f"{name} must draw one whole number for each of {n_queries} queries, from 0 to "
+            f"{n_classes - 1} or -1 for no answer; got shape {labels.shape} of "
             f"{kind_of(labels.dtype)}, or other numbers"
         )
     if paid.shape != labels.shape or paid.dtype != bool:
         raise ValueError(
-            f"draw of {type(aggregator).__name__} must return a bool for each label: whether it "
-            f"was paid for in full; got shape {paid.shape} of {kind_of(paid.dtype)}"
+            f"draw of {name} must return a bool for each label: whether it was paid for in full; "
+            f"got shape {paid.shape} of {kind_of(paid.dtype)}"
         )
-    return labels, paid
-
-
-def _check_soft_labels(aggregator, soft_labels, shape):
-    """Return drawn soft labels, whose rows must be distributions."""
+    if released.soft_labels is None:
+        return Released(labels, paid, None)
     if has_distribution(aggregator):
         raise ValueError(
-            f"{type(aggregator).__name__} must release labels alone: its cost is that of "
-            "outcome_log_proba, whose outcomes are classes. For soft labels subclass SoftAggregator"
+            f"{name} must release labels alone: its cost is that of outcome_log_proba, whose "
+            "outcomes are classes. For soft labels subclass SoftAggregator"
         )
-    soft = np.asarray(soft_labels)
-    if soft.shape != shape or soft.dtype.kind != "f" or not np.allclose(soft.sum(axis=1), 1):
+    soft = np.asarray(released.soft_labels)
+    if soft.shape != votes.shape or soft.dtype.kind != "f" or not np.allclose(soft.sum(axis=1), 1):
         raise ValueError(
-            f"soft_labels of {type(aggregator).__name__} must return rows that sum to 1, of shape "
-            f"{shape}; got shape {soft.shape} of {kind_of(soft.dtype)}"
+            f"soft_labels of {name} must return rows that sum to 1, of shape {votes.shape}; got "
+            f"shape {soft.shape} of {kind_of(soft.dtype)}"
         )
-    return soft
+    return Released(labels, paid, soft)
 
 
 def check_rounds(plan, query_strategy, accounting):

@@ -23,14 +23,12 @@ class Published:
     ----------
     spent : PrivacySpent
         What the plan costs. Its numbers of queries and answers are counted here.
+    estimator : PATEClassifier or PATERegressor
+        It says what each class counts, and whether classes are levels, whose means are learnt.
     n_public : int
         Number of public rows.
     classes : ndarray of shape (n_classes,)
-        Labels.
-    class_weight : None, "balanced" or dict
-        What each class counts.
-    are_levels : bool, default=False
-        Whether the classes are levels, and what is learnt are their means.
+        Labels, or levels.
 
     Attributes
     ----------
@@ -59,12 +57,12 @@ class Published:
         Why the student could not learn from labels of one class.
     """
 
-    def __init__(self, spent, *, n_public, classes, class_weight, are_levels=False):
+    def __init__(self, spent, estimator, n_public, classes):
         self.spent = spent
-        self.levels = classes if are_levels else None
+        self.levels = classes if estimator.predicts_numbers else None
         self.n_classes = len(classes)
         self._classes = classes
-        self._class_weight = class_weight
+        self._class_weight = getattr(estimator, "class_weight", None)
         self.weight = None
         self.labels = np.full(n_public, -1)
         self.soft_labels = None
@@ -78,18 +76,13 @@ class Published:
     @classmethod
     def of(cls, estimator):
         """Return what a fitted estimator released, to train another student on it."""
-        are_levels = estimator.predicts_numbers
-        published = cls(
-            estimator.privacy_spent_,
-            n_public=len(estimator.public_labels_),
-            classes=estimator.levels_ if are_levels else estimator.classes_,
-            class_weight=getattr(estimator, "class_weight", None),
-            are_levels=are_levels,
-        )
-        published.labels = estimator.public_labels_
+        labels = estimator.public_labels_
+        classes = estimator.levels_ if estimator.predicts_numbers else estimator.classes_
+        published = cls(estimator.privacy_spent_, estimator, len(labels), classes)
+        published.labels = labels
+        if estimator.predicts_numbers:
+            published.labels = np.where(np.isnan(labels), -1, 0)
         published.soft_labels = estimator.public_soft_labels_
-        if are_levels:
-            published.labels = np.where(np.isnan(estimator.public_labels_), -1, 0)
         published.query_indices = estimator.query_indices_
         published.table = getattr(estimator, "table_", None)
         return published

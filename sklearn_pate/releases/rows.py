@@ -1,6 +1,7 @@
 """Public rows from a synthesizer: what they cost, rows to rehearse with, and the drawing."""
 
 import dataclasses
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, copied_data, withheld, without_index
 from ..public import value_hashes
+from ..rdp import DEFAULT_ORDERS, Cost
+from ..rdp.cost import no_cost
 from ..rules import default_share
 from ..schema import difference
 from .votes import is_ours
@@ -51,43 +54,29 @@ class Synthesis:
     ----------
     synthesizer : Synthesizer
         Declared, with its noise set.
-    n_moved : int
-        By how many units the change that the guarantee covers moves the data: 2 where one takes
-        the place of another.
-    units : ndarray of shape (n_samples,) or None
-        The protected unit of each record, private; None where each is one by itself, and after
-        the drawing.
+    ballots : Ballots or TableBallots
+        They say which change of the data is covered.
+    classes : ndarray of shape (n_classes,)
+        What the rows are drawn for.
     rows : array-like with n_rows rows or None
         What was drawn; None before.
     ledgers : list
         Those that have recorded the cost of the rows; one is added when it has.
     generator : str or None
         The source of their noise, as in `PrivacySpent`; None before the drawing.
-    unit, adjacency : str
-        What their cost protects, as in `PrivacySpent`.
-    classes : ndarray of shape (n_classes,) or None
-        What they were drawn for.
     """
 
     synthesizer: Any
-    n_moved: int
-    units: Any = dataclasses.field(default=None, repr=False)
+    ballots: Any
+    classes: np.ndarray
     rows: Any = None
     ledgers: list = dataclasses.field(default_factory=list, repr=False)
     generator: str | None = None
-    unit: str = ""
-    adjacency: str = ""
-    classes: Any = None
 
     def prior(self, classes):
         """Return what the synthesizer has released of these classes, or None."""
         is_of_them = np.array_equal(self.classes, classes)
         return getattr(self.synthesizer, "released_", None) if is_of_them else None
-
-    @property
-    def is_to_draw(self):
-        """Whether the rows are still to be drawn."""
-        return self.rows is None
 
     def note(self):
         """Remember what was drawn, once the rows are kept."""
@@ -101,12 +90,8 @@ class Synthesis:
             for text in getattr(self.synthesizer, "findings_", ()):
                 warn(text)
 
-    def without_data(self):
-        """Return the same without anything private, for what is shown or kept."""
-        return dataclasses.replace(self, units=None, rows=None, ledgers=[])
-
     @classmethod
-    def planned(cls, synthesizer, private, ballots, *, pure, n_classes, epsilon, delta):
+    def planned(cls, synthesizer, private, ballots, *, pure, epsilon, delta):
         """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
 
         Parameters
@@ -119,21 +104,17 @@ class Synthesis:
             They say which change of the data is covered.
         pure : bool
             Whether the votes cost a pure epsilon and nothing else.
-        n_classes : int
-            Number of classes.
         epsilon, delta : float
             The cap of the fit; epsilon may be None.
         """
         n_moved = moved_by(ballots)
-        units = units_of(private, ballots)
+        units_of(private, ballots)  # refuses what would fail once rows are paid for
         synthesizer = synthesizer.suited_to(pure=pure)
         if synthesizer.with_scale(1.0) is not None:
             share = default_share() if synthesizer.share is None else synthesizer.share
             part = None if epsilon is None else share * float(epsilon)  # short floats round
             synthesizer = calibrated(synthesizer, n_moved, part, delta)
-        protects = {"unit": ballots.unit, "adjacency": str(ballots.adjacency)}
-        planned = cls(synthesizer, n_moved, units, **protects, classes=private.classes)
-        spent, _ = planned.cost().epsilon(delta)
+        spent, _ = stated_cost(synthesizer, n_moved).epsilon(delta)
         is_all = synthesizer.share == 1
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
             raise BudgetExceededError(
@@ -143,12 +124,8 @@ class Synthesis:
             )
         noise = getattr(synthesizer, "noise", None)
         if isinstance(noise, TableMechanism):
-            rehearse_table(noise, n_changed=n_moved, n_classes=n_classes)
-        return planned
-
-    def cost(self, *orders):
-        """Return the `Cost` of the rows, at Renyi orders."""
-        return checked_cost(self.synthesizer, self.n_moved, *orders)
+            rehearse_table(noise, n_changed=n_moved, n_classes=len(private.classes))
+        return cls(synthesizer, ballots, private.classes)
 
     def drawn(self, private, noise, seed, *, generator):
         """Return the same with its rows, drawn from private data: this is what the cost pays for.
@@ -165,7 +142,8 @@ class Synthesis:
             What `noise` is, as in `PrivacySpent`.
         """
         synthesizer = self.synthesizer
-        records = (private.X, private.codes, private.sample_weight, self.units)
+        units = units_of(private, self.ballots)
+        records = (private.X, private.codes, private.sample_weight, units)
         sources = {"noise": np.random.default_rng(noise), "rng": np.random.default_rng(seed)}
 
         def draw():
@@ -179,13 +157,7 @@ class Synthesis:
             said = f"{type(synthesizer).__name__} could not draw rows:"
             rows = withheld(draw, said, "They are paid for")
         _check_rows(synthesizer, rows)
-        return dataclasses.replace(self, units=None, rows=rows, generator=generator)
-
-
-def weakest(generator, synthesis):
-    """Return the weaker source of noise: of the votes, or of the rows that were drawn."""
-    sources = [generator] if synthesis is None else [generator, synthesis.generator]
-    return "seed" if "seed" in sources else "system"
+        return dataclasses.replace(self, rows=rows, generator=generator)
 
 
 def _bare(rows):
@@ -206,6 +178,23 @@ def _check_rows(synthesizer, rows):
 def rehearsal_rows(synthesizer):
     """Return rows drawn from the schema alone, in place of those that will be."""
     return synthesizer.rehearsal_rows(synthesizer.n_rows, np.random.default_rng(0))
+
+
+def stated_cost(part, n_moved, orders=DEFAULT_ORDERS):
+    """Return what a part says that it costs; refuse a cost that contradicts itself."""
+    cost = checked_cost(part, n_moved, orders)
+    sizes = [float(np.max(cost.rdp)), cost.mu_squared, cost.pure]
+    if min(sizes) == 0 and any(0 < size < np.inf for size in sizes):
+        raise ValueError(
+            f"cost of {type(part).__name__} is 0 in one way and above 0 in another: what has no "
+            "proof is inf"
+        )
+    return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)  # its parts follow from these
+
+
+def cost_of_all(parts, n_moved, orders=DEFAULT_ORDERS):
+    """Return the `Cost` of a synthesizer and of releases, each as it states it."""
+    return reduce(Cost.plus, [stated_cost(p, n_moved, orders) for p in parts], no_cost(orders))
 
 
 def moved_by(ballots):

@@ -25,16 +25,15 @@ class TableRelease(VotesRelease):
     """A table of noisy counts of the classes, in cells or of columns."""
 
     gives_rates = True
-    follows_noise = True
     most_rehearsed = 500
 
     def refused(self, estimator):
         """Return the parameters that say nothing here, each with what it says."""
         return ABOUT_QUERIES
 
-    def check(self, estimator):
-        """Refuse mechanisms that answer one question at a time."""
-        table_mechanism(estimator.aggregator, estimator.base_estimator)
+    def mechanism(self, estimator):
+        """Return the mechanism of the table; refuse one that answers one question at a time."""
+        return table_mechanism(estimator.aggregator, estimator.base_estimator)
 
     def plan(self, given):
         """Return how noisy the table is to be, and what it costs."""
@@ -45,7 +44,7 @@ class TableRelease(VotesRelease):
             epsilon=given.estimator.epsilon,
             delta=given.estimator.delta,
             before=given.cost_before,
-            is_pure_before=given.is_pure_before,
+            is_pure_before=all(part.is_pure for part in given.released_before),
         )
 
     def rehearse(self, given, plan):
@@ -102,13 +101,11 @@ class TableRelease(VotesRelease):
             )
         table = votes.electorate.released(noisy, noise_std=noise_std)
         prior = None if given.synthesis is None else given.synthesis.prior(given.classes)
-        if prior is None:
-            published.table = table
-            published.add_rates(*votes.electorate.read(table))  # if interrupted, it is kept
-        else:
-            stacked = prior if table is None else StackedTable(table, prior, given.X_public)
-            published.table = stacked
-            published.add_rates(*stacked.read(given.X_public))
+        if prior is not None:
+            table = prior if table is None else StackedTable(table, prior, given.X_public)
+        published.table = table  # if interrupted, it is kept
+        of_rows = votes.electorate.read(table) if prior is None else table.read(given.X_public)
+        published.add_rates(*of_rows)
 
     def curator(self, published, votes, plan, delta):
         """Return the private view of what was released."""
@@ -216,10 +213,6 @@ class OnlySums(TableElectorate):
     def forecast(self, *, noise_std, n_records, n_classes, are_drawn=False):
         """Say nothing: the synthesizer has said it."""
         return CellForecast(0, 0, None, (), ())
-
-    def n_steps(self, *, n_records):
-        """Return 1."""
-        return 1
 
     def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
         """Return a table without cells."""

@@ -18,11 +18,9 @@ class VotesRelease(ABC):
     `fitting.given.release_of` says which electorate has which.
     """
 
-    #: Whether what is released are rates of the classes, at any row.
+    #: Whether what is released are rates of the classes, at any row. What is gathered for them
+    #: follows from the noise that will be drawn.
     gives_rates = False
-
-    #: Whether what is gathered follows from the noise that will be drawn.
-    follows_noise = False
 
     #: The most rows that a student is tried on.
     most_rehearsed = np.inf
@@ -31,13 +29,9 @@ class VotesRelease(ABC):
         """Return the parameters that say nothing here, each with what it says."""
         return {}
 
-    def check(self, estimator):
-        """Refuse parameters that do not fit, before anything is known of the data."""
-        return None
-
+    @abstractmethod
     def mechanism(self, estimator):
-        """Return the mechanism that the parameters give, or None."""
-        return estimator.aggregator
+        """Return what answers, as the parameters say; refuse what does not fit here."""
 
     @abstractmethod
     def plan(self, given):
@@ -108,41 +102,41 @@ def enrol(electorate, private, X_public, *, seed, memory):
     return ballots
 
 
-def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done):
-    """Let an electorate vote on some public rows, and return its `Votes`."""
+def collect(given, X_query, on_done):
+    """Let the electorate vote on some public rows, and return its `Votes`."""
+    electorate, ballots = given.electorate, given.ballots
+    own = {"temperature": given.temperature, "seed": given.seeds["teachers"]}
 
     def cast(private, X_query, on_done):
-        counts = electorate.vote(
-            private, X_query, temperature=temperature, seed=seed, on_done=on_done
-        )
+        counts = electorate.vote(private, X_query, **own, on_done=on_done)
         return np.asarray(counts), electorate.teacher_indices_, electorate.teachers_
 
     if is_ours(electorate):
-        cast_votes = cast(private, X_query, on_done)
+        cast_votes = cast(given.private, X_query, on_done)
     else:
-        given = _handed_out(private, X_query)
-        with isolated(seed_number(seed)):
+        handed_out = _handed_out(given.private, X_query)
+        with isolated(seed_number(own["seed"])):
             cast_votes = withheld(
-                lambda: cast(*given, lambda n: on_done(int(n))),
+                lambda: cast(*handed_out, lambda n: on_done(int(n))),
                 f"vote of {type(electorate).__name__} failed with",
                 "No label was released. To read the text, call enrol, and vote(private, X_query, "
                 "temperature=, seed=, on_done=), yourself",
                 TeacherError,
             )
     counts, teacher_indices, teachers = cast_votes
-    n_queries = _num_samples(X_query)
     votes = Votes(
         counts,
-        private.classes,
+        given.classes,
         ballots,
-        temperature=temperature,
+        temperature=given.temperature,
         teacher_indices=teacher_indices,
         teachers=teachers,
     )
+    n_queries = _num_samples(X_query)
     if counts.shape[:1] != (n_queries,) or not are_complete(votes):
         raise TeacherError(
             f"vote of {type(electorate).__name__} must return {n_queries} rows of "
-            f"{len(private.classes)} counts, each of which sums to n_teachers="
+            f"{len(given.classes)} counts, each of which sums to n_teachers="
             f"{ballots.n_teachers}, as enrol said. No label was released"
         )
     return votes

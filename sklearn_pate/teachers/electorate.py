@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.base import clone
 
-from ..electorate import Adjacency, Ballots, Electorate, check_classifier, check_regressor
+from ..electorate import Adjacency, Ballots, Electorate, check_predicts
 from ..isolation import Quiet, seed_number, seeded
 from ..memory import digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
@@ -67,7 +67,7 @@ class TeacherEnsemble(Electorate):
         if not self.estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
         for estimator in self.estimators:
-            check_classifier("base_estimator", estimator)
+            check_predicts("base_estimator", estimator)
             if soft_aggregator is not None and not hasattr(estimator, "predict_proba"):
                 raise ValueError(
                     f"{soft_aggregator} needs teachers with predict_proba; got {estimator!r}"
@@ -167,7 +167,7 @@ class RegressorEnsemble(TeacherEnsemble):
         if not self.estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 regressor")
         for estimator in self.estimators:
-            check_regressor("base_estimator", estimator)
+            check_predicts("base_estimator", estimator, numbers=True)
         if soft_aggregator is None:
             raise ValueError(
                 "aggregator must be a SoftVote where regressors vote: what they predict is split "

@@ -69,7 +69,7 @@ def test_an_index_that_cannot_be_hashed(index, message):
 
 
 FORTY = "partition.assign must return 40 whole numbers"
-RANGE = "partition.assign must return numbers from 0 to 3"
+RANGE = "partition.assign must return 40 whole numbers from 0 to 3"
 
 
 @h.table(
