@@ -17,6 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import PATEClassifier
 
+# A demonstration: here, public rows are cut from the table that the private ones come from. Yours
+# must come from elsewhere. And ten fits on overlapping rows add up to far more than epsilon 1.
 X, y = load_breast_cancer(return_X_y=True)
 clf = PATEClassifier(epsilon=1.0, classes=[0, 1])
 not_private = make_pipeline(StandardScaler(), LogisticRegression())

@@ -162,7 +162,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         only those of its parameters that are public numbers or text.
     schema : dict, list, tuple or synthesis.Schema, default=None
         What the columns may hold, for people who have no public rows: for each a tuple of numbers,
-        ``(low, high)``, or a list of categories. ``fit(X, y)`` needs no more. It is public.
+        ``(low, high)``, or a list of categories. ``fit(X, y)`` needs no more. It is public, and
+        not used where `X_public` is given.
     class_weight : None, "balanced" or dict, default=None
         What each class counts in what the student learns. "balanced" counts them alike, whatever
         their shares, so that rare ones are predicted; a dict has a number for each class, else 1.

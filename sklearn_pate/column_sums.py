@@ -267,6 +267,8 @@ class ColumnSums(BlockElectorate):
     #: The share of the public rows' spread that cells would explain, where a rule chose sums.
     cells_explain = None
 
+    released_as = "noisy sums of the columns, by class"
+
     _parameter_constraints = {
         "bends": ["boolean"],
         "adjacency": [StrOptions({"replace", "add_or_remove"})],

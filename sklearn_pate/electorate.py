@@ -333,6 +333,9 @@ class TableElectorate(Electorate):
     #: A mechanism of its own; None: noise on every entry of its table.
     mechanism: Any = None
 
+    #: What is released of it, for statements; empty for nothing.
+    released_as = "a noisy table of the records' ballots"
+
     @property
     def may_join(self):
         """Whether records may join or leave, so that their number is private."""

@@ -481,7 +481,7 @@ def test_discrete_laplace_noise_spends_no_delta():
     assert (spent.epsilon, spent.delta, spent.method) == (0.25, 0, "pure")
     assert spent.arithmetic == "exact"
     assert spent.n_teachers is None and not hasattr(clf, "n_teachers_")
-    assert "A noisy table of the records' ballots was released" in spent.summary()
+    assert "This was released: a noisy table of the records' ballots. It" in spent.summary()
     assert clf.plan(X, Y, X_public=X_PUBLIC).spent.epsilon == 0.25
 
 

@@ -50,7 +50,7 @@ def test_importing_needs_the_core_dependencies_only():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     first, without_matplotlib = run.stdout.splitlines()
-    assert first == "PATEClassifier()" and 'pip install "sklearn_pate[plot]"' in without_matplotlib
+    assert first == "PATEClassifier()" and "pip install matplotlib" in without_matplotlib
 
 
 def test_documented_attributes_and_parameters_are_the_estimators():
@@ -112,7 +112,7 @@ def test_ci_runs_the_readmes_test_command():
 
 def test_version_is_that_of_changelog_and_citation():
     version = sklearn_pate.__version__
-    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"## {version.partition('.dev')[0]}" in (ROOT / "CHANGELOG.md").read_text()
     assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
 
 

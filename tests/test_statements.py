@@ -15,11 +15,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.accountant.words import text_rounded_up
 from sklearn_pate.aggregators import GNMax, ImmutableArgmax
+from sklearn_pate.column_sums import ColumnSums
 from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning, StudentError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.releases.table import TableRelease
-from sklearn_pate.synthesis import MarginalSynthesizer
+from sklearn_pate.synthesis import MarginalSynthesizer, Schema
 
 ROWS = np.random.default_rng(0).normal(size=(900, 2))
 X, X_PUBLIC = ROWS[:600], ROWS[600:].copy()
@@ -184,6 +185,30 @@ def test_noise_of_a_table_is_of_the_system_unless_there_is_a_seed(secure):
         assert clf.fit(X, Y, X_PUBLIC).privacy_spent_.generator == "seed"
 
 
+SUMS = "noisy sums of the columns, by class"
+BALLOTS = "a noisy table of the records' ballots"
+HISTOGRAMS = "noisy histograms of the columns"
+
+
+@pytest.mark.parametrize(
+    "clf, tables",
+    [
+        (pate(ReverseNeighbors()), (BALLOTS,)),
+        (pate(ColumnSums()), (SUMS,)),
+        (pate(schema=Schema([(-3, 3), (-3, 3)]), epsilon=0.3), (SUMS,)),
+        (ballots(), (HISTOGRAMS, BALLOTS)),
+        (pate(GaussianNB(), n_teachers=20, n_queries=10), ()),
+    ],
+)
+def test_what_is_released_of_records_is_named(clf, tables):
+    given = {} if clf.schema or clf.synthesizer else {"X_public": X_PUBLIC}
+    plan = clf.plan(X, Y, **given)
+    spent = clf.fit(X, Y, **given).privacy_spent_
+    assert spent.tables == plan.spent.tables == tables
+    for text in (SUMS, BALLOTS, HISTOGRAMS):
+        assert (text in spent.summary()) == (text in plan.spent.summary()) == (text in tables)
+
+
 def test_votes_of_unknown_origin_protect_votes():
     votes = np.tile([15, 5], (len(X_PUBLIC), 1))
     text = pate(GaussianNB(), n_queries=5).fit_votes(votes, X_PUBLIC).privacy_spent_.summary()
@@ -212,7 +237,7 @@ def test_rows_that_were_paid_for_without_labels_are_named(monkeypatch):
     assert f"epsilon={text_rounded_up(told.epsilon)} is spent. The rows" in note
     text = told.summary()
     assert "The fit failed after its public rows were drawn, before labels" in text
-    assert "This is about the rows that were drawn and this statement." in text
+    assert "This covers the rows that were drawn and this statement." in text
     assert "the student" not in text and "ballots" not in text
 
 
@@ -221,7 +246,7 @@ def test_labels_that_were_paid_for_are_told_of_after_rows(monkeypatch):
     told = error.privacy_spent
     assert told.epsilon == pytest.approx(20.0) and told.covers == "fit"
     assert "is spent; what was released until then is kept" in error.__notes__[0]
-    assert "is paid for, and no public row got a label" in told.summary()
+    assert "No row was labelled." in told.summary()
 
 
 def test_a_fit_whose_student_fails_says_that_labels_were_released():
@@ -229,7 +254,7 @@ def test_a_fit_whose_student_fails_says_that_labels_were_released():
     with pytest.raises(StudentError) as caught:
         clf.fit_student(student=RaisesIt(ValueError("no")))
     assert caught.value.privacy_spent.covers == "fit"
-    assert "public rows got labels" in caught.value.privacy_spent.summary()
+    assert "It says something of" in caught.value.privacy_spent.summary()
 
 
 # --- fits within fits ----------------------------------------------------------------------------

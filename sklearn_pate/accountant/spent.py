@@ -50,6 +50,8 @@ class PrivacySpent:
         What this fit published, or learnt from, that private data shaped without a mechanism, such
         as classes that were read from private labels; and what else it alone does not cover.
         `summary` begins with it.
+    tables : tuple of str
+        Where records vote: what was released of them, in words. The dict has it only there.
     beside : tuple of str
         What the fit published beside rows and labels, in the words of each release; the dict has
         it where there is something.
@@ -89,6 +91,7 @@ class PrivacySpent:
     n_synthetic: int = 0
     covers: str = "fit"
     not_covered: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     version: str = __version__
     fit_number: int = field(default=1, compare=False)
@@ -105,6 +108,7 @@ class PrivacySpent:
             value = getattr(self, name)
             plain[name] = None if value is None else operator.index(value)
         plain["not_covered"] = tuple(self.not_covered)
+        plain["tables"] = tuple(self.tables)
         plain["beside"] = tuple(self.beside)
         for name, value in plain.items():
             object.__setattr__(self, name, value)  # it is frozen
@@ -171,6 +175,7 @@ class PrivacySpent:
         told = _fields(self) | {
             "epsilon": text_rounded_up(self.epsilon),
             "not_covered": "; ".join(self.not_covered) or None,
+            "tables": "; ".join(self.tables) or None,
             "beside": "; ".join(self.beside) or None,
         }
         lines = [(name, str(value)) for name, value in told.items() if value is not None]
@@ -253,10 +258,11 @@ class PrivacyForecast(PrivacySpent):
 
 
 def _fields(spent):
-    """Return the fields by name, without `beside` where there is nothing."""
+    """Return the fields by name, without `tables` and `beside` where there is nothing."""
     named = {part.name: getattr(spent, part.name) for part in fields(spent)}
-    if not named["beside"]:
-        del named["beside"]
+    for name in ("tables", "beside"):
+        if not named[name]:
+            del named[name]
     return named
 
 

@@ -42,17 +42,9 @@ _ABOUT_ARITHMETIC = {
 
 #: What a summary says of the release: before it, after it, and if nobody got a label.
 _OF_TABLE = {
-    "forecast": (
-        "A noisy table of the records' ballots would be released, and give labels to "
-        "{spent.n_queries} public rows."
-    ),
-    "answers": (
-        "A noisy table of the records' ballots was released, and {spent.n_answered} public rows "
-        "got labels from it."
-    ),
-    "none": (
-        "A noisy table of the records' ballots is paid for, and no public row got a label from it."
-    ),
+    "forecast": "This would be released: {tables}. It says something of {spent.n_queries} {rows}.",
+    "answers": "This was released: {tables}. It says something of {spent.n_answered} {rows}.",
+    "none": "This is paid for: {tables}. No row was labelled.",
 }
 _OF_TEACHERS = {
     "forecast": "{spent.n_teachers} teachers would be asked {spent.n_queries} questions.",
@@ -65,6 +57,9 @@ _OF_TEACHERS = {
         "was released."
     ),
 }
+
+#: What records release where a statement does not say it.
+_BALLOTS = ("a noisy table of the records' ballots",)
 
 #: From this epsilon on, odds are said without a number.
 _NO_DOUBT = 14
@@ -131,7 +126,9 @@ def _release(spent, is_forecast):
         return "The fit failed after its public rows were drawn, before labels were paid for."
     outcome = "forecast" if is_forecast else "answers" if spent.n_answered else "none"
     texts = _OF_TABLE if spent.n_teachers is None else _OF_TEACHERS
-    return texts[outcome].format(spent=spent)
+    rows = "drawn rows" if spent.n_synthetic else "public rows"
+    tables = ", and ".join(spent.tables or _BALLOTS)
+    return texts[outcome].format(spent=spent, tables=tables, rows=rows)
 
 
 def _odds(spent):
@@ -168,13 +165,13 @@ def _bound(spent):
 def _published(spent):
     """Say what was published."""
     if spent.covers == "rows":
-        return "This is about the rows that were drawn and this statement."
+        return "This covers the rows that were drawn and this statement."
     what, last = "one fit", "the labels and this statement"
     if spent.method == "tuning":
         what, last = "one search", "the labels, best_params_, best_score_ and this statement"
     rows = ["the rows that were drawn"] if spent.n_synthetic else []
     parts = [*rows, *spent.beside, "the student", last]
-    return f"This is about all that {what} published: {', '.join(parts)}."
+    return f"This covers all that {what} published: {', '.join(parts)}."
 
 
 def _about_rows(spent):
@@ -182,7 +179,7 @@ def _about_rows(spent):
     if not spent.n_synthetic:
         return "The public rows are not protected, and may be part of the student."
     return (
-        f"It covers the {spent.n_synthetic} public rows as well, which were drawn from noisy "
+        f"It covers the {spent.n_synthetic} drawn rows as well, made from noisy "
         "statistics of the private data; the names, types, bounds and categories of their "
         "columns it does not, nor which columns may have missing values."
     )

@@ -247,7 +247,7 @@ def check_names(X, X_public):
 def _have_names(X):
     """Whether the names of columns are text, each there once."""
     names = list(getattr(X, "columns", []))
-    return len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
+    return 0 < len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
 
 
 def first_names(names):

@@ -130,9 +130,9 @@ def _check_modules(student):
     ours = [name for name in names if name.partition(".")[0] == _OURS]
     if ours:
         raise ValueError(
-            "the student needs sklearn_pate where it is loaded, and an export must not: it holds "
-            f"{', '.join(ours)}. Pickle the PATEClassifier itself, or let "
-            "fit_student(X_public, student) train another student, at no privacy cost"
+            f"the student holds {', '.join(ours)}, and an export must load without sklearn_pate. "
+            "Pickle the whole estimator; or train a student of scikit-learn at no privacy cost, "
+            "fit_student(X_public, student), with X_public=X_synthetic_ where rows were drawn"
         )
 
 

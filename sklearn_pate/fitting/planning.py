@@ -7,6 +7,7 @@ from ..accountant import PrivacyForecast, PrivacySpent, RowsCost
 from ..accountant.advice import large_delta, weak_promise
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
+from ..electorate import TableElectorate
 from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet
 from ..rdp.facts import facts_of
@@ -107,9 +108,20 @@ def spent_by(plan, given):
         generator="seed" if "seed" in sources else "system",
         n_synthetic=0 if synthesis is None else given.n_public,
         not_covered=(*given.not_covered, *caveats),
+        tables=_tables(given),
         beside=tuple(str(release.describe()) for release in given.beside),
         fit_number=given.fit_number,
     )
+
+
+def _tables(given):
+    """Say what is released of records that vote: of the rows' synthesizer, and of the votes."""
+    sources = []
+    if given.synthesis is not None:
+        sources.append(given.synthesis.synthesizer)
+    if isinstance(given.electorate, TableElectorate):
+        sources.append(given.electorate)
+    return tuple(source.released_as for source in sources if source.released_as)
 
 
 def source_of_noise(estimator):

@@ -133,6 +133,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             plans,
             cost,
             n_synthetic=0 if of_rows is None else len(X_public),
+            tables=_tables(synthesizer, *(plan.spent for plan in plans)),
             not_covered=dict.fromkeys(not_covered),
             fit_number=fit_number,
         )
@@ -289,6 +290,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             n_teachers=spent_by_trial.n_teachers,
             n_queries=spent_by_trial.n_queries,
             n_answered=spent_by_trial.n_answered,
+            tables=_tables(getattr(paid.synthesis, "synthesizer", None), spent_by_trial),
         )
         if failed:
             raise StudentError(str(trial.fitted), trial.fitted.public_labels, spent) from None
@@ -374,6 +376,12 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         if state.pop("_seed_used", False):  # whoever knows the seed can undo the noise
             state["random_state"] = None
         return state
+
+
+def _tables(synthesizer, *spents):
+    """Say what is released of records: of rows that are drawn once, and of trials."""
+    of_rows = [] if synthesizer is None else [synthesizer.released_as]
+    return tuple(dict.fromkeys([*of_rows, *(table for spent in spents for table in spent.tables)]))
 
 
 class PrivateGridSearchCV(PrivateSearch):

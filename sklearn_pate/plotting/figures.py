@@ -18,7 +18,7 @@ def pyplot():
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError('displays need matplotlib: pip install "sklearn_pate[plot]"') from error
+        raise ImportError("displays need matplotlib: pip install matplotlib") from error
     return plt
 
 

@@ -201,6 +201,7 @@ class OnlySums(TableElectorate):
     """Records that cast no ballots: the synthesizer's sums have said it all."""
 
     mechanism = NoTable()
+    released_as = ""
     adjacency = "replace"
 
     def enrol(self, private, X_public, *, seed=None, memory=None):

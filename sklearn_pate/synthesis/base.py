@@ -38,6 +38,9 @@ class Synthesizer(BaseEstimator, metaclass=ABCMeta):
 
     not_covered_ = ()
 
+    #: What is released of the private rows, for statements.
+    released_as = "noisy statistics of the columns"
+
     #: Whether `cost` holds with delta 0, by its pure epsilon and nothing else.
     is_pure = False
 

@@ -190,6 +190,8 @@ class MarginalSynthesizer(ColumnSynthesizer):
     2   72    True
     """
 
+    released_as = "noisy histograms of the columns"
+
     _parameter_constraints = {
         **ColumnSynthesizer._parameter_constraints,
         "n_bins": [Interval(Integral, 1, None, closed="left")],

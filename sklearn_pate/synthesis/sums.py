@@ -157,6 +157,8 @@ class ClassSums(ColumnSynthesizer):
 
     is_exact = True
 
+    released_as = "noisy sums of the columns, by class"
+
     _parameter_constraints = {
         **ColumnSynthesizer._parameter_constraints,
         "share": [Interval(Real, 0, 1, closed="right"), None],
