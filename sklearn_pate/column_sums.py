@@ -320,7 +320,10 @@ class ColumnSums(BlockElectorate):
         """Say how the noise is beside the records; see `TableElectorate.forecast`."""
         n_public, width = self._public.shape
         n_voters = n_public if n_records is None else n_records
-        problems, obstacles = told_of_few(n_public, len(np.unique(self._rows, axis=0)), n_classes)
+        n_distinct = len(np.unique(self._rows, axis=0))
+        problems, obstacles = told_of_few(
+            n_public=n_public, n_distinct=n_distinct, n_classes=n_classes
+        )
         noise = noise_std * math.sqrt(width)
         fewer = f" or fewer columns, which make {width} numbers"
         text = told_of_noise("sums", n_voters, LEAST_SIGNAL * noise, fewer=fewer)

@@ -480,7 +480,7 @@ def test_a_schema_of_parameters_alone_is_not_refuted(table_of, attack, given, gl
 
 
 @pytest.mark.filterwarnings("ignore:all .* released labels are of one class")
-@pytest.mark.filterwarnings("ignore:what was released is about as likely")
+@pytest.mark.filterwarnings("ignore:what was released may be little better")
 @pytest.mark.filterwarnings("error")
 @SCHEMAS
 def test_a_schema_that_is_read_in_silence_is_caught(

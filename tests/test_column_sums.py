@@ -179,7 +179,7 @@ def test_a_shift_of_the_private_rows_is_followed():
 def test_nothing_to_tell_is_told_of():
     X, _, rows = wide()
     coins = np.random.default_rng(5).integers(2, size=len(X))
-    with pytest.warns(UserWarning, match="as likely if all rates were the same"):
+    with pytest.warns(UserWarning, match="little better than a coin flip"):
         PATEClassifier(classes=[0, 1], random_state=0).fit(X, coins, X_public=rows)
 
 

@@ -135,7 +135,7 @@ def _at_agreements(share):
 def _about_records(plan):
     voters = plan.voters
     cells = voters.cells
-    expected = ", if there are as many as public rows" if voters.n_records is None else ""
+    expected = ", if there are as many records as public rows" if voters.n_records is None else ""
     ((mechanism, n_rows),) = plan.stages
     level = "level" if voters.are_levels else "class"
     levels = "levels" if voters.are_levels else "classes"
@@ -155,7 +155,7 @@ def _about_records(plan):
         labels += f"of {voters.n_classes} levels"
     else:
         each = _number(plan.labels_per_class)
-        labels += f"on average {each} for each of {voters.n_classes} classes"
+        labels += f"{each} for each of {voters.n_classes} classes if all were as common"
     noise = (
         f"{_number(plan.noise_std)} records (standard deviation) on each {level} of a cell, beside "
         f"{_number(cells.n_ballots / cells.n_cells)} in an average cell{expected}, by "

@@ -166,7 +166,9 @@ class ReverseNeighbors(BlockElectorate):
         n_voters, of_whom = n_records, "private records"
         if n_records is None:
             n_voters, of_whom = n_public, "public rows, as many records as are expected"
-        problems, obstacles = told_of_few(n_public, n_distinct, n_classes)
+        problems, obstacles = told_of_few(
+            n_public=n_public, n_distinct=n_distinct, n_classes=n_classes
+        )
         # Where the rule has more cells than four a class, smoothing makes up for it
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
@@ -227,7 +229,7 @@ class ReverseNeighbors(BlockElectorate):
         return RowVectorizer() if self.transformer is None else clone(self.transformer)
 
 
-def told_of_few(n_public, n_distinct, n_classes):
+def told_of_few(*, n_public, n_distinct, n_classes):
     """Return what is wrong with few public rows: problems, and what is hopeless."""
     if n_public >= 8 * n_classes and n_distinct >= n_classes:
         return [], []

@@ -197,9 +197,9 @@ def warn_of_release(plan, released):
     """
     if getattr(released.table, "is_flat", False):
         warn(
-            "what was released is about as likely if all rates were the same everywhere, so expect "
-            "little better than a coin flip: noise, or columns that say little of the classes. A "
-            "larger epsilon, fewer columns, or letting teachers vote may help; each spends anew"
+            "what was released may be little better than a coin flip: it looks like noise around "
+            "rates that are the same everywhere. A larger epsilon, fewer columns, or letting "
+            "teachers vote may help; each spends anew"
         )
     n_asked = len(released.query_indices)
     if plan.budget is not None and n_asked < plan.n_queries:
