@@ -286,6 +286,17 @@ def test_an_audit_with_a_delta_goes_by_the_cost_at_it():
     pytest.raises(ValueError, audit_release, Counts(1.0), *neighbours(), n_moved=0)
 
 
+def test_a_cost_with_a_delta_claims_nothing_without_it():
+    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        return replace(LaplaceMechanism(self.scale).cost(n_moved, orders), delta=1e-3)
+
+    release = wrong(2.0, cost=cost, is_pure=False)
+    found = audit_release(release, *neighbours(), delta=0, n_samples=200, random_state=0)
+    assert found.claimed == np.inf
+    found = audit_release(release, *neighbours(), delta=0.01, n_samples=200, random_state=0)
+    assert found.claimed == release.cost(2).epsilon(0.01)[0]
+
+
 # --- what goes wrong -----------------------------------------------------------------------------
 
 

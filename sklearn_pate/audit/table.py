@@ -227,7 +227,8 @@ def _audit(part, draw, pair, means, n_changed, *, delta, n_samples, confidence, 
     choose = partial(_choose, delta=delta, confidence=confidence)
     epsilon, _, _ = bound_by_samples(sampled, choose, n_samples, _TO_CHOOSE, delta, confidence)
     cost = part.cost(n_changed)
-    claimed = cost.epsilon(delta)[0] if delta else cost.pure
+    of_pure = cost.pure if cost.delta == 0 else math.inf
+    claimed = cost.epsilon(delta)[0] if delta else of_pure
     return TableAudit(epsilon, claimed, delta, confidence, n_changed, n_samples)
 
 
