@@ -214,6 +214,9 @@ class Electorate(BaseEstimator, metaclass=ABCMeta):
     #: The fitted teachers, if they are kept. Private: they are for `curator_`.
     teachers_: list | None = None
 
+    #: What is released of all votes at once, for statements; empty where labels are.
+    released_as = ""
+
     def __getstate__(self):
         """Return the parameters alone: the rest is private."""
         return self.get_params(deep=False)
@@ -333,7 +336,6 @@ class TableElectorate(Electorate):
     #: A mechanism of its own; None: noise on every entry of its table.
     mechanism: Any = None
 
-    #: What is released of it, for statements; empty for nothing.
     released_as = "a noisy table of the records' ballots"
 
     @property

@@ -7,7 +7,6 @@ from ..accountant import PrivacyForecast, PrivacySpent, RowsCost
 from ..accountant.advice import large_delta, weak_promise
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
-from ..electorate import TableElectorate
 from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet
 from ..rdp.facts import facts_of
@@ -116,11 +115,9 @@ def spent_by(plan, given):
 
 def _tables(given):
     """Say what is released of records that vote: of the rows' synthesizer, and of the votes."""
-    sources = []
+    sources = [given.electorate]
     if given.synthesis is not None:
-        sources.append(given.synthesis.synthesizer)
-    if isinstance(given.electorate, TableElectorate):
-        sources.append(given.electorate)
+        sources.insert(0, given.synthesis.synthesizer)
     return tuple(source.released_as for source in sources if source.released_as)
 
 
