@@ -290,13 +290,13 @@ def check_dtypes(X, X_public):
         raise ValueError(
             f"columns {found.columns} of X hold dictionaries of Arrow or Categorical of polars, "
             "whose codes are assigned as values appear: one private record can change the codes of "
-            "all others, and all teachers see them. Fix categories in advance: "
+            "all others, and whoever votes sees them. Fix categories in advance: "
             "pandas.CategoricalDtype([...]) or polars.Enum([...]), the same in X and X_public, or "
             "give text"
         )
     raise ValueError(
         f"columns {found.columns} of X and X_public have different dtypes or categories "
-        f"({_dtypes(X, X_public, found.columns)}). All teachers see them, so they must be public, "
+        f"({_dtypes(X, X_public, found.columns)}). Whoever votes sees them, so they must be public, "
         f"not what the private records happen to hold: fix them in advance:{_SAME_DTYPES}"
     )
 
