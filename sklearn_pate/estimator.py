@@ -102,8 +102,8 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
         X : array-like, sparse matrix, DataFrame or Sites with n_samples rows
             Private features. They reach the teachers as they are, for instance text columns,
             categoricals and arrays with more than two axes. A `numpy.memmap` is read one part at a
-            time. Whoever votes sees the dtypes and categories of a DataFrame, so these must be equal
-            to those of `X_public`. With `teachers.Sites`, each teacher loads its own data.
+            time. Whoever votes sees dtypes and categories of a DataFrame, so these must be equal to
+            those of `X_public`. With `teachers.Sites`, each teacher loads its own data.
         y : array-like of shape (n_samples,)
             Private labels: strings, integers or booleans; of a regressor, finite numbers. None
             with `Sites`.

@@ -296,8 +296,8 @@ def check_dtypes(X, X_public):
         )
     raise ValueError(
         f"columns {found.columns} of X and X_public have different dtypes or categories "
-        f"({_dtypes(X, X_public, found.columns)}). Whoever votes sees them, so they must be public, "
-        f"not what the private records happen to hold: fix them in advance:{_SAME_DTYPES}"
+        f"({_dtypes(X, X_public, found.columns)}). Whoever votes sees them, so they must be public "
+        f"and not what private records happen to hold: fix them in advance:{_SAME_DTYPES}"
     )
 
 
