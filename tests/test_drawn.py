@@ -52,7 +52,7 @@ def test_the_cap_holds_for_rows_and_labels_of_a_recovered_fit(monkeypatch):
     assert (spent.epsilon, spent.n_synthetic, spent.not_covered) == (1.0, 500, ())
     assert clf.aggregator_.cost(2).pure == pytest.approx(0.6)  # 0.4 went to the rows
     assert clf.aggregator_.scale == pate(synthesizer=DRAWS).fit(X, Y).aggregator_.scale
-    assert clf.predict(X).shape == Y.shape and "drawn from noisy statistics" in spent.summary()
+    assert clf.predict(X).shape == Y.shape and "made from noisy statistics" in spent.summary()
 
 
 @cases(

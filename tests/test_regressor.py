@@ -419,6 +419,8 @@ class Loses(RegressorMixin, BaseEstimator):
         return np.full(len(X), "a") if self.how == "text" else np.zeros((len(X), 2))
 
 
+# pandas 2.1 cannot ask a signal whether it is missing
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @table(
     "params, match",
     ("no bounds", {"bounds": None}, "bounds is missing"),

@@ -99,7 +99,7 @@ def test_a_fit_without_public_rows(make):
     drawn = clf.X_synthetic_
     assert len(drawn) == len(clf.public_labels_) == clf.privacy_spent_.n_synthetic == 400
     assert drawn.dtypes.equals(X.dtypes)
-    assert "400 public rows as well" in clf.privacy_spent_.summary()
+    assert "400 drawn rows as well" in clf.privacy_spent_.summary()
     loaded = pickle.loads(pickle.dumps(clf))
     for shown in (make(), clf, loaded):
         assert "public rows: MarginalSynthesizer" in shown._repr_html_()

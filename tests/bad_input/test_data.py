@@ -329,7 +329,10 @@ def test_values_that_a_dtype_holds_are_not_named_with_it():
     dtypes += [np.dtype(object, metadata={"of": h.TEXT})]
     private = h.frame(**{f"x{k}": pd.Series([None] * 40, dtype=d) for k, d in enumerate(dtypes)})
     public = h.frame(h.X_PUBLIC, x0=0.5, x1="b", x2=0)
-    with h.refused(r"x0: Sparse in X, float64 .* x1: category in X, str .* x2: object in X, int"):
+    text = "(str|object)"  # newer and older pandas
+    with h.refused(
+        rf"x0: Sparse in X, float64 .* x1: category in X, {text} .* x2: object in X, int"
+    ):
         h.fit(X=private, X_public=public)
 
 
