@@ -331,7 +331,7 @@ class OneHousehold:
 
 
 def test_an_adjacency_of_which_nothing_is_known_is_refused():
-    with pytest.raises(ValueError, match="not one of adjacency.Adjacency"):
+    with pytest.raises(ValueError, match="not one of electorate.Adjacency"):
         teachers(partition=OneHousehold()).fit(X, Y)
 
 

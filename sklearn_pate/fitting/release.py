@@ -136,8 +136,8 @@ def _pay(given, paid, spent, cost, **entry):
 
 def _pay_for_labels(given, plan, paid):
     """Record what labels cost: as a part of the entry of rows that this fit has drawn."""
-    takes_entry = "entry" in signature(getattr(given.estimator.ledger, "record", _pay)).parameters
-    if paid.entry is not None and takes_entry:
+    ledger = given.estimator.ledger
+    if paid.entry is not None and "entry" in signature(ledger.record).parameters:
         _pay(given, paid, plan.spent.paid(), plan.cost, entry=paid.entry)
     else:
         _pay(given, paid, plan.spent.paid(), given.cost_to_pay(plan))

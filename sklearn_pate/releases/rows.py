@@ -202,7 +202,7 @@ def moved_by(ballots):
     member = Adjacency.find(ballots.adjacency)
     if member is None:
         raise ValueError(
-            f"adjacency {ballots.adjacency!r} is not one of adjacency.Adjacency, so what a "
+            f"adjacency {ballots.adjacency!r} is not one of electorate.Adjacency, so what a "
             "synthesizer, or a release of yours, costs under it is not known; use another partition"
         )
     return 1 if member in _ONE_MOVE else 2

@@ -202,7 +202,6 @@ class OnlySums(TableElectorate):
 
     mechanism = NoTable()
     released_as = ""
-    adjacency = "replace"
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Say what one record changes: nothing."""

@@ -143,7 +143,7 @@ def collect(given, X_query, on_done):
 
 
 def _handed_out(private, X_public):
-    """Return what an electorate of the user's gets: what it writes into reaches nobody else."""
+    """Return what an electorate of the user's gets: public parts, as it may write, are its own."""
     own = dataclasses.replace(private, classes=private.classes.copy())
     return own, copied_data(X_public)
 
