@@ -358,6 +358,15 @@ def test_sums_are_kept_and_do_not_depend_on_the_workers(tmp_path, monkeypatch):
         again.poll(X, 1 - y, rows, groups=groups)
 
 
+def test_sums_that_a_rule_chose_are_kept_too(tmp_path, monkeypatch):
+    X, y, rows = wide()
+    clf = PATEClassifier(classes=[0, 1], memory=tmp_path)
+    first = clf.poll(X, y, rows)
+    assert type(first.electorate) is ColumnSums
+    monkeypatch.setattr("sklearn_pate.column_sums.whole_steps", None)  # nothing is summed again
+    assert np.array_equal(clf.poll(X, y, rows).counts, first.counts)
+
+
 def test_sums_that_whole_numbers_do_not_hold_are_refused(monkeypatch):
     monkeypatch.setattr("sklearn_pate.column_sums._MOST_SUMMED", 7999)
     with pytest.raises(BadPlanError, match="4000 records of 2 classes are more than"):

@@ -232,7 +232,8 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         columns = voters.with_columns(electorate, estimator, private, X_public)
     if columns is not None:
         electorate = columns
-        ballots = enrol(electorate, private, X_public, seed=None, memory=None)
+        memory = private_memory(estimator.memory)
+        ballots = enrol(electorate, private, X_public, seed=None, memory=memory)
     _check_unit(
         estimator,
         ballots,
