@@ -45,25 +45,27 @@ def keeping(estimator):
     try:
         yield paid
     except BaseException as error:
+        spent = estimator.privacy_spent_ if paid.has_begun else paid.spent
+        if spent is not None:
+            error.privacy_spent = spent
+        if paid.synthesis is not None and not paid.has_begun:
+            forget(estimator)  # what an earlier fit left would not go with the rows
+            estimator.X_synthetic_ = paid.synthesis.rows
+            paid.synthesis.note()
         own = [note for note in getattr(error, "__notes__", ()) if not note.startswith(_PRIVACY)]
-        error.__notes__ = [*own, _PRIVACY + _told(error, estimator, paid)]
+        error.__notes__ = [*own, _PRIVACY + _told(spent, paid)]
         raise
 
 
-def _told(error, estimator, paid):
-    """Return what to say of a failed fit; rows that were drawn are kept."""
-    if paid.spent is None:
+def _told(spent, paid):
+    """Return what to say of a failed fit."""
+    if spent is None:
         return "nothing was spent."
-    spent = estimator.privacy_spent_ if paid.has_begun else paid.spent
-    error.privacy_spent = spent
     cost = f"epsilon={text_rounded_up(spent.epsilon)} is spent"
     if paid.has_begun:
         return f"{cost}; what was released until then is kept, see privacy_spent_."
     if paid.synthesis is None:
         return f"{cost}, and nothing of it was kept; a new fit pays anew."
-    forget(estimator)  # what an earlier fit left would not go with the rows
-    estimator.X_synthetic_ = paid.synthesis.rows
-    paid.synthesis.note()
     return (
         f"{cost}. The rows that were drawn are X_synthetic_, and public. With synthesizer=None, "
         "fit(X, y, X_public=X_synthetic_) uses them again; its privacy_spent_ says whether it "

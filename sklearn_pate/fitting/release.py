@@ -1,6 +1,7 @@
 """The order of a fit: rows and votes are gathered, then paid for, and only then noise is drawn."""
 
 import dataclasses
+from functools import partial
 from inspect import signature
 
 import numpy as np
@@ -29,19 +30,19 @@ def fit(given, paid, votes=None):
     plan = planning.accepted(planning.make_plan(given), given.estimator)
     rows = given.release.rows(given, plan)
     are_to_draw = given.rows_are_to_draw
-    drawn_beside = ()
+    draw_beside = tuple  # nothing
     n_phases = 3 + are_to_draw if votes is None else 2
     with Progress(given.estimator, n_phases) as progress:
         if are_to_draw:
             given = _draw_rows(given, paid, progress)
             rows = given.release.rows(given, plan)
         if given.beside:
-            drawn_beside = _gather_beside(given)
+            draw_beside = _gather_beside(given)
         if votes is None:
             votes = given.release.gather(given, plan, rows, progress)
         else:
             votes = given.release.of_rows(votes, rows)
-        published = _release(given, plan, rows, votes, paid, progress, drawn_beside)
+        published = _release(given, plan, rows, votes, paid, progress, draw_beside)
         with progress.phase("student", 1) as done:
             student = published.student(given.estimator, given.electorate)
             seed = given.seeds["student"]
@@ -78,11 +79,11 @@ def poll(given, paid):
 
 
 def _gather_beside(given):
-    """Gather what the user's own releases need; return a generator, which draws once it is read."""
+    """Gather what the user's own releases need; return a function that yields them, drawn."""
     rng = np.random.default_rng(given.seeds["beside"])
     tried = beside.rehearse(given.beside, given.X_public, given.private)
     gathered = beside.gather(given.beside, given.private, given.ballots, rng)
-    return beside.draw(given.beside, gathered, rng, tried)
+    return partial(beside.draw, given.beside, gathered, rng, tried)
 
 
 def _draw_rows(given, paid, progress):
@@ -130,8 +131,8 @@ def _pay(given, paid, spent, cost, **entry):
         except (BudgetExceededError, ValueError):
             paid.spent = before
             raise
-    if given.synthesis is not None:
-        given.synthesis.ledgers.append(ledger)
+        if given.synthesis is not None:
+            given.synthesis.ledgers.append(ledger)
 
 
 def _pay_for_labels(given, plan, paid):
@@ -143,7 +144,7 @@ def _pay_for_labels(given, plan, paid):
         _pay(given, paid, plan.spent.paid(), given.cost_to_pay(plan))
 
 
-def _release(given, plan, rows, votes, paid, progress, drawn_beside):
+def _release(given, plan, rows, votes, paid, progress, draw_beside):
     """Pay for what is released of the votes on `rows`, and beside; draw it; what was drawn stays.
 
     Returns
@@ -159,7 +160,7 @@ def _release(given, plan, rows, votes, paid, progress, drawn_beside):
     paid.has_begun = True
     noise = np.random.default_rng(given.seeds["noise"])
     try:
-        for drawn in drawn_beside:  # a generator, which draws now
+        for drawn in draw_beside():
             published.beside.append(drawn)
         given.release.draw(given, plan, rows, votes, published, noise, progress)
     finally:

@@ -77,9 +77,9 @@ def rehearse(releases, X_public, private):
         own = replace(made_up, groups=np.arange(n_public)) if release.counts_groups else made_up
         try:
             with isolated(0):
-                gathered = _called(release, "gather", _handed_out(own))
+                gathered = _gathered(release, _handed_out(own))
                 drawn = [
-                    _called(release, "draw", copy.deepcopy(gathered), noise_generator())
+                    _drawn(release, copy.deepcopy(gathered), noise_generator())
                     for _ in range(_N_DRAWS)
                 ]
                 if all(np.array_equal(drawn[0], other) for other in drawn):
@@ -100,7 +100,10 @@ def gather(releases, private, ballots, rng):
     units = units_of(private, ballots)
     numbers = None if units is None else np.unique(units, return_inverse=True)[1]
     own = replace(private, groups=numbers)
-    return [_run(release, "gather", rng, _handed_out(own)) for release in releases]
+    return [
+        _silently(f"gather of {type(release).__name__}", rng, _gathered, release, _handed_out(own))
+        for release in releases
+    ]
 
 
 def draw(releases, gathered, rng, tried):
@@ -118,10 +121,11 @@ def draw(releases, gathered, rng, tried):
         From `rehearse`.
     """
     for release, private, expected in zip(releases, gathered, tried, strict=True):
-        drawn = _run(release, "draw", rng, private, rng)
+        name = type(release).__name__
+        drawn = _silently(f"draw of {name}", rng, _drawn, release, private, rng)
         if drawn.shape != expected.shape or drawn.dtype != expected.dtype:
             raise ValueError(
-                f"draw of {type(release).__name__} must return what has the form of what it "
+                f"draw of {name} must return what has the form of what it "
                 f"drew for public rows, shape {expected.shape} of {kind_of(expected.dtype)}; "
                 "got another, which is withheld"
             )
@@ -151,12 +155,15 @@ def _handed_out(private):
     return PrivateData(**dict(zip(names, copies, strict=True)))
 
 
-def _called(release, method, *given):
-    """Call a method of a clone, which keeps nothing; what it draws becomes plain numbers."""
+def _gathered(release, private):
+    """Gather by a clone, which keeps nothing."""
+    return clone(release).gather(private)
+
+
+def _drawn(release, gathered, rng):
+    """Draw by a clone; what it draws becomes plain numbers."""
     before = _global_state()
-    result = getattr(clone(release), method)(*given)
-    if method == "gather":
-        return result
+    result = clone(release).draw(gathered, rng)
     if _global_state() != before:
         raise RuntimeError(
             "draw took numbers from a global generator, whose seed can be guessed: all noise must "
@@ -175,8 +182,9 @@ def _global_state():
     return str(np.random.get_state(legacy=False)), random.getstate(), of_torch
 
 
-def _run(release, method, rng, *given):
-    """Do what `_called` does, in silence; errors say nothing of private data."""
+def _silently(said, rng, function, *given):
+    """Call a function in silence; errors say no more than what failed."""
     with isolated(int(rng.integers(2**32))):
-        said = f"{method} of {type(release).__name__} failed with"
-        return withheld(lambda: _called(release, method, *given), said, "Try it on made-up records")
+        return withheld(
+            lambda: function(*given), f"{said} failed with", "Try it on made-up records"
+        )

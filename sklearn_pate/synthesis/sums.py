@@ -75,18 +75,7 @@ class ReleasedSums(ReleasedRates):
         return f"ReleasedSums({n_classes} classes, {n_columns} columns)"
 
     def rates(self, X):
-        """Return the rates of the classes, of rows with the declared columns, each by itself.
-
-        Parameters
-        ----------
-        X : DataFrame or array-like with n_samples rows
-            As declared; dtypes may be others.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Rows sum to 1.
-        """
+        """Return the rates of the classes of rows; see `ReleasedHistograms.rates`."""
         psi = self.centre.apply(_encoded(self.schema, self.schema.like(X)))
         return floored(softmax(self.discriminants.logits(psi), axis=1))
 
