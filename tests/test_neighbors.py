@@ -298,6 +298,17 @@ def test_guards_against_large_and_negative_numbers_are_refused(function, dtype):
         clf.fit(rows, Y, X_public=rows[:300].copy())
 
 
+def projected_anew(rows):
+    """Project rows at random, in another way each time."""
+    return rows @ np.random.normal(size=(rows.shape[1], 2))
+
+
+def test_numbers_that_are_drawn_anew_are_refused():
+    clf = pate(voters(transformer=FunctionTransformer(projected_anew)))
+    with pytest.raises(ValueError, match="depend on the rows beside it"):
+        clf.fit(X, Y, X_public=X_PUBLIC)
+
+
 @table("transformer, rows", INFLUENCED)
 def test_transformers_whose_rows_influence_each_other_are_refused(transformer, rows):
     clf = pate(voters(transformer=transformer))

@@ -61,7 +61,7 @@ def isolated(seed, *, descriptors=True):
         yield
 
 
-def applied_to_parts(function, fitted, X, parts):
+def applied_to_parts(function, fitted, X, parts, seed=0):
     """Apply something fitted to some rows after others, so that none can tell of another.
 
     Parameters
@@ -74,6 +74,8 @@ def applied_to_parts(function, fitted, X, parts):
         Private rows.
     parts : iterable of ndarray of int
         The rows of each call.
+    seed : int, default=0
+        What global generators start from in each call.
 
     Yields
     ------
@@ -84,7 +86,7 @@ def applied_to_parts(function, fitted, X, parts):
     """
     fresh = copier(fitted)
     for rows in parts:
-        with isolated(0):
+        with isolated(seed):
             outcome = attempt(lambda part=rows: function(fresh(), own_rows(X, part)))
         yield rows, outcome
 
