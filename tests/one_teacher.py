@@ -157,13 +157,12 @@ class Settings(Linear):
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
-        of_numpy, of_pandas = np.geterr()["under"], pd.get_option("display.precision")
+        of_numpy = np.geterr()["under"]
         variable, size = os.environ.get("SKLEARN_PATE_LEFT"), sklearn.get_config()["working_memory"]
-        settings = (of_numpy, of_pandas, variable, warnings.filters[0][0], size)
+        settings = (of_numpy, variable, warnings.filters[0][0], size)
         self.weights_ = np.random.default_rng(sum(repr(settings).encode())).normal(size=N_FEATURES)
         left = amount(X)
         np.seterr(under=("ignore", "warn", "print")[left % 3])
-        pd.set_option("display.precision", left)
         os.environ["SKLEARN_PATE_LEFT"] = str(left)
         warnings.simplefilter("error" if self.strict else ("once", "always")[left % 2])
         sklearn.set_config(working_memory=left)

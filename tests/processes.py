@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import joblib.memory
 import numpy as np
-import pandas as pd
 import sklearn
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend.context import set_start_method
@@ -43,11 +42,9 @@ def process_settings():
         "err": sys.stderr,
         "scikit-learn": sklearn.get_config(),
         "joblib": (type(get_active_backend()[0]), get_active_backend()[1]),
-        "pandas": pd.get_option("display.max_rows"),
         "scipy": special.geterr(),
         "warnings": warnings.showwarning,
         "printing": np.get_printoptions(),
-        "level of a logger": logging.getLogger("sklearn_pate_test").level,
         "environment": dict(os.environ),
         "folder": os.getcwd(),
     }

@@ -544,7 +544,6 @@ class Unlike(TransformerMixin, BaseEstimator):
     def changes_the_process(self, rows, sum_):
         n = int(sum_) % 7
         np.seterr(all=["ignore", "warn"][n % 2])
-        pd.set_option("display.precision", 2 + n)
         os.environ["SUM"] = str(sum_)
         set_config(transform_output="pandas", print_changed_only=bool(n % 2))
         warnings.filterwarnings("error")

@@ -57,17 +57,24 @@ def seeded(seed):
         yield
 
 
+#: Generators of numpy that no block uses: seeding one is fast, and making one is not.
+_spare = []  # type: ignore[var-annotated]
+
+
 @contextlib.contextmanager
 def _numpy_seeded(seed):
     outer = np.random.get_bit_generator()
     # Normal numbers are drawn in pairs: this holds the second of a pair too, the generator does not
     state = np.random.get_state(legacy=False)
-    np.random.set_bit_generator(np.random.MT19937(seed))
+    own = _spare.pop() if _spare else np.random.MT19937()
+    np.random.set_bit_generator(own)
+    np.random.seed(seed)
     try:
         yield
     finally:
         np.random.set_bit_generator(outer)
         np.random.set_state(state)
+        _spare.append(own)
 
 
 @contextlib.contextmanager

@@ -1,13 +1,11 @@
 """A block in which one teacher is kept from the next: what a process has one of is put back."""
 
 import contextlib
-import logging
 import os
 import sys
 from functools import partial
 
 import numpy as np
-import pandas as pd
 from joblib import parallel_config
 from scipy import special
 from sklearn import config_context
@@ -23,10 +21,10 @@ def isolated(seed, *, descriptors=True):
     """Run a teacher in silence, and leave the process as it was.
 
     Global generators start from the seed (see `seeded`). Afterwards they are put back, and so are
-    error states of numpy and scipy, print options, options of scikit-learn, joblib and pandas,
-    torch's defaults, levels of loggers, warning filters, output streams, environment variables and
-    the working directory. All of this belongs to the process, so threads take turns. Fits of this
-    library that are begun meanwhile are not counted.
+    error states of numpy and scipy, print options, options of scikit-learn and joblib, torch's
+    defaults, warning filters, output streams, environment variables and the working directory. All
+    of this belongs to the process, so threads take turns. Fits of this library that are begun
+    meanwhile are not counted.
 
     Parameters
     ----------
@@ -119,35 +117,6 @@ def _set_environment(before):
     os.environ.update(before)
 
 
-def _pandas_options(branch=None, prefix=""):
-    """Return the options of pandas by name; `pd.get_option` for each would take long."""
-    options = {}
-    for key, value in (pd.options.d if branch is None else branch).items():
-        if isinstance(value, dict):
-            options |= _pandas_options(value, f"{prefix}{key}.")
-        else:
-            options[prefix + key] = value
-    return options
-
-
-def _set_pandas_options(before):
-    now = _pandas_options()
-    for name, value in before.items():
-        if now.get(name) != value:  # setting a deprecated one would warn
-            pd.set_option(name, value)
-
-
-def _levels():
-    """Return the levels of all loggers, by name; the root logger's is empty."""
-    loggers = {"": logging.root, **logging.root.manager.loggerDict}
-    return {name: log.level for name, log in loggers.items() if isinstance(log, logging.Logger)}
-
-
-def _set_levels(before):
-    for name in _levels():
-        logging.getLogger(name).setLevel(before.get(name, logging.NOTSET))
-
-
 def _torch_defaults():
     """Return the settings of torch that belong to the whole process; None if it is not loaded."""
     torch = sys.modules.get("torch")
@@ -184,9 +153,7 @@ _PROCESS_WIDE = (
     np.printoptions,
     config_context,
     parallel_config,
-    partial(_restored, _pandas_options, _set_pandas_options),
     partial(_restored, _torch_defaults, _set_torch_defaults),
-    partial(_restored, _levels, _set_levels),
     partial(_restored, partial(dict, os.environ), _set_environment),
     partial(_restored, _working_directory, _return_to),
 )
