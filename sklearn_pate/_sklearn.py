@@ -7,19 +7,6 @@ from sklearn.utils._param_validation import HasMethods, InvalidParameterError, S
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
-try:
-    from sklearn.callback import CallbackSupportMixin
-except ImportError:  # before 1.9: no callbacks
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to support."""
-
-
-try:
-    from sklearn.utils._repr_html.estimator import _VisualBlock
-except ImportError:  # before 1.7
-    from sklearn.utils._estimator_html_repr import _VisualBlock
-
 
 class Interval(_Interval):
     """Numbers that count: no truth values, no fractions, nothing that is no float."""
@@ -50,12 +37,10 @@ def delegated(method, *names):
 
 
 __all__ = [
-    "CallbackSupportMixin",
     "HasMethods",
     "Interval",
     "InvalidParameterError",
     "StrOptions",
-    "_VisualBlock",
     "_check_sample_weight",
     "_fit_context",
     "_num_samples",

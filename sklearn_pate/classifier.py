@@ -156,10 +156,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
     verbose : int, default=0
         Above 0, print one line for each phase (teachers, queries, student) and update it. With 0, a
         fit that takes more than a few seconds shows such a line on a terminal (``sys.stderr``), and
-        wipes it out in the end; where no terminal is, as in a file, there is none. With
-        scikit-learn 1.9 or newer, callbacks can show the phases too: pass one, for instance its
-        `ProgressBar`, to `set_callbacks`. Callbacks see counts. In place of the estimator they see
-        only those of its parameters that are public numbers or text.
+        wipes it out in the end; where no terminal is, as in a file, there is none.
     schema : dict, list, tuple or synthesis.Schema, default=None
         What the columns may hold, for people who have no public rows: for each a tuple of numbers,
         ``(low, high)``, or a list of categories. ``fit(X, y)`` needs no more. It is public, and

@@ -11,28 +11,22 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import (
-    CallbackSupportMixin,
     HasMethods,
     Interval,
-    InvalidParameterError,
     StrOptions,
     _fit_context,
-    _VisualBlock,
 )
-from .accountant.spent import text_rounded_up
 from .aggregators import Mechanism, TableMechanism
 from .electorate import Electorate, check_predicts
 from .fitting import release
-from .fitting.checks import check_features, first_names
+from .fitting.checks import check_features
 from .fitting.export import Saved, handed_over, libraries_of
 from .fitting.given import (
     STRATEGIES,
     are_same_rows,
-    as_list,
     check_given,
     check_labelled_rows,
     check_votes_and_rows,
-    release_of,
     with_cost_of_rows,
 )
 from .fitting.keeping import keeping
@@ -54,7 +48,7 @@ _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
 usual_floats = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
 
 
-class PATEEstimator(CallbackSupportMixin, BaseEstimator):
+class PATEEstimator(BaseEstimator):
     """Base class of `PATEClassifier` and `PATERegressor`."""
 
     #: Whether ballots are split between levels of a number, not for one of several classes.
@@ -398,19 +392,6 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
 
     # --- check -------------------------------------------------------------------------------
 
-    def _validate_params(self):
-        """Check the parameters; a number in the first place was meant to be epsilon."""
-        try:
-            super()._validate_params()
-        except InvalidParameterError as error:
-            given = self.base_estimator
-            if not isinstance(given, Real) or isinstance(given, bool):
-                raise
-            raise InvalidParameterError(
-                f"{error} All other parameters are given by name: was "
-                f"{type(self).__name__}(epsilon={given!r}) meant?"
-            ) from None
-
     def _given(self, X, y, X_public, groups, sample_weight):
         """Return what a fit is given, checked, with the cost of rows that an earlier fit drew."""
         return with_cost_of_rows(check_given(self, X, y, X_public, groups, sample_weight))
@@ -418,20 +399,11 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
     # --- what the student's predictions need -------------------------------------------------
 
     def _ask(self, model, method, X):
-        """Return what a published model says of rows; say so if it wants a DataFrame of them."""
+        """Return what a published model says of rows."""
         check_is_fitted(self)
         X = indexable_rows(X, "X")
         check_features(self, X, "X")
-        try:
-            return getattr(getattr(self, model), method)(X)
-        except Exception as error:
-            names = getattr(self, "feature_names_in_", None)
-            if names is None or hasattr(X, "columns"):
-                raise
-            raise ValueError(
-                "this estimator was fitted on a DataFrame with columns "
-                f"{first_names(list(names))}: pass one; got {type(X).__name__}"
-            ) from error
+        return getattr(getattr(self, model), method)(X)
 
     @property
     def _student(self):
@@ -454,43 +426,6 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
             tags.input_tags.sparse = False
         return tags
 
-    def _sk_visual_block_(self):
-        """Return the diagram: teachers, aggregator and student, and what was spent."""
-        aggregator = getattr(self, "aggregator_", self.aggregator)
-        electorate = make_electorate(self)
-        if aggregator is None:
-            aggregator = release_of(electorate).mechanism(self)
-        n_teachers = getattr(self, "n_teachers_", self.n_teachers)
-        teachers = "teachers" if n_teachers is None else f"{n_teachers} teachers"
-        parts = [(teachers, classifier) for classifier in electorate.classifiers()]
-        if not parts:
-            parts.append(("electorate", electorate))
-        if self.synthesizer is not None:
-            parts.append(("public rows", self.synthesizer))
-        parts += [("aggregator", stage) for stage in as_list(aggregator) if stage is not None]
-        parts.append(("student", getattr(self, "student_", self._student)))
-        names = [f"{part}: {type(estimator).__name__}" for part, estimator in parts]
-        diagram = _VisualBlock("parallel", [estimator for _, estimator in parts], names=names)
-        if not hasattr(self, "privacy_spent_"):
-            return diagram
-        epsilon, delta = self.privacy_spent_
-        name = f"privacy spent: epsilon {text_rounded_up(epsilon)}, delta {delta!r}"
-        details = repr(self.privacy_spent_)
-        spent = _VisualBlock("single", name, names=name, name_details=details)
-        return _VisualBlock("serial", [diagram, spent], dash_wrapped=False)
-
-    def _repr_html_inner(self):
-        """Return the diagram and, below, what was spent, in words."""
-        spent = getattr(self, "privacy_spent_", None)
-        return super()._repr_html_inner() + ("" if spent is None else spent._repr_html_())
-
-    def _repr_mimebundle_(self, **kwargs):
-        """Return what a notebook shows."""
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
-
     def __getstate__(self):
         """Return what a pickle may hold.
 
@@ -505,7 +440,6 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
                 state[name] = unfitted(state[name])
         if state.pop("_seed_used", False):
             state["random_state"] = None
-            state.pop("_skl_callbacks", None)  # objects of the user's, which were called in the fit
         if "student_" in state:  # a model predicts where the teachers' libraries are not installed
             spare = {"base_estimator", "student", "releases", "table_"} & set(state)
             state |= {name: Saved.of(state[name]) for name in spare}

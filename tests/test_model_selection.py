@@ -5,7 +5,6 @@ import pickle
 import threading
 import warnings
 from types import SimpleNamespace
-from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -543,19 +542,16 @@ def test_labels_are_checked_before_any_row_is_held_out(ledger):
     assert ledger.epsilon_spent == 0.0
 
 
-def test_trials_print_nothing_and_call_nobody(capfd):
+def test_trials_print_nothing(capfd):
     class Loud(GaussianNB):
         def fit(self, X, y):
             print("a trial")
             return super().fit(X, y)
 
     clf = pate(verbose=1)
-    callback = Mock(spec=["setup", "teardown", "on_fit_task_begin", "on_fit_task_end"])
-    if hasattr(clf, "set_callbacks"):
-        clf.set_callbacks(callback)
     students = [Loud(), SGDClassifier(verbose=1)]
     search({"student": students}, clf=clf, epsilon=20.0).fit(X, y, X_public)
-    assert capfd.readouterr() == ("", "") and not callback.mock_calls
+    assert capfd.readouterr() == ("", "")
 
 
 def test_pickles_hold_no_seed_after_a_failure_and_nothing_that_was_fitted():

@@ -1,4 +1,4 @@
-"""What a fit shows of itself: lines, callbacks, diagram and summary. None of it is private."""
+"""What a fit shows of itself: lines, diagram and summary. None of it is private."""
 
 import io
 import itertools
@@ -10,15 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import cases, table
-from faulty import RaisesIt
-from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import estimator_html_repr
 
 import sklearn_pate
 from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.aggregators import GNMax, PluralityVote
-from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 
 try:
@@ -42,32 +39,6 @@ def data(n=200):
 def model(**params):
     defaults = {"n_teachers": 5, "aggregator": PluralityVote(), "epsilon": None, "classes": [0, 1]}
     return PATEClassifier(**({"base_estimator": GaussianNB()} | defaults | params))
-
-
-class Watcher:
-    """A callback that keeps what it is given."""
-
-    def __init__(self):
-        self.calls, self.begun, self.ended, self.data = [], [], [], []
-        self.estimators = []
-
-    def setup(self, estimator, context):
-        self.calls.append("setup")
-        self.estimators.append(estimator)
-
-    def teardown(self, estimator, context):
-        self.calls.append("teardown")
-        self.estimators.append(estimator)
-
-    def on_fit_task_begin(self, estimator, context, *, X=None, y=None, metadata=None):
-        self.begun.append((context.task_name, context.max_subtasks))
-        self.data += [X, y, metadata]
-        self.estimators.append(estimator)
-
-    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
-        self.ended.append((context.task_name, context.max_subtasks))
-        self.data += [X, y, fitted_estimator]
-        self.estimators.append(estimator)
 
 
 # --- lines ---------------------------------------------------------------------------------------
@@ -141,53 +112,11 @@ def test_nothing_is_shown_on_a_terminal_by(which, monkeypatch, capsys):
     assert ("teachers 5/5" in capsys.readouterr().out) == (which == "printed")
 
 
-# --- callbacks -----------------------------------------------------------------------------------
+# --- what a notebook shows, and the summary ------------------------------------------------------
 
 
-@needs_callbacks
-def test_callbacks_see_phases_and_counts_and_no_data():
-    watcher = Watcher()
-    clf = model(n_queries=20).set_callbacks(watcher).fit(*data())
-    assert watcher.calls == ["setup", "teardown"]
-    phases = [(name, n_subtasks) for name, n_subtasks in watcher.begun if n_subtasks != 0]
-    assert phases == [("fit", 3), ("teachers", 5), ("queries", 20), ("student", 1)]
-    assert sorted(watcher.begun) == sorted(watcher.ended)
-    assert all(value is None for value in watcher.data)
-    assert clone(clf)._skl_callbacks == [watcher]  # as scikit-learn clones them
-    assert not hasattr(pickle.loads(pickle.dumps(clf)), "_skl_callbacks")
-
-
-@needs_callbacks
-@pytest.mark.parametrize("succeeds", [True, False])
-def test_callbacks_get_public_numbers_in_place_of_the_classifier(succeeds, tmp_path):
-    curious = Watcher()
-    clf = model(n_queries=20, random_state=3, memory=tmp_path).set_callbacks(curious)
-    if succeeds:
-        clf.fit(*data())
-    else:
-        with pytest.raises(TeacherError):
-            clf.set_params(base_estimator=RaisesIt(ValueError("no"))).fit(*data())
-    assert curious.calls == ["setup", "teardown"]
-    view, *others = curious.estimators
-    assert view is not clf and all(other is view for other in others)
-    assert type(view).__name__ == repr(view).split("(")[0] == "PATEClassifier"
-    assert (view.n_teachers, view.delta, view.partition) == (5, 1e-5, "random")
-    about_callbacks = {"_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx"}
-    numbers = {name: value for name, value in vars(view).items() if name not in about_callbacks}
-    assert set(numbers) <= set(clf.get_params(deep=False)) - {"random_state", "memory"}
-    assert all(value is None or isinstance(value, int | float | str) for value in numbers.values())
-
-
-# --- diagram and summary -------------------------------------------------------------------------
-
-
-def test_diagram_shows_teachers_aggregator_student_and_the_guarantee():
-    clf = model(aggregator=GNMax(3.0), n_teachers=20, n_queries=20, student=GaussianNB())
-    html = estimator_html_repr(clf)
-    for part in ("20 teachers: GaussianNB", "aggregator: GNMax", "student: GaussianNB"):
-        assert part in html
-    clf.fit(*data())
-    assert clf.privacy_spent_.summary() in clf._repr_html_().replace("&#x27;", "'")
+def test_a_notebook_shows_nothing_of_the_curators():
+    clf = model().fit(*data())
     secret = object()
     clf.curator_.votes = secret
     assert repr(secret) not in estimator_html_repr(clf)

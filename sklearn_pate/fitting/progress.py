@@ -1,131 +1,44 @@
-"""Progress of a fit: one updating line per phase, and scikit-learn's callbacks; nothing private."""
+"""Progress of a fit: one updating line per phase; nothing private."""
 
 import math
 import multiprocessing
 import sys
 import threading
 import time
-from contextlib import ExitStack, contextmanager
-from numbers import Number
-
-from .._sklearn import CallbackSupportMixin
+from contextlib import contextmanager
 
 #: After so many seconds of silence, a person at a terminal is told what a fit does.
 _PATIENCE = 4.0
 
 
-class PublicView(CallbackSupportMixin):
-    """What callbacks get in place of the classifier: its parameters that are numbers or text.
-
-    The classifier itself would give them the curator's view and, in its parameters, a seed and
-    paths.
-
-    Parameters
-    ----------
-    estimator : PATEClassifier
-        What it stands for.
-    """
-
-    def __init__(self, estimator):
-        public = (Number, str, type(None))
-        for name, value in estimator.get_params(deep=False).items():
-            if name not in _PRIVATE and isinstance(value, public):
-                setattr(self, name, value)
-        for name in _ABOUT_CALLBACKS:
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
-
-    def __repr__(self):
-        return f"{type(self).__name__}(public numbers)"
-
-
-#: Parameters that are private although they are numbers or text: with the seed one can undo the
-#: noise, and the folder holds votes.
-_PRIVATE = {"random_state", "memory"}
-
-#: Where scikit-learn keeps the callbacks, and the context of a search around the fit.
-_ABOUT_CALLBACKS = ("_skl_callbacks", "_parent_callback_ctx")
-
-
 class Progress:
-    """Shows the phases of one call of `fit` as they go; a context manager.
+    """Shows the phases of one fit as they go.
 
     Parameters
     ----------
-    estimator : PATEClassifier
-        Its `verbose` says whether lines are printed. Without, a fit that takes more than a few
-        seconds has one on a terminal, and wipes it out in the end. With scikit-learn 1.9 or newer
-        its callbacks are called: they get a `PublicView` of it and counts, never the data.
-    n_phases : int
-        How many phases there will be.
+    verbose : int
+        Whether lines are printed. Without, a fit that takes more than a few seconds has one on a
+        terminal, and wipes it out in the end.
     """
 
-    def __init__(self, estimator, n_phases):
-        self._verbose = estimator.verbose
-        self._n_phases = n_phases
-        # A class of the same name: scikit-learn shows it
-        view_class = type(type(estimator).__name__, (PublicView,), {})
-        self._view = view_class(estimator)
-        self._callback_context = None
+    def __init__(self, verbose):
+        self._verbose = verbose
         self._start = time.monotonic()
-
-    def __enter__(self):
-        if not hasattr(self._view, "_init_callback_context"):  # scikit-learn before 1.9
-            return self
-        try:
-            self._callback_context = self._view._init_callback_context(max_subtasks=self._n_phases)
-            self._callback_context.call_on_fit_task_begin(estimator=self._view)
-        except BaseException:
-            self._tear_down()
-            raise
-        return self
-
-    def __exit__(self, *exc_info):
-        try:
-            if self._callback_context is not None and exc_info[0] is None:
-                self._callback_context.call_on_fit_task_end(estimator=self._view)
-        finally:
-            self._tear_down()
-
-    def _tear_down(self):
-        """End what callbacks set up: scikit-learn's own way would show them the classifier."""
-        with ExitStack() as stack:
-            for callback in getattr(self._view, "_skl_callbacks_to_teardown", []):
-                context = self._view._callback_fit_ctx
-                stack.callback(callback.teardown, estimator=self._view, context=context)
 
     @contextmanager
     def phase(self, name, total):
         """Yield a function to call with the number of steps done of `total`, whenever it grows."""
-        line = None
-        context = None
-        if self._callback_context is not None:
-            context = self._callback_context.subcontext(task_name=name, max_subtasks=total)
-            context.call_on_fit_task_begin(estimator=self._view)
         if self._verbose:
             line = _Line(name, total, sys.stdout)
         elif _is_watched():
             line = _Line(name, total, sys.stderr, self._start + _PATIENCE, last="\r\x1b[K")
-        reported = 0
-
-        def done(number):
-            nonlocal reported
-            if line is not None:
-                line.show(number)
-            if context is not None:
-                for _ in range(reported, number):
-                    step = context.subcontext(task_name=name)
-                    step.call_on_fit_task_begin(estimator=self._view)
-                    step.call_on_fit_task_end(estimator=self._view)
-            reported = number
-
+        else:
+            yield lambda number: None
+            return
         try:
-            yield done
+            yield line.show
         finally:
-            if line is not None:
-                line.end()
-        if context is not None:
-            context.call_on_fit_task_end(estimator=self._view)
+            line.end()
 
 
 class _Line:

@@ -31,23 +31,22 @@ def fit(given, paid, votes=None):
     rows = given.release.rows(given, plan)
     are_to_draw = given.rows_are_to_draw
     draw_beside = tuple  # nothing
-    n_phases = 3 + are_to_draw if votes is None else 2
-    with Progress(given.estimator, n_phases) as progress:
-        if are_to_draw:
-            given = _draw_rows(given, paid, progress)
-            rows = given.release.rows(given, plan)
-        if given.beside:
-            draw_beside = _gather_beside(given)
-        if votes is None:
-            votes = given.release.gather(given, plan, rows, progress)
-        else:
-            votes = given.release.of_rows(votes, rows)
-        published = _release(given, plan, rows, votes, paid, progress, draw_beside)
-        with progress.phase("student", 1) as done:
-            student = published.student(given.estimator, given.electorate)
-            seed = given.seeds["student"]
-            given.estimator.student_ = fit_student(student, given.X_public, published, seed)
-            done(1)
+    progress = Progress(given.estimator.verbose)
+    if are_to_draw:
+        given = _draw_rows(given, paid, progress)
+        rows = given.release.rows(given, plan)
+    if given.beside:
+        draw_beside = _gather_beside(given)
+    if votes is None:
+        votes = given.release.gather(given, plan, rows, progress)
+    else:
+        votes = given.release.of_rows(votes, rows)
+    published = _release(given, plan, rows, votes, paid, progress, draw_beside)
+    with progress.phase("student", 1) as done:
+        student = published.student(given.estimator, given.electorate)
+        seed = given.seeds["student"]
+        given.estimator.student_ = fit_student(student, given.X_public, published, seed)
+        done(1)
     if are_to_draw:
         given.synthesis.tell()
     warn_of_release(plan, published)
@@ -68,14 +67,14 @@ def poll(given, paid):
     elif given.release.gives_rates:  # what is gathered follows from the noise
         plan = planning.forecast(given, planning.spending_plan(given))
         planning.warn_of_plan(plan, given.estimator.epsilon)
-    with Progress(given.estimator, n_phases=1 + are_to_draw) as progress:
-        if are_to_draw:
-            given = _draw_rows(given, paid, progress)
-        votes = given.release.gather(given, plan, np.arange(given.n_public), progress)
-        if are_to_draw:
-            given.synthesis.tell()
-        told = {"not_covered": given.not_covered, "obstacles": given.obstacles}
-        return dataclasses.replace(votes, synthesis=given.synthesis, **told)
+    progress = Progress(given.estimator.verbose)
+    if are_to_draw:
+        given = _draw_rows(given, paid, progress)
+    votes = given.release.gather(given, plan, np.arange(given.n_public), progress)
+    if are_to_draw:
+        given.synthesis.tell()
+    told = {"not_covered": given.not_covered, "obstacles": given.obstacles}
+    return dataclasses.replace(votes, synthesis=given.synthesis, **told)
 
 
 def _gather_beside(given):

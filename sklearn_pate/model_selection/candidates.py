@@ -110,8 +110,6 @@ def _with_params(estimator, params):
     estimator.set_params(base_estimator=voters(estimator))  # None depends on other parameters
     # Synthetic rows are drawn once, for all trials
     estimator.set_params(ledger=None, keep_teachers=False, synthesizer=None, schema=None)
-    if hasattr(estimator, "set_callbacks"):
-        estimator.set_callbacks()  # none: they would see every trial
     return silent(estimator)
 
 
