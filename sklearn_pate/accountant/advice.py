@@ -1,9 +1,6 @@
 """What to say of a plan that will hardly work, and what would help: for warnings and reports."""
 
 import math
-from dataclasses import replace
-
-from ..rules import fewest_queries
 
 #: Labels of a class from which a student learns something of it.
 _FEW_LABELS = 10
@@ -20,10 +17,6 @@ _MOST_OFF = 0.05
 
 #: An epsilon above this is hardly a promise.
 _LARGE_EPSILON = 10
-
-#: Numbers of teachers that are tried.
-_MOST_TRIED = 16
-_MOST_TEACHERS = 10**6
 
 
 def advice_on(plan):
@@ -145,14 +138,11 @@ def _drowned(plan):
     n_teachers = plan.voters.n_teachers
     known = plan.noise_std is not None
     noise = f" of standard deviation {plan.noise_std:.3g} votes" if known else ""
-    helps = "set less noise" if plan.again is None else "ask fewer queries, raise epsilon"
-    enough = _teachers_needed(plan, lambda other: other.share_right(_AGREEMENT) >= _FEW_RIGHT)
-    if enough is not None:
-        helps = f"use about {enough} teachers, {helps}"
+    helps = "ask fewer queries, raise epsilon" if plan.is_calibrated else "set less noise"
     return (
         f"the noise{noise} drowns the votes: where {_AGREEMENT:.0%} of {n_teachers} teachers agree "
         f"on one of {plan.voters.n_classes} classes, as few as {percent(right)} of the labels are "
-        f"right; {helps}{_or_records(plan)}"
+        f"right; use more teachers, {helps}{_or_records(plan)}"
     )
 
 
@@ -162,7 +152,7 @@ def _drowned_means(plan):
     off = plan.noise_std / plan.voters.n_teachers / math.sqrt(2 * plan.n_labels)
     if off <= _MOST_OFF:
         return None
-    helps = "set less noise" if plan.again is None else "raise epsilon, use more teachers"
+    helps = "raise epsilon, use more teachers" if plan.is_calibrated else "set less noise"
     return (
         f"the noise drowns the means: it adds {off:.0%} of the width of bounds to the mean of all "
         f"{plan.n_labels} together; {helps}{_or_records(plan)}"
@@ -188,10 +178,8 @@ def _more_labels(plan):
         return f"give more public rows, {n_needed} or more, not {plan.n_public}"
     if plan.n_wanted < n_needed:
         return f"ask more, n_queries={n_needed} or None{_or_records(plan)}"
-    enough = None
-    if plan.again is not None:  # set noise pays for the same number, whoever votes
-        enough = _teachers_needed(plan, lambda other: other.n_labels >= n_needed, n_needed)
-    helps = "raise epsilon" if enough is None else f"use about {enough} teachers"
+    # Set noise pays for the same number, whoever votes
+    helps = "use more teachers, raise epsilon" if plan.is_calibrated else "raise epsilon"
     return f"{helps}{_or_records(plan)}"
 
 
@@ -200,34 +188,6 @@ def _or_records(plan):
     if plan.voters.are_sites:
         return ""
     return ", or set base_estimator=neighbors.ReverseNeighbors()"
-
-
-def _teachers_needed(plan, is_enough, n_needed=0):
-    """Return a number of teachers, to two digits, whose plan is good enough; None if none is.
-
-    All else is as it was: noise is calibrated again, and so is the number of queries.
-    """
-    tried = plan
-    n_teachers = plan.voters.n_teachers
-    for _ in range(_MOST_TRIED):
-        # Noise that votes can bear grows with the teachers, and queries with its square
-        growth = math.sqrt(n_needed / tried.n_labels)
-        wanted = n_teachers * max(1.2, growth)
-        unit = 10 ** max(0, math.floor(math.log10(wanted)) - 1)
-        n_teachers = math.ceil(wanted / unit) * unit
-        if n_teachers > _MOST_TEACHERS:
-            return None
-        before = tried
-        if plan.again is None:  # noise is set: what it costs does not matter here
-            tried = replace(plan, voters=replace(plan.voters, n_teachers=n_teachers))
-        else:
-            tried = plan.again(n_teachers=n_teachers)
-        if is_enough(tried):
-            return n_teachers
-        fewest = fewest_queries(n_classes=plan.voters.n_classes)
-        if n_needed and fewest < tried.n_labels <= before.n_labels:
-            return None  # other stages have set noise
-    return None
 
 
 def percent(share):

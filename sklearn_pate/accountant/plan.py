@@ -1,7 +1,6 @@
 """What a fit will ask and spend, and what labels to expect of it: from public numbers alone."""
 
 import math
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -216,9 +215,8 @@ class Plan:
         What those who vote find wrong with these numbers.
     obstacles : tuple of str
         Why nothing can be learnt: a fit refuses such a plan, see `on_bad_plan`.
-    again : callable or None
-        Plans the same for another number of teachers, `n_teachers`; None if the noise of all
-        stages is set.
+    is_calibrated : bool
+        Whether the noise of a stage follows from `epsilon`.
 
     Examples
     --------
@@ -252,7 +250,7 @@ class Plan:
     beside: tuple = ()
     problems: tuple = ()
     obstacles: tuple = ()
-    again: Callable | None = field(default=None, repr=False)
+    is_calibrated: bool = False
 
     def __str__(self):
         return text_of(self)

@@ -51,10 +51,9 @@ class PrivacySpent:
         as classes that were read from private labels; and what else it alone does not cover.
         `summary` begins with it.
     tables : tuple of str
-        Where records vote: what was released of them, in words. The dict has it only there.
+        Where records vote: what was released of them, in words.
     beside : tuple of str
-        What the fit published beside rows and labels, in the words of each release; the dict has
-        it where there is something.
+        What the fit published beside rows and labels, in the words of each release.
     version : str
         The version of this library.
     fit_number : int
@@ -172,12 +171,9 @@ class PrivacySpent:
 
     def _lines(self):
         """Return pairs of a name and what a card says of it, epsilon rounded up."""
-        told = _fields(self) | {
-            "epsilon": text_rounded_up(self.epsilon),
-            "not_covered": "; ".join(self.not_covered) or None,
-            "tables": "; ".join(self.tables) or None,
-            "beside": "; ".join(self.beside) or None,
-        }
+        told = _fields(self) | {"epsilon": text_rounded_up(self.epsilon)}
+        for name in ("not_covered", "tables", "beside"):
+            told[name] = "; ".join(told[name]) or None
         lines = [(name, str(value)) for name, value in told.items() if value is not None]
         return [*lines, ("in words", self.summary())]
 
@@ -258,12 +254,8 @@ class PrivacyForecast(PrivacySpent):
 
 
 def _fields(spent):
-    """Return the fields by name, without `tables` and `beside` where there is nothing."""
-    named = {part.name: getattr(spent, part.name) for part in fields(spent)}
-    for name in ("tables", "beside"):
-        if not named[name]:
-            del named[name]
-    return named
+    """Return the fields by name."""
+    return {part.name: getattr(spent, part.name) for part in fields(spent)}
 
 
 #: The number of `to_dict`'s format: it changes where the meaning of a key does.

@@ -4,7 +4,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, reduce
 from numbers import Integral, Number
 from typing import NamedTuple
 
@@ -84,17 +84,27 @@ def plan_queries(
             facts_of(stage)  # refuses parameters that are wrong
             warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
     cap = _Cap(*as_cap(epsilon, delta), accounting, before)
-    public = {"n_public": n_public, "n_classes": n_classes}
+    sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
     is_number_given = n_queries is not None
-    again = partial(_plan_queries, aggregators, wanted, is_number_given, cap, **public)
-    plan = again(n_teachers=n_teachers)
-    if is_number_given and plan.n_queries < plan.n_wanted:
+    is_calibrated = any(stage.with_scale(1.0) is not None for stage in aggregators)
+    n_wanted = sum(wanted)
+    if cap.accounting == "ptr":
+        _check_for_test(aggregators, is_number_given, cap)
+    else:
+        aggregators, wanted = _calibrate(aggregators, wanted, is_number_given, cap, sizes)
+    if cap.epsilon is not None:
+        _check_failure_probability(aggregators, cap.delta)
+    costs = [costs_once(stage, **sizes) for stage in aggregators]
+    for stage in aggregators:
+        _check_threshold(stage, n_teachers=n_teachers)
+    plan = _plan_within(list(zip(aggregators, wanted, costs, strict=True)), cap, sizes)
+    if is_number_given and plan.n_queries < n_wanted:
         warn(
             f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "
             "only those are asked. Use more noise or raise epsilon to ask them all"
         )
-    is_calibrated = any(stage.with_scale(1.0) is not None for stage in aggregators)
-    return replace(plan, again=again if is_calibrated else None)
+    told = {"n_public": n_public, "n_wanted": n_wanted, "is_calibrated": is_calibrated}
+    return replace(plan, voters=Voters(**sizes), **told)
 
 
 class _Cap(NamedTuple):
@@ -108,23 +118,6 @@ class _Cap(NamedTuple):
     def epsilon_of(self, cost, orders=DEFAULT_ORDERS):
         """Return the epsilon of queries that cost so much, with what is released before."""
         return self.before(orders).plus(cost).epsilon(self.delta, orders)[0]
-
-
-def _plan_queries(aggregators, wanted, is_number_given, cap, *, n_public, n_teachers, n_classes):
-    """Do what `plan_queries` does, without a warning."""
-    sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
-    n_wanted = sum(wanted)
-    if cap.accounting == "ptr":
-        _check_for_test(aggregators, is_number_given, cap)
-    else:
-        aggregators, wanted = _calibrate(aggregators, wanted, is_number_given, cap, sizes)
-    if cap.epsilon is not None:
-        _check_failure_probability(aggregators, cap.delta)
-    costs = [costs_once(stage, **sizes) for stage in aggregators]
-    for stage in aggregators:
-        _check_threshold(stage, n_teachers=n_teachers)
-    plan = _plan_within(list(zip(aggregators, wanted, costs, strict=True)), cap, sizes)
-    return replace(plan, voters=Voters(**sizes), n_public=n_public, n_wanted=n_wanted)
 
 
 def _plan_within(stages, cap, sizes):
