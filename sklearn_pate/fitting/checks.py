@@ -17,7 +17,7 @@ from ..isolation import Quiet, kind_of, without_index
 from ..levels import levels_of, positions
 from ..public import indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
-from ..releases.votes import are_complete
+from ..releases.labels import are_complete
 from ..schema import difference, dtype_name
 from ..teachers import Sites
 
@@ -120,7 +120,7 @@ def check_votes_given(estimator, votes, X_public, temperature):
         votes = Votes.of_teachers(counts, classes)
     elif classes is not None and not np.array_equal(votes.classes, np.unique(classes)):
         raise ValueError(f"votes are about other classes than classes={classes}")
-    n_rows = votes.n_public if votes.is_table else len(votes.counts)
+    n_rows = len(votes.counts) if votes.n_public is None else votes.n_public
     n_public = _num_samples(X_public)
     if n_rows != n_public:
         raise ValueError(
@@ -136,7 +136,7 @@ def check_votes_given(estimator, votes, X_public, temperature):
             "SoftVote needs the sums that poll collects for a SoftVote of its temperature, and "
             "other mechanisms need counts"
         )
-    if not votes.is_table and not are_complete(votes):
+    if votes.electorate is None and not are_complete(votes):
         raise ValueError(
             "votes do not hold one vote of each teacher for one of the classes in each row; "
             "pass what poll returned"

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import warnings
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from ..electorate import (
     Electorate,
     PrivateData,
     TableBallots,
-    TableElectorate,
     Votes,
     check_predicts,
 )
@@ -28,12 +27,11 @@ from ..memory import digest, kept_seed, private_memory
 from ..public import are_all_equal, public_rows, table_of, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from ..rdp.cost import no_cost
+from ..releases import release_of
 from ..releases.beside import planned
-from ..releases.labels import LabelsRelease
 from ..releases.published import student_of
 from ..releases.rows import DRAWN_BEFORE, Synthesis, cost_of_all, moved_by, recalled, rehearsal_rows
-from ..releases.table import TableRelease, check_votes_of_records, table_mechanism
-from ..releases.votes import enrol
+from ..releases.table import table_mechanism
 from ..teachers import Sites
 from . import checks, voters
 from .seeds import seed_streams
@@ -188,17 +186,6 @@ def read_by(synthesizer):
     return tuple(getattr(synthesizer, "not_covered_", ()))
 
 
-@singledispatch
-def release_of(electorate):
-    """Return what is published of an electorate's votes; a fit goes on without asking who votes."""
-    return LabelsRelease()
-
-
-@release_of.register(TableElectorate)
-def _(electorate):
-    return TableRelease()
-
-
 def check_given(estimator, X, y, X_public, groups, sample_weight):
     """Check all that `fit` is given, and enrol the electorate; nothing is trained.
 
@@ -221,7 +208,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         X_public,
         sample_weight=sample_weight,
         groups=groups,
-        casts_ballots=isinstance(electorate, TableElectorate) or synthesizer is not None,
+        casts_ballots=release_of(electorate).gives_rates or synthesizer is not None,
     )
     if synthesizer is None and are_all_equal(X_public):
         obstacles += (_ALL_EQUAL,)
@@ -233,7 +220,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     if columns is not None:
         electorate = columns
         memory = private_memory(estimator.memory)
-        ballots = enrol(electorate, private, X_public, seed=None, memory=memory)
+        ballots = voters.enrol(electorate, private, X_public, seed=None, memory=memory)
     _check_unit(
         estimator,
         ballots,
@@ -244,7 +231,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     beside = planned(estimator.releases, private, ballots, **cap)
     synthesis = None
     if synthesizer is not None:
-        pure = isinstance(ballots, TableBallots) and all(release.is_pure for release in beside)
+        pure = release_of(electorate).gives_rates and all(release.is_pure for release in beside)
         pure = pure and table_mechanism(estimator.aggregator, electorate).is_pure
         synthesis = Synthesis.planned(synthesizer, private, ballots, pure=pure, **cap)
     return Given(
@@ -274,7 +261,7 @@ def _check_sites(estimator, X_public, **not_given):
             )
     draws_rows = estimator.schema is not None and X_public is None
     needs_records = {
-        "records that vote need": isinstance(estimator.base_estimator, TableElectorate),
+        "records that vote need": release_of(estimator.base_estimator).gives_rates,
         "synthesizer needs": estimator.synthesizer is not None or draws_rows,
         "releases need": bool(estimator.releases),
         "PATERegressor needs": estimator.predicts_numbers,
@@ -318,9 +305,10 @@ def check_votes_and_rows(estimator, votes, X_public):
     if X_public is None:
         raise ValueError("X_public is missing: the rows that were voted on")
     are_counts = not isinstance(votes, Votes)  # `poll` counts the cost of its rows
-    by_records = not are_counts and votes.is_table
+    by_records = getattr(votes, "electorate", None) is not None
     electorate = voters.make_electorate(estimator, by_records=by_records)
-    check_votes_of_records(votes, electorate, is_given=estimator.base_estimator is not None)
+    is_given = estimator.base_estimator is not None
+    release_of(electorate).check_votes(votes, electorate, is_given=is_given)
     _check_parts(estimator, electorate)
     if by_records:
         electorate = votes.electorate
@@ -383,7 +371,7 @@ def enrolled(estimator, electorate, private, X_public, seeds):
         # they would show that these changed between two fits
         seeds["queries"] = kept_seed(memory, (digest(X_public), "queries"))
         seed = None  # so the electorate takes its seeds from `memory`, the same for the next fit
-    return enrol(electorate, private, X_public, seed=seed, memory=memory)
+    return voters.enrol(electorate, private, X_public, seed=seed, memory=memory)
 
 
 def _check_parts(estimator, electorate):

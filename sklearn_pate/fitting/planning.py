@@ -11,9 +11,9 @@ from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet
 from ..rdp.facts import facts_of
 from ..releases.rows import moved_by, stated_cost
-from ..releases.table import OnlySums
 from .rehearsal import rehearse
 from .seeds import warn_if_seeded
+from .voters import OnlySums
 
 #: Why those vote who do by default, by whether they are records.
 _BY_DEFAULT = {

@@ -9,14 +9,13 @@ from scipy import sparse
 from sklearn import get_config
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..isolation import Quiet, seeded
+from ..isolation import Quiet, is_ours, seeded
 from ..public import table_of
-from ..releases import beside
+from ..releases import beside, release_of
 from ..releases.published import check_class_weight, student_of
-from ..releases.votes import is_ours
 from ..students import check_scored_alone, rehearse_student, unfitted_copy
 from ..teachers.one import Part, Settings, Task, fit_and_predict
-from .given import release_of, temperature_of
+from .given import temperature_of
 from .voters import make_electorate
 
 #: So many rows with missing values are tried, and so many without, or five for each class.

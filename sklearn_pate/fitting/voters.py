@@ -3,6 +3,7 @@
 import inspect
 import math
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
@@ -11,13 +12,18 @@ from .. import rules
 from .._sklearn import _num_samples
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
-from ..electorate import Electorate, TableElectorate
+from ..electorate import Ballots, CellForecast, Electorate, TableElectorate
+from ..isolation import fresh_seed, is_ours, isolated, seed_number, withheld
 from ..neighbors import ReverseNeighbors, RowVectorizer
 from ..partition import RandomPartition
+from ..rdp import DEFAULT_ORDERS, Cost
+from ..rdp.checks import check_orders
 from ..rdp.conversion import gdp_mu
-from ..releases.table import ABOUT_QUERIES, OnlySums
-from ..releases.votes import is_ours
+from ..releases import release_of
+from ..releases.labels import handed_out
+from ..releases.table import ABOUT_QUERIES
 from ..synthesis import ClassSums, MarginalSynthesizer, Schema
+from ..synthesis.released import SumsClassifier
 from ..teachers import RegressorEnsemble, SiteEnsemble, Sites, TeacherEnsemble
 from .checks import declared_classes
 
@@ -115,13 +121,44 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
 def _check_casts(electorate, *, numbers):
     """Refuse an electorate that votes for classes where numbers are wanted, and the reverse."""
     votes_for_numbers = isinstance(electorate, RegressorEnsemble)
-    if isinstance(electorate, TableElectorate) or votes_for_numbers == numbers:
+    if release_of(electorate).gives_rates or votes_for_numbers == numbers:
         return
     casts, wanted = ("classes", "regressor") if numbers else ("numbers", "classifier")
     raise ValueError(
         f"{type(electorate).__name__} votes for {casts}: give base_estimator a {wanted}, or let "
         "records vote, base_estimator=None"
     )
+
+
+def enrol(electorate, private, X_public, *, seed, memory):
+    """Return the `Ballots` of an electorate; nothing is trained yet."""
+    if is_ours(electorate):
+        return electorate.enrol(private, X_public, seed=seed, memory=memory)
+    if release_of(electorate).gives_rates:
+        raise ValueError(
+            f"{type(electorate).__name__} is a TableElectorate of your own, or a subclass, and "
+            "what its tables leave behind is not checked: use neighbors.ReverseNeighbors itself"
+        )
+    private, X_public = handed_out(private, X_public)
+    # A user's electorate may print or warn of private values, and leave them in the process
+    name = type(electorate).__name__
+    with isolated(fresh_seed() if seed is None else seed_number(seed)):
+        ballots = withheld(
+            lambda: electorate.enrol(private, X_public, seed=seed, memory=memory),
+            f"enrol of {name} failed with",
+            "To read the text, call enrol(private, X_public, seed=, memory=) yourself",
+        )
+    if not isinstance(ballots, Ballots):
+        raise TypeError(
+            f"enrol of {name} must return electorate.Ballots(...), which says what one protected "
+            "unit can change of the votes; got another type"
+        )
+    if ballots.n_records not in (None, len(private.codes)):
+        raise ValueError(
+            f"Ballots.n_records of {name} must be the number of private records, or None where "
+            "the adjacency does not leave it public"
+        )
+    return ballots
 
 
 def with_columns(electorate, estimator, private, X_public):
@@ -213,6 +250,67 @@ def _that_are_set(estimator, names):
     parameters = inspect.signature(type(estimator).__init__).parameters
     defaults = {name: parameters[name].default for name in names}
     return {name: d for name, d in defaults.items() if getattr(estimator, name) != d}
+
+
+# --- nobody votes, where class sums say all ------------------------------------------------------
+
+
+class NoTable(TableMechanism):
+    """The mechanism of a table without cells, which costs nothing."""
+
+    is_exact = True
+    is_pure = True
+    noise_std = 0.0
+
+    def noisy(self, table, random_state=None):
+        """Return the table, which is empty."""
+        return table
+
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        """Return no cost."""
+        return Cost(np.zeros(len(check_orders(orders))), 0.0, 0.0)
+
+
+class OnlySums(TableElectorate):
+    """Records that cast no ballots: the synthesizer's sums have said it all."""
+
+    mechanism = NoTable()
+    released_as = ""
+
+    def takes(self, mechanism):
+        """Refuse any other mechanism."""
+        return False
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        """Say what one record changes: nothing."""
+        return self.ballots(private)
+
+    def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
+        """Make no cells."""
+
+    def forecast(self, *, noise_std, n_records, n_classes, are_drawn=False):
+        """Say nothing: the synthesizer has said it."""
+        return CellForecast(0, 0, None, (), ())
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
+        """Return a table without cells."""
+        if on_done is not None:
+            on_done(1)
+        return np.zeros((0, len(private.classes)))
+
+    def check_public(self, X_public):
+        """Accept any rows: a synthesizer drew them."""
+
+    def released(self, noisy, *, noise_std):
+        """Return nothing: the sums take its place."""
+
+    def read(self, table):
+        """Return what the sums say; they are read instead."""
+        raise NotImplementedError
+
+    def default_student(self):
+        """Return a classifier that is the discriminants."""
+        return SumsClassifier()
 
 
 # --- the synthesizer of a fit without public rows -------------------------------------------------

@@ -5,6 +5,11 @@ from sklearn.base import BaseEstimator
 from .._sklearn import InvalidParameterError
 
 
+def is_ours(part):
+    """Whether an object's class is of this library, whose messages quote no private values."""
+    return type(part).__module__.partition(".")[0] == __package__.partition(".")[0]
+
+
 def attempt(function):
     """Call a function whose errors may quote private values.
 

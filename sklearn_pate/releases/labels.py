@@ -4,19 +4,20 @@ import dataclasses
 
 import numpy as np
 
-from .._sklearn import _safe_indexing
+from .._sklearn import _num_samples, _safe_indexing
 from ..accountant import Curator, StageRecord, plan_queries
 from ..accountant.advice import obstacles_to
 from ..aggregators import GNMax, Released, SoftVote
-from ..electorate import Electorate
-from ..isolation import Quiet, kind_of, withheld
+from ..electorate import Electorate, Votes
+from ..exceptions import TeacherError
+from ..isolation import Quiet, copied_data, is_ours, isolated, kind_of, seed_number, withheld
 from ..queries import Choice, count_rounds
 from ..rdp.checks import check_log_proba
 from ..rdp.facts import facts_of, has_distribution
 from ..secure import noise_generator
 from ..students import students_view
 from ..teachers import SiteEnsemble
-from .votes import VotesRelease, collect, is_ours
+from .votes import VotesRelease
 
 _ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
 
@@ -119,6 +120,66 @@ class LabelsRelease(VotesRelease):
     def _choice(self, given):
         """Return a `Choice` in its first state: trying one out may have changed its strategy."""
         return Choice(given.make_strategy, given.X_public, given.seeds["queries"])
+
+
+def collect(given, X_query, on_done):
+    """Let the electorate vote on some public rows, and return its `Votes`."""
+    electorate, ballots = given.electorate, given.ballots
+    own = {"temperature": given.temperature, "seed": given.seeds["teachers"]}
+
+    def cast(private, X_query, on_done):
+        counts = electorate.vote(private, X_query, **own, on_done=on_done)
+        return np.asarray(counts), electorate.teacher_indices_, electorate.teachers_
+
+    if is_ours(electorate):
+        cast_votes = cast(given.private, X_query, on_done)
+    else:
+        parts = handed_out(given.private, X_query)
+        with isolated(seed_number(own["seed"])):
+            cast_votes = withheld(
+                lambda: cast(*parts, lambda n: on_done(int(n))),
+                f"vote of {type(electorate).__name__} failed with",
+                "No label was released. To read the text, call enrol, and vote(private, X_query, "
+                "temperature=, seed=, on_done=), yourself",
+                TeacherError,
+            )
+    counts, teacher_indices, teachers = cast_votes
+    votes = Votes(
+        counts,
+        given.classes,
+        ballots,
+        temperature=given.temperature,
+        teacher_indices=teacher_indices,
+        teachers=teachers,
+    )
+    n_queries = _num_samples(X_query)
+    if counts.shape[:1] != (n_queries,) or not are_complete(votes):
+        raise TeacherError(
+            f"vote of {type(electorate).__name__} must return {n_queries} rows of "
+            f"{len(given.classes)} counts, each of which sums to n_teachers="
+            f"{ballots.n_teachers}, as enrol said. No label was released"
+        )
+    return votes
+
+
+def handed_out(private, X_public):
+    """Return what an electorate of the user's gets: public parts, as it may write, are its own."""
+    own = dataclasses.replace(private, classes=private.classes.copy())
+    return own, copied_data(X_public)
+
+
+def are_complete(votes):
+    """Whether each row holds one vote of each teacher, or probabilities that sum to at most 1."""
+    counts = votes.counts
+    if counts.ndim != 2 or counts.shape[1] != len(votes.classes) or counts.dtype.kind not in "iuf":
+        return False
+    if not (counts >= 0).all():
+        return False
+    n_teachers = votes.ballots.n_teachers
+    sums = counts.sum(axis=1, dtype=float)  # small types would round or overflow
+    if votes.temperature is not None:  # probabilities are rounded down
+        return bool((sums <= n_teachers * (1 + 1e-9)).all())
+    return bool((sums == n_teachers).all() and (counts == np.floor(counts)).all())
 
 
 def _ask_round(published, plan, votes, rows, aggregator, positions, proba, noise):

@@ -5,12 +5,12 @@ from numbers import Real
 
 import numpy as np
 
-from ..electorate import TableElectorate
 from ..exceptions import warn
 from ..levels import mean
 from ..neighbors.rates import deal_to_alike, shifted
 from ..students import accepts_soft_labels, accepts_unlabeled, accepts_weights
 from ..synthesis.released import RatesRegressor
+from . import release_of
 
 #: No class counts as if its share were less.
 _LEAST_SHARE = 1e-3
@@ -180,9 +180,8 @@ def student_of(estimator, electorate):
     """Return the student of the parameters; if they have none, what an electorate suggests."""
     if estimator.student is not None:
         return estimator.student
-    if estimator.predicts_numbers and isinstance(electorate, TableElectorate):
-        return RatesRegressor()
-    return electorate.default_student()
+    numbers = estimator.predicts_numbers
+    return release_of(electorate).default_student(electorate, numbers=numbers)
 
 
 def warn_of_release(plan, released):

@@ -12,13 +12,12 @@ from ..aggregators.table import rehearse_table
 from ..electorate import Adjacency
 from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
-from ..isolation import Quiet, copied_data, withheld, without_index
+from ..isolation import Quiet, copied_data, is_ours, withheld, without_index
 from ..public import value_hashes
 from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.cost import no_cost
 from ..rules import default_share
 from ..schema import difference
-from .votes import is_ours
 
 #: Changes of the data that the histograms of one unit are added or removed by.
 _ONE_MOVE = (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, Adjacency.ADD_OR_REMOVE_GROUP_ALONE)

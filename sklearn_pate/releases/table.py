@@ -1,17 +1,13 @@
 """The noisy table of what records cast: drawn at once, and read at any row."""
 
-import numpy as np
-
 from ..accountant import TableCurator, Voters, plan_table
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy, rehearse_table
-from ..column_sums import ColumnSums, SumsMechanism
-from ..electorate import CellForecast, TableElectorate, Votes
-from ..isolation import Quiet, withheld
-from ..rdp import DEFAULT_ORDERS, Cost
-from ..rdp.checks import check_orders
-from ..synthesis.released import StackedTable, SumsClassifier
-from .votes import VotesRelease, is_ours
+from ..column_sums import SumsMechanism
+from ..electorate import Votes
+from ..isolation import Quiet, is_ours, withheld
+from ..synthesis.released import RatesRegressor, StackedTable
+from .votes import VotesRelease
 
 #: Parameters of mechanisms that answer one question at a time, as those of teachers do.
 ABOUT_QUERIES = {
@@ -30,6 +26,34 @@ class TableRelease(VotesRelease):
     def refused(self, estimator):
         """Return the parameters that say nothing here, each with what it says."""
         return ABOUT_QUERIES
+
+    def check_votes(self, votes, electorate, *, is_given):
+        """Refuse votes that were not cast as an electorate of records would have them cast."""
+        name = type(electorate).__name__
+        if getattr(votes, "electorate", None) is None:
+            raise ValueError(
+                f"{name} counts ballots in cells, and neither a bare table nor votes of teachers "
+                "say which: pass what poll returned"
+            )
+        if type(votes.electorate) is not type(electorate):
+            if is_given:
+                raise ValueError(
+                    f"base_estimator is {name}, and {type(votes.electorate).__name__} cast these "
+                    "votes: poll again, or leave base_estimator=None"
+                )
+            return
+        cast_with, wanted = votes.electorate.get_params(), electorate.get_params()
+        for param in ("adjacency", "n_neighbors"):  # the guarantee follows from them
+            if cast_with.get(param) != wanted.get(param):
+                raise ValueError(
+                    f"{param}={wanted[param]!r} of {name}, but these votes were cast with "
+                    f"{cast_with[param]!r}: poll again, or set base_estimator__{param}="
+                    f"{cast_with[param]!r}"
+                )
+
+    def default_student(self, electorate, *, numbers):
+        """Return the unfitted student, if the user gives none."""
+        return RatesRegressor() if numbers else electorate.default_student()
 
     def mechanism(self, estimator):
         """Return the mechanism of the table; refuse one that answers one question at a time."""
@@ -124,10 +148,10 @@ def _public_numbers(given, plan):
 
 def table_mechanism(aggregator, electorate=None):
     """Return the mechanism of a table: the electorate's own, the one given, or Laplace noise."""
-    if isinstance(electorate, ColumnSums | OnlySums):
+    if hasattr(electorate, "takes"):
         if aggregator is None:
             return electorate.mechanism
-        if isinstance(electorate, ColumnSums) and electorate.takes(aggregator):
+        if electorate.takes(aggregator):
             return aggregator
         raise ValueError(
             f"{type(electorate).__name__} has a mechanism of its own, which is calibrated to "
@@ -142,94 +166,3 @@ def table_mechanism(aggregator, electorate=None):
             f"answers one question at a time has no cost here; got {aggregator!r}"
         )
     return aggregator
-
-
-def check_votes_of_records(votes, electorate, *, is_given):
-    """Refuse votes that were not cast as an electorate of records would have them cast.
-
-    Parameters
-    ----------
-    votes : Votes or array-like
-        As given by the user.
-    electorate : Electorate
-        That of the parameters.
-    is_given : bool
-        Whether it was asked for.
-    """
-    if not isinstance(electorate, TableElectorate):
-        return
-    name = type(electorate).__name__
-    if not isinstance(votes, Votes) or not votes.is_table:
-        raise ValueError(
-            f"{name} counts ballots in cells, and neither a bare table nor votes of teachers say "
-            "which: pass what poll returned"
-        )
-    if type(votes.electorate) is not type(electorate):
-        if is_given:
-            raise ValueError(
-                f"base_estimator is {name}, and {type(votes.electorate).__name__} cast these "
-                "votes: poll again, or leave base_estimator=None"
-            )
-        return
-    cast_with, wanted = votes.electorate.get_params(), electorate.get_params()
-    for param in ("adjacency", "n_neighbors"):  # the guarantee follows from them
-        if cast_with.get(param) != wanted.get(param):
-            raise ValueError(
-                f"{param}={wanted[param]!r} of {name}, but these votes were cast with "
-                f"{cast_with[param]!r}: poll again, or set base_estimator__{param}="
-                f"{cast_with[param]!r}"
-            )
-
-
-class NoTable(TableMechanism):
-    """The mechanism of a table without cells, which costs nothing."""
-
-    is_exact = True
-    is_pure = True
-    noise_std = 0.0
-
-    def noisy(self, table, random_state=None):
-        """Return the table, which is empty."""
-        return table
-
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        """Return no cost."""
-        return Cost(np.zeros(len(check_orders(orders))), 0.0, 0.0)
-
-
-class OnlySums(TableElectorate):
-    """Records that cast no ballots: the synthesizer's sums have said it all."""
-
-    mechanism = NoTable()
-    released_as = ""
-
-    def enrol(self, private, X_public, *, seed=None, memory=None):
-        """Say what one record changes: nothing."""
-        return self.ballots(private)
-
-    def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
-        """Make no cells."""
-
-    def forecast(self, *, noise_std, n_records, n_classes, are_drawn=False):
-        """Say nothing: the synthesizer has said it."""
-        return CellForecast(0, 0, None, (), ())
-
-    def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
-        """Return a table without cells."""
-        if on_done is not None:
-            on_done(1)
-        return np.zeros((0, len(private.classes)))
-
-    def check_public(self, X_public):
-        """Accept any rows: a synthesizer drew them."""
-
-    def released(self, noisy, *, noise_std):
-        """Return nothing: the sums take its place."""
-
-    def read(self, table):
-        """Return what the sums say; they are read instead."""
-        raise NotImplementedError
-
-    def default_student(self):
-        """Return a classifier that is the discriminants."""
-        return SumsClassifier()
