@@ -1,7 +1,8 @@
-"""What the release of a whole noisy table spends, decided from public numbers alone."""
+"""What is released at once costs: a noisy table, public rows, what a user adds to them."""
 
 import contextlib
 import math
+from functools import reduce
 
 import numpy as np
 from sklearn.base import clone
@@ -73,7 +74,7 @@ def plan_table(
             )
         mechanism = calibrated(mechanism, n_changed, epsilon, delta, before)
     mechanism = clone(mechanism)  # the user's may keep the table that it is given
-    own = checked_cost(mechanism, n_changed)
+    own = stated_cost(mechanism, n_changed)
     cost = before(DEFAULT_ORDERS).plus(own)
     spent, method = cost.epsilon(delta)
     are_pure = mechanism.is_pure and is_pure_before
@@ -88,15 +89,19 @@ def plan_table(
     return Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, **told)
 
 
-def calibrated(part, n_changed, epsilon, delta, before=no_cost):
+def calibrated(part, size, epsilon, delta, before=no_cost):
     """Return a copy of a part without noise, with the least that costs at most `epsilon`.
 
     Parameters
     ----------
     part : TableMechanism, Synthesizer or Release
         Without noise.
-    n_changed, epsilon, delta, before
-        As in `least_scale_of`; epsilon may be None, which is refused.
+    size : int
+        Of the change that is covered: what `cost` of the part is asked for.
+    epsilon : float or None
+        None is refused.
+    delta, before
+        As in `plan_table`.
     """
     name = type(part).__name__
     if epsilon is None:
@@ -106,9 +111,8 @@ def calibrated(part, n_changed, epsilon, delta, before=no_cost):
         )
     with_noise = None
     with contextlib.suppress(InvalidParameterError):  # it names the noise, which nobody gave
-        scale = least_scale_of(part, n_changed, epsilon, delta, before)
-        with_noise = part.with_scale(scale)
-        with_noise.cost(n_changed)
+        with_noise = part.with_scale(least_scale_of(part, size, epsilon, delta, before))
+        with_noise.cost(size)
     if with_noise is None:
         raise BudgetExceededError(
             f"{name} cannot be calibrated to epsilon={epsilon:g}, of the fit or its share of that: "
@@ -117,53 +121,46 @@ def calibrated(part, n_changed, epsilon, delta, before=no_cost):
     return with_noise
 
 
-def checked_cost(part, n_changed, *orders):
-    """Return the `Cost` that a part states, at Renyi orders; refuse what is no cost."""
-    cost = part.cost(n_changed, *orders)
-    name = type(part).__name__
-    (expected,) = orders or (DEFAULT_ORDERS,)
-    if not isinstance(cost, Cost) or np.shape(cost.rdp) != np.shape(expected):
+def least_scale_of(part, size, epsilon, delta, before=no_cost):
+    """Return the least noise with which a part costs at most `epsilon`; see `calibrated`."""
+    spent = before(DEFAULT_ORDERS).pure
+    if not part.is_pure or spent == math.inf:
+
+        def cost_at(scale, orders):
+            return before(orders).plus(part.with_scale(scale).cost(size, orders))
+
+        return least_scale(cost_at, epsilon, delta)
+    # A pure epsilon falls as one over the scale, and rounding is off by a step or two
+    scale = part.with_scale(1.0).cost(size).pure / (epsilon - spent)
+    for _ in range(10):
+        if sum_up(spent, part.with_scale(scale).cost(size).pure) <= epsilon:
+            break
+        scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+def stated_cost(part, size, orders=DEFAULT_ORDERS):
+    """Return the `Cost` that a part states; refuse what is no cost, or contradicts itself."""
+    cost = part.cost(size, orders)
+    said = f"cost of {type(part).__name__}"
+    if not isinstance(cost, Cost) or np.shape(cost.rdp) != np.shape(orders):
         raise TypeError(
-            f"cost of {name} must return rdp.Cost(rdp, mu_squared, pure), with a Renyi cost at "
-            "each of the orders that it is given; got another type or shape"
+            f"{said} must return rdp.Cost(rdp, mu_squared, pure), with a Renyi cost at each of the "
+            "orders that it is given; got another type or shape"
         )
     numbers = np.array([*cost.rdp, cost.mu_squared, cost.pure, cost.delta], dtype=float)
     if not (numbers >= 0).all() or cost.delta >= 1:  # false for NaN, too
         raise ValueError(
-            f"cost of {name} must return a rdp.Cost of numbers of at least 0, and a delta below 1"
+            f"{said} must return a rdp.Cost of numbers of at least 0, and a delta below 1"
         )
+    sizes = [float(np.max(cost.rdp)), cost.mu_squared, cost.pure]
+    if min(sizes) == 0 and any(0 < size < np.inf for size in sizes):
+        raise ValueError(f"{said} is 0 in one way and above 0 in another: what has no proof is inf")
     if part.is_pure and cost.delta > 0:
-        raise ValueError(f"{name} says is_pure, and its cost has delta={cost.delta:g}")
-    return cost
+        raise ValueError(f"{said} has delta={cost.delta:g}, and it says is_pure")
+    return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)  # its parts follow from these
 
 
-def least_scale_of(mechanism, n_changed, epsilon, delta, before=no_cost):
-    """Return the least noise with which a mechanism costs at most `epsilon`.
-
-    Parameters
-    ----------
-    mechanism : TableMechanism, Synthesizer or Release
-        Without noise.
-    n_changed : int
-        What its `cost` is asked for.
-    epsilon, delta, before
-        As in `plan_table`.
-
-    Returns
-    -------
-    float
-    """
-    spent = before(DEFAULT_ORDERS).pure
-    if not mechanism.is_pure or spent == math.inf:
-
-        def cost_at(scale, orders):
-            return before(orders).plus(mechanism.with_scale(scale).cost(n_changed, orders))
-
-        return least_scale(cost_at, epsilon, delta)
-    # A pure epsilon falls as one over the scale, and rounding is off by a step or two
-    scale = mechanism.with_scale(1.0).cost(n_changed).pure / (epsilon - spent)
-    for _ in range(10):
-        if sum_up(spent, mechanism.with_scale(scale).cost(n_changed).pure) <= epsilon:
-            break
-        scale = math.nextafter(scale, math.inf)
-    return scale
+def cost_of_all(parts, size, orders=DEFAULT_ORDERS):
+    """Return the `Cost` of a synthesizer and of releases, each as it states it."""
+    return reduce(Cost.plus, [stated_cost(p, size, orders) for p in parts], no_cost(orders))

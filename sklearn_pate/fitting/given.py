@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant.stages import soft_stage
+from ..accountant.table import cost_of_all
 from ..electorate import (
     Ballots,
     Electorate,
@@ -30,7 +31,7 @@ from ..rdp.cost import no_cost
 from ..releases import release_of
 from ..releases.beside import planned
 from ..releases.published import student_of
-from ..releases.rows import DRAWN_BEFORE, Synthesis, cost_of_all, moved_by, recalled, rehearsal_rows
+from ..releases.rows import DRAWN_BEFORE, Synthesis, moved_by, recalled, rehearsal_rows
 from ..releases.table import table_mechanism
 from ..teachers import Sites
 from . import checks, voters

@@ -5,12 +5,13 @@ import math
 
 from ..accountant import PrivacyForecast, PrivacySpent, RowsCost
 from ..accountant.advice import large_delta, weak_promise
+from ..accountant.table import stated_cost
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
 from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet
 from ..rdp.facts import facts_of
-from ..releases.rows import moved_by, stated_cost
+from ..releases.rows import moved_by
 from .rehearsal import rehearse
 from .seeds import warn_if_seeded
 from .voters import OnlySums

@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.base import clone
 
 from ..accountant import Plan
+from ..accountant.table import stated_cost
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet
 from ..releases import beside
 from ..releases.published import Published, warn_of_release
-from ..releases.rows import moved_by, stated_cost
+from ..releases.rows import moved_by
 from ..students import fit_student
 from . import planning
 from .checks import given_rows

@@ -11,12 +11,12 @@ from sklearn.base import clone
 
 from .._sklearn import _num_samples
 from ..accountant.stages import check_with_scale
-from ..accountant.table import calibrated
+from ..accountant.table import calibrated, stated_cost
 from ..electorate import PrivateData
 from ..isolation import copied_data, isolated, kind_of, withheld
 from ..secure import noise_generator
 from .base import Release
-from .rows import moved_by, stated_cost, units_of
+from .rows import moved_by, units_of
 
 #: Draws that are all equal do not follow the generator that they are given.
 _N_DRAWS = 5

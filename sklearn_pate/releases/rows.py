@@ -1,12 +1,11 @@
 """Public rows from a synthesizer: what they cost, rows to rehearse with, and the drawing."""
 
 import dataclasses
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from ..accountant.table import calibrated, checked_cost
+from ..accountant.table import calibrated, stated_cost
 from ..aggregators import TableMechanism
 from ..aggregators.table import rehearse_table
 from ..electorate import Adjacency
@@ -14,8 +13,6 @@ from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, copied_data, is_ours, withheld, without_index
 from ..public import value_hashes
-from ..rdp import DEFAULT_ORDERS, Cost
-from ..rdp.cost import no_cost
 from ..rules import default_share
 from ..schema import difference
 
@@ -177,23 +174,6 @@ def _check_rows(synthesizer, rows):
 def rehearsal_rows(synthesizer):
     """Return rows drawn from the schema alone, in place of those that will be."""
     return synthesizer.rehearsal_rows(synthesizer.n_rows, np.random.default_rng(0))
-
-
-def stated_cost(part, n_moved, orders=DEFAULT_ORDERS):
-    """Return what a part says that it costs; refuse a cost that contradicts itself."""
-    cost = checked_cost(part, n_moved, orders)
-    sizes = [float(np.max(cost.rdp)), cost.mu_squared, cost.pure]
-    if min(sizes) == 0 and any(0 < size < np.inf for size in sizes):
-        raise ValueError(
-            f"cost of {type(part).__name__} is 0 in one way and above 0 in another: what has no "
-            "proof is inf"
-        )
-    return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)  # its parts follow from these
-
-
-def cost_of_all(parts, n_moved, orders=DEFAULT_ORDERS):
-    """Return the `Cost` of a synthesizer and of releases, each as it states it."""
-    return reduce(Cost.plus, [stated_cost(p, n_moved, orders) for p in parts], no_cost(orders))
 
 
 def moved_by(ballots):
