@@ -265,39 +265,39 @@ def check_dtypes(X, X_public):
     if found is None:
         return
     if found.kind == "unknown":
-        raise ValueError(
+        problem = (
             "X and X_public must be arrays, which have a dtype, or DataFrames, which have dtypes "
-            "for their columns. Whoever votes sees the types of columns, so they must be public, "
-            "and for these data they cannot be compared. Convert both, as with\n"
-            "    X, X_public = X.to_pandas(), X_public.to_pandas()"
+            "for their columns: for these data they cannot be compared"
         )
-    if found.kind == "columns":
+        remedy = "convert both:\n    X, X_public = X.to_pandas(), X_public.to_pandas()"
+    elif found.kind == "columns":
         reordered = (
             "" if set(X.columns) != set(X_public.columns) else "\n    X = X[X_public.columns]"
         )
-        raise ValueError(
-            "X has other columns than X_public, other levels of columns or other names of levels. "
-            f"Whoever votes sees them, so they must be public:{reordered}"
-            "\n    X.columns = X_public.columns"
+        problem = (
+            "X has other columns than X_public, other levels of columns or other names of levels"
         )
-    if found.kind == "dtype":
-        raise ValueError(
-            f"X has another dtype than X_public, which has {X_public.dtype}. Whoever votes sees "
-            "it, so it must be public, not what the private records happen to need. Fix it in "
-            f"advance:{_SAME_DTYPES}"
-        )
-    if found.kind == "codes":
-        raise ValueError(
+        remedy = f"make them equal:{reordered}\n    X.columns = X_public.columns"
+    elif found.kind == "codes":
+        problem = (
             f"columns {found.columns} of X hold dictionaries of Arrow or Categorical of polars, "
-            "whose codes are assigned as values appear: one private record can change the codes of "
-            "all others, and whoever votes sees them. Fix categories in advance: "
-            "pandas.CategoricalDtype([...]) or polars.Enum([...]), the same in X and X_public, or "
-            "give text"
+            "whose codes are assigned as values appear: one record can change those of all others"
         )
+        remedy = (
+            "fix categories in advance, pandas.CategoricalDtype([...]) or polars.Enum([...]), the "
+            "same in X and X_public, or give text"
+        )
+    else:
+        problem = f"X has another dtype than X_public, which has {getattr(X_public, 'dtype', None)}"
+        if found.columns:
+            problem = (
+                f"columns {found.columns} of X and X_public have different dtypes or categories "
+                f"({_dtypes(X, X_public, found.columns)})"
+            )
+        remedy = f"fix them in advance:{_SAME_DTYPES}"
     raise ValueError(
-        f"columns {found.columns} of X and X_public have different dtypes or categories "
-        f"({_dtypes(X, X_public, found.columns)}). Whoever votes sees them, so they must be public "
-        f"and not what private records happen to hold: fix them in advance:{_SAME_DTYPES}"
+        f"{problem}. Whoever votes sees the types of columns, so they must be public and not what "
+        f"private records happen to hold: {remedy}"
     )
 
 
@@ -439,20 +439,13 @@ def _encode(y, classes):
 
 
 def _other_kind(y, classes):
-    """Say what to do where `classes` are of another kind than the labels; no label is told."""
+    """Say of which kinds labels are, if `classes` are of another; no label is told."""
     kinds = [_kind_of_labels(labels) for labels in (classes, y)]
     if kinds[0] == kinds[1]:
         return ""
-    said = f". classes are {kinds[0]}, y holds {kinds[1]}"
-    if kinds == ["integers", "text"]:
-        return f"{said}: classes={_listed(classes.astype(str))}, or other text as y has it"
-    if kinds != ["text", "integers"]:
-        return said
-    if all(str(label).lstrip("-").isdecimal() for label in classes):
-        return f"{said}: classes={_listed(np.unique(classes.astype(int)))} or y.astype(str)"
     return (
-        f"{said}. If these are places in your list: y = numpy.asarray(classes)[y]. Stacking and "
-        f"VotingClassifier number the sorted labels: within them, classes=range({len(classes)})"
+        f". classes are {kinds[0]}, y holds {kinds[1]}. Stacking and VotingClassifier number the "
+        f"sorted labels: within them, classes=range({len(classes)})"
     )
 
 

@@ -56,7 +56,7 @@ CALIBRATED = {"aggregator": None}
 
 @h.table(
     "params, message",
-    ("a number", {"base_estimator": 1.0}, r"was PATEClassifier\(epsilon=1.0\) meant\?"),
+    ("a number", {"base_estimator": 1.0}, "'base_estimator' parameter .* must be an object"),
     ("no teacher", {"base_estimator": []}, "base_estimator must not be an empty list"),
     ("numbers", {"base_estimator": [5]}, f"{NO_TEACHER}.*got 5"),
     ("a regressor", {"base_estimator": LinearRegression()}, rf"{NO_TEACHER}.*ression\(\)"),
@@ -124,9 +124,6 @@ test_parameters_that_are_accepted = h.works(
 # --- classes -------------------------------------------------------------------------------------
 
 NO_LIST = "classes must be a list of labels"
-PLACES = (
-    r"If these are places in your list: y = numpy.asarray\(classes\)\[y\]. .*within them, classes"
-)
 
 
 @h.table(
@@ -138,23 +135,13 @@ PLACES = (
     ("unequal lengths", [[0], [1, 2]], "classes must be array-like"),
     ("NaN", [0, 1, h.NAN], "classes must .* none of them missing"),
     ("two types", np.array([0, "a"], dtype=object), "classes must hold labels of one type"),
-    ("text", ["0", "1"], r"are text, y holds integers: classes=\[0, 1\] or y.astype\(str\)$"),
-    ("words", ["no", "yes"], rf"{PLACES}=range\(2\)$"),
+    ("text", ["0", "1"], r"are text, y holds integers. .*within them, classes=range\(2\)$"),
     ("another", [0, 2], r"not in classes, which are \[0, 2\]; .* in the type that y has$"),
     ("three, two alike", [0, 1, 1], "list each label once; got 3 labels, 2 of them"),
 )
 def test_wrong_classes(classes, message):
     with h.refused(message):
         h.fit({"classes": classes})
-
-
-def test_what_is_said_of_labels_and_classes_of_other_types_helps():
-    words = np.array(["0", "1"])
-    with h.refused(r"classes are integers, y holds text: classes=\['0', '1'\], or other text as y"):
-        h.fit({"classes": [0, 1]}, y=words[h.Y])
-    with h.accepted():
-        assert h.fit({"classes": ["0", "1"]}, y=words[h.Y]).classes_.tolist() == ["0", "1"]
-        h.fit({"classes": ["no", "yes"]}, y=np.asarray(["no", "yes"])[h.Y])
 
 
 # --- before and after a fit ----------------------------------------------------------------------
