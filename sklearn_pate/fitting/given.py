@@ -33,6 +33,7 @@ from ..releases.beside import planned
 from ..releases.published import student_of
 from ..releases.rows import DRAWN_BEFORE, Synthesis, moved_by, recalled, rehearsal_rows
 from ..releases.table import table_mechanism
+from ..releases.votes import VotesRelease
 from ..teachers import Sites
 from . import checks, voters
 from .seeds import seed_streams
@@ -80,6 +81,8 @@ class Given:
         A source of randomness for each use.
     electorate : Electorate
         Who votes, or has voted.
+    release : VotesRelease
+        What is published of the votes.
     private : PrivateData or None
         What the electorate votes by; None if the votes were given.
     synthesis : Synthesis or None
@@ -104,6 +107,7 @@ class Given:
     digest: str
     seeds: dict
     electorate: Electorate
+    release: VotesRelease
     private: PrivateData | None = None
     synthesis: Synthesis | None = None
     beside: tuple = ()
@@ -116,11 +120,6 @@ class Given:
     def n_public(self):
         """Number of public rows."""
         return _num_samples(self.X_public)
-
-    @property
-    def release(self):
-        """What is published of the votes."""
-        return release_of(self.electorate)
 
     @property
     def rows_are_to_draw(self):
@@ -199,7 +198,8 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     checks.check_not_swapped(X, y)
     synthesizer = voters.declared_synthesizer(estimator, X, X_public, groups=groups)
     electorate = voters.make_electorate(estimator, X, synthesizer=synthesizer)
-    _check_parts(estimator, electorate)
+    release = release_of(electorate)
+    _check_parts(estimator, electorate, release)
     X_public, not_covered, obstacles = _rows_of(estimator, X, X_public, synthesizer)
     checked_clone = clone(estimator)  # a refit that fails must not change what predict expects
     private = checks.check_data(
@@ -209,7 +209,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         X_public,
         sample_weight=sample_weight,
         groups=groups,
-        casts_ballots=release_of(electorate).gives_rates or synthesizer is not None,
+        casts_ballots=release.gives_rates or synthesizer is not None,
     )
     if synthesizer is None and are_all_equal(X_public):
         obstacles += (_ALL_EQUAL,)
@@ -232,7 +232,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     beside = planned(estimator.releases, private, ballots, **cap)
     synthesis = None
     if synthesizer is not None:
-        pure = release_of(electorate).gives_rates and all(release.is_pure for release in beside)
+        pure = release.gives_rates and all(part.is_pure for part in beside)
         pure = pure and table_mechanism(estimator.aggregator, electorate).is_pure
         synthesis = Synthesis.planned(synthesizer, private, ballots, pure=pure, **cap)
     return Given(
@@ -244,6 +244,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         rows_digest(X_public),
         seeds,
         electorate,
+        release,
         private=private,
         synthesis=synthesis,
         beside=beside,
@@ -310,13 +311,14 @@ def check_votes_and_rows(estimator, votes, X_public):
     electorate = voters.make_electorate(estimator, by_records=by_records)
     is_given = estimator.base_estimator is not None
     release_of(electorate).check_votes(votes, electorate, is_given=is_given)
-    _check_parts(estimator, electorate)
+    _check_parts(estimator, electorate, release_of(electorate))
     if by_records:
         electorate = votes.electorate
     X_public = checks.given_rows(X_public)
     checked_clone = clone(estimator)
     checks.check_features(checked_clone, X_public, "X_public", reset=True)
-    temperature = temperature_of(estimator, release_of(electorate))
+    release = release_of(electorate)
+    temperature = temperature_of(estimator, release)
     votes = checks.check_votes_given(estimator, votes, X_public, temperature)
     _check_unit(estimator, votes.ballots, "poll with groups")
     if by_records:
@@ -330,6 +332,7 @@ def check_votes_and_rows(estimator, votes, X_public):
         rows_digest(X_public),
         seed_streams(estimator.random_state, estimator.secure),
         electorate,
+        release,
         synthesis=synthesis,
         not_covered=votes.not_covered,
         obstacles=votes.obstacles,
@@ -375,11 +378,10 @@ def enrolled(estimator, electorate, private, X_public, seeds):
     return voters.enrol(electorate, private, X_public, seed=seed, memory=memory)
 
 
-def _check_parts(estimator, electorate):
+def _check_parts(estimator, electorate, release):
     """Check that electorate, aggregator, student and query strategy fit together."""
     if isinstance(estimator.base_estimator, Electorate):
         voters.check_defaults(estimator, voters.ABOUT_TEACHERS)
-    release = release_of(electorate)
     voters.check_defaults(estimator, release.refused(estimator))
     stages = as_list(release.mechanism(estimator))
     electorate.check(soft_aggregator=soft_stage(stages))
