@@ -290,7 +290,7 @@ def _says_columns_alone(synthesizer):
         return False
     said = synthesizer.get_params(deep=False)
     default = MarginalSynthesizer().get_params(deep=False)
-    return all(said[name] == default[name] for name in ("n_bins", "given_label", "share", "noise"))
+    return all(said[name] == default[name] for name in ("n_bins", "share", "noise"))
 
 
 def _may_join(estimator):

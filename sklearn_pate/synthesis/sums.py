@@ -110,10 +110,8 @@ class ClassSums(ColumnSynthesizer):
 
     Attributes
     ----------
-    schema_ : schema.Columns
+    schema_ : columns.Columns
         What is public of the table: fixed by `declare`.
-    not_covered_ : tuple of str
-        What `declare` read from the private rows.
     released_ : ReleasedSums
         What `draw` released.
 
