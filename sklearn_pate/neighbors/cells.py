@@ -201,7 +201,7 @@ def _trimmed(squares):
 # --- what records cast in cells, in whole shares of a ballot -------------------------------------
 
 
-def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding, n_classes):
+def cast_in_cells(block, *, transformer, centers, n_neighbors, rounding, n_classes):
     """Return the table of what a `Block` of records casts; all else follows from public rows.
 
     Parameters
@@ -214,8 +214,6 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding
         Of the cells.
     n_neighbors : int
         Cells that each record casts a ballot in.
-    largest : ndarray of shape (n_features,) or None
-        From `largest_sizes`, of the public rows.
     rounding : float
         As in `nearest_cells`.
     n_classes : int
@@ -228,7 +226,7 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding
     """
     n_cells, n_columns = centers.shape
     cells = nearest_cells(
-        transformed_private(transformer, block.X, n_columns, largest),
+        transformed_private(transformer, block.X, n_columns),
         centers,
         n_neighbors,
         rounding=rounding,

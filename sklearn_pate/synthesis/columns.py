@@ -172,7 +172,7 @@ def _check_are_declared(dtypes, numbers, bounds, categories, missing):
     if lacking:
         raise ValueError(
             f"columns {named(lacking)} of X are not declared: give bounds of numbers, (low, high), "
-            "and categories of others, a list of values, by public knowledge. Make numbers of dates, "
+            "and categories of others, a list of values, as known publicly. Make numbers of dates, "
             "lengths of time and texts of many kinds, and make sparse columns dense"
         )
     complete = [name for name in missing if not holds_missing(dtypes[name])]
