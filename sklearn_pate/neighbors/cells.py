@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from ..identifiers import spelled_identifiers
 from ..levels import split
 from ..rdp.table import GRID
-from .transform import transformed_alone, transformed_private
+from .transform import transformed_private
 
 _SHARES = round(1 / GRID)
 
@@ -225,13 +225,8 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, rounding, n_class
         As from `count_ballots`.
     """
     n_cells, n_columns = centers.shape
-    cells = nearest_cells(
-        transformed_private(transformer, block.X, n_columns),
-        centers,
-        n_neighbors,
-        rounding=rounding,
-        alone=partial(transformed_alone, transformer, block.X, n_columns),
-    )
+    numbers_of = partial(transformed_private, transformer, block.X, n_columns)
+    cells = nearest_cells(numbers_of(), centers, n_neighbors, rounding=rounding, alone=numbers_of)
     return count_ballots(
         cells,
         block.codes,

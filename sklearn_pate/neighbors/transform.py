@@ -44,11 +44,9 @@ def fitted_on_public(transformer, X_public, seed):
             return own_generators(fitted.fit(X_public, None))  # FrozenEstimator wants a y
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
-    hint = ""
-    if hasattr(X_public, "columns") and type(transformer) is not RowVectorizer:
-        hint = ". For columns of several kinds, leave transformer=None or give a ColumnTransformer"
     raise ValueError(
-        f"the transformer of ReverseNeighbors could not be fitted on X_public: {problem}{hint}"
+        f"the transformer of ReverseNeighbors could not be fitted on X_public: {problem}. For "
+        "columns of several kinds, leave transformer=None or give a ColumnTransformer"
     )
 
 
@@ -65,23 +63,16 @@ def transformed(fitted, rows):
     return numbers.astype(float)
 
 
-def transformed_private(fitted, X, n_columns):
+def transformed_private(fitted, X, n_columns, rows=None):
     """Return the numbers of private rows; NaN in rows that cannot be transformed.
 
     Nothing is said of these. A row that fails does so by itself: the others are transformed
-    without it.
+    without it, as parts that fail are halved. Of `rows`, each is transformed by itself.
     """
-    return _transformed_parts(fitted, X, n_columns, [np.arange(_num_samples(X))])
-
-
-def transformed_alone(fitted, X, n_columns, rows):
-    """Return the numbers of some private rows, each transformed by itself."""
-    parts = np.arange(len(rows))[:, None]
-    return _transformed_parts(fitted, own_rows(X, rows), n_columns, parts)
-
-
-def _transformed_parts(fitted, X, n_columns, parts):
-    """Return the numbers of rows, transformed in parts; one that fails is halved, down to a row."""
+    parts = [np.arange(_num_samples(X))]
+    if rows is not None:
+        X = own_rows(X, rows)
+        parts = np.arange(len(rows))[:, None]
     numbers = np.full((_num_samples(X), n_columns), np.nan)
     while len(parts):
         halves = []

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-from abc import ABC, abstractmethod
 from itertools import pairwise
 from numbers import Real
 from typing import NamedTuple
@@ -16,9 +15,6 @@ from ..schema import difference
 
 #: Bounds lie within, so that their difference is finite.
 _LARGEST = 8e307
-
-#: So many names of columns are told in a message.
-_MOST_NAMES = 20
 
 
 class Schema:
@@ -132,7 +128,7 @@ def declared_columns(X, *, bounds, categories, missing, n_bins):
     found = schema.difference(X)
     if found is not None:
         raise ValueError(
-            f"a synthesizer cannot draw rows of the dtypes of columns {named(found.columns)}; use "
+            f"a synthesizer cannot draw rows of the dtypes of columns {_short(found.columns)}; use "
             "plain ones, such as float64, Int64, str or pandas.CategoricalDtype([...])"
         )
     return schema
@@ -162,23 +158,23 @@ def _check_are_declared(dtypes, numbers, bounds, categories, missing):
         unknown = [name for name in names if name not in list(dtypes)]  # a name may be a list
         if unknown:
             raise ValueError(
-                f"{parameter} names {named(unknown)}, which X does not have; its columns are "
-                f"{named(list(dtypes))}"
+                f"{parameter} names {_short(unknown)}, which X does not have; its columns are "
+                f"{_short(list(dtypes))}"
             )
     others = [name for name in bounds if name not in numbers]
     if others:
-        raise ValueError(f"bounds are for numbers without categories, not for {named(others)}")
+        raise ValueError(f"bounds are for numbers without categories, not for {_short(others)}")
     lacking = [name for name in dtypes if name not in bounds and name not in categories]
     if lacking:
         raise ValueError(
-            f"columns {named(lacking)} of X are not declared: give bounds of numbers, (low, high), "
-            "and categories of others, a list of values, as known publicly. Make numbers of dates, "
-            "lengths of time and texts of many kinds, and make sparse columns dense"
+            f"columns {_short(lacking)} of X are not declared: give bounds, (low, high), of "
+            "numbers and categories, a list of values, of others, as known publicly. Make numbers "
+            "of dates, lengths of time and texts of many kinds, and make sparse columns dense"
         )
     complete = [name for name in missing if not holds_missing(dtypes[name])]
     if complete:
         raise ValueError(
-            f"missing names {named(complete)}, whose dtype holds no missing values; leave them "
+            f"missing names {_short(complete)}, whose dtype holds no missing values; leave them "
             "out, or convert them (Int64, boolean)"
         )
 
@@ -260,15 +256,9 @@ def _real_bins(name, dtype, bounds, n_bins):
 
 
 def _short(value):
-    """Return the beginning of a value that the user gave."""
+    """Return the beginning of a value that the user gave, or of names."""
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
-
-
-def named(names):
-    """Return names of columns in words."""
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{names[:_MOST_NAMES]}{more}"
 
 
 # --- the table -----------------------------------------------------------------------------------
@@ -390,8 +380,11 @@ def columns_of(X):
 # --- one column ----------------------------------------------------------------------------------
 
 
-class Column(ABC):
+class Column:
     """What is public of a column. Values that are missing have the last bin, or none.
+
+    A subclass has `_bins`, `_draw`, `_spread` and `_gathered`, which see no missing value, and
+    `_width`.
 
     Attributes
     ----------
@@ -449,14 +442,6 @@ class Column(ABC):
             return values
         missing = spread[:, -1] > 0.5
         return values.mask(missing) if missing.any() else values
-
-    @abstractmethod
-    def _bins(self, values):
-        """Return the bin of each value, none of which is missing."""
-
-    @abstractmethod
-    def _draw(self, bins, rng):
-        """Draw a value from each bin, none of which is that of missing values."""
 
 
 class CategoryColumn(Column):

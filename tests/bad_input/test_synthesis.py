@@ -69,7 +69,7 @@ ODD = pd.DataFrame(
 def test_a_column_without_numbers(name):
     with refused(rf"bounds are for numbers without categories, not for \['{name}'\]"):
         declare(ODD[[name]], bounds={name: (0, 3000)})
-    with refused(rf"\['{name}'\] of X are not declared.*a list of values.*Make numbers of dates"):
+    with refused(rf"\['{name}'\] of X are not declared.*a list of values.*Make numbers"):
         declare(ODD[[name]], bounds=None)
 
 
