@@ -10,7 +10,7 @@ from scipy.special import softmax
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Normalizer
 
-from ._sklearn import Interval, StrOptions, _safe_indexing
+from ._sklearn import Interval, StrOptions
 from .aggregators import TableMechanism
 from .aggregators.base import check_calibrated
 from .electorate import CellForecast
@@ -51,9 +51,6 @@ _OF_BENDS = 0.4
 
 #: Records times classes whose sums fit into whole numbers of 64 bits.
 _MOST_SUMMED = 2**29
-
-#: Records at a time.
-_ROWS = 10_000
 
 
 class SumsMechanism(TableMechanism):
@@ -156,17 +153,11 @@ def _summed(block, *, transformer, mean, scale, n_classes):
     rows.
     """
     amount, whole = shares(len(block.codes), block.groups, block.weight, whole=_WHOLE)
-    amount = amount * (_WHOLE // whole)
-    table = np.zeros((len(mean) + 1, n_classes + 1), dtype=np.int64)
-    for start in range(0, len(amount), _ROWS):
-        rows = np.arange(start, min(start + _ROWS, len(amount)))
-        numbers = transformed_private(transformer, _safe_indexing(block.X, rows), len(mean))
-        steps = whole_steps(_psi(numbers, mean, scale))
-        by_class = of_classes(steps, ballots(block.codes[rows], amount[rows], n_classes))
-        total = by_class.sum(axis=0)
-        table[:, :-1] += (n_classes * by_class - total).T
-        table[:, -1] += n_classes * total
-    return table
+    cast = ballots(block.codes, amount * (_WHOLE // whole), n_classes)
+    numbers = transformed_private(transformer, block.X, len(mean))
+    by_class = of_classes(whole_steps(_psi(numbers, mean, scale)), cast)
+    total = by_class.sum(axis=0)
+    return np.column_stack([(n_classes * by_class - total).T, n_classes * total])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

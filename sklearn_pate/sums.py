@@ -19,6 +19,7 @@ from ._sklearn import _safe_indexing
 from .isolation import Quiet
 from .levels import split
 from .rdp import DEFAULT_ORDERS, Cost, discrete_gaussian_mu_squared
+from .rdp.calibration import bisect
 from .rdp.checks import check_count, check_orders
 from .rdp.discrete import DiscreteGaussian
 from .workers import batch_size, run, threads_per_worker
@@ -196,16 +197,9 @@ def free_weight(n_classes):
     """
     most = math.sqrt((1 - 1 / n_classes + OF_TOTAL**2) / 2)
     without = sensitivity(2, 0.0, n_classes=n_classes)
-    low, high = 0.0, most
     if sensitivity(2, most, n_classes=n_classes) <= without:
         return most
-    for _ in range(60):
-        middle = (low + high) / 2
-        if sensitivity(2, middle, n_classes=n_classes) <= without:
-            low = middle
-        else:
-            high = middle
-    return low
+    return bisect(lambda w: sensitivity(2, w, n_classes=n_classes) <= without, 0.0, most, 60)[0]
 
 
 def noise_sizes(mu, *, n_classes):
@@ -420,15 +414,11 @@ class Discriminants:
         share = counts / self.n
         moment, rest, edge = _cleaned(sums, self.n)
         mean, noise_of_mean = _mean(sums, self.n, moment, rest)
-        off = self.n / (n_classes * counts) - 1
-        away = sums.by_class / counts[:, None] + np.outer(off, mean)
-        away -= share @ away  # about the mean of all
-        noise = sums.sd**2 * (1 - 1 / n_classes) / counts**2 + off**2 * noise_of_mean
         variance, basis = np.linalg.eigh(moment - np.outer(mean, mean))
         variance = np.maximum(variance, 0.3 * rest)
-        noise = noise[:, None] + np.outer(1 / counts - 1 / self.n, variance)  # that of sampling
-        away, self.gain = _pulled_means(
-            away @ basis, variance, noise, n_free=1 - 1 / n_classes, doubt=_DOUBT
+        noise = sums.sd, noise_of_mean
+        away, self.gain = _class_means(
+            sums.by_class, counts, mean, noise, variance, basis, doubt=_DOUBT
         )
         within, turn = np.linalg.eigh(np.diag(variance) - (away.T * share) @ away)
         within = np.maximum(within, max(0.3 * rest, min(0.4 * edge, 1 / n_columns)))
@@ -488,13 +478,7 @@ def public_discriminants(by_class, total, sds, n, public, *, are_rates=False):
     noise_of_mean = (sds[1] / n) ** 2 + np.zeros((1, len(variance)))
     moved, _ = _pulled_means((total / n - middle)[None] @ basis, variance, noise_of_mean, n_free=1)
     mean = middle + basis @ moved[0]
-    off = n / (n_classes * counts) - 1
-    means = by_class / counts[:, None] + np.outer(off, mean)
-    means -= share @ means  # about the mean of all
-    noise = (sds[0] ** 2 * (1 - 1 / n_classes) / counts**2)[:, None]
-    noise = noise + np.outer(1 / counts - 1 / n, variance)
-    free = 1 - 1 / n_classes  # they sum to zero
-    means, gain = _pulled_means(means @ basis, variance, noise, n_free=free)
+    means, gain = _class_means(by_class, counts, mean, (sds[0], 0.0), variance, basis)
     # In directions in which the spread of all rows is 1, that of the means is what they explain
     means /= np.sqrt(variance)
     explained, turn = np.linalg.eigh((means.T * share) @ means)
@@ -556,6 +540,22 @@ def _mean(sums, n, moment, rest):
     values, vectors = np.linalg.eigh(moment)
     values = np.maximum(values, 0.3 * rest)
     return vectors @ (values / (values + noise) * (vectors.T @ sums.total / n)), noise
+
+
+def _class_means(by_class, counts, mean, noise, variance, basis, doubt=0.0):
+    """Return class means about that of all, in directions of a basis, and how much they tell.
+
+    The noise is the standard deviation of that on a sum, and the variance of that on the mean.
+    """
+    n_classes = len(counts)
+    n = counts.sum()
+    off = n / (n_classes * counts) - 1
+    away = by_class / counts[:, None] + np.outer(off, mean)
+    away -= counts / n @ away
+    seen = noise[0] ** 2 * (1 - 1 / n_classes) / counts**2 + off**2 * noise[1]
+    seen = seen[:, None] + np.outer(1 / counts - 1 / n, variance)  # that of sampling
+    free = 1 - 1 / n_classes  # they sum to zero
+    return _pulled_means(away @ basis, variance, seen, n_free=free, doubt=doubt)
 
 
 def _pulled_means(away, variance, noise, *, n_free, doubt=0.0):

@@ -19,7 +19,7 @@ from sklearn_pate.audit import Canaries, audit_aggregator, audit_estimator, audi
 from sklearn_pate.neighbors import ReverseNeighbors, cells, electorate
 from sklearn_pate.rdp import DiscreteLaplace
 from sklearn_pate.rdp.table import GRID
-from sklearn_pate.synthesis import MarginalSynthesizer, schema
+from sklearn_pate.synthesis import MarginalSynthesizer, base
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:the noise drowns")]
 
@@ -332,7 +332,7 @@ class InRows(BaseEstimator):
 
     def fit(self, X, y, X_public):
         fitted = clone(self.classifier).set_params(random_state=self.random_state)
-        fitted.fit(self.table_of(y), np.arange(len(y)) % 2, X_public)
+        fitted.fit(self.table_of(y), np.zeros(len(y), dtype=int), X_public)
         self.privacy_spent_ = fitted.privacy_spent_
         self.X_synthetic_ = fitted.X_synthetic_
         return self
@@ -377,7 +377,6 @@ def likeliest_of_counts(fitted):
 
 def audit_of_counts(epsilon=2.0, **given):
     synthesizer = MarginalSynthesizer(categories={0: CODES, 1: CODES}, missing=[], n_rows=N_ROWS)
-    synthesizer.set_params(given_label=False)
     y = np.repeat(np.arange(1 + 2 * N_BESIDE) % 2, N_CANARIES)
     given = {"attack": likeliest_of_counts} | given
     return audit_of_rows(drawing(synthesizer, epsilon), values_of_bits, y, **given)
@@ -390,8 +389,7 @@ def test_of_honest_counts_a_third_of_the_loss_is_found(global_random_seed):
 
 def test_an_unpaid_histogram_is_caught(monkeypatch, global_random_seed):
     """Of the guesses 94 % are right, by 5 standard deviations more than the bound needs."""
-    n_tables = MarginalSynthesizer.n_tables.fget
-    monkeypatch.setattr(MarginalSynthesizer, "n_tables", property(lambda self: n_tables(self) - 1))
+    monkeypatch.setattr(MarginalSynthesizer, "n_tables", 1)
     found = audit_of_counts(n_runs=24, n_guesses=1500, random_state=global_random_seed)
     assert found.claimed == 2.0 and found.refuted
 
@@ -451,14 +449,16 @@ def categories_in_order_of_records(name, values, bounds, categories):
 
 
 def looking(monkeypatch, look):
-    """Look at the private values of a column before it is made, in silence."""
-    make = schema._column
+    """Look at the private values of columns before these are made, in silence."""
+    make = base.declared_columns
 
-    def column(*given):
-        look(*given[:4])
-        return make(*given)
+    def columns(X, *, bounds, categories, **given):
+        bounds, categories = {}, dict(categories or {})
+        for k, values in enumerate(X.T):
+            look(k, values, bounds, categories)
+        return make(X, bounds=bounds, categories=categories, **given)
 
-    monkeypatch.setattr(schema, "_column", column)
+    monkeypatch.setattr(base, "declared_columns", columns)
 
 
 def audit_of_schema(table_of, attack, given, seed):

@@ -87,7 +87,8 @@ def expected_failures(estimator):
 
 def draws_rows(base_estimator, **params):
     params = {"epsilon": 1000.0, "random_state": 0} | params
-    return PATEClassifier(base_estimator, synthesizer=MarginalSynthesizer(n_rows=300), **params)
+    synthesizer = MarginalSynthesizer((-10, 10), n_rows=300)
+    return PATEClassifier(base_estimator, synthesizer=synthesizer, **params)
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import math
 import pickle
 import warnings
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine
-from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -23,12 +21,10 @@ from sklearn.svm import SVC
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._sklearn import _safe_indexing
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism, TableMechanism
-from sklearn_pate.electorate import PrivateData
 from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer, electorate
 from sklearn_pate.neighbors.cells import count_ballots, have_distances, make_centers, nearest_cells
-from sklearn_pate.neighbors.columns import are_far, largest_sizes
 from sklearn_pate.neighbors.rates import deal_labels
 from sklearn_pate.neighbors.transform import fitted_on_public, transformed, treats_rows_alone
 from sklearn_pate.partition import HashPartition
@@ -477,12 +473,6 @@ def test_our_transformer_treats_each_row_by_itself(kind):
     assert treats_rows_alone(fitted, some, alone)
 
 
-def test_text_in_arrays_is_refused():
-    for rows in (np.array([["a", "1"], ["b", "2"]]), np.array([["a", 1], ["b", 2]], dtype=object)):
-        with pytest.raises(ValueError, match="takes arrays of numbers; give text"):
-            RowVectorizer().fit(rows)
-
-
 # --- what is spent -------------------------------------------------------------------------------
 
 
@@ -586,7 +576,7 @@ def test_public_rows_in_another_order_are_refused(ledger):
         with pytest.raises(ValueError, match="X_public is not what was voted on"):
             clf.fit_votes(votes, other)
     for failing in (X_PUBLIC[:, :4], np.full(X_PUBLIC.shape, "a", dtype=object)):
-        with pytest.raises(ValueError, match="X_public is not what was voted on.*ValueError"):
+        with pytest.raises(ValueError, match="4 features|convert string to float"):
             clf.fit_votes(votes, failing)
     assert ledger.epsilon_spent == 0
     for same in (X_PUBLIC.tolist(), PublicData(X_PUBLIC), X_PUBLIC.astype(np.float32)):
@@ -822,76 +812,3 @@ def test_noise_is_said_before_the_table_is_seen():
     votes.electorate.released = heard
     clf.fit_votes(votes, X_PUBLIC)
     assert said == [2.0]
-
-
-# --- a row far outside what public rows show moves no ballot but its own --------------------------
-
-NEAR = RNG.normal(size=(300, 2))
-OF_NEAR = (NEAR[:, 0] > 0).astype(int)
-PUBLIC_NEAR = RNG.normal(size=(500, 2))
-
-
-def about_the_mean(rows):
-    """Rows by themselves but for rounding, which grows with the largest of the batch."""
-    mean = rows.mean(axis=0)
-    return (rows - mean) + mean
-
-
-def moved_by(value):
-    bends = RBFSampler(gamma=50, n_components=20, random_state=0)
-    transformer = make_pipeline(FunctionTransformer(about_the_mean), bends)
-    voters = ReverseNeighbors(transformer, n_cells=60, random_state=0)
-    clf = PATEClassifier(voters, classes=[0, 1], epsilon=4)
-    other = NEAR.copy()
-    other[3] = value
-    tables = [clf.poll(rows, OF_NEAR, X_public=PUBLIC_NEAR).counts for rows in (NEAR, other)]
-    return np.abs(tables[0] - tables[1]).sum()
-
-
-def test_sizes_are_by_columns_and_infinity_is_none():
-    rows = np.array([[1.0, -5.0], [np.inf, 2.0]])
-    assert largest_sizes(rows).tolist() == [1.0, 5.0]
-    assert largest_sizes(sparse.csr_array(rows)).tolist() == [5.0]
-
-
-@pytest.mark.parametrize("value", [1e4, 1e9, 1e15, -1e30])
-def test_one_record_moves_two_ballots(value):
-    assert moved_by(value) <= 2
-
-
-def test_this_would_be_seen(monkeypatch):
-    monkeypatch.setattr(electorate, "largest_sizes", lambda X_public: None)
-    assert moved_by(1e17) > 2
-
-
-@cases(
-    "kind",
-    np.asarray,
-    pd.DataFrame,
-    sparse.csr_array,
-    lambda rows: np.asarray(rows, dtype=object),
-    lambda rows: pd.DataFrame(rows).astype("Float64"),
-    lambda rows: pd.DataFrame(rows).assign(text="a"),
-    lambda rows: pd.DataFrame(rows).astype("category"),
-    lambda rows: pd.DataFrame(rows).map(Decimal),
-)
-def test_rows_of_all_kinds_have_sizes(kind):
-    public = kind([[1.0, -5.0], [np.nan, 2.0]])
-    given = kind([[1.0, -900.0], [2e6, 0.0], [np.inf, 1.0], [np.nan, np.nan]])
-    assert are_far(given, largest_sizes(public)).tolist() == [False, True, True, False]
-
-
-def test_texts_and_dates_have_none():
-    rows = pd.DataFrame({"text": ["a", "b"], "when": pd.to_datetime(["2020-01-01"] * 2)})
-    assert are_far(rows, largest_sizes(rows)).tolist() == [False, False]
-
-
-def test_our_transformer_takes_all_rows_at_once():
-    other = NEAR.copy()
-    other[3] = 1e300
-    voters = ReverseNeighbors(n_cells=60, random_state=0)
-    clf = PATEClassifier(voters, classes=[0, 1], epsilon=4)
-    tables = [clf.poll(rows, OF_NEAR, X_public=PUBLIC_NEAR).counts for rows in (NEAR, other)]
-    assert np.abs(tables[0] - tables[1]).sum() <= 2
-    voters.enrol(PrivateData(X=NEAR, codes=OF_NEAR, classes=[0, 1]), PUBLIC_NEAR)
-    assert voters._largest is None

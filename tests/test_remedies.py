@@ -313,41 +313,9 @@ def test_another_student_learns_labels_that_are_paid_for():
 
 # --- synthesizers --------------------------------------------------------------------------------
 
-DATES = pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02", None]))
-ODD = {
-    "amount": pd.Series(["12", "x", "7"]),
-    "day": DATES,
-    "time": pd.Series(pd.to_timedelta([1, 2, 3])),
-    "month": pd.Series(pd.period_range("2020-01", periods=3, freq="M")),
-    "coded": pd.Series(["1", "2", "x"], dtype="category"),
-    "dense": pd.Series(pd.arrays.SparseArray([0.0, 0.0, 1.0])),
-}
-
 
 def declare(X, **params):
     return MarginalSynthesizer(**({"missing": []} | params)).declare(X, [0, 1])
-
-
-@pytest.mark.parametrize("name", ODD)
-def test_a_column_in_bounds_is_made_numbers(name):
-    message = failure(lambda: declare(ODD[name].to_frame(name), bounds={name: (0, 3000)}))
-    to_numeric = r'pd\.to_numeric\(column.*?"coerce"\)'
-    codes = re.findall(rf"{to_numeric}|column(?:\.\w+(?:\(.*?\)+)?)+", message)
-    assert codes
-    for code in codes:
-        declare(value_of(code, pd=pd, column=ODD[name]).to_frame(name), bounds={name: (0, 3000)})
-
-
-@cases(
-    "X, bounds",
-    (frame(9)[["whole", "real", "true"]].astype(float), ((0, 0, 0), (9, 9, 9))),
-    (ROWS[:, :2], ((-9, 9), (-9, 9))),
-    ids=["low and high", "two columns of an array"],
-)
-def test_bounds_are_given_by_column(X, bounds):
-    message = failure(lambda: declare(X, bounds=bounds))
-    (code,) = re.findall(r"(?:list|dict)\(.*?\)+(?=,|$)", message)
-    declare(X, bounds=value_of(code, X=X, bounds=bounds))
 
 
 def test_tables_that_a_synthesizer_does_not_take_are_converted():
@@ -362,8 +330,6 @@ def test_tables_that_a_synthesizer_does_not_take_are_converted():
     declare(value_of(code, X=polars.DataFrame(ROWS)), **with_rows)
 
 
-def test_a_list_is_given_as_an_array():
-    with pytest.warns(UserWarning, match="the dtype of X") as caught:
-        declare(ROWS.tolist(), bounds=(-9, 9))
-    (code,) = re.findall(r"np\.array\(X, .*?\)", str(caught[0].message))
-    declare(value_of(code, np=np, X=ROWS.tolist()), bounds=(-9, 9))
+def test_a_list_is_taken_for_floats():
+    for rows in ([[1, 2]], [[1, None], [2.5, 3]]):
+        assert declare(rows, bounds=(-9, 9)).schema_.dtype == float

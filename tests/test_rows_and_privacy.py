@@ -2,8 +2,6 @@
 
 import os
 import pickle
-import warnings
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -21,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote, TableMechanism
 from sklearn_pate.electorate import Adjacency, Ballots, Electorate
-from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, TeacherError
+from sklearn_pate.exceptions import BudgetExceededError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
@@ -377,21 +375,6 @@ def test_a_failure_after_the_drawing_loses_the_rows_alone(monkeypatch, ledger, h
     assert of_rows[0] < ledger.history()["epsilon"].iloc[3] < whole[0]
 
 
-@pytest.mark.parametrize("what", ["fit", "poll"])
-def test_rows_are_kept_if_what_they_tell_of_is_an_error(ledger, what):
-    clf = ballots(marginals(bounds=(0, 10_000)), ledger=ledger)
-    is_told = pytest.raises(UserWarning, match="nearly all records lie in one or two")
-    with warnings.catch_warnings(action="error"), is_told as caught:
-        getattr(clf, what)(X, Y)
-    if what == "poll":
-        assert caught.value.privacy_spent.covers == "rows" and not hasattr(clf, "privacy_spent_")
-        assert "are X_synthetic_, and public" in caught.value.__notes__[0]
-    else:  # it warns last
-        assert clf.predict(X).shape == Y.shape and clf.privacy_spent_.n_synthetic == 100
-    again = ballots().set_params(synthesizer=None).plan(X, Y, X_public=clf.X_synthetic_)
-    assert again.spent.n_synthetic == 100
-
-
 @pytest.mark.parametrize("error", [TypeError, BudgetExceededError, RuntimeError])
 def test_errors_of_any_type_are_told_right(monkeypatch, error):
     def fail(*args, **kwargs):
@@ -453,25 +436,6 @@ def test_a_ledger_of_ones_own_gets_rows_and_labels_apart():
     ledger = Counter()
     ballots(ledger=ledger).fit(X, Y)
     assert ledger.costs == pytest.approx([1.6, 2.4])
-
-
-# --- what is read of private rows ----------------------------------------------------------------
-
-
-def test_a_list_of_rows_is_not_read_in_silence():
-    for model in (ballots(), search_of(ballots())):
-        with pytest.warns(PrivacyLeakWarning, match="the dtype of X"):
-            model.fit(X.tolist(), Y)
-        with warnings.catch_warnings(action="error", category=PrivacyLeakWarning):
-            model.fit(X, Y)
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of old pandas
-def test_no_record_decides_whether_rows_are_drawn(ledger):
-    job = pd.Series(["nurse"] * 599 + [Decimal("sNaN")], dtype=object)
-    synthesizer = marginals(bounds={"a": (0, 1)}, categories={"job": ["nurse", "clerk"]})
-    clf = ballots(synthesizer, ledger=ledger).fit(pd.DataFrame({"a": X[:, 0], "job": job}), Y)
-    assert set(clf.X_synthetic_["job"]) <= {"nurse", "clerk"}
 
 
 # --- rows of one's own ---------------------------------------------------------------------------

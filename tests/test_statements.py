@@ -4,7 +4,6 @@ import json
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import table
 from faulty import RaisesIt
@@ -16,7 +15,7 @@ from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.accountant.words import text_rounded_up
 from sklearn_pate.aggregators import GNMax, ImmutableArgmax
 from sklearn_pate.column_sums import ColumnSums
-from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning, StudentError
+from sklearn_pate.exceptions import BadPlanError, StudentError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.releases.table import TableRelease
@@ -87,11 +86,6 @@ def with_a_caveat():
     return pate(GaussianNB(), aggregator=ImmutableArgmax(10.0, gamma=0.1), **params)
 
 
-def ballots_of(**params):
-    return ballots().set_params(**params)
-
-
-BOUNDS = "the bounds of columns [0, 1]"
 AS_PUBLIC = "private rows, which were given as X_public"
 CLASSES = "classes_, read from the private labels"
 #: What is fitted to what, and what is told of it.
@@ -99,12 +93,8 @@ READ = {
     "labels": (lambda: pate(classes=None).fit(X, Y, X_PUBLIC), CLASSES),
     "rows": (lambda: pate(on_bad_plan="warn").fit(X, Y, X[::-1]), AS_PUBLIC),
     "votes": (votes_without_classes, CLASSES),
-    "bounds": (lambda: ballots_of(synthesizer__bounds=None).fit(X, Y), BOUNDS),
-    "gaps": (lambda: ballots_of(synthesizer__missing=None).fit(X, Y), "missing in columns [0, 1]"),
-    "types": (lambda: ballots().fit(X.tolist(), Y), "the dtype of X"),
     "caveat": (lambda: with_a_caveat().fit(X, Y, X_PUBLIC), "told apart almost surely"),
     "X_val": (validation_rows_that_are_private, "private rows, which were given as X_val"),
-    "search": (lambda: search_of(ballots_of(synthesizer__bounds=None)).fit(X, Y), BOUNDS),
 }
 
 
@@ -157,18 +147,6 @@ def test_a_search_says_what_its_best_estimator_says():
     assert "best_params_, best_score_ and this statement" in search.privacy_spent_.summary()
     search.best_estimator_.fit_student(X_PUBLIC)
     check_told_first(search.privacy_spent_, "the rows given to fit_student")
-
-
-@pytest.mark.parametrize("dtype", ["int64", "float64"])
-def test_the_type_of_whole_numbers_is_warned_of_whether_one_is_missing_or_not(dtype):
-    # int64 becomes float64 where a value is missing: the words must be the same for both
-    frame = pd.DataFrame({"age": np.arange(50).astype(dtype)})
-    words = "whether values are missing in columns ['age'], read from the private rows"
-    with pytest.warns(PrivacyLeakWarning, match=r"whether values are missing in columns \['age'\]"):
-        first = MarginalSynthesizer({"age": (0, 99)}).declare(frame, [0, 1])
-    assert first.not_covered_ == (words,)
-    said = MarginalSynthesizer({"age": (0, 99)}, missing=[]).declare(frame, [0, 1])
-    assert said.not_covered_ == ()
 
 
 # --- the sentence itself -------------------------------------------------------------------------

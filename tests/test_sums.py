@@ -384,7 +384,7 @@ def test_groups_and_weights(kind):
     {
         "list": ([(0, 16)] * 3, "X has 64 columns"),
         "text": ("ages", "schema"),
-        "lacks": ({0: (0, 16)}, "schema lacks"),
+        "lacks": ({0: (0, 16)}, "are not declared"),
         "pair as a list": ({**dict.fromkeys(range(64), (0, 16)), 3: [0, 16]}, "bounds are a tuple"),
         "other": ({**dict.fromkeys(range(64), (0, 16)), "age": (0, 1)}, "does not have"),
         "bounds": ((16, 0), "bounds"),

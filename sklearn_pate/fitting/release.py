@@ -48,8 +48,6 @@ def fit(given, paid, votes=None):
         seed = given.seeds["student"]
         given.estimator.student_ = fit_student(student, given.X_public, published, seed)
         done(1)
-    if are_to_draw:
-        given.synthesis.tell()
     warn_of_release(plan, published)
 
 
@@ -72,8 +70,6 @@ def poll(given, paid):
     if are_to_draw:
         given = _draw_rows(given, paid, progress)
     votes = given.release.gather(given, plan, np.arange(given.n_public), progress)
-    if are_to_draw:
-        given.synthesis.tell()
     told = {"not_covered": given.not_covered, "obstacles": given.obstacles}
     return dataclasses.replace(votes, synthesis=given.synthesis, **told)
 

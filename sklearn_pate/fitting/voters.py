@@ -353,7 +353,7 @@ def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True
         )
     synthesizer.declare(X, declared_classes(estimator))
     if isinstance(synthesizer, ClassSums):
-        synthesizer.n_jobs = synthesizer.n_jobs or estimator.n_jobs
+        synthesizer.n_jobs = estimator.n_jobs
     if isinstance(synthesizer, ClassSums) and synthesizer.share is None:
         is_public = groups is None and not _may_join(estimator)
         synthesizer.share = rules.share_of_sums(
@@ -388,7 +388,7 @@ def _says_columns_alone(synthesizer):
         return False
     said = synthesizer.get_params(deep=False)
     default = MarginalSynthesizer().get_params(deep=False)
-    return all(said[name] == default[name] for name in ("n_bins", "given_label", "share", "noise"))
+    return all(said[name] == default[name] for name in ("n_bins", "share", "noise"))
 
 
 def _may_join(estimator):

@@ -151,8 +151,6 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         rng = self._generator(trials_seed)
         of_all = {"seeded": self.random_state is not None, "are_drawn": of_rows is not None}
         self._publish(Trials(candidates, plans, fit_data, scorer, rng, **of_all).best(count), paid)
-        if of_rows is not None:
-            paid.synthesis.tell()
         return self
 
     def _plan_trials(self, candidates, fit_data, scorer, of_rows):

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from ..identifiers import spelled_identifiers
 from ..levels import split
 from ..rdp.table import GRID
-from .transform import transformed_alone, transformed_private
+from .transform import transformed_private
 
 _SHARES = round(1 / GRID)
 
@@ -201,7 +201,7 @@ def _trimmed(squares):
 # --- what records cast in cells, in whole shares of a ballot -------------------------------------
 
 
-def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding, n_classes):
+def cast_in_cells(block, *, transformer, centers, n_neighbors, rounding, n_classes):
     """Return the table of what a `Block` of records casts; all else follows from public rows.
 
     Parameters
@@ -214,8 +214,6 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding
         Of the cells.
     n_neighbors : int
         Cells that each record casts a ballot in.
-    largest : ndarray of shape (n_features,) or None
-        From `largest_sizes`, of the public rows.
     rounding : float
         As in `nearest_cells`.
     n_classes : int
@@ -227,13 +225,8 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding
         As from `count_ballots`.
     """
     n_cells, n_columns = centers.shape
-    cells = nearest_cells(
-        transformed_private(transformer, block.X, n_columns, largest),
-        centers,
-        n_neighbors,
-        rounding=rounding,
-        alone=partial(transformed_alone, transformer, block.X, n_columns),
-    )
+    numbers_of = partial(transformed_private, transformer, block.X, n_columns)
+    cells = nearest_cells(numbers_of(), centers, n_neighbors, rounding=rounding, alone=numbers_of)
     return count_ballots(
         cells,
         block.codes,

@@ -16,10 +16,10 @@ from ..rdp.table import GRID
 from ..rules import default_n_cells
 from .blocks import BlockElectorate
 from .cells import cast_in_cells, explained_share, make_centers, nearest_cells
-from .columns import RowVectorizer, largest_sizes
+from .columns import RowVectorizer
 from .landmarks import LandmarkClassifier
 from .rates import ReleasedTable, numbers_of_public
-from .transform import fitted_on_public, numbers_alone, rounding_beside_others
+from .transform import fitted_on_public, rounding_beside_others
 
 #: Warned of is more noise: that on the ballots of a class, in the cells that are its share, times
 #: the number of classes, beside the number of records. At 0.2, from a third of the labels to one
@@ -120,14 +120,10 @@ class ReverseNeighbors(BlockElectorate):
         ballots = self._enrolled(private, memory, int(self.n_neighbors))  # short ints overflow
         self._seed = self._public_seed(X_public, seed)
         self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
-        alone = numbers_alone(self._transformer, X_public)
         self._public = numbers_of_public(self._transformer, X_public)
+        self._rounding = rounding_beside_others(self._transformer, X_public, self._public)
         # A fit asks before it chooses who votes, and its plan again
         self._explained = cache(partial(explained_share, self._public, random_state=0))
-        # Ours treats each row by itself, however far it is
-        is_ours = type(self._transformer) is RowVectorizer
-        self._largest = None if is_ours else largest_sizes(X_public)
-        self._rounding = rounding_beside_others(self._transformer, X_public, self._public, alone)
         if self._memory.location is not None:
             code = code_digest(own_clone(self._unfitted(), self._seed))
             self._fingerprint = digest(code, self._seed, X_public, self._public)
@@ -195,7 +191,6 @@ class ReverseNeighbors(BlockElectorate):
         return cast_in_cells, {
             "centers": self._centers,
             "n_neighbors": self.n_neighbors,
-            "largest": self._largest,
             "rounding": self._rounding,
             "n_classes": n_classes,
         }

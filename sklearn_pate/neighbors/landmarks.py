@@ -12,7 +12,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import _check_sample_weight
-from ..rdp.checks import check_count
 from .rates import LEAST_RATE, POWERS, sharpened
 
 #: Most landmarks of two classes, and of more.
@@ -26,6 +25,7 @@ _FARTHEST = 10
 class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     """A linear model of columns, and of how near a row is to some rows: the landmarks.
 
+    There are 300 landmarks for two classes, and 1,000 for more, at most.
     All columns are divided by one number, the typical (median) distance of rows from their middle,
     and cut at ten. The nearness of two rows is ``exp(-distance**2)`` in that unit.
 
@@ -35,8 +35,6 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_landmarks : int, default=None
-        Most landmarks; None is 300 for two classes, and 1,000 for more.
     random_state : int, RandomState or None, default=None
         Source of the choice of landmarks.
 
@@ -54,8 +52,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, n_landmarks=None, random_state=None):
-        self.n_landmarks = n_landmarks
+    def __init__(self, random_state=None):
         self.random_state = random_state
 
     def fit(self, X, y, sample_weight=None):
@@ -67,8 +64,6 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         if n_classes < 2:
             raise ValueError(f"y must have two classes or more; got one class, {self.classes_[0]}")
         n_landmarks = _N_LANDMARKS if n_classes == 2 else _N_LANDMARKS_OF_MORE
-        if self.n_landmarks is not None:
-            n_landmarks = check_count("n_landmarks", self.n_landmarks)
         weight = _check_sample_weight(sample_weight, X)
         distinct, row = np.unique(X[weight > 0], axis=0, return_inverse=True)
         middle = np.median(distinct, axis=0)

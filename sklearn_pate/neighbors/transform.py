@@ -11,15 +11,13 @@ from .._sklearn import _num_samples, _safe_indexing
 from ..isolation import (
     Quiet,
     applied_to_parts,
-    copier,
-    isolated,
     own_clone,
     own_generators,
     own_rows,
     seeded,
     set_seeds,
 )
-from .columns import RowVectorizer, are_far
+from .columns import RowVectorizer
 
 #: How many public rows a transformer is tried on, alone and beside others.
 _N_TRIED = 12
@@ -46,11 +44,9 @@ def fitted_on_public(transformer, X_public, seed):
             return own_generators(fitted.fit(X_public, None))  # FrozenEstimator wants a y
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
-    hint = ""
-    if hasattr(X_public, "columns") and type(transformer) is not RowVectorizer:
-        hint = ". For columns of several kinds, leave transformer=None or give a ColumnTransformer"
     raise ValueError(
-        f"the transformer of ReverseNeighbors could not be fitted on X_public: {problem}{hint}"
+        f"the transformer of ReverseNeighbors could not be fitted on X_public: {problem}. For "
+        "columns of several kinds, leave transformer=None or give a ColumnTransformer"
     )
 
 
@@ -67,27 +63,16 @@ def transformed(fitted, rows):
     return numbers.astype(float)
 
 
-def transformed_private(fitted, X, n_columns, largest=None):
+def transformed_private(fitted, X, n_columns, rows=None):
     """Return the numbers of private rows; NaN in rows that cannot be transformed.
 
     Nothing is said of these. A row that fails does so by itself: the others are transformed
-    without it, and without those that are far beyond the `largest` sizes of public ones.
+    without it, as parts that fail are halved. Of `rows`, each is transformed by itself.
     """
     parts = [np.arange(_num_samples(X))]
-    if largest is not None:
-        far = are_far(X, largest)
-        parts = [np.flatnonzero(~far), *np.flatnonzero(far)[:, None]]
-    return _transformed_parts(fitted, X, n_columns, parts)
-
-
-def transformed_alone(fitted, X, n_columns, rows):
-    """Return the numbers of some private rows, each transformed by itself."""
-    parts = np.arange(len(rows))[:, None]
-    return _transformed_parts(fitted, own_rows(X, rows), n_columns, parts)
-
-
-def _transformed_parts(fitted, X, n_columns, parts):
-    """Return the numbers of rows, transformed in parts; one that fails is halved, down to a row."""
+    if rows is not None:
+        X = own_rows(X, rows)
+        parts = np.arange(len(rows))[:, None]
     numbers = np.full((_num_samples(X), n_columns), np.nan)
     while len(parts):
         halves = []
@@ -100,10 +85,12 @@ def _transformed_parts(fitted, X, n_columns, parts):
     return numbers
 
 
-def rounding_beside_others(fitted, X_public, public, alone):
+def rounding_beside_others(fitted, X_public, public):
     """Return by how much numbers of public rows differ if each is transformed by itself.
 
-    A matrix product rounds a row by those beside it.
+    A matrix product rounds a row by those beside it. Refuses a transformer whose numbers for a row
+    depend on the rows beside it: some public rows, and odd copies of some of them, are transformed
+    alone and together. That of this library does not, as its tests show in the same way.
 
     Parameters
     ----------
@@ -113,43 +100,29 @@ def rounding_beside_others(fitted, X_public, public, alone):
         Public rows.
     public : ndarray of shape (n_public, n_columns)
         Their numbers, all transformed together.
-    alone : ndarray of shape (n_some, n_columns)
-        Those of some, each transformed by itself, as `numbers_alone` returns them.
 
     Returns
     -------
     float
         The largest difference, relative to the root mean square length of a row.
     """
-    rows = _some_rows(X_public)
-    with Quiet(), isolated(0):
-        together = transformed(copier(fitted)(), _safe_indexing(X_public, rows))
-    difference = max(np.abs(alone - public[rows]).max(), np.abs(alone - together).max())
-    return float(difference / max(np.sqrt((public**2).sum(axis=1).mean()), 1e-300))
-
-
-def _some_rows(X_public):
-    """Return the positions of some public rows, far apart."""
-    return np.unique(np.linspace(0, _num_samples(X_public) - 1, _N_TRIED).astype(int))
-
-
-def numbers_alone(fitted, X_public):
-    """Return the numbers of some public rows, each transformed by itself.
-
-    Refuses a transformer whose numbers for a row depend on the rows beside it: these rows, and odd
-    copies of some of them, are transformed alone and together. That of this library does not, as
-    its tests show in the same way.
-    """
-    some = _safe_indexing(X_public, _some_rows(X_public))
-    is_ours = type(fitted) is RowVectorizer
+    rows = np.unique(np.linspace(0, len(public) - 1, _N_TRIED).astype(int))  # far apart
+    some = _safe_indexing(X_public, rows)
     with Quiet():
         by_itself = _alone(fitted, some)
-        if _are_like_wide(by_itself) and (is_ours or treats_rows_alone(fitted, some, by_itself)):
-            return np.vstack(by_itself)
-    raise ValueError(
-        "the transformer's numbers for a row depend on the rows beside it, so one record could "
-        "move the ballots of others; use one that treats each row by itself in transform"
-    )
+        is_fit = _are_like_wide(by_itself)
+        if is_fit and type(fitted) is not RowVectorizer:
+            is_fit = treats_rows_alone(fitted, some, by_itself)
+    if not is_fit:
+        raise ValueError(
+            "the transformer's numbers for a row depend on the rows beside it, so one record could "
+            "move the ballots of others; use one that treats each row by itself in transform"
+        )
+    alone = np.vstack(by_itself)
+    with Quiet():
+        together, _ = _together(fitted, some)
+    difference = max(np.abs(alone - public[rows]).max(), np.abs(alone - together).max())
+    return float(difference / max(np.sqrt((public**2).sum(axis=1).mean()), 1e-300))
 
 
 def treats_rows_alone(fitted, some, by_itself):
@@ -180,6 +153,13 @@ def _alone(fitted, batch):
     return [found for _, (found, _) in applied_to_parts(transformed, fitted, batch, rows)]
 
 
+def _together(fitted, batch):
+    """Return the numbers of all rows, and what failed; by another seed, which shows draws."""
+    all_rows = np.arange(_num_samples(batch))
+    ((_, found),) = applied_to_parts(transformed, fitted, batch, [all_rows], seed=1)
+    return found
+
+
 def _typical(numbers):
     """Return the middle of each column, and how far apart its quartiles are."""
     low, middle, high = np.nanpercentile(numbers, [25, 50, 75], axis=0)
@@ -194,9 +174,7 @@ def _are_like_wide(rows):
 
 def _is_row_by_row(fitted, batch, alone, typical):
     """Whether each row of a batch has the numbers that it has by itself."""
-    all_rows = np.arange(_num_samples(batch))
-    # By another seed, which shows what is drawn
-    ((_, (together, failed)),) = applied_to_parts(transformed, fitted, batch, [all_rows], seed=1)
+    together, failed = _together(fitted, batch)
     if failed is not None:
         return True  # private rows of such a batch are transformed in smaller ones
     if not _are_like_wide([together, *alone]):

@@ -9,7 +9,7 @@ from ..accountant.table import calibrated, stated_cost
 from ..aggregators import TableMechanism
 from ..aggregators.table import rehearse_table
 from ..electorate import Adjacency
-from ..exceptions import BudgetExceededError, warn
+from ..exceptions import BudgetExceededError
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, copied_data, is_ours, withheld, without_index
 from ..public import value_hashes
@@ -79,12 +79,6 @@ class Synthesis:
         # Without a synthesizer of the user's, which may keep records that it saw
         own = dataclasses.replace(self, rows=None) if is_ours(self.synthesizer) else None
         note_drawn(self.rows, own)
-
-    def tell(self):
-        """Warn of what the drawing tells of the schema."""
-        if is_ours(self.synthesizer):
-            for text in getattr(self.synthesizer, "findings_", ()):
-                warn(text)
 
     @classmethod
     def planned(cls, synthesizer, private, ballots, *, pure, epsilon, delta):

@@ -12,8 +12,7 @@ from .._sklearn import Interval
 from ..isolation import Quiet, attempt
 from ..neighbors.cells import numbered
 from ..rdp import DEFAULT_ORDERS
-from ..rdp.checks import as_array
-from .schema import read_schema
+from .columns import declared_columns
 
 
 class Synthesizer(BaseEstimator, metaclass=ABCMeta):
@@ -197,7 +196,7 @@ class ColumnSynthesizer(Synthesizer):
     def declare(self, X, classes):
         """Fix the schema; see `Synthesizer.declare`."""
         self._validate_params()
-        self.schema_, self.not_covered_ = read_schema(
+        self.schema_ = declared_columns(
             X,
             bounds=self.bounds,
             categories=self.categories,
@@ -216,9 +215,8 @@ class ColumnSynthesizer(Synthesizer):
         self._check_declared()
         X = self.schema_.check(X)
         with Quiet():
-            codes, weight = _checked_codes(len(X), codes, sample_weight, n_classes=n_classes)
             groups = numbered(groups, len(X))
-            count = partial(self._counted, X, codes, weight, groups, n_classes, noise)
+            count = partial(self._counted, X, codes, sample_weight, groups, n_classes, noise)
             counted, failed = attempt(count)
         if failed is not None:
             raise ValueError(f"the private rows could not be counted: {failed}, in their values")
@@ -227,19 +225,3 @@ class ColumnSynthesizer(Synthesizer):
     def _check_declared(self):
         if not hasattr(self, "schema_"):
             raise NotFittedError(f"{type(self).__name__} knows no columns yet; call declare first")
-
-
-def _checked_codes(n_rows, codes, sample_weight, *, n_classes):
-    """Return codes and weights; others would be counted in wrong places, and move more."""
-    codes = as_array("codes", codes)
-    is_split = codes.dtype.kind == "f"  # positions along levels
-    are_codes = codes.shape == (n_rows,) and codes.dtype.kind in "iuf"
-    if not are_codes or not ((codes >= 0) & (codes <= n_classes - 1)).all():
-        raise ValueError(f"codes must be whole numbers from 0 to {n_classes - 1}, one for each row")
-    codes = codes.astype(np.float64 if is_split else np.int64)
-    if sample_weight is None:
-        return codes, None
-    weight = as_array("sample_weight", sample_weight, dtype=float)
-    if weight.shape != (n_rows,) or not np.isfinite(weight).all():
-        raise ValueError("sample_weight must be a finite number for each row of X")
-    return codes, weight

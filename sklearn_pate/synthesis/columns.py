@@ -1,6 +1,9 @@
-"""The private table, and its columns: the bin that a value lies in, and values drawn from bins."""
+"""What is public of a table: its columns, as declared, the bins of values, and values drawn."""
 
-from abc import ABC, abstractmethod
+import contextlib
+import math
+from itertools import pairwise
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +12,256 @@ from scipy import sparse
 
 from ..rdp.checks import as_array
 from ..schema import difference
+
+#: Bounds lie within, so that their difference is finite.
+_LARGEST = 8e307
+
+
+class Schema:
+    """What the columns of a table may hold: public, so safe to print and to publish.
+
+    Parameters
+    ----------
+    columns : dict, list or tuple
+        For each column a tuple of numbers, ``(low, high)`` or the edges of bins, or a list of
+        categories. A dict goes by name, or by position in an array; a list has all columns in
+        order; a tuple of numbers is for all columns of an array. Truth values and pandas'
+        categoricals declare themselves.
+    missing : list, default=()
+        Columns that may have missing values. In others they count nowhere.
+
+    Examples
+    --------
+    >>> from sklearn_pate.synthesis import Schema
+    >>> Schema({"age": (18, 90), "job": ["clerk", "farmer"]}, missing=["job"])
+    Schema({'age': (18, 90), 'job': ['clerk', 'farmer']}, missing=['job'])
+    """
+
+    def __init__(self, columns, *, missing=()):
+        self.columns = columns
+        self.missing = missing
+
+    def __repr__(self):
+        return f"Schema({self.columns!r}, missing={self.missing!r})"
+
+    def parameters(self, X):
+        """Return bounds, categories and missing, as a synthesizer takes them.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+            Rows, of whose columns names and dtypes are looked at, no values.
+
+        Returns
+        -------
+        dict
+
+        Raises
+        ------
+        ValueError
+            If a column is not declared by a tuple or a list.
+        """
+        dtypes = _dtypes_by_name(checked_table(X))
+        declared = self._by_name(list(dtypes))
+        for name, said in declared.items():
+            if not isinstance(said, tuple | list):
+                raise ValueError(
+                    "schema must have a tuple of numbers, (low, high), for each column of numbers, "
+                    f"and a list of categories for others; got {_short(said)} for {name!r}"
+                )
+            are_two = len(said) == 2 and all(isinstance(value, Real) for value in said)
+            is_list = isinstance(said, list) and kind_of(dtypes.get(name)) in "iuf"
+            if is_list and are_two and said[1] - said[0] != 1:  # they may be meant as bounds
+                raise ValueError(f"column {name!r} has only two values, {said}; bounds are a tuple")
+        return {
+            "bounds": {name: said for name, said in declared.items() if isinstance(said, tuple)},
+            "categories": {name: said for name, said in declared.items() if isinstance(said, list)},
+            "missing": self.missing,
+        }
+
+    def _by_name(self, names):
+        if isinstance(self.columns, dict):
+            return self.columns
+        if isinstance(self.columns, tuple):
+            return dict.fromkeys(names, self.columns)
+        if not isinstance(self.columns, list) or len(self.columns) != len(names):
+            raise ValueError(
+                f"schema must be a dict, a tuple or a list; X has {len(names)} columns, got "
+                f"{_short(self.columns)}"
+            )
+        return dict(zip(names, self.columns, strict=True))
+
+
+# --- what the user says of the columns -----------------------------------------------------------
+
+
+def declared_columns(X, *, bounds, categories, missing, n_bins):
+    """Return the columns of a table as they are declared; no value of it is looked at.
+
+    Parameters
+    ----------
+    X : DataFrame or array-like of shape (n_samples, n_columns)
+        Private rows. Names and dtypes of the columns are taken to be public.
+    bounds, categories, missing, n_bins
+        As in `MarginalSynthesizer`.
+
+    Returns
+    -------
+    Columns
+    """
+    X = checked_table(X)
+    dtypes = _dtypes_by_name(X)
+    categories = _own_categories(dtypes) | ({} if categories is None else categories)
+    numbers = [name for name, t in dtypes.items() if kind_of(t) in "iuf" and name not in categories]
+    bounds = {} if bounds is None else bounds
+    bounds = bounds if isinstance(bounds, dict) else dict.fromkeys(numbers, bounds)
+    missing = _listed_missing(missing)
+    _check_are_declared(dtypes, numbers, bounds, categories, missing)
+    columns = [
+        _category_column(name, dtype, categories[name], name in missing)
+        if name in categories
+        else _number_column(name, dtype, bounds[name], name in missing, n_bins)
+        for name, dtype in dtypes.items()
+    ]
+    is_frame = isinstance(X, pd.DataFrame)
+    schema = Columns(columns, *((X.columns.copy(), None) if is_frame else (None, X.dtype)))
+    found = schema.difference(X)
+    if found is not None:
+        raise ValueError(
+            f"a synthesizer cannot draw rows of the dtypes of columns {_short(found.columns)}; use "
+            "plain ones, such as float64, Int64, str or pandas.CategoricalDtype([...])"
+        )
+    return schema
+
+
+def _dtypes_by_name(X):
+    return {name: values.dtype for name, values in columns_of(X).items()}
+
+
+def _own_categories(dtypes):
+    """Return the values of columns whose dtype says them, by name."""
+    own = {name: [False, True] for name, dtype in dtypes.items() if kind_of(dtype) == "b"}
+    coded = {name: dtype for name, dtype in dtypes.items() if kind_of(dtype) == "category"}
+    return own | {name: list(dtype.categories) for name, dtype in coded.items()}
+
+
+def _listed_missing(missing):
+    if isinstance(missing, str) or not np.iterable(() if missing is None else missing):
+        raise ValueError(f"missing must be a list of columns that may have gaps; got {missing!r}")
+    return [] if missing is None else list(missing)
+
+
+def _check_are_declared(dtypes, numbers, bounds, categories, missing):
+    """Refuse names of columns that the table does not have, and columns that are not declared."""
+    given = {"bounds": bounds, "categories": categories, "missing": missing}
+    for parameter, names in given.items():
+        unknown = [name for name in names if name not in list(dtypes)]  # a name may be a list
+        if unknown:
+            raise ValueError(
+                f"{parameter} names {_short(unknown)}, which X does not have; its columns are "
+                f"{_short(list(dtypes))}"
+            )
+    others = [name for name in bounds if name not in numbers]
+    if others:
+        raise ValueError(f"bounds are for numbers without categories, not for {_short(others)}")
+    lacking = [name for name in dtypes if name not in bounds and name not in categories]
+    if lacking:
+        raise ValueError(
+            f"columns {_short(lacking)} of X are not declared: give bounds, (low, high), of "
+            "numbers and categories, a list of values, of others, as known publicly. Make numbers "
+            "of dates, lengths of time and texts of many kinds, and make sparse columns dense"
+        )
+    complete = [name for name in missing if not holds_missing(dtypes[name])]
+    if complete:
+        raise ValueError(
+            f"missing names {_short(complete)}, whose dtype holds no missing values; leave them "
+            "out, or convert them (Int64, boolean)"
+        )
+
+
+def _category_column(name, dtype, values, may_be_missing):
+    if not isinstance(values, list | tuple | np.ndarray | pd.Index):
+        raise ValueError(
+            f"categories of column {name!r} must be a list of values, in an order that does not "
+            f"depend on the private rows; got {_short(values)}"
+        )
+    values = list(values)
+    own = list(dtype.categories) if kind_of(dtype) == "category" else values
+    if len(own) != len(values) or not all(value in values for value in own):
+        raise ValueError(
+            f"column {name!r} is categorical, with other categories than declared, and those of a "
+            "dtype are published: convert it, X[column].astype(object)"
+        )
+    with contextlib.suppress(Exception):  # pandas has many words for values that do not fit
+        return CategoryColumn(dtype, values, may_be_missing)
+    raise ValueError(
+        f"categories of column {name!r} must be different values that its dtype, {dtype}, can "
+        f"hold, none of them missing; got {_short(values)}"
+    )
+
+
+def _number_column(name, dtype, edges, may_be_missing, n_bins):
+    given = edges if isinstance(edges, list | tuple | np.ndarray) else ()
+    # numpy's short numbers overflow
+    edges = [edge.item() if isinstance(edge, np.generic) else edge for edge in given]
+    are_finite = all(isinstance(edge, Real) and abs(edge) < math.inf for edge in edges)
+    are_edges = are_finite and len(edges) >= 2 and edges == sorted(edges)
+    if not are_edges or (len(edges) > 2 and len(set(edges)) < len(edges)):
+        raise ValueError(
+            f"bounds of column {name!r} must be two finite numbers (low, high), low not above "
+            f"high, or more numbers that increase, the edges of bins; got {_short(given)}"
+        )
+    make_bins = _real_bins if kind_of(dtype) == "f" else _integer_bins
+    return NumberColumn(dtype, make_bins(name, dtype, edges, n_bins), may_be_missing, edges)
+
+
+def _integer_bins(name, dtype, bounds, n_bins):
+    """Return the first and the last whole number of each bin."""
+    low = math.ceil(bounds[0])
+    high = math.floor(bounds[-1])
+    n_values = high - low + 1
+    if len(bounds) > 2:
+        first = [low, *(math.ceil(edge) for edge in bounds[1:-1])]
+    elif n_values <= n_bins:
+        first = list(range(low, high + 1)) or [low]
+    else:
+        inner = (low + 1 + (n_values - 2) * k // (n_bins - 2) for k in range(n_bins - 2))
+        first = [low, *inner, high]
+    last = [number - 1 for number in first[1:]] + [high]
+    limits = np.iinfo(numpy_dtype(dtype))
+    are_filled = all(a <= b for a, b in zip(first, last, strict=True))
+    if not are_filled or low < limits.min or high > limits.max:
+        raise ValueError(
+            f"bounds of column {name!r} must have whole numbers between them, and between any two "
+            f"edges, from {limits.min} to {limits.max}; got {_short(bounds)}"
+        )
+    return list(zip(first, last, strict=True))
+
+
+def _real_bins(name, dtype, bounds, n_bins):
+    """Return the least and the greatest number of each bin."""
+    kind = numpy_dtype(dtype)
+    most = min(float(np.finfo(kind).max), _LARGEST)
+    if max(abs(edge) for edge in bounds) > most:
+        raise ValueError(
+            f"bounds of column {name!r} must be from {-most:g} to {most:g}, as its dtype is "
+            f"{dtype}; got {_short(bounds)}"
+        )
+    edges = [float(kind.type(edge)) for edge in bounds]
+    low, high = edges[0], edges[-1]
+    if len(edges) > 2 or low == high:
+        return list(pairwise(edges))
+    inner = np.maximum(np.linspace(low, high, n_bins - 1), math.nextafter(low, math.inf))
+    return [(low, low), *pairwise(inner.tolist()), (high, high)]
+
+
+def _short(value):
+    """Return the beginning of a value that the user gave, or of names."""
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+# --- the table -----------------------------------------------------------------------------------
 
 
 class Columns(NamedTuple):
@@ -93,37 +346,26 @@ class Columns(NamedTuple):
 
 def checked_table(X):
     """Return `X`, a DataFrame of pandas or an array of numbers with two axes; refuse others."""
-    kind = type(X).__name__
-    if sparse.issparse(X):
-        raise ValueError("X is sparse, and a synthesizer needs all columns: pass X.toarray()")
     if isinstance(X, pd.DataFrame):
-        if X.shape[1] == 0:
-            raise ValueError("X has no columns, and a synthesizer makes a histogram of each")
-        if not X.columns.is_unique:
-            raise ValueError(f"Expected unique column names, got {list(X.columns)}; rename some")
+        if X.shape[1] == 0 or not X.columns.is_unique:
+            raise ValueError(f"X must have columns with unique names; got {list(X.columns)}")
         return X
-    if hasattr(X, "columns"):
-        raise ValueError(f"X is a {kind}, and a synthesizer needs pandas: pass X.to_pandas()")
-    if not isinstance(X, list | tuple) and not hasattr(X, "__array__"):
-        raise ValueError(f"X is a {kind}, and a synthesizer needs all rows; or pass X_public")
-    is_masked = isinstance(X, np.ma.MaskedArray)
-    X = as_array("X", X)
-    if X.ndim == 1 and X.dtype.kind in "OSTU":
+    is_list = isinstance(X, list | tuple)
+    if sparse.issparse(X) or hasattr(X, "columns") or not (is_list or hasattr(X, "__array__")):
         raise ValueError(
-            "X is a list of texts or objects; a synthesizer draws columns: it cannot write texts. "
-            "Make numbers or categories of each, or pass public texts, X_public"
+            f"X is a {type(X).__name__}, and a synthesizer takes DataFrames of pandas, and arrays "
+            "that are not sparse: pass X.to_pandas() or X.toarray(), or public rows, X_public"
         )
-    if X.ndim != 2:
+    X = as_array("X", X, dtype=float if is_list else None)  # whose dtype its values would tell
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        complex_data = "Complex data not supported: " if X.dtype.kind == "c" else ""
         raise ValueError(
-            "X must have two axes for a synthesizer, which draws each column by itself; got "
-            f"{X.ndim} axes. Images need public rows, X_public"
+            f"{complex_data}X must be an array of numbers with two axes for a synthesizer, which "
+            f"draws each column by itself; got {X.ndim} axes of {X.dtype}. Texts and objects are "
+            "to be columns of a DataFrame. Images and long texts need public rows, X_public"
         )
     if X.shape[1] == 0:
         raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
-    if X.dtype.kind == "c":
-        raise ValueError("Complex data not supported: X must hold numbers or truth values")
-    if X.dtype.kind not in "biuf" or is_masked:
-        raise ValueError("X must be an array of numbers; give others as columns of a DataFrame")
     return X
 
 
@@ -138,8 +380,11 @@ def columns_of(X):
 # --- one column ----------------------------------------------------------------------------------
 
 
-class Column(ABC):
+class Column:
     """What is public of a column. Values that are missing have the last bin, or none.
+
+    A subclass has `_bins`, `_draw`, `_spread` and `_gathered`, which see no missing value, and
+    `_width`.
 
     Attributes
     ----------
@@ -162,7 +407,7 @@ class Column(ABC):
 
     def bins(self, values):
         """Return the bin of each value of a Series, each by itself; -1 for no bin."""
-        missing = are_missing(values)
+        missing = values.isna().to_numpy(dtype=bool)
         bins = np.full(len(values), self.n_values if self.may_be_missing else -1)
         bins[~missing] = self._bins(values[~missing])
         return bins
@@ -183,7 +428,7 @@ class Column(ABC):
 
         A missing value, or an unknown one, is 0 everywhere but in the column that says "missing".
         """
-        missing = are_missing(values)
+        missing = values.isna().to_numpy(dtype=bool)
         spread = np.zeros((len(values), self.width))
         spread[~missing, : self._width] = self._spread(values[~missing])
         if self.may_be_missing:
@@ -198,14 +443,6 @@ class Column(ABC):
         missing = spread[:, -1] > 0.5
         return values.mask(missing) if missing.any() else values
 
-    @abstractmethod
-    def _bins(self, values):
-        """Return the bin of each value, none of which is missing."""
-
-    @abstractmethod
-    def _draw(self, bins, rng):
-        """Draw a value from each bin, none of which is that of missing values."""
-
 
 class CategoryColumn(Column):
     """A column of known values: a bin for each.
@@ -219,10 +456,12 @@ class CategoryColumn(Column):
     """
 
     def __init__(self, dtype, categories, may_be_missing):
-        self._values = _of_dtype(categories, dtype)
+        self._values = pd.Series(categories, dtype=dtype)
+        are_rounded = kind_of(dtype) != "f" and list(self._values) != list(categories)
         self._bin_by_value = {value: k for k, value in enumerate(self._values.astype(object))}
         self._width = len(self._bin_by_value)
-        if not self._width or self._width < len(self._values) or self._values.isna().any():
+        are_all = 0 < self._width == len(self._values) and not self._values.isna().any()
+        if are_rounded or not are_all:
             raise ValueError("categories must differ, and not be missing, in the column's dtype")
         super().__init__(dtype, self._width, may_be_missing)
 
@@ -249,19 +488,6 @@ class CategoryColumn(Column):
         return self._draw(spread.argmax(axis=1), None)
 
 
-def _of_dtype(categories, dtype):
-    """Return categories as a Series; refuse a dtype that changes them."""
-    if kind_of(dtype) == "category":
-        fits = set(categories) <= set(dtype.categories)
-        values = pd.Series(categories, dtype=dtype if fits else object)
-    else:
-        values = pd.Series(categories, dtype=dtype)
-        fits = kind_of(dtype) == "f" or list(values) == list(categories)  # floats may be rounded
-    if not fits:
-        raise ValueError("the dtype of the column cannot hold them")
-    return values
-
-
 class NumberColumn(Column):
     """A column of numbers between bounds: each bin has those from its least one to the next bin.
 
@@ -285,10 +511,6 @@ class NumberColumn(Column):
         self._greatest = np.array(greatest, dtype=self._wide)
         self._edges = np.array(edges, dtype=float)
         super().__init__(dtype, len(bins), may_be_missing)
-
-    def is_wide(self, bin):
-        """Whether a bin has more than one number."""
-        return bool(self._least[bin] < self._greatest[bin])
 
     def _bins(self, values):
         is_as_declared = kind_of(values.dtype) == self._wide.kind
@@ -321,22 +543,6 @@ class NumberColumn(Column):
         return pd.Series(drawn).astype(self.dtype)
 
 
-def are_missing(values):
-    """Return which values of a Series are missing; what cannot be asked is not."""
-    try:
-        return values.isna().to_numpy(dtype=bool)
-    except Exception:  # one value decides, such as a signalling NaN of decimal
-        return np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
-
-
-def is_missing(value):
-    """Whether a value is missing; what cannot be asked is not."""
-    try:
-        return pd.api.types.is_scalar(value) and bool(pd.isna(value))
-    except Exception:
-        return False
-
-
 def numpy_dtype(dtype):
     """Return the numpy dtype of what a dtype holds."""
     return np.dtype(getattr(dtype, "numpy_dtype", dtype))
@@ -344,7 +550,7 @@ def numpy_dtype(dtype):
 
 def kind_of(dtype):
     """Return what a dtype holds: a letter as of numpy, "O" for text and objects, or a word."""
-    words = {pd.SparseDtype: "sparse", pd.CategoricalDtype: "category", pd.PeriodDtype: "period"}
+    words = {pd.SparseDtype: "sparse", pd.CategoricalDtype: "category"}
     return words.get(type(dtype), getattr(dtype, "kind", "O"))
 
 

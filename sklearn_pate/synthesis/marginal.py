@@ -13,13 +13,13 @@ from .._sklearn import Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy
 from ..neighbors.cells import count_ballots
+from ..neighbors.electorate import told_of_noise
 from ..neighbors.rates import LEAST_RATE, floored
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_count
 from ..rdp.table import GRID
 from .base import ColumnSynthesizer
-from .columns import Columns, NumberColumn
-from .schema import named
+from .columns import Columns
 
 #: Each bin of each class gets this many standard deviations of the noise, in records, that are
 #: shared as in all classes together.
@@ -27,6 +27,10 @@ _PULL = 0.3
 
 #: Noise moves no sum of counts by this many of its standard deviations.
 _SURE = 5
+
+#: Warned of is more noise: that on the bins of a column, together, beside the records of a class.
+#: docs/no_public_rows.md has the runs it was chosen by.
+_MOST_NOISE = 0.4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,41 +107,37 @@ class MarginalSynthesizer(ColumnSynthesizer):
     say of how two columns go together only what follows from the label.
 
     Where a `PATEClassifier` says nothing of who votes, and this nothing of how histograms are
-    released (`n_bins`, `given_label`, `share`, `noise`), it declares columns alone: the fit does
-    what it does with a `schema`.
+    released (`n_bins`, `share`, `noise`), it declares columns alone: the fit does what it does with
+    a `schema`.
 
-    Names and dtypes of the columns are taken to be public, as are the parameters. Categories of
-    pandas' categoricals are part of their dtype: all of them are published, whether drawn or not.
+    Names and dtypes of the columns are taken to be public, as are the parameters, which must say
+    what each column may hold; a list of rows is taken for an array of floats. Categories of pandas'
+    categoricals are part of their dtype: all of them are published, whether drawn or not.
     `astype("category")` reads them from the private rows, and nothing here can warn of that: use a
-    ``pd.CategoricalDtype([...])``. Bounds, whether values are missing, and the dtype of a list of
-    rows, that nothing tells, are read from the private rows, with a `PrivacyLeakWarning`. Text
-    needs its categories.
+    ``pd.CategoricalDtype([...])``.
 
     Parameters
     ----------
-    bounds : dict, tuple of numbers or list of pairs, default=None
+    bounds : dict or tuple of numbers, default=None
         Where numbers lie: (low, high) for each column, or one pair for all columns of numbers.
-        Columns of arrays go by their position. A list has a pair for each column in order, if all
-        hold numbers. Each bound has a bin of its own, where numbers beyond it count as well, as
-        many a column has mostly one of them (nothing earned, nobody ill). Between them are bins of
-        equal width. More than two numbers are the edges of all bins instead, which suits skewed
-        columns: ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
+        Columns of arrays go by their position. Each bound has a bin of its own, where numbers
+        beyond it count as well, as many a column has mostly one of them (nothing earned, nobody
+        ill). Between them are bins of equal width. More than two numbers are the edges of all bins
+        instead, which suits skewed columns: ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
     categories : dict, default=None
         The values of columns that are no numbers, and of numbers that are codes or have few values
         (terms of 12, 24 or 36 months come out as 13 as well if not). Those of pandas' categoricals
         and of truth values are known. Another value counts nowhere.
     missing : list, default=None
         Columns that may have missing values, which then have a bin of their own; in any other they
-        count nowhere. A missing value among the `categories` of a column says the same. None reads
-        it from the private rows, of whole numbers by their dtype. Where one may be missing, fix the
-        dtype as well, ``Int64``: without, pandas has int64 or float64 as one is missing or not, and
-        drawn rows show which.
+        count nowhere. Where one may be missing among whole numbers, fix the dtype as well,
+        ``Int64``: without, pandas has int64 or float64 as one is missing or not, and drawn rows
+        show which.
     n_rows : int, default=5000
         Number of rows to draw.
     n_bins : int, default=32
-        Number of bins of a column of numbers. Whole numbers have a bin each, if they are fewer.
-    given_label : bool, default=True
-        Whether the columns are counted for each class. If not, labels are not looked at.
+        Number of bins of a column of numbers, at least 3. Whole numbers have a bin each, if they
+        are fewer.
     share : float or None, default=None
         Share of epsilon that the noise may cost, between 0 and 1; None is
         `rules.default_share`.
@@ -148,15 +148,10 @@ class MarginalSynthesizer(ColumnSynthesizer):
 
     Attributes
     ----------
-    schema_ : schema.Columns
+    schema_ : columns.Columns
         What is public of the table: fixed by `declare`.
-    not_covered_ : tuple of str
-        What `declare` read from the private rows.
-    findings_ : list of str
-        What the noisy counts of `draw` tell of bounds, categories and missing values that do not
-        suit the records. A fit warns of it.
     released_ : ReleasedHistograms
-        What `draw` released; with `given_label` only.
+        What `draw` released.
 
     Notes
     -----
@@ -194,8 +189,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
 
     _parameter_constraints = {
         **ColumnSynthesizer._parameter_constraints,
-        "n_bins": [Interval(Integral, 1, None, closed="left")],
-        "given_label": ["boolean"],
+        "n_bins": [Interval(Integral, 3, None, closed="left")],
         "share": [Interval(Real, 0, 1, closed="neither"), None],
         "noise": [TableMechanism, None],
     }
@@ -208,7 +202,6 @@ class MarginalSynthesizer(ColumnSynthesizer):
         missing=None,
         n_rows=5000,
         n_bins=32,
-        given_label=True,
         share=None,
         noise=None,
     ):
@@ -217,7 +210,6 @@ class MarginalSynthesizer(ColumnSynthesizer):
         self.missing = missing
         self.n_rows = n_rows
         self.n_bins = n_bins
-        self.given_label = given_label
         self.share = share
         self.noise = noise
 
@@ -235,7 +227,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     def n_tables(self):
         """Number of histograms, in each of which a record counts once."""
         self._check_declared()
-        return len(self.schema_.columns) + bool(self.given_label)
+        return len(self.schema_.columns) + 1
 
     def suited_to(self, *, pure):
         """Return a copy with Laplace noise for pure votes, else Gaussian; see `Synthesizer`."""
@@ -259,15 +251,13 @@ class MarginalSynthesizer(ColumnSynthesizer):
         """Say that the noise drowns the columns; see `Synthesizer.forecast`."""
         self._check_declared()
         n_bins = [column.n_bins for column in self.schema_.columns]
-        return _drowned(
-            n_bins,
-            n_tables=self.n_tables,
-            n_classes=n_classes if self.given_label else 1,
-            noise_std=self._mechanism().noise_std,
-            growth=0.5 if isinstance(self._mechanism(), GaussianMechanism) else 1.0,
-            n_records=n_records,
-            n_rows=int(self.n_rows),
-        )
+        noise = self._mechanism().noise_std * math.sqrt(sum(n_bins) / len(n_bins)) * n_classes
+        n_expected, of_whom = n_records, "private records"
+        if n_records is None:
+            n_expected, of_whom = int(self.n_rows), "rows to draw, as many records as are expected"
+        what = "columns of the synthetic rows"
+        fewer = " or fewer columns, lower n_bins"
+        return told_of_noise(what, n_expected, noise / _MOST_NOISE, of_whom, fewer=fewer)
 
     def _mechanism(self):
         return LaplaceMechanism() if self.noise is None else self.noise
@@ -278,18 +268,13 @@ class MarginalSynthesizer(ColumnSynthesizer):
         A column of the table for each class, a row for each bin of each column, and a last row for
         the labels.
         """
-        if not self.given_label:
-            codes = np.zeros_like(codes)
-            n_classes = 1
         options = {"n_classes": n_classes, "sample_weight": weight, "groups": groups}
         tables = [
             count_ballots(bins[:, None], codes, n_cells=column.n_bins, **options)
             for column, bins in zip(self.schema_.columns, self.schema_.bins(X), strict=True)
         ]
-        if self.given_label:
-            only_bin = np.zeros((len(codes), 1), dtype=np.int64)
-            tables.append(count_ballots(only_bin, codes, n_cells=1, **options))
-        return np.concatenate(tables)
+        only_bin = np.zeros((len(codes), 1), dtype=np.int64)
+        return np.concatenate([*tables, count_ballots(only_bin, codes, n_cells=1, **options)])
 
     def _drawn(self, counts, noise, rng):
         """Draw rows from noisy histograms, and note what these tell of the schema."""
@@ -298,15 +283,9 @@ class MarginalSynthesizer(ColumnSynthesizer):
         noise_std = getattr(mechanism, "noise_std", None)
         noisy = checked_noisy(mechanism, counts * GRID, noise)
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
-        tables = np.split(noisy[: ends[-1]], ends[:-1])
-        sizes = noisy[-1] if self.given_label else None
-        self.findings_ = _findings(tables, sizes, self.schema_, noise_std)
-        if sizes is None:
-            sizes = _size_without_labels(tables)
-        histograms = cleaned(self.schema_, tables, sizes, noise_std)
-        if self.given_label:
-            self.released_ = histograms
-        return self._rows(histograms, rng)
+        *tables, sizes = np.split(noisy, ends)
+        self.released_ = cleaned(self.schema_, tables, sizes[0], noise_std)
+        return self._rows(self.released_, rng)
 
     def _rows(self, histograms, rng):
         """Draw rows from histograms: a class, and the values of all columns given it."""
@@ -318,13 +297,6 @@ class MarginalSynthesizer(ColumnSynthesizer):
             for drawn, part in zip(bins, histograms.bin_shares, strict=True):
                 drawn[rows] = rng.choice(len(part), len(rows), p=part[:, code])
         return self.schema_.rows(bins, rng)
-
-
-def _size_without_labels(tables):
-    """Return the number of records, an array of one, by columns of few bins above all."""
-    trust = np.array([1 / len(table) for table in tables])
-    sums = np.array([table.sum() for table in tables])
-    return np.array([(trust * sums).sum() / trust.sum()])
 
 
 def cleaned(schema, tables, sizes, noise_std):
@@ -409,157 +381,3 @@ def shares(counts, total, noise_std):
     if abs(own - total) > 2 * noise_std * np.sqrt(len(counts)):
         total = max(own, noise_std, 1.0)
     return on_simplex(counts / total)
-
-
-# --- whether the noise drowns the records, by public numbers ------------------------------------
-
-#: Warned of is more noise: that on the bins of a column, together, beside the records of a class.
-#: docs/no_public_rows.md has the runs it was chosen by.
-_MOST_NOISE = 0.4
-
-#: Fewer bins are too coarse, two of them being the bounds.
-_FEWEST_BINS = 8
-
-
-def _drowned(n_bins, *, n_tables, n_classes, noise_std, growth, n_records, n_rows):
-    """Say that the noise drowns the records, and what would help; None if it does not.
-
-    Parameters
-    ----------
-    n_bins : list of int
-        Number of bins of each column.
-    n_tables : int
-        Number of histograms: the label may have one beside the columns.
-    n_classes : int
-        For each of which a column has a histogram.
-    noise_std : float
-        Standard deviation of the noise on each count, in records.
-    growth : float
-        The noise at equal cost grows with this power of the number of histograms.
-    n_records : int or None
-        Number of private records. None where it is private: that of the rows that are drawn takes
-        its place.
-    n_rows : int
-        Number of rows that are drawn.
-
-    Returns
-    -------
-    str or None
-    """
-    n_columns = len(n_bins)
-    usual = sum(n_bins) / n_columns
-    n_expected = n_rows if n_records is None else n_records
-    factor = noise_std * math.sqrt(usual) * n_classes / n_expected / _MOST_NOISE
-    if factor <= 1 + 1e-9:  # as much as floats may round, here and below
-        return None
-    of_whom = f"{n_expected} private records"
-    if n_records is None:
-        of_whom = f"{n_expected} rows to draw, as many records as are expected"
-    helps = []
-    n_fit = int(n_tables * factor ** (-1 / growth) + 1e-9) - (n_tables - n_columns)
-    if n_columns > 1:
-        helps.append(f"fewer columns ({n_fit} would do)" if n_fit > 1 else "fewer columns")
-    n_coarser = int(usual / factor**2)
-    if n_coarser >= _FEWEST_BINS:
-        helps.append(f"n_bins={n_coarser}")
-    digits = 1 - math.floor(math.log10(factor))
-    times = f"about {math.ceil(factor * 10**digits) / 10**digits:g} times"  # rounded up
-    helps.append(f"an epsilon {times} as large")
-    return (
-        f"the noise drowns the columns of the synthetic rows: its standard deviation on each count "
-        f"is {noise_std:.3g} records, and there are {of_whom}, for {n_classes} x {usual:.0f} "
-        f"counts in each of {n_columns} columns. What would help: {', '.join(helps)} or {times} "
-        "as many records"
-    )
-
-
-# --- what noisy counts tell ----------------------------------------------------------------------
-
-#: Told of are bins that hold more than this share of the records, side by side and no more than
-#: one in so many, and a column that loses more than that share; whatever the noise.
-_CROWDED = 0.8
-_ONE_IN = 5
-_LOST = 0.1
-
-_LAST_WORDS = (
-    "This is told by noisy counts alone. Let public knowledge mend it, not a look at the records; "
-    "another fit spends anew"
-)
-
-
-def _findings(tables, sizes, schema, noise_std):
-    """Return what noisy histograms tell of bounds, categories and missing values.
-
-    Parameters
-    ----------
-    tables : list of ndarray of shape (n_bins, n_classes)
-        The noisy histograms of the columns.
-    sizes : ndarray of shape (n_classes,) or None
-        The noisy number of records of each class; None if the labels are not counted.
-    schema : Columns
-        What was declared of the columns.
-    noise_std : float
-        Standard deviation of the noise on each count.
-
-    Returns
-    -------
-    list of str
-    """
-    crowded = []
-    lost = []
-    names = range(len(tables)) if schema.names is None else schema.names
-    for k, (name, column, table) in enumerate(zip(names, schema.columns, tables, strict=True)):
-        counted = [*tables[:k], *tables[k + 1 :]] if sizes is None else [sizes]
-        if not counted:
-            continue
-        # The number of records: of the labels, else of the fullest other column
-        records = max(counted, key=lambda counts: _least(noise_std, (1, counts)))
-        if _is_crowded(column, table, records, noise_std):
-            crowded.append(name)
-        if _least(noise_std, (1, records), (-1, table), (-_LOST, records)) > 0:
-            lost.append(name)
-    return _in_words(crowded, lost)
-
-
-def _least(noise_std, *parts):
-    """Return the least that noisy counts may sum to without the noise, each part by a factor."""
-    value = sum(factor * counts.sum() for factor, counts in parts)
-    n_counts = sum(factor**2 * counts.size for factor, counts in parts)
-    return value - _SURE * noise_std * math.sqrt(n_counts)
-
-
-def _is_crowded(column, table, records, noise_std):
-    """Whether a bin, or two side by side, hold nearly all records, and lie within the bounds.
-
-    Bins of one value are not meant: what is drawn from them is right.
-    """
-    if not isinstance(column, NumberColumn):
-        return False
-    parts = [(-_CROWDED, records)]
-    if column.may_be_missing:
-        parts.append((_CROWDED, table[column.n_values]))
-    inner = [k for k in range(1, column.n_values - 1) if column.is_wide(k)]
-    widths = [width for width in (1, 2) if column.n_values >= width * _ONE_IN]
-    return any(
-        _least(noise_std, (1, table[k : k + width]), *parts) > 0
-        for k in inner
-        for width in widths
-        if k + width - 1 in inner
-    )
-
-
-def _in_words(crowded, lost):
-    texts = []
-    if crowded:
-        texts.append(
-            f"nearly all records lie in one or two bins of columns {named(crowded)}, over which "
-            "drawn values are spread: give narrower bounds, or the edges of all bins, most of them "
-            f"where values are dense. {_LAST_WORDS}"
-        )
-    if lost:
-        texts.append(
-            f"many records have no bin in columns {named(lost)}, and drawn rows follow the others: "
-            "give the categories that occur, spelled and of the type that they have in X, and name "
-            f"columns whose values may be missing in missing=[...]. {_LAST_WORDS}"
-        )
-    return texts

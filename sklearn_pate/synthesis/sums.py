@@ -4,7 +4,7 @@ import math
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from scipy.special import softmax
@@ -104,16 +104,11 @@ class ClassSums(ColumnSynthesizer):
     noise_multiplier : float or None, default=None
         Noise beside what one record changes in all sums together: one over Gaussian mu, from 1/16
         to 100,000. None: `PATEClassifier` calibrates it.
-    n_jobs : int, default=None
-        Number of blocks of records summed in parallel, as in joblib; nothing that is released
-        depends on it. None is that of `PATEClassifier`.
 
     Attributes
     ----------
-    schema_ : schema.Columns
+    schema_ : columns.Columns
         What is public of the table: fixed by `declare`.
-    not_covered_ : tuple of str
-        What `declare` read from the private rows.
     released_ : ReleasedSums
         What `draw` released.
 
@@ -146,13 +141,15 @@ class ClassSums(ColumnSynthesizer):
 
     is_exact = True
 
+    #: Blocks of records summed in parallel; nothing that is released depends on it.
+    n_jobs = None
+
     released_as = "noisy sums of the columns, by class"
 
     _parameter_constraints = {
         **ColumnSynthesizer._parameter_constraints,
         "share": [Interval(Real, 0, 1, closed="right"), None],
         "noise_multiplier": [Interval(Real, 2**-4, 1e5, closed="both"), None],
-        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -164,7 +161,6 @@ class ClassSums(ColumnSynthesizer):
         n_rows=5000,
         share=None,
         noise_multiplier=None,
-        n_jobs=None,
     ):
         self.bounds = bounds
         self.categories = categories
@@ -172,7 +168,6 @@ class ClassSums(ColumnSynthesizer):
         self.n_rows = n_rows
         self.share = share
         self.noise_multiplier = noise_multiplier
-        self.n_jobs = n_jobs
 
     def with_scale(self, scale):
         """Return a copy with this noise multiplier; None if it is set."""
