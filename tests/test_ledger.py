@@ -308,11 +308,18 @@ def test_a_first_fit_may_take_all_and_then_nothing_follows(path):
 PUBLIC = {"n_teachers": 100, "n_classes": 2}
 
 
+def laplace_cost(cap):
+    def cost_at(scale, orders=rdp.DEFAULT_ORDERS):
+        return LNMax(1 / scale).costs(orders, **PUBLIC)(50)
+
+    return cost_at(rdp.least_scale(cost_at, cap, 1e-5))
+
+
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
 @cases(
     "cost_of",
     lambda cap: GNMax(rdp.gnmax_sigma(cap, 1e-5, 50, **PUBLIC)).costs(**PUBLIC)(50),
-    lambda cap: LNMax(rdp.lnmax_gamma(cap, 1e-5, 50, **PUBLIC)).costs(**PUBLIC)(50),
+    laplace_cost,
     lambda cap: gaussian_cost(rdp.gdp_mu(cap, 1e-5)),
     pure_cost,
     ids=["GNMax", "LNMax", "Gaussian", "pure"],

@@ -175,7 +175,8 @@ def audit_estimator(
     n_runs = check_count("n_runs", n_runs)
     n_copies = check_count("n_copies", n_copies, least=0)
     _check_attack(attack, n_copies)
-    delta = _check_delta(delta, estimator)
+    delta = getattr(estimator, "delta", None) if delta is None else delta
+    delta = check_delta(delta, allow_zero=True)
     check_confidence(confidence)
     y = np.array(y)
     if isinstance(canaries, str):
@@ -201,14 +202,6 @@ def audit_estimator(
     return EstimatorAudit(
         epsilon, claimed, delta, confidence, n_runs, bits.size, n_guesses, n_right
     )
-
-
-def _check_delta(delta, estimator):
-    """Return `delta`; None is the estimator's."""
-    delta = getattr(estimator, "delta", None) if delta is None else delta
-    if delta is None:
-        raise ValueError("give delta: the estimator has none")
-    return check_delta(delta, allow_zero=True)
 
 
 def _check_attack(attack, n_copies):
