@@ -475,4 +475,4 @@ def test_queries_of_pure_mechanisms(n_queries):
 def test_a_ledger_adds_up_so_too():
     budget = Budget(10.0, 1e-5, "pure", 1e-5)
     costs = [Cost(np.zeros(204), 0.0, pure, delta) for pure, delta in [(0.1, 1e-7)] * 3]
-    assert Account.of_costs(budget, new_filters(budget), costs).epsilon() >= 3 * Fraction(0.1)
+    assert Account(budget, new_filters(budget), costs).epsilon() >= 3 * Fraction(0.1)
