@@ -10,7 +10,6 @@ VERMILLION = "#D55E00"
 GREEN = "#009E73"
 YELLOW = "#F0E442"
 SKY = "#56B4E9"
-ORANGE = "#E69F00"
 
 
 def pyplot():
