@@ -134,7 +134,7 @@ class Shifted(aggregators.GNMax):
 @cases(
     "mechanism, parts",
     (Coin(), ["Coin states no cost", "method facts that returns rdp.Facts with gdp_mu, pure"]),
-    (Shifted(), ["What GNMax states", "Shifted, a subclass that changes"]),
+    (Shifted(), ["Shifted states no cost", "holds for no subclass that changes"]),
     (aggregators.PluralityVote(), ["Use an aggregator with noise"]),
     (aggregators.ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
     ids=["own", "inherited", "none", "too large"],

@@ -29,7 +29,6 @@ from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError, Teach
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.ledger.file import transaction
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.rdp.cost import query_cost
 from sklearn_pate.rdp.table import gaussian_table_cost
 from sklearn_pate.releases.labels import LabelsRelease
 
@@ -632,7 +631,7 @@ def test_an_entry_of_rows_grows_once_and_never_shrinks(path):
 
 def test_fits_may_fill_delta_to_the_last_digit(path):
     ledger = PrivacyLedger(path, epsilon=9.0, delta=2e-3, failure_probability=1e-3)
-    cost = replace(query_cost(GNMax(40.0), n_teachers=100, n_classes=2), delta=1e-4)
+    cost = replace(GNMax(40.0).costs(n_teachers=100, n_classes=2)(1), delta=1e-4)
     for _ in range(10):
         ledger.record(SPENT, cost)
     assert ledger.epsilon_spent < 9

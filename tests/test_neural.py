@@ -160,7 +160,6 @@ def test_wrong_input_is_refused(kind):
     holed = np.where(MOONS > 1, np.nan, MOONS)
     for params, X, y, match in (
         ({}, MOONS, np.where(FEW == 0, 0, -1), "at least 2 classes"),
-        ({"device": "nowhere"}, MOONS, FEW, "device='nowhere'"),
         ({}, holed, FEW, "NaN"),
         ({"augment": lambda X: X[:, :1]}, MOONS, FEW, "augment must return a batch of the shape"),
         ({"augment": RandomAffine()}, MOONS, FEW, "RandomAffine changes images"),

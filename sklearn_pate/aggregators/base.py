@@ -108,19 +108,12 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
         str
             A sentence for an error message.
         """
-        name = type(self).__name__
         if stating_class(self) is not None:
             return "Use an aggregator with noise"
-        ancestor = next(kind for kind in type(self).__mro__ if "facts" in vars(kind))
-        inherited = ""
-        if ancestor is not Mechanism:
-            inherited = (
-                f"What {ancestor.__name__} states of itself does not hold for {name}, a subclass "
-                "that changes something: "
-            )
         return (
-            f"{inherited}{name} states no cost for more than two classes. Write a method facts "
-            "that returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise"
+            f"{type(self).__name__} states no cost for more than two classes, and what a class "
+            "states holds for no subclass that changes something. Write a method facts that "
+            "returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise"
         )
 
     def with_scale(self, scale):
@@ -343,10 +336,16 @@ def _keep_together(cls, base, stated, drawn):
             setattr(cls, name, vars(base)[name])
 
 
-def check_calibrated(aggregator, name):
-    """Refuse noise that is None."""
-    if getattr(aggregator, name) is None:
+def checked_scale(mechanism, name):
+    """Return what sets the noise as a float: numpy's short numbers overflow, and round.
+
+    Wrong parameters are refused, and so is noise that is None.
+    """
+    mechanism._validate_params()
+    scale = getattr(mechanism, name)
+    if scale is None:
         raise ValueError(
-            f"{type(aggregator).__name__}({name}=None) has no noise level of its own: "
+            f"{type(mechanism).__name__}({name}=None) has no noise level of its own: "
             f"PATEClassifier calibrates it to epsilon. Set {name} to a number to use it alone"
         )
+    return float(scale)
