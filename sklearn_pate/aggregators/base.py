@@ -1,7 +1,8 @@
 """What mechanisms have in common, and the two kinds: of labels and of soft labels."""
 
 from abc import ABCMeta, abstractmethod
-from numbers import Real
+from functools import lru_cache
+from numbers import Number, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -158,6 +159,9 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
     def costs(self, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
         """Return a function from a number of queries to their data-independent `rdp.Cost`.
 
+        Computed once for equal mechanisms of this package: a cost is the result of a search for the
+        costliest votes, which takes long. It depends on public numbers alone.
+
         Parameters
         ----------
         orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
@@ -170,7 +174,22 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
         callable
             From a number of queries asked, answered or not, to `rdp.Cost`.
         """
-        return total_cost(self, orders, n_teachers=n_teachers, n_classes=n_classes)
+        parameters = self.get_params(deep=False)
+        are_plain = all(isinstance(value, Number | str | None) for value in parameters.values())
+        if not (are_plain and type(self).__module__.startswith(f"{__package__}.")):
+            # What else the cost depends on is unknown
+            return total_cost(self, orders, n_teachers=n_teachers, n_classes=n_classes)
+        # With their types: a threshold of 1 is a vote, and one of 1.0 all teachers
+        typed = tuple((name, type(value), value) for name, value in parameters.items())
+        orders = np.asarray(orders, dtype=float).tobytes()
+        return _known_costs(type(self), typed, orders, n_teachers, n_classes)
+
+
+@lru_cache(maxsize=1000)
+def _known_costs(mechanism, typed_parameters, orders, n_teachers, n_classes):
+    stage = mechanism(**{name: value for name, _, value in typed_parameters})
+    sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
+    return total_cost(stage, np.frombuffer(orders), **sizes)
 
 
 class Aggregator(Mechanism):
