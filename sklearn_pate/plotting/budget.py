@@ -80,7 +80,6 @@ class BudgetDisplay:
         ValueError
             If the numbers asked and paid for in each stage are not public, or a cost is infinite.
         """
-        figures.pyplot()
         spent = figures.check_fitted(clf).privacy_spent_
         if spent.method in ("tuning", "propose-test-release"):
             raise ValueError(f"method={spent.method!r} has no shares by stages: draw another fit")

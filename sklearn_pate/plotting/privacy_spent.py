@@ -79,7 +79,6 @@ class PrivacySpentDisplay:
         ValueError
             If the curator's view is gone.
         """
-        figures.pyplot()
         spent = figures.check_fitted(clf).privacy_spent_
         curator = figures.curator_of(clf) if private else None
         n_queries = _points(len(clf.query_indices_))
@@ -115,7 +114,6 @@ class PrivacySpentDisplay:
         -------
         PrivacySpentDisplay
         """
-        figures.pyplot()
         votes = figures.check_some_votes(votes)
         delta = check_delta(delta)
         n_queries = _points(len(votes))

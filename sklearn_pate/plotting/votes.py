@@ -230,7 +230,6 @@ class LabelAccuracyDisplay:
         ValueError
             If labels and votes do not belong together, or the mechanism has no such parameter.
         """
-        figures.pyplot()
         votes = figures.check_some_votes(votes)
         codes = _label_codes(y_true, classes, votes.shape)
         if len(param_range) == 0:
