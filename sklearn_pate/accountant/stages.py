@@ -370,8 +370,8 @@ def _calibrate(aggregators, wanted, is_number_given, cap, sizes):
         wanted = [max(affordable, min(wanted[0], fewest))]
 
     def cost_at(scale, orders):
-        stages = zip(_at_scale(aggregators, scale), wanted, strict=True)
-        costs = [stage.costs(orders, **sizes)(n) for stage, n in stages]
+        stages = zip(aggregators, wanted, strict=True)
+        costs = [(a.with_scale(scale) or a).costs(orders, **sizes)(n) for a, n in stages]
         return reduce(Cost.plus, costs, cap.before(orders))
 
     scale = least_scale(cost_at, cap.epsilon, cap.delta, start=start)

@@ -291,8 +291,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         if not self.estimator.predicts_numbers:
             self.classes_ = best.classes_
         self.n_features_in_ = best.n_features_in_
-        for name in ("feature_names_in_", "X_synthetic_"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("feature_names_in_", None)
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
 
