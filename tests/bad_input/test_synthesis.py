@@ -109,8 +109,8 @@ def test_a_column_in_bounds_that_is_left_out(name):
     {
         "bounds": (3, "x", {1, 2}),
         "categories": (["a"], "x", 3),
-        "n_rows": (0, 2.5, True, "x", None),
-        "n_bins": (0, 2.5, True, "x", None),
+        "n_rows": (0, 2.5, "x", None),
+        "n_bins": (0, 2.5, "x", None),
         "given_label": (2, "yes", None),
         "share": (0, 1, -0.1, NAN, True, "x"),
         "noise": (3.0, "laplace", LaplaceMechanism),
