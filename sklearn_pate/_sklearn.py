@@ -1,25 +1,14 @@
 """The few private scikit-learn names this package uses; nowhere else."""
 
-import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import HasMethods, InvalidParameterError, StrOptions
-from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+)
 from sklearn.utils.validation import _check_sample_weight, _num_samples
-
-
-class Interval(_Interval):
-    """Numbers that count: no truth values, no fractions, nothing that is no float."""
-
-    def is_satisfied_by(self, val):
-        """Return whether a value is such a number, in the interval."""
-        if isinstance(val, bool) or not isinstance(val, int | float | np.integer | np.floating):
-            return False
-        try:
-            float(val)
-        except OverflowError:
-            return False
-        return super().is_satisfied_by(val)
 
 
 def delegated(method, *names):

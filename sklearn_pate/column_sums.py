@@ -12,7 +12,7 @@ from sklearn.preprocessing import Normalizer
 
 from ._sklearn import Interval, StrOptions
 from .aggregators import TableMechanism
-from .aggregators.base import check_calibrated
+from .aggregators.base import checked_scale
 from .electorate import CellForecast
 from .memory import code_digest
 from .neighbors.blocks import BlockElectorate
@@ -88,7 +88,7 @@ class SumsMechanism(TableMechanism):
     @property
     def noise_std(self):
         """Standard deviation of the noise on each sum, in records."""
-        self._check()
+        checked_scale(self, "noise_multiplier")
         moved = (1 - 1 / self.n_classes + _OF_TOTAL**2) * (2 * _LENGTH) ** 2
         return math.sqrt(max(moved, 2.0)) * self.noise_multiplier * (1 + 1e-9)
 
@@ -98,12 +98,12 @@ class SumsMechanism(TableMechanism):
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
         """Return what the noisy sums cost, where 1 record moves, or 2; see `sums.sums_cost`."""
-        self._check()
+        checked_scale(self, "noise_multiplier")
         return sums_cost(self.noise_multiplier, n_changed, orders, of_one=_OF_ONE)
 
     def noisy(self, table, random_state=None):
         """Draw the noisy sums, from whole numbers of steps, (n_columns, n_classes + 1)."""
-        self._check()
+        checked_scale(self, "noise_multiplier")
         if np.asarray(table).dtype != np.int64 or np.shape(table)[1:] != (self.n_classes + 1,):
             raise ValueError("SumsMechanism draws sums of columns in whole steps, by ColumnSums")
         step = STEP / _WHOLE / self.n_classes
@@ -113,10 +113,6 @@ class SumsMechanism(TableMechanism):
         of_all = self.noise_std / _OF_TOTAL * (1 + 1e-9)
         noise[:, -1] = DiscreteGaussian(of_all / step).sample(rng, (len(table),))
         return (table + noise) * step
-
-    def _check(self):
-        self._validate_params()
-        check_calibrated(self, "noise_multiplier")
 
 
 def _scale(public, n_bends):

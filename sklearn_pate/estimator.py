@@ -167,14 +167,6 @@ class PATEEstimator(BaseEstimator):
         """
         return make_plan(self._given(X, y, X_public, groups, sample_weight))
 
-    @_fit_context(prefer_skip_nested_validation=False)
-    def _plan_trial(
-        self, X, y, X_public=None, *, groups=None, sample_weight=None, is_forecast=True
-    ):
-        """Plan a trial of a search, which says itself what rows cost that were drawn before."""
-        given = check_given(self, X, y, X_public, groups, sample_weight)
-        return make_plan(given, is_forecast=is_forecast)
-
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
     def poll(self, X, y, X_public=None, *, groups=None, sample_weight=None):

@@ -70,15 +70,12 @@ def _check_costs(cost_by_half_margin, half_margin):
     """Return both as arrays, of which the second holds places in the first."""
     cost = as_array("cost_by_half_margin", cost_by_half_margin, dtype=float)
     half_margin = as_array("half_margin", half_margin)
-    if cost.ndim != 1 or not (cost >= 0).all():
+    are_costs = cost.ndim == 1 and (cost >= 0).all()
+    are_places = half_margin.ndim == 1 and half_margin.dtype.kind in "iu"
+    if not are_costs or not are_places or not np.isin(half_margin, np.arange(len(cost))).all():
         raise ValueError(
-            f"cost_by_half_margin must be a list of costs of at least 0; got shape {cost.shape}"
-        )
-    whole = half_margin.dtype.kind in "iu" and half_margin.ndim == 1
-    if not whole or (half_margin < 0).any() or (half_margin >= len(cost)).any():
-        raise ValueError(
-            f"half_margin must be whole numbers below {len(cost)}, the length of "
-            "cost_by_half_margin: half the margin of each query, see `half_margins`"
+            f"half_margin must be whole numbers below {np.size(cost)}, half the margin of each "
+            "query, and cost_by_half_margin a list of as many costs of at least 0"
         )
     return cost, half_margin
 

@@ -14,8 +14,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from sklearn_pate.accountant import Curator, StageRecord, plan_queries
-from sklearn_pate.accountant.stages import _known_costs, costs_once
-from sklearn_pate.aggregators import ConfidentGNMax, ExponentialNMax, GNMax, LNMax
+from sklearn_pate.aggregators import ConfidentGNMax, ExponentialNMax, GNMax, LNMax, base
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
@@ -25,6 +24,7 @@ from sklearn_pate.rdp import (
     lnmax_rdp,
     rdp_to_epsilon,
 )
+from sklearn_pate.rdp.cost import total_cost
 
 PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "epsilon": 1.0, "delta": 1e-5}
 
@@ -41,8 +41,8 @@ def test_a_known_cost_is_that_of_the_same_mechanism_among_the_same_teachers():
         public = {"n_teachers": n_teachers, "n_classes": n_classes}
         asked.append((GNMax(20.0), DEFAULT_ORDERS, public))
     for stage, orders, public in asked:
-        known = costs_once(stage, orders, **public)(7)
-        computed = stage.costs(orders, **public)(7)
+        known = stage.costs(orders, **public)(7)
+        computed = total_cost(stage, orders, **public)(7)
         np.testing.assert_array_equal(known.rdp, computed.rdp)
         assert (known.pure, known.mu_squared) == (computed.pure, computed.mu_squared)
 
@@ -50,16 +50,16 @@ def test_a_known_cost_is_that_of_the_same_mechanism_among_the_same_teachers():
 def test_a_threshold_of_one_vote_is_not_known_by_that_of_all_teachers(monkeypatch):
     asked = []
 
-    def costs(self, orders, **sizes):
-        asked.append(self.threshold)
+    def costs(mechanism, orders, **sizes):
+        asked.append(mechanism.threshold)
         return len(asked)
 
-    monkeypatch.setattr(ConfidentGNMax, "costs", costs)
+    monkeypatch.setattr(base, "total_cost", costs)
     sizes = {"n_teachers": 71, "n_classes": 3}
     for threshold in (1, 1.0, 1, 1.0):
-        costs_once(ConfidentGNMax(threshold, 50.0, 20.0), **sizes)
+        ConfidentGNMax(threshold, 50.0, 20.0).costs(**sizes)
     assert [type(threshold) for threshold in asked] == [int, float]
-    _known_costs.cache_clear()
+    base._known_costs.cache_clear()
 
 
 def test_costs_of_a_mechanism_of_ones_own_are_not_remembered():
@@ -70,9 +70,9 @@ def test_costs_of_a_mechanism_of_ones_own_are_not_remembered():
             Mine.n_asked += 1
             return super().facts()
 
-    costs_once(Mine(20.0), DEFAULT_ORDERS[:3], n_teachers=10, n_classes=2)(1)
+    Mine(20.0).costs(DEFAULT_ORDERS[:3], n_teachers=10, n_classes=2)(1)
     n_asked = Mine.n_asked
-    costs_once(Mine(20.0), DEFAULT_ORDERS[:3], n_teachers=10, n_classes=2)(1)
+    Mine(20.0).costs(DEFAULT_ORDERS[:3], n_teachers=10, n_classes=2)(1)
     assert Mine.n_asked == 2 * n_asked > 0
 
 

@@ -135,9 +135,11 @@ def planned(found, n_records):
     rows, codes = X[:n_records], Y[:n_records]
     held_out, scorer = found._hold_out(rows, codes, None, np.random.SeedSequence(0), may_join=True)
     train = held_out.train
-    fit_data = {"X": X[train], "y": Y[train], "X_public": X_PUBLIC, "groups": None}
+    fit_data = {"X": X[train], "y": Y[train], "X_public": X_PUBLIC}
+    fit_data |= {"groups": None, "sample_weight": None}
     count = found._trial_count(len(candidates))
-    plans, cost = calibrate(candidates, fit_data, scorer, count, epsilon=6.0, delta=1e-5)
+    cost = calibrate(candidates, fit_data, scorer, count, epsilon=6.0, delta=1e-5)
+    plans = [candidate.plan for candidate in candidates]
     scales = [scorer.noise_scale(plan) for plan in plans]
     return [str(plan) for plan in plans], scales, cost.epsilon(1e-5), cost.rdp.tolist()
 

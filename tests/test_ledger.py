@@ -29,7 +29,6 @@ from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError, Teach
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.ledger.file import transaction
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.rdp.cost import query_cost
 from sklearn_pate.rdp.table import gaussian_table_cost
 from sklearn_pate.releases.labels import LabelsRelease
 
@@ -85,8 +84,6 @@ def test_fits_add_up_as_one_fit_of_all_queries_would(path, aggregator):
     history = ledger.history()
     assert len(history) == 8 and history["n_queries"].eq(20).all()
     assert history["epsilon_total"].is_monotonic_increasing
-    share = history["share"].to_numpy()
-    assert share == pytest.approx(np.arange(1, 9) * share[0]) and 0 < share[-1] <= 1
     assert history["epsilon"].sum() > 1.5 * ledger.epsilon_spent  # far less than the plain sum
 
 
@@ -235,7 +232,7 @@ RENYI = "composition='renyi'"
     ("pure", gaussian_cost(0.1), f"composition='pure'.*no pure cost.*{RENYI}"),
     ("renyi", replace(COSTS(1), pure=-1.0), "no negative parts and no NaN"),
     ("renyi", replace(COSTS(1), pure=math.nan), "no negative parts and no NaN"),
-    ("renyi", replace(COSTS(1), rdp=COSTS(1).rdp[:5]), "one Renyi cost for each of rdp.DEFAULT_OR"),
+    ("renyi", replace(COSTS(1), rdp=COSTS(1).rdp[:5]), "one Renyi cost for each of the 204"),
 )
 def test_costs_that_cannot_be_added_up_or_give_budget_back_are_refused(
     path, composition, cost, message
@@ -273,11 +270,11 @@ def test_the_parts_of_delta_are_no_more_than_delta(path, composition, epsilon, d
 
 def test_how_costs_add_up_is_fixed_when_the_file_is_made(path):
     PrivacyLedger(path, 1.0, composition="gaussian")
-    with pytest.raises(ValueError, match="delta=1e-05, composition='gaussian'; got .*'renyi'"):
+    with pytest.raises(ValueError, match="delta=1e-05, composition='gaussian', .*; got .*'renyi'"):
         PrivacyLedger(path, 1.0)
-    with pytest.raises(ValueError, match="failure_probability=1e-06; got .*=5e-06. A budget"):
+    with pytest.raises(ValueError, match="failure_probability=1.0.*; got .*=5e-06.*. A budget"):
         PrivacyLedger(path, 1.0, composition="gaussian", failure_probability=5e-6)
-    with pytest.raises(ValueError, match="composition must be one of 'renyi', .* got 'zcdp'"):
+    with pytest.raises(ValueError, match="composition must be one of .'renyi', .* got 'zcdp'"):
         PrivacyLedger(path.with_name("new"), 1.0, composition="zcdp")
     for wrong in (-1e-9, 1e-5, math.nan, "x"):
         with pytest.raises(ValueError, match="failure_probability is a part of delta=1e-05: it"):
@@ -300,7 +297,7 @@ def test_pure_fits_add_up_in_every_ledger_and_deltas_to_what_is_set_aside(path, 
 def test_a_first_fit_may_take_all_and_then_nothing_follows(path):
     ledger = PrivacyLedger(path, 1.0)
     ledger.record(SPENT, gaussian_cost(rdp.gdp_mu(1.0, 1e-5)))
-    assert 0.9999 < ledger.epsilon_spent <= 1.0 and ledger.history()["share"].tolist() == [1.0]
+    assert 0.9999 < ledger.epsilon_spent <= 1.0
     for little in (pure_cost(1e-9), gaussian_cost(1e-9), RENYI_ONLY):
         pytest.raises(BudgetExceededError, ledger.record, SPENT, little)
 
@@ -308,11 +305,18 @@ def test_a_first_fit_may_take_all_and_then_nothing_follows(path):
 PUBLIC = {"n_teachers": 100, "n_classes": 2}
 
 
+def laplace_cost(cap):
+    def cost_at(scale, orders=rdp.DEFAULT_ORDERS):
+        return LNMax(1 / scale).costs(orders, **PUBLIC)(50)
+
+    return cost_at(rdp.least_scale(cost_at, cap, 1e-5))
+
+
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
 @cases(
     "cost_of",
     lambda cap: GNMax(rdp.gnmax_sigma(cap, 1e-5, 50, **PUBLIC)).costs(**PUBLIC)(50),
-    lambda cap: LNMax(rdp.lnmax_gamma(cap, 1e-5, 50, **PUBLIC)).costs(**PUBLIC)(50),
+    laplace_cost,
     lambda cap: gaussian_cost(rdp.gdp_mu(cap, 1e-5)),
     pure_cost,
     ids=["GNMax", "LNMax", "Gaussian", "pure"],
@@ -491,7 +495,7 @@ def test_a_lost_file_is_an_error_and_not_a_new_budget(path):
     assert not path.exists()
 
 
-REPLACED = "cannot be used as a ledger|is another ledger|is the ledger of epsilon=1, "
+REPLACED = "cannot be used as a ledger|is another ledger|is the ledger of Budget.epsilon=1.0, "
 
 
 @pytest.mark.parametrize("budget", [1.0, 100.0])
@@ -601,16 +605,14 @@ def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_p
 
 def test_what_a_ledger_shows_of_itself(path):
     plain = PrivacyLedger(path, epsilon=1.0, delta=1e-5)
-    assert repr(plain) == f"PrivacyLedger({path.name!r}, epsilon=1, delta=1e-05)"
-    columns = "time method n_teachers n_queries epsilon epsilon_total share"
+    assert repr(plain).startswith(f"PrivacyLedger({path.name!r}, Budget(epsilon=1.0, delta=1e-05, ")
+    columns = "time method n_teachers n_queries epsilon epsilon_total"
     assert list(plain.history().columns) == columns.split()
     kinds = {"composition": "gaussian", "failure_probability": 0}
     other = PrivacyLedger(path.with_name("other"), epsilon=4.0, **kinds)
-    assert repr(other).endswith("delta=1e-05, composition='gaussian', failure_probability=0)")
     other.record(SPENT, gaussian_cost(0.3))
     fit = other.history().iloc[0]
-    share = 0.3**2 / rdp.gdp_mu(4.0, 1e-5) ** 2
-    assert fit["time"].endswith("+00:00") and fit["share"] == pytest.approx(share)
+    assert fit["time"].endswith("+00:00")
     PrivacyLedger(path.with_name("pure"), 1.0, composition="pure", failure_probability=1e-5)
 
 
@@ -629,7 +631,7 @@ def test_an_entry_of_rows_grows_once_and_never_shrinks(path):
 
 def test_fits_may_fill_delta_to_the_last_digit(path):
     ledger = PrivacyLedger(path, epsilon=9.0, delta=2e-3, failure_probability=1e-3)
-    cost = replace(query_cost(GNMax(40.0), n_teachers=100, n_classes=2), delta=1e-4)
+    cost = replace(GNMax(40.0).costs(n_teachers=100, n_classes=2)(1), delta=1e-4)
     for _ in range(10):
         ledger.record(SPENT, cost)
     assert ledger.epsilon_spent < 9

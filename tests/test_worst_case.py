@@ -333,21 +333,22 @@ def test_one_sided_noise_may_rule_out_an_outcome():
 
 
 @pytest.mark.parametrize(("n_teachers", "n_classes"), [(None, None), (300, 2), (60, 2), (300, 10)])
-@pytest.mark.parametrize(
-    ("mechanism", "calibrate"), [(GNMax, rdp.gnmax_sigma), (LNMax, rdp.lnmax_gamma)]
-)
+@pytest.mark.parametrize("unset", [GNMax(None), LNMax(None)])
 @pytest.mark.parametrize(("epsilon", "n_queries"), [(1.0, 1), (0.1, 40), (8.0, 40)])
-def test_calibration_is_the_least_noise_that_fits(
-    mechanism, calibrate, epsilon, n_queries, n_teachers, n_classes
-):
+def test_calibration_is_the_least_noise_that_fits(unset, epsilon, n_queries, n_teachers, n_classes):
+    def calibrated(**public):
+        def cost_at(scale, orders):
+            return unset.with_scale(scale).costs(orders, **public)(n_queries)
+
+        return rdp.least_scale(cost_at, epsilon, 1e-5)
+
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    noise = calibrate(epsilon, 1e-5, n_queries, **public)
-    less, on_any_votes = noise * (1 - 1e-4), calibrate(epsilon, 1e-5, n_queries)
-    if mechanism is LNMax:
-        less, on_any_votes = noise * (1 + 1e-4), 1 / on_any_votes
-    assert rdp.data_independent_epsilon(mechanism(noise), n_queries, 1e-5, **public)[0] <= epsilon
-    assert rdp.data_independent_epsilon(mechanism(less), n_queries, 1e-5, **public)[0] > epsilon
-    assert (noise if mechanism is GNMax else 1 / noise) <= on_any_votes
+    scale = calibrated(**public)
+    for factor, fits in ((1, True), (1 - 1e-4, False)):
+        mechanism = unset.with_scale(scale * factor)
+        spent, _ = rdp.data_independent_epsilon(mechanism, n_queries, 1e-5, **public)
+        assert (spent <= epsilon) == fits
+    assert scale <= calibrated()
 
 
 def test_every_default_order_is_finite_and_increasing():

@@ -8,7 +8,6 @@ import numpy as np
 from ..rdp import DEFAULT_ORDERS, Cost, exact_rdp, rdp_to_epsilon, worst_case_rdp
 from ..rdp.checks import check_delta
 from ..rdp.facts import has_distribution
-from .stages import costs_once
 
 #: How many queries' costs are computed at once, which bounds the memory that takes.
 _QUERIES_AT_A_TIME = 4096
@@ -117,7 +116,7 @@ class Curator:
         if self._cap is None:
             # Rounded: sums of soft labels are floats
             sizes = {"n_teachers": round(self.votes[0].sum()), "n_classes": self.votes.shape[1]}
-            costs = [costs_once(s.aggregator, **sizes)(s.n_queries) for s in self._stages]
+            costs = [s.aggregator.costs(**sizes)(s.n_queries) for s in self._stages]
             return reduce(Cost.plus, costs).epsilon(delta)[0]
         if delta != self._delta:
             raise ValueError(

@@ -4,15 +4,14 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache, reduce
-from numbers import Integral, Number
+from functools import reduce
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
-from ..isolation import is_ours
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale, pure_rdp
 from ..rdp.calibration import FEW_ORDERS, orders_near_best
@@ -95,7 +94,7 @@ def plan_queries(
         aggregators, wanted = _calibrate(aggregators, wanted, is_number_given, cap, sizes)
     if cap.epsilon is not None:
         _check_failure_probability(aggregators, cap.delta)
-    costs = [costs_once(stage, **sizes) for stage in aggregators]
+    costs = [stage.costs(**sizes) for stage in aggregators]
     for stage in aggregators:
         _check_threshold(stage, n_teachers=n_teachers)
     plan = _plan_within(list(zip(aggregators, wanted, costs, strict=True)), cap, sizes)
@@ -371,8 +370,8 @@ def _calibrate(aggregators, wanted, is_number_given, cap, sizes):
         wanted = [max(affordable, min(wanted[0], fewest))]
 
     def cost_at(scale, orders):
-        stages = zip(_at_scale(aggregators, scale), wanted, strict=True)
-        costs = [costs_once(stage, orders, **sizes)(n) for stage, n in stages]
+        stages = zip(aggregators, wanted, strict=True)
+        costs = [(a.with_scale(scale) or a).costs(orders, **sizes)(n) for a, n in stages]
         return reduce(Cost.plus, costs, cap.before(orders))
 
     scale = least_scale(cost_at, cap.epsilon, cap.delta, start=start)
@@ -384,46 +383,9 @@ def _calibrate(aggregators, wanted, is_number_given, cap, sizes):
     return _at_scale(aggregators, scale), wanted
 
 
-def costs_once(stage, orders=DEFAULT_ORDERS, **sizes):
-    """Return what `Mechanism.costs` returns, computed once for equal stages, orders and sizes.
-
-    A cost is the result of a search for the costliest votes, which takes long. It depends on public
-    numbers alone.
-
-    Parameters
-    ----------
-    stage : Mechanism
-        A stage, with noise.
-    orders, **sizes
-        As in `Mechanism.costs`.
-
-    Returns
-    -------
-    callable
-        From a number of queries to `Cost`.
-    """
-    parameters = stage.get_params(deep=False)
-    is_plain = all(isinstance(value, Number | str | None) for value in parameters.values())
-    if not (is_ours(stage) and is_plain):  # what else the cost depends on is unknown
-        return stage.costs(orders, **sizes)
-    # With their types: a threshold of 1 is a vote, and one of 1.0 all teachers
-    typed = tuple((name, type(value), value) for name, value in parameters.items())
-    return _known_costs(type(stage), typed, orders.tobytes(), tuple(sizes.items()))
-
-
-@lru_cache(maxsize=1000)
-def _known_costs(mechanism, typed_parameters, orders, sizes):
-    parameters = {name: value for name, _, value in typed_parameters}
-    return mechanism(**parameters).costs(np.frombuffer(orders), **dict(sizes))
-
-
 def _at_scale(aggregators, scale):
     """Return the stages, with noise of one scale where they have none."""
-    scaled = [stage.with_scale(scale) for stage in aggregators]
-    return [
-        stage if with_noise is None else with_noise
-        for stage, with_noise in zip(aggregators, scaled, strict=True)
-    ]
+    return [stage.with_scale(scale) or stage for stage in aggregators]
 
 
 def check_with_scale(stage):
@@ -439,12 +401,12 @@ def check_with_scale(stage):
 
 def _most_queries(aggregator, n_wanted, cap, sizes):
     """Return how many queries the cap pays for with the largest noise that is of use."""
-    cost_of = costs_once(aggregator, FEW_ORDERS, **sizes)
+    cost_of = aggregator.costs(FEW_ORDERS, **sizes)
     if cap.epsilon_of(cost_of(1), FEW_ORDERS) == math.inf:
         raise _query_over_budget(aggregator, math.inf, cap)
     affordable = _most_within(cap, cost_of, n_wanted, FEW_ORDERS)
     near = orders_near_best(cap.before(FEW_ORDERS).plus(cost_of(max(1, affordable))), cap.delta)
-    affordable = _most_within(cap, costs_once(aggregator, near, **sizes), n_wanted, near)
+    affordable = _most_within(cap, aggregator.costs(near, **sizes), n_wanted, near)
     if affordable == 0:
         raise BudgetExceededError(
             f"epsilon={cap.epsilon:g} pays for no query with noise that n_teachers="
@@ -456,5 +418,9 @@ def _most_queries(aggregator, n_wanted, cap, sizes):
 
 def _most_within(cap, cost_of, n_wanted, orders=DEFAULT_ORDERS):
     """Return the most queries that the cap pays for; epsilon never falls with their number."""
-    numbers = range(1, n_wanted + 1)
-    return bisect_right(numbers, cap.epsilon, key=lambda n: cap.epsilon_of(cost_of(n), orders))
+    before = cap.before(orders)
+
+    def epsilon_of(n_queries):
+        return before.plus(cost_of(n_queries)).epsilon(cap.delta, orders)[0]
+
+    return bisect_right(range(1, n_wanted + 1), cap.epsilon, key=epsilon_of)

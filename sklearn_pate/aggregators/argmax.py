@@ -11,7 +11,7 @@ from .. import rdp
 from ..rdp.checks import check_votes
 from ..rdp.facts import argmax_facts
 from ..secure import noise_generator
-from .base import NOISES, POSITIVE, Aggregator, check_calibrated
+from .base import NOISES, POSITIVE, Aggregator, checked_scale
 
 
 class _NoisyArgmax(Aggregator):
@@ -96,9 +96,7 @@ class LNMax(_NoisyArgmax):
         self.noise = noise
 
     def _noise(self):
-        self._validate_params()
-        check_calibrated(self, "gamma")
-        gamma = float(self.gamma)
+        gamma = checked_scale(self, "gamma")
         return rdp.Laplace(1 / gamma) if self.noise == "continuous" else rdp.DiscreteLaplace(gamma)
 
     @property
@@ -157,8 +155,7 @@ class ExponentialNMax(_NoisyArgmax):
         self.gamma = gamma
 
     def _noise(self):
-        self._validate_params()
-        return rdp.Exponential(1 / float(self.gamma))
+        return rdp.Exponential(1 / checked_scale(self, "gamma"))
 
     @property
     def noise_std(self):
@@ -207,9 +204,7 @@ class GNMax(_NoisyArgmax):
         self.noise = noise
 
     def _noise(self):
-        self._validate_params()
-        check_calibrated(self, "sigma")
-        sigma = float(self.sigma)
+        sigma = checked_scale(self, "sigma")
         return rdp.Gaussian(sigma) if self.noise == "continuous" else rdp.DiscreteGaussian(sigma)
 
     @property

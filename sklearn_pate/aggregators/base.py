@@ -1,7 +1,8 @@
 """What mechanisms have in common, and the two kinds: of labels and of soft labels."""
 
 from abc import ABCMeta, abstractmethod
-from numbers import Real
+from functools import lru_cache
+from numbers import Number, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -108,19 +109,12 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
         str
             A sentence for an error message.
         """
-        name = type(self).__name__
         if stating_class(self) is not None:
             return "Use an aggregator with noise"
-        ancestor = next(kind for kind in type(self).__mro__ if "facts" in vars(kind))
-        inherited = ""
-        if ancestor is not Mechanism:
-            inherited = (
-                f"What {ancestor.__name__} states of itself does not hold for {name}, a subclass "
-                "that changes something: "
-            )
         return (
-            f"{inherited}{name} states no cost for more than two classes. Write a method facts "
-            "that returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise"
+            f"{type(self).__name__} states no cost for more than two classes, and what a class "
+            "states holds for no subclass that changes something. Write a method facts that "
+            "returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise"
         )
 
     def with_scale(self, scale):
@@ -165,6 +159,9 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
     def costs(self, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
         """Return a function from a number of queries to their data-independent `rdp.Cost`.
 
+        Computed once for equal mechanisms of this package: a cost is the result of a search for the
+        costliest votes, which takes long. It depends on public numbers alone.
+
         Parameters
         ----------
         orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
@@ -177,7 +174,22 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
         callable
             From a number of queries asked, answered or not, to `rdp.Cost`.
         """
-        return total_cost(self, orders, n_teachers=n_teachers, n_classes=n_classes)
+        parameters = self.get_params(deep=False)
+        are_plain = all(isinstance(value, Number | str | None) for value in parameters.values())
+        if not (are_plain and type(self).__module__.startswith(f"{__package__}.")):
+            # What else the cost depends on is unknown
+            return total_cost(self, orders, n_teachers=n_teachers, n_classes=n_classes)
+        # With their types: a threshold of 1 is a vote, and one of 1.0 all teachers
+        typed = tuple((name, type(value), value) for name, value in parameters.items())
+        orders = np.asarray(orders, dtype=float).tobytes()
+        return _known_costs(type(self), typed, orders, n_teachers, n_classes)
+
+
+@lru_cache(maxsize=1000)
+def _known_costs(mechanism, typed_parameters, orders, n_teachers, n_classes):
+    stage = mechanism(**{name: value for name, _, value in typed_parameters})
+    sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
+    return total_cost(stage, np.frombuffer(orders), **sizes)
 
 
 class Aggregator(Mechanism):
@@ -343,10 +355,16 @@ def _keep_together(cls, base, stated, drawn):
             setattr(cls, name, vars(base)[name])
 
 
-def check_calibrated(aggregator, name):
-    """Refuse noise that is None."""
-    if getattr(aggregator, name) is None:
+def checked_scale(mechanism, name):
+    """Return what sets the noise as a float: numpy's short numbers overflow, and round.
+
+    Wrong parameters are refused, and so is noise that is None.
+    """
+    mechanism._validate_params()
+    scale = getattr(mechanism, name)
+    if scale is None:
         raise ValueError(
-            f"{type(aggregator).__name__}({name}=None) has no noise level of its own: "
+            f"{type(mechanism).__name__}({name}=None) has no noise level of its own: "
             f"PATEClassifier calibrates it to epsilon. Set {name} to a number to use it alone"
         )
+    return float(scale)

@@ -10,7 +10,7 @@ from .._sklearn import Interval
 from ..rdp import DiscreteGaussian, Facts
 from ..rdp.checks import as_array
 from ..secure import noise_generator
-from .base import NOISES, POSITIVE, SoftAggregator, check_calibrated
+from .base import NOISES, POSITIVE, SoftAggregator, checked_scale
 
 #: Sums of probabilities are whole multiples of one over this number, see `teachers.collect_votes`.
 _SHARES = 2**20
@@ -80,8 +80,7 @@ class SoftVote(SoftAggregator):
 
     def facts(self):
         """Return the cost of Gaussian noise on sums that change by sqrt(2) in L2 norm."""
-        self._check()
-        sigma = float(self.sigma)
+        sigma = checked_scale(self, "sigma")
         if self.noise == "continuous":
             return Facts(gdp_mu=math.sqrt(2) / sigma)
         return Facts(rdp=lambda orders, n_teachers, n_classes: orders / sigma**2, exact=True)
@@ -101,21 +100,17 @@ class SoftVote(SoftAggregator):
         ndarray of shape (n_queries, n_classes)
             Rows sum to 1; uniform where no noisy sum is above 0.
         """
-        self._check()
+        sigma = checked_scale(self, "sigma")
         sums = as_array("sums", sums, dtype=float)
         rng = noise_generator(random_state)
         if self.noise == "continuous":
-            noisy = sums + rng.normal(scale=self.sigma, size=sums.shape)
+            noisy = sums + rng.normal(scale=sigma, size=sums.shape)
         else:
-            noise = DiscreteGaussian(float(self.sigma) * _SHARES)
+            noise = DiscreteGaussian(sigma * _SHARES)
             noisy = whole_shares(sums) + noise.sample(rng, sums.shape)
         noisy = np.maximum(noisy, 0)
         noisy[noisy.sum(axis=1) == 0] = 1
         return noisy / noisy.sum(axis=1, keepdims=True)
-
-    def _check(self):
-        self._validate_params()
-        check_calibrated(self, "sigma")
 
 
 def whole_shares(sums):

@@ -13,7 +13,7 @@ from ..rdp import Cost, Facts, pure_rdp, pure_to_gdp
 from ..rdp.calibration import bisect
 from ..rdp.checks import check_votes, margins
 from ..secure import noise_generator
-from .base import POSITIVE, Aggregator, check_calibrated
+from .base import POSITIVE, Aggregator, checked_scale
 
 
 class StableArgmax(Aggregator):
@@ -74,10 +74,8 @@ class StableArgmax(Aggregator):
 
     def facts(self):
         """Return the cost of all runs, the same for any number of queries."""
-        self._validate_params()
-        check_calibrated(self, "run_epsilon")
+        run_epsilon = checked_scale(self, "run_epsilon")
         n_runs = int(self.max_unstable)  # numpy's short numbers overflow, and round
-        run_epsilon = float(self.run_epsilon)
         failure_probability = float(self.failure_probability)
 
         def total(orders):
@@ -148,9 +146,7 @@ class StableArgmax(Aggregator):
 
     def _scales(self):
         """Scales of the noise on the threshold and on the distance."""
-        self._validate_params()
-        check_calibrated(self, "run_epsilon")
-        run_epsilon = float(self.run_epsilon)
+        run_epsilon = checked_scale(self, "run_epsilon")
         for_threshold = run_epsilon / (1 + 2 ** (2 / 3))
         return 1 / for_threshold, 2 / (run_epsilon - for_threshold)
 

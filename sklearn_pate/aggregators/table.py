@@ -13,7 +13,7 @@ from ..rdp.checks import as_array
 from ..rdp.facts import check_stated
 from ..rdp.table import GRID, gaussian_table_cost, laplace_table_cost
 from ..secure import noise_generator
-from .base import NOISES, check_calibrated
+from .base import NOISES, checked_scale
 from .soft import whole_shares
 
 #: Noise below a step of the grid is none, and above the size of the world's population drowns all.
@@ -103,32 +103,18 @@ class _AddedNoise(TableMechanism):
 
     def noisy(self, table, random_state=None):
         """Draw the noisy table; see `TableMechanism.noisy`."""
-        self._check()
+        size = checked_scale(self, self._size)
         table = as_array("table", table, dtype=float)
         rng = noise_generator(random_state)
         if not self.is_exact:
             # Low digits of floats would tell which noise was added to which number
-            return np.round((table + self._continuous(rng, table.shape)) / GRID) * GRID
-        return (whole_shares(table) + self._discrete().sample(rng, table.shape)) * GRID
+            return np.round((table + self._continuous(size, rng, table.shape)) / GRID) * GRID
+        return (whole_shares(table) + self._discrete(size).sample(rng, table.shape)) * GRID
 
     def with_scale(self, scale):
         """Return a copy with noise of this size; None if the noise is set."""
         is_set = getattr(self, self._size) is not None
         return None if is_set else type(self)(float(scale), self.noise)
-
-    @property
-    def _drawn_size(self):
-        """The noise that is drawn, and paid for: numpy's short floats would round what follows."""
-        size = getattr(self, self._size)
-        if size is None:
-            raise AttributeError(
-                f"{self} has no noise yet: PATEClassifier calibrates it, or set {self._size}"
-            )
-        return float(size)
-
-    def _check(self):
-        self._validate_params()
-        check_calibrated(self, self._size)
 
 
 class LaplaceMechanism(_AddedNoise):
@@ -175,19 +161,21 @@ class LaplaceMechanism(_AddedNoise):
 
     @property
     def noise_std(self):
-        """Standard deviation of the noise on an entry, in ballots; no attribute without noise."""
-        return math.sqrt(2) * self._drawn_size
+        """Standard deviation of the noise on an entry, in ballots; None if it is not set."""
+        return None if self.scale is None else math.sqrt(2) * float(self.scale)
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
         """Return what the noisy table costs; see `rdp.table.laplace_table_cost`."""
-        self._check()
-        return laplace_table_cost(self._drawn_size, n_changed, orders, discrete=self.is_exact)
+        scale = checked_scale(self, "scale")
+        return laplace_table_cost(scale, n_changed, orders, discrete=self.is_exact)
 
-    def _discrete(self):
-        return DiscreteLaplace(GRID / self._drawn_size)
+    @staticmethod
+    def _discrete(scale):
+        return DiscreteLaplace(GRID / scale)
 
-    def _continuous(self, rng, shape):
-        return rng.laplace(scale=self._drawn_size, size=shape)
+    @staticmethod
+    def _continuous(scale, rng, shape):
+        return rng.laplace(scale=scale, size=shape)
 
 
 class GaussianMechanism(_AddedNoise):
@@ -228,19 +216,21 @@ class GaussianMechanism(_AddedNoise):
 
     @property
     def noise_std(self):
-        """Standard deviation of the noise on an entry, in ballots; no attribute without noise."""
-        return self._drawn_size
+        """Standard deviation of the noise on an entry, in ballots; None if it is not set."""
+        return None if self.sigma is None else float(self.sigma)
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
         """Return what the noisy table costs; see `rdp.table.gaussian_table_cost`."""
-        self._check()
-        return gaussian_table_cost(self._drawn_size, n_changed, orders, discrete=self.is_exact)
+        sigma = checked_scale(self, "sigma")
+        return gaussian_table_cost(sigma, n_changed, orders, discrete=self.is_exact)
 
-    def _discrete(self):
-        return DiscreteGaussian(self._drawn_size / GRID)
+    @staticmethod
+    def _discrete(sigma):
+        return DiscreteGaussian(sigma / GRID)
 
-    def _continuous(self, rng, shape):
-        return rng.normal(scale=self._drawn_size, size=shape)
+    @staticmethod
+    def _continuous(sigma, rng, shape):
+        return rng.normal(scale=sigma, size=shape)
 
 
 def rehearse_table(mechanism, *, n_changed, n_classes):

@@ -5,7 +5,6 @@ from .canaries import Canaries, make_canaries
 from .estimator import EstimatorAudit, audit_estimator
 from .mechanism import exact_epsilon
 from .query import AuditResult, audit_aggregator
-from .search import worst_pair
 from .table import TableAudit, audit_release, audit_table
 
 __all__ = [
@@ -20,5 +19,4 @@ __all__ = [
     "exact_epsilon",
     "make_canaries",
     "one_run_epsilon",
-    "worst_pair",
 ]

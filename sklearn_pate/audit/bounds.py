@@ -9,7 +9,7 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 from ..rdp.calibration import bisect
-from ..rdp.checks import check_count, check_delta
+from ..rdp.checks import check_delta
 
 #: Part of the error probability that goes to the smaller correction for delta.
 _FOR_DELTA = 0.1
@@ -218,10 +218,3 @@ def check_neighbours(votes, neighbours):
     """Refuse histograms that are not one moved vote apart, row by row."""
     if votes.shape != neighbours.shape or (np.abs(votes - neighbours).sum(axis=1) != 2).any():
         raise ValueError("neighbour_votes must be votes with one vote moved to another class")
-
-
-def check_size(*, n_teachers, n_classes):
-    """Return the size of histograms as ints; there must be a vote, and a class to move it to."""
-    n_teachers = check_count("n_teachers", n_teachers)
-    n_classes = check_count("n_classes", n_classes, least=2)
-    return n_teachers, n_classes

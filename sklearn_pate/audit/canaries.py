@@ -97,12 +97,12 @@ def check_canaries(canaries, y):
     labels = np.asarray(canaries.labels)
     n_canaries = len(positions)
     are_different = n_canaries > 0 and len(np.unique(positions)) == n_canaries
-    if not are_different or positions.min() < 0 or positions.max() >= len(y):
-        raise ValueError(f"positions must be one or more different numbers from 0 to {len(y) - 1}")
-    has_two_labels = labels.shape == (n_canaries, 2) and (labels[:, 0] != labels[:, 1]).all()
-    if not has_two_labels or len(canaries.X) != n_canaries:
+    are_records = are_different and positions.min() >= 0 and positions.max() < len(y)
+    have_two_labels = labels.shape == (n_canaries, 2) and (labels[:, 0] != labels[:, 1]).all()
+    if not are_records or not have_two_labels or len(canaries.X) != n_canaries:
         raise ValueError(
-            f"{n_canaries} canaries need two different labels each, and as many rows of X"
+            f"canaries need different positions from 0 to {len(y) - 1}, two different labels each, "
+            f"and as many rows of X; got {n_canaries} positions"
         )
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -175,7 +174,8 @@ def audit_estimator(
     n_runs = check_count("n_runs", n_runs)
     n_copies = check_count("n_copies", n_copies, least=0)
     _check_attack(attack, n_copies)
-    delta = _check_delta(delta, estimator)
+    delta = getattr(estimator, "delta", None) if delta is None else delta
+    delta = check_delta(delta, allow_zero=True)
     check_confidence(confidence)
     y = np.array(y)
     if isinstance(canaries, str):
@@ -183,7 +183,10 @@ def audit_estimator(
         canaries = make_canaries(X, y, n_canaries, canaries, classes=classes, random_state=rng)
     check_canaries(canaries, y)
     n_in_run = len(canaries.positions)
-    n_guesses = _check_guesses(n_guesses, n_runs * n_in_run)
+    most = n_runs * n_in_run
+    n_guesses = most if n_guesses is None else check_count("n_guesses", n_guesses)
+    if n_guesses > most:
+        raise ValueError(f"n_guesses must be from 1 to the {most} canaries; got {n_guesses}")
     public = [canaries.X] * n_copies
     if X_public is not None:
         public.insert(0, X_public)
@@ -203,14 +206,6 @@ def audit_estimator(
     )
 
 
-def _check_delta(delta, estimator):
-    """Return `delta`; None is the estimator's."""
-    delta = getattr(estimator, "delta", None) if delta is None else delta
-    if delta is None:
-        raise ValueError("give delta: the estimator has none")
-    return check_delta(delta, allow_zero=True)
-
-
 def _check_attack(attack, n_copies):
     if not callable(attack) and attack not in list(_ATTACKS):
         raise ValueError(
@@ -218,17 +213,6 @@ def _check_attack(attack, n_copies):
         )
     if n_copies == 0 and attack in ("labels", "rates"):
         raise ValueError('attack="labels" and attack="rates" need n_copies of at least 1')
-
-
-def _check_guesses(n_guesses, n_canaries):
-    """Return the number of guesses; None is all."""
-    if n_guesses is None:
-        return n_canaries
-    if not isinstance(n_guesses, Integral) or not 1 <= n_guesses <= n_canaries:
-        raise ValueError(
-            f"n_guesses must be from 1 to the {n_canaries} canaries; got {n_guesses!r}"
-        )
-    return int(n_guesses)
 
 
 def _claim_of(spent):

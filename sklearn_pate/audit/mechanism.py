@@ -21,13 +21,6 @@ class AuditedMechanism:
     aggregator: Any
     student_proba: Any = None
 
-    def has_independent_queries(self):
-        """Whether each query has its own noise; where queries share it, there are no steps."""
-        steps = getattr(self.aggregator, "steps", None)
-        if steps is None:
-            return True
-        return steps([1e12]) is not None  # at such a high order, costs are quick to compute
-
     def draw(self, rows, rng):
         """Draw one outcome for each row of votes."""
         if not hasattr(self.aggregator, "aggregate"):
@@ -88,16 +81,16 @@ def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_pro
         The mechanism; only its `outcome_log_proba` is used.
     votes, neighbour_votes : array-like of shape (n_classes,) or (n_pairs, n_classes)
         Vote counts, and the same with one vote moved.
-    delta : float or array-like of shape (n_deltas,), default=1e-5
+    delta : float, default=1e-5
         Delta of the guarantee, in [0, 1).
     student_proba : array-like of shape (n_classes,), default=None
         The student's probabilities, for mechanisms that use them.
 
     Returns
     -------
-    float or ndarray of shape (n_pairs, n_deltas)
-        The smallest epsilon that holds at `delta` in both directions, at least 0. A single pair,
-        or a single delta, has no axis. Like everything that depends on votes, it is private.
+    float or ndarray of shape (n_pairs,)
+        The smallest epsilon that holds at `delta` in both directions, at least 0. Like everything
+        that depends on votes, it is private.
 
     Raises
     ------
@@ -123,15 +116,9 @@ def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_pro
     first = check_votes(np.atleast_2d(np.asarray(votes)))
     second = check_votes(np.atleast_2d(np.asarray(neighbour_votes)))
     check_neighbours(first, second)
-    deltas = [check_delta(value, allow_zero=True) for value in np.atleast_1d(delta)]
-    mechanism = AuditedMechanism(aggregator, student_proba)
-    by_delta = [epsilon_of_pairs(mechanism, first, second, value) for value in deltas]
-    epsilon = np.stack(by_delta, axis=1)
-    if np.ndim(delta) == 0:
-        epsilon = epsilon[:, 0]
-    if np.ndim(votes) == 1:
-        epsilon = epsilon[0]
-    return epsilon if np.ndim(epsilon) else float(epsilon)
+    delta = check_delta(delta, allow_zero=True)
+    epsilon = epsilon_of_pairs(AuditedMechanism(aggregator, student_proba), first, second, delta)
+    return epsilon if np.ndim(votes) > 1 else float(epsilon[0])
 
 
 def epsilon_of_pairs(mechanism, votes, neighbours, delta):

@@ -151,7 +151,8 @@ def audit_aggregator(
     if hasattr(aggregator, "noisy"):
         raise ValueError(f"{aggregator} releases a whole table: audit it with audit_table")
     mechanism = AuditedMechanism(aggregator, student_proba)
-    if not mechanism.has_independent_queries():
+    # Where queries share noise, there are no steps; at so high an order, costs are quick to compute
+    if hasattr(aggregator, "steps") and aggregator.steps([1e12]) is None:
         raise ValueError(f"queries of {aggregator} share noise; give a function that draws one")
     if votes is None and (neighbour_votes is not None or n_teachers is None or n_classes is None):
         raise ValueError("without votes, give n_teachers and n_classes, and no neighbour_votes")
@@ -204,10 +205,11 @@ def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
         Whether samples contradict the statement; None if there is none.
     """
     # Draws from elsewhere: if nothing is found, the audit goes on as if nobody had looked
-    other_rng = _spawned(rng)
+    (other_rng,) = rng.spawn(1)
     if votes is None:
         choose = search
-        n_teachers, n_classes = bounds.check_size(**size)
+        n_teachers = check_count("n_teachers", size["n_teachers"])
+        n_classes = check_count("n_classes", size["n_classes"], least=2)
         pairs = plain_pairs(other_rng, n_teachers=n_teachers, n_classes=n_classes)
     else:
         choose = best_of
@@ -220,14 +222,6 @@ def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
         mechanism = mechanism.without_statement()
         pairs = compared[:, :_RANKED]
     return mechanism, choose(mechanism, pairs, rng, **settings), contradicts
-
-
-def _spawned(rng):
-    """Return a generator whose draws leave `rng` as it is, if it can have one."""
-    try:
-        return rng.spawn(1)[0]
-    except TypeError:  # seeded in a way of its own
-        return rng
 
 
 # --- what a mechanism states of itself against what it samples ------------------------------------

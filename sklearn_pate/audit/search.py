@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..rdp.checks import check_delta
 from ..rdp.exact import move_one_vote, moves_of_one_vote
 from ..rdp.facts import has_distribution
-from .bounds import check_confidence, check_size, lower_bound, pilot_bound
-from .mechanism import AuditedMechanism, epsilon_of_pairs, log_proba_of_events
+from .bounds import lower_bound, pilot_bound
+from .mechanism import log_proba_of_events
 
 #: Part of the samples of an audit that chooses the event.
 TO_CHOOSE = 0.1
@@ -34,74 +33,16 @@ class Objective(NamedTuple):
     """How pairs are compared."""
 
     score: Callable  # of votes and neighbours: large where they are told apart
-    most_pairs: int  # how many are tried in a step
     is_sampled: bool
 
 
-def worst_pair(
-    aggregator,
-    *,
-    n_teachers,
-    n_classes,
-    delta=1e-5,
-    n_samples=None,
-    confidence=1 - 1e-6,
-    student_proba=None,
-    random_state=None,
-):
-    """Search the neighbouring histograms that an aggregator tells apart best.
-
-    Parameters
-    ----------
-    aggregator : Aggregator or callable
-        As in `audit_aggregator`.
-    n_teachers, n_classes : int
-        Size of the histograms.
-    delta : float, default=1e-5
-        Delta of the guarantee, in [0, 1).
-    n_samples : int, default=None
-        Search for the pair with the largest lower bound from that many samples of each histogram.
-        None: for the largest exact epsilon, often that of an event too rare to be seen. A mechanism
-        without `outcome_log_proba` needs a number; every pair tried takes a hundredth of it.
-    confidence : float, default=1 - 1e-6
-        Confidence of the lower bound.
-    student_proba : array-like of shape (n_classes,), default=None
-        The student's probabilities, for mechanisms that use them.
-    random_state : int, Generator or None, default=None
-        Source of samples.
-
-    Returns
-    -------
-    votes, neighbour_votes : ndarray of shape (n_classes,)
-        A local optimum of hill climbing: from ties and margins of many sizes, ever smaller numbers
-        of votes are moved between classes.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to search by, or an argument is out of range.
-
-    Examples
-    --------
-    >>> from sklearn_pate.aggregators import LNMax
-    >>> from sklearn_pate.audit import worst_pair
-    >>> public = {"n_teachers": 250, "n_classes": 2}
-    >>> sorted(sorted(h.tolist()) for h in worst_pair(LNMax(0.05), **public, delta=0))
-    [[0, 250], [1, 249]]
-    >>> votes, _ = worst_pair(LNMax(0.05), **public, delta=0, n_samples=5_000_000)
-    >>> 150 < max(votes.tolist()) < 170  # nearer to a tie, where all outcomes are frequent
-    True
-    """
-    n_teachers, n_classes = check_size(n_teachers=n_teachers, n_classes=n_classes)
-    delta = check_delta(delta, allow_zero=True)
-    rng = np.random.default_rng(random_state)
-    mechanism = AuditedMechanism(aggregator, student_proba)
-    pairs = plain_pairs(rng, n_teachers=n_teachers, n_classes=n_classes)
-    return search(mechanism, pairs, rng, delta=delta, n_samples=n_samples, confidence=confidence)
-
-
 def search(mechanism, pairs, rng, **settings):
-    """Return the best pair found; if pairs have to be sampled, the given ones are tried first."""
+    """Return the best pair found; if pairs have to be sampled, the given ones are tried first.
+
+    Pairs are compared by the lower bound that is expected from so many samples or, if the mechanism
+    states no distribution, by a few samples. Then some histograms are looked at: from the best of
+    ties of the top classes, and of margins of many sizes, votes are moved as long as that helps.
+    """
     return _climb(_objective(mechanism, rng, **settings), pairs, rng)
 
 
@@ -115,19 +56,13 @@ def best_of(mechanism, pairs, rng, **settings):
 
 def _objective(mechanism, rng, *, delta, n_samples, confidence, to_try=_TO_TRY):
     """Return how to compare pairs: by what the mechanism states, else by samples."""
-    check_confidence(confidence)
-    is_sampled = not has_distribution(mechanism.aggregator)
-    if is_sampled and n_samples is None:
-        raise ValueError("the mechanism has no outcome_log_proba to search by; give n_samples")
-    if is_sampled:
-        n_to_try = max(int(n_samples * to_try), _LEAST)
-        score = partial(_sampled_score, mechanism, n_samples=n_to_try, delta=delta, rng=rng)
-    elif n_samples is None:
-        score = partial(epsilon_of_pairs, mechanism, delta=delta)
-    else:
+    if has_distribution(mechanism.aggregator):
         to_bound = {"n_samples": int(n_samples * (1 - TO_CHOOSE)), "confidence": confidence}
         score = partial(_expected_bound, mechanism, delta=delta, **to_bound)
-    return Objective(score, _MOST_SAMPLED if is_sampled else _MOST_STATED, is_sampled)
+        return Objective(score, is_sampled=False)
+    n_to_try = max(int(n_samples * to_try), _LEAST)
+    score = partial(_sampled_score, mechanism, n_samples=n_to_try, delta=delta, rng=rng)
+    return Objective(score, is_sampled=True)
 
 
 def _expected_bound(mechanism, votes, neighbours, *, n_samples, delta, confidence):
@@ -187,7 +122,7 @@ def _best_of(objective, votes, moves, rng, n_first=0):
     """Return score, votes and move of the best pair; of too many, of a part with the first few."""
     possible = (votes >= 0).all(axis=1) & (votes + moves >= 0).all(axis=1)
     votes, moves = votes[possible], moves[possible]
-    most = objective.most_pairs
+    most = _MOST_SAMPLED if objective.is_sampled else _MOST_STATED
     if len(votes) > most:
         n_first = min(n_first, most)
         others = rng.choice(len(votes) - n_first, most - n_first, replace=False)

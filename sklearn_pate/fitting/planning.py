@@ -23,15 +23,13 @@ _BY_DEFAULT = {
 }
 
 
-def make_plan(given, *, is_forecast=True):
+def make_plan(given):
     """Return what to ask and what it costs, by public numbers; refuse to exceed a budget.
 
     Parameters
     ----------
     given : Given
         What the fit was given.
-    is_forecast : bool, default=True
-        Whether the plan says what a person needs to know of it.
 
     Returns
     -------
@@ -43,7 +41,7 @@ def make_plan(given, *, is_forecast=True):
     if estimator.ledger is not None:
         estimator.ledger.check(plan.spent, given.cost_to_pay(plan))
     rehearse(given, plan)
-    return forecast(given, plan) if is_forecast else plan
+    return forecast(given, plan)
 
 
 def spending_plan(given):

@@ -8,7 +8,7 @@ from secrets import token_hex
 import numpy as np
 
 from ..rdp import DEFAULT_ORDERS, Cost
-from .filters import Budget, GaussianFilter, PureFilter, RenyiFilter, new_filters
+from .filters import FILTERS, Budget, new_filters
 
 
 @contextmanager
@@ -96,20 +96,13 @@ def read_protected(db):
 def read_filters(db):
     """Return the filters that were fixed when the file was made."""
     rows = db.execute('SELECT kind, "order", delta FROM filters')
-    filters = [_filter_of_row(*row) for row in rows]
+    try:
+        filters = [FILTERS[kind](order, delta) for kind, order, delta in rows]
+    except KeyError as error:
+        raise sqlite3.DatabaseError(f"it has a filter of an unknown kind, {error}") from error
     if not filters:
         raise sqlite3.DatabaseError("it holds no filters")
     return filters
-
-
-def _filter_of_row(kind, order, delta):
-    if kind == RenyiFilter.kind:
-        return RenyiFilter(order, delta)
-    if kind == GaussianFilter.kind:
-        return GaussianFilter(delta)
-    if kind == PureFilter.kind:
-        return PureFilter()
-    raise sqlite3.DatabaseError(f"it has a filter of an unknown kind, {kind!r}")
 
 
 def read_costs(db, without=None):

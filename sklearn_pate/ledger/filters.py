@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..rdp import DEFAULT_ORDERS, gdp_mu, gdp_to_epsilon, pure_to_gdp
+from ..rdp import DEFAULT_ORDERS, gdp_to_epsilon, pure_to_gdp
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
 from ..rdp.cost import sum_up
 
@@ -23,28 +23,17 @@ class Budget(NamedTuple):
     composition: str
     failure_probability: float
 
-    def described(self, other):
-        """Return epsilon and delta as text, and what else differs from another budget."""
-        texts = [f"epsilon={self.epsilon:g}", f"delta={self.delta:g}"]
-        if self.composition != other.composition:
-            texts.append(f"composition={self.composition!r}")
-        if self.failure_probability != other.failure_probability:
-            texts.append(f"failure_probability={self.failure_probability:g}")
-        return ", ".join(texts)
-
 
 def check_failure_probability(value, delta, composition):
     """Return the part of delta for fits with a delta of their own; None is the default."""
     if value is None:
         return delta if composition == "pure" else delta / 10
-    # "pure" adds up without a delta; the other compositions need some of it
-    may_be_all = composition == "pure"
     is_part = isinstance(value, Real) and 0 <= value <= delta
-    if not is_part or (value == delta and not may_be_all):
-        most = "at most" if may_be_all else "below"
+    # "pure" adds up without a delta; the other compositions need some of it
+    if not is_part or (value == delta and composition != "pure"):
         raise ValueError(
-            f"failure_probability is a part of delta={delta:g}: it must be at least 0 and {most} "
-            f"that; got {value!r}"
+            f"failure_probability is a part of delta={delta:g}: it must be at least 0 and below "
+            f"that, or with composition='pure' at most that; got {value!r}"
         )
     return float(value)
 
@@ -55,13 +44,13 @@ class RenyiFilter:
 
     Attributes
     ----------
-    order : float
-        One of `rdp.DEFAULT_ORDERS`.
+    order : float or None
+        One of `rdp.DEFAULT_ORDERS`; None for the other filters, which have none.
     delta : float
-        Its part of delta.
+        Its part of the ledger's delta.
     """
 
-    order: float
+    order: float | None
     delta: float
     kind: ClassVar[str] = "renyi"
 
@@ -74,24 +63,11 @@ class RenyiFilter:
         """Return the epsilon, at its part of delta, of what was added up."""
         return float(epsilon_by_order([total], self.delta, [self.order]).item())
 
-    def limit(self, epsilon):
-        """Return the most that may be added up within an epsilon."""
-        return epsilon - conversion_penalty(self.delta, [self.order]).item()
 
+class GaussianFilter(RenyiFilter):
+    """Adds up squared Gaussian-DP parameters."""
 
-@dataclass(frozen=True)
-class GaussianFilter:
-    """Adds up squared Gaussian-DP parameters.
-
-    Attributes
-    ----------
-    delta : float
-        Its part of delta.
-    """
-
-    delta: float
-    kind: ClassVar[str] = "gaussian"
-    order: ClassVar[None] = None
+    kind = "gaussian"
 
     def amount(self, cost):
         """Return what is added up for a cost."""
@@ -101,18 +77,11 @@ class GaussianFilter:
         """Return the epsilon, at its part of delta, of what was added up."""
         return gdp_to_epsilon(math.sqrt(total), self.delta)
 
-    def limit(self, epsilon):
-        """Return the most that may be added up within an epsilon."""
-        return gdp_mu(epsilon, self.delta) ** 2
 
-
-@dataclass(frozen=True)
-class PureFilter:
+class PureFilter(RenyiFilter):
     """Adds up pure epsilons; it needs no delta."""
 
-    kind: ClassVar[str] = "pure"
-    order: ClassVar[None] = None
-    delta: ClassVar[float] = 0.0
+    kind = "pure"
 
     def amount(self, cost):
         """Return what is added up for a cost."""
@@ -122,10 +91,9 @@ class PureFilter:
         """Return the epsilon of what was added up."""
         return total
 
-    def limit(self, epsilon):
-        """Return the most that may be added up within an epsilon."""
-        return epsilon
 
+#: The filters, by how they are called in the file.
+FILTERS = {kind.kind: kind for kind in (RenyiFilter, GaussianFilter, PureFilter)}
 
 #: What sums may lie above a budget, as a part of it: what the numbers of the fits are rounded by.
 _ROUNDING = 1e-14
@@ -139,12 +107,12 @@ def new_filters(budget):
     """Return the filters of a new ledger: they follow from public numbers, never from an entry."""
     delta_left = budget.delta - budget.failure_probability
     if budget.composition == "pure":
-        return [PureFilter()]
+        return [PureFilter(None, 0.0)]
     if budget.composition == "gaussian":
-        return [GaussianFilter(delta_left), PureFilter()]
+        return [GaussianFilter(None, delta_left), PureFilter(None, 0.0)]
     deltas = delta_left * _PARTS
     orders = _renyi_orders(budget.epsilon, deltas[0])
-    return [*map(RenyiFilter, orders.tolist(), deltas.tolist()), PureFilter()]
+    return [*map(RenyiFilter, orders.tolist(), deltas.tolist()), PureFilter(None, 0.0)]
 
 
 def _renyi_orders(epsilon, first_delta):
@@ -168,46 +136,26 @@ def epsilon_alone(cost, budget):
     return min(epsilon, pure)
 
 
-@dataclass(frozen=True)
-class Account:
+class Account(NamedTuple):
     """The costs of fits, added up by every filter of a ledger.
 
     Attributes
     ----------
     budget : Budget
-        What they may cost together.
+        Of the ledger.
     filters : list
-        The filters that were fixed when the ledger was made.
+        Its filters.
     costs : list of Cost
-        Those of the fits, in order.
-    amounts : list of list of float
-        What each filter adds up of each cost.
+        That of each fit.
     """
 
     budget: Budget
     filters: list
     costs: list
-    amounts: list
-
-    @classmethod
-    def of_costs(cls, budget, filters, costs):
-        """Return the account of some costs."""
-        amounts = [[filter_.amount(cost) for cost in costs] for filter_ in filters]
-        return cls(budget, filters, costs, amounts)
-
-    def first(self, n_fits):
-        """Return the account of the first few fits."""
-        # Cut, not computed again: a history has one account for each fit
-        amounts = [filter_amounts[:n_fits] for filter_amounts in self.amounts]
-        return Account(self.budget, self.filters, self.costs[:n_fits], amounts)
 
     def plus(self, cost):
         """Return the account with one more fit."""
-        with_cost = [
-            [*filter_amounts, filter_.amount(cost)]
-            for filter_, filter_amounts in zip(self.filters, self.amounts, strict=True)
-        ]
-        return Account(self.budget, self.filters, [*self.costs, cost], with_cost)
+        return self._replace(costs=[*self.costs, cost])
 
     def epsilon(self):
         """Return the epsilon of all costs; above the budget's if no filter allows them."""
@@ -217,7 +165,9 @@ class Account:
         if sum_up(*(cost.delta for cost in self.costs)) > most:
             return math.inf
         # The smallest is valid: all filters were fixed in advance, and delta is dealt out to them
-        epsilon = min(filter_.epsilon(total) for filter_, total in self._totals())
+        epsilon = min(
+            filter_.epsilon(sum_up(*map(filter_.amount, self.costs))) for filter_ in self.filters
+        )
         is_only_fit = len(self.costs) == 1
         if is_only_fit and epsilon > self.budget.epsilon:  # it takes the whole budget
             return epsilon_alone(self.costs[0], self.budget)
@@ -229,17 +179,3 @@ class Account:
         Ten floats of 0.1, each of which is a little more than a tenth, are within 1.
         """
         return bool(self.epsilon() <= self.budget.epsilon * (1 + _ROUNDING))
-
-    def share(self):
-        """Return the part of the budget that is used up, from 0 to 1."""
-        shares = [1.0]  # all, where a first fit went beyond every filter
-        for filter_, total in self._totals():
-            limit = filter_.limit(self.budget.epsilon)
-            if limit > 0:
-                shares.append(total / limit)
-        return min(shares)
-
-    def _totals(self):
-        """Return pairs of a filter and what it has added up."""
-        totals = [sum_up(*filter_amounts) for filter_amounts in self.amounts]
-        return zip(self.filters, totals, strict=True)

@@ -1,7 +1,6 @@
 """The ledger: which fits it lets through, and what it writes down."""
 
 import math
-import os
 from operator import attrgetter
 from pathlib import Path
 
@@ -121,16 +120,11 @@ class PrivacyLedger:
     """
 
     def __init__(self, path, epsilon, delta=1e-5, *, composition="renyi", failure_probability=None):
-        if not isinstance(path, str | os.PathLike):
-            raise TypeError(f"path must be the path of a file; got {path!r}")
         self._path = Path(path).absolute()
         epsilon = check_positive("epsilon", epsilon)
         delta = check_delta(delta)
         if composition not in COMPOSITIONS:
-            raise ValueError(
-                f"composition must be one of {', '.join(map(repr, COMPOSITIONS))}; "
-                f"got {composition!r}"
-            )
+            raise ValueError(f"composition must be one of {COMPOSITIONS}; got {composition!r}")
         failure_probability = check_failure_probability(failure_probability, delta, composition)
         self._budget = Budget(epsilon, delta, composition, failure_probability)
         is_new = not self.path.exists() or self.path.stat().st_size == 0
@@ -141,10 +135,9 @@ class PrivacyLedger:
                 file.make_tables(db, self._budget)
             budget_in_file, self._file_id = file.read_budget(db)
         if budget_in_file != self._budget:
-            told = [budget_in_file.described(self._budget), self._budget.described(budget_in_file)]
             raise ValueError(
-                f"{self.path.name} is the ledger of {told[0]}; got {told[1]}. A budget cannot be "
-                "changed: give the file's"
+                f"{self.path.name} is the ledger of {budget_in_file}; got {self._budget}. A budget "
+                "cannot be changed: give the file's"
             )
 
     path = property(attrgetter("_path"), doc="The file.")
@@ -160,9 +153,7 @@ class PrivacyLedger:
     )
 
     def __repr__(self):
-        usual = check_failure_probability(None, self.delta, self.composition)
-        told = self._budget.described(Budget(self.epsilon, self.delta, "renyi", usual))
-        return f"PrivacyLedger({self.path.name!r}, {told})"
+        return f"PrivacyLedger({self.path.name!r}, {self._budget})"
 
     def __eq__(self, other):
         """Return whether both are of the same file, as an object and its copy are."""
@@ -235,17 +226,16 @@ class PrivacyLedger:
         DataFrame
             One row per fit: `time` (UTC), `method`, `n_teachers` and `n_queries` as in
             `PrivacySpent`, `epsilon` of that fit alone and `epsilon_total` of all up to it, at the
-            ledger's delta, and `share`, the part of the budget that is used up.
+            ledger's delta.
         """
         with file.transaction(self.path) as db:
             account = self._account(db)
             fits = file.read_fits(db)
         rows = []
         for n_fits, (fit, cost) in enumerate(zip(fits, account.costs, strict=True), start=1):
-            so_far = account.first(n_fits)
-            alone = epsilon_alone(cost, account.budget)
-            rows.append((*fit, alone, so_far.epsilon(), so_far.share()))
-        names = ["time", "method", "n_teachers", "n_queries", "epsilon", "epsilon_total", "share"]
+            so_far = account._replace(costs=account.costs[:n_fits])
+            rows.append((*fit, epsilon_alone(cost, account.budget), so_far.epsilon()))
+        names = ["time", "method", "n_teachers", "n_queries", "epsilon", "epsilon_total"]
         return pd.DataFrame(rows, columns=names)
 
     def _account(self, db, without=None):
@@ -256,7 +246,7 @@ class PrivacyLedger:
                 f"{self.path.name} is another ledger than the one this object was made with. Put "
                 "the old file back, or make a new PrivacyLedger to use this one"
             )
-        return Account.of_costs(budget, file.read_filters(db), file.read_costs(db, without))
+        return Account(budget, file.read_filters(db), file.read_costs(db, without))
 
     def _check_affordable(self, db, spent, cost, entry=None):
         """Refuse what the budget does not pay for."""
@@ -273,12 +263,11 @@ class PrivacyLedger:
 def _check_cost(cost):
     """Refuse what would corrupt a sum."""
     parts = [*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta]
-    if not all(part >= 0 for part in parts):  # false for NaN, too
-        raise ValueError("a cost must have no negative parts and no NaN; nothing was recorded")
-    if np.shape(cost.rdp) != DEFAULT_ORDERS.shape:
+    are_numbers = all(part >= 0 for part in parts)  # false for NaN, too
+    if not are_numbers or np.shape(cost.rdp) != DEFAULT_ORDERS.shape:
         raise ValueError(
-            "a cost must have one Renyi cost for each of rdp.DEFAULT_ORDERS, "
-            f"{DEFAULT_ORDERS.size} in all; got shape {np.shape(cost.rdp)}. Nothing was recorded"
+            "a cost must have no negative parts and no NaN, and one Renyi cost for each of the "
+            f"{DEFAULT_ORDERS.size} rdp.DEFAULT_ORDERS; nothing was recorded"
         )
 
 

@@ -7,21 +7,22 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ..exceptions import BudgetExceededError
-from ..fitting.planning import accepted
+from ..fitting.given import check_given
+from ..fitting.planning import accepted, make_plan, spending_plan
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
 from ..rdp.cost import no_cost
 from .candidates import plan_key, set_plan
 
 
 def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, delta):
-    """Set the epsilon, the noise and the numbers of queries of the candidates.
+    """Set the epsilon, the noise, the numbers of queries and the plans of the candidates.
 
     Parameters
     ----------
     candidates : list of Candidate
         Changed in place.
     fit_data : dict
-        What `PATEClassifier.plan` takes.
+        What `check_given` takes.
     scorer : PublicScorer or PrivateScorer
         Scores the trials, and says what one costs.
     count : TrialCount
@@ -35,9 +36,7 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
 
     Returns
     -------
-    plans : list of Plan
-        That of each candidate.
-    cost : Cost
+    Cost
         Of the whole search.
 
     Raises
@@ -55,8 +54,9 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
     if epsilon is not None:
 
         def search_epsilon(trial_epsilon):
-            plans = _plans_at(trial_epsilon, candidates, fit_data)
-            return cost_of(plans).epsilon(delta)[0]
+            for candidate in candidates:
+                candidate.estimator.set_params(epsilon=trial_epsilon)
+            return cost_of(_spending_plans(candidates, fit_data)).epsilon(delta)[0]
 
         with warnings.catch_warnings():  # the plans that are kept warn, below
             warnings.simplefilter("ignore")
@@ -64,37 +64,35 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
             trial_epsilon = _largest_trial_epsilon(search_epsilon, float(epsilon))
         for candidate in candidates:
             candidate.estimator.set_params(epsilon=trial_epsilon)
-    plans = _plans(candidates, fit_data)
+    _set_plans(candidates, fit_data)
+    plans = [candidate.plan for candidate in candidates]
     if len({(plan.spent.unit, plan.spent.adjacency) for plan in plans}) > 1:
         raise ValueError("all candidates must protect the same change of the data (partition)")
-    return plans, cost_of(plans)
+    return cost_of(plans)
 
 
-def _plans_at(epsilon, candidates, fit_data):
-    """Plan a trial of each candidate, all with the same epsilon."""
+def _spending_plans(candidates, fit_data):
+    """Return the plan of each candidate; nothing is tried out."""
     plan_by_key = {}
     # A plan is slow (its noise is searched for), and many candidates differ in the student alone
-    keys = [plan_key(candidate.estimator, without=["epsilon"]) for candidate in candidates]
+    keys = [plan_key(candidate.estimator) for candidate in candidates]
     for candidate, key in zip(candidates, keys, strict=True):
         if key not in plan_by_key:
-            candidate.estimator.set_params(epsilon=epsilon)
-            plan_by_key[key] = candidate.estimator._plan_trial(**fit_data, is_forecast=False)
+            plan_by_key[key] = spending_plan(check_given(candidate.estimator, **fit_data))
     return [plan_by_key[key] for key in keys]
 
 
-def _plans(candidates, fit_data):
-    """Plan a trial of each candidate, and set what was planned in its estimator."""
-    plans = []
+def _set_plans(candidates, fit_data):
+    """Plan a trial of each candidate, try it out, and set what was planned in its estimator."""
     plan_by_key = {}
     for candidate in candidates:
         estimator = candidate.estimator
         key = plan_key(estimator)
         if key in plan_by_key:  # the same noise and queries need not be calibrated again
             set_plan(estimator, plan_by_key[key])
-        plan_by_key[key] = accepted(estimator._plan_trial(**fit_data), estimator)
-        set_plan(estimator, plan_by_key[key])
-        plans.append(plan_by_key[key])
-    return plans
+        candidate.plan = accepted(make_plan(check_given(estimator, **fit_data)), estimator)
+        plan_by_key[key] = candidate.plan
+        set_plan(estimator, candidate.plan)
 
 
 def _largest_trial_epsilon(search_epsilon, budget):

@@ -1,10 +1,11 @@
 """The candidates of a search: their parameters, and what several of them have in common."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from joblib import hash as fingerprint
 from sklearn.base import clone
 
+from ..accountant import Plan
 from ..electorate import Electorate, TableElectorate
 from ..estimator import PATEEstimator
 from ..fitting.checks import declared_classes
@@ -12,7 +13,8 @@ from ..fitting.voters import voters
 from ..isolation import silent
 
 
-class Candidate(NamedTuple):
+@dataclass
+class Candidate:
     """One set of parameters.
 
     Attributes
@@ -21,10 +23,13 @@ class Candidate(NamedTuple):
         As the user gave them.
     estimator : PATEClassifier
         A clone of the search's estimator that has them.
+    plan : Plan or None
+        That of a trial, once there is one.
     """
 
     params: dict
     estimator: PATEEstimator
+    plan: Plan | None = None
 
 
 #: Parameters in which candidates cannot differ: those of the data, and others.
@@ -110,6 +115,7 @@ def _with_params(estimator, params):
     estimator.set_params(base_estimator=voters(estimator))  # None depends on other parameters
     # Synthetic rows are drawn once, for all trials
     estimator.set_params(ledger=None, keep_teachers=False, synthesizer=None, schema=None)
+    estimator._validate_params()
     return silent(estimator)
 
 
@@ -126,11 +132,11 @@ def set_plan(estimator, plan):
     estimator.set_params(**params)
 
 
-def plan_key(estimator, *, without=()):
-    """Return a key that is the same for candidates whose fits cost the same, parameters aside."""
-    without = _NOT_IN_PLAN | set(without)
+def plan_key(estimator):
+    """Return a key that is the same for candidates whose fits cost the same."""
+    without = _NOT_IN_PLAN
     if isinstance(estimator.base_estimator, TableElectorate):
-        without -= {"base_estimator"}  # it says how many ballots a record casts
+        without = without - {"base_estimator"}  # it says how many ballots a record casts
     return _key(estimator, without=without)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from .._sklearn import _safe_indexing
 from ..identifiers import keyed_digests, spelled_identifiers
 from ..isolation import Quiet
-from ..partition import GroupPartition, PredefinedPartition, assign_teachers
+from ..partition import assign_teachers
 
 #: Most units that a private score looks at: enough for one point of accuracy, and each takes time.
 MOST_SCORED = 1000
@@ -22,13 +22,10 @@ class HeldOut(NamedTuple):
         Rows to train on.
     units : list of ndarray of int
         The rows of each unit that is scored, at most `MOST_SCORED`.
-    partition : str or PredefinedPartition
-        How the rows to train on are dealt: by the names that are left, if names are public.
     """
 
     train: np.ndarray
     units: list
-    partition: object
 
 
 def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
@@ -45,7 +42,7 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
         Identifiers of groups.
     n_records : int
         Number of private rows.
-    partition : str or PredefinedPartition
+    partition : str
         How the rows are dealt to teachers.
     unit : str
         What the guarantee protects, as in `PATEClassifier`.
@@ -62,16 +59,11 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
     Raises
     ------
     ValueError
-        If `fraction` is less than one of the records, which are dealt at random, or if all names of
-        a partition are held out. Groups and hashed records may leave a part empty: their number is
-        private, and no error says so.
+        If `fraction` is less than one of the records, which are dealt at random. Groups and hashed
+        records may leave a part empty: their number is private, and no error says so.
     """
     split_seed, choice_seed = seeds
     n_parts = round(1 / fraction)
-    names = getattr(partition, "names", None)
-    if names is not None:
-        # Refuses records of a name that is not listed
-        partition.assign(n_records=n_records, n_teachers=None, groups=groups)
     units = _identifiers(X, groups, partition)
     if partition == "random" and groups is None and n_parts > n_records:  # their number is public
         raise ValueError(
@@ -88,18 +80,16 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
             groups=groups,
             seed=split_seed,
         ).teacher_indices
-    if names is not None:
-        partition = PredefinedPartition(_trained_names(names, n_parts, split_seed))
     held = np.flatnonzero(part == 0)
     if units is None:
         shuffled = np.random.default_rng(choice_seed).permutation(held)
         scored = list(shuffled[:MOST_SCORED, None])  # units of one row
     else:
         scored = _some_units(units, held, choice_seed)
-    return HeldOut(np.flatnonzero(part > 0), scored, partition)
+    return HeldOut(np.flatnonzero(part > 0), scored)
 
 
-def hold_out_by_coins(fraction, rng, partition="random", *, n_records):
+def hold_out_by_coins(fraction, rng, *, n_records):
     """Hold out a part of the private rows, each by a coin of its own; their number is private.
 
     Coins are independent of each other and of the data. So the guarantee takes each for its
@@ -111,8 +101,6 @@ def hold_out_by_coins(fraction, rng, partition="random", *, n_records):
         Probability that a row is held out.
     rng : numpy.random.Generator
         Draws the coin of each row and, for the choice of those that are scored, its place.
-    partition : str or PredefinedPartition
-        As it was given.
     n_records : int
         Number of private rows.
 
@@ -125,25 +113,7 @@ def hold_out_by_coins(fraction, rng, partition="random", *, n_records):
     coin, place = rng.random((n_records, 2)).T
     held = np.flatnonzero(coin < fraction)
     scored = held[np.argsort(place[held])][:MOST_SCORED]
-    return HeldOut(np.flatnonzero(coin >= fraction), list(scored[:, None]), partition)
-
-
-def _trained_names(names, n_parts, seed):
-    """Return the public names whose records are not held out.
-
-    A name is dealt as its records are, whether it has any or not: a name that is held out has no
-    teacher, so the number of teachers tells nothing of the records.
-    """
-    part_of_name = GroupPartition().assign(
-        n_records=len(names), n_teachers=n_parts, groups=names, seed=seed
-    )
-    trained = [name for name, part in zip(names, part_of_name, strict=True) if part > 0]
-    if not trained:
-        raise ValueError(
-            f"all {len(names)} names of the partition were held out to score on; give more "
-            "names, lower validation_fraction, or score on public rows, X_val and y_val"
-        )
-    return trained
+    return HeldOut(np.flatnonzero(coin >= fraction), list(scored[:, None]))
 
 
 def _identifiers(X, groups, partition):

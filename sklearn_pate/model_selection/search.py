@@ -10,7 +10,7 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import Interval, StrOptions, _fit_context, delegated
+from .._sklearn import Interval, _fit_context, delegated
 from ..electorate import Adjacency, Electorate, TableElectorate
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError
@@ -22,7 +22,6 @@ from ..fitting.rehearsal import check_missing, rehearse_teachers
 from ..fitting.seeds import seed_sequence, warn_if_seeded
 from ..fitting.voters import declared_synthesizer
 from ..isolation import next_fit_number, own_generators, unfitted
-from ..partition import PredefinedPartition
 from ..public import indexable_rows, public_rows, warn_if_private
 from ..rdp import TrialCount
 from ..rdp.cost import no_cost
@@ -55,7 +54,6 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         "epsilon": [Interval(Real, 0, None, closed="neither"), None],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "n_trials": [Interval(Real, 1, None, closed="neither"), None],
-        "distribution": [StrOptions({"negative_binomial", "poisson"})],
         "eta": [Interval(Real, -0.9, 20, closed="both")],
         "scoring": [str, callable, None],
         "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
@@ -127,7 +125,12 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         of_rows = None
         if synthesizer is not None:
             of_rows = self._plan_of_rows(candidates, synthesizer, fit_data)
-        count, plans, cost = self._plan_trials(candidates, fit_data, scorer, of_rows)
+        count = self._trial_count(len(candidates))
+        before = no_cost if of_rows is None else of_rows.cost_before
+        budget = {"epsilon": self.epsilon, "delta": self.delta}
+        cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
+        scorer.check(candidates, fit_data["X_public"])
+        plans = [candidate.plan for candidate in candidates]
         not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
         spent = self._spent(
             plans,
@@ -150,17 +153,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             fit_data["X_public"] = self._draw_rows(of_rows, rows_seed, paid)
         rng = self._generator(trials_seed)
         of_all = {"seeded": self.random_state is not None, "are_drawn": of_rows is not None}
-        self._publish(Trials(candidates, plans, fit_data, scorer, rng, **of_all).best(count), paid)
+        self._publish(Trials(candidates, fit_data, scorer, rng, **of_all).best(count), paid)
         return self
-
-    def _plan_trials(self, candidates, fit_data, scorer, of_rows):
-        """Return the number of trials, to be drawn, the plan of each candidate, and the cost."""
-        count = self._trial_count(len(candidates))
-        before = no_cost if of_rows is None else of_rows.cost_before
-        budget = {"epsilon": self.epsilon, "delta": self.delta}
-        plans, cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
-        scorer.check(candidates, fit_data["X_public"], plans)
-        return count, plans, cost
 
     def _plan_of_rows(self, candidates, synthesizer, fit_data):
         """Return what one fit is given, with what rows for all trials cost of the search's budget.
@@ -190,15 +184,12 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _check_random_state(self):
         """Refuse a seed where noise must not repeat itself."""
-        refused = None
-        if self.estimator.secure:
-            refused = "the estimator has secure=True, and no seed can repeat its draws"
-        elif self.estimator.ledger is not None:
-            refused = "ledger refuses searches with a random_state: two with one seed share noise"
-        if refused is not None and self.random_state is not None:
+        if self.random_state is None:
+            return
+        if self.estimator.secure or self.estimator.ledger is not None:
             raise ValueError(
-                f"{refused}; got random_state={self.random_state!r} for the search, give "
-                "random_state=None"
+                "an estimator with secure=True or a ledger refuses seeds: two searches with one "
+                f"share noise; got random_state={self.random_state!r} for the search, give None"
             )
 
     def _candidates(self, rng):
@@ -208,7 +199,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _trial_count(self, n_candidates):
         mean = 5 * n_candidates if self.n_trials is None else self.n_trials
-        return TrialCount(mean, self.distribution, self.eta)
+        return TrialCount(mean, self.eta)
 
     def _generator(self, seed):
         """Return the source of what stays secret: noise of scores, trials and their candidates."""
@@ -219,8 +210,6 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         may_join = _may_join(self.estimator, candidates)
         X, groups = fit_data["X"], fit_data["groups"]
         held_out, scorer = self._hold_out(X, codes, groups, seed, may_join=may_join)
-        for candidate in candidates:
-            candidate.estimator.set_params(partition=held_out.partition)
         train = held_out.train
         if may_join and train.size == 0:
             # An error would tell of their number: a record that casts nothing stands in
@@ -242,7 +231,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
                 f"{asked} needs public rows, X_val and y_val: on private rows (scoring=None) the "
                 "score is a noisy number of right labels"
             )
-        if not isinstance(partition, str | PredefinedPartition):
+        if not isinstance(partition, str):
             raise ValueError(
                 "private rows cannot be held out with a partition of your own; score on public "
                 "rows, X_val and y_val"
@@ -251,7 +240,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         split_seed, noise_seed, choice_seed = seed.spawn(3)
         if may_join and groups is None:
             coins = self._generator(split_seed)
-            held_out = hold_out_by_coins(fraction, coins, partition, n_records=len(codes))
+            held_out = hold_out_by_coins(fraction, coins, n_records=len(codes))
         else:
             seeds = [split_seed, choice_seed]
             split = {"partition": partition, "unit": unit, "fraction": fraction, "seeds": seeds}
@@ -275,12 +264,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         )
 
     def _publish(self, trial, paid):
-        """Set the attributes that are published of the best trial, or raise why there is none."""
-        if trial is None:
-            raise ValueError(
-                "the random number of trials was 0; the search is paid for all the same, epsilon="
-                f"{paid.spent.epsilon:.4g}. Raise n_trials, or use distribution='negative_binomial'"
-            )
+        """Set what is published of the best trial, or raise why its student failed."""
         failed = isinstance(trial.fitted, StudentError)
         spent_by_trial = trial.fitted.privacy_spent if failed else trial.fitted.privacy_spent_
         paid.spent = spent = replace(
@@ -305,8 +289,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         if not self.estimator.predicts_numbers:
             self.classes_ = best.classes_
         self.n_features_in_ = best.n_features_in_
-        for name in ("feature_names_in_", "X_synthetic_"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("feature_names_in_", None)
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
 
@@ -413,10 +396,8 @@ class PrivateGridSearchCV(PrivateSearch):
         Expected number of trials, above 1. None is five for each candidate. Few may miss the good
         candidates. Many cost little privacy, and little time unless students are slow: trials that
         need the same teachers share them.
-    distribution : {"negative_binomial", "poisson"}, default="negative_binomial"
-        Distribution of the number of trials, see `rdp.TrialCount`.
     eta : float, default=1.0
-        Shape of "negative_binomial": 1 is the geometric distribution.
+        Shape of the distribution of the number of trials, see `rdp.TrialCount`: 1 is geometric.
     scoring : str, callable or None, default=None
         How trials are scored on `X_val` and `y_val`; None is accuracy. Without them, it must be
         None.
@@ -489,7 +470,6 @@ class PrivateGridSearchCV(PrivateSearch):
         epsilon=1.0,
         delta=1e-5,
         n_trials=None,
-        distribution="negative_binomial",
         eta=1.0,
         scoring=None,
         validation_fraction=0.2,
@@ -500,7 +480,6 @@ class PrivateGridSearchCV(PrivateSearch):
         self.epsilon = epsilon
         self.delta = delta
         self.n_trials = n_trials
-        self.distribution = distribution
         self.eta = eta
         self.scoring = scoring
         self.validation_fraction = validation_fraction
@@ -521,7 +500,7 @@ class PrivateRandomizedSearchCV(PrivateSearch):
         Candidates, as in `sklearn.model_selection.RandomizedSearchCV`.
     n_iter : int, default=10
         Number of candidates that are drawn, before anything private is looked at.
-    epsilon, delta, n_trials, distribution, eta, scoring, validation_fraction, random_state
+    epsilon, delta, n_trials, eta, scoring, validation_fraction, random_state
         As in `PrivateGridSearchCV`.
 
     Attributes
@@ -562,7 +541,6 @@ class PrivateRandomizedSearchCV(PrivateSearch):
         epsilon=1.0,
         delta=1e-5,
         n_trials=None,
-        distribution="negative_binomial",
         eta=1.0,
         scoring=None,
         validation_fraction=0.2,
@@ -574,7 +552,6 @@ class PrivateRandomizedSearchCV(PrivateSearch):
         self.epsilon = epsilon
         self.delta = delta
         self.n_trials = n_trials
-        self.distribution = distribution
         self.eta = eta
         self.scoring = scoring
         self.validation_fraction = validation_fraction

@@ -53,10 +53,8 @@ class Trials:
     ----------
     candidates : list of Candidate
         With their noise set.
-    plans : list of Plan
-        The plan of each candidate.
     fit_data : dict
-        What `PATEClassifier.poll` takes.
+        What `check_given` takes.
     are_drawn : bool
         Whether a synthesizer drew the public rows.
     scorer : PublicScorer or PrivateScorer
@@ -67,9 +65,8 @@ class Trials:
         Whether teachers and noise are seeded from `rng`; else by the operating system.
     """
 
-    def __init__(self, candidates, plans, fit_data, scorer, rng, *, seeded, are_drawn):
+    def __init__(self, candidates, fit_data, scorer, rng, *, seeded, are_drawn):
         self._candidates = candidates
-        self._plans = plans
         self._fit_data = fit_data
         self._scorer = scorer
         self._rng = rng
@@ -78,7 +75,7 @@ class Trials:
         self._votes = {}
 
     def best(self, count):
-        """Return the best of a random number of trials; None if there were none.
+        """Return the best of a random number of trials.
 
         Parameters
         ----------
@@ -89,10 +86,10 @@ class Trials:
         # What trials print, warn of or count would tell how many there were
         with Quiet(), uncounted():
             numbers = (int(self._rng.integers(len(self._candidates))) for _ in range(n_trials))
-            trials = (self._run(self._candidates[k], self._plans[k]) for k in numbers)
-            return max(trials, key=lambda trial: (trial.score, trial.tie_breaker), default=None)
+            trials = (self._run(self._candidates[k]) for k in numbers)
+            return max(trials, key=lambda trial: (trial.score, trial.tie_breaker))
 
-    def _run(self, candidate, plan):
+    def _run(self, candidate):
         """Fit a candidate and score it."""
         teachers_seed = noise_seed = None
         if self._seeded:
@@ -111,7 +108,7 @@ class Trials:
         except StudentError as error:
             score, estimator = math.nan, error
         else:
-            score = self._scorer.score(estimator, plan)
+            score = self._scorer.score(estimator, candidate.plan)
         score = -math.inf if math.isnan(score) else score
         return Trial(score, self._rng.random(), candidate, estimator)
 
@@ -158,7 +155,7 @@ class PublicScorer:
         """Return the Renyi cost of one trial, at `rdp.DEFAULT_ORDERS`."""
         return fit_rdp(plan)
 
-    def check(self, candidates, X_public, plans):
+    def check(self, candidates, X_public):
         """Do nothing: any student can be scored on public rows."""
 
     def score(self, estimator, plan):
@@ -219,13 +216,13 @@ class PrivateScorer:
         variances = DEFAULT_ORDERS[matters] / (2 * fit_rdp(plan)[matters])
         return float(np.sqrt(np.max(variances)))
 
-    def check(self, candidates, X_public, plans):
+    def check(self, candidates, X_public):
         """Refuse students whose prediction for a public row depends on the rows beside it."""
         checked = set()
-        for candidate, plan in zip(candidates, plans, strict=True):
+        for candidate in candidates:
             key = student_key(candidate.estimator)
-            if key not in checked and plan.n_queries > 1:
-                check_scored(candidate.estimator, X_public, plan.n_queries)
+            if key not in checked and candidate.plan.n_queries > 1:
+                check_scored(candidate.estimator, X_public, candidate.plan.n_queries)
                 checked.add(key)
 
     def score(self, estimator, plan):

@@ -15,7 +15,6 @@ from torch import nn
 from .._sklearn import Interval, _fit_context
 from ..isolation import seeded
 from .networks import StudentModule, default_module, make_module
-from .training import ProgressLine
 
 
 class NeuralStudent(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -55,8 +54,8 @@ class NeuralStudent(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            If fewer than two classes are labelled, the device is not available, or the module
-            gives fewer outputs than there are classes.
+            If fewer than two classes are labelled, or the module gives fewer outputs than there
+            are classes.
         """
         X, y = validate_data(self, X, y, dtype=np.float32, allow_nd=True)
         if y.dtype.kind in "US" and (y == "-1").any():
@@ -72,7 +71,6 @@ class NeuralStudent(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise ValueError(
                 f"y has {len(self.classes_)} class, at least 2 classes are needed (-1: unlabelled)"
             )
-        _check_device(self.device)
         self.row_shape_ = X.shape[1:]
         targets = np.full(len(y), -1)
         targets[labelled] = codes
@@ -137,18 +135,6 @@ class NeuralStudent(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             unlabeled_batch_size=self.unlabeled_batch_size,
             train_split=None,
             device=self.device,
-            verbose=0,
-            callbacks=[("progress", ProgressLine())] if self.verbose else None,
-            callbacks__print_log=None,
+            verbose=self.verbose,
             **params,
         )
-
-
-def _check_device(device):
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ValueError(
-            f"device={device!r} is not available to torch here; use device='cpu', or install a "
-            f"build of torch for it ({str(error).splitlines()[0]})"
-        ) from None

@@ -49,7 +49,7 @@ class SSGANClassifier(NeuralStudent):
     random_state : int, RandomState instance or None, default=None
         Seed of weights, batches, noise, and what `augment` draws.
     verbose : int, default=0
-        Above 0, one updating line of progress.
+        Above 0, a line for each epoch.
 
     Attributes
     ----------

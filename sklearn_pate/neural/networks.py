@@ -46,31 +46,25 @@ class StudentModule(nn.Module):
         return inputs[-1]
 
 
+def _block(layer):
+    """Return a layer, with what normalises and rectifies its outputs."""
+    if isinstance(layer, nn.Linear):
+        return layer, nn.BatchNorm1d(layer.out_features), nn.LeakyReLU(0.1)
+    return layer, nn.BatchNorm2d(layer.out_channels), nn.LeakyReLU(0.1)
+
+
 def default_module(row_shape, n_classes):
     """Make a small network for rows of this shape."""
     if len(row_shape) == 1:
-        return nn.Sequential(
-            nn.Linear(row_shape[0], 128),
-            nn.BatchNorm1d(128),
-            nn.LeakyReLU(0.1),
-            nn.Linear(128, 128),
-            nn.BatchNorm1d(128),
-            nn.LeakyReLU(0.1),
-            nn.Linear(128, n_classes),
-        )
+        hidden = *_block(nn.Linear(row_shape[0], 128)), *_block(nn.Linear(128, 128))
+        return nn.Sequential(*hidden, nn.Linear(128, n_classes))
     if len(row_shape) != 3:
         raise ValueError(f"rows of shape {row_shape} have no default network: give module=")
     return nn.Sequential(
-        nn.Conv2d(row_shape[0], 16, 5, stride=2, padding=2),
-        nn.BatchNorm2d(16),
-        nn.LeakyReLU(0.1),
-        nn.Conv2d(16, 32, 3, padding=1),
-        nn.BatchNorm2d(32),
-        nn.LeakyReLU(0.1),
+        *_block(nn.Conv2d(row_shape[0], 16, 5, stride=2, padding=2)),
+        *_block(nn.Conv2d(16, 32, 3, padding=1)),
         nn.MaxPool2d(2, ceil_mode=True),
-        nn.Conv2d(32, 64, 3, padding=1),
-        nn.BatchNorm2d(64),
-        nn.LeakyReLU(0.1),
+        *_block(nn.Conv2d(32, 64, 3, padding=1)),
         nn.AdaptiveMaxPool2d(3),
         nn.Flatten(),
         nn.Linear(64 * 9, n_classes),

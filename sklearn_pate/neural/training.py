@@ -1,14 +1,8 @@
-"""Training on labelled and unlabelled rows: the skorch net, its batches, its progress line."""
-
-import sys
-import time
+"""Training on labelled and unlabelled rows: the skorch net and its batches."""
 
 import numpy as np
 import torch
 from skorch import NeuralNet
-from skorch.callbacks import Callback
-
-from .._sklearn import _num_samples
 
 #: Steps over which the learning rate rises.
 _WARM_UP_STEPS = 50
@@ -91,10 +85,10 @@ class PairedBatches:
         self.X = X
         self.y = y
         self.batch_size = batch_size
-        self.unlabeled_batch_size = min(unlabeled_batch_size, _num_samples(X))
+        self.unlabeled_batch_size = min(unlabeled_batch_size, len(X))
 
     def __len__(self):
-        return max(_num_samples(self.X) // self.unlabeled_batch_size, _LEAST_STEPS)
+        return max(len(self.X) // self.unlabeled_batch_size, _LEAST_STEPS)
 
     def __iter__(self):
         labelled = np.flatnonzero(self.y >= 0)
@@ -105,31 +99,3 @@ class PairedBatches:
             rows = order[np.arange(start, start + size) % len(order)]
             batch = (self.X[drawn], self.y[drawn], self.X[rows])
             yield tuple(torch.from_numpy(part) for part in batch)
-
-
-class ProgressLine(Callback):
-    """One line on the output, updated every two seconds of training."""
-
-    def on_train_begin(self, net, **kwargs):
-        """Start the clock."""
-        self.start_ = time.monotonic()
-        self.shown_ = self.start_
-
-    def on_batch_end(self, net, training=False, **kwargs):
-        """Update the line, if it is time or training is over."""
-        now = time.monotonic()
-        n_steps = net.max_epochs * net.steps_per_epoch_
-        is_last = net.n_steps_ == n_steps
-        if now - self.shown_ <= 2 and not is_last:
-            return
-        self.shown_ = now
-        seconds_left = (now - self.start_) * (n_steps - net.n_steps_) / net.n_steps_
-        loss = net.history[-1, "batches", -1, "train_loss"]
-        epoch = min(net.n_steps_ // net.steps_per_epoch_ + 1, net.max_epochs)
-        sys.stdout.write(
-            f"\rstudent: epoch {epoch}/{net.max_epochs}, loss {loss:.3f}, "
-            f"{seconds_left:.0f} s left  "
-        )
-        if is_last:
-            sys.stdout.write("\n")
-        sys.stdout.flush()

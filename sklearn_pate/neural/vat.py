@@ -45,7 +45,7 @@ class VATClassifier(NeuralStudent):
     random_state : int, RandomState instance or None, default=None
         Seed of weights, batches, steps, and what `augment` draws.
     verbose : int, default=0
-        Above 0, one updating line of progress.
+        Above 0, a line for each epoch.
 
     Attributes
     ----------

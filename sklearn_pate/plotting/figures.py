@@ -10,22 +10,16 @@ VERMILLION = "#D55E00"
 GREEN = "#009E73"
 YELLOW = "#F0E442"
 SKY = "#56B4E9"
-ORANGE = "#E69F00"
-
-
-def pyplot():
-    """Return `matplotlib.pyplot`; displays call this early, before anything slow is computed."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("displays need matplotlib: pip install matplotlib") from error
-    return plt
 
 
 def axes_and_figure(ax):
     """Return the axes to draw on and their figure; None makes new ones."""
     if ax is None:
-        _, ax = pyplot().subplots(layout="constrained")
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError("displays need matplotlib: pip install matplotlib") from error
+        _, ax = plt.subplots(layout="constrained")
     return ax, ax.figure
 
 

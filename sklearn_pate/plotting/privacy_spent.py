@@ -1,6 +1,6 @@
 """What labels cost: epsilon against the number of queries."""
 
-from functools import partial, reduce
+from functools import reduce
 
 import numpy as np
 
@@ -10,9 +10,6 @@ from ..rdp.checks import check_delta
 from ..rdp.conversion import epsilon_by_order
 from . import figures
 from .figures import BLUE, GREEN, VERMILLION
-
-#: Costs of single queries held at a time: 200 MB.
-_MOST_COSTS = 25_000_000
 
 
 class PrivacySpentDisplay:
@@ -61,15 +58,13 @@ class PrivacySpentDisplay:
         self.delta = delta
 
     @classmethod
-    def from_estimator(cls, clf, *, delta=None, private=True, ax=None, **kwargs):
+    def from_estimator(cls, clf, *, private=True, ax=None, **kwargs):
         """Draw what the queries of a fit cost.
 
         Parameters
         ----------
         clf : PATEClassifier
             Fitted, in this process unless `private` is False.
-        delta : float, default=None
-            Delta of the guarantee; None is the estimator's.
         private : bool, default=True
             False draws the guarantee alone: a picture that may be published.
         ax, **kwargs
@@ -82,18 +77,21 @@ class PrivacySpentDisplay:
         Raises
         ------
         ValueError
-            If the curator's view is gone, or a budget stopped the queries at another delta.
+            If the curator's view is gone.
         """
-        figures.pyplot()
         spent = figures.check_fitted(clf).privacy_spent_
         curator = figures.curator_of(clf) if private else None
-        delta = spent.delta if delta is None else check_delta(delta)
         n_queries = _points(len(clf.query_indices_))
-        data_independent = _guaranteed_by_fit(clf, n_queries, delta)
-        exact, bound = _private_curves(curator, n_queries, delta) if private else (None, None)
-        published = spent.epsilon if delta == spent.delta else None
-        display = cls(n_queries, data_independent, exact, bound, published=published, delta=delta)
-        return display.plot(ax, **kwargs)
+        if spent.method in ("filter", "tuning"):
+            # They set the whole epsilon aside in advance, however many queries are asked
+            data_independent = np.full(n_queries.size, spent.epsilon)
+        else:
+            public = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_)}
+            stages = figures.stages_of(clf)
+            data_independent = _guaranteed(*stages, n_queries, spent.delta, public)
+        curves = _private_curves(curator, n_queries, spent.delta) if private else (None, None)
+        told = {"published": spent.epsilon, "delta": spent.delta}
+        return cls(n_queries, data_independent, *curves, **told).plot(ax, **kwargs)
 
     @classmethod
     def from_votes(cls, votes, aggregator, *, delta=1e-5, student_proba=None, ax=None, **kwargs):
@@ -116,7 +114,6 @@ class PrivacySpentDisplay:
         -------
         PrivacySpentDisplay
         """
-        figures.pyplot()
         votes = figures.check_some_votes(votes)
         delta = check_delta(delta)
         n_queries = _points(len(votes))
@@ -171,18 +168,6 @@ def _points(n_queries):
     return np.unique(np.linspace(1, n_queries, min(n_queries, 100)).round().astype(int))
 
 
-def _guaranteed_by_fit(clf, n_queries, delta):
-    """Return the data-independent epsilon of the first queries of a fit."""
-    spent = clf.privacy_spent_
-    if spent.method not in ("filter", "tuning"):
-        public = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_)}
-        return _guaranteed(*figures.stages_of(clf), n_queries, delta, public)
-    # A filter and a search set the whole epsilon aside in advance, however many queries are asked
-    if delta == spent.delta:
-        return np.full(n_queries.size, spent.epsilon)
-    raise ValueError(f"what any votes cost is known for delta={spent.delta:g} only; got {delta:g}")
-
-
 def _guaranteed(aggregators, n_asked, n_queries, delta, public):
     """Return the data-independent epsilon of the first queries, which run through the stages."""
     costs = [stage.costs(**public) for stage in aggregators]
@@ -197,20 +182,10 @@ def _guaranteed(aggregators, n_asked, n_queries, delta, public):
 
 def _private_curves(curator, n_queries, delta):
     """Return the exact epsilon of the first queries, and that by the published bound."""
-    costs = (partial(curator.rdp, method) for method in ("exact", "bound"))
-    return [_epsilon_curve(cost, n_queries, delta) for cost in costs]
-
-
-def _epsilon_curve(cost, n_queries, delta):
-    """Return epsilon of the first queries; ``cost(orders)`` has shape (n_queries, n_orders)."""
-    # A few orders at a time, as the costs of all queries at all orders may not fit into memory
-    size = max(1, _MOST_COSTS // n_queries[-1])
-    starts = np.append(0, n_queries[:-1])
-    totals = []
-    for first in range(0, DEFAULT_ORDERS.size, size):
-        orders = DEFAULT_ORDERS[first : first + size]
-        totals.append(np.add.reduceat(cost(orders), starts).cumsum(axis=0))
-    # Not rdp_to_epsilon: it warns at the edge of the orders, where a few cheap queries end up
-    return np.array(
-        [epsilon_by_order(total, delta, DEFAULT_ORDERS).min() for total in np.hstack(totals)]
-    )
+    curves = []
+    for method in ("exact", "bound"):
+        totals = curator.rdp(method).cumsum(axis=0)[n_queries - 1]
+        # Not rdp_to_epsilon: it warns at the edge of the orders, where a few cheap queries end up
+        epsilons = [epsilon_by_order(total, delta, DEFAULT_ORDERS).min() for total in totals]
+        curves.append(np.array(epsilons))
+    return curves

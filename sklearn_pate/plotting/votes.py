@@ -9,15 +9,6 @@ from ..rdp.checks import margins
 from . import figures
 from .figures import BLUE, VERMILLION
 
-#: Units of the parameters that have one.
-_UNITS = {
-    "sigma": " (votes)",
-    "sigma1": " (votes)",
-    "sigma2": " (votes)",
-    "gamma": " (1 / votes)",
-    "threshold": " (votes, or share of teachers)",
-}
-
 
 class MarginDisplay:
     """Histogram of the margin between the top two vote counts: how much teachers agree.
@@ -90,15 +81,13 @@ class MarginDisplay:
         votes = figures.check_some_votes(votes)
         return cls(margins(votes), n_teachers=int(votes[0].sum())).plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, unit="votes", **kwargs):
+    def plot(self, ax=None, **kwargs):
         """Draw the histogram.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-        unit : {"votes", "share"}, default="votes"
-            Margins in votes, or as a share of the teachers.
         **kwargs : dict
             Passed to ``ax.hist``.
 
@@ -107,18 +96,13 @@ class MarginDisplay:
         MarginDisplay
             Itself.
         """
-        if unit not in ("votes", "share"):
-            raise ValueError(f"unit must be 'votes' or 'share'; got {unit!r}")
         self.ax_, self.figure_ = figures.axes_and_figure(ax)
         # Every bar covers the same whole number of votes, else some would look taller for no reason
         width = 1 + self.n_teachers // 40
         edges = np.arange(-0.5, self.n_teachers + width, width)
-        scale, unit_name = 1, "votes"
-        if unit == "share":
-            scale, unit_name = self.n_teachers, "share of teachers"
-        style = {"bins": edges / scale, "color": BLUE, "edgecolor": "white", **kwargs}
-        _, _, self.bars_ = self.ax_.hist(np.asarray(self.margins) / scale, **style)
-        self.ax_.set(xlabel=f"margin between the top two classes ({unit_name})", ylabel="queries")
+        style = {"bins": edges, "color": BLUE, "edgecolor": "white", **kwargs}
+        _, _, self.bars_ = self.ax_.hist(self.margins, **style)
+        self.ax_.set(xlabel="margin between the top two classes (votes)", ylabel="queries")
         figures.mark_private(self.ax_)
         return self
 
@@ -246,7 +230,6 @@ class LabelAccuracyDisplay:
         ValueError
             If labels and votes do not belong together, or the mechanism has no such parameter.
         """
-        figures.pyplot()
         votes = figures.check_some_votes(votes)
         codes = _label_codes(y_true, classes, votes.shape)
         if len(param_range) == 0:
@@ -291,7 +274,7 @@ class LabelAccuracyDisplay:
             self.lines_ += self.ax_.plot(self.param_range, self.answered, **{**style, **kwargs})
         if 0 < 5 * np.min(self.param_range) < np.max(self.param_range):
             self.ax_.set_xscale("log")
-        self.ax_.set(xlabel=self.param_name + _UNITS.get(self.param_name, ""), ylabel=ylabel)
+        self.ax_.set(xlabel=self.param_name, ylabel=ylabel)
         self.ax_.legend(fontsize="small")
         figures.mark_private(self.ax_)
         return self

@@ -18,7 +18,7 @@ References
        noise. AISTATS.
 """
 
-from .calibration import gnmax_sigma, least_scale, lnmax_gamma
+from .calibration import gnmax_sigma, least_scale
 from .checks import DEFAULT_ORDERS
 from .conversion import (
     gdp_mu,
@@ -60,7 +60,6 @@ __all__ = [
     "gnmax_sigma",
     "laplace_rdp",
     "least_scale",
-    "lnmax_gamma",
     "lnmax_rdp",
     "margin_rdp",
     "pure_and_gdp_delta",

@@ -9,7 +9,7 @@ from .checks import DEFAULT_ORDERS, check_count, check_delta, check_positive
 from .conversion import epsilon_by_order, gdp_mu
 from .cost import total_cost
 from .facts import argmax_facts
-from .noise import Gaussian, Laplace
+from .noise import Gaussian
 
 #: The largest and the smallest scale that are tried.
 _LARGEST = 1e15
@@ -54,37 +54,13 @@ def gnmax_sigma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
     >>> round(gnmax_sigma(1.0, 1e-5, n_queries=20), 1)
     20.7
     """
+    n_queries = check_count("n_queries", n_queries)
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    return _least_noise(Gaussian, epsilon, delta, n_queries, public)
 
+    def cost_at(sigma, orders):
+        return total_cost(_Argmax(Gaussian(sigma)), orders, **public)(n_queries)
 
-def lnmax_gamma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
-    """Inverse noise scale with which `n_queries` LNMax answers cost exactly `epsilon`.
-
-    Parameters
-    ----------
-    epsilon, delta, n_queries, n_teachers, n_classes
-        As in `gnmax_sigma`.
-
-    Returns
-    -------
-    float
-        The largest `gamma` (noise of scale ``1 / gamma`` votes) for which
-        `data_independent_epsilon` is at most `epsilon`, to 1e-6 relative.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
-    Examples
-    --------
-    >>> from sklearn_pate.rdp import lnmax_gamma
-    >>> 1 / lnmax_gamma(1.0, 1e-5, n_queries=1)  # one query is 2 * gamma-DP
-    1.877...
-    """
-    public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    return 1 / _least_noise(Laplace, epsilon, delta, n_queries, public)
+    return least_scale(cost_at, epsilon, delta)
 
 
 def least_scale(cost_at, epsilon, delta, *, start=None):
@@ -206,16 +182,6 @@ def _first_guess(cost_at, epsilon, delta):
     else:
         enough = 1.0
     return enough * (1 + 1e-9)  # rounding must not make it just too small
-
-
-def _least_noise(noise, epsilon, delta, n_queries, public):
-    """Least scale of the noise of an argmax that answers a number of queries."""
-    n_queries = check_count("n_queries", n_queries)
-
-    def cost_at(scale, orders):
-        return total_cost(_Argmax(noise(scale)), orders, **public)(n_queries)
-
-    return least_scale(cost_at, epsilon, delta)
 
 
 class _Argmax:

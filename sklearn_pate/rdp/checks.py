@@ -52,13 +52,10 @@ def check_votes(votes):
             "votes must have shape (n_queries, n_classes) with at least 2 classes; "
             f"got shape {votes.shape}"
         )
-    if votes.dtype.kind not in "iuf":
-        raise ValueError(f"votes must be whole numbers; got an array of kind {votes.dtype.kind!r}")
-    counts = votes.astype(np.int64) if np.isfinite(votes).all() else None  # NaN casts to anything
-    if counts is None or not np.array_equal(counts, votes):
-        raise ValueError("votes must be finite whole numbers: the vote count of each class")
-    if (counts < 0).any():
-        raise ValueError("votes has negative counts; a count is the number of teachers for a class")
+    are_finite = votes.dtype.kind in "iuf" and np.isfinite(votes).all()
+    counts = votes.astype(np.int64) if are_finite else None  # NaN casts to anything
+    if counts is None or not np.array_equal(counts, votes) or (counts < 0).any():
+        raise ValueError("votes must be finite whole numbers: how many teachers are for a class")
     totals = counts.sum(axis=1)
     if totals.size and (totals[0] < 1 or (totals != totals[0]).any()):
         raise ValueError("every row of votes must sum to the number of teachers, at least 1")

@@ -150,39 +150,6 @@ def no_cost(orders):
     return Cost(np.zeros(len(orders)), 0.0, 0.0)
 
 
-def query_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
-    """Return the data-independent `Cost` of one query.
-
-    Parameters
-    ----------
-    aggregator : Aggregator
-        The mechanism.
-    orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
-        Renyi orders, above 1.
-    n_teachers, n_classes : int, default=None
-        Public numbers that make the cost sharper.
-
-    Returns
-    -------
-    Cost
-        Its `delta` is 0: a query that may fail states `Facts.total` instead.
-
-    Examples
-    --------
-    >>> from sklearn_pate.aggregators import LNMax
-    >>> from sklearn_pate.rdp.cost import query_cost
-    >>> query_cost(LNMax(0.05)).pure
-    0.1
-    """
-    public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    return _query_cost(aggregator, facts_of(aggregator), check_orders(orders), **public)
-
-
-def _query_cost(aggregator, facts, orders, **public):
-    rdp, pure = worst_case(aggregator, facts, orders, **public)
-    return Cost(rdp, min(facts.gdp_mu, pure_to_gdp(pure)) ** 2, pure)
-
-
 def query_steps(aggregator, orders, *, n_teachers=None, n_classes=None):
     """Data-independent Renyi costs of the two steps of one query; the second may not happen.
 
@@ -224,7 +191,8 @@ def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
     orders = check_orders(orders)
     if facts.total is None:
         public = {"n_teachers": n_teachers, "n_classes": n_classes}
-        return _query_cost(aggregator, facts, orders, **public).times
+        rdp, pure = worst_case(aggregator, facts, orders, **public)
+        return Cost(rdp, min(facts.gdp_mu, pure_to_gdp(pure)) ** 2, pure).times
     cost_of_all = facts.total(orders)
     return lambda n_queries: cost_of_all if n_queries else cost_of_all.times(0)
 

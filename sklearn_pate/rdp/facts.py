@@ -61,10 +61,6 @@ class Facts:
     def __post_init__(self):
         for name in ("gdp_mu", "pure_epsilon"):
             check_nonnegative(f"Facts.{name}", getattr(self, name))
-        for name in ("rdp", "steps", "total"):
-            value = getattr(self, name)
-            if value is not None and not callable(value):
-                raise TypeError(f"Facts.{name} must be a function or None; got {value!r}")
         if self.argmax_noise is not None and not isinstance(self.argmax_noise, Noise):
             raise TypeError(f"Facts.argmax_noise must be an rdp.Noise; got {self.argmax_noise!r}")
 
@@ -155,9 +151,8 @@ def facts_of(mechanism):
     """
     if stating_class(mechanism) is None:
         return Facts()
-    is_method = callable(mechanism.facts)
-    facts = mechanism.facts() if is_method else mechanism.facts
-    if not isinstance(facts, Facts) or not is_method:
+    facts = mechanism.facts()
+    if not isinstance(facts, Facts):
         raise TypeError(
             f"facts of {type(mechanism).__name__} must be a method that returns rdp.Facts(...); "
             f"got {facts!r}"

@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 from scipy.optimize import brentq
 
-from .checks import check_orders, check_positive
+from .checks import check_orders
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,11 @@ class TrialCount:
     Parameters
     ----------
     mean : float
-        Expected number of trials, above 0; with "negative_binomial", 1.001 to 1e6.
-    distribution : {"negative_binomial", "poisson"}, default="negative_binomial"
-        "negative_binomial" is truncated at 1: at least one trial. "poisson" is less spread, costs
-        less for few trials and more for many, and may be 0.
+        Expected number of trials, 1.001 to 1e6.
     eta : float, default=1.0
-        Shape of "negative_binomial", -0.9 to 20: 1 is the geometric distribution, 0 the
-        logarithmic. Small ones cost less, and most draws are then far below the mean.
+        Shape of the distribution, a negative binomial truncated at 1, -0.9 to 20: 1 is the
+        geometric distribution, 0 the logarithmic. Small ones cost less, and most draws are then
+        far below the mean.
 
     References
     ----------
@@ -43,22 +41,14 @@ class TrialCount:
     """
 
     mean: float
-    distribution: str = "negative_binomial"
     eta: float = 1.0
 
     def __post_init__(self):
-        if self.distribution not in ("negative_binomial", "poisson"):
+        are_numbers = isinstance(self.mean, Real) and isinstance(self.eta, Real)
+        if not are_numbers or not (1.001 <= self.mean <= 1e6 and -0.9 <= self.eta <= 20):
             raise ValueError(
-                f"distribution must be 'negative_binomial' or 'poisson'; got {self.distribution!r}"
-            )
-        check_positive("mean", self.mean)
-        if not isinstance(self.eta, Real):
-            raise ValueError(f"eta must be a number; got {self.eta!r}")
-        possible = 1.001 <= self.mean <= 1e6 and -0.9 <= self.eta <= 20
-        if self.distribution == "negative_binomial" and not possible:
-            raise ValueError(
-                "a negative binomial number of trials is at least 1 and needs a mean from 1.001 to "
-                f"1e6, and eta from -0.9 to 20; got mean={self.mean:g}, eta={self.eta:g}"
+                "a number of trials is at least 1 and needs a mean from 1.001 to 1e6, and eta from "
+                f"-0.9 to 20; got mean={self.mean!r}, eta={self.eta!r}"
             )
         # numpy's short numbers overflow, and round
         object.__setattr__(self, "mean", float(self.mean))
@@ -90,21 +80,13 @@ class TrialCount:
         Returns
         -------
         ndarray of shape (n_orders,)
-            Papernot, Steinke (2022), Theorem 2 or, for "poisson", Theorem 6.
+            Papernot, Steinke (2022), Theorem 2.
         """
         rdp = np.asarray(rdp, dtype=float)
         orders = check_orders(orders)
-        of_the_mean = max(math.log(self.mean), 0.0) / (orders - 1)  # in both theorems
-        if self.distribution == "poisson":
-            # Theorem 6: the delta of one trial at this epsilon, one for each order. It is the least
-            # that any order gives, by Canonne, Kamath, Steinke (2020), Proposition 12
-            epsilon = np.log1p(1 / (orders - 1))[:, None]
-            log_delta = (orders - 1) * (rdp - epsilon + np.log1p(-1 / orders)) - np.log(orders)
-            delta = np.exp(np.minimum(log_delta.min(axis=1), 0.0))
-            return rdp + of_the_mean + self.mean * delta
-        # Theorem 2. It has a second order, free to choose: the best of all
+        # The theorem has a second order, free to choose: the best of all
         second = (1 - 1 / orders) * rdp + self.log_inverse_gamma / orders
-        return rdp + (1 + self.eta) * second.min() + of_the_mean
+        return rdp + (1 + self.eta) * second.min() + math.log(self.mean) / (orders - 1)
 
     def draw(self, rng):
         """Draw a number of trials.
@@ -119,8 +101,6 @@ class TrialCount:
         int
             The number; it must stay secret.
         """
-        if self.distribution == "poisson":
-            return _poisson(self.mean, rng)
         # From k to k + 1 the probability changes by (1 - gamma) (k + eta) / (k + 1),
         # and that of 1 makes the sum 1; for eta = 0 its limit is taken
         log_inverse_gamma = self.log_inverse_gamma
@@ -137,14 +117,3 @@ class TrialCount:
             probability *= stay * (k + self.eta) / (k + 1)
             k += 1
         return k
-
-
-def _poisson(mean, rng):
-    """Draw a Poisson number by adding exponential waits, which `SystemGenerator` draws as well."""
-    count = 0
-    last = 0.0
-    while last <= mean:
-        arrivals = last + np.cumsum(rng.exponential(size=1024))
-        count += int((arrivals <= mean).sum())
-        last = float(arrivals[-1])
-    return count

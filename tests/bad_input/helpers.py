@@ -6,7 +6,7 @@ import math
 import re
 import traceback
 import warnings
-from fractions import Fraction
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -153,7 +153,7 @@ def short(value):
 # --- wrong values of arguments that several functions have ---------------------------------------
 
 #: What is a number, or looks like one, and is neither an int nor a float
-NO_FLOATS = (True, np.True_, Fraction(1, 2), 10**400)
+NO_FLOATS = (np.True_, Decimal(1) / 2)
 NOT_A_DELTA = (True, 0, 1, -1, NAN, "x", None)
 
 # --- checks --------------------------------------------------------------------------------------

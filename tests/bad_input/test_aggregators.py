@@ -146,7 +146,7 @@ def test_thresholds_that_are_accepted(threshold):
 
 
 test_votes_that_cannot_be_aggregated = mistakes(
-    ("negative votes", lambda: GNMax(3.0).aggregate([[5, -1]]), "votes has negative"),
+    ("negative votes", lambda: GNMax(3.0).aggregate([[5, -1]]), "votes must be finite"),
     ("no noise", lambda: GNMax(None).aggregate([[5, 5]]), "Set sigma to a num"),
     ("wrong noise", lambda: SoftVote(0).aggregate([[5.0, 5.0]]), "'sigma' parameter"),
     ("fractions", lambda: StableArgmax().draw([[5.5, 4.5]]), "votes must be finite"),

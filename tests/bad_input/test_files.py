@@ -35,15 +35,14 @@ def test_wrong_budgets_and_places(tmp_path):
     for delta in h.NOT_A_DELTA:
         with h.refused("delta must be a number strictly between 0 and 1; got"):
             ledger(tmp_path, delta=delta)
-    for path in (None, 5):
-        with h.refused(f"path must be .* got {path}", TypeError):
-            PrivacyLedger(path, 1.0)
+    with h.refused("expected str|should be a str", TypeError):
+        PrivacyLedger(None, 1.0)
     with h.refused("cannot be used as a ledger"):
         PrivacyLedger(tmp_path, 1.0)
     with h.refused("folder of the ledger does not exist"):
         ledger(tmp_path / "no")
     ledger(tmp_path)
-    with h.refused("ledger.sqlite is the ledger of epsilon=30.*got epsilon=3"):
+    with h.refused("ledger.sqlite is the ledger of Budget.epsilon=30.*got Budget.epsilon=3"):
         ledger(tmp_path, 3.0)
 
 

@@ -26,7 +26,6 @@ WRONG = {
     "epsilon": (*h.NO_FLOATS, 0, -1, h.NAN, h.INF, "x"),
     "delta": (*h.NO_FLOATS, 0, 1, h.NAN, "x", None),
     "n_trials": (*h.NO_FLOATS, 1, 0, -1, h.NAN, h.INF, "x"),
-    "distribution": ("uniform", None, 5),
     "eta": (*h.NO_FLOATS, -1, 21, h.NAN, "x", None),
     "scoring": (5, ["accuracy"]),
     "validation_fraction": (*h.NO_FLOATS, 0, 0.6, -0.1, h.NAN, "x", None),

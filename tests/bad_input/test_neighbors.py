@@ -27,7 +27,7 @@ def records(base_estimator=None, **params):
 
 # --- parameters ----------------------------------------------------------------------------------
 
-NOT_A_COUNT = (0, -1, 2.5, True, "x")
+NOT_A_COUNT = (0, -1, 2.5, "x")
 WRONG = {
     "n_cells": NOT_A_COUNT,
     "n_neighbors": (*NOT_A_COUNT, None),

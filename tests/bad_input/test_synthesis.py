@@ -89,8 +89,8 @@ def test_columns_that_are_left_out():
     {
         "bounds": (3, "x", {1, 2}),
         "categories": (["a"], "x", 3),
-        "n_rows": (0, 2.5, True, "x", None),
-        "n_bins": (2, 3.5, True, "x", None),
+        "n_rows": (0, 2.5, "x", None),
+        "n_bins": (2, 3.5, "x", None),
         "share": (0, 1, -0.1, NAN, True, "x"),
         "noise": (3.0, "laplace", LaplaceMechanism),
     }
