@@ -110,7 +110,7 @@ def test_a_record_moves_no_more_than_is_paid_for(given_label, missing, is_weight
         return table_of(synthesizer, records, weights)
 
     reached = {"replace": 0.0, "remove": 0.0}
-    for other in [(), *((record,) for record in ALL_RECORDS[::4])]:
+    for other in [(), *((record,) for record in ALL_RECORDS[::9])]:
         for one in ALL_RECORDS:
             with_one = table((*other, one))
             note_moved(reached, "remove", with_one - table(other), n_tables)
@@ -125,7 +125,7 @@ def test_a_group_moves_no_more_than_a_record(is_weighted):
     rng = np.random.default_rng(0)
     synthesizer = small(True, ["kind"], [])
     reached = {"replace": 0.0, "remove": 0.0}
-    for _ in range(80):
+    for _ in range(40):
 
         def some(size):
             return [ALL_RECORDS[k] for k in rng.integers(len(ALL_RECORDS), size=size)]
@@ -160,15 +160,11 @@ def test_the_histograms_hold_what_they_say():
 
 @pytest.mark.parametrize("n_moved", [1, 2])
 @pytest.mark.parametrize("given_label", [False, True])
-@cases(
-    "noise", LaplaceMechanism(40.0), GaussianMechanism(40.0), GaussianMechanism(40.0, "continuous")
-)
+@cases("noise", LaplaceMechanism(40.0), GaussianMechanism(40.0, "continuous"))
 def test_the_cost_is_the_mechanisms_for_all_histograms(noise, given_label, n_moved):
     synthesizer = MarginalSynthesizer((0, 9), missing=[], given_label=given_label, noise=noise)
     synthesizer.declare(np.zeros((1, 5)), [0, 1])
-    n_tables = 5 + given_label
-    cost = synthesizer.cost(n_moved)
-    expected = noise.cost(n_moved * n_tables)
+    cost, expected = synthesizer.cost(n_moved), noise.cost(n_moved * (5 + given_label))
     np.testing.assert_array_equal(cost.rdp, expected.rdp)
     assert (cost.pure, cost.mu_squared) == (expected.pure, expected.mu_squared)
     assert (synthesizer.is_pure, synthesizer.is_exact) == (noise.is_pure, noise.is_exact)
@@ -267,13 +263,12 @@ def test_rows_follow_the_marginals_given_the_label(global_random_seed):
 def test_a_bound_that_many_values_have_is_drawn_as_it_is(dtype, global_random_seed):
     """Finds a share that is 3 % off in 99 % of runs."""
     rng = np.random.default_rng(global_random_seed)
-    gain = np.where(rng.random(4000) < 0.9, 0, rng.integers(1, 99_999, size=4000))
-    X = pd.DataFrame({"gain": gain.astype(dtype)})
+    gain = np.where(rng.random(4000) < 0.9, 0, rng.integers(1, 99_999, size=4000)).astype(dtype)
     synthesizer = with_noise((0, 99_999), 0.1, n_rows=10_000)
-    codes = (gain > 5000).astype(int)
-    rows = draw(synthesizer.declare(X, [0, 1]), X, codes, seed=global_random_seed)
-    assert (rows["gain"] == 0).mean() == pytest.approx((gain == 0).mean(), abs=0.02)
-    assert rows["gain"].between(0, 99_999).all()
+    codes, gain = (gain > 5000).astype(int), gain[:, None]
+    rows = draw(synthesizer.declare(gain, [0, 1]), gain, codes, seed=global_random_seed)
+    assert (rows == 0).mean() == pytest.approx((gain == 0).mean(), abs=0.02)
+    assert rows.min() >= 0 and rows.max() <= 99_999
 
 
 @pytest.mark.parametrize("scale", [1e-5, 1e6])
@@ -288,16 +283,15 @@ def test_a_class_or_column_without_records_is_no_obstacle(scale):
 
 # --- the form of the rows ------------------------------------------------------------------------
 
+#: Each with its categories, if some are given
 COLUMNS = {
-    "bool": pd.Series([True, False, True]),
-    "uint64": pd.Series([2**64 - 1, 3, 0], dtype="uint64"),
-    "int64 at its ends": pd.Series([-(2**63), 3, 2**63 - 1]),
-    "float32": pd.Series([0.1, -1.5, 7], dtype="float32"),
-    "float64, missing": pd.Series([0.1, np.nan, np.inf]),
-    "Int64, missing": pd.Series([4, None, 2], dtype="Int64"),
-    "category": pd.Series(["b", None], dtype=pd.CategoricalDtype(["b", "a"], ordered=True)),
-}
-WITH_CATEGORIES = {
+    "bool": (pd.Series([True, False, True]), None),
+    "uint64": (pd.Series([2**64 - 1, 3, 0], dtype="uint64"), None),
+    "int64 at its ends": (pd.Series([-(2**63), 3, 2**63 - 1]), None),
+    "float32": (pd.Series([0.1, -1.5, 7], dtype="float32"), None),
+    "float64, missing": (pd.Series([0.1, np.nan, np.inf]), None),
+    "Int64, missing": (pd.Series([4, None, 2], dtype="Int64"), None),
+    "category": (pd.Series(["b", None], dtype=pd.CategoricalDtype(["b", "a"], ordered=True)), None),
     "text, missing": (pd.Series(["b", None, "c"]), ["a", "b", None]),
     "objects": (pd.Series(["b", 1, (2, 3), None], dtype=object), ["b", 1, (2, 3), None]),
     "codes, float": (pd.Series([3, 1, 0.1], dtype="float32"), [1, 0.1, 3]),
@@ -315,41 +309,29 @@ def check_form(X, rows):
     assert rows.index.equals(pd.RangeIndex(len(rows)))
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-def test_rows_have_the_form_of_the_private_table(name):
-    X = pd.DataFrame({"column": COLUMNS[name], 3: 1.5})
-    y = np.arange(len(X)) % 2
+@table("column, categories", COLUMNS)
+def test_rows_have_the_form_of_the_private_table(column, categories):
+    X = pd.DataFrame({"column": column, 3: 1.5})
+    given = {"categories": {"column": categories}} if categories else {}
     with warnings.catch_warnings(action="ignore", category=PrivacyLeakWarning):
-        synthesizer = MarginalSynthesizer(n_rows=400, noise=LaplaceMechanism(1e-5))
+        synthesizer = MarginalSynthesizer(**given, n_rows=400, noise=LaplaceMechanism(1e-5))
         synthesizer.declare(X, [0, 1])
     rehearsal = synthesizer.rehearsal_rows(300, np.random.default_rng(0))
-    check_form(X, rehearsal)
-    rows = draw(synthesizer, X, y)
-    check_form(X, rows)
-    known = X["column"].replace(np.inf, 0.1).dropna()
-    drawn = rows["column"].dropna()
+    rows = draw(synthesizer, X, np.arange(len(X)) % 2)
+    known, drawn = X["column"].replace(np.inf, 0.1).dropna(), rows["column"].dropna()
+    if categories:  # as the dtype rounds them
+        known = pd.Series(list({*column} & {*rehearsal["column"]}), dtype=column.dtype).dropna()
+        values = pd.Series(list(categories), dtype=column.dtype).dropna()
+        assert set(rehearsal["column"].dropna()) == set(values)
     assert drawn.nunique() >= known.nunique() > 0
-    if rows["column"].dtype.kind in "iuf":
+    if column.dtype.kind in "iuf" and not categories:
         assert drawn.between(known.min(), known.max()).all()
     else:
         assert set(drawn) == set(known)
-    has_missing = X["column"].isna().any()
+    has_missing = None in categories if categories else column.isna().any()
     for part in (rows, rehearsal):
-        assert part["column"].isna().any() == has_missing
-
-
-@table("column, categories", WITH_CATEGORIES)
-def test_rows_have_the_categories_that_are_given(column, categories):
-    X = pd.DataFrame({"column": column})
-    synthesizer = with_noise(categories={"column": categories}, n_rows=300)
-    synthesizer.declare(X, [0, 1])
-    rehearsal = synthesizer.rehearsal_rows(300, np.random.default_rng(0))
-    rows = draw(synthesizer, X, np.zeros(len(X), dtype=int))
-    for part, expected in ((rehearsal, categories), (rows, set(column) & set(rehearsal["column"]))):
         check_form(X, part)
-        expected = pd.Series(list(expected), dtype=column.dtype).dropna()  # as it rounds them
-        assert set(part["column"].dropna()) == set(expected)
-        assert part["column"].isna().any() == (None in categories)
+        assert part["column"].isna().any() == has_missing
 
 
 def test_columns_of_arrow():
@@ -374,7 +356,7 @@ def test_arrays_in_arrays_out(dtype):
 # --- bins ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_bins", [1, 3, 5, 32])
+@pytest.mark.parametrize("n_bins", [1, 3, 32])
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (-7, 25), (0, 2**62)])
 def test_whole_numbers_between_bounds_are_in_one_bin_each(low, high, n_bins):
     X = pd.DataFrame({"n": np.unique(np.linspace(low, high, 2000).astype(np.int64))})
@@ -392,7 +374,7 @@ def test_whole_numbers_between_bounds_are_in_one_bin_each(low, high, n_bins):
 
 
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 32])
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
 def test_numbers_between_bounds_are_in_one_bin_each(n_bins, dtype):
     X = pd.DataFrame({"x": np.linspace(0.1, 7, 999).astype(dtype)})
     synthesizer = MarginalSynthesizer((0.1, 7), n_bins=n_bins, missing=[]).declare(X, [0, 1])
@@ -418,13 +400,6 @@ def test_edges_that_are_given():
         parts = drawn.to_numpy().reshape(4, 200)
         assert (parts.min(axis=1) >= edges[:4]).all() and (parts.max(axis=1) <= edges[1:]).all()
         assert name == "x" or set(parts[0]) == {0}
-
-
-def test_columns_of_arrays_go_by_their_position():
-    X = np.array([[0.0, 10.0], [1.0, 30.0]])
-    synthesizer = with_noise({1: (10, 30)}, categories={0: [1, 0]})
-    rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1])
-    assert set(rows[:, 0]) == {0, 1} and (rows[:, 1].min(), rows[:, 1].max()) == (10, 30)
 
 
 # --- what is read from private rows --------------------------------------------------------------
@@ -475,7 +450,6 @@ ODD = {
     "a far number": {"age": 2**63 - 1},
     "missing": {"height": np.nan, "kind": None, "city": None, "ill": None},
     "a list": {"city": ["Ada Lovelace"]},
-    "another missing value": {"city": pd.NaT},
 }
 
 
@@ -567,9 +541,7 @@ def released(scale=1e-5, repeat=1, **params):
     declared = {"bounds": {"age": (0, 3)}, "categories": {"kind": ["a", "b"]}, "n_bins": 2}
     declared |= {"missing": ["kind"], "n_rows": 5, "noise": LaplaceMechanism(scale)} | params
     synthesizer = MarginalSynthesizer(**declared).declare(framed_rows(rows), [0, 1])
-    codes = np.array([row[2] for row in rows])
-    rng = np.random.default_rng(0)
-    synthesizer.draw(framed_rows(rows), codes, n_classes=2, noise=rng, rng=rng)
+    draw(synthesizer, framed_rows(rows), [row[2] for row in rows])
     return synthesizer
 
 
@@ -590,10 +562,15 @@ def by_hand(row):
     return np.array(rates) / sum(rates)
 
 
-@pytest.mark.parametrize("row", [(0, "a"), (2.9, "b"), (2, None), (-50, "a"), (9, "b"), (2, "new")])
-def test_the_posterior_is_that_of_naive_bayes(row):
-    rates = released().released_.rates(framed_rows([row]))
-    np.testing.assert_allclose(rates[0], by_hand(row), atol=1e-3)
+def test_the_posterior_is_that_of_naive_bayes_whatever_the_dtype():
+    rows = [(0, "a"), (2.9, "b"), (2, None), (-50, "a"), (9, "b"), (2, "new")]
+    rates = released().released_.rates(framed_rows(rows))
+    np.testing.assert_allclose(rates, [by_hand(row) for row in rows], atol=1e-3)
+    whole = framed_rows([(1, "a"), (3, "b"), (0, "a")])
+    expected = released().released_.rates(whole)
+    for dtype in ("int64", "Int64", "float32", object):
+        as_dtype = whole.astype({"age": dtype})
+        np.testing.assert_array_equal(released().released_.rates(as_dtype), expected)
 
 
 def test_noise_pulls_rates_to_those_of_all_records():
@@ -609,40 +586,19 @@ def test_noise_pulls_rates_to_those_of_all_records():
 def test_flat_is_what_noise_explains():
     assert not released(1.0, repeat=50).released_.is_flat
     assert released(1e4, repeat=50).released_.is_flat
-
-
-def test_dtypes_of_other_rows_may_be_others():
-    table = released().released_
-    rows = [(1, "a"), (3, "b"), (0, "a")]
-    expected = table.rates(framed_rows(rows))
-    for dtype in ("int64", "Int64", "float32", object):
-        as_dtype = framed_rows(rows).astype({"age": dtype})
-        np.testing.assert_array_equal(table.rates(as_dtype), expected)
+    assert not hasattr(released(given_label=False), "released_")  # without labels
 
 
 def test_whole_numbers_beyond_bounds_count_at_the_edge_in_any_dtype():
     X = pd.DataFrame({"n": np.arange(8, dtype=np.uint8)})
     synthesizer = MarginalSynthesizer({"n": (0, 7)}, missing=[], noise=LaplaceMechanism(1e-5))
-    synthesizer.declare(X, [0, 1])
-    rng = np.random.default_rng(0)
-    synthesizer.draw(X, np.arange(8) // 4, n_classes=2, noise=rng, rng=rng)
-    edges = synthesizer.released_.rates(pd.DataFrame({"n": [0, 7]}))
-    beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-np.inf, np.inf]}))
-    np.testing.assert_array_equal(beyond, edges)
-    beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-1, 300]}))
-    np.testing.assert_array_equal(beyond, edges)
-
-
-def test_without_labels_nothing_is_said_of_them():
-    assert not hasattr(released(given_label=False), "released_")
-
-
-def test_what_is_released_can_be_pickled():
-    table = released(repeat=20, scale=2.0).released_
-    again = pickle.loads(pickle.dumps(table))
-    rows = framed_rows([(1, "a"), (3, None)])
-    np.testing.assert_array_equal(again.rates(rows), table.rates(rows))
-    assert repr(again) == "ReleasedHistograms(2 classes, 2 columns)"
+    draw(synthesizer.declare(X, [0, 1]), X, np.arange(8) // 4)
+    edges, far, near = (
+        synthesizer.released_.rates(pd.DataFrame({"n": ends}))
+        for ends in ([0, 7], [-np.inf, np.inf], [-1, 300])
+    )
+    np.testing.assert_array_equal(far, edges)
+    np.testing.assert_array_equal(near, edges)
 
 
 @pytest.fixture(scope="module")
@@ -665,6 +621,7 @@ def test_records_vote_beside_histograms(fitted):
     assert clf.privacy_spent_.epsilon <= 2
     loaded = pickle.loads(pickle.dumps(clf))
     np.testing.assert_array_equal(loaded.table_.rates(X[:50]), clf.table_.rates(X[:50]))
+    assert repr(released().released_) == "ReleasedHistograms(2 classes, 2 columns)"
 
 
 def test_another_student_and_votes_that_were_polled(fitted):
