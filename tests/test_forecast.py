@@ -448,7 +448,11 @@ def test_a_number_of_records_that_is_private_changes_nothing(params):
 
 
 def test_a_plan_holds_no_private_data():
-    for params in ({"epsilon": 4.0}, {"base": ReverseNeighbors()}):
-        plan = pate(**params).plan(X, Y, X_PUBLIC)
+    people = np.array([f"person-{k:05d}-SECRET" for k in range(N_RECORDS)])
+    rows = MarginalSynthesizer((-9, 9), missing=[], n_rows=600)
+    for params in ({}, {"base": ReverseNeighbors()}, {"synthesizer": rows, "epsilon": 8.0}):
+        public = None if "synthesizer" in params else X_PUBLIC
+        plan = pate(**{"epsilon": 4.0} | params).plan(X, Y, public, groups=people)
         pickled = pickle.dumps(plan)
         assert len(pickled) < 20_000 and str(pickle.loads(pickled)) == str(plan)
+        assert b"SECRET" not in pickled
