@@ -37,6 +37,11 @@ Y = (X[:, 0] > 0.5).astype(int)
 FRAME = pd.DataFrame(X, columns=["a", "b"])
 
 
+@pytest.fixture(autouse=True)
+def few_rows_are_scored(monkeypatch):
+    monkeypatch.setattr("sklearn_pate.model_selection.hold_out.MOST_SCORED", 20)
+
+
 def marginals(**params):
     return MarginalSynthesizer(**({"bounds": (0, 1), "missing": [], "n_rows": 100} | params))
 
@@ -115,12 +120,9 @@ def test_groups_are_protected_only_where_they_are_known(monkeypatch, ledger, adj
         assert ledger.epsilon_spent == 0
         clf.set_params(ledger=None)
         assert units_counted(monkeypatch, clf, X, groups=HOUSEHOLDS) == 60
-
-
-def test_a_group_is_protected_only_where_it_is_known_whatever_the_adjacency():
-    for adjacency in OF_RECORDS:
+    for of_records in OF_RECORDS:  # whatever the adjacency
         with raises("protects groups of records, and groups= is None"):
-            electing(adjacency, "group").fit(X, Y)
+            electing(of_records, "group").plan(X, Y)
 
 
 def test_the_votes_of_a_teacher_say_nothing_of_records():
@@ -382,11 +384,9 @@ def test_rows_are_kept_if_what_they_tell_of_is_an_error(ledger, what):
         assert "are X_synthetic_, and public" in caught.value.__notes__[0]
     else:  # it warns last
         assert clf.predict(X).shape == Y.shape and clf.privacy_spent_.n_synthetic == 100
-    again = ballots().set_params(synthesizer=None).plan(X, Y, X_public=clf.X_synthetic_)
-    assert again.spent.n_synthetic == 100
 
 
-@pytest.mark.parametrize("error", [TypeError, BudgetExceededError, RuntimeError])
+@pytest.mark.parametrize("error", [TypeError, BudgetExceededError])
 def test_errors_of_any_type_are_told_right(monkeypatch, error):
     def fail(*args, **kwargs):
         raise error("this cannot be")

@@ -122,12 +122,10 @@ def test_a_parameter_of_a_wrong_type_or_size(name, value):
 
 
 PAIR = r"must be two finite numbers \(low, high\), low not above high, or more"
+WRONG = ((90, 17), (1,), (), (0, INF), (NAN, 1), ("a", "b"), (None, 3), (0, 5, 5, 9), (0, 9, 5))
 
 
-NO_EDGES = ((0, 5, 5, 9), (0, 9, 5), np.zeros((2, 2)))
-
-
-@each("bounds", (*((90, 17), (1,), (), (0, INF), (NAN, 1), ("a", "b"), (None, 3)), *NO_EDGES))
+@each("bounds", (*WRONG, np.zeros((2, 2))))
 def test_wrong_bounds(bounds):
     with refused(f"bounds {PAIR}"):
         declare(bounds=bounds)
@@ -136,8 +134,6 @@ def test_wrong_bounds(bounds):
 
 
 THREE = [(0, 3), (0, 30), (-5, 5)]
-
-
 NUMBERS = pd.DataFrame({"a": [1, 2], "b": [0.5, 3], "c": [NUMBER, 0]})
 
 
@@ -164,14 +160,6 @@ def test_pairs_that_may_be_of_other_columns(rows, bounds, message):
         declare(rows, bounds=bounds)
 
 
-def of_age(*bounds):
-    return {"bounds": {"age": bounds}}
-
-
-def of_height(*bounds):
-    return {"bounds": {"height": bounds}}
-
-
 HOLD = "'height' must be within what its dtype, float64, can hold, and so must their diff"
 BETWEEN = "'age' must have whole numbers between them"
 
@@ -185,11 +173,11 @@ BETWEEN = "'age' must have whole numbers between them"
     ("missing: unknown", {"missing": ["k"]}, r"missing names \['k'\], which"),
     ("missing: one name", {"missing": "height"}, "missing must be a list.*got 'height'"),
     ("missing in whole numbers", {"missing": ["age"]}, "holds no missing values.*Int64"),
-    ("no number between", of_age(0.2, 0.8), BETWEEN),
-    ("between edges", of_age(0, 1.1, 1.9, 3), f"{BETWEEN}, and between any two edges"),
-    ("beyond int64", of_age(0, 2**63), "'age'.*from -9223372036854775808 to"),
-    ("beyond float64", of_height(0, 10**400), "'height' must be within"),
-    ("difference beyond float64", of_height(-1.7e308, 1.7e308), HOLD),
+    ("no number between", {"bounds": {"age": (0.2, 0.8)}}, BETWEEN),
+    ("between edges", {"bounds": {"age": (0, 1.1, 1.9, 3)}}, f"{BETWEEN}, and between any two"),
+    ("beyond int64", {"bounds": {"age": (0, 2**63)}}, "'age'.*from -9223372036854775808 to"),
+    ("beyond float64", {"bounds": {"height": (0, 10**400)}}, "'height' must be within"),
+    ("difference beyond float64", {"bounds": {"height": (-1.7e308, 1.7e308)}}, HOLD),
 )
 def test_parameters_that_do_not_fit_the_columns(params, message):
     with refused(message):
@@ -239,18 +227,6 @@ def test_types_whose_codes_depend_on_the_rows():
 # --- calls ---------------------------------------------------------------------------------------
 
 
-def test_calls_before_declare():
-    synthesizer = MarginalSynthesizer(noise=LaplaceMechanism(3.0))
-    rng = np.random.default_rng(0)
-    for call in (
-        lambda: synthesizer.cost(2),
-        lambda: synthesizer.rehearsal_rows(3, rng),
-        lambda: synthesizer.draw(FRAME, np.array([0, 1]), n_classes=2, noise=rng, rng=rng),
-    ):
-        with refused("knows no columns yet; call declare"):
-            call()
-
-
 @table(
     "more, message",
     ("text as weights", {"sample_weight": [TEXT, 1]}, "sample_weight must be array-like"),
@@ -267,30 +243,6 @@ def test_private_arrays_that_do_not_go_with_the_rows(more, message):
     given = {"codes": [0, 1], "n_classes": 2, "noise": rng, "rng": rng}
     with refused(message):
         synthesizer.draw(FRAME, **(given | more))
-
-
-# --- what is odd, and works ----------------------------------------------------------------------
-
-
-@table(
-    "values, params",
-    ("values outside", [-5, 7, 2**40], {"bounds": (0, 3)}),
-    ("nothing but missing", [NAN, NAN], {"bounds": (0, 3)}),
-    ("one value", [7, 7], {"bounds": (7, 7)}),
-    ("neighbouring floats", [1.0], {"bounds": (1.0, np.nextafter(1, 2))}),
-    ("one bin", [7.5, 7.5], {"bounds": (0, 9), "n_bins": np.int8(1)}),
-    ("no rows", np.array([], dtype=int), {"bounds": (0, 9)}),
-    ("numpy's numbers", np.array([200], "uint8"), {"bounds": (np.uint8(1), np.uint8(255))}),
-    ("an array of bounds", [7], {"bounds": {"a": np.array([0, 5, 9])}}),
-    ("unknown categories only", [TEXT, TEXT], {"bounds": None, "categories": {"a": ["b"]}}),
-)
-def test_odd_tables_that_work(values, params):
-    rows = pd.DataFrame({"a": values})
-    with accepted():
-        synthesizer = declare(rows, **params, noise=LaplaceMechanism(3.0))
-        generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
-        drawn = synthesizer.draw(rows, np.zeros(len(rows), dtype=int), n_classes=2, **generators)
-    assert drawn.shape == (5000, 1) and not drawn["a"].isna().any()
 
 
 # --- what noisy counts tell ----------------------------------------------------------------------
