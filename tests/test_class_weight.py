@@ -16,9 +16,9 @@ from sklearn_pate.column_sums import ColumnSums
 from sklearn_pate.neighbors import ReverseNeighbors
 
 RNG = np.random.default_rng(0)
-RARE = (RNG.random(16_000) < 0.05).astype(int)
-ROWS = RNG.normal(size=(16_000, 6)) + 1.2 * RARE[:, None] * (np.arange(6) < 3)
-PRIVATE, PUBLIC, TEST = slice(8000), slice(8000, 11_000), slice(11_000, None)
+RARE = (RNG.random(14_000) < 0.05).astype(int)
+ROWS = RNG.normal(size=(14_000, 6)) + 1.2 * RARE[:, None] * (np.arange(6) < 3)
+PRIVATE, PUBLIC, TEST = slice(8000), slice(8000, 9000), slice(9000, None)
 
 VOTERS = {
     "cells": {"base_estimator": ReverseNeighbors(), "X_public": ROWS[PUBLIC]},
@@ -26,7 +26,7 @@ VOTERS = {
     "sums and cells": {"schema": (-5.0, 6.0), "X_public": None},
     "teachers": {
         **{"base_estimator": LogisticRegression(), "n_teachers": 20, "aggregator": GNMax(1.0)},
-        **{"epsilon": None, "n_queries": 3000, "student": LogisticRegression()},
+        **{"epsilon": None, "n_queries": 1000, "student": LogisticRegression()},
         "X_public": ROWS[PUBLIC],
     },
 }

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, interrupt
+from conftest import interrupt
 from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
@@ -23,14 +23,18 @@ from sklearn_pate.synthesis import MarginalSynthesizer
 # One or two bins of a column, by chance of the noise, hold most of its records
 pytestmark = pytest.mark.filterwarnings("ignore:nearly all records lie in one or two bins")
 
-X, Y = make_classification(3000, n_features=4, random_state=0)
-PUBLIC = np.random.default_rng(1).normal(size=(500, 4))
-DRAWS = MarginalSynthesizer(bounds=(-4, 4), missing=[], n_rows=500, noise=LaplaceMechanism())
+X, Y = make_classification(1500, n_features=4, random_state=0)
+PUBLIC = np.random.default_rng(1).normal(size=(200, 4))
+DRAWS = MarginalSynthesizer(bounds=(-4, 4), missing=[], n_rows=200, noise=LaplaceMechanism())
 UNKNOWN = ("X_public, drawn from private data by an earlier fit, whose cost adds up",)
 
 
 def pate(**params):
     return PATEClassifier(**({"classes": [0, 1], "epsilon": 1.0} | params))
+
+
+def drawn_rows(synthesizer=DRAWS):
+    return pate(synthesizer=synthesizer).fit(X, Y).X_synthetic_
 
 
 def interrupted(monkeypatch, **params):
@@ -49,36 +53,29 @@ def test_the_cap_holds_for_rows_and_labels_of_a_recovered_fit(monkeypatch):
     assert "its privacy_spent_ says whether it covers them" in error.__notes__[0]
     clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
     spent = clf.privacy_spent_
-    assert (spent.epsilon, spent.n_synthetic, spent.not_covered) == (1.0, 500, ())
+    assert (spent.epsilon, spent.n_synthetic, spent.not_covered) == (1.0, 200, ())
     assert clf.aggregator_.cost(2).pure == pytest.approx(0.6)  # 0.4 went to the rows
     assert clf.aggregator_.scale == pate(synthesizer=DRAWS).fit(X, Y).aggregator_.scale
     assert clf.predict(X).shape == Y.shape and "made from noisy statistics" in spent.summary()
 
 
-@cases(
-    "given",
-    lambda rows: rows,
-    lambda rows: rows.copy(),
-    lambda rows: rows[::-1],
-    lambda rows: rows[:200],
-    lambda rows: pd.DataFrame(rows).to_numpy(),
-)
-def test_rows_of_another_estimator_are_known_by_their_values(given):
-    rows = pate(synthesizer=DRAWS).fit(X, Y).X_synthetic_
-    spent = pate().plan(X, Y, X_public=given(rows)).spent
-    assert (spent.epsilon, spent.n_synthetic) == (1.0, len(given(rows)))
-    votes = pate().poll(X, Y, X_public=given(rows))
-    assert pate().fit_votes(votes, given(rows)).privacy_spent_.n_synthetic == len(given(rows))
+def test_rows_of_another_estimator_are_known_by_their_values():
+    rows = drawn_rows()
+    for given in (rows.copy(), rows[::-1], pd.DataFrame(rows).to_numpy(), rows[:80]):
+        spent = pate().plan(X, Y, X_public=given).spent
+        assert (spent.epsilon, spent.n_synthetic) == (1.0, len(given))
+    votes = pate().poll(X, Y, X_public=rows)
+    assert pate().fit_votes(votes, rows).privacy_spent_.n_synthetic == 200
 
 
 def test_what_cannot_be_known_is_said():
-    rows = pate(synthesizer=DRAWS).fit(X, Y).X_synthetic_
-    some = np.vstack([rows[:400], PUBLIC[:100]])
+    rows = drawn_rows()
+    some = np.vstack([rows[:160], PUBLIC[:40]])
     groups = np.arange(len(X)) // 2
     for spent in (
         pate().fit(X, Y, X_public=some).privacy_spent_,
         pate().plan(X, Y, X_public=rows, groups=groups).spent,  # of another unit
-        pate().fit_votes(np.tile([[40, 10], [10, 40]], (250, 1)), rows).privacy_spent_,
+        pate().fit_votes(np.tile([[40, 10], [10, 40]], (100, 1)), rows).privacy_spent_,
     ):
         assert spent.not_covered == UNKNOWN and spent.n_synthetic == 0
         assert "drawn from private data by an earlier fit" in spent.summary()
@@ -100,30 +97,23 @@ class Keeps(MarginalSynthesizer):
 
 
 def test_a_synthesizer_that_has_seen_records_is_not_handed_out():
-    rows = pate(synthesizer=Keeps(bounds=(-4, 4), missing=[], n_rows=500)).fit(X, Y).X_synthetic_
+    rows = drawn_rows(Keeps(bounds=(-4, 4), missing=[], n_rows=200))
     assert all(synthesis is None for _, synthesis in drawn._drawn.values())
     plan = pate().plan(X, Y, X_public=rows)
     assert plan.synthesizer is None and plan.spent.not_covered == UNKNOWN
 
 
-def test_an_interrupt_while_rows_are_noted_keeps_them(monkeypatch):
-    clf = pate(synthesizer=DRAWS)
-    monkeypatch.setattr("sklearn_pate.releases.rows.note_drawn", interrupt)
-    pytest.raises(KeyboardInterrupt, clf.fit, X, Y)
-    assert clf.X_synthetic_.shape == (500, 4)
-
-
 def test_a_copy_of_an_estimator_does_not_forget_what_its_rows_cost():
     clf = copy.deepcopy(pate(synthesizer=DRAWS).fit(X, Y))
-    assert pate().plan(X, Y, X_public=clf.X_synthetic_).spent.n_synthetic == 500
+    assert pate().plan(X, Y, X_public=clf.X_synthetic_).spent.n_synthetic == 200
 
 
 def test_public_rows_are_not_taken_for_drawn_ones():
-    pate(synthesizer=DRAWS).fit(X, Y)
+    drawn_rows()
     spent = pate().fit(X, Y, X_public=PUBLIC).privacy_spent_
     assert (spent.n_synthetic, spent.not_covered) == (0, ())
     # Where there are few values, rows are equal by chance
-    coins = MarginalSynthesizer(bounds=(0, 1), missing=[], n_rows=500, noise=LaplaceMechanism())
+    coins = MarginalSynthesizer(bounds=(0, 1), missing=[], n_rows=200, noise=LaplaceMechanism())
     pate(synthesizer=coins).fit((X > 0).astype(int), Y)
     public = (PUBLIC > 0).astype(int)
     assert pate().plan((X > 0).astype(int), Y, X_public=public).spent.n_synthetic == 0
@@ -139,22 +129,18 @@ def test_a_ledger_that_has_the_rows_is_charged_for_labels_alone(tmp_path, monkey
 def test_teachers_of_an_interrupted_fit_share_the_cap(monkeypatch):
     rows = interrupted(monkeypatch)[0].X_synthetic_
     clf = pate(base_estimator=GaussianNB(), n_teachers=50).fit(X, Y, X_public=rows)
-    assert clf.privacy_spent_.epsilon <= 1.0 and clf.privacy_spent_.n_synthetic == 500
+    assert clf.privacy_spent_.epsilon <= 1.0 and clf.privacy_spent_.n_synthetic == 200
     assert clf.curator_.epsilon(method="data_independent") < clf.privacy_spent_.epsilon
 
 
 def test_searches_and_students_say_it():
-    rows = pate(synthesizer=DRAWS).fit(X, Y).X_synthetic_
+    rows = drawn_rows()
     clf = pate(base_estimator=GaussianNB(), n_teachers=50)
     search = PrivateGridSearchCV(clf, {"n_queries": [20, 30]}, epsilon=4, n_trials=2)
     search.fit(X, Y, X_public=rows, X_val=X[:100].copy(), y_val=Y[:100])
     assert UNKNOWN[0] in search.privacy_spent_.not_covered
     other = pate().fit(X, Y, X_public=PUBLIC).fit_student(rows)
     assert "the rows given to fit_student" in other.privacy_spent_.not_covered[0]
-
-
-def drawn_rows(**params):
-    return pate(synthesizer=DRAWS, **params).fit(X, Y).X_synthetic_
 
 
 def test_rows_of_two_draws_or_beside_others_are_not_covered():
@@ -165,12 +151,12 @@ def test_rows_of_two_draws_or_beside_others_are_not_covered():
 
 
 def test_a_part_of_rows_with_few_values_is_not_covered():
-    grid = np.random.default_rng(0).integers(0, 3, (3000, 3))
+    grid = np.random.default_rng(0).integers(0, 3, (1500, 3))
     codes = {k: [0, 1, 2] for k in range(3)}
-    few = MarginalSynthesizer(categories=codes, missing=[], n_rows=500, noise=LaplaceMechanism())
+    few = MarginalSynthesizer(categories=codes, missing=[], n_rows=200, noise=LaplaceMechanism())
     rows = pate(synthesizer=few).fit(grid, Y).X_synthetic_
     assert len(np.unique(rows, axis=0)) < 30
-    assert pate().fit(grid, Y, X_public=rows).privacy_spent_.n_synthetic == 500
+    assert pate().fit(grid, Y, X_public=rows).privacy_spent_.n_synthetic == 200
     assert pate().fit(grid, Y, X_public=rows[1:]).privacy_spent_.not_covered == UNKNOWN
 
 
@@ -188,7 +174,7 @@ def test_rows_are_known_if_the_fit_is_interrupted_while_they_are_noted(monkeypat
     clf = pate(synthesizer=DRAWS)
     pytest.raises(KeyboardInterrupt, clf.fit, X, Y)
     clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
-    assert clf.privacy_spent_.n_synthetic == 500
+    assert clf.privacy_spent_.n_synthetic == 200
 
 
 @pytest.mark.parametrize("epsilon", [0.4, 0.3])
@@ -198,8 +184,8 @@ def test_rows_that_cost_all_of_epsilon_are_refused(epsilon):
         pate(epsilon=epsilon).plan(X, Y, X_public=rows)
 
 
-@pytest.mark.slow
-def test_a_search_says_that_rows_to_vote_on_or_to_score_on_are_not_covered():
+def test_a_search_says_that_rows_to_vote_on_or_to_score_on_are_not_covered(monkeypatch):
+    monkeypatch.setattr("sklearn_pate.model_selection.hold_out.MOST_SCORED", 20)
     rows = drawn_rows()
     search = PrivateGridSearchCV(pate(), {"base_estimator__n_cells": [8]}, epsilon=3, n_trials=2)
     search.estimator.base_estimator = ReverseNeighbors()

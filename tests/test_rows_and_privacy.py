@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, note_calls
+from conftest import cases, note_calls, table
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
@@ -23,7 +23,7 @@ from sklearn_pate.exceptions import BudgetExceededError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
+from sklearn_pate.rdp import DEFAULT_ORDERS
 from sklearn_pate.rdp.table import laplace_table_cost
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.secure import SystemGenerator
@@ -33,6 +33,11 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(600, 2))
 Y = (X[:, 0] > 0.5).astype(int)
 FRAME = pd.DataFrame(X, columns=["a", "b"])
+
+
+@pytest.fixture(autouse=True)
+def few_rows_are_scored(monkeypatch):
+    monkeypatch.setattr("sklearn_pate.model_selection.hold_out.MOST_SCORED", 20)
 
 
 def marginals(**params):
@@ -113,12 +118,9 @@ def test_groups_are_protected_only_where_they_are_known(monkeypatch, ledger, adj
         assert ledger.epsilon_spent == 0
         clf.set_params(ledger=None)
         assert units_counted(monkeypatch, clf, X, groups=HOUSEHOLDS) == 60
-
-
-def test_a_group_is_protected_only_where_it_is_known_whatever_the_adjacency():
-    for adjacency in OF_RECORDS:
+    for of_records in OF_RECORDS:  # whatever the adjacency
         with raises("protects groups of records, and groups= is None"):
-            electing(adjacency, "group").fit(X, Y)
+            electing(of_records, "group").plan(X, Y)
 
 
 def test_the_votes_of_a_teacher_say_nothing_of_records():
@@ -172,6 +174,8 @@ class Own(TableMechanism):
         return laplace_table_cost(self.scale, n_changed, orders)
 
     def noisy(self, table, random_state=None):
+        if self.twist == "misshapen":
+            return np.zeros((2, 2))
         noisy = LaplaceMechanism(self.scale).noisy(table, random_state)
         if self.twist is None or len(table) == 3:  # made up
             return noisy
@@ -182,28 +186,21 @@ class Own(TableMechanism):
         return {"short": noisy[:2], "nan": noisy * np.nan}.get(self.twist, noisy)
 
 
-class Misshapen(Own):
-    """Returns a table of another shape."""
-
-    def noisy(self, table, random_state=None):
-        return np.zeros((2, 2))
-
-    cost = Own.cost
-
-
 def test_noise_of_ones_own_is_refused_before_it_is_paid_for(ledger):
-    clf = ballots(marginals(noise=Misshapen()), ledger=ledger)
+    clf = ballots(marginals(noise=Own(twist="misshapen")), ledger=ledger)
     for method in (clf.plan, clf.fit, clf.poll):
         pytest.raises(ValueError, method, X, Y).match("failed when tried on a made-up table")
     assert ledger.epsilon_spent == 0
 
 
 @pytest.mark.parametrize("twist", ["raises", "nan", "short"])
-def test_what_noise_of_ones_own_says_of_counts_is_withheld(capfd, twist):
-    clf = ballots(marginals(noise=Own(twist=twist)))
+def test_what_noise_of_ones_own_says_of_counts_is_withheld(ledger, capfd, twist):
+    clf = ballots(marginals(noise=Own(twist=twist)), ledger=ledger)
     with pytest.raises(ValueError, match="could not draw rows: [A-Za-z]+, whose text") as caught:
         clf.fit(X, Y)
     assert caught.value.__context__ is None and capfd.readouterr() == ("", "")
+    assert "largest" not in str(caught.value)
+    assert ledger.epsilon_spent == pytest.approx(1.6)  # drawn, as far as anybody can tell
 
 
 # Its noise is larger than it says, which noisy counts may take for lost records
@@ -303,10 +300,9 @@ def test_teachers_that_take_what_may_be_drawn_are_let_through():
     assert few.plan(X, Y).n_queries == 10
 
 
-@pytest.mark.parametrize("n_queries", [2, 10])
-def test_students_are_tried_on_missing_values_before_rows_are_paid_for(ledger, n_queries):
+def test_students_are_tried_on_missing_values_before_rows_are_paid_for(ledger):
     takers = make_pipeline(SimpleImputer(), GaussianNB())
-    clf = teachers(takers, GAPS, student=GaussianNB(), n_queries=n_queries, ledger=ledger)
+    clf = teachers(takers, GAPS, student=GaussianNB(), n_queries=2, ledger=ledger)
     for method in (clf.plan, clf.fit, clf.poll, search_of(clf, {"n_teachers": [30, 40]}).fit):
         with raises("may draw missing values, and student, a GaussianNB"):
             method(FRAME, Y)
@@ -410,32 +406,24 @@ def test_a_ledger_misses_no_rows(tmp_path):
     assert second.history()["epsilon"].tolist() == pytest.approx([4.0])
 
 
-def test_rows_and_labels_of_a_fit_are_one_entry_that_grows(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "fits", epsilon=8.0)
-    teachers(ledger=ledger).fit(X, Y)
-    assert ledger.epsilon_spent == pytest.approx(8.0, rel=1e-3) and len(ledger.history()) == 1
-
-
 class Counter:
     """A ledger of a user's own, which is told of costs and nothing else."""
 
     __hash__ = None
-
-    def __init__(self):
-        self.costs = []
+    costs = ()
 
     def check(self, spent, cost):
         pass
 
     def record(self, spent, cost):
-        self.costs.append(cost.pure)
+        self.costs += (cost.pure,)
         return len(self.costs)
 
 
 def test_a_ledger_of_ones_own_gets_rows_and_labels_apart():
     ledger = Counter()
     ballots(ledger=ledger).fit(X, Y)
-    assert ledger.costs == pytest.approx([1.6, 2.4])
+    assert ledger.costs == pytest.approx((1.6, 2.4))
 
 
 # --- rows of one's own ---------------------------------------------------------------------------
@@ -444,69 +432,42 @@ def test_a_ledger_of_ones_own_gets_rows_and_labels_apart():
 class Twisted(MarginalSynthesizer):
     """A synthesizer of a user's, whose rows are something else."""
 
+    twist = None
+
     def draw(self, X, codes, **more):
-        return TWISTS[self.twist](super().draw(X, codes, **more), X, codes)
+        rows = super().draw(X, codes, **more)
+        if self.twist is not None:
+            return self.twist(rows)
+        rows.attrs = {"first": X.iloc[0].tolist()}
+        rows = rows.set_axis([f"{X.iloc[0, 0]} {k}" for k in range(len(rows))])
+        X.iloc[:, :] = 0.0
+        codes[:] = 0
+        return rows
 
 
-def noted(rows, X, codes):
-    rows.attrs = {"first": X.iloc[0].tolist()}
-    return rows.set_axis([f"{X.iloc[0, 0]} {k}" for k in range(len(rows))])
-
-
-def overwrites(rows, X, codes):
-    X.iloc[:, :] = 0.0
-    codes[:] = 0
-    return rows
-
-
-TWISTS = {
-    "notes": noted,
-    "overwrites": overwrites,
-    "few": lambda rows, X, codes: rows[:3],
-    "names": lambda rows, X, codes: rows.rename(columns={"a": "c"}),
-    "dtype": lambda rows, X, codes: rows.astype("float32"),
-    "array": lambda rows, X, codes: rows.to_numpy(),
-}
-
-
-@pytest.mark.parametrize("make", [ballots, teachers])
-@pytest.mark.parametrize("twist", TWISTS)
-def test_rows_of_ones_own_are_rows_and_nothing_else(ledger, make, twist):
-    synthesizer = type(twist.title(), (Twisted,), {"twist": twist})((0, 1), missing=[], n_rows=100)
-    clf = make(synthesizer=synthesizer, ledger=ledger)
+def test_rows_of_ones_own_have_no_notes_and_change_no_record():
     X = FRAME.copy()
-    if twist in ("notes", "overwrites"):
-        drawn = clf.fit(X, Y).X_synthetic_
-        assert drawn.index.equals(pd.RangeIndex(100)) and drawn.attrs == {}
-        pd.testing.assert_frame_equal(X, FRAME)
-        return
+    drawn = ballots(Twisted((0, 1), missing=[], n_rows=100)).fit(X, Y).X_synthetic_
+    assert drawn.index.equals(pd.RangeIndex(100)) and drawn.attrs == {}
+    pd.testing.assert_frame_equal(X, FRAME)
+
+
+@table(
+    "twist",
+    ("few", lambda rows: rows[:3]),
+    ("names", lambda rows: rows.rename(columns={"a": "c"})),
+    ("dtype", lambda rows: rows.astype("float32")),
+    ("array", lambda rows: rows.to_numpy()),
+)
+def test_rows_of_ones_own_are_rows_and_nothing_else(ledger, twist):
+    synthesizer = type("OfOnesOwn", (Twisted,), {"twist": staticmethod(twist)})
+    clf = ballots(synthesizer((0, 1), missing=[], n_rows=100), ledger=ledger)
     with raises("must return n_rows=100 rows with the columns") as caught:
-        clf.fit(X, Y)
-    assert "epsilon=1.6 is spent" in caught.value.__notes__[0] or make is teachers
-    assert len(ledger.history()) == 1
-
-
-class Negative(MarginalSynthesizer):
-    """Says that rows give epsilon back."""
-
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        return Cost(np.full(len(orders), -1.0), 0.0, -3.0)
-
-
-def test_rows_give_no_epsilon_back():
-    synthesizer = Negative((0, 1), missing=[], noise=LaplaceMechanism(1.0))
-    pytest.raises(ValueError, ballots(synthesizer).plan, X, Y).match("at least 0")
+        clf.fit(FRAME, Y)
+    assert "epsilon=1.6 is spent" in caught.value.__notes__[0] and len(ledger.history()) == 1
 
 
 # --- what is kept, and told of -------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_plan_holds_no_identifiers():
-    people = np.array([f"person-{k:05d}-SECRET" for k in range(600)])
-    for clf in (teachers(), ballots()):
-        plan = clf.plan(X, Y, groups=people)
-        assert b"SECRET" not in pickle.dumps(plan) and plan.rows_cost.epsilon > 0
 
 
 def test_rows_drawn_from_a_seed_are_told_of(ledger):

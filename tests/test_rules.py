@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.rules import default_n_cells, default_n_teachers, default_share, most_noise
+from sklearn_pate.rules import default_n_cells, default_n_teachers, default_share
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 N_RECORDS = 3207
@@ -30,18 +30,15 @@ def test_public_numbers_do_change_defaults():
     assert of_teachers == [196, 69, 109]
 
 
-def test_a_hashed_partition_has_100_teachers_whatever_the_number_of_records():
+def test_where_their_number_is_private_records_and_groups_have_100_teachers():
     named = X.set_axis([f"name {k}" for k in range(N_RECORDS)])
-    said = []
+    said = set()
     for n_records in (N_RECORDS, 2000):
         clf = PATEClassifier(epsilon=4.0, partition="hash", classes=CLASSES, random_state=0)
         plan = clf.plan(named[:n_records], Y[:n_records], X_PUBLIC)
         assert plan.voters.n_teachers == 100
-        said.append(str(plan))
-    assert said[0] == said[1]
-
-
-def test_groups_have_100_teachers_whatever_the_number_of_records():
+        said.add(str(plan))
+    assert len(said) == 1
     clf = PATEClassifier(GaussianNB(), epsilon=4.0, unit="group", classes=CLASSES, random_state=0)
     assert clf.plan(X, Y, X_PUBLIC, groups=np.arange(N_RECORDS) // 4).voters.n_teachers == 100
 
@@ -75,27 +72,17 @@ def test_a_private_number_of_records_gives_100_teachers():
         assert default_n_teachers(n_records=None, n_classes=n_classes, epsilon=epsilon) == 100
 
 
-def test_noise_is_half_the_votes_over_the_root_of_classes():
-    assert most_noise(n_teachers=100, n_classes=1) == 50
-    assert most_noise(n_teachers=100, n_classes=25) == 10
-    assert most_noise(n_teachers=1, n_classes=4) == 0.25
-
-
 def n_cells(**changes):
     numbers = {"n_records": 30_000, "n_public": 5000, "n_classes": 2, "noise_std": 2.83}
     return default_n_cells(**numbers | changes)
 
 
-def test_cells_grow_with_records_and_shrink_with_noise():
+def test_cells_grow_with_records_and_shrink_with_noise_and_few_are_doubled_up_to_32():
     by_records = [n_cells(n_records=n) for n in (1, 100, 1000, 5000, 10**4, 10**6)]
     assert by_records == sorted(by_records) and by_records[0] == 8 and by_records[-1] == 1000
     by_noise = [n_cells(noise_std=noise) for noise in (0.01, 2.83, 10.0, 100.0, 1e9)]
     assert by_noise == sorted(by_noise, reverse=True)
-    assert {type(n) for n in by_records + by_noise} == {int}
     assert n_cells(n_records=10_000) == int(10_000 / (7 * 2.83))
-
-
-def test_few_cells_are_doubled_up_to_32():
     assert n_cells(n_records=280) == int(2 * 280 / (7 * 2.83)) == 28
     assert n_cells(n_records=320) == n_cells(n_records=600) == 32
     assert n_cells(n_records=700) == int(700 / (7 * 2.83)) == 35

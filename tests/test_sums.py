@@ -7,17 +7,15 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, interrupt
+from conftest import cases, interrupt, three_classes
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, sums
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.sums import (
     OF_CENTRE,
     OF_COUNTS,
@@ -33,7 +31,6 @@ from sklearn_pate.sums import (
     unit,
 )
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, Schema
-from sklearn_pate.synthesis.columns import NumberColumn
 from sklearn_pate.synthesis.sums import ReleasedSums
 
 # --- what one record changes ---------------------------------------------------------------------
@@ -55,7 +52,7 @@ def contribution(psi, label, n_classes, of_moment):
     return np.concatenate([np.ravel(block) for block in (*blocks, moment)])
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 5, 10])
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
 @pytest.mark.parametrize("part", [0.3, 1.0])
 def test_sensitivity_is_that_of_all_neighbouring_pairs(n_classes, part):
     weight = part * free_weight(n_classes)
@@ -100,41 +97,34 @@ class Still(sums.Centre):
         return np.column_stack([psi, np.zeros(len(psi))])
 
 
-class Recorded:
-    """In place of discrete Gaussian noise: none, and a note of how much was asked for."""
-
-    def __init__(self, monkeypatch):
-        self.drawn = []
-        monkeypatch.setattr(sums, "threadpool_limits", nullcontext)  # a look at all libraries
-        monkeypatch.setattr(sums, "DiscreteGaussian", self.noise_of)
-        noisy = sums._noisy
-        monkeypatch.setattr(sums, "_noisy", lambda *args: self.note(noisy, *args))
-
-    def noise_of(self, sigma):
-        self.sigma = sigma
-        return self
-
-    def sample(self, rng, shape):
-        return np.zeros(shape, dtype=np.int64)
-
-    def note(self, noisy, whole, sd, step, rng):
-        result = noisy(whole, sd, step, rng)
-        assert step * self.sigma == pytest.approx(sd)
-        self.drawn.append(np.ravel(whole) / self.sigma)
-        return result
-
-    def of(self, rows, n_classes, sizes, units=None, weight=None):
-        """Return all that is released of records, each number beside its noise."""
-        self.drawn = []
-        psi, codes = rows
-        part = shares(len(psi), units, weight)
-        sd_centre, sd, sd_moment = sizes
-        released_centre(psi, part, sd_centre, None)
-        released(psi, codes, part, Still(None), sd, sd_moment, None, n_classes=n_classes)
-        return np.concatenate(self.drawn)
+def without_noise(whole, sd, step, rng):
+    return whole * step
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def noted(monkeypatch, noisy=without_noise):
+    """Return a list of what will be drawn: without noise and with it, each beside its noise."""
+    drawn = []
+
+    def note(whole, sd, step, rng):
+        found = noisy(whole, sd, step, rng)
+        drawn.append(np.array([whole * step, found], dtype=float).reshape(2, -1) / sd)
+        return found
+
+    monkeypatch.setattr(sums, "_noisy", note)
+    monkeypatch.setattr(sums, "threadpool_limits", nullcontext)  # a look at all libraries
+    return drawn
+
+
+def draw(drawn, psi, codes, n_classes, sizes, *, rng=None, units=None, weight=None):
+    """Return all that is released of records, without noise and with it."""
+    drawn.clear()
+    part = shares(len(psi), units, weight)
+    released_centre(psi, part, sizes[0], rng)
+    released(psi, codes, part, Still(None), *sizes[1:], rng, n_classes=n_classes)
+    return np.concatenate(drawn, axis=1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 7])
 @cases("kind", "records", "weights", "groups", "numbers", "groups of numbers")
 def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypatch):
     """Squared changes beside their noise, added up over all that is drawn, are mu squared at most.
@@ -142,7 +132,7 @@ def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypat
     The code's own sums, in whole steps, of two tables that differ in one record or group. Ballots
     for numbers are split between two levels.
     """
-    recorded = Recorded(monkeypatch)
+    drawn = noted(monkeypatch)
     multiplier = 2.0
     sizes = noise_sizes(1 / multiplier, n_classes=n_classes)
     rng = np.random.default_rng(n_classes)
@@ -156,9 +146,9 @@ def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypat
             return rows, rng.uniform(0, n_classes - 1, size=size)
         return rows, rng.integers(n_classes, size=size)
 
-    for _ in range(400):
+    for k in range(60):
         first, second = some(), some()
-        if rng.random() < 0.5:  # as far as can be
+        if k % 2:  # as far as can be
             first = first[0], np.round(first[1])
             second = -first[0], first[1]
         given = {}
@@ -166,8 +156,8 @@ def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypat
             given["units"] = np.zeros(size, dtype=int)
         if kind == "weights":
             given["weight"] = rng.choice([0.3, 1.0, 7.0], size=size)
-        one = recorded.of(first, n_classes, sizes, **given)
-        found.append(((one - recorded.of(second, n_classes, sizes, **given)) ** 2).sum())
+        one, other = (draw(drawn, *rows, n_classes, sizes, **given)[0] for rows in (first, second))
+        found.append(((one - other) ** 2).sum())
     claimed = sums_cost(multiplier, 2).mu_squared
     assert max(found) <= claimed and max(found) > (0.25 if "groups" in kind else 0.9) * claimed
 
@@ -181,7 +171,7 @@ def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
     psi = unit(rng.normal(size=(300, 4)))
     codes = rng.integers(3, size=300)
     amount, whole = shares(300, weight=rng.random(300) if is_weighted else None)
-    monkeypatch.setattr(sums, "_noisy", lambda whole, sd, step, rng: whole * step)
+    monkeypatch.setattr(sums, "_noisy", without_noise)
     monkeypatch.setattr(sums, "_ROWS", 64)
     found = released(psi, codes, (amount, whole), Still(None), 1.0, 1.0, None, n_classes=3)
     steps = np.trunc(psi * 2**14 * (1 - 1e-12)).astype(int).astype(object)
@@ -200,43 +190,31 @@ def test_rows_that_are_too_long_or_not_finite_cast_nothing(bad, monkeypatch):
     assert (sums_of.counts == [1, 0]).all() and sums_of.total[0] == pytest.approx(0.6, abs=1e-4)
 
 
-@pytest.mark.slow
-def test_an_audit_finds_what_is_claimed_and_no_more(global_random_seed, monkeypatch):
-    """Two tables that differ as much as can be are told apart as well as claimed mu says.
+def test_an_audit_finds_what_is_claimed(global_random_seed, monkeypatch):
+    """Two tables that differ as much as can be are mu apart, beside noise along their difference.
 
-    2,000 draws of each: the distance found, claimed to be 1, has a standard deviation of .04, and
-    21 numbers add .01. Noise that is smaller by the root of two is found at 1.41, and right noise
-    fails once in a million.
+    300 draws: its size has a standard deviation of 4 %. Noise that is smaller by the root of two
+    is found at 0.71, and right noise fails once in a million.
     """
     rng = np.random.default_rng(global_random_seed)
-    sizes = noise_sizes(1.0, n_classes=2)
-    everything = []
-    noisy = sums._noisy
+    drawn = noted(monkeypatch, sums._noisy)
 
-    def noted(*args):
-        everything.append(np.ravel(noisy(*args)))
-        return everything[-1].reshape(np.shape(args[0]))
+    def outcome(end):
+        psi, sizes = np.array([[end, 0.0]]), noise_sizes(1.0, n_classes=2)
+        return draw(drawn, psi, np.array([0]), 2, sizes, rng=rng)
 
-    monkeypatch.setattr(sums, "_noisy", noted)
-    monkeypatch.setattr(sums, "threadpool_limits", nullcontext)
-
-    def outcome(psi):
-        everything.clear()
-        released_centre(psi, shares(1), sizes[0], rng)
-        released(psi, np.array([0]), shares(1), Still(None), *sizes[1:], rng, n_classes=2)
-        return np.concatenate(everything)
-
-    ends = (np.array([[end, 0.0]]) for end in (1.0, -1.0))
-    first, second = (np.array([outcome(psi) for _ in range(2000)]) for psi in ends)
-    spread = np.sqrt((first.var(axis=0) + second.var(axis=0)) / 2)
-    assert 0.85 < np.linalg.norm((first.mean(axis=0) - second.mean(axis=0)) / spread) < 1.2
+    change = outcome(1.0)[0] - outcome(-1.0)[0]
+    mu = np.linalg.norm(change)
+    noise = [np.subtract(*outcome(1.0)) @ change / mu for _ in range(300)]
+    assert 0.9 < mu <= 1
+    assert abs(np.std(noise) - 1) < 4.9 / np.sqrt(600)
 
 
 # --- what is read from them ----------------------------------------------------------------------
 
 
 def noiseless(psi, codes, n_classes, monkeypatch):
-    monkeypatch.setattr(sums, "_noisy", lambda whole, sd, step, rng: whole * step)
+    monkeypatch.setattr(sums, "_noisy", without_noise)
     noise = 1e-3, 1e-3, None
     return released(psi, codes, shares(len(psi)), Still(None), *noise, n_classes=n_classes)
 
@@ -254,7 +232,7 @@ def test_without_noise_they_are_linear_discriminants(monkeypatch):
     assert read.n == pytest.approx(20_000, rel=1e-3)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_noise_alone_is_told_and_gives_the_majority(seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(3000, 20))
@@ -285,24 +263,14 @@ def test_drawn_rows_are_as_was_declared():
     assert clf.privacy_spent_.not_covered == () and "farmer" in repr(schema)
 
 
-@pytest.mark.parametrize("kind", ["NaN without a mask", "infinite", "huge"])
-def test_no_record_makes_an_error(kind):
-    odd = {
-        "NaN without a mask": pd.arrays.FloatingArray(
-            np.array([np.nan, 0.5] * 300), np.zeros(600, dtype=bool)
-        ),
-        "infinite": np.array([np.inf, -np.inf] * 300),
-        "huge": np.array([1e300, 5e-324] * 300),
-    }[kind]
-    rows = pd.DataFrame({"a": odd, "b": np.linspace(0, 1, 600)})
+def test_no_record_makes_an_error():
+    rows = pd.DataFrame({"infinite": [np.inf, -np.inf], "huge": [1e300, 5e-324]}, index=[0, 599])
+    rows = rows.reindex(range(600), fill_value=0.5).assign(b=np.linspace(0, 1, 600))
+    unmasked = np.array([np.nan, *[0.5] * 599]), np.zeros(600, dtype=bool)
+    rows["NaN without a mask"] = pd.arrays.FloatingArray(*unmasked)
     labels = (rows["b"] > 0.5).astype(int)
-    clf = PATEClassifier(schema={"a": (0.0, 1.0), "b": (0, 1)}, classes=[0, 1], epsilon=5)
-    assert np.isfinite(clf.fit(rows, labels).predict_proba(rows.assign(a=0.5))).all()
-
-
-def test_between_bounds_that_are_too_close_is_in_the_middle():
-    column = NumberColumn(np.dtype(float), [(0.0, 1e-310)], False, edges=[0.0, 1e-310])
-    assert np.isfinite(column.spread(pd.Series([0.0, 5e-311, 1e-310, 1.0]))).all()
+    clf = PATEClassifier(schema=dict.fromkeys(rows, (0.0, 1.0)), classes=[0, 1], epsilon=5)
+    assert np.isfinite(clf.fit(rows, labels).predict_proba(rows[1:-1])).all()
 
 
 def test_a_dtype_with_categories_that_were_not_declared():
@@ -327,13 +295,15 @@ def test_where_the_number_of_records_is_private_no_rule_uses_it(given):
 # --- a fit ---------------------------------------------------------------------------------------
 
 
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X, y, PATEClassifier(schema=(0, 16), classes=range(10), epsilon=2)
+def on_declared(**params):
+    """Rows, labels, and a classifier to which the columns are declared."""
+    given = {"schema": (-9, 9), "classes": range(3), "epsilon": 2} | params
+    return *three_classes(900, 6), PATEClassifier(**given)
 
 
 def test_a_fit_on_declared_columns(tmp_path):
-    X, y, clf = digits()
+    X, y = load_digits(return_X_y=True)
+    clf = PATEClassifier(schema=(0, 16), classes=range(10), epsilon=2)
     plan = str(clf.plan(X, y))
     assert "nobody: class sums take all of epsilon" in plan
     assert "65 numbers for each of 10 classes" in plan
@@ -371,91 +341,77 @@ def test_teachers_vote_on_rows_that_were_drawn(voters):
 
 @pytest.mark.parametrize("kind", ["groups", "weights"])
 def test_groups_and_weights(kind):
-    X, y, clf = digits()
-    given = {"groups": np.arange(len(y)) // 2} if kind == "groups" else {"sample_weight": y < 5}
+    X, y, clf = on_declared()
+    given = {"groups": np.arange(len(y)) // 2} if kind == "groups" else {"sample_weight": y < 2}
     clf.fit(X, y, **given)
     assert clf.privacy_spent_.unit == ("group" if kind == "groups" else "record")
     if kind == "weights":
-        assert (clf.predict(X[y < 5]) < 5).mean() > 0.9
+        assert (clf.predict(X) < 2).mean() > 0.9
 
 
-@pytest.mark.parametrize(
-    ("schema", "message"),
-    {
-        "list": ([(0, 16)] * 3, "X has 64 columns"),
-        "text": ("ages", "schema"),
-        "lacks": ({0: (0, 16)}, "are not declared"),
-        "pair as a list": ({**dict.fromkeys(range(64), (0, 16)), 3: [0, 16]}, "bounds are a tuple"),
-        "other": ({**dict.fromkeys(range(64), (0, 16)), "age": (0, 1)}, "does not have"),
-        "bounds": ((16, 0), "bounds"),
-        "number": (dict.fromkeys(range(64), 3), "a tuple of numbers"),
-    }.values(),
+SCHEMA = dict.fromkeys(range(6), (0, 16))
+
+
+@cases(
+    "schema, message",
+    ([(0, 16)] * 3, "X has 6 columns"),
+    ("ages", "schema"),
+    ({0: (0, 16)}, "are not declared"),
+    ({**SCHEMA, 3: [0, 16]}, "bounds are a tuple"),
+    ({**SCHEMA, "age": (0, 1)}, "does not have"),
+    ((16, 0), "bounds"),
+    (dict.fromkeys(SCHEMA, 3), "a tuple of numbers"),
 )
 def test_what_is_no_schema(schema, message, ledger):
-    X, y, clf = digits()
-    pytest.raises(ValueError, clf.set_params(schema=schema, ledger=ledger).fit, X, y).match(message)
+    X, y, clf = on_declared(schema=schema, ledger=ledger)
+    pytest.raises(ValueError, clf.fit, X, y).match(message)
     assert ledger.epsilon_spent == 0
 
 
 def test_columns_are_declared_once():
-    X, y, clf = digits()
-    with pytest.raises(ValueError, match="declared once"):
-        clf.set_params(synthesizer=MarginalSynthesizer(bounds=(0, 16))).fit(X, y)
+    X, y, clf = on_declared(synthesizer=MarginalSynthesizer(bounds=(-9, 9)))
+    pytest.raises(ValueError, clf.fit, X, y).match("declared once")
     rows = MarginalSynthesizer(n_rows=100, noise=LaplaceMechanism())
-    clf.set_params(synthesizer=rows, epsilon=10, on_bad_plan="warn")
-    with pytest.warns(UserWarning, match="drown"):
-        assert clf.fit(X, y).X_synthetic_.shape == (100, 64)
+    assert clf.set_params(synthesizer=rows, epsilon=10).fit(X, y).X_synthetic_.shape == (100, 6)
 
 
 def test_sums_that_noise_drowns_are_refused():
-    X, y, clf = digits()
+    X, y, clf = on_declared(epsilon=0.01)
     with pytest.raises(BadPlanError, match="the noise drowns the sums"):
-        clf.set_params(epsilon=0.01).fit(X[:100], y[:100])
+        clf.fit(X[:100], y[:100])
     with pytest.raises(ValueError, match="share=1"):
         clf.set_params(epsilon=1, n_teachers=5, synthesizer=ClassSums(share=1)).fit(X, y)
 
 
 def test_polled_sums_are_read_by_each_call():
-    X, y, clf = digits()
+    X, y, clf = on_declared()
     assert clf.fit_votes(clf.poll(X, y)).score(X, y) > 0.7 and clf.privacy_spent_.epsilon <= 2
 
 
-@pytest.mark.slow
-def test_a_search_on_declared_columns():
-    X = np.random.default_rng(0).normal(size=(2000, 4))
-    y = (X[:, 0] > 0).astype(int)
-    clf = PATEClassifier(schema=(-4, 4), synthesizer=ClassSums(n_rows=200), classes=[0, 1])
-    grid = {"student": [LinearDiscriminantAnalysis(), DecisionTreeClassifier(max_depth=2)]}
-    search = PrivateGridSearchCV(clf, grid, epsilon=4, n_trials=2).fit(X, y)
-    assert search.score(X, y) > 0.8 and search.privacy_spent_.epsilon <= 4
-
-
 def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):
-    X, y, clf = digits()
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10, delta=1e-5, composition="gaussian")
+    X, y, clf = on_declared(ledger=ledger)
     monkeypatch.setattr("sklearn_pate.synthesis.sums.released", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
-        clf.set_params(ledger=ledger).fit(X, y)
+        clf.fit(X, y)
     assert "is spent, and nothing of it was kept" in caught.value.__notes__[0]
     assert caught.value.privacy_spent.epsilon == pytest.approx(2, abs=0.01)
     assert ledger.epsilon_spent == pytest.approx(2, abs=0.1)
 
 
 def test_a_synthesizer_that_declares_columns_leads_to_the_same_fit():
-    X, y, clf = digits()
-    params = {"schema": None, "random_state": 0, "on_bad_plan": "warn"}
-    ways = {"schema": (0, 16)}, {"synthesizer": MarginalSynthesizer((0, 16), missing=[])}
-    fits = [clone(clf).set_params(**params | given).fit(X[:400], y[:400]) for given in ways]
+    X, y, clf = on_declared(schema=None, random_state=0, on_bad_plan="warn")
+    ways = {"schema": (-9, 9)}, {"synthesizer": MarginalSynthesizer((-9, 9), missing=[])}
+    fits = [clone(clf).set_params(**given).fit(X[:400], y[:400]) for given in ways]
     assert isinstance(fits[1].table_, ReleasedSums)
     assert np.array_equal(*(fit.table_.sums.by_class for fit in fits))
     told = fits[1].set_params(synthesizer__n_bins=4, epsilon=50).plan(X, y)
     assert type(told.synthesizer) is MarginalSynthesizer
 
 
-def test_sums_do_not_depend_on_the_workers(monkeypatch):
+def test_sums_do_not_depend_on_the_workers(forked_workers, monkeypatch):
     monkeypatch.setattr(sums, "_ROWS", 64)
-    X, y, clf = digits()
-    clf.set_params(random_state=0)
+    X, y, clf = on_declared(random_state=0)
     fits = [clone(clf).set_params(n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2)]
     for part in ("by_class", "moment", "counts"):
         assert np.array_equal(*(getattr(fit.table_.sums, part) for fit in fits))

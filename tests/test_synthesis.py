@@ -411,13 +411,6 @@ def test_edges_that_are_given():
         assert name == "x" or set(parts[0]) == {0}
 
 
-def test_columns_of_arrays_go_by_their_position():
-    X = np.array([[0.0, 10.0], [1.0, 30.0]])
-    synthesizer = with_noise({1: (10, 30)}, categories={0: [1, 0]})
-    rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1])
-    assert set(rows[:, 0]) == {0, 1} and (rows[:, 1].min(), rows[:, 1].max()) == (10, 30)
-
-
 # --- nothing but the noise -----------------------------------------------------------------------
 
 DTYPES = {
@@ -605,14 +598,6 @@ def test_whole_numbers_beyond_bounds_count_at_the_edge_in_any_dtype():
     np.testing.assert_array_equal(beyond, edges)
     beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-1, 300]}))
     np.testing.assert_array_equal(beyond, edges)
-
-
-def test_what_is_released_can_be_pickled():
-    table = released(repeat=20, scale=2.0).released_
-    again = pickle.loads(pickle.dumps(table))
-    rows = framed_rows([(1, "a"), (3, None)])
-    np.testing.assert_array_equal(again.rates(rows), table.rates(rows))
-    assert repr(again) == "ReleasedHistograms(2 classes, 2 columns)"
 
 
 @pytest.fixture(scope="module")

@@ -82,19 +82,20 @@ def verdicts(frame, metric, *, public, peers=None):
         counts as below.
     """
     peers = frame if peers is None else peers
-    names = rivals(public=public)
+    peers = peers[peers.model.isin(rivals(public=public))].dropna(subset=metric)
+    by_seed = peers.pivot_table(metric, ["table", "epsilon", "model"], "seed")
+    measured = set(by_seed.index.droplevel("model"))
     lines = []
     for (table, epsilon), cell in frame[frame.model == OURS[public]].groupby(
         ["table", "epsilon"], sort=False
     ):
-        there = peers[(peers.table == table) & (peers.epsilon == epsilon)]
-        there = there[there.model.isin(names)].dropna(subset=metric)
-        full = there[there.groupby("model").seed.transform("size") == len(cell)]
+        there = by_seed.loc[table, epsilon] if (table, epsilon) in measured else by_seed[:0]
+        full = there[there.notna().sum(axis=1) == len(cell)]
         if full.empty:
             continue
-        means = full.groupby("model")[metric].mean()
+        means = full.mean(axis=1)
         best = means.idxmax()
-        theirs = full[full.model == best].set_index("seed")[metric]
+        theirs = full.loc[best]
         differences = cell.set_index("seed")[metric] - theirs
         width = half_width(differences)
         lines.append(

@@ -22,7 +22,7 @@ from sklearn_pate.synthesis import MarginalSynthesizer
 from .helpers import LABEL, NUMBER, accepted, each, refused
 
 RNG = np.random.default_rng(0)
-N = 2000
+N = 1000
 ROWS = pd.DataFrame({"age": RNG.uniform(20, 80, N), "visits": RNG.uniform(0, 9, N)})
 LABELS = (ROWS["age"] > 50).astype(int).to_numpy()
 ROWS.loc[0, "visits"] = NUMBER
@@ -69,12 +69,6 @@ def test_no_epsilon_to_calibrate_to():
         records(synthesizer=marginals(noise=LaplaceMechanism(3.0)), **params).plan(ROWS, LABELS)
 
 
-def test_a_class_in_place_of_a_synthesizer():
-    message = r"synthesizer must be an instance, MarginalSynthesizer\(...\); got the class"
-    with refused(message, TypeError):
-        records().set_params(synthesizer=MarginalSynthesizer).fit(ROWS, LABELS)
-
-
 @each("rows", [ROWS, ROWS.to_numpy()])
 def test_rows_and_labels_in_each_others_place(rows):
     undrawn = records().set_params(synthesizer=None)
@@ -91,13 +85,10 @@ def test_classes_in_words_within_ensembles_that_number_them():
 
     with refused(r"VotingClassifier number the sorted labels.*classes=range\(2\)"):
         within(["no", "yes"]).fit(ROWS, WORDS)
+    with refused("classes must list all labels that may occur, in the type that y has$"):
+        records().fit(ROWS, LABELS * LABEL)  # which no ensemble made
     with accepted():
         assert within(range(2)).fit(ROWS, WORDS).score(ROWS[1:], WORDS[1:]) > 0.8
-
-
-def test_labels_that_no_ensemble_made():
-    with refused("classes must list all labels that may occur, in the type that y has$"):
-        records().fit(ROWS, LABELS * LABEL)
 
 
 def test_a_transformer_of_public_rows_that_there_are_none_of():
@@ -118,7 +109,6 @@ def test_a_transformer_of_numbers_for_columns_of_several_kinds():
     words = OneHotEncoder(handle_unknown="ignore")
     of_each = make_column_transformer((StandardScaler(), numbers), (words, others))
     with accepted():
-        records(ReverseNeighbors()).fit(MIXED, LABELS)
         records(ReverseNeighbors(of_each)).fit(MIXED, LABELS)
 
 
@@ -151,7 +141,7 @@ def test_what_helps_against_noise_helps():
 
 
 def test_noise_is_judged_by_all_bins_of_a_column_beside_a_class():
-    for n_records in (700, 800, 900, 1000, 1100):
+    for n_records in (700, 900, 1100):
         std = np.sqrt(2) * 2 * 6 / 0.4
         assert (drowned(n_records, 5) is None) == (std * np.sqrt(32) / (n_records / 2) <= 0.4)
 
