@@ -108,7 +108,7 @@ def by_all_events(log_p, log_q, delta):
     ids=str,
 )
 def test_exact_epsilon_is_the_worst_event(mechanism, delta):
-    votes = np.random.default_rng(0).multinomial(15, [0.4, 0.4, 0.1, 0.1], size=20) + [0, 1, 0, 0]
+    votes = np.random.default_rng(0).multinomial(15, [0.4, 0.4, 0.1, 0.1], size=8) + [0, 1, 0, 0]
     others = votes + [1, -1, 0, 0]
     pairs = np.stack([votes, others], axis=1)
     expected = [by_all_events(*mechanism.outcome_log_proba(pair), delta) for pair in pairs]
@@ -187,12 +187,12 @@ EVERY = {
 def test_no_aggregator_is_above_its_claim(name, global_random_seed):
     mechanism, sampled, student = EVERY[name]
     given = {"random_state": global_random_seed, "confidence": 1 - 1e-9}
-    given["n_samples"] = 1000 if "discrete" in name or "SoftVote" in name else 20_000
+    given["n_samples"] = 1000 if "discrete" in name or "SoftVote" in name else 5000
     if student:
         given["student_proba"] = student
-    pairs = [([top, 30 - top], [top - 1, 31 - top]) for top in (15, 16, 20, 30)]
+    pairs = [([top, 30 - top], [top - 1, 31 - top]) for top in (15, 20)]
     if not student:
-        pairs += [([10, 10, 10], [9, 11, 10]), ([28, 1, 1], [27, 1, 2])]
+        pairs.append(([10, 10, 10], [9, 11, 10]))
     for votes, neighbour in pairs:
         public = {"n_teachers": 30, "n_classes": len(votes)}
         claimed, _ = data_independent_epsilon(mechanism, 1, 1e-5, **public)
@@ -247,13 +247,8 @@ def lead(votes):
     return np.diff(np.sort(votes, axis=1)[:, -2:])[:, 0]
 
 
-SIZES = [(10, 2), (250, 2), (10, 3), (250, 10)]
-
-
-@pytest.mark.parametrize("sigma, least", [(0.0, 8), (1.0, 2.5)])
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_a_sampler_without_the_noise_that_it_states_is_seen(size, sigma, least):
-    n_teachers, n_classes = size
+@cases("sigma, least, n_teachers, n_classes", (0.0, 8, 10, 2), (0.0, 8, 10, 3), (1.0, 2.5, 250, 10))
+def test_a_sampler_without_the_noise_that_it_states_is_seen(sigma, least, n_teachers, n_classes):
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
     found = audit_aggregator(liar(sigma), **public, random_state=0)
     assert found.epsilon > least and found.contradicts is True and "contradicts=True" in repr(found)
@@ -266,12 +261,11 @@ def test_a_sampler_without_the_noise_that_it_states_is_seen(size, sigma, least):
 
 @cases(
     "where, n_teachers, n_classes",
-    (lambda votes: lead(votes) > 1, 250, 10),
-    (lambda votes: lead(votes) <= 1, 250, 10),
+    (lambda votes: lead(votes) > 1, 250, 3),
+    (lambda votes: lead(votes) <= 1, 250, 3),
     (lambda votes: votes.max(axis=1) < votes.sum(axis=1), 250, 2),
     (lambda votes: votes[:, 0] == votes.sum(axis=1), 100, 2),
-    (lambda votes: votes.argmax(axis=1) == votes.shape[1] - 2, 250, 10),
-    ids=["not at ties", "at ties", "not at unanimity", "at one unanimity", "for one class"],
+    ids=["not at ties", "at ties", "not at unanimity", "at one unanimity"],
 )
 def test_a_sampler_that_lies_at_some_votes_is_seen(where, n_teachers, n_classes):
     given = {"n_teachers": n_teachers, "n_classes": n_classes, "random_state": 0}
@@ -279,7 +273,7 @@ def test_a_sampler_that_lies_at_some_votes_is_seen(where, n_teachers, n_classes)
     assert found.epsilon > 6 and found.contradicts is True
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
+@cases("size", (10, 2), (250, 3))
 def test_half_the_noise_contradicts_the_statement_though_little_leaks(size, global_random_seed):
     given = {"n_teachers": size[0], "n_classes": size[1], "random_state": global_random_seed}
     found = audit_aggregator(liar(20.0), **given)
@@ -328,9 +322,8 @@ def test_outcomes_that_are_not_stated_contradict(other):
 @cases(
     "votes",
     {"n_teachers": 30, "n_classes": 2},
-    {"votes": [14, 13, 3]},
     {"votes": [14, 13, 3], "neighbour_votes": [13, 14, 3]},
-    ids=["searched", "votes", "pair"],
+    ids=["searched", "pair"],
 )
 def test_true_statements_are_contradicted_as_seldom_as_it_says(votes, global_random_seed):
     """Finds alarms in 0.6 of runs instead of 0.2."""
@@ -342,9 +335,9 @@ def test_true_statements_are_contradicted_as_seldom_as_it_says(votes, global_ran
 
 @pytest.mark.slow
 def test_a_bound_on_a_liar_is_wrong_as_seldom_as_it_says(global_random_seed):
-    """Finds bounds wrong in half of the runs instead of 0.2."""
+    """Finds bounds wrong in 0.6 of runs instead of 0.2."""
     given = {"delta": 1e-12, "n_samples": 3000, "confidence": 0.8, "n_teachers": 11, "n_classes": 2}
-    seeds, liar_ = 1000 * global_random_seed + np.arange(100), States(response(0.75))
+    seeds, liar_ = 1000 * global_random_seed + np.arange(60), States(response(0.75))
     found = [audit_aggregator(liar_, random_state=seed, **given) for seed in seeds]
     bounds = np.array([f.epsilon for f in found])
     assert all(f.contradicts for f in found)
@@ -352,21 +345,11 @@ def test_a_bound_on_a_liar_is_wrong_as_seldom_as_it_says(global_random_seed):
     assert np.median(bounds) > 0.8
 
 
-def test_a_true_statement_is_the_guide_as_before():
-    # the pair is what the statement says, and other histograms take none of its samples
-    rows = []
-
-    def sample(votes, rng):
-        rows.append(len(votes))
-        return GNMax(40.0).aggregate(votes, random_state=rng)
-
+def test_a_true_statement_is_the_guide():
     size = {"n_teachers": 250, "n_classes": 3}
-    found = audit_aggregator(States(sample), **size, random_state=0)
-    assert 2 * 200_000 < sum(rows) <= 2.2 * 200_000
-    pair = worst_pair(GNMax(40.0), **size, n_samples=200_000)
+    found = audit_aggregator(GNMax(40.0), **size, n_samples=20_000, random_state=0)
+    pair = worst_pair(GNMax(40.0), **size, n_samples=20_000)
     np.testing.assert_array_equal([found.votes, found.neighbour_votes], pair)
-    again = audit_aggregator(GNMax(40.0), *pair, random_state=0)
-    assert found.epsilon == again.epsilon > 0 and found.event == again.event
     rng = np.random.Generator(np.random.RandomState(0)._bit_generator)  # cannot spawn another
     assert audit_aggregator(liar(), [5, 5], random_state=rng).epsilon > 8
     few = audit_aggregator(GNMax(40.0), **size, n_samples=100, random_state=0)
@@ -485,6 +468,11 @@ def stratified(y, n_teachers):
     return [part for _, part in StratifiedKFold(n_teachers).split(y, y)]
 
 
+@functools.cache
+def sigma_due(n_teachers, n_queries):
+    return gnmax_sigma(1.0, 1e-5, n_queries, n_teachers=n_teachers, n_classes=2)
+
+
 class Votes(BaseEstimator):
     """Votes of 1-nearest neighbours, each taught by a part, with a multiple of the noise due."""
 
@@ -497,8 +485,7 @@ class Votes(BaseEstimator):
         for part in self.parts(y, self.n_teachers):
             nearest = cdist(X_public, X[part]).argmin(axis=1)
             votes[np.arange(len(votes)), y[part][nearest]] += 1
-        sigma = gnmax_sigma(1.0, 1e-5, len(votes), n_teachers=self.n_teachers, n_classes=2)
-        noisy = GNMax(sigma * self.noise)
+        noisy = GNMax(sigma_due(self.n_teachers, len(votes)) * self.noise)
         self.public_labels_ = noisy.aggregate(votes, random_state=self.random_state)
         self.classes_ = np.array([0, 1])
         return self
@@ -513,9 +500,9 @@ def test_overlapping_parts_are_caught_in_one_run():
     for canaries in ("mislabelled", "out_of_distribution"):
         given = {"canaries": canaries, "random_state": 1, **CLAIM}
         assert audit_estimator(Votes(200, everyone), X, y, **given).refuted
-        clf = PATEClassifier(KNeighborsClassifier(1), classes=[0, 1], n_queries=30)
-        found = audit_estimator(clf, X, y, **given)
-        assert found.epsilon < 0.5 and not found.refuted
+    clf = PATEClassifier(KNeighborsClassifier(1), classes=[0, 1], n_teachers=50, n_queries=30)
+    found = audit_estimator(clf, X, y, **given)
+    assert found.epsilon < 0.5 and not found.refuted
 
 
 @pytest.mark.slow

@@ -181,6 +181,7 @@ def test_a_fitted_teacher_that_cannot_be_sent_back_or_kept_says_nothing(backend,
 OF_SCRIPT = """
 import joblib
 import numpy as np
+from processes import loky_forks
 from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 
@@ -206,7 +207,8 @@ def main():
     print(RNG.random() == np.random.default_rng(5).random())
 
 
-main()
+with loky_forks():
+    main()
 """
 
 

@@ -82,14 +82,14 @@ def gnmax_bound(counts, sigma, order):
         return gaussian_bound(min(q, 1 - mp.mpf(1) / len(counts)), sigma, order)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(histograms, st.floats(0.01, 3), st.floats(1.05, 500))
 def test_lnmax_bound_agrees_with_mpmath(counts, gamma, order):
     got = lnmax_rdp([counts], gamma, [order])[0, 0]
     assert got == pytest.approx(lnmax_bound(counts, gamma, order), rel=1e-6, abs=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(histograms, st.floats(0.5, 200), st.floats(1.05, 500))
 def test_gnmax_bound_agrees_with_mpmath(counts, sigma, order):
     got = gnmax_rdp([counts], sigma, [order])[0, 0]
@@ -109,7 +109,7 @@ def test_threshold_bound_agrees_with_mpmath(top, threshold, sigma, order):
 # --- bounds against the divergence itself ---------------------------------------------------
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     histograms,
     st.one_of(st.builds(LNMax, st.floats(0.02, 1.5)), st.builds(GNMax, st.floats(1, 100))),
@@ -133,7 +133,7 @@ def test_reverse_direction_can_exceed_the_published_bound(mechanism, counts, ord
         assert exact == pytest.approx(0.259, abs=0.001)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(histograms, st.floats(1, 100))
 def test_one_gnmax_answer_keeps_its_gaussian_guarantee(counts, sigma):
     delta = 1e-3
@@ -208,10 +208,6 @@ def test_the_edge_of_the_grid_warns():
         rdp_to_epsilon([0.5, 0.6], 1e-5, [2.0, 3.0])
 
 
-def test_no_finite_cost_is_infinite_epsilon():
-    assert rdp_to_epsilon([np.inf, np.inf], 1e-5, [2, 3])[0] == math.inf
-
-
 def gdp_delta(epsilon, mu):
     with mp.workdps(50):
         e, m = mp.mpf(epsilon), mp.mpf(mu)
@@ -222,18 +218,9 @@ def gdp_delta(epsilon, mu):
 @given(st.floats(1e-3, 30), st.sampled_from([1e-2, 1e-5, 1e-9]))
 def test_gaussian_epsilon_is_the_least_one(mu, delta):
     epsilon = gdp_to_epsilon(mu, delta)
-    assert gdp_delta(epsilon, mu) <= delta * (1 + 1e-9)
+    assert gdp_delta(epsilon, mu) <= delta  # rounded up to the last digit
     if epsilon > 0:
-        assert gdp_delta(epsilon * (1 - 1e-6), mu) > delta
-
-
-@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 3.7, 12.0])
-def test_gaussian_epsilon_is_rounded_up_to_the_last_digit(mu):
-    for delta in (1e-3, 1e-5, 1e-9):
-        epsilon = gdp_to_epsilon(mu, delta)
-        if epsilon > 0:
-            assert gdp_delta(epsilon, mu) <= delta
-            assert gdp_delta(epsilon * (1 - 3e-12) - 1e-13, mu) > delta
+        assert gdp_delta(epsilon * (1 - 3e-12) - 1e-13, mu) > delta
 
 
 def test_gaussian_epsilon_agrees_with_the_pld_accountant():
@@ -274,7 +261,7 @@ def test_pure_to_gdp_at_its_ends_and_what_it_refuses():
 
 def both_delta(epsilon, pure, mu):
     """Integral of the excess, over the answers of randomised response and a normal number."""
-    with mp.workdps(50):
+    with mp.workdps(30):
         e, m = mp.mpf(epsilon), mp.mpf(mu)
         odds = mp.exp(mp.mpf(pure))
         total = mp.mpf(0)
@@ -292,12 +279,7 @@ def both_delta(epsilon, pure, mu):
 
 @cases(
     "pure, mu, delta",
-    (1e-3, 0.01, 1e-9),
-    (1e-3, 3.0, 1e-3),
-    (1.0, 0.27, 1e-9),
-    (1.0, 3.0, 1e-3),
-    (5.0, 0.01, 1e-3),
-    (5.0, 0.27, 1e-9),
+    *((1e-3, 0.01, 1e-9), (1.0, 3.0, 1e-3), (5.0, 0.01, 1e-3), (5.0, 0.27, 1e-9)),
 )
 def test_a_pure_step_and_gaussian_noise_cost_the_least_epsilon(pure, mu, delta):
     epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
@@ -308,9 +290,9 @@ def test_a_pure_step_and_gaussian_noise_cost_the_least_epsilon(pure, mu, delta):
     assert gdp_to_epsilon(mu, delta) <= epsilon <= pure + gdp_to_epsilon(mu, delta) + 1e-15
 
 
-@pytest.mark.parametrize(("pure", "mu"), [(1e-3, 3.0), (1.0, 0.01), (5.0, 0.27)])
+@pytest.mark.parametrize(("pure", "mu"), [(1e-3, 3.0), (5.0, 0.27)])
 def test_delta_of_a_pure_step_and_gaussian_noise_by_quadrature(pure, mu):
-    for epsilon in (0.0, pure / 2, pure, 2 * pure + mu):
+    for epsilon in (0.0, pure / 2, 2 * pure + mu):
         exact = float(both_delta(epsilon, pure, mu))
         assert pure_and_gdp_delta(epsilon, pure=pure, mu=mu) == pytest.approx(exact, rel=1e-9)
 
@@ -364,42 +346,43 @@ def test_a_search_for_noise_ends_on_the_side_that_fits(height):
         assert excess(found) < 0 and found - place < 5e-7
 
 
-@cases("epsilon, delta", (1e-3, 1e-10), (0.1, 1e-3), (1.0, 1e-5), (8.0, 1e-10), (50.0, 1e-3))
-def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta):
+@cases("epsilon, delta, n_queries", (1e-3, 1e-10, 1), (1.0, 1e-5, 5000), (50.0, 1e-3, 1))
+def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta, n_queries):
     assert epsilon * (1 - 1e-6) <= gdp_to_epsilon(gdp_mu(epsilon, delta), delta) <= epsilon
-    for n_queries in (1, 5000):
-        sigma = gnmax_sigma(epsilon, delta, n_queries)
-        spent, _ = data_independent_epsilon(GNMax(sigma), n_queries, delta)
+    sigma = gnmax_sigma(epsilon, delta, n_queries)
+    gamma = lnmax_gamma(epsilon, delta, n_queries)
+    for mechanism in (GNMax(sigma), LNMax(gamma)):
+        spent, _ = data_independent_epsilon(mechanism, n_queries, delta)
         assert epsilon * (1 - 2e-6) <= spent <= epsilon
-        # never more noise than exact Gaussian composition asks for
-        assert gdp_to_epsilon(math.sqrt(2 * n_queries) / sigma, delta) >= epsilon * (1 - 2e-6)
-        gamma = lnmax_gamma(epsilon, delta, n_queries)
-        spent, _ = data_independent_epsilon(LNMax(gamma), n_queries, delta)
-        assert epsilon * (1 - 2e-6) <= spent <= epsilon
-        assert gamma >= epsilon / (2 * n_queries) * (1 - 1e-6)
+    # never more noise than exact Gaussian composition, or a plain sum, asks for
+    assert gdp_to_epsilon(math.sqrt(2 * n_queries) / sigma, delta) >= epsilon * (1 - 2e-6)
+    assert gamma >= epsilon / (2 * n_queries) * (1 - 1e-6)
 
 
 # --- measured values --------------------------------------------------------------------------
 
 
 @cases(
-    "name, lnmax, gnmax",
-    ("adult", (2.55, 2.28), (None, 1.35)),
-    ("mnist, queries asked", (0.94, 0.80), (0.70, 0.55)),
-    ("mnist, first 1000", (5.14, 4.65), (2.49, 2.16)),
+    "name, lnmax, gnmax",  # the published bounds by both conversions, and exact costs
+    ("adult", (2.55, 2.28, 0.98), (None, 1.35, 0.90)),
+    ("mnist, queries asked", (0.94, 0.80, 0.45), (0.70, 0.55, 0.40)),
+    ("mnist, first 1000", (5.14, 4.65, 1.50), (2.49, 2.16, 1.28)),
 )
-def test_published_numbers_on_real_votes(data_home, name, lnmax, gnmax):
+def test_numbers_on_real_votes(data_home, name, lnmax, gnmax):
     file = "adult_250_random_forest" if name == "adult" else "mnist_250_cnn"
     votes = np.load(data_home / "votes" / f"{file}.npz")["votes"]
     asked = slice(500 if name == "adult" else 1000)
     if name == "mnist, queries asked":
         folder = data_home / "papernot2017"
         asked = np.load(folder / "mnist_250_teachers_100_indices_used_by_student.npy")
-    for bound, noise, published in ((lnmax_rdp, 0.05, lnmax), (gnmax_rdp, 40, gnmax)):
-        cost = bound(votes[asked], noise, DEFAULT_ORDERS).sum(axis=0)
-        for conversion, number in zip(("classic", "improved"), published, strict=True):
+    for mechanism, expected in ((LNMax(0.05), lnmax), (GNMax(40.0), gnmax)):
+        bound = mechanism.published_rdp(votes[asked], DEFAULT_ORDERS)
+        costs = bound, bound, exact_rdp(mechanism, votes[asked], DEFAULT_ORDERS)
+        for cost, conversion, number in zip(
+            costs, ("classic", "improved", "improved"), expected, strict=True
+        ):
             if number is not None:
-                got = rdp_to_epsilon(cost, 1e-5, DEFAULT_ORDERS, conversion)[0]
+                got = rdp_to_epsilon(cost.sum(axis=0), 1e-5, DEFAULT_ORDERS, conversion)[0]
                 assert got == pytest.approx(number, rel=0.01)
 
 
@@ -462,7 +445,7 @@ def test_infinite_costs_stay():
 
 def test_plans_with_drawn_rows_publish_no_epsilon_below_the_exact_sum():
     rng = np.random.default_rng(0)
-    for _ in range(300):
+    for _ in range(100):
         epsilon = float(np.exp(rng.uniform(-3, 2)))
         n_moved = 2 * int(rng.integers(1, 60))
         rows = laplace_table_cost(n_moved / (rng.uniform(0.1, 0.9) * epsilon), n_moved)
@@ -472,12 +455,8 @@ def test_plans_with_drawn_rows_publish_no_epsilon_below_the_exact_sum():
         assert plan.epsilon <= epsilon
 
 
-@pytest.mark.parametrize("n_queries", [3, 7, 100])
-def test_queries_of_pure_mechanisms(n_queries):
-    assert LNMax(0.05).costs()(n_queries).pure >= Fraction(LNMax(0.05).costs()(1).pure) * n_queries
-
-
-def test_a_ledger_adds_up_so_too():
+def test_queries_and_a_ledger_add_up_so_too():
+    assert LNMax(0.05).costs()(7).pure >= Fraction(LNMax(0.05).costs()(1).pure) * 7
     budget = Budget(10.0, 1e-5, "pure", 1e-5)
     costs = [Cost(np.zeros(204), 0.0, pure, delta) for pure, delta in [(0.1, 1e-7)] * 3]
     assert Account.of_costs(budget, new_filters(budget), costs).epsilon() >= 3 * Fraction(0.1)
