@@ -16,6 +16,7 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.audit import Canaries, audit_aggregator, audit_estimator, audit_table
 from sklearn_pate.neighbors import ReverseNeighbors, cells, electorate
+from sklearn_pate.neighbors.cells import count_ballots
 from sklearn_pate.rdp import DiscreteLaplace
 from sklearn_pate.rdp.table import GRID
 from sklearn_pate.synthesis import MarginalSynthesizer
@@ -67,13 +68,13 @@ def test_a_share_of_the_loss_of_honest_noise_is_found(
 
 
 def test_a_bound_is_wrong_as_seldom_as_it_says(global_random_seed):
-    """Finds bounds that are wrong in 60 % of audits, not in 20 %, in 99 % of runs."""
+    """Finds bounds that are wrong in 70 % of audits, not in 20 %, in 99 % of runs."""
     # at confidence 0.8, on an entry that moves by a whole ballot: the exact edge of the claim
     given = {"n_changed": 1, "delta": 1e-12, "n_samples": 300, "confidence": 0.8}
     noise = LaplaceMechanism(1.0, "continuous")
-    seeds = (np.random.default_rng([global_random_seed, k]) for k in range(100))
+    seeds = (np.random.default_rng([global_random_seed, k]) for k in range(60))
     wrong = [audit_table(noise, **given, random_state=seed).refuted for seed in seeds]
-    assert 0 < sum(wrong) and binomtest(sum(wrong), 100, 0.2, alternative="greater").pvalue > 1e-7
+    assert 0 < sum(wrong) and binomtest(sum(wrong), 60, 0.2, alternative="greater").pvalue > 1e-7
 
 
 @cases(
@@ -97,7 +98,7 @@ def test_two_ballots_at_the_price_of_one_are_caught(there, global_random_seed):
 
 def test_parts_of_ballots_count_as_parts(global_random_seed):
     noise = LaplaceMechanism(0.5, "continuous")  # epsilon 2 for a whole ballot
-    given = {"n_changed": 1, "delta": 0, "n_samples": 8000, "random_state": global_random_seed}
+    given = {"n_changed": 1, "delta": 0, "n_samples": 4000, "random_state": global_random_seed}
     whole = audit_table(noise, [[5]], [[4]], **given)
     part = audit_table(noise, [[5]], [[4.5]], **given)
     assert whole.claimed == part.claimed == 2.0
@@ -108,15 +109,9 @@ def test_parts_of_ballots_count_as_parts(global_random_seed):
     "given, match",
     ({"table": [[1, 2]]}, r"or none; got \(1, 2\), \(\)"),
     ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "two different tables"),
-    (
-        {"table": [[1]], "neighbour_table": [[1, 3]]},
-        r"of one shape, or none; got \(1, 1\), \(1, 2\)",
-    ),
     ({"table": [1, 2], "neighbour_table": [1, 3]}, r"got \(2,\), \(2,\)"),
     ({"n_changed": 0}, "n_changed must be a whole number, at least 1"),
     ({"n_samples": 99}, "n_samples must be a whole number, at least 100"),
-    ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
-    ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
     ({"mechanism": LaplaceMechanism()}, "calibrates it"),
     ({"mechanism": GNMax(40.0)}, "a TableMechanism, or use audit_aggregator"),
 )
@@ -157,20 +152,6 @@ def audit_of_cells(estimator, **given):
     return audit_estimator(estimator, X, y, canaries=canaries_at(PLACES), **given)
 
 
-def twice(count):
-    def counted(*args, **given):
-        return 2 * count(*args, **given)
-
-    return counted
-
-
-def by_records(count):
-    def counted(cells, codes, *, groups=None, **given):
-        return count(cells, codes, **given)
-
-    return counted
-
-
 @pytest.fixture
 def many(global_random_seed):
     """With half the noise all but 1% of the 1,000 guesses with the most evidence are right."""
@@ -189,46 +170,16 @@ def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
     assert 1.5 < audit_of_cells(clf, claimed=3.0, **many).epsilon <= 3.0
 
 
-def half_the_noise(self):
-    return DiscreteLaplace(2 * GRID / self.scale)
-
-
 @cases(
     "owner, name, fault",
-    (cells, "count_ballots", twice(cells.count_ballots)),
-    (LaplaceMechanism, "_discrete", half_the_noise),
+    (cells, "count_ballots", lambda *args, **given: 2 * count_ballots(*args, **given)),
+    (LaplaceMechanism, "_discrete", lambda self: DiscreteLaplace(2 * GRID / self.scale)),
 )
 def test_two_ballots_of_each_record_or_half_the_noise_are_caught(
     monkeypatch, owner, name, fault, many
 ):
     monkeypatch.setattr(owner, name, fault)
     assert audit_of_cells(pate(voters(), epsilon=3.0), **many).refuted
-
-
-class Families(BaseEstimator):
-    """Makes a group of eight records of each record, so that a canary is a group."""
-
-    delta = 0
-
-    def __init__(self, classifier, random_state=None):
-        self.classifier, self.random_state = classifier, random_state
-
-    def fit(self, X, y, X_public):
-        fitted = clone(self.classifier).set_params(random_state=self.random_state)
-        X, y, groups = (np.repeat(values, 8, axis=0) for values in (X, y, np.arange(len(y))))
-        fitted.fit(X, y, X_public, groups=groups)
-        for name in ("privacy_spent_", "public_soft_labels_", "classes_"):
-            setattr(self, name, getattr(fitted, name))
-        return self
-
-
-def test_groups_that_are_counted_by_their_records_are_caught(monkeypatch, global_random_seed):
-    """Of 125 guesses 116 must be right: 123 to 125 are with the fault, 74 to 96 without it."""
-    families = Families(pate(voters(), epsilon=1.0))
-    given = {"n_guesses": 125, "confidence": 1 - 1e-7, "random_state": global_random_seed}
-    assert not audit_of_cells(families, **given).refuted
-    monkeypatch.setattr(cells, "count_ballots", by_records(cells.count_ballots))
-    assert audit_of_cells(families, **given).refuted
 
 
 def fitted_on_private(enrol):
@@ -258,73 +209,18 @@ def test_a_transformer_that_saw_private_labels_is_caught(monkeypatch, attack, gl
     assert audit_estimator(broken, X, y, **given).refuted
 
 
-def cells_of_private_rows(divide):
-    """Make a cell of each private record of class 1."""
-
-    def divided(self, X_public, **given):
-        divide(self, X_public, **given)
-        X, codes = self.private_seen
-        self._centers = np.unique(X[codes == 1], axis=0)
-
-    return divided
-
-
-def keeping(enrol):
-    def enrolled(self, private, X_public, **given):
-        self.private_seen = np.asarray(private.X), private.codes
-        return enrol(self, private, X_public, **given)
-
-    return enrolled
-
-
-def stand_out(fitted):
-    """Say of each canary whether its rates are those of places that are far from all cells."""
-    rates = fitted.public_soft_labels_[:, 0]
-    return np.where((np.abs(rates - np.median(rates)) > 1e-9)[-40:], -1.0, 1.0)
-
-
-def test_cells_that_saw_private_rows_are_caught(monkeypatch, global_random_seed):
-    """Of 40 guesses 38 must be right: all are with the fault, as if by tossed coins without it."""
-    # A canary of class 1 makes a cell at its place; from between the places all cells are far
-    canaries = canaries_at(PLACES[:40])
-    X = np.concatenate([canaries.X, np.full((400, 1), -1000.0)])
-    y = np.arange(440) % 2
-    clf = pate(ReverseNeighbors(n_cells=40, smoothing=0.001, random_state=0), epsilon=1.0)
-    given = {"canaries": canaries, "attack": stand_out, "random_state": global_random_seed}
-    between = canaries.X + 50
-    assert not audit_estimator(clf, X, y, between, **given).refuted
-    monkeypatch.setattr(ReverseNeighbors, "enrol", keeping(ReverseNeighbors.enrol))
-    monkeypatch.setattr(ReverseNeighbors, "divide", cells_of_private_rows(ReverseNeighbors.divide))
-    assert audit_estimator(clf, X, y, between, **given).refuted
-
-
-def test_rates_of_several_copies_are_averaged():
-    class Told(BaseEstimator):
-        delta = 0
-
-        def fit(self, X, y, X_public):
-            self.public_soft_labels_ = np.eye(2)[np.r_[1 - y, y, y]]
-            self.classes_ = np.array([0, 1])
-            return self
-
-    given = {"canaries": canaries_at(PLACES), "attack": "rates", "random_state": 0}
-    found = audit_estimator(Told(), PLACES, np.zeros(N_CANARIES, int), n_copies=3, **given)
-    assert found.n_right == N_CANARIES
-
-
 # --- fits that draw their public rows: what a record adds to them ---------------------------------
 
 
 class InRows(BaseEstimator):
     """Fits to a table that it makes of the labels, so that a canary's bit is in its row."""
 
-    def __init__(self, classifier, table_of, random_state=None):
-        self.classifier, self.table_of = classifier, table_of
-        self.random_state = random_state
+    def __init__(self, classifier, random_state=None):
+        self.classifier, self.random_state = classifier, random_state
 
     def fit(self, X, y, X_public):
         fitted = clone(self.classifier).set_params(random_state=self.random_state)
-        fitted.fit(self.table_of(y), np.arange(len(y)) % 2, X_public)
+        fitted.fit(values_of_bits(y), np.arange(len(y)) % 2, X_public)
         self.privacy_spent_ = fitted.privacy_spent_
         self.X_synthetic_ = fitted.X_synthetic_
         return self
@@ -334,14 +230,6 @@ def drawing(synthesizer, epsilon):
     """Nearly all of epsilon is for the rows."""
     given = {"synthesizer": synthesizer.set_params(share=0.98), "student": DummyClassifier()}
     return PATEClassifier(ReverseNeighbors(n_cells=2), epsilon=epsilon, classes=[0, 1], **given)
-
-
-def audit_of_rows(classifier, table_of, y, *, attack, n_canaries=N_CANARIES, **given):
-    labels = np.tile([0, 1], (n_canaries, 1))
-    canaries = Canaries(np.arange(n_canaries), np.zeros((n_canaries, 1)), labels)
-    given = {"canaries": canaries, "n_copies": 0, "delta": 0, "random_state": 0, **given}
-    X = np.zeros((len(y), 1))
-    return audit_estimator(InRows(classifier, table_of), X, y, attack=attack, **given)
 
 
 # --- counts --------------------------------------------------------------------------------------
@@ -368,10 +256,12 @@ def likeliest_of_counts(fitted):
 
 def audit_of_counts(**given):
     synthesizer = MarginalSynthesizer(categories={0: CODES, 1: CODES}, missing=[], n_rows=N_ROWS)
-    synthesizer.set_params(given_label=False)
+    clf = InRows(drawing(synthesizer.set_params(given_label=False), 2.0))
     y = np.repeat([0, 1, 0], N_CANARIES)
-    given = {"attack": likeliest_of_counts, "n_runs": 14, "n_guesses": 500} | given
-    return audit_of_rows(drawing(synthesizer, 2.0), values_of_bits, y, **given)
+    canaries = canaries_at(np.zeros((N_CANARIES, 1)))
+    fixed = {"canaries": canaries, "attack": likeliest_of_counts, "n_copies": 0, "delta": 0}
+    given = fixed | {"n_runs": 14, "n_guesses": 500} | given
+    return audit_estimator(clf, np.zeros((len(y), 1)), y, **given)
 
 
 def test_of_honest_counts_a_third_of_the_loss_is_found(global_random_seed):

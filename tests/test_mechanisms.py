@@ -7,7 +7,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from conftest import cases, histograms_of
+from conftest import cases, histograms_of, moves
 from draws import assert_drawn_from
 from faulty import Unwilling
 from hypothesis import given, settings
@@ -32,7 +32,6 @@ from sklearn_pate.aggregators import (
     distance_to_instability,
 )
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, StudentError
-from sklearn_pate.rdp.conversion import epsilon_by_order
 from sklearn_pate.teachers.one import probability_shares
 
 VOTES = [[126, 124], [41, *[23] * 8, 25]]
@@ -152,21 +151,15 @@ def test_published_bounds_of_both_steps():
 # --- immutable -----------------------------------------------------------------------------------
 
 
-def test_immutable_costs_more_the_larger_its_constant():
-    def epsilon(mechanism):
-        return rdp.data_independent_epsilon(mechanism, 1, 1e-5, n_teachers=250, n_classes=10)[0]
-
-    spent = [epsilon(ImmutableArgmax(c, sigma=40.0)) for c in (0, 10, 100, 1e4)]
-    assert (np.diff(spent) > 0).all() and spent[-1] > 1e4
-    assert spent[0] < 1.2 * rdp.data_independent_epsilon(GNMax(40.0), 1, 1e-5)[0]
+@pytest.mark.parametrize("noise", [{"sigma": 3.0}, {"gamma": 0.5}])
+def test_immutable_costs_no_more_than_its_worst_case_and_without_end(noise):
+    public = {"n_teachers": 12, "n_classes": 3}
+    exact = rdp.exact_rdp(ImmutableArgmax(4.0, **noise), histograms_of(12, 3), [1.5, 4.0])
+    worst = rdp.worst_case_rdp(ImmutableArgmax(4.0, **noise), [1.5, 4.0], **public)
+    assert (exact <= worst).all()
     for gone in (math.inf, 1e200):
-        for noise in ({"sigma": 40.0}, {"gamma": 0.05}):
-            assert epsilon(ImmutableArgmax(gone, **noise)) > 1e100
-    for noise in ({"sigma": 3.0}, {"gamma": 0.5}):
-        immutable = ImmutableArgmax(4.0, **noise)
-        exact = rdp.exact_rdp(immutable, histograms_of(12, 3), [1.5, 4.0]).max(axis=0)
-        worst = rdp.worst_case_rdp(immutable, [1.5, 4.0], n_teachers=12, n_classes=3)
-        assert (exact <= worst).all()
+        mechanism = ImmutableArgmax(gone, **noise)
+        assert rdp.data_independent_epsilon(mechanism, 1, 1e-5, **public)[0] > 1e100
 
 
 @pytest.mark.parametrize("constant", [0, 0.5, 4.0])
@@ -200,8 +193,6 @@ def test_immutable_says_what_is_wrong_with_it():
     with pytest.warns(PrivacyLeakWarning, match="told apart almost surely.*StableArgmax"):
         plan = plan_queries(ImmutableArgmax(gamma=0.05), 3, epsilon=None, **public)
     assert plan.epsilon > 10
-    with pytest.warns(PrivacyLeakWarning), pytest.raises(BudgetExceededError, match="more than"):
-        plan_queries(ImmutableArgmax(gamma=0.05), 3, epsilon=1.0, **public)
     is_qualified = ImmutableArgmax(gamma=1).qualified([[7, 4, 0], [6, 4, 1], [5, 5, 1]])
     assert is_qualified.tolist() == [True, False, False]
 
@@ -210,18 +201,14 @@ def test_immutable_says_what_is_wrong_with_it():
 
 
 @settings(max_examples=50)
-@given(st.lists(st.integers(0, 30), min_size=2, max_size=5), st.data())
-def test_distances_change_by_one_and_are_zero_where_the_argmax_may(counts, data):
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=5))
+def test_distances_change_by_one_and_are_zero_where_the_argmax_may(counts):
     counts[0] += 1
-    u = data.draw(st.sampled_from([k for k, n in enumerate(counts) if n]))
-    v = data.draw(st.integers(0, len(counts) - 1))
-    neighbour = list(counts)
-    neighbour[u] -= 1
-    neighbour[v] += 1
-    here, there = distance_to_instability([counts, neighbour])
-    assert abs(here - there) <= 1
-    if np.argmax(counts) != np.argmax(neighbour):
-        assert here == there == 0
+    neighbours = moves(counts)
+    here, there = distance_to_instability([counts])[0], distance_to_instability(neighbours)
+    assert (np.abs(here - there) <= 1).all()
+    changes = neighbours.argmax(axis=1) != np.argmax(counts)
+    assert not changes.any() or (here == 0 and (there[changes] == 0).all())
 
 
 def test_stables_threshold_fails_as_seldom_as_it_says(global_random_seed):
@@ -355,20 +342,6 @@ def test_the_guarantee_of_stopped_runs(is_interactive, global_random_seed):
             assert 0 < asked.min() and asked.max() <= n_queries
 
 
-def test_refunds_pay_for_more_queries_than_the_worst_case():
-    public = {"n_public": 5000, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
-    confident = ConfidentGNMax(200, sigma1=150.0, sigma2=40.0)
-    plan = plan_queries(confident, 5000, epsilon=2.0, **public)
-    assert plan.method == "filter" and plan.epsilon == 2.0
-    check, answer = confident.steps(np.array([plan.budget.order]), n_teachers=250, n_classes=10)
-    n_refused = plan.budget.allow(np.zeros(5000, dtype=bool), float(check[0]), float(answer[0]))
-    plan = plan_queries(confident, 5000, epsilon=2.0, **public)
-    n_answered = plan.budget.allow(np.ones(5000, dtype=bool), float(check[0]), float(answer[0]))
-    assert n_refused > 5 * n_answered > 0
-    by_order = epsilon_by_order(n_answered * (check + answer), 1e-5, np.array([plan.budget.order]))
-    assert by_order[0] <= 2.0
-
-
 # --- stages --------------------------------------------------------------------------------------
 
 
@@ -435,8 +408,6 @@ def test_a_filter_stops_the_stages_at_the_cap(monkeypatch):
     assert spent.n_queries == len(clf.curator_.votes)
     assert (clf.public_labels_[np.setdiff1d(np.arange(1000), clf.query_indices_)] == -1).all()
     assert clf.curator_.epsilon(method="data_independent") == 2.0
-    with pytest.raises(ValueError, match="for that delta only"):
-        clf.curator_.epsilon(delta=1e-3, method="data_independent")
 
 
 class Free(GNMax):
@@ -550,16 +521,6 @@ def test_a_student_of_an_interactive_stage_needs_probabilities():
 
 
 # --- parameters ----------------------------------------------------------------------------------
-
-
-@cases(
-    "mechanism, message",
-    (ConfidentGNMax(200.0, 10.0, 10.0), "threshold=200.0 is above 1: give 200,"),
-    (StableArgmax(None), "run_epsilon=None"),
-)
-def test_bad_parameters_are_named_without_a_fit(mechanism, message):
-    for call in (mechanism.aggregate, mechanism.outcome_log_proba):
-        pytest.raises(ValueError, call, [[5, 5]]).match(message)
 
 
 def test_thresholds_are_votes_or_shares():

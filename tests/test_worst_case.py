@@ -14,7 +14,7 @@ from scipy.special import gammaln
 from sklearn_pate import rdp
 from sklearn_pate.aggregators import Aggregator, ExponentialNMax, GNMax, LNMax
 from sklearn_pate.rdp.exact import Pairs
-from sklearn_pate.rdp.supremum import _Region, argmax_rdp
+from sklearn_pate.rdp.supremum import argmax_rdp
 from sklearn_pate.smooth_sensitivity import half_margins
 
 ORDERS = [1.1, 2.0, 8.0, 20.0, 60.0, 300.0, 2000.0]
@@ -29,7 +29,7 @@ def test_a_search_that_ends_at_its_border_has_no_answer(monkeypatch):
 
 
 @pytest.mark.parametrize("noise", [rdp.Gaussian, rdp.Laplace])
-@pytest.mark.parametrize("counts", [(0.3, 0.7), (9.0, 0.4), (30.0, -2.0)])
+@pytest.mark.parametrize("counts", [(0.3, 0.7), (30.0, -2.0)])
 def test_three_outcomes_against_mpmath(noise, counts):
     def pdf(x):
         return mp.npdf(x) if noise is rdp.Gaussian else mp.exp(-abs(x)) / 2
@@ -63,23 +63,6 @@ def test_overtaking_equal_counts_is_as_likely_as_winning_among_all(noise, n_riva
 
 
 # --- the supremum --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("order", [1.1, 60.0, 1500.0])
-@pytest.mark.parametrize("scale", [0.5, 20.0, 3000.0])
-@pytest.mark.parametrize("votes", [(0.0, 0.7), (2.5, -3.0), (1.0, 9.0)])
-def test_slopes_of_the_cost_are_its_differences(votes, scale, order):
-    region = _Region(rdp.Gaussian(scale), 100.0, -200.0)
-    orders = np.array([order])
-    cost, slopes = region.one_way_and_slopes(np.array(votes)[:, None], orders)
-    assert cost == region.one_way(*np.array(votes)[:, None], orders)
-    for axis, slope in enumerate(slopes[:, 0]):
-        apart = np.zeros((2, 4))
-        apart[axis] = 2e-3 * np.array([-2, -1, 1, 2])
-        margin, second = np.array(votes)[:, None] + apart
-        near = region.one_way(margin, second, np.tile(orders, 4))
-        difference = near @ [1, -8, 8, -1] / 12 / 2e-3  # to the fourth power of the distance
-        assert slope == pytest.approx(difference, rel=1e-5, abs=1e-7 * cost[0])
 
 
 def dense_supremum(noise, order, gaps, levels):
@@ -205,17 +188,17 @@ def test_enumeration_never_exceeds_the_worst_case(mechanism, n_teachers, n_class
 
 
 def test_the_worst_case_is_nearly_reached():
-    exact, _ = costs_and_loss(GNMax(5.0), 30, 3)
+    exact = rdp.exact_rdp(GNMax(5.0), histograms_of(30, 3), ORDERS).max(axis=0)
     bounded = rdp.worst_case_rdp(GNMax(5.0), ORDERS, n_teachers=30, n_classes=3)
     assert (bounded[:3] <= 1.05 * exact[:3]).all()  # at low orders
     assert costs_and_loss(ExponentialNMax(0.5), 8, 3)[1] > 1.6 * 0.5  # 2 gamma is not slack
     # whole numbers are fine next to the noise
-    exact, _ = costs_and_loss(GNMax(40.0, "discrete"), 40, 2)
+    exact = rdp.exact_rdp(GNMax(40.0, "discrete"), histograms_of(40, 2), ORDERS).max(axis=0)
     continuous = rdp.worst_case_rdp(GNMax(40.0), ORDERS, n_teachers=40, n_classes=2)
     assert exact == pytest.approx(continuous, rel=0.01)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.integers(0, 60), min_size=2, max_size=7).filter(lambda n: sum(n) > 0),
     st.one_of(
@@ -312,9 +295,3 @@ def test_calibration_is_the_least_noise_that_fits(
     assert rdp.data_independent_epsilon(mechanism(noise), n_queries, 1e-5, **public)[0] <= epsilon
     assert rdp.data_independent_epsilon(mechanism(less), n_queries, 1e-5, **public)[0] > epsilon
     assert (noise if mechanism is GNMax else 1 / noise) <= on_any_votes
-
-
-def test_every_default_order_is_finite_and_increasing():
-    for mechanism in (GNMax(40.0), LNMax(0.05)):
-        cost = rdp.worst_case_rdp(mechanism, rdp.DEFAULT_ORDERS, n_teachers=250, n_classes=10)
-        assert np.isfinite(cost).all() and (np.diff(cost) > -1e-7 * cost[1:]).all()
