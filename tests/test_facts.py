@@ -247,7 +247,6 @@ MISTAKES = {
         {"facts": rdp.Facts()},
         "facts of Wrong must be a method that returns",
     ),
-    "facts of another type": ({"facts": lambda self: {"gdp_mu": 1.0}}, "facts of Wrong must be a"),
     "negative": (stated(pure_epsilon=-1), "Facts.pure_epsilon must be a"),
     "text": (stated(gdp_mu="0.1"), "Facts.gdp_mu must be a number"),
     "noise": (stated(argmax_noise=40.0), "Facts.argmax_noise must be an rdp"),

@@ -254,13 +254,6 @@ def test_audits_are_drawn_against_their_claims():
     assert MARK not in texts(display.ax_)
 
 
-def test_audits_names_and_claims_belong_together():
-    pytest.raises(ValueError, AuditDisplay.from_results, []).match("results is empty")
-    for wrong in ({"names": ["a"]}, {"claimed": [1.0]}):
-        with pytest.raises(ValueError, match="a name and a claim for each of the 2 results"):
-            AuditDisplay.from_results([audit(0.1), audit(0.2)], **wrong)
-
-
 # --- all of them -------------------------------------------------------------------------------
 
 DRAW = {

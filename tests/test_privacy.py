@@ -160,7 +160,6 @@ def kept_by_two_workers(teacher):
 @cases(
     "backend, message",
     ("loky", "sent back by a worker"),
-    ("multiprocessing", "sent back by a worker"),
     (None, "or kept in memory .*memory=None"),
 )
 def test_a_fitted_teacher_that_cannot_be_sent_back_or_kept_says_nothing(backend, message, tmp_path):

@@ -14,7 +14,7 @@ from scipy.special import gammaln
 from sklearn_pate import rdp
 from sklearn_pate.aggregators import Aggregator, ExponentialNMax, GNMax, LNMax
 from sklearn_pate.rdp.exact import Pairs
-from sklearn_pate.rdp.supremum import argmax_rdp
+from sklearn_pate.rdp.supremum import _Region, argmax_rdp
 from sklearn_pate.smooth_sensitivity import half_margins
 
 ORDERS = [1.1, 2.0, 8.0, 20.0, 60.0, 300.0, 2000.0]
@@ -63,6 +63,24 @@ def test_overtaking_equal_counts_is_as_likely_as_winning_among_all(noise, n_riva
 
 
 # --- the supremum --------------------------------------------------------------------------------
+
+
+@cases(
+    "votes, scale, order",
+    *(((0.0, 0.7), 0.5, 60.0), ((2.5, -3.0), 20.0, 1.1), ((1.0, 9.0), 3000.0, 1500.0)),
+)
+def test_slopes_of_the_cost_are_its_differences(votes, scale, order):
+    region = _Region(rdp.Gaussian(scale), 100.0, -200.0)
+    orders = np.array([order])
+    cost, slopes = region.one_way_and_slopes(np.array(votes)[:, None], orders)
+    assert cost == region.one_way(*np.array(votes)[:, None], orders)
+    for axis, slope in enumerate(slopes[:, 0]):
+        apart = np.zeros((2, 4))
+        apart[axis] = 2e-3 * np.array([-2, -1, 1, 2])
+        margin, second = np.array(votes)[:, None] + apart
+        near = region.one_way(margin, second, np.tile(orders, 4))
+        difference = near @ [1, -8, 8, -1] / 12 / 2e-3  # to the fourth power of the distance
+        assert slope == pytest.approx(difference, rel=1e-5, abs=1e-7 * cost[0])
 
 
 def dense_supremum(noise, order, gaps, levels):
