@@ -284,16 +284,3 @@ def test_counts_without_noise_are_caught(monkeypatch, global_random_seed):
     monkeypatch.setattr(LaplaceMechanism, "noisy", bare)
     found = audit_of_counts(n_runs=1, n_guesses=150, random_state=global_random_seed)
     assert found.claimed == 2.0 and found.refuted
-
-
-# --- without a table of one's own ----------------------------------------------------------------
-
-
-def test_predictions_can_be_audited_without_public_rows():
-    clf = drawing(MarginalSynthesizer((0, 1), missing=[], n_rows=300), 1.0)
-    X, given = np.random.default_rng(0).random((400, 2)), {"n_copies": 0, "random_state": 0}
-    found = audit_estimator(clf, X, np.arange(400) % 2, attack="student", **given)
-    assert found.claimed == 1.0 and found.n_guesses == 30 and not found.refuted
-    for attack in ("labels", "rates"):
-        with pytest.raises(ValueError, match="need n_copies of at least 1"):
-            audit_estimator(clf, X, np.arange(400) % 2, attack=attack, **given)

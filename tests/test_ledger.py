@@ -279,14 +279,6 @@ def test_pure_fits_add_up_in_every_ledger_and_deltas_to_what_is_set_aside(path, 
     ledger.record(SPENT, pure_cost(0.1))
 
 
-def test_a_first_fit_may_take_all_and_then_nothing_follows(path):
-    ledger = PrivacyLedger(path, 1.0)
-    ledger.record(SPENT, gaussian_cost(rdp.gdp_mu(1.0, 1e-5)))
-    assert 0.9999 < ledger.epsilon_spent <= 1.0 and ledger.history()["share"].tolist() == [1.0]
-    for little in (pure_cost(1e-9), gaussian_cost(1e-9), RENYI_ONLY):
-        pytest.raises(BudgetExceededError, ledger.record, SPENT, little)
-
-
 # Fits as an independent accountant sees them: the outcomes of the mechanism on votes of 100
 # teachers and on neighbouring votes, from its parameters alone
 

@@ -170,6 +170,22 @@ def test_coarse_noise_costs_more_than_continuous_noise(steps, move, delta, least
     assert rdp.gdp_to_epsilon(math.sqrt(mu_squared), delta) >= exact
 
 
+@pytest.mark.parametrize("tau", [0.5, 0.6, 0.8])
+def test_discrete_noise_is_rounded_continuous_noise_but_for_eta(tau):
+    steps = 3.0
+    u, z = np.arange(-40, 40, 0.01), np.arange(-60, 61)
+    rounded = np.exp(-((z - u[:, None]) ** 2) / (2 * tau**2))
+    norms = rounded.sum(axis=1) / (tau * math.sqrt(2 * math.pi))
+    r = np.abs(norms - 1).max()
+    two_steps = np.exp(-(u**2) / (2 * (steps**2 - tau**2))) @ (rounded / norms[:, None])
+    at_once = np.exp(-(z**2) / (2 * steps**2))
+    ratio = (two_steps / two_steps.sum() / (at_once / at_once.sum()))[abs(z) <= 20]
+    mu = math.sqrt(rdp.discrete_gaussian_mu_squared([steps], [1], tau=tau))
+    eta = (mu * math.sqrt(steps**2 - tau**2) - 1) / (math.sqrt(2 * math.pi) * steps)
+    assert 0.99 * eta <= math.log((1 + r) / (1 - r)) <= eta * (1 + 1e-9)
+    assert np.abs(np.log(ratio)).max() <= eta
+
+
 def test_the_parameter_of_discrete_gaussian_noise_is_rounded_up():
     for steps, squares in [(2.5, 1), (1e3, 7), (2.0**55, 2**81), (1e9 * 2**20, 3 * 2**40)]:
         exact = Fraction(squares) / (Fraction(steps) ** 2 - 4)

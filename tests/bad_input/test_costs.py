@@ -115,7 +115,6 @@ NO_CAP = {"aggregator": GNMax(None), "epsilon": None}
     ("no teachers", gnmax_sigma, {"n_teachers": 0}, "n_teachers must be a"),
     ("two costs", rdp_to_epsilon, {"rdp": [1.0, 2.0]}, "rdp must have one"),
     ("negative cost", rdp_to_epsilon, {"rdp": [-1.0]}, "rdp must hold costs"),
-    ("pure", pure_rdp, {"epsilon": -1}, "epsilon must be a finite number"),
     ("no noise", exact_rdp, {"aggregator": GNMax(None)}, "Set sigma to a"),
     ("eta=-1", TrialCount, {"eta": -1}, "eta from -0.9 to 20; got .*eta=-1"),
     ("mean", TrialCount, {"mean": 1e6 + 0.5}, "needs a mean from 1.001 to 1e6"),
