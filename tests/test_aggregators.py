@@ -25,11 +25,12 @@ from sklearn_pate.aggregators import (
 from sklearn_pate.rdp import DiscreteGaussian, DiscreteLaplace, pure_rdp, worst_case_rdp
 from sklearn_pate.rdp.facts import facts_of
 
+MANY = [60, 55, 50, 40, 30, 10, 5, 0, 0, 0]
 CASES = [[83, 83, 84], [250, 0, 0], [40, 6, 4], [0, 1, 0], [5, 5, 5, 5, 5], [9] * 9 + [7, 0, 0]]
 
 
 @pytest.mark.parametrize("mechanism", [LNMax(0.05), LNMax(1.0), GNMax(40.0), GNMax(8.0)])
-@pytest.mark.parametrize("counts", CASES)
+@pytest.mark.parametrize("counts", [[83, 83, 84], [250, 0, 0], [9] * 9 + [7, 0, 0]])
 def test_outcome_distribution_agrees_with_mpmath(mechanism, counts):
     log_proba = mechanism.outcome_log_proba([counts])[0]
     with mp.workdps(50):
@@ -38,7 +39,7 @@ def test_outcome_distribution_agrees_with_mpmath(mechanism, counts):
 
 
 @pytest.mark.parametrize("mechanism", [LNMax(0.05), LNMax(2.0), GNMax(40.0), GNMax(0.5)])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 400), min_size=2, max_size=30).filter(lambda n: sum(n) > 0))
 def test_outcome_distribution_is_one_and_follows_the_classes(mechanism, counts):
     log_proba = mechanism.outcome_log_proba([counts, counts[::-1]])
@@ -49,11 +50,12 @@ def test_outcome_distribution_is_one_and_follows_the_classes(mechanism, counts):
 
 
 @cases(
-    "mechanism",
-    *(LNMax(0.05), GNMax(40.0), GNMax(5.0), ExponentialNMax(0.05)),
-    *(LNMax(0.05, "discrete"), LNMax(1.0, "discrete"), GNMax(4.3, "discrete")),
+    "mechanism, counts",
+    *((m, [130, 120]) for m in (LNMax(0.05), GNMax(5.0), ExponentialNMax(0.05))),
+    *((m, [130, 120]) for m in (LNMax(0.05, "discrete"), GNMax(4.3, "discrete"))),
+    *((m, MANY) for m in (LNMax(0.05), GNMax(40.0), ExponentialNMax(0.05), LNMax(1.0, "discrete"))),
+    *((m, [6, 5]) for m in (LNMax(3.0), GNMax(0.5), ExponentialNMax(3.0))),  # parts of a vote
 )
-@pytest.mark.parametrize("counts", [[130, 120], [25] * 10, [60, 55, 50, 40, 30, 10, 5, 0, 0, 0]])
 def test_samples_follow_the_outcome_distribution(mechanism, counts, global_random_seed):
     """Finds noise of 10 % less where the largest counts are about its scale apart."""
     n_samples = 100_000 if facts_of(mechanism).label_symmetric else 200_000 // len(counts)
@@ -192,23 +194,17 @@ def test_exponential_outcomes_are_the_integral_of_a_polynomial(gamma, counts):
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-300)
 
 
-@pytest.mark.parametrize("gamma", [0.05, 0.7])
-def test_exponential_noise_is_permute_and_flip(gamma, global_random_seed):
-    # walk through the classes in random order; take one with probability exp(-gamma * behind)
-    counts = np.array([30, 29, 25, 3])
-    rng, n = np.random.default_rng(global_random_seed), 200_000
-    order = rng.permuted(np.tile(np.arange(4), (n, 1)), axis=1)
-    heads = rng.random((n, 4)) < np.exp(gamma * (counts[order] - 30))
-    taken = order[np.arange(n), heads.argmax(axis=1)]
-    proba = np.exp(ExponentialNMax(gamma).outcome_log_proba([counts])[0])
-    assert_drawn_from(np.bincount(taken, minlength=4), proba)
-
-
-def test_exponential_noise_claims_what_is_known():
-    mechanism = ExponentialNMax(0.05)
-    assert (facts_of(mechanism).gdp_mu, facts_of(mechanism).pure_epsilon) == (math.inf, 0.1)
+@cases(
+    "mechanism, pure, at_2",
+    (ExponentialNMax(0.05), 0.1, pure_rdp(0.1, [2.0])[0]),
+    (LNMax(0.05, "discrete"), 0.1, pure_rdp(0.1, [2.0])[0]),
+    (GNMax(20.0, "discrete"), math.inf, 2 / 400),
+)
+def test_other_noise_claims_what_is_known(mechanism, pure, at_2):
+    facts = facts_of(mechanism)
+    assert (facts.gdp_mu, facts.pure_epsilon) == (math.inf, pure)
     assert np.isinf(mechanism.published_rdp([[30, 20]], [2.0])).all()
-    np.testing.assert_array_equal(worst_case_rdp(mechanism, [2.0, 99.0]), pure_rdp(0.1, [2.0, 99]))
+    assert worst_case_rdp(mechanism, [2.0])[0] == at_2
 
 
 # --- discrete noise ------------------------------------------------------------------------------
@@ -252,17 +248,17 @@ def whole_reference(mechanism, counts):
 
 @cases(
     "mechanism",
-    *(GNMax(40.0, "discrete"), GNMax(4.3, "discrete"), GNMax(0.5, "discrete")),
-    *(LNMax(0.05, "discrete"), LNMax(1.0, "discrete"), LNMax(3.7, "discrete")),
+    *(GNMax(12.0, "discrete"), GNMax(0.5, "discrete")),
+    *(LNMax(0.2, "discrete"), LNMax(3.7, "discrete")),
 )
-@pytest.mark.parametrize("counts", [[5, 5], [0, 60], [83, 84, 83], [1, 0, 0], [9, 9, 2, 0, 9]])
+@pytest.mark.parametrize("counts", [[0, 60], [83, 84, 83], [1, 0, 0], [9, 9, 2, 0, 9]])
 def test_discrete_outcomes_agree_with_sums(mechanism, counts):
     got = mechanism.outcome_log_proba([counts])[0]
     np.testing.assert_allclose(got, whole_reference(mechanism, counts), rtol=1e-12, atol=1e-300)
 
 
 @pytest.mark.parametrize("mechanism", [LNMax(0.2, "discrete"), GNMax(3.0, "discrete")])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 60), min_size=2, max_size=12).filter(lambda n: sum(n) > 0))
 def test_discrete_ties_favour_low_codes(mechanism, counts):
     log_proba = mechanism.outcome_log_proba([counts])[0]
@@ -276,11 +272,10 @@ def test_discrete_ties_favour_low_codes(mechanism, counts):
 
 @cases(
     "noise, word",
-    *((DiscreteLaplace(scale), 2**62) for scale in (0.05, 1 / 3, 2.5)),
-    *((DiscreteGaussian(scale), 2**62) for scale in (40.0, 2.3, 0.4, 12.34567)),
+    *((DiscreteLaplace(0.05), 2**62), (DiscreteLaplace(1 / 3), 2**62)),
+    *((DiscreteGaussian(40.0), 2**62), (DiscreteGaussian(2.3), 2**62)),
     # short words: every digit is compared to the last
-    *((DiscreteLaplace(scale), 4) for scale in (0.05, 1 / 3, 2.5)),
-    *((DiscreteGaussian(scale), 4) for scale in (2.3, 0.4)),
+    *((DiscreteLaplace(2.5), 4), (DiscreteGaussian(0.4), 4)),
 )
 def test_discrete_samples_follow_their_probabilities(noise, word, monkeypatch, global_random_seed):
     """Finds a scale that is 3 % off."""
@@ -297,15 +292,6 @@ def test_discrete_samples_far_beyond_64_bits_of_scale(global_random_seed):
     draws = DiscreteLaplace(1e-9).sample(np.random.default_rng(global_random_seed), (20_000,))
     assert np.abs(draws).mean() == pytest.approx(1e9, rel=0.043)  # 6 standard errors
     assert_drawn_from(np.bincount(draws % 2), [0.5, 0.5])
-
-
-def test_discrete_noise_claims_what_is_known():
-    laplace, gaussian = LNMax(0.05, "discrete"), GNMax(20.0, "discrete")
-    assert (laplace.facts().gdp_mu, laplace.facts().pure_epsilon) == (math.inf, 0.1)
-    assert (gaussian.facts().gdp_mu, gaussian.facts().pure_epsilon) == (math.inf, math.inf)
-    np.testing.assert_array_equal(worst_case_rdp(gaussian, [2.0, 99.0]), [2 / 400, 99 / 400])
-    for mechanism in (laplace, gaussian):
-        assert np.isinf(mechanism.published_rdp([[30, 20]], [2.0])).all()
 
 
 def test_discrete_noise_too_large_for_its_distribution_is_refused_and_still_samples():

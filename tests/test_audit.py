@@ -12,7 +12,6 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit
 from scipy.stats import binom
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from sklearn_pate import PATEClassifier
@@ -109,7 +108,7 @@ def by_all_events(log_p, log_q, delta):
     ids=str,
 )
 def test_exact_epsilon_is_the_worst_event(mechanism, delta):
-    votes = np.random.default_rng(0).multinomial(15, [0.4, 0.4, 0.1, 0.1], size=20) + [0, 1, 0, 0]
+    votes = np.random.default_rng(0).multinomial(15, [0.4, 0.4, 0.1, 0.1], size=8) + [0, 1, 0, 0]
     others = votes + [1, -1, 0, 0]
     pairs = np.stack([votes, others], axis=1)
     expected = [by_all_events(*mechanism.outcome_log_proba(pair), delta) for pair in pairs]
@@ -164,44 +163,35 @@ def test_the_search_by_samples_finds_a_leak():
 # --- what the auditor must show ----------------------------------------------------------------
 
 
-def soft_bins(sums, rng):
-    """SoftVote's continuous release as 10 outcomes."""
-    return np.searchsorted(np.linspace(0, 1, 9), SoftVote(5.0).soft_labels(sums, rng)[:, 0])
-
-
 INTERACTIVE = InteractiveGNMax(5, sigma1=4.0, sigma2=4.0, confidence=0.8)
-#: Mechanism, what samples it if not the mechanism, the student's probabilities
+#: Each with what it is asked besides votes
 EVERY = {
-    "LNMax": (LNMax(0.3), None, None),
-    "LNMax, discrete": (LNMax(0.3, noise="discrete"), None, None),
-    "ExponentialNMax": (ExponentialNMax(0.3), None, None),
-    "GNMax": (GNMax(5.0), None, None),
-    "GNMax, discrete": (GNMax(5.0, noise="discrete"), None, None),
-    "ConfidentGNMax": (ConfidentGNMax(15, sigma1=4.0, sigma2=4.0), None, None),
-    "InteractiveGNMax": (INTERACTIVE, None, [0.6, 0.4]),
-    "InteractiveGNMax, sure": (INTERACTIVE, None, [0.9, 0.1]),
-    "SoftVote": (SoftVote(5.0), None, None),
-    "SoftVote, binned": (SoftVote(5.0), soft_bins, None),
-    "ImmutableArgmax": (ImmutableArgmax(gamma=1.0), None, None),
-    "ImmutableArgmax, constant": (ImmutableArgmax(3.0, sigma=5.0), None, None),
-    "PluralityVote": (PluralityVote(), None, None),
+    "LNMax": (LNMax(0.3), {}),
+    "LNMax, discrete": (LNMax(0.3, noise="discrete"), {}),
+    "ExponentialNMax": (ExponentialNMax(0.3), {}),
+    "GNMax": (GNMax(5.0), {}),
+    "GNMax, discrete": (GNMax(5.0, noise="discrete"), {}),
+    "ConfidentGNMax": (ConfidentGNMax(15, sigma1=4.0, sigma2=4.0), {}),
+    "InteractiveGNMax": (INTERACTIVE, {"student_proba": [0.6, 0.4]}),
+    "InteractiveGNMax, sure": (INTERACTIVE, {"student_proba": [0.9, 0.1]}),
+    "SoftVote": (SoftVote(5.0), {}),
+    "ImmutableArgmax": (ImmutableArgmax(gamma=1.0), {}),
+    "PluralityVote": (PluralityVote(), {}),
 }
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_no_aggregator_is_above_its_claim(name, global_random_seed):
-    mechanism, sampled, student = EVERY[name]
-    given = {"random_state": global_random_seed, "confidence": 1 - 1e-9}
-    given["n_samples"] = 1000 if "discrete" in name or "SoftVote" in name else 20_000
-    if student:
-        given["student_proba"] = student
-    pairs = [([top, 30 - top], [top - 1, 31 - top]) for top in (15, 16, 20, 30)]
+    mechanism, student = EVERY[name]
+    given = student | {"random_state": global_random_seed, "confidence": 1 - 1e-9}
+    given["n_samples"] = 1000 if "discrete" in name or "SoftVote" in name else 5000
+    pairs = [([top, 30 - top], [top - 1, 31 - top]) for top in (15, 20)]
     if not student:
-        pairs += [([10, 10, 10], [9, 11, 10]), ([28, 1, 1], [27, 1, 2])]
+        pairs.append(([10, 10, 10], [9, 11, 10]))
     for votes, neighbour in pairs:
         public = {"n_teachers": 30, "n_classes": len(votes)}
         claimed, _ = data_independent_epsilon(mechanism, 1, 1e-5, **public)
-        found = audit_aggregator(sampled or mechanism, votes, neighbour, **given)
+        found = audit_aggregator(mechanism, votes, neighbour, **given)
         assert 0 <= found.epsilon <= claimed
 
 
@@ -252,45 +242,26 @@ def lead(votes):
     return np.diff(np.sort(votes, axis=1)[:, -2:])[:, 0]
 
 
-SIZES = [(10, 2), (250, 2), (10, 3), (250, 10)]
-
-
-@pytest.mark.parametrize("sigma, least", [(0.0, 8), (1.0, 2.5)])
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_a_sampler_without_the_noise_that_it_states_is_seen(size, sigma, least):
-    n_teachers, n_classes = size
-    public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    found = audit_aggregator(liar(sigma), **public, random_state=0)
-    assert found.epsilon > least and found.contradicts is True and "contradicts=True" in repr(found)
-    tie = np.zeros(n_classes, dtype=int)
-    tie[:2] = n_teachers // 2
-    found = audit_aggregator(liar(sigma), tie, random_state=0)
-    np.testing.assert_array_equal(found.votes, tie)
-    assert found.epsilon > least - 1 and found.contradicts is True
-
-
 @cases(
-    "where, n_teachers, n_classes",
-    (lambda votes: lead(votes) > 1, 250, 10),
-    (lambda votes: lead(votes) <= 1, 250, 10),
-    (lambda votes: votes.max(axis=1) < votes.sum(axis=1), 250, 2),
-    (lambda votes: votes[:, 0] == votes.sum(axis=1), 100, 2),
-    (lambda votes: votes.argmax(axis=1) == votes.shape[1] - 2, 250, 10),
-    ids=["not at ties", "at ties", "not at unanimity", "at one unanimity", "for one class"],
+    "sampler, n_teachers, n_classes, least, most, lies",
+    (liar(0.0), 10, 2, 8, math.inf, True),
+    (liar(0.0), 10, 3, 8, math.inf, True),
+    (liar(1.0), 250, 10, 2.5, math.inf, True),
+    (liar(0.0, lambda votes: lead(votes) > 1), 250, 3, 6, math.inf, True),
+    (liar(0.0, lambda votes: lead(votes) <= 1), 250, 3, 6, math.inf, True),
+    (liar(0.0, lambda votes: votes.max(axis=1) < votes.sum(axis=1)), 250, 2, 6, math.inf, True),
+    (liar(0.0, lambda votes: votes[:, 0] == votes.sum(axis=1)), 100, 2, 6, math.inf, True),
+    (liar(20.0), 10, 2, -1, 0.22, True),  # little leaks, which contradicts the statement
+    (liar(20.0), 250, 3, -1, 0.22, True),
+    (liar(40.0), 250, 3, -1, 0.11, False),  # the truth
 )
-def test_a_sampler_that_lies_at_some_votes_is_seen(where, n_teachers, n_classes):
-    given = {"n_teachers": n_teachers, "n_classes": n_classes, "random_state": 0}
-    found = audit_aggregator(liar(0.0, where), **given)
-    assert found.epsilon > 6 and found.contradicts is True
-
-
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_half_the_noise_contradicts_the_statement_though_little_leaks(size, global_random_seed):
-    given = {"n_teachers": size[0], "n_classes": size[1], "random_state": global_random_seed}
-    found = audit_aggregator(liar(20.0), **given)
-    assert found.contradicts is True and found.epsilon < 0.22
-    found = audit_aggregator(liar(40.0), **given)  # the truth
-    assert found.contradicts is False and found.epsilon < 0.11
+def test_a_sampler_without_the_noise_that_it_states_is_seen(
+    sampler, n_teachers, n_classes, least, most, lies, global_random_seed
+):
+    given = {"n_teachers": n_teachers, "n_classes": n_classes, "random_state": global_random_seed}
+    found = audit_aggregator(sampler, **given)
+    assert least < found.epsilon < most and found.contradicts is lies
+    assert f"contradicts={lies}" in repr(found)
 
 
 def test_samples_of_a_given_pair_are_compared_as_well():
@@ -307,18 +278,6 @@ def test_samples_of_a_given_pair_are_compared_as_well():
         assert found.contradicts is contradicts
 
 
-def test_a_function_may_state_its_distribution_as_well():
-    class Stated:
-        outcome_log_proba = staticmethod(GNMax(40.0).outcome_log_proba)
-
-        def __call__(self, votes, rng):
-            return votes.argmax(axis=1)
-
-    for sample, lies in ((Stated(), True), (Stated().__call__, None)):
-        found = audit_aggregator(sample, n_teachers=250, n_classes=10, random_state=0)
-        assert found.contradicts is lies and found.epsilon > 8
-
-
 @pytest.mark.parametrize("other", [2, -1])  # no class, and "no answer", which GNMax never gives
 def test_outcomes_that_are_not_stated_contradict(other):
     def sample(votes, rng):
@@ -333,9 +292,8 @@ def test_outcomes_that_are_not_stated_contradict(other):
 @cases(
     "votes",
     {"n_teachers": 30, "n_classes": 2},
-    {"votes": [14, 13, 3]},
     {"votes": [14, 13, 3], "neighbour_votes": [13, 14, 3]},
-    ids=["searched", "votes", "pair"],
+    ids=["searched", "pair"],
 )
 def test_true_statements_are_contradicted_as_seldom_as_it_says(votes, global_random_seed):
     """Finds alarms in 0.6 of runs instead of 0.2."""
@@ -347,9 +305,9 @@ def test_true_statements_are_contradicted_as_seldom_as_it_says(votes, global_ran
 
 @pytest.mark.slow
 def test_a_bound_on_a_liar_is_wrong_as_seldom_as_it_says(global_random_seed):
-    """Finds bounds wrong in half of the runs instead of 0.2."""
+    """Finds bounds wrong in 0.6 of runs instead of 0.2."""
     given = {"delta": 1e-12, "n_samples": 3000, "confidence": 0.8, "n_teachers": 11, "n_classes": 2}
-    seeds, liar_ = 1000 * global_random_seed + np.arange(100), States(response(0.75))
+    seeds, liar_ = 1000 * global_random_seed + np.arange(60), States(response(0.75))
     found = [audit_aggregator(liar_, random_state=seed, **given) for seed in seeds]
     bounds = np.array([f.epsilon for f in found])
     assert all(f.contradicts for f in found)
@@ -357,28 +315,13 @@ def test_a_bound_on_a_liar_is_wrong_as_seldom_as_it_says(global_random_seed):
     assert np.median(bounds) > 0.8
 
 
-def test_a_true_statement_is_the_guide_as_before():
-    # the pair is what the statement says, and other histograms take none of its samples
-    rows = []
-
-    def sample(votes, rng):
-        rows.append(len(votes))
-        return GNMax(40.0).aggregate(votes, random_state=rng)
-
+def test_a_true_statement_is_the_guide():
     size = {"n_teachers": 250, "n_classes": 3}
-    found = audit_aggregator(States(sample), **size, random_state=0)
-    assert 2 * 200_000 < sum(rows) <= 2.2 * 200_000
-    pair = searched(GNMax(40.0), 200_000, **size)
+    found = audit_aggregator(GNMax(40.0), **size, n_samples=20_000, random_state=0)
+    pair = searched(GNMax(40.0), 20_000, **size)
     np.testing.assert_array_equal([found.votes, found.neighbour_votes], pair)
-    again = audit_aggregator(GNMax(40.0), *pair, random_state=0)
-    assert found.epsilon == again.epsilon > 0 and found.event == again.event
     few = audit_aggregator(GNMax(40.0), **size, n_samples=100, random_state=0)
     assert few.epsilon == 0 and few.contradicts is False  # too few to look elsewhere
-
-
-def test_expected_hits_may_be_far_below_one():
-    found = audit_aggregator(GNMax(4.0), n_teachers=250, n_classes=3, random_state=0)
-    assert 0.5 < found.epsilon < 1.36
 
 
 # --- one-run audits ----------------------------------------------------------------------------
@@ -411,19 +354,13 @@ def test_one_run_bound_errs_as_seldom_as_it_says(epsilon, confidence, delta):
     assert chance[wrong].sum() <= 1 - confidence
 
 
-class Response:
+class Response(BaseEstimator):
     """Releases the private label of every public row, each by randomised response."""
 
     delta = 1e-6
 
     def __init__(self, epsilon, random_state=None):
         self.epsilon, self.random_state = epsilon, random_state
-
-    def get_params(self, deep=True):
-        return {"epsilon": self.epsilon, "random_state": self.random_state}
-
-    def set_params(self, random_state):
-        self.random_state = random_state
 
     def fit(self, X, y, X_public):
         own = dict(zip(X[:, 0], y, strict=True))
@@ -484,8 +421,9 @@ def everyone(y, n_teachers):
     return [np.arange(len(y))] * n_teachers
 
 
-def stratified(y, n_teachers):
-    return [part for _, part in StratifiedKFold(n_teachers).split(y, y)]
+@functools.cache
+def sigma_due(n_teachers, n_queries):
+    return gnmax_sigma(1.0, 1e-5, n_queries, n_teachers=n_teachers, n_classes=2)
 
 
 class Votes(BaseEstimator):
@@ -500,8 +438,7 @@ class Votes(BaseEstimator):
         for part in self.parts(y, self.n_teachers):
             nearest = cdist(X_public, X[part]).argmin(axis=1)
             votes[np.arange(len(votes)), y[part][nearest]] += 1
-        sigma = gnmax_sigma(1.0, 1e-5, len(votes), n_teachers=self.n_teachers, n_classes=2)
-        noisy = GNMax(sigma * self.noise)
+        noisy = GNMax(sigma_due(self.n_teachers, len(votes)) * self.noise)
         self.public_labels_ = noisy.aggregate(votes, random_state=self.random_state)
         self.classes_ = np.array([0, 1])
         return self
@@ -516,9 +453,9 @@ def test_overlapping_parts_are_caught_in_one_run():
     for canaries in ("mislabelled", "out_of_distribution"):
         given = {"canaries": canaries, "random_state": 1, **CLAIM}
         assert audit_estimator(Votes(200, everyone), X, y, **given).refuted
-        clf = PATEClassifier(KNeighborsClassifier(1), classes=[0, 1], n_queries=30)
-        found = audit_estimator(clf, X, y, **given)
-        assert found.epsilon < 0.5 and not found.refuted
+    clf = PATEClassifier(KNeighborsClassifier(1), classes=[0, 1], n_teachers=50, n_queries=30)
+    found = audit_estimator(clf, X, y, **given)
+    assert found.epsilon < 0.5 and not found.refuted
 
 
 @pytest.mark.slow
@@ -531,55 +468,30 @@ def test_a_tenth_of_the_noise_is_caught_in_forty_runs():
     assert not audit_estimator(Votes(1), X, y, **given, **CLAIM).refuted
 
 
-@pytest.mark.slow
-def test_parts_that_depend_on_labels_are_caught_in_thirty_runs(global_random_seed):
-    """A guess is wrong once in 10^8 runs where all 44 votes move, and half the time otherwise."""
-    # One label less in class 0 moves the first of each part's records to the part before, where it
-    # is nearer to the query than class 1; there is no copy of the canary
-    T, size = 44, 4
-    y = np.concatenate([[0, 0], np.ones(T * size, int), np.zeros(T * size - 2, int)])
-    X = np.random.default_rng(0).normal(size=(len(y), 2))
-    first, second = (np.flatnonzero(y == c) for c in (0, 1))
-    distance, query = 2.0 * (T - np.arange(T)), np.array([100.0, 0.0])
-    X[first[::size][1:]] = query + np.column_stack([distance[1:], np.zeros(T - 1)])
-    X[second[size // 2 :: size]] = query + np.column_stack([distance - 1, np.zeros(T)])
-    given = {
-        "canaries": Canaries(np.array([1]), X[1:2], np.array([[0, 1]])),
-        "attack": lambda fitted: np.array([2.0 * fitted.public_labels_[0] - 1]),
-        **{"n_copies": 0, "n_runs": 30, "random_state": global_random_seed, **CLAIM},
-    }
-    assert audit_estimator(Votes(T, stratified), X, y, query[None], **given).refuted
-    assert not audit_estimator(Votes(T), X, y, query[None], **given).refuted
-
-
-def test_canaries_keep_the_types_of_a_table():
+@cases("kind", "mislabelled", "out_of_distribution")
+def test_canaries_keep_the_types_of_a_table(kind):
     columns = {"age": np.arange(20, dtype=np.int32), "share": np.linspace(0, 1, 20)}
     columns["job"] = pd.Categorical(["a", "b"] * 10)
     table = pd.DataFrame(columns, index=[f"r{k}" for k in range(20)])
     y = np.array(["no", "yes"] * 10)
-    for kind in ("mislabelled", "out_of_distribution"):
-        canaries = make_canaries(table, y, 5, kind, random_state=0)
-        assert canaries.X.dtypes.equals(table.dtypes)
-        assert (canaries.labels[:, 0] != canaries.labels[:, 1]).all()
-        far = (canaries.X["share"] < 0) | (canaries.X["share"] > 1)
-        assert far.all() == (kind == "out_of_distribution")
-        seen = []
+    canaries = make_canaries(table, y, 5, kind, random_state=0)
+    assert canaries.X.dtypes.equals(table.dtypes)
+    assert (canaries.labels[:, 0] != canaries.labels[:, 1]).all()
+    far = (canaries.X["share"] < 0) | (canaries.X["share"] > 1)
+    assert far.all() == (kind == "out_of_distribution")
 
-        class Looks(Response):
-            classes_ = np.array(["no", "yes"])
-            public_labels_ = np.zeros(10, int)
+    class Looks(Response):
+        classes_ = np.array(["no", "yes"])
+        public_labels_ = np.zeros(10, int)
 
-            def fit(self, *data, seen=seen):
-                seen.append(data)
-                return self
-
-        audit_estimator(Looks(1.0), table, y, canaries=canaries, n_copies=2, n_runs=2)
-        for X, labels, X_public in seen:
+        def fit(self, X, labels, X_public):
             assert X.index.equals(table.index) and X.dtypes.equals(table.dtypes)
             assert len(X_public) == 10 and X_public.dtypes.equals(table.dtypes)
             changed = np.flatnonzero((X.to_numpy() != table.to_numpy()).any(axis=1))
-            assert set(changed) <= set(canaries.positions)
-            assert set(np.flatnonzero(labels != y)) <= set(canaries.positions)
+            assert set(changed) | set(np.flatnonzero(labels != y)) <= set(canaries.positions)
+            return self
+
+    audit_estimator(Looks(1.0), table, y, canaries=canaries, n_copies=2, n_runs=2)
 
 
 def test_a_group_and_the_seed_are_handled():
@@ -614,8 +526,6 @@ ONE = np.ones((2, 2), int)
     ({"n_guesses": 31}, "from 1 to the 30 canaries; got 31"),
     ({"canaries": "yellow"}, 'kind must be "mislabelled" or "out_of_distribution"'),
     ({"n_canaries": 601}, "n_canaries must be a whole number from 1 to the 600 records"),
-    ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
-    ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
     ({"attack": lambda fitted: np.zeros(2)}, "must return 30 numbers"),
     ({"canaries": Canaries(ONE[:, 0] * [3, 3], IDS[:2], ONE * [0, 1])}, "different positions from"),
     ({"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])}, "two different labels each"),

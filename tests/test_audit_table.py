@@ -7,7 +7,6 @@ are far from their claims. Faults are so large that all seeds show them.
 import numpy as np
 import pytest
 from conftest import cases
-from draws import Constant
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
@@ -17,9 +16,10 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.audit import Canaries, audit_aggregator, audit_estimator, audit_table
 from sklearn_pate.neighbors import ReverseNeighbors, cells, electorate
+from sklearn_pate.neighbors.cells import count_ballots
 from sklearn_pate.rdp import DiscreteLaplace
 from sklearn_pate.rdp.table import GRID
-from sklearn_pate.synthesis import MarginalSynthesizer, base
+from sklearn_pate.synthesis import MarginalSynthesizer
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:the noise drowns")]
 
@@ -50,43 +50,37 @@ def the_same_each_time(honest, table, random_state):
 
 
 @cases(
-    "mechanism, n_changed, delta, n_samples",
-    (LaplaceMechanism(2.0, "continuous"), 1, 0.0, 10_000),
-    (LaplaceMechanism(2.0), 5, None, 500),
-    (GaussianMechanism(2.0), 2, 0.01, 500),
-    (GaussianMechanism(2.0, "continuous"), 5, None, 10_000),
+    "mechanism, n_changed, delta, n_samples, share",
+    (LaplaceMechanism(1.0, "continuous"), 1, 0.0, 8000, 0.4),
+    (LaplaceMechanism(4.0, "continuous"), 4, None, 14_000, 0.4),
+    (LaplaceMechanism(2.0), 5, None, 500, 0.0),
+    (GaussianMechanism(2.0), 2, 0.01, 500, 0.0),
+    (GaussianMechanism(2.0, "continuous"), 5, None, 3000, 0.0),
 )
-def test_honest_noise_is_not_refuted(mechanism, n_changed, delta, n_samples, global_random_seed):
+def test_a_share_of_the_loss_of_honest_noise_is_found(
+    mechanism, n_changed, delta, n_samples, share, global_random_seed
+):
+    """Most seeds find 0.6 of Laplace noise; one of four entries that moves alone would be 0.25."""
     given = {"n_changed": n_changed, "delta": delta, "n_samples": n_samples}
     found = audit_table(mechanism, **given, random_state=global_random_seed)
-    assert 0 <= found.epsilon <= found.claimed and not found.refuted
+    assert share * found.claimed <= found.epsilon <= found.claimed and not found.refuted
     assert found.delta == (delta if delta is not None else 0.0 if mechanism.is_pure else 1e-5)
-    if n_samples == 10_000:
-        assert found.epsilon > 0.3 * found.claimed
-
-
-@pytest.mark.parametrize(("n_changed", "share"), [(1, 0.5), (4, 0.4)])
-def test_much_of_the_loss_of_laplace_noise_is_found(n_changed, share, global_random_seed):
-    """Most seeds find 0.7 of it or more; one entry of four that moves alone would be 0.25."""
-    noise = LaplaceMechanism(n_changed / 1.0, "continuous")
-    found = audit_table(noise, n_changed=n_changed, delta=0, random_state=global_random_seed)
-    assert found.claimed == 1.0 and share < found.epsilon <= 1.0
 
 
 def test_a_bound_is_wrong_as_seldom_as_it_says(global_random_seed):
-    """Finds bounds that are wrong in 45 % of audits, not in 20 %, in 99 % of runs."""
+    """Finds bounds that are wrong in 70 % of audits, not in 20 %, in 99 % of runs."""
     # at confidence 0.8, on an entry that moves by a whole ballot: the exact edge of the claim
     given = {"n_changed": 1, "delta": 1e-12, "n_samples": 300, "confidence": 0.8}
     noise = LaplaceMechanism(1.0, "continuous")
-    seeds = (np.random.default_rng([global_random_seed, k]) for k in range(200))
+    seeds = (np.random.default_rng([global_random_seed, k]) for k in range(60))
     wrong = [audit_table(noise, **given, random_state=seed).refuted for seed in seeds]
-    assert 0 < sum(wrong) and binomtest(sum(wrong), 200, 0.2, alternative="greater").pvalue > 1e-7
+    assert 0 < sum(wrong) and binomtest(sum(wrong), 60, 0.2, alternative="greater").pvalue > 1e-7
 
 
 @cases(
     "mechanism, delta, n_samples",
-    (careless(LaplaceMechanism(2.0, "continuous"), half), None, 10_000),
-    (careless(GaussianMechanism(2.0, "continuous"), half), 0.01, 20_000),
+    (careless(LaplaceMechanism(2.0, "continuous"), half), None, 3000),
+    (careless(GaussianMechanism(2.0, "continuous"), half), 0.01, 10_000),
     (careless(LaplaceMechanism(2.0), one_draw_for_a_row), None, 1000),
     (careless(LaplaceMechanism(2.0), the_same_each_time), None, 300),
 )
@@ -98,14 +92,13 @@ def test_less_noise_than_is_charged_for_is_caught(mechanism, delta, n_samples, g
 @pytest.mark.parametrize("there", [[[3, 5]], [[4, 6]]])
 def test_two_ballots_at_the_price_of_one_are_caught(there, global_random_seed):
     noise = LaplaceMechanism(1.0, "continuous")
-    given = {"n_changed": 1, "n_samples": 10_000, "random_state": global_random_seed}
+    given = {"n_changed": 1, "n_samples": 3000, "random_state": global_random_seed}
     assert audit_table(noise, [[5, 5]], there, **given).refuted
-    assert not audit_table(noise, [[5, 5]], [[4, 5]], **given).refuted
 
 
 def test_parts_of_ballots_count_as_parts(global_random_seed):
     noise = LaplaceMechanism(0.5, "continuous")  # epsilon 2 for a whole ballot
-    given = {"n_changed": 1, "delta": 0, "random_state": global_random_seed}
+    given = {"n_changed": 1, "delta": 0, "n_samples": 4000, "random_state": global_random_seed}
     whole = audit_table(noise, [[5]], [[4]], **given)
     part = audit_table(noise, [[5]], [[4.5]], **given)
     assert whole.claimed == part.claimed == 2.0
@@ -116,15 +109,9 @@ def test_parts_of_ballots_count_as_parts(global_random_seed):
     "given, match",
     ({"table": [[1, 2]]}, r"or none; got \(1, 2\), \(\)"),
     ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "two different tables"),
-    (
-        {"table": [[1]], "neighbour_table": [[1, 3]]},
-        r"of one shape, or none; got \(1, 1\), \(1, 2\)",
-    ),
     ({"table": [1, 2], "neighbour_table": [1, 3]}, r"got \(2,\), \(2,\)"),
     ({"n_changed": 0}, "n_changed must be a whole number, at least 1"),
     ({"n_samples": 99}, "n_samples must be a whole number, at least 100"),
-    ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
-    ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
     ({"mechanism": LaplaceMechanism()}, "calibrates it"),
     ({"mechanism": GNMax(40.0)}, "a TableMechanism, or use audit_aggregator"),
 )
@@ -165,20 +152,6 @@ def audit_of_cells(estimator, **given):
     return audit_estimator(estimator, X, y, canaries=canaries_at(PLACES), **given)
 
 
-def twice(count):
-    def counted(*args, **given):
-        return 2 * count(*args, **given)
-
-    return counted
-
-
-def by_records(count):
-    def counted(cells, codes, *, groups=None, **given):
-        return count(cells, codes, **given)
-
-    return counted
-
-
 @pytest.fixture
 def many(global_random_seed):
     """With half the noise all but 1% of the 1,000 guesses with the most evidence are right."""
@@ -197,46 +170,16 @@ def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
     assert 1.5 < audit_of_cells(clf, claimed=3.0, **many).epsilon <= 3.0
 
 
-def half_the_noise(self):
-    return DiscreteLaplace(2 * GRID / self.scale)
-
-
 @cases(
     "owner, name, fault",
-    (cells, "count_ballots", twice(cells.count_ballots)),
-    (LaplaceMechanism, "_discrete", half_the_noise),
+    (cells, "count_ballots", lambda *args, **given: 2 * count_ballots(*args, **given)),
+    (LaplaceMechanism, "_discrete", lambda self: DiscreteLaplace(2 * GRID / self.scale)),
 )
 def test_two_ballots_of_each_record_or_half_the_noise_are_caught(
     monkeypatch, owner, name, fault, many
 ):
     monkeypatch.setattr(owner, name, fault)
     assert audit_of_cells(pate(voters(), epsilon=3.0), **many).refuted
-
-
-class Families(BaseEstimator):
-    """Makes a group of eight records of each record, so that a canary is a group."""
-
-    delta = 0
-
-    def __init__(self, classifier, random_state=None):
-        self.classifier, self.random_state = classifier, random_state
-
-    def fit(self, X, y, X_public):
-        fitted = clone(self.classifier).set_params(random_state=self.random_state)
-        X, y, groups = (np.repeat(values, 8, axis=0) for values in (X, y, np.arange(len(y))))
-        fitted.fit(X, y, X_public, groups=groups)
-        for name in ("privacy_spent_", "public_soft_labels_", "classes_"):
-            setattr(self, name, getattr(fitted, name))
-        return self
-
-
-def test_groups_that_are_counted_by_their_records_are_caught(monkeypatch, global_random_seed):
-    """Of 125 guesses 116 must be right: 123 to 125 are with the fault, 74 to 96 without it."""
-    families = Families(pate(voters(), epsilon=1.0))
-    given = {"n_guesses": 125, "confidence": 1 - 1e-7, "random_state": global_random_seed}
-    assert not audit_of_cells(families, **given).refuted
-    monkeypatch.setattr(cells, "count_ballots", by_records(cells.count_ballots))
-    assert audit_of_cells(families, **given).refuted
 
 
 def fitted_on_private(enrol):
@@ -266,73 +209,18 @@ def test_a_transformer_that_saw_private_labels_is_caught(monkeypatch, attack, gl
     assert audit_estimator(broken, X, y, **given).refuted
 
 
-def cells_of_private_rows(divide):
-    """Make a cell of each private record of class 1."""
-
-    def divided(self, X_public, **given):
-        divide(self, X_public, **given)
-        X, codes = self.private_seen
-        self._centers = np.unique(X[codes == 1], axis=0)
-
-    return divided
-
-
-def keeping(enrol):
-    def enrolled(self, private, X_public, **given):
-        self.private_seen = np.asarray(private.X), private.codes
-        return enrol(self, private, X_public, **given)
-
-    return enrolled
-
-
-def stand_out(fitted):
-    """Say of each canary whether its rates are those of places that are far from all cells."""
-    rates = fitted.public_soft_labels_[:, 0]
-    return np.where((np.abs(rates - np.median(rates)) > 1e-9)[-40:], -1.0, 1.0)
-
-
-def test_cells_that_saw_private_rows_are_caught(monkeypatch, global_random_seed):
-    """Of 40 guesses 38 must be right: all are with the fault, as if by tossed coins without it."""
-    # A canary of class 1 makes a cell at its place; from between the places all cells are far
-    canaries = canaries_at(PLACES[:40])
-    X = np.concatenate([canaries.X, np.full((400, 1), -1000.0)])
-    y = np.arange(440) % 2
-    clf = pate(ReverseNeighbors(n_cells=40, smoothing=0.001, random_state=0), epsilon=1.0)
-    given = {"canaries": canaries, "attack": stand_out, "random_state": global_random_seed}
-    between = canaries.X + 50
-    assert not audit_estimator(clf, X, y, between, **given).refuted
-    monkeypatch.setattr(ReverseNeighbors, "enrol", keeping(ReverseNeighbors.enrol))
-    monkeypatch.setattr(ReverseNeighbors, "divide", cells_of_private_rows(ReverseNeighbors.divide))
-    assert audit_estimator(clf, X, y, between, **given).refuted
-
-
-def test_rates_of_several_copies_are_averaged():
-    class Told(BaseEstimator):
-        delta = 0
-
-        def fit(self, X, y, X_public):
-            self.public_soft_labels_ = np.eye(2)[np.r_[1 - y, y, y]]
-            self.classes_ = np.array([0, 1])
-            return self
-
-    given = {"canaries": canaries_at(PLACES), "attack": "rates", "random_state": 0}
-    found = audit_estimator(Told(), PLACES, np.zeros(N_CANARIES, int), n_copies=3, **given)
-    assert found.n_right == N_CANARIES
-
-
 # --- fits that draw their public rows: what a record adds to them ---------------------------------
 
 
 class InRows(BaseEstimator):
     """Fits to a table that it makes of the labels, so that a canary's bit is in its row."""
 
-    def __init__(self, classifier, table_of, random_state=None):
-        self.classifier, self.table_of = classifier, table_of
-        self.random_state = random_state
+    def __init__(self, classifier, random_state=None):
+        self.classifier, self.random_state = classifier, random_state
 
     def fit(self, X, y, X_public):
         fitted = clone(self.classifier).set_params(random_state=self.random_state)
-        fitted.fit(self.table_of(y), np.zeros(len(y), dtype=int), X_public)
+        fitted.fit(values_of_bits(y), np.arange(len(y)) % 2, X_public)
         self.privacy_spent_ = fitted.privacy_spent_
         self.X_synthetic_ = fitted.X_synthetic_
         return self
@@ -344,19 +232,10 @@ def drawing(synthesizer, epsilon):
     return PATEClassifier(ReverseNeighbors(n_cells=2), epsilon=epsilon, classes=[0, 1], **given)
 
 
-def audit_of_rows(classifier, table_of, y, *, attack, n_canaries=N_CANARIES, **given):
-    labels = np.tile([0, 1], (n_canaries, 1))
-    canaries = Canaries(np.arange(n_canaries), np.zeros((n_canaries, 1)), labels)
-    given = {"canaries": canaries, "n_copies": 0, "delta": 0, "random_state": 0, **given}
-    X = np.zeros((len(y), 1))
-    return audit_estimator(InRows(classifier, table_of), X, y, attack=attack, **given)
-
-
 # --- counts --------------------------------------------------------------------------------------
 
-N_BESIDE = 4
-N_RECORDS = (1 + 2 * N_BESIDE) * N_CANARIES
-N_ROWS = 40_000
+N_RECORDS = 3 * N_CANARIES  # each canary has a record of each of its values beside it
+N_ROWS = 8000
 CODES = list(range(2 * N_CANARIES))
 
 
@@ -371,26 +250,30 @@ def likeliest_of_counts(fitted):
     evidence = np.zeros(len(CODES))
     for drawn in fitted.X_synthetic_.T:
         counts = np.bincount(drawn, minlength=len(CODES)) / N_ROWS * N_RECORDS
-        evidence += np.clip(counts - N_BESIDE, 0, 1)
+        evidence += np.clip(counts - 1, 0, 1)
     return evidence[::2] - evidence[1::2]
 
 
-def audit_of_counts(epsilon=2.0, **given):
+def audit_of_counts(**given):
     synthesizer = MarginalSynthesizer(categories={0: CODES, 1: CODES}, missing=[], n_rows=N_ROWS)
-    y = np.repeat(np.arange(1 + 2 * N_BESIDE) % 2, N_CANARIES)
-    given = {"attack": likeliest_of_counts} | given
-    return audit_of_rows(drawing(synthesizer, epsilon), values_of_bits, y, **given)
+    clf = InRows(drawing(synthesizer, 2.0))
+    y = np.repeat([0, 1, 0], N_CANARIES)
+    canaries = canaries_at(np.zeros((N_CANARIES, 1)))
+    fixed = {"canaries": canaries, "attack": likeliest_of_counts, "n_copies": 0, "delta": 0}
+    given = fixed | {"n_runs": 14, "n_guesses": 500} | given
+    return audit_estimator(clf, np.zeros((len(y), 1)), y, **given)
 
 
 def test_of_honest_counts_a_third_of_the_loss_is_found(global_random_seed):
-    found = audit_of_counts(n_runs=12, n_guesses=750, random_state=global_random_seed)
+    found = audit_of_counts(random_state=global_random_seed)
     assert 2 / 3 < found.epsilon <= found.claimed == 2.0
 
 
 def test_an_unpaid_histogram_is_caught(monkeypatch, global_random_seed):
-    """Of the guesses 94 % are right, by 5 standard deviations more than the bound needs."""
-    monkeypatch.setattr(MarginalSynthesizer, "n_tables", 1)
-    found = audit_of_counts(n_runs=24, n_guesses=1500, random_state=global_random_seed)
+    """Of the guesses 97 % are right, by 5 standard deviations more than the bound needs."""
+    n_tables = MarginalSynthesizer.n_tables.fget
+    monkeypatch.setattr(MarginalSynthesizer, "n_tables", property(lambda self: n_tables(self) - 1))
+    found = audit_of_counts(random_state=global_random_seed)
     assert found.claimed == 2.0 and found.refuted
 
 
@@ -401,136 +284,3 @@ def test_counts_without_noise_are_caught(monkeypatch, global_random_seed):
     monkeypatch.setattr(LaplaceMechanism, "noisy", bare)
     found = audit_of_counts(n_runs=1, n_guesses=150, random_state=global_random_seed)
     assert found.claimed == 2.0 and found.refuted
-
-
-# --- the schema ----------------------------------------------------------------------------------
-
-N_COLUMNS = 200
-OF_CODES = {"categories": dict.fromkeys(range(N_COLUMNS), [0, 1])}
-PLAIN = np.random.default_rng(0).random((400, N_COLUMNS))
-
-
-def table_of_extremes(y):
-    """Each canary may have an extreme value, in a column of its own."""
-    X = PLAIN.copy()
-    X[np.arange(N_COLUMNS), np.arange(N_COLUMNS)] = np.where(y[:N_COLUMNS], 1e6, 0.5)
-    return X
-
-
-def table_of_codes(y):
-    """Each canary may have a value that nobody else has, in a column of its own."""
-    X = np.zeros((400, N_COLUMNS), dtype=np.int64)
-    X[np.arange(N_COLUMNS), np.arange(N_COLUMNS)] = y[:N_COLUMNS]
-    return X
-
-
-def is_nowhere(is_it):
-    return lambda fitted: np.where(is_it(fitted.X_synthetic_).any(axis=0), -1.0, 0.5)
-
-
-SCHEMAS = cases(
-    "table_of, attack, given",
-    (table_of_extremes, is_nowhere(lambda X: X > 2), {"bounds": (0, 1)}),
-    (table_of_codes, is_nowhere(lambda X: X == 1), OF_CODES),
-    ids=["bounds", "categories"],
-)
-
-
-def bounds_read(name, values, bounds, categories):
-    bounds[name] = [values.min(), values.max()]
-
-
-def only_categories_seen(name, values, bounds, categories):
-    categories[name] = sorted(set(values))
-
-
-def categories_in_order_of_records(name, values, bounds, categories):
-    categories[name] = list(dict.fromkeys([*values, *categories[name]]))
-
-
-def looking(monkeypatch, look):
-    """Look at the private values of columns before these are made, in silence."""
-    make = base.declared_columns
-
-    def columns(X, *, bounds, categories, **given):
-        bounds, categories = {}, dict(categories or {})
-        for k, values in enumerate(X.T):
-            look(k, values, bounds, categories)
-        return make(X, bounds=bounds, categories=categories, **given)
-
-    monkeypatch.setattr(base, "declared_columns", columns)
-
-
-def audit_of_schema(table_of, attack, given, seed):
-    synthesizer = MarginalSynthesizer(missing=[], n_rows=300, n_bins=8, **given)
-    y = np.arange(400) % 2
-    # Noise may hide a value that was there, so what is drawn says more; 25 right ones are above 1
-    given = {"attack": attack, "n_canaries": N_COLUMNS, "n_guesses": 25, "random_state": seed}
-    return audit_of_rows(drawing(synthesizer, 1.0), table_of, y, **given)
-
-
-@SCHEMAS
-def test_a_schema_of_parameters_alone_is_not_refuted(table_of, attack, given, global_random_seed):
-    """Guesses are right half of the time: 24 of 25, which is an epsilon of 0.8, once in a million.
-
-    A schema that is read makes all of them right, as the next test shows.
-    """
-    found = audit_of_schema(table_of, attack, given, global_random_seed)
-    assert found.epsilon < 0.75 and not found.refuted
-
-
-@pytest.mark.filterwarnings("ignore:all .* released labels are of one class")
-@pytest.mark.filterwarnings("ignore:what was released may be little better")
-@pytest.mark.filterwarnings("error")
-@SCHEMAS
-def test_a_schema_that_is_read_in_silence_is_caught(
-    monkeypatch, table_of, attack, given, global_random_seed
-):
-    looking(monkeypatch, bounds_read if "bounds" in given else only_categories_seen)
-    found = audit_of_schema(table_of, attack, given, global_random_seed)
-    assert found.claimed == 1.0 and found.refuted
-
-
-# --- the same whatever the records: noise that is constant ----------------------------------------
-
-N_FEW = 20
-OF_FEW_CODES = {"categories": dict.fromkeys(range(N_FEW), [0, 1])}
-
-
-def rows_of_two_tables(table_of, given):
-    synthesizer = MarginalSynthesizer(missing=[], n_rows=300, n_bins=8, noise=Constant(), **given)
-    drawn = []
-    for y in (np.zeros(400, int), np.ones(400, int)):
-        clf = drawing(clone(synthesizer), 1.0).set_params(aggregator=Constant(), random_state=0)
-        drawn.append(clf.fit(table_of(y)[:, :N_FEW], np.arange(400) % 2).X_synthetic_.tobytes())
-    return drawn
-
-
-LOOKS = cases(
-    "table_of, given, look",
-    (table_of_extremes, {"bounds": (0, 1)}, bounds_read),
-    (table_of_codes, OF_FEW_CODES, only_categories_seen),
-    (table_of_codes, OF_FEW_CODES, categories_in_order_of_records),
-)
-
-
-@LOOKS
-def test_drawn_rows_follow_from_the_release_alone(monkeypatch, table_of, given, look):
-    first, second = rows_of_two_tables(table_of, given)
-    assert first == second
-    looking(monkeypatch, look)
-    first, second = rows_of_two_tables(table_of, given)
-    assert first != second
-
-
-# --- without a table of one's own ----------------------------------------------------------------
-
-
-def test_predictions_can_be_audited_without_public_rows():
-    clf = drawing(MarginalSynthesizer((0, 1), missing=[], n_rows=300), 1.0)
-    given = {"n_copies": 0, "random_state": 0}
-    found = audit_estimator(clf, PLAIN[:, :2], np.arange(400) % 2, attack="student", **given)
-    assert found.claimed == 1.0 and found.n_guesses == 30 and not found.refuted
-    for attack in ("labels", "rates"):
-        with pytest.raises(ValueError, match="need n_copies of at least 1"):
-            audit_estimator(clf, PLAIN[:, :2], np.arange(400) % 2, attack=attack, **given)

@@ -6,25 +6,14 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import cases, divergences, moves, outcome_probabilities
+from conftest import cases, divergences, histograms_of, moves, outcome_probabilities
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_pate.accountant import Curator, StageRecord, plan_queries
+from sklearn_pate import rdp
+from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import Aggregator, ExponentialNMax, GNMax, LNMax, PluralityVote
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
-    Facts,
-    Gaussian,
-    data_independent_epsilon,
-    exact_rdp,
-    gnmax_rdp,
-    lnmax_rdp,
-    pure_rdp,
-    rdp_to_epsilon,
-    worst_case_rdp,
-)
 from sklearn_pate.rdp import exact as exact_module
 from sklearn_pate.rdp.argmax_moves import argmax_moves
 from sklearn_pate.rdp.exact import Pairs, round_up
@@ -76,23 +65,18 @@ ORDERS = [1.1, 2.0, 17.0, 200.0, 1000.0]
     (LNMax(2.0), [130, 120]),
     (GNMax(1e5), [130, 120]),
     (LNMax(1e-5), [130, 120]),
-    (GNMax(40.0), [240, 7, 3]),
-    (GNMax(2.0), [20, 9, 1]),
-    (LNMax(0.05), [84, 83, 83]),
-    (LNMax(1.0), [20, 9, 1]),
     (GNMax(40.0), [250] + [0] * 9),
     (LNMax(0.05), [250] + [0] * 9),
+    (LNMax(1.0), [20, 9, 1]),
     (GNMax(3.0), [1] + [0] * 3),
-    (LNMax(0.3), [1] + [0] * 3),
-    (GNMax(40.0), [5] * 30),
-    (LNMax(0.05), [5] * 30),
+    (LNMax(0.3), [5] * 30),
 )
 def test_exact_costs_agree_with_mpmath(mechanism, counts):
     expected = reference_cost(mechanism, counts, ORDERS)
     for few_classes in (0, 20, 1000):  # all in one way, as it is, all in the other way
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(exact_module, "_FEW_CLASSES", few_classes)
-            got = exact_rdp(mechanism, [counts], ORDERS)[0]
+            got = rdp.exact_rdp(mechanism, [counts], ORDERS)[0]
         for ours, reference in zip(got, expected, strict=True):
             if reference > 1e-12:
                 assert ours == pytest.approx(reference, rel=1e-6)
@@ -102,89 +86,56 @@ def test_exact_costs_agree_with_mpmath(mechanism, counts):
 # --- properties ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
-@given(histograms, mechanisms, st.floats(1.1, 80))
-def test_exact_is_the_largest_divergence_over_all_moves(counts, mechanism, order):
-    forward, reverse = divergences(mechanism, counts, order)
-    largest = max(forward.max(), reverse.max())
-    got = exact_rdp(mechanism, [counts], [order])[0, 0]
-    assert got == pytest.approx(largest, rel=1e-6, abs=1e-9)
-
-
 @pytest.mark.parametrize("mechanism", [GNMax(0.8), GNMax(3.0), LNMax(1.3)])
 def test_exact_of_every_small_histogram(mechanism):
     # at high orders the worst move may be the last vote of a class, or towards one that has none
     from_single = 0
-    for n_teachers, n_classes in ((1, 3), (9, 2), (5, 3), (4, 4)):
-        for counts in itertools.product(range(n_teachers + 1), repeat=n_classes):
-            if sum(counts) != n_teachers:
-                continue
-            leaving = np.argmin(moves(counts) - np.array(counts), axis=1)
-            got = exact_rdp(mechanism, [counts], [1.2, 8.0, 300.0])[0]
+    for n_teachers, n_classes in ((1, 3), (9, 2), (5, 3), (3, 4)):
+        every = histograms_of(n_teachers, n_classes)
+        for counts, got in zip(
+            every, rdp.exact_rdp(mechanism, every, [1.2, 8.0, 300.0]), strict=True
+        ):
+            leaving = np.argmin(moves(counts) - counts, axis=1)
             for order, cost in zip([1.2, 8.0, 300.0], got, strict=True):
                 each = np.maximum(*divergences(mechanism, counts, order))
                 assert cost == pytest.approx(each.max(), rel=1e-6, abs=1e-9)
                 if sum(counts) > max(counts) and 1 in counts:
-                    others = each[np.array(counts)[leaving] > 1]
+                    others = each[counts[leaving] > 1]
                     from_single += others.size and others.max() < 0.999 * each.max()
     assert from_single > 0 or isinstance(mechanism, LNMax)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(histograms, mechanisms)
 def test_exact_grows_with_the_order_and_stays_below_the_data_independent_cost(counts, mechanism):
-    orders = DEFAULT_ORDERS[::8]
-    cost = exact_rdp(mechanism, [counts], orders)[0]
+    orders = rdp.DEFAULT_ORDERS[::8]
+    cost = rdp.exact_rdp(mechanism, [counts], orders)[0]
     assert (np.diff(cost) >= -1e-8 * cost[1:]).all()
     if isinstance(mechanism, GNMax):
         worst = orders / mechanism.sigma**2
     else:
-        worst = pure_rdp(mechanism.facts().pure_epsilon, orders)
+        worst = rdp.pure_rdp(mechanism.facts().pure_epsilon, orders)
     assert (cost <= worst * (1 + 1e-7) + 1e-12).all()
 
 
-@settings(max_examples=40, deadline=None)
-@given(histograms, mechanisms, st.randoms(use_true_random=False))
-def test_exact_does_not_depend_on_the_order_of_classes(counts, mechanism, random):
-    costs = exact_rdp(mechanism, [counts, random.sample(counts, len(counts))], DEFAULT_ORDERS[::20])
-    np.testing.assert_array_equal(costs[0], costs[1])
-
-
-def test_orders_and_queries_may_come_in_any_order_and_repeat():
-    votes = [[130, 100, 20], [20, 130, 100], [250, 0, 0]]
-    orders = [50.0, 2.0, 2.0, 1.5]
-    costs = exact_rdp(GNMax(40.0), votes, orders)
-    assert costs.shape == (3, 4)
-    for i, row in enumerate(votes):
-        for k, order in enumerate(orders):
-            alone = exact_rdp(GNMax(40.0), [row], [order])[0, 0]
-            assert costs[i, k] == pytest.approx(alone, rel=1e-10)
-
-
-def test_leaving_out_moves_between_orders_changes_nothing():
-    votes = np.random.default_rng(0).multinomial(250, [0.5, 0.2, 0.2, 0.1], size=20)
-    orders = 1 + np.geomspace(0.1, 500, 300)
-    together = exact_rdp(GNMax(20.0), votes, orders)
-    for k in range(0, 300, 23):
-        alone = exact_rdp(GNMax(20.0), votes, orders[[k]])[:, 0]
-        np.testing.assert_allclose(together[:, k], alone, rtol=1e-12)
-
-
-@pytest.mark.parametrize("n_teachers", [1, 2, 101])
+@pytest.mark.parametrize("n_teachers", [1, 255])
 @pytest.mark.parametrize("scale", [0.01, 0.06694177748211866, 1.0])
 def test_tiny_noise_costs_much_at_every_order(scale, n_teachers):
     # The divergence is flat in the order: rounding must not make a winner look like a loser
     for mechanism in (GNMax(scale), LNMax(1 / scale)):
-        costs = worst_case_rdp(mechanism, DEFAULT_ORDERS, n_teachers=n_teachers, n_classes=2)
-        some, public = DEFAULT_ORDERS[::29], {"n_teachers": n_teachers, "n_classes": 2}
-        alone = [worst_case_rdp(mechanism, [order], **public)[0] for order in some]
+        some, public = (
+            rdp.DEFAULT_ORDERS[::29],
+            {"n_teachers": np.uint8(n_teachers), "n_classes": 2},
+        )
+        costs = rdp.worst_case_rdp(mechanism, rdp.DEFAULT_ORDERS, **public)
+        alone = [rdp.worst_case_rdp(mechanism, [order], **public)[0] for order in some]
         np.testing.assert_allclose(costs[::29], alone, rtol=1e-8)
         assert (np.diff(costs) >= -1e-8 * costs[1:]).all() and costs[0] > 0
 
 
 def test_tiny_noise_never_slips_under_a_cap():
     public = {"n_teachers": 1, "n_classes": 2, "delta": 1e-5}
-    epsilon, _ = data_independent_epsilon(GNMax(0.07), 10, **public)
+    epsilon, _ = rdp.data_independent_epsilon(GNMax(0.07), 10, **public)
     assert epsilon == pytest.approx(542.6, abs=0.1)
     with pytest.raises(BudgetExceededError):
         plan_queries(GNMax(0.07), 10, n_public=20, epsilon=1.0, **public)
@@ -195,18 +146,11 @@ def test_a_distribution_that_is_none_is_refused():
         def outcome_log_proba(self, votes, student_proba=None):
             return 0.05 * np.asarray(votes, dtype=float)
 
-    votes = [[130, 120]]
-    for call in (
-        lambda: exact_rdp(Scores(), votes, [2.0]),
-        lambda: worst_case_rdp(Scores(), [2.0], n_teachers=250, n_classes=2),
-        lambda: Scores().aggregate(votes),
-    ):
-        pytest.raises(ValueError, call).match("sum to 1 in each row")
-
-
-def test_small_numpy_integers_do_not_wrap():
-    cost = worst_case_rdp(GNMax(40.0), [10.0], n_teachers=np.uint8(255), n_classes=2)
-    assert cost == worst_case_rdp(GNMax(40.0), [10.0], n_teachers=255, n_classes=2)
+    two = {"n_teachers": 250, "n_classes": 2}
+    for call, sizes in ((rdp.exact_rdp, {"votes": [[130, 120]]}), (rdp.worst_case_rdp, two)):
+        with pytest.raises(ValueError, match="sum to 1 in each row"):
+            call(Scores(), orders=[2.0], **sizes)
+    pytest.raises(ValueError, Scores().aggregate, [[130, 120]]).match("sum to 1 in each row")
 
 
 class Biased(Aggregator):
@@ -224,7 +168,7 @@ class Biased(Aggregator):
 
 def test_an_own_mechanism_gets_its_exact_cost_from_its_outcome_distribution():
     # [5, 4]: a move to [4, 5] turns P(1) from 0 to 3/4: infinite
-    costs = exact_rdp(Biased(), [[5, 4], [7, 2], [8, 1]], [2.0, 3.0])
+    costs = rdp.exact_rdp(Biased(), [[5, 4], [7, 2], [8, 1]], [2.0, 3.0])
     assert np.isinf(costs[0]).all()
     assert (costs[1] < 1e-12).all()  # no move changes the outcome
     assert np.isinf(costs[2]).all()  # unanimity is one move away, and may be silent
@@ -233,27 +177,23 @@ def test_an_own_mechanism_gets_its_exact_cost_from_its_outcome_distribution():
 def test_infinite_costs_do_not_hide_those_of_other_queries_or_orders():
     votes = [[5, 4, 0], [7, 2, 0], [8, 1, 0], [4, 3, 2]]
     for mechanism in (Biased(), PluralityVote()):
-        together = exact_rdp(mechanism, votes, DEFAULT_ORDERS)
+        together = rdp.exact_rdp(mechanism, votes, rdp.DEFAULT_ORDERS)
         for k in (0, 1, 50, 101, 203):
             for row, counts in zip(together, votes, strict=True):
-                alone = exact_rdp(mechanism, [counts], DEFAULT_ORDERS[[k]])[0, 0]
+                alone = rdp.exact_rdp(mechanism, [counts], rdp.DEFAULT_ORDERS[[k]])[0, 0]
                 assert row[k] == pytest.approx(alone, rel=1e-12)
         assert np.isinf(together[0]).all() and np.isfinite(together[1]).all()
-
-
-def test_no_noise_costs_nothing_or_everything():
-    costs = [exact_rdp(PluralityVote(), [n], [2.0])[0, 0] for n in ([9, 1], [5, 5], [5, 4, 4])]
-    assert costs[0] == 0 and np.isinf(costs[1]) and np.isinf(costs[2])
+        assert (together[1] < 1e-12).all()  # no move changes the outcome
 
 
 # --- worst case over all votes -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_teachers", [1, 2, 25, 250])
+@pytest.mark.parametrize("n_teachers", [1, 25, 250])
 @pytest.mark.parametrize("mechanism", [GNMax(40.0), GNMax(3.0), LNMax(0.05), LNMax(1.0)])
 def test_two_class_worst_case_is_the_largest_over_all_gaps(mechanism, n_teachers):
     orders = [1.5, 20.0] if n_teachers > 100 else [1.1, 8.0, 300.0]
-    got = worst_case_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=2)
+    got = rdp.worst_case_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=2)
     with mp.workdps(40):
         votes = [[n, n_teachers - n] for n in range(n_teachers + 1)]
         proba = [outcome_probabilities(mechanism, counts) for counts in votes]
@@ -276,39 +216,10 @@ def test_worst_case_of_mechanisms_without_a_closed_form():
             gap = np.sign(np.asarray(votes) @ [1, -1])
             return np.log(np.column_stack([2 + gap, 2 - gap]) / 4)
 
-    worst = worst_case_rdp(Quarter(), [2.0], n_teachers=11, n_classes=2)[0]
-    assert worst == pytest.approx(pure_rdp(math.log(3), [2.0])[0])
-    assert np.isinf(worst_case_rdp(Quarter(), [2.0], n_teachers=11, n_classes=3)).all()
-    assert np.isinf(worst_case_rdp(PluralityVote(), [2.0], n_teachers=11, n_classes=2)).all()
-
-
-# --- the numbers of the curator ------------------------------------------------------------------
-
-
-def test_exact_epsilons_of_the_real_votes(data_home):
-    adult = np.load(data_home / "votes" / "adult_250_random_forest.npz")["votes"]
-    mnist = np.load(data_home / "votes" / "mnist_250_cnn.npz")["votes"]
-    folder = data_home / "papernot2017"
-    asked = np.load(folder / "mnist_250_teachers_100_indices_used_by_student.npy")
-    expected = [(adult[:500], 0.98, 0.90), (mnist[asked], 0.45, 0.40), (mnist[:1000], 1.50, 1.28)]
-    for votes, laplace, gaussian in expected:
-        for mechanism, number in ((LNMax(0.05), laplace), (GNMax(40.0), gaussian)):
-            cost = exact_rdp(mechanism, votes, DEFAULT_ORDERS).sum(axis=0)
-            assert rdp_to_epsilon(cost, 1e-5, DEFAULT_ORDERS)[0] == pytest.approx(number, rel=0.01)
-
-
-def test_the_curators_epsilon_is_exact_by_default():
-    votes = np.random.default_rng(0).multinomial(250, [0.9, 0.06, 0.04], size=300)
-    for mechanism, bound in ((GNMax(40.0), gnmax_rdp), (LNMax(0.05), lnmax_rdp)):
-        view = Curator([StageRecord(mechanism, len(votes))], votes, 1e-5, None)
-        noise = getattr(mechanism, "sigma", None) or mechanism.gamma
-        total = exact_rdp(mechanism, votes, DEFAULT_ORDERS).sum(axis=0)
-        assert view.epsilon() == rdp_to_epsilon(total, 1e-5, DEFAULT_ORDERS)[0]
-        published = bound(votes, noise, DEFAULT_ORDERS).sum(axis=0)
-        expected = rdp_to_epsilon(published, 1e-5, DEFAULT_ORDERS)[0]
-        assert view.epsilon(method="bound") == pytest.approx(expected)
-        worst = data_independent_epsilon(mechanism, 300, 1e-5)[0]
-        assert view.epsilon() < view.epsilon(method="bound") < worst
+    worst = rdp.worst_case_rdp(Quarter(), [2.0], n_teachers=11, n_classes=2)[0]
+    assert worst == pytest.approx(rdp.pure_rdp(math.log(3), [2.0])[0])
+    assert np.isinf(rdp.worst_case_rdp(Quarter(), [2.0], n_teachers=11, n_classes=3)).all()
+    assert np.isinf(rdp.worst_case_rdp(PluralityVote(), [2.0], n_teachers=11, n_classes=2)).all()
 
 
 # --- what moves of one vote change, all at once ---------------------------------------------------
@@ -316,13 +227,11 @@ def test_the_curators_epsilon_is_exact_by_default():
 MANY_ORDERS = 1 + np.geomspace(0.01, 5000, 60)
 VOTES = {
     "one teacher": (1, 0.1),
-    "few teachers": (7, 0.5),
     "many ties": (40, 5.0),
     "a clear winner": (250, 0.02),
-    "many levels": (5000, 0.1),
     "nearly even": (5000, 30.0),
 }
-NOISE = [0.7, 3.0, 100.0, 1e6]
+NOISE = [0.7, 100.0, 1e6]
 CASES = [(kind, scale) for kind in VOTES for scale in NOISE if VOTES[kind][0] <= 150 * scale]
 
 
@@ -353,67 +262,12 @@ def assert_same_costs(got, expected, orders):
     assert (np.abs(got - expected) <= (1e-12 * expected + blur + deep))[finite].all()
 
 
-@pytest.fixture
-def each_query_alone(monkeypatch):
-    monkeypatch.setattr(exact_module, "_FEW_CLASSES", 0)
-
-
 # --- distributions -------------------------------------------------------------------------------
-
-
-def kinds_of_moves(counts):
-    """For each pair of counts between which a vote can move: neighbour, giver and taker."""
-    counts = np.asarray(counts)
-    for source in np.unique(counts[counts > 0]):
-        giver = np.flatnonzero(counts == source)[0]
-        for target in np.unique(counts):
-            others = np.flatnonzero((counts == target) & (np.arange(counts.size) != giver))
-            if others.size:
-                neighbour = counts.copy()
-                neighbour[giver] -= 1
-                neighbour[others[0]] += 1
-                yield neighbour, giver, others[0]
-
-
-def outcomes_of(mechanism, counts):
-    """What `argmax_moves` states, from the distribution of one neighbour at a time."""
-    before = mechanism.outcome_log_proba([counts])[0]
-    rows = []
-    for neighbour, giver, taker in kinds_of_moves(counts):
-        after = mechanism.outcome_log_proba([neighbour])[0]
-        row = []
-        for level in np.unique(counts):
-            keeps = np.flatnonzero(counts == level)
-            keeps = keeps[(keeps != giver) & (keeps != taker)]
-            if keeps.size:
-                share = before[keeps[0]] + np.log(keeps.size)
-                row.append((share, after[keeps[0]] - before[keeps[0]]))
-            else:
-                row.append((-np.inf, 0.0))
-        row.extend((before[k], after[k] - before[k]) for k in (giver, taker))
-        rows.append(row)
-    return np.moveaxis(np.array(rows), 2, 0)
-
-
-@pytest.mark.parametrize("kind", VOTES)
-@pytest.mark.parametrize("scale", NOISE)
-@pytest.mark.parametrize("n_classes", [2, 12])
-def test_every_move_changes_outcomes_as_the_neighbours_distribution_says(kind, scale, n_classes):
-    counts = random_votes(kind, n_classes)
-    for mechanism in (GNMax(scale), LNMax(1 / scale)):
-        found = argmax_moves(mechanism.facts().argmax_noise, counts)
-        if found is None:
-            assert np.ptp(counts) / scale > 100
-            continue
-        log_p, log_ratio = outcomes_of(mechanism, counts)
-        np.testing.assert_allclose(found[0], log_p, rtol=1e-13, atol=1e-13)
-        digits = 1e-13 + 4e-15 * np.abs(np.where(np.isfinite(log_p), log_p, 0))
-        assert (np.abs(found[1] - log_ratio) <= digits).all()
 
 
 def test_a_loss_of_1e_200_is_known_to_13_digits():
     counts = np.array([0, 0, 0, 0, 1210])
-    log_p, log_ratio = argmax_moves(Gaussian(40.0), counts)
+    log_p, log_ratio = argmax_moves(rdp.Gaussian(40.0), counts)
     stays = log_p.argmax(axis=1)
     row = np.arange(len(log_p))
     gain = np.exp(log_p) * np.expm1(log_ratio)
@@ -427,13 +281,23 @@ def test_a_loss_of_1e_200_is_known_to_13_digits():
 # --- costs ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "scale"), CASES)
-@pytest.mark.parametrize("n_classes", [25])
-def test_costs_of_many_classes_are_the_largest_over_all_moves(kind, scale, n_classes):
+@pytest.mark.parametrize("kind, n_classes", [("many ties", 4), ("nearly even", 60)])
+def test_orders_together_in_any_order_cost_what_each_costs_alone(kind, n_classes):
     counts = random_votes(kind, n_classes)
+    for mechanism in (GNMax(60.0), LNMax(1 / 60)):
+        together = rdp.exact_rdp(mechanism, [counts], np.append(rdp.DEFAULT_ORDERS[::-1], 2.0))[0]
+        some = [*range(0, rdp.DEFAULT_ORDERS.size, 13), -1]
+        for k, order in zip(some, [*rdp.DEFAULT_ORDERS[::-1][some[:-1]], 2.0], strict=True):
+            alone = rdp.exact_rdp(mechanism, [counts], [order])[0, 0]
+            assert together[k] == pytest.approx(alone, rel=1e-12)
+
+
+@cases("kind, scale", *CASES)
+def test_costs_of_many_classes_are_the_largest_over_all_moves(kind, scale):
+    counts = random_votes(kind, 21)
     for mechanism in (GNMax(scale), LNMax(1 / scale)):
         expected = by_definition(mechanism, counts, MANY_ORDERS[::7])
-        got = exact_rdp(mechanism, [counts], MANY_ORDERS[::7])[0]
+        got = rdp.exact_rdp(mechanism, [counts], MANY_ORDERS[::7])[0]
         assert_same_costs(got, expected, MANY_ORDERS[::7])
 
 
@@ -443,36 +307,17 @@ few_classes = st.integers(2, 12).flatmap(
 any_noise = st.floats(-1.0, 6.0).map(lambda digits: 10.0**digits)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(few_classes, any_noise, st.sampled_from([GNMax, LNMax]), st.randoms(use_true_random=False))
-def test_few_classes_cost_the_same_one_query_at_a_time(counts, scale, kind, random):
+def test_costs_are_the_largest_over_all_moves_whatever_the_way(counts, scale, kind, random):
     mechanism = kind(scale) if kind is GNMax else kind(1 / scale)
-    together = exact_rdp(mechanism, [counts], MANY_ORDERS)[0]
     shuffled = random.sample(counts, len(counts))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_module, "_FEW_CLASSES", 0)
-        alone = exact_rdp(mechanism, [counts, shuffled], MANY_ORDERS)
-    assert_same_costs(alone[0], together, MANY_ORDERS)
-    np.testing.assert_array_equal(alone[0], alone[1])
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 12])
-def test_one_teacher_among_few_classes(each_query_alone, n_classes):
-    counts = np.eye(1, n_classes, dtype=int)[0]
-    for scale in (0.3, 2.0, 500.0):
-        for mechanism in (GNMax(scale), LNMax(1 / scale)):
-            expected = by_definition(mechanism, counts, MANY_ORDERS)
-            assert_same_costs(exact_rdp(mechanism, [counts], MANY_ORDERS)[0], expected, MANY_ORDERS)
-
-
-@pytest.mark.parametrize("kind", ["many ties", "many levels", "nearly even"])
-def test_orders_together_cost_what_each_costs_alone(kind):
-    counts = random_votes(kind, 60)
-    for mechanism in (GNMax(60.0), LNMax(1 / 60)):
-        together = exact_rdp(mechanism, [counts], DEFAULT_ORDERS)[0]
-        for k in range(0, DEFAULT_ORDERS.size, 5):
-            alone = exact_rdp(mechanism, [counts], DEFAULT_ORDERS[[k]])[0, 0]
-            assert together[k] == pytest.approx(alone, rel=1e-12)
+    for few_classes in (0, 20):  # one query at a time, and together
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(exact_module, "_FEW_CLASSES", few_classes)
+            got = rdp.exact_rdp(mechanism, [counts, shuffled], MANY_ORDERS)
+        np.testing.assert_array_equal(got[0], got[1])
+        assert_same_costs(got[0], by_definition(mechanism, counts, MANY_ORDERS), MANY_ORDERS)
 
 
 # --- what it leaves to others --------------------------------------------------------------------
@@ -482,27 +327,27 @@ def test_noise_too_small_for_it_costs_what_the_definition_says():
     counts = np.array([40, 3] + [0] * 23)
     for mechanism in (GNMax(0.2), LNMax(30.0)):
         assert argmax_moves(mechanism.facts().argmax_noise, counts) is None
-        costs = exact_rdp(mechanism, [counts], MANY_ORDERS)[0]
+        costs = rdp.exact_rdp(mechanism, [counts], MANY_ORDERS)[0]
         assert_same_costs(costs, by_definition(mechanism, counts, MANY_ORDERS), MANY_ORDERS)
     with pytest.raises(ValueError, match="too small; use more"):
-        exact_rdp(GNMax(0.001), [counts], MANY_ORDERS)
+        rdp.exact_rdp(GNMax(0.001), [counts], MANY_ORDERS)
 
 
 def test_other_noise_costs_what_the_definition_says():
-    class Loud(Gaussian):
+    class Loud(rdp.Gaussian):
         """Normal noise of twice the scale, if asked for its distribution."""
 
         def log_argmax(self, votes):
-            return Gaussian(2 * self.scale).log_argmax(votes)
+            return rdp.Gaussian(2 * self.scale).log_argmax(votes)
 
     class LoudNMax(Aggregator):
         def outcome_log_proba(self, votes, student_proba=None):
             return Loud(20.0).log_argmax(votes)
 
         def facts(self):
-            return Facts(argmax_noise=Loud(20.0), label_symmetric=True)
+            return rdp.Facts(argmax_noise=Loud(20.0), label_symmetric=True)
 
     counts = random_votes("a clear winner", 30)
     for mechanism in (LoudNMax(), ExponentialNMax(0.05)):
         expected = by_definition(mechanism, counts, MANY_ORDERS)
-        assert_same_costs(exact_rdp(mechanism, [counts], MANY_ORDERS)[0], expected, MANY_ORDERS)
+        assert_same_costs(rdp.exact_rdp(mechanism, [counts], MANY_ORDERS)[0], expected, MANY_ORDERS)

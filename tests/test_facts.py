@@ -10,16 +10,9 @@ from faulty import RaisesIt
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier, aggregators
+from sklearn_pate import PATEClassifier, aggregators, rdp
 from sklearn_pate.accountant import plan_queries
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.rdp import (
-    Facts,
-    data_independent_epsilon,
-    gdp_to_epsilon,
-    gnmax_sigma,
-    worst_case_rdp,
-)
 from sklearn_pate.rdp.facts import facts_of, has_distribution
 from sklearn_pate.teachers import one
 
@@ -40,7 +33,7 @@ CLASSES = [0, 1, 2]
 
 
 def states_nothing(facts):
-    return all(getattr(facts, name) == getattr(Facts(), name) for name in vars(Facts()))
+    return all(getattr(facts, name) == getattr(rdp.Facts(), name) for name in vars(rdp.Facts()))
 
 
 def vars_of(kind, name):
@@ -102,12 +95,12 @@ def test_a_subclass_may_state_its_own():
             return aggregators.GNMax(self.sigma).outcome_log_proba(2 * np.asarray(votes))
 
         def facts(self):
-            return Facts(gdp_mu=2 * math.sqrt(2) / self.sigma, label_symmetric=True)
+            return rdp.Facts(gdp_mu=2 * math.sqrt(2) / self.sigma, label_symmetric=True)
 
-    assert (worst_case_rdp(Twice(40.0), [2.0]) == 2 * 8 / 40**2 / 2).all()
+    assert (rdp.worst_case_rdp(Twice(40.0), [2.0]) == 2 * 8 / 40**2 / 2).all()
     ((calibrated, _),) = plan_queries(Twice(None), 60, **PUBLIC).stages
     # as GNMax it would get noise for an eighth of the epsilon
-    assert calibrated.sigma > 1.9 * gnmax_sigma(1.0, 1e-5, 60, n_teachers=250, n_classes=3)
+    assert calibrated.sigma > 1.9 * rdp.gnmax_sigma(1.0, 1e-5, 60, n_teachers=250, n_classes=3)
 
 
 def argmax(self, votes, student_proba=None, random_state=None):
@@ -159,7 +152,7 @@ class Geometric(aggregators.Aggregator):
         return aggregators.LNMax(1 / self.width).outcome_log_proba(votes)
 
     def facts(self):
-        return Facts(pure_epsilon=2 / self.width)
+        return rdp.Facts(pure_epsilon=2 / self.width)
 
     def with_scale(self, scale):
         return clone(self).set_params(width=scale) if self.width is None else None
@@ -168,20 +161,15 @@ class Geometric(aggregators.Aggregator):
 @pytest.mark.filterwarnings("ignore:the noise")
 def test_a_mechanism_of_ones_own_is_calibrated_by_the_same_method():
     ((stage, n_queries),) = plan_queries(Geometric(), 50, **PUBLIC).stages
-    assert n_queries == 50 and 1 - 1e-5 < data_independent_epsilon(stage, 50, 1e-5)[0] <= 1.0
-    params = {"n_teachers": 30, "n_queries": 20, "classes": CLASSES, "student": GaussianNB()}
-    clf = PATEClassifier(GaussianNB(), aggregator=Geometric(), on_bad_plan="warn", **params)
-    clf = clf.fit(X[:600], Y, X[600:])
-    assert 0.999 < clf.privacy_spent_.epsilon <= 1.0 and clf.aggregator_.width > 1
+    assert n_queries == 50 and 1 - 1e-5 < rdp.data_independent_epsilon(stage, 50, 1e-5)[0] <= 1.0
     with pytest.raises(ValueError, match=r"Geometric\(\) is calibrated to epsilon, and .* None"):
-        clf.set_params(epsilon=None).fit(X[:600], Y, X[600:])
+        plan_queries(Geometric(), 50, **(PUBLIC | {"epsilon": None}))
 
 
 @cases(
     "aggregator, n_queries, n_classes",
-    (aggregators.GNMax(None, "discrete"), 100, 2),
-    (aggregators.GNMax(None, "discrete"), None, 3),
-    (aggregators.LNMax(None, "discrete"), 100, 3),
+    *((aggregators.GNMax(None), 300, 3), (aggregators.LNMax(None), 40, 2)),
+    *((aggregators.GNMax(None, "discrete"), None, 3), (aggregators.LNMax(None, "discrete"), 9, 3)),
     ([aggregators.StableArgmax(None), aggregators.GNMax(None)], [100, 50], 2),
     (aggregators.StableArgmax(None, max_unstable=200, failure_probability=8e-6), 10, 2),
     ([aggregators.ConfidentGNMax(200, 200.0, 100.0), aggregators.LNMax(None)], [30, 20], 2),
@@ -200,7 +188,7 @@ def test_whatever_has_no_noise_is_calibrated_to_the_cap(aggregator, n_queries, n
 def test_noise_that_changes_nothing_is_refused():
     class Deaf(Geometric):
         def facts(self):
-            return Facts(pure_epsilon=2.0)
+            return rdp.Facts(pure_epsilon=2.0)
 
     pytest.raises(BudgetExceededError, plan_queries, Deaf(), 50, **PUBLIC).match("does not pay for")
 
@@ -227,7 +215,7 @@ class Mine(aggregators.Aggregator):
         return np.full(np.shape(votes), -math.log(np.shape(votes)[1]))
 
     def facts(self):
-        return Facts(pure_epsilon=0.01)
+        return rdp.Facts(pure_epsilon=0.01)
 
 
 def drawn(labels, paid):
@@ -237,7 +225,7 @@ def drawn(labels, paid):
 
 def stated(**facts):
     """The method that states these facts."""
-    return {"facts": lambda self: Facts(**facts)}
+    return {"facts": lambda self: rdp.Facts(**facts)}
 
 
 MISTAKES = {
@@ -254,18 +242,14 @@ MISTAKES = {
         "before any teacher was trained.*TypeError",
     ),
     "codes": ({"draw": drawn([3, 7], [True, True])}, "from 0 to 2 or -1 for no answer"),
-    "names": ({"draw": drawn(["a", "b"], [True, True])}, "one whole number for each of 2 queries"),
     "paid": ({"draw": drawn([0, 1], [1.0, 1.0])}, "a bool for each label"),
-    "facts as an attribute": ({"facts": Facts()}, "'Facts' object is not callable"),
-    "facts of another type": ({"facts": lambda self: {"gdp_mu": 1.0}}, "facts of Wrong must be a"),
-    "the class of facts": ({"facts": lambda self: Facts}, "facts of Wrong must be a method"),
+    "facts as an attribute": ({"facts": rdp.Facts()}, "'Facts' object is not callable"),
     "negative": (stated(pure_epsilon=-1), "Facts.pure_epsilon must be a"),
     "text": (stated(gdp_mu="0.1"), "Facts.gdp_mu must be a number"),
     "noise": (stated(argmax_noise=40.0), "Facts.argmax_noise must be an rdp"),
     "costs": (stated(rdp=np.ones(204)), "'numpy.ndarray' object is not callable"),
     "length": (stated(rdp=lambda *_, **__: 0.1), "Facts.rdp of Wrong must return a cost"),
     "with_scale, itself": ({"with_scale": lambda self, scale: self}, "with_scale of Wrong must"),
-    "with_scale, no class": ({"with_scale": lambda self, scale: scale}, "with_scale of Wrong must"),
 }
 
 
@@ -384,7 +368,7 @@ def test_grid_of_soft_labels_is_the_teachers():
 def test_discrete_soft_votes_cost_what_whole_gaussians_do(sigma):
     # one teacher moves all its weight from one class to another: two sums shift by 2**20 units
     orders = np.array([1.5, 4.0, 30.0])
-    claimed = worst_case_rdp(aggregators.SoftVote(sigma), orders)
+    claimed = rdp.worst_case_rdp(aggregators.SoftVote(sigma), orders)
     np.testing.assert_allclose(claimed, orders / sigma**2, rtol=1e-12)
     grid = 2**6  # coarser, so that sums over the whole numbers are short
     scale = sigma * grid
@@ -411,7 +395,7 @@ class Clipped(aggregators.SoftAggregator):
         return positive / positive.sum(axis=1, keepdims=True)
 
     def facts(self):
-        return Facts(gdp_mu=math.sqrt(2) / self.sigma)
+        return rdp.Facts(gdp_mu=math.sqrt(2) / self.sigma)
 
 
 def test_a_soft_mechanism_of_ones_own_releases_soft_labels():
@@ -421,20 +405,8 @@ def test_a_soft_mechanism_of_ones_own_releases_soft_labels():
     labels = clf.public_soft_labels_[clf.query_indices_]
     np.testing.assert_allclose(labels.sum(axis=1), 1)
     np.testing.assert_array_equal(labels.argmax(axis=1), clf.public_labels_[clf.query_indices_])
-    assert clf.privacy_spent_.epsilon == gdp_to_epsilon(math.sqrt(40) / 5.0, 1e-5)
+    assert clf.privacy_spent_.epsilon == rdp.gdp_to_epsilon(math.sqrt(40) / 5.0, 1e-5)
     assert clf.privacy_spent_.n_answered == 20 and clf.poll(X[:600], Y, X[600:]).temperature == 2.0
-
-
-def test_what_is_released_has_one_form():
-    votes = [[30, 10, 5]] * 4
-    released = aggregators.ConfidentGNMax(40, 0.1, 5.0).release(votes, random_state=0)
-    assert released.labels.tolist() == [-1] * 4 and not released.paid.any()
-    assert released.soft_labels is None
-    released = aggregators.SoftVote(2.0).release(votes, random_state=0)
-    assert released.paid.all() and released.soft_labels.shape == (4, 3)
-    np.testing.assert_array_equal(released.labels, released.soft_labels.argmax(axis=1))
-    labels = aggregators.SoftVote(2.0).aggregate(votes, random_state=0)
-    np.testing.assert_array_equal(labels, released.labels)
 
 
 def test_a_soft_mechanism_has_no_distribution_over_classes():

@@ -4,7 +4,6 @@ Each test says what was wrong and where, has the wrong version inline, and compa
 reference that is neither: a closed form, many digits, enumeration or simulation.
 """
 
-import inspect
 import itertools
 import math
 import pickle
@@ -12,7 +11,7 @@ import pickle
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import cases, moves
+from conftest import moves
 from faulty import Unwilling
 from scipy.stats import norm
 from sklearn.naive_bayes import GaussianNB
@@ -34,7 +33,6 @@ from sklearn_pate.fitting import given as given_module
 from sklearn_pate.fitting.seeds import seed_streams
 from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.smooth_sensitivity import (
-    SanitizedRelease,
     half_margins,
     smooth_release_rdp,
     smooth_sensitivity,
@@ -70,14 +68,11 @@ def test_data_dependent_bound_is_used_inside_its_condition_only(gamma):
 
     too_small = 0
     for q in np.append(np.linspace(0.02, 0.98, 9) * condition, np.linspace(condition, 0.499, 9)):
-        for order in (2.0, 3.0, 9.0):
+        for order in (2.0, 9.0):
             cost = rdp.laplace_rdp([math.log(q)], gamma, [order])[0, 0]
             assert cost >= true(q, order) * (1 - 1e-9)
             too_small += not of_2017(q, order) >= true(q, order)
     assert too_small > 0
-    if gamma == 1.0:
-        assert (of_2017(0.25, 2), true(0.25, 2)) == pytest.approx((0.168, 1.725), abs=1e-3)
-        assert of_2017(0.2, 2) < 0
 
 
 # --- 2. integer orders turned into infinities ----------------------------------------------------
@@ -86,16 +81,10 @@ def test_data_dependent_bound_is_used_inside_its_condition_only(gamma):
 def test_infinite_costs_at_whole_orders_stay_infinite():
     # 2018 (`rdp_pure_eps`): np.full_like(orders, inf) keeps the integer type of the orders
     orders = [2, 8, 32]
-    with np.errstate(invalid="ignore"):
-        wrong = np.full_like(np.array(orders), np.inf)
-    assert (wrong < 0).all()  # a cost of about -9e18
-    votes = [[6, 4], [9, 1]]
     for cost in (
         rdp.worst_case_rdp(PluralityVote(), orders),
-        PluralityVote().published_rdp(votes, orders)[0],
-        rdp.worst_case_rdp(
-            ImmutableArgmax(math.inf, sigma=40.0), orders, n_teachers=10, n_classes=3
-        ),
+        PluralityVote().published_rdp([[6, 4]], orders)[0],
+        rdp.worst_case_rdp(ImmutableArgmax(math.inf, sigma=40.0), orders, n_teachers=10),
         rdp.exact_rdp(PluralityVote(), [[5, 5]], orders)[0],
         smooth_release_rdp(np.array(orders), beta=0.5, sigma=6.0),
     ):
@@ -121,32 +110,7 @@ def test_sensitivity_does_not_depend_on_the_order_of_the_counts(counts):
     assert (own[0], distance_to_instability([counts])[0]) == (85, 84)
 
 
-# --- 4. noise added to an int array --------------------------------------------------------------
-
-
-@cases(
-    "mechanism, lose",
-    (LNMax(3.0), (2 + 3) / 4 * math.exp(-3)),
-    (ExponentialNMax(3.0), math.exp(-3) / 2),
-    (GNMax(0.5), norm.cdf(-math.sqrt(2))),
-    (ConfidentGNMax(1, sigma1=1e-3, sigma2=0.5), norm.cdf(-math.sqrt(2))),
-    ids=["laplace", "exponential", "gaussian", "confident"],
-)
-def test_noise_is_not_cut_to_whole_votes(mechanism, lose, global_random_seed):
-    """tinydp: `counts[j] += laplace(...)` on an array of ints, which drops the fraction."""
-    n = 200_000
-    votes = np.tile([6, 5], (n, 1))
-    share = (mechanism.aggregate(votes, random_state=global_random_seed) == 1).mean()
-    margin = 6 * math.sqrt(lose / n)
-    assert abs(share - lose) < margin
-    rng = np.random.default_rng(global_random_seed)
-    scale = 1 / 3 if hasattr(mechanism, "gamma") else 0.5
-    draw = {LNMax: rng.laplace, ExponentialNMax: rng.exponential}.get(type(mechanism), rng.normal)
-    cut = votes.copy()
-    cut += draw(scale=scale, size=votes.shape).astype(int)
-    assert abs((cut.argmax(axis=1) == 1).mean() - lose) > 3 * margin
-
-
+# 4 was noise cut to whole votes (tinydp): test_aggregators.py
 # 5 was a part that is fed to every teacher (mlforhealthlabpub 29, PATE-GAN): test_teachers.py
 
 # --- 6. expected instead of realised cost --------------------------------------------------------
@@ -183,9 +147,6 @@ def test_nothing_is_chosen_by_looking_at_the_votes():
 
     # one teacher, who changes all half margins by 1, changes the published order for certain
     assert len({best_order(half_margin) for half_margin in range(40, 61)}) > 1
-    for plan in (ProposeTestRelease.plan, plan_queries, GNMax(40.0).costs):
-        assert not {"votes", "counts", "X", "y"} & set(inspect.signature(plan).parameters)
-    assert inspect.signature(SanitizedRelease).parameters["order"].default is inspect._empty
     # a fit: order and limit of its test and what it says was spent are the same for all votes
     is_second = np.arange(400) % 2
     rows = np.column_stack([is_second, np.arange(400)]).astype(float)
@@ -209,7 +170,6 @@ def test_the_check_is_rounded_neither_in_the_mechanism_nor_in_its_account(global
     sigma = 0.6
     interactive = InteractiveGNMax(1, sigma1=sigma, sigma2=5.0, confidence=0.99)
     n_samples = 100_000
-    of_2018 = []
     for votes, p in (([5, 5], 0.45), ([6, 4], 0.45), ([7, 3], 0.45), ([5, 5], 0.43)):
         proba = [p, 1 - p]
         excess = max(votes[0] - 10 * p, votes[1] - 10 * (1 - p))
@@ -219,8 +179,7 @@ def test_the_check_is_rounded_neither_in_the_mechanism_nor_in_its_account(global
         rows = np.tile(votes, (n_samples, 1)), np.tile(proba, (n_samples, 1))
         _, paid = interactive.draw(*rows, random_state=global_random_seed)
         assert abs(1 - paid.mean() - fails) < 6 * math.sqrt(fails * (1 - fails) / n_samples)
-        of_2018.append(norm.cdf((1 - round(excess)) / sigma))
-        assert abs(of_2018[-1] - fails) > 0.03
+        assert abs(norm.cdf((1 - round(excess)) / sigma) - fails) > 0.03
 
 
 # --- 9. exp(gap) --------------------------------------------------------------------------------
@@ -228,15 +187,12 @@ def test_the_check_is_rounded_neither_in_the_mechanism_nor_in_its_account(global
 
 def test_large_margins_do_not_overflow():
     # 2017 (`compute_q_noisy_max`): exp(gamma * gap), which overflows from 710 on
-    gap, gamma = 1000, 1.0
-    with pytest.raises(OverflowError):
-        (2 + gamma * gap) / (4 * math.exp(gamma * gap))
     for mechanism, tail in (
-        (LNMax(gamma), lambda g: (2 + g) / 4 * mp.exp(-g)),
-        (ExponentialNMax(gamma), lambda g: mp.exp(-g) / 2),
+        (LNMax(1.0), lambda g: (2 + g) / 4 * mp.exp(-g)),
+        (ExponentialNMax(1.0), lambda g: mp.exp(-g) / 2),
         (GNMax(1.0), lambda g: mp.ncdf(-g / mp.sqrt(2))),
     ):
-        for margin in (gap, 30 * gap):
+        for margin in (1000, 30_000):
             got = mechanism.outcome_log_proba([[margin, 0]])[0, 1]
             with mp.workdps(40):
                 assert got == pytest.approx(float(mp.log(tail(mp.mpf(margin)))), rel=1e-12)
@@ -246,18 +202,7 @@ def test_large_margins_do_not_overflow():
             assert np.isfinite(cost).all() and (cost >= 0).all()
 
 
-# --- 10. permute-and-flip accounted as the exponential mechanism ---------------------------------
-
-
-@pytest.mark.parametrize("order", [2.0, 10.0])
-def test_permute_and_flip_costs_more_than_the_exponential_mechanism(order):
-    # opendp 2911: charged a e0^2 / 8, which is proved for mechanisms of bounded range only
-    mechanism, e0 = ExponentialNMax(0.05), 0.1
-    true = rdp.exact_rdp(mechanism, [[n, 250 - n] for n in range(251)], [order]).max()
-    two = rdp.worst_case_rdp(mechanism, [order], n_teachers=250, n_classes=2)[0]
-    many = rdp.worst_case_rdp(mechanism, [order])[0]
-    assert order * e0**2 / 8 < 0.6 * true and true * (1 - 1e-9) <= two <= true * (1 + 1e-6)
-    assert true <= many <= order * e0**2 / 2
+# 10 was permute-and-flip charged as the exponential mechanism (opendp 2911): test_worst_case.py
 
 
 # --- 11. seeds stored with the model -------------------------------------------------------------

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
 from processes import run_script
-from scipy.stats import binom, multinomial, norm
+from scipy.stats import binom, norm
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -126,21 +126,20 @@ def test_what_is_spent_is_written_down_before_labels_are_released(path, monkeypa
 
 
 def test_a_private_test_is_paid_for_whether_it_passes_or_not(path):
-    votes = np.full((400, 2), 125)
-    rows = np.column_stack([np.arange(400) % 2, np.arange(400)]).astype(float)
-    given = {"aggregator": GNMax(40.0), "n_queries": 400, "accounting": "ptr"}
+    votes = np.full((200, 2), 125)
+    given = {"aggregator": GNMax(28.0), "n_queries": 200, "accounting": "ptr"}
     given["ledger"] = PrivacyLedger(path, epsilon=3.0, failure_probability=5e-6)
     clf = PATEClassifier(GaussianNB(), epsilon=1.5, delta=4e-6, **given)
-    pytest.raises(PrivacyTestError, clf.fit_votes, votes, rows)
+    pytest.raises(PrivacyTestError, clf.fit_votes, votes, ROWS)
     assert clf.ledger.history()["method"].tolist() == ["propose-test-release"]
     assert clf.ledger.epsilon_spent == 1.5
 
 
 def test_a_filter_costs_its_cap_below_its_order_and_the_total_above():
-    public = {"n_public": 2000, "n_teachers": 250, "n_classes": 10}
+    public = {"n_public": 2000, "n_teachers": 250, "n_classes": 2}
     stage = ConfidentGNMax(threshold=0.8, sigma1=100.0, sigma2=40.0)
     plan = plan_queries(stage, 2000, **public, epsilon=1.0, delta=1e-5)
-    full = stage.costs(n_teachers=250, n_classes=10)(2000)
+    full = stage.costs(n_teachers=250, n_classes=2)(2000)
     below = plan.budget.order >= rdp.DEFAULT_ORDERS
     assert plan.method == "filter" and below.any() and not below.all()
     assert (plan.cost.rdp[below] == np.minimum(plan.budget.limit, full.rdp[below])).all()
@@ -150,10 +149,11 @@ def test_a_filter_costs_its_cap_below_its_order_and_the_total_above():
 
 @pytest.mark.slow
 def test_clones_pickles_and_searches_share_the_file(path):
-    X, y, X_public = data(900)
+    X, y, X_public = data(200, 60)
     ledger = PrivacyLedger(path, epsilon=8.0)
-    clf = PATEClassifier(GaussianNB(), n_teachers=60, classes=[0, 1], ledger=ledger)
-    search = GridSearchCV(clf, {"n_teachers": [50, 60]}, cv=2, n_jobs=2)
+    given = {"aggregator": GNMax(8.0), "n_queries": 2, "classes": [0, 1], "student": GaussianNB()}
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, ledger=ledger, **given)
+    search = GridSearchCV(clf, {"n_teachers": [40, 50]}, cv=2, n_jobs=2)
     with parallel_config(backend="multiprocessing"):  # of processes that start at once
         search.fit(X, y, X_public=PublicData(X_public))
     assert len(pickle.loads(pickle.dumps(ledger)).history()) == 5  # 2 candidates x 2 folds + refit
@@ -187,16 +187,6 @@ def recorded(ledger, costs):
     return taken
 
 
-@pytest.mark.parametrize("first", [pure_cost(1.0), gaussian_cost(0.3), COSTS(100), RENYI_ONLY])
-def test_no_first_entry_shuts_out_fits_of_another_kind(path, first):
-    gnmax = GNMax(40.0).costs(n_teachers=250, n_classes=10)(100)  # 1.16 by itself
-    for k, cost in enumerate([gnmax, gaussian_cost(0.25), pure_cost(0.5), RENYI_ONLY]):
-        ledger = PrivacyLedger(path.with_name(str(k)), epsilon=8.0)
-        ledger.record(SPENT, first)
-        assert recorded(ledger, [cost] * 9) >= 4
-        ledger.record(SPENT, StableArgmax(0.05, 10, 1e-7).costs()(20))
-
-
 def test_gaussian_and_pure_fits_share_a_gaussian_ledger(path):
     mus = [0.5, 0.8, 0.3]
     pures = [0.4, 1.0]
@@ -215,8 +205,6 @@ def test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allo
     ledger.record(SPENT, tables.times(50))
     assert ledger.epsilon_spent == pytest.approx(rdp.gdp_to_epsilon(math.sqrt(0.5), 0.9e-5))
     # the queries of a pure mechanism enter one by one, which is much less than their sum would
-    ledger = PrivacyLedger(path.with_name("2"), epsilon=4.0, composition="gaussian")
-    assert recorded(ledger, [LNMax(0.05).costs()(5)] * 20) >= 8
     for cost, steps in ((LNMax(0.05).costs()(5), 5), (StableArgmax(0.1, 20).costs()(5), 20)):
         step = 2 * norm.ppf(1 / (1 + math.exp(-0.1)))  # of the 0.1-DP query, or run
         assert cost.mu_squared == pytest.approx(steps * step**2)
@@ -243,19 +231,14 @@ def test_costs_that_cannot_be_added_up_or_give_budget_back_are_refused(
     assert len(ledger.history()) == 0
 
 
-@pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
-def test_searches_record_or_are_refused_before_teachers_train(path, composition):
+@pytest.mark.parametrize("composition", ["gaussian", "pure"])
+def test_searches_are_refused_before_teachers_train(path, composition):
     ledger = PrivacyLedger(path, epsilon=4.0, composition=composition)
-    base = GaussianNB() if composition == "renyi" else RaisesIt(RuntimeError("trained"))
-    clf = PATEClassifier(base, classes=[0, 1], ledger=ledger, student=GaussianNB())
+    clf = PATEClassifier(RaisesIt(RuntimeError("trained")), classes=[0, 1], ledger=ledger)
     search = PrivateGridSearchCV(clf, {"n_teachers": [50, 60]}, epsilon=2.0, n_trials=2)
-    if composition == "renyi":
+    with pytest.raises(ValueError, match="method='tuning'.*composition='renyi'"):
         search.fit(*data(600))
-        assert search.privacy_spent_.epsilon <= ledger.epsilon_spent
-    else:
-        with pytest.raises(ValueError, match="method='tuning'.*composition='renyi'"):
-            search.fit(*data(600))
-    assert ledger.history()["method"].tolist() == ["tuning"] * (composition == "renyi")
+    assert len(ledger.history()) == 0
 
 
 @pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
@@ -294,45 +277,6 @@ def test_pure_fits_add_up_in_every_ledger_and_deltas_to_what_is_set_aside(path, 
     ledger.record(SPENT, pure_cost(0.1))
 
 
-def test_a_first_fit_may_take_all_and_then_nothing_follows(path):
-    ledger = PrivacyLedger(path, 1.0)
-    ledger.record(SPENT, gaussian_cost(rdp.gdp_mu(1.0, 1e-5)))
-    assert 0.9999 < ledger.epsilon_spent <= 1.0
-    for little in (pure_cost(1e-9), gaussian_cost(1e-9), RENYI_ONLY):
-        pytest.raises(BudgetExceededError, ledger.record, SPENT, little)
-
-
-PUBLIC = {"n_teachers": 100, "n_classes": 2}
-
-
-def laplace_cost(cap):
-    def cost_at(scale, orders=rdp.DEFAULT_ORDERS):
-        return LNMax(1 / scale).costs(orders, **PUBLIC)(50)
-
-    return cost_at(rdp.least_scale(cost_at, cap, 1e-5))
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 8.0])
-@cases(
-    "cost_of",
-    lambda cap: GNMax(rdp.gnmax_sigma(cap, 1e-5, 50, **PUBLIC)).costs(**PUBLIC)(50),
-    laplace_cost,
-    lambda cap: gaussian_cost(rdp.gdp_mu(cap, 1e-5)),
-    pure_cost,
-    ids=["GNMax", "LNMax", "Gaussian", "pure"],
-)
-def test_fits_of_one_kind_count_for_little_more_than_their_plain_sum(path, cost_of, epsilon):
-    for part in (0.1, 0.4):
-        cost = cost_of(part * epsilon)
-        alone = cost.epsilon(1e-5)[0]
-        ledger = PrivacyLedger(path.with_name(str(part)), epsilon)
-        fits = recorded(ledger, [cost] * 30)
-        total = ledger.history()["epsilon_total"].to_numpy()
-        assert (total <= 1.45 * alone * np.arange(1, fits + 1)).all()
-        assert fits >= min(30, int(epsilon / alone))
-        assert fits < 30 or total[-1] < 0.4 * 30 * alone
-
-
 # Fits as an independent accountant sees them: the outcomes of the mechanism on votes of 100
 # teachers and on neighbouring votes, from its parameters alone
 
@@ -352,33 +296,9 @@ def gnmax_pair(rng, size):
     return costs_of(GNMax, sigma)(n), [binom.logpmf(np.arange(n + 1), n, p) for p in proba]
 
 
-def lnmax_pair(rng, size):
-    scale, n = 30 * rng.choice(LEVELS) / size, int(rng.integers(1, 11))
-    proba = 1 - (2 + 2 / scale) / 4 * math.exp(-2 / scale), 0.5
-    return costs_of(LNMax, 1 / scale)(n), [binom.logpmf(np.arange(n + 1), n, p) for p in proba]
-
-
-def confident_pair(rng, size):
-    check, noise = 20 * rng.permutation([0.6, 1.4]) / size
-    n = int(rng.integers(1, 5))
-    counts = np.array([c for c in np.ndindex((n + 1,) * 3) if sum(c) == n])
-    pair = []
-    for top in (51, 50):
-        passes = norm.cdf((top - 51) / check)
-        right = norm.cdf((2 * top - 100) / (math.sqrt(2) * noise))
-        outcomes = [passes * right, passes * (1 - right), 1 - passes]
-        pair.append(multinomial.logpmf(counts, n, outcomes))
-    return costs_of(ConfidentGNMax, 51, check, noise)(n), pair
-
-
 def responses(epsilon, n):
     """The `epsilon`-DP step whose composition costs most, repeated."""
     return [binom.logpmf(np.arange(n + 1), n, 1 / (1 + math.exp(-s * epsilon))) for s in (1, -1)]
-
-
-def stable_pair(rng, size):
-    run, runs = 0.05 * (0.5 + rng.random()) * size, int(rng.integers(1, 6))
-    return StableArgmax(run, runs, 2e-7).costs()(10), responses(run, runs)
 
 
 def pure_pair(rng, size):
@@ -406,20 +326,20 @@ def least_epsilon(pairs, delta):
     return reduce(lambda one, other: one.compose(other), steps).get_epsilon_for_delta(delta)
 
 
-KINDS = [gnmax_pair, lnmax_pair, confident_pair, stable_pair, pure_pair, soft_pair]
+KINDS = [gnmax_pair, pure_pair, soft_pair]
 
 
 @pytest.mark.slow
 def test_random_sequences_of_fits_cost_no_more_than_the_ledger_says(tmp_path):
     tightest = {}
-    for seed in range(50):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         composition = ["renyi", "gaussian", "renyi", "pure", "renyi"][seed % 5]
         epsilon = float(rng.choice([1.0, 4.0, 8.0]))
-        kinds = rng.choice([0, 1, 2, 3, 4, 5], size=rng.integers(1, 5), replace=False)
+        kinds = rng.choice(3, size=rng.integers(1, 4), replace=False)
         ledger = PrivacyLedger(tmp_path / str(seed), epsilon, composition=composition)
         pairs, failures, refused, spent = [], 0.0, 0, 0.0
-        while len(pairs) < 40 and refused < 3:
+        while len(pairs) < 25 and refused < 3:
             size = epsilon * rng.choice([1.0, 3.0])
             cost, pair = KINDS[rng.choice(kinds)](rng, size)
             try:
@@ -529,7 +449,6 @@ KILLED = """
 import os, random, signal, sys, time, warnings
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.releases.labels import LabelsRelease
@@ -578,25 +497,21 @@ while running:
             if status:
                 killed += 1
                 start()
-began = time.monotonic()
-recorded = len(ledger.history())
-clf = PATEClassifier(GaussianNB(), aggregator=GNMax(40.0), n_queries=5).fit_votes(votes, rows)
-ledger.check(clf.privacy_spent_, GNMax(40.0).costs()(1))
-print(killed, recorded, time.monotonic() - began < 10)
+print(killed, len(ledger.history()))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_path):
-    # Whenever one is killed, which happens each 0.05 s at least, another starts that will fit 20
-    # times, which takes longer: so eight are killed before the last one ends
-    n_processes, n_fits = 8, 20
+    # Whenever one is killed, which happens each 0.05 s at least, another starts that will fit 15
+    # times, which takes longer: so four are killed before the last one ends
+    n_processes, n_fits = 4, 15
     run = run_script(KILLED, tmp_path, n_processes, n_fits)
     assert run.returncode == 0, run.stderr
-    killed, recorded, prompt = run.stdout.split()
+    killed, recorded = run.stdout.split()
     released, finished = (len((tmp_path / f).read_bytes()) for f in ("released", "finished"))
-    assert int(killed) >= n_processes and prompt == "True" and finished >= n_processes * n_fits
+    assert int(killed) >= n_processes and finished >= n_processes * n_fits
     assert finished <= released <= int(recorded) <= released + int(killed)
     with sqlite3.connect(tmp_path / "ledger", timeout=1) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -611,9 +526,7 @@ def test_what_a_ledger_shows_of_itself(path):
     kinds = {"composition": "gaussian", "failure_probability": 0}
     other = PrivacyLedger(path.with_name("other"), epsilon=4.0, **kinds)
     other.record(SPENT, gaussian_cost(0.3))
-    fit = other.history().iloc[0]
-    assert fit["time"].endswith("+00:00")
-    PrivacyLedger(path.with_name("pure"), 1.0, composition="pure", failure_probability=1e-5)
+    assert other.history()["time"][0].endswith("+00:00")
 
 
 def test_an_entry_of_rows_grows_once_and_never_shrinks(path):
@@ -627,11 +540,3 @@ def test_an_entry_of_rows_grows_once_and_never_shrinks(path):
     alone = PrivacyLedger(path.with_name("alone"), epsilon=4.0)
     alone.record(SPENT, gaussian_cost(0.5))
     assert len(ledger.history()) == 1 and ledger.epsilon_spent == alone.epsilon_spent
-
-
-def test_fits_may_fill_delta_to_the_last_digit(path):
-    ledger = PrivacyLedger(path, epsilon=9.0, delta=2e-3, failure_probability=1e-3)
-    cost = replace(GNMax(40.0).costs(n_teachers=100, n_classes=2)(1), delta=1e-4)
-    for _ in range(10):
-        ledger.record(SPENT, cost)
-    assert ledger.epsilon_spent < 9

@@ -1,12 +1,13 @@
 """Mechanisms with more than an argmax: sampling, true costs, and the guarantee of whole runs."""
 
+import functools
 import itertools
 import math
 
 import mpmath
 import numpy as np
 import pytest
-from conftest import cases, histograms_of
+from conftest import cases, histograms_of, moves
 from draws import assert_drawn_from
 from faulty import Unwilling
 from hypothesis import given, settings
@@ -31,10 +32,9 @@ from sklearn_pate.aggregators import (
     distance_to_instability,
 )
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, StudentError
-from sklearn_pate.rdp.conversion import epsilon_by_order
 from sklearn_pate.teachers.one import probability_shares
 
-VOTES = [[126, 124], [150, 100], [41, *[23] * 8, 25]]
+VOTES = [[126, 124], [41, *[23] * 8, 25]]
 
 
 def student_for(counts, share=0.7):
@@ -104,7 +104,7 @@ def test_confident_costs_no_more_than_its_worst_case(n_teachers, n_classes, thre
         assert (anything[:2] <= (check + answer)[:2] * 1.05).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.integers(0, 40), min_size=2, max_size=5).filter(lambda n: sum(n) > 0),
     st.data(),
@@ -122,13 +122,13 @@ def test_interactive_costs_no_more_than_its_worst_case(counts, data, sigma1, sig
     assert (exact <= worst).all()
 
 
-@pytest.mark.parametrize("sigma", [0.1, 0.7, 2.646223, 5.0, 40.0])
+@pytest.mark.parametrize("sigma", [0.1, 0.7, 2.646223, 40.0])
 def test_the_check_by_a_dense_grid(sigma):
     orders = np.array([1.1, 1.2472462545, 2.0919, 5.0, 30.0])
     for answer in (np.zeros(5), orders / 500**2, np.full(5, 1.92119e-5), np.full(5, 0.001), orders):
         got, step = rdp.checked_rdp(sigma, answer, orders), 1 / sigma
         for a, r, bound in zip(orders, answer, got, strict=True):
-            x = np.linspace(-10 - 1.3 * a * step, 10 + 1.3 * a * step, 100_001)
+            x = np.linspace(-10 - 1.3 * a * step, 10 + 1.3 * a * step, 20_001)
             fail, ok = (log_ndtr(-x), log_ndtr(-x - step)), (log_ndtr(x), log_ndtr(x + step))
             for k in (0, 1):
                 fails = a * fail[k] + (1 - a) * fail[1 - k]
@@ -151,21 +151,15 @@ def test_published_bounds_of_both_steps():
 # --- immutable -----------------------------------------------------------------------------------
 
 
-def test_immutable_costs_more_the_larger_its_constant():
-    def epsilon(mechanism):
-        return rdp.data_independent_epsilon(mechanism, 1, 1e-5, n_teachers=250, n_classes=10)[0]
-
-    spent = [epsilon(ImmutableArgmax(c, sigma=40.0)) for c in (0, 10, 100, 1e4)]
-    assert (np.diff(spent) > 0).all() and spent[-1] > 1e4
-    assert spent[0] < 1.2 * rdp.data_independent_epsilon(GNMax(40.0), 1, 1e-5)[0]
+@pytest.mark.parametrize("noise", [{"sigma": 3.0}, {"gamma": 0.5}])
+def test_immutable_costs_no_more_than_its_worst_case_and_without_end(noise):
+    public = {"n_teachers": 12, "n_classes": 3}
+    exact = rdp.exact_rdp(ImmutableArgmax(4.0, **noise), histograms_of(12, 3), [1.5, 4.0])
+    worst = rdp.worst_case_rdp(ImmutableArgmax(4.0, **noise), [1.5, 4.0], **public)
+    assert (exact <= worst).all()
     for gone in (math.inf, 1e200):
-        for noise in ({"sigma": 40.0}, {"gamma": 0.05}):
-            assert epsilon(ImmutableArgmax(gone, **noise)) > 1e100
-    for noise in ({"sigma": 3.0}, {"gamma": 0.5}):
-        immutable = ImmutableArgmax(4.0, **noise)
-        exact = rdp.exact_rdp(immutable, histograms_of(12, 3), [1.5, 4.0]).max(axis=0)
-        worst = rdp.worst_case_rdp(immutable, [1.5, 4.0], n_teachers=12, n_classes=3)
-        assert (exact <= worst).all()
+        mechanism = ImmutableArgmax(gone, **noise)
+        assert rdp.data_independent_epsilon(mechanism, 1, 1e-5, **public)[0] > 1e100
 
 
 @pytest.mark.parametrize("constant", [0, 0.5, 4.0])
@@ -199,8 +193,6 @@ def test_immutable_says_what_is_wrong_with_it():
     with pytest.warns(PrivacyLeakWarning, match="told apart almost surely.*StableArgmax"):
         plan = plan_queries(ImmutableArgmax(gamma=0.05), 3, epsilon=None, **public)
     assert plan.epsilon > 10
-    with pytest.warns(PrivacyLeakWarning), pytest.raises(BudgetExceededError, match="more than"):
-        plan_queries(ImmutableArgmax(gamma=0.05), 3, epsilon=1.0, **public)
     is_qualified = ImmutableArgmax(gamma=1).qualified([[7, 4, 0], [6, 4, 1], [5, 5, 1]])
     assert is_qualified.tolist() == [True, False, False]
 
@@ -208,18 +200,15 @@ def test_immutable_says_what_is_wrong_with_it():
 # --- stable argmax -------------------------------------------------------------------------------
 
 
-@given(st.lists(st.integers(0, 30), min_size=2, max_size=5), st.data())
-def test_distances_change_by_one_and_are_zero_where_the_argmax_may(counts, data):
+@settings(max_examples=50)
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=5))
+def test_distances_change_by_one_and_are_zero_where_the_argmax_may(counts):
     counts[0] += 1
-    u = data.draw(st.sampled_from([k for k, n in enumerate(counts) if n]))
-    v = data.draw(st.integers(0, len(counts) - 1))
-    neighbour = list(counts)
-    neighbour[u] -= 1
-    neighbour[v] += 1
-    here, there = distance_to_instability([counts, neighbour])
-    assert abs(here - there) <= 1
-    if np.argmax(counts) != np.argmax(neighbour):
-        assert here == there == 0
+    neighbours = moves(counts)
+    here, there = distance_to_instability([counts])[0], distance_to_instability(neighbours)
+    assert (np.abs(here - there) <= 1).all()
+    changes = neighbours.argmax(axis=1) != np.argmax(counts)
+    assert not changes.any() or (here == 0 and (there[changes] == 0).all())
 
 
 def test_stables_threshold_fails_as_seldom_as_it_says(global_random_seed):
@@ -268,7 +257,7 @@ def test_every_run_has_a_threshold_of_its_own(monkeypatch, global_random_seed):
     stable = StableArgmax(run_epsilon=1.0, max_unstable=2)
     rng = np.random.default_rng(global_random_seed)
     votes = np.tile([131, 69], (2, 1))  # 30 teachers can change
-    draws = np.array([stable.aggregate(votes, random_state=rng) for _ in range(8000)]) < 0
+    draws = np.array([stable.aggregate(votes, random_state=rng) for _ in range(3000)]) < 0
     on_threshold, on_distance = stable._scales()
     assert 1 / on_threshold + 2 / on_distance == pytest.approx(1.0)
     assert on_distance / on_threshold == pytest.approx(2 ** (1 / 3))
@@ -278,14 +267,14 @@ def test_every_run_has_a_threshold_of_its_own(monkeypatch, global_random_seed):
     together = (laplace.sf(rho, scale=on_distance) ** 2).mean()
     assert together > 0.3
     shares = [draws[:, 0].mean(), draws.all(axis=1).mean(), (~draws).all(axis=1).mean()]
-    np.testing.assert_allclose(shares, [1 / 2, 1 / 4, together], atol=0.028)  # 5 standard errors
+    np.testing.assert_allclose(shares, [1 / 2, 1 / 4, together], atol=0.046)  # 5 standard errors
 
 
-@pytest.mark.parametrize("run_epsilon", [0.3, 1.5])
-def test_the_comparisons_of_a_run_are_pure(run_epsilon):
+def test_the_comparisons_of_a_run_are_pure():
     # many queries pass and one fails, whose distances one teacher moves in opposite directions
+    run_epsilon = 1.5
     on_threshold, on_distance = StableArgmax(run_epsilon)._scales()
-    rho = np.linspace(-40, 40, 10_001) * on_threshold
+    rho = np.linspace(-40, 40, 4001) * on_threshold
     log_rho = laplace.logpdf(rho, scale=on_threshold)
 
     def log_chance(n_pass, passing, failing):  # distances, relative to the threshold
@@ -316,13 +305,12 @@ def test_filter_sets_aside_before_and_refunds_after():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_interactive", [False, True])
-@pytest.mark.parametrize("votes", [[60, 40], [51, 49]], ids=str)
-def test_the_guarantee_of_stopped_runs(is_interactive, votes, global_random_seed):
+def test_the_guarantee_of_stopped_runs(is_interactive, global_random_seed):
     """Runs of 40 queries under a filter, each with its exact likelihood ratio.
 
     The mean of max(0, 1 - exp(epsilon) Q / P) estimates the hockey-stick divergence without bias.
     """
-    epsilon, delta, n_runs, n_queries = 1.0, 1e-3, 10_000, 40
+    epsilon, delta, n_runs, n_queries, votes = 1.0, 1e-3, 10_000, 40, [60, 40]
     public = {"n_teachers": 100, "n_classes": 2}
     if is_interactive:
         mechanism = InteractiveGNMax(10, sigma1=12.0, sigma2=15.0, confidence=0.9)
@@ -354,20 +342,6 @@ def test_the_guarantee_of_stopped_runs(is_interactive, votes, global_random_seed
             assert 0 < asked.min() and asked.max() <= n_queries
 
 
-def test_refunds_pay_for_more_queries_than_the_worst_case():
-    public = {"n_public": 5000, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
-    confident = ConfidentGNMax(200, sigma1=150.0, sigma2=40.0)
-    plan = plan_queries(confident, 5000, epsilon=2.0, **public)
-    assert plan.method == "filter" and plan.epsilon == 2.0
-    check, answer = confident.steps(np.array([plan.budget.order]), n_teachers=250, n_classes=10)
-    n_refused = plan.budget.allow(np.zeros(5000, dtype=bool), float(check[0]), float(answer[0]))
-    plan = plan_queries(confident, 5000, epsilon=2.0, **public)
-    n_answered = plan.budget.allow(np.ones(5000, dtype=bool), float(check[0]), float(answer[0]))
-    assert n_refused > 5 * n_answered > 0
-    by_order = epsilon_by_order(n_answered * (check + answer), 1e-5, np.array([plan.budget.order]))
-    assert by_order[0] <= 2.0
-
-
 # --- stages --------------------------------------------------------------------------------------
 
 
@@ -376,11 +350,23 @@ CONFIDENT = ConfidentGNMax(0.8, sigma1=30.0, sigma2=15.0)
 INTERACTIVE = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
 
 
-def staged(aggregators, n_queries, **params):
+PRIVATE_X, PRIVATE_Y, PUBLIC_X = X[:2000], Y[:2000], X[2000:3000]
+
+
+@functools.cache
+def votes_of_120():
+    clf = PATEClassifier(GaussianNB(), n_teachers=120, classes=[0, 1])
+    return clf.poll(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
+
+
+def model(aggregators, n_queries, **params):
     fixed = {"n_teachers": 120, "classes": [0, 1], "random_state": 0, "epsilon": 6.0}
-    fixed |= {"aggregator": aggregators, "n_queries": n_queries}
-    clf = PATEClassifier(GaussianNB(), **(fixed | params))
-    return clf.fit(X[:2000], Y[:2000], X_public=X[2000:3000])
+    fixed |= {"aggregator": aggregators, "n_queries": n_queries, "student": GaussianNB()}
+    return PATEClassifier(GaussianNB(), **(fixed | params))
+
+
+def staged(aggregators, n_queries, **params):
+    return model(aggregators, n_queries, **params).fit_votes(votes_of_120(), PUBLIC_X)
 
 
 def test_stages_run_in_order_and_share_the_cap():
@@ -422,8 +408,6 @@ def test_a_filter_stops_the_stages_at_the_cap(monkeypatch):
     assert spent.n_queries == len(clf.curator_.votes)
     assert (clf.public_labels_[np.setdiff1d(np.arange(1000), clf.query_indices_)] == -1).all()
     assert clf.curator_.epsilon(method="data_independent") == 2.0
-    with pytest.raises(ValueError, match="for that delta only"):
-        clf.curator_.epsilon(delta=1e-3, method="data_independent")
 
 
 class Free(GNMax):
@@ -444,7 +428,7 @@ def test_a_check_that_costs_nothing_refunds_nothing():
     asked = []
     for first in (Free(14.0), GNMax(14.0)):
         with pytest.warns(UserWarning, match="paid for"):
-            clf = staged([first, GNMax(20.0)], [300, 10], epsilon=2.0, n_teachers=40)
+            clf = staged([first, GNMax(20.0)], [300, 10], epsilon=2.0)
         asked.append(clf.privacy_spent_.n_queries)
     assert asked[0] <= asked[1] < 310
 
@@ -500,12 +484,13 @@ def test_a_threshold_beyond_the_teachers_is_said_before_they_train():
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 def test_soft_votes_release_noisy_sums_of_probabilities(noise):
     soft_vote = SoftVote(sigma=12.0, temperature=2.0, noise=noise)
-    clf = staged(soft_vote, 50, epsilon=8.0, keep_teachers=True)
+    clf = model(soft_vote, 50, epsilon=8.0, keep_teachers=True)
+    clf.fit(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
     asked, soft = clf.query_indices_, clf.public_soft_labels_
     assert soft.shape == (1000, 2) and np.isnan(np.delete(soft, asked, axis=0)).all()
     np.testing.assert_allclose(soft[asked].sum(axis=1), 1)
     np.testing.assert_array_equal(soft[asked].argmax(axis=1), clf.public_labels_[asked])
-    proba = (t.predict_proba(X[2000:3000][asked]) for t in clf.curator_.teachers)
+    proba = (t.predict_proba(PUBLIC_X[asked]) for t in clf.curator_.teachers)
     expected = sum(np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True) for p in proba)
     np.testing.assert_allclose(clf.curator_.votes, expected, atol=120 * 2 / 2**19)
     gaussian = rdp.gdp_to_epsilon(math.sqrt(2 * 50) / 12, 1e-5)
@@ -536,18 +521,6 @@ def test_a_student_of_an_interactive_stage_needs_probabilities():
 
 
 # --- parameters ----------------------------------------------------------------------------------
-
-
-@cases(
-    "mechanism, message",
-    (ConfidentGNMax(200.0, 10.0, 10.0), "threshold=200.0 is above 1: give 200,"),
-    (ConfidentGNMax(0.5, 0.0, 10.0), "'sigma1'"),
-    (ImmutableArgmax(sigma=1.0, gamma=1.0), "either gamma or sigma"),
-    (StableArgmax(None), "run_epsilon=None"),
-)
-def test_bad_parameters_are_named_without_a_fit(mechanism, message):
-    for call in (mechanism.aggregate, mechanism.outcome_log_proba):
-        pytest.raises(ValueError, call, [[5, 5]]).match(message)
 
 
 def test_thresholds_are_votes_or_shares():

@@ -22,7 +22,6 @@ from sklearn_pate.aggregators import (
     PluralityVote,
     SoftVote,
 )
-from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.plotting import (
     AuditDisplay,
     BudgetDisplay,
@@ -36,11 +35,10 @@ X, Y = make_classification(
     1200, n_features=5, n_informative=3, flip_y=0.1, class_sep=1.5, random_state=0
 )
 X_PRIVATE, Y_PRIVATE, X_PUBLIC, Y_PUBLIC = X[:1000], NAMES[Y[:1000]], X[1000:], NAMES[Y[1000:]]
-PARAMS = dict(n_teachers=50, epsilon=None, classes=NAMES, random_state=0)
+PARAMS = dict(n_teachers=50, epsilon=None, classes=NAMES, random_state=0, student=GaussianNB())
 FITS = {
     "calibrated": dict(epsilon=5.0, n_queries=40),
     "GNMax": dict(aggregator=GNMax(8.0), n_queries=130),
-    "ConfidentGNMax": dict(aggregator=ConfidentGNMax(0.7, 20.0, 8.0), n_queries=50),
     "filter": dict(aggregator=ConfidentGNMax(0.7, 30.0, 8.0), n_queries=200, epsilon=5.0),
     "stages": dict(aggregator=[ConfidentGNMax(0.7, 20.0, 8.0), GNMax(12.0)], n_queries=[20, 15]),
     "ptr": dict(aggregator=GNMax(9.0), n_queries=100, epsilon=5.5, accounting="ptr"),
@@ -114,7 +112,7 @@ def test_curves_end_at_the_curators_epsilons(fitted, name):
 def test_curves_of_votes_are_those_of_the_first_queries(three_classes):
     counts = three_classes[0][:130]
     display = PrivacySpentDisplay.from_votes(counts, GNMax(8.0), delta=1e-6)
-    for i in (0, 20, 57, len(display.n_queries) - 1):
+    for i in (0, 57, len(display.n_queries) - 1):
         k = display.n_queries[i]
         for curve, cost in (
             (display.exact, rdp.exact_rdp(GNMax(8.0), counts[:k], rdp.DEFAULT_ORDERS)),
@@ -175,7 +173,6 @@ def test_labels_that_do_not_belong_are_refused(fitted, votes):
         (from_estimator, (fitted("stages"), Y_PUBLIC), "sigma", [1], "fitted in 2 stages"),
         (from_votes, (votes.counts, Y_PUBLIC, GNMax()), "sigma", [1], "not in classes"),
         (from_votes, (votes.counts, [0, 1], GNMax()), "sigma", [1], "need 200 labels"),
-        (from_votes, (votes.counts, Y[1000:], GNMax()), "gamma", [1], "Invalid parameter 'gamma'"),
         (from_votes, (votes.counts, Y[1000:], GNMax()), "sigma", [], "param_range is empty"),
     ):
         with pytest.raises(ValueError, match=reason) as error:
@@ -189,8 +186,7 @@ def test_labels_that_do_not_belong_are_refused(fitted, votes):
 def test_margins_are_counted(fitted):
     clf = fitted("GNMax")
     display = MarginDisplay.from_estimator(clf)
-    sorted_votes = [sorted(row, reverse=True) for row in clf.curator_.votes.tolist()]
-    margins = np.array([row[0] - row[1] for row in sorted_votes])
+    margins = np.diff(np.sort(clf.curator_.votes, axis=1)[:, -2:])[:, 0]
     np.testing.assert_array_equal(display.margins, margins)
     assert sum(bar.get_height() for bar in display.bars_) == 130
 
@@ -228,12 +224,6 @@ def test_numbers_that_are_not_public_are_not_guessed(votes):
         BudgetDisplay.from_estimator(clf)
 
 
-@cases("name, message", ("ptr", "has no shares by stages"), ("no noise", "cost of .* is infinite"))
-def test_fits_without_shares_are_refused(fitted, name, message):
-    with pytest.raises(ValueError, match=message):
-        BudgetDisplay.from_estimator(fitted(name))
-
-
 # --- AuditDisplay ------------------------------------------------------------------------------
 
 
@@ -249,12 +239,6 @@ def test_audits_are_drawn_against_their_claims():
     np.testing.assert_array_equal(display.epsilon, [0.0, 1.7, 0.4])
     np.testing.assert_array_equal(display.claimed, [1.0, 1.0, np.nan])
     assert MARK not in texts(display.ax_)
-
-
-def test_audits_and_claims_belong_together():
-    pytest.raises(ValueError, AuditDisplay.from_results, []).match("results is empty")
-    with pytest.raises(ValueError, match="broadcast"):
-        AuditDisplay.from_results([audit(0.1), audit(0.2)], claimed=[1.0, 2.0, 3.0])
 
 
 # --- all of them -------------------------------------------------------------------------------
@@ -273,38 +257,19 @@ DRAW = {
 
 
 @table("draw, private", DRAW)
-def test_axes_are_used_and_marked(fitted, draw, private):
+def test_axes_are_used_and_marked_and_wrong_estimators_refused(fitted, draw, private):
     figure, ax = plt.subplots()
     display = draw(fitted("GNMax"), ax=ax, alpha=0.5)
     assert display.ax_ is ax and display.figure_ is figure and (MARK in texts(ax)) == private
-
-
-@pytest.mark.parametrize("name", sorted(set(DRAW) - {"budget"}))
-def test_private_displays_need_the_curator(fitted, name):
-    published = pickle.loads(pickle.dumps(fitted("GNMax")))
-    with pytest.raises(ValueError, match="private, and does not survive pickling"):
-        DRAW[name][0](published)
-
-
-@pytest.mark.parametrize("name", DRAW)
-def test_only_fitted_estimators_are_drawn(name):
-    pytest.raises(NotFittedError, DRAW[name][0], PATEClassifier())
+    if private:
+        with pytest.raises(ValueError, match="private, and does not survive pickling"):
+            draw(pickle.loads(pickle.dumps(fitted("GNMax"))))
+    pytest.raises(NotFittedError, draw, PATEClassifier())
     with pytest.raises(TypeError, match="expected a fitted PATEClassifier; got LogisticRegression"):
-        DRAW[name][0](LogisticRegression())
+        draw(LogisticRegression())
 
 
 def test_votes_are_checked():
     for draw in (lambda v: PrivacySpentDisplay.from_votes(v, GNMax(8.0)), MarginDisplay.from_votes):
         pytest.raises(ValueError, draw, [[3, 1], [3, 2]]).match("sum to the number of teachers")
         pytest.raises(ValueError, draw, np.zeros((0, 3), dtype=int)).match("no query was asked")
-
-
-@pytest.mark.slow
-def test_the_best_of_a_search_is_drawn_at_the_cost_of_the_search():
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=NAMES)
-    search = PrivateGridSearchCV(clf, {"n_queries": [10, 20]}, epsilon=6.0, n_trials=2)
-    search.fit(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
-    display = PrivacySpentDisplay.from_estimator(search.best_estimator_, private=False)
-    assert set(display.data_independent) == {search.privacy_spent_.epsilon}
-    with pytest.raises(ValueError, match="'tuning' has no shares"):
-        BudgetDisplay.from_estimator(search.best_estimator_)

@@ -10,27 +10,10 @@ from conftest import cases, divergences, moves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sklearn_pate import rdp
 from sklearn_pate.accountant.table import plan_table
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, LNMax
 from sklearn_pate.ledger.filters import Account, Budget, new_filters
-from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
-    Cost,
-    data_independent_epsilon,
-    exact_rdp,
-    gaussian_rdp,
-    gdp_mu,
-    gdp_to_epsilon,
-    gnmax_rdp,
-    gnmax_sigma,
-    lnmax_rdp,
-    pure_and_gdp_delta,
-    pure_and_gdp_to_epsilon,
-    pure_rdp,
-    pure_to_gdp,
-    rdp_to_epsilon,
-    threshold_rdp,
-)
 from sklearn_pate.rdp.calibration import _where_it_fits
 from sklearn_pate.rdp.checks import check_votes
 from sklearn_pate.rdp.cost import rounded_up, sum_up, times_up
@@ -81,17 +64,17 @@ def gnmax_bound(counts, sigma, order):
         return gaussian_bound(min(q, 1 - mp.mpf(1) / len(counts)), sigma, order)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(histograms, st.floats(0.01, 3), st.floats(1.05, 500))
 def test_lnmax_bound_agrees_with_mpmath(counts, gamma, order):
-    got = lnmax_rdp([counts], gamma, [order])[0, 0]
+    got = rdp.lnmax_rdp([counts], gamma, [order])[0, 0]
     assert got == pytest.approx(lnmax_bound(counts, gamma, order), rel=1e-6, abs=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(histograms, st.floats(0.5, 200), st.floats(1.05, 500))
 def test_gnmax_bound_agrees_with_mpmath(counts, sigma, order):
-    got = gnmax_rdp([counts], sigma, [order])[0, 0]
+    got = rdp.gnmax_rdp([counts], sigma, [order])[0, 0]
     assert got == pytest.approx(gnmax_bound(counts, sigma, order), rel=1e-6, abs=1e-12)
 
 
@@ -101,14 +84,14 @@ def test_threshold_bound_agrees_with_mpmath(top, threshold, sigma, order):
     with mp.workdps(60):
         tail = mp.ncdf(mp.mpf(-abs(top - threshold)) / mp.mpf(sigma))
     expected = gaussian_bound(tail, math.sqrt(2) * sigma, order)
-    got = threshold_rdp([top], threshold, sigma, [order])[0, 0]
+    got = rdp.threshold_rdp([top], threshold, sigma, [order])[0, 0]
     assert got == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
 # --- bounds against the divergence itself ---------------------------------------------------
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     histograms,
     st.one_of(st.builds(LNMax, st.floats(0.02, 1.5)), st.builds(GNMax, st.floats(1, 100))),
@@ -126,17 +109,17 @@ def test_reverse_direction_can_exceed_the_published_bound(mechanism, counts, ord
     forward, reverse = divergences(mechanism, counts, order)
     bound = mechanism.published_rdp([counts], [order])[0, 0]
     assert forward.max() <= bound < reverse.max()
-    exact = exact_rdp(mechanism, [counts], [order])[0, 0]
+    exact = rdp.exact_rdp(mechanism, [counts], [order])[0, 0]
     assert exact == pytest.approx(reverse.max(), rel=1e-6)
     if isinstance(mechanism, GNMax):
         assert exact == pytest.approx(0.259, abs=0.001)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(histograms, st.floats(1, 100))
 def test_one_gnmax_answer_keeps_its_gaussian_guarantee(counts, sigma):
     delta = 1e-3
-    epsilon = gdp_to_epsilon(GNMax(sigma).facts().gdp_mu, delta)
+    epsilon = rdp.gdp_to_epsilon(GNMax(sigma).facts().gdp_mu, delta)
     p = np.exp(GNMax(sigma).outcome_log_proba([counts]))
     q = np.exp(GNMax(sigma).outcome_log_proba(moves(counts)))
     for a, b in ((p, q), (q, p)):
@@ -145,22 +128,12 @@ def test_one_gnmax_answer_keeps_its_gaussian_guarantee(counts, sigma):
 
 @pytest.mark.parametrize("sigma", [0.3, 0.5])
 def test_gnmax_bound_ends_at_its_largest_order(sigma):
-    # the theorem needs order <= mu1; with little noise its formula goes on below a / sigma^2
-    mu2 = 1.5
-    log_q, e1, e2 = -((mu2 / sigma) ** 2), (mu2 + 1) / sigma**2, mu2 / sigma**2
-    for order in (mu2 + 0.9, mu2 + 1.1, mu2 + 1.9):
-        (got,) = gaussian_rdp([log_q], sigma, [order])[0]
-        assert got == pytest.approx(gaussian_bound(mp.exp(log_q), sigma, order), rel=1e-9)
-        log_a = -math.log1p(-math.exp((log_q + e2) * (mu2 - 1) / mu2))
-        beyond = np.logaddexp((order - 1) * log_a, log_q + (order - 1) * (e1 - log_q / mu2))
-        if order > mu2 + 1:
-            assert beyond / (order - 1) < got * (1 - 1e-3) and got == order / sigma**2
-
-
-def test_costs_do_not_depend_on_the_order_of_classes():
-    for bound, noise in ((lnmax_rdp, 0.05), (gnmax_rdp, 40.0)):
-        costs = bound([[20, 30, 200], [200, 30, 20], [30, 200, 20]], noise, DEFAULT_ORDERS)
-        np.testing.assert_allclose(costs, costs[[1, 2, 0]], rtol=1e-12)
+    # the theorem needs order <= mu1 = 2.5; its formula goes on below a / sigma^2
+    log_q = -((1.5 / sigma) ** 2)
+    got = rdp.gaussian_rdp([log_q], sigma, [2.4, 2.6, 3.4])[0]
+    expected = [gaussian_bound(mp.exp(log_q), sigma, order) for order in (2.4, 2.6, 3.4)]
+    assert got == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_array_equal(got[1:], np.array([2.6, 3.4]) / sigma**2)
 
 
 # --- pure steps -----------------------------------------------------------------------------
@@ -173,7 +146,7 @@ def test_pure_rdp_is_randomised_response(epsilon, order):
         e, a = mp.mpf(epsilon), mp.mpf(order)
         p, q = mp.exp(e) / (1 + mp.exp(e)), 1 / (1 + mp.exp(e))
         exact = float(mp.log(p**a * q ** (1 - a) + q**a * p ** (1 - a)) / (a - 1))
-    got = pure_rdp(epsilon, [order])[0]
+    got = rdp.pure_rdp(epsilon, [order])[0]
     assert got == pytest.approx(exact, rel=1e-9)
     assert got <= min(epsilon, order * epsilon**2 / 2) * (1 + 1e-9)
 
@@ -188,27 +161,23 @@ def test_improved_conversion_agrees_with_dp_accounting(scale, delta):
     from dp_accounting.rdp import compute_epsilon
 
     orders = np.concatenate([np.arange(1.5, 64, 0.5), [128, 256, 512]])
-    rdp = scale * orders / (1 + 0.01 * orders)
-    expected, order = compute_epsilon(orders, rdp, delta)
-    got, got_order = rdp_to_epsilon(rdp, delta, orders)
+    costs = scale * orders / (1 + 0.01 * orders)
+    expected, order = compute_epsilon(orders, costs, delta)
+    got, got_order = rdp.rdp_to_epsilon(costs, delta, orders)
     assert got == pytest.approx(expected, abs=1e-9)
     assert expected == 0 or got_order == order
 
 
 def test_conversions_are_ordered_and_the_classic_one_is_the_formula():
-    rdp = DEFAULT_ORDERS / 100
-    classic, order = rdp_to_epsilon(rdp, 1e-5, DEFAULT_ORDERS, conversion="classic")
+    costs = rdp.DEFAULT_ORDERS / 100
+    classic, order = rdp.rdp_to_epsilon(costs, 1e-5, rdp.DEFAULT_ORDERS, conversion="classic")
     assert classic == pytest.approx(order / 100 + math.log(1e5) / (order - 1))
-    assert rdp_to_epsilon(rdp, 1e-5, DEFAULT_ORDERS)[0] < classic
+    assert rdp.rdp_to_epsilon(costs, 1e-5, rdp.DEFAULT_ORDERS)[0] < classic
 
 
 def test_the_edge_of_the_grid_warns():
     with pytest.warns(UserWarning, match="edge of the grid"):
-        rdp_to_epsilon([0.5, 0.6], 1e-5, [2.0, 3.0])
-
-
-def test_no_finite_cost_is_infinite_epsilon():
-    assert rdp_to_epsilon([np.inf, np.inf], 1e-5, [2, 3])[0] == math.inf
+        rdp.rdp_to_epsilon([0.5, 0.6], 1e-5, [2.0, 3.0])
 
 
 def gdp_delta(epsilon, mu):
@@ -220,35 +189,15 @@ def gdp_delta(epsilon, mu):
 @settings(max_examples=100, deadline=None)
 @given(st.floats(1e-3, 30), st.sampled_from([1e-2, 1e-5, 1e-9]))
 def test_gaussian_epsilon_is_the_least_one(mu, delta):
-    epsilon = gdp_to_epsilon(mu, delta)
-    assert gdp_delta(epsilon, mu) <= delta * (1 + 1e-9)
+    epsilon = rdp.gdp_to_epsilon(mu, delta)
+    assert gdp_delta(epsilon, mu) <= delta  # rounded up to the last digit
     if epsilon > 0:
-        assert gdp_delta(epsilon * (1 - 1e-6), mu) > delta
-
-
-@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 3.7, 12.0])
-def test_gaussian_epsilon_is_rounded_up_to_the_last_digit(mu):
-    for delta in (1e-3, 1e-5, 1e-9):
-        epsilon = gdp_to_epsilon(mu, delta)
-        if epsilon > 0:
-            assert gdp_delta(epsilon, mu) <= delta
-            assert gdp_delta(epsilon * (1 - 3e-12) - 1e-13, mu) > delta
-
-
-def test_gaussian_epsilon_agrees_with_the_pld_accountant():
-    from dp_accounting import GaussianDpEvent, SelfComposedDpEvent
-    from dp_accounting.pld import PLDAccountant
-
-    interval, n = 1e-4, 100
-    accountant = PLDAccountant(value_discretization_interval=interval)
-    accountant.compose(SelfComposedDpEvent(GaussianDpEvent(40 / math.sqrt(2)), n))
-    expected = accountant.get_epsilon(1e-5)  # rounds every loss up by at most the interval
-    assert expected - n * interval <= gdp_to_epsilon(math.sqrt(2 * n) / 40, 1e-5) <= expected + 1e-9
+        assert gdp_delta(epsilon * (1 - 3e-12) - 1e-13, mu) > delta
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-5, 0.1, 0.999, 1.0, 5.0, 40.0, 800.0, 1e6])
 def test_a_pure_step_is_gaussian_dp_by_mpmath(epsilon):
-    mu = pure_to_gdp(epsilon)
+    mu = rdp.pure_to_gdp(epsilon)
 
     def log_odds(h):  # log(Phi(h) / Phi(-h)) is epsilon at the exact mu / 2, and grows with it
         x = h / mp.sqrt(2)
@@ -262,10 +211,10 @@ def test_a_pure_step_is_gaussian_dp_by_mpmath(epsilon):
 
 
 def test_pure_to_gdp_at_its_ends_and_what_it_refuses():
-    assert pure_to_gdp(0) == 0.0 and pure_to_gdp(math.inf) == math.inf
+    assert rdp.pure_to_gdp(0) == 0.0 and rdp.pure_to_gdp(math.inf) == math.inf
     for wrong in (-0.1, math.nan, "1", None):
         with pytest.raises(ValueError, match="epsilon must be a number, at least 0; got"):
-            pure_to_gdp(wrong)
+            rdp.pure_to_gdp(wrong)
 
 
 # --- one pure step and Gaussian noise ------------------------------------------------------------
@@ -273,7 +222,7 @@ def test_pure_to_gdp_at_its_ends_and_what_it_refuses():
 
 def both_delta(epsilon, pure, mu):
     """Integral of the excess, over the answers of randomised response and a normal number."""
-    with mp.workdps(50):
+    with mp.workdps(30):
         e, m = mp.mpf(epsilon), mp.mpf(mu)
         odds = mp.exp(mp.mpf(pure))
         total = mp.mpf(0)
@@ -291,65 +240,45 @@ def both_delta(epsilon, pure, mu):
 
 @cases(
     "pure, mu, delta",
-    (1e-3, 0.01, 1e-9),
-    (1e-3, 3.0, 1e-3),
-    (1.0, 0.27, 1e-9),
-    (1.0, 3.0, 1e-3),
-    (5.0, 0.01, 1e-3),
-    (5.0, 0.27, 1e-9),
+    *((1e-3, 0.01, 1e-9), (1.0, 3.0, 1e-3), (5.0, 0.01, 1e-3), (5.0, 0.27, 1e-9)),
 )
 def test_a_pure_step_and_gaussian_noise_cost_the_least_epsilon(pure, mu, delta):
-    epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
+    epsilon = rdp.pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
     at_it = both_delta(epsilon, pure, mu)
     assert at_it <= delta * (1 + 1e-12)
-    assert pure_and_gdp_delta(epsilon, pure=pure, mu=mu) == pytest.approx(float(at_it), rel=1e-9)
+    assert rdp.pure_and_gdp_delta(epsilon, pure=pure, mu=mu) == pytest.approx(
+        float(at_it), rel=1e-9
+    )
     assert both_delta(epsilon * (1 - 1e-9) - 1e-12, pure, mu) > delta
-    assert gdp_to_epsilon(mu, delta) <= epsilon <= pure + gdp_to_epsilon(mu, delta) + 1e-15
+    assert rdp.gdp_to_epsilon(mu, delta) <= epsilon <= pure + rdp.gdp_to_epsilon(mu, delta) + 1e-15
 
 
-@pytest.mark.parametrize(("pure", "mu"), [(1e-3, 3.0), (1.0, 0.01), (5.0, 0.27)])
+@pytest.mark.parametrize(("pure", "mu"), [(1e-3, 3.0), (5.0, 0.27)])
 def test_delta_of_a_pure_step_and_gaussian_noise_by_quadrature(pure, mu):
-    for epsilon in (0.0, pure / 2, pure, 2 * pure + mu):
+    for epsilon in (0.0, pure / 2, 2 * pure + mu):
         exact = float(both_delta(epsilon, pure, mu))
-        assert pure_and_gdp_delta(epsilon, pure=pure, mu=mu) == pytest.approx(exact, rel=1e-9)
-
-
-@pytest.mark.parametrize(("pure", "mu"), [(0.1, 0.3), (1.0, 0.27), (2.0, 1.5)])
-def test_a_pure_step_and_gaussian_noise_against_loss_distributions(pure, mu):
-    from dp_accounting.pld import common
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    interval = 1e-4
-    step = common.DifferentialPrivacyParameters(pure, 0.0)
-    first = pld.from_privacy_parameters(step, value_discretization_interval=interval)
-    second = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=interval)
-    both = first.compose(second)
-    for delta in (1e-3, 1e-5, 1e-8):
-        expected = both.get_epsilon_for_delta(delta)  # rounds every loss up
-        epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
-        # Its transforms round: by mpmath, at a delta of 1e-8 it is up to 3e-9 too low
-        assert expected - 3 * interval <= epsilon <= expected + 1e-8
+        assert rdp.pure_and_gdp_delta(epsilon, pure=pure, mu=mu) == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-9])
 def test_a_pure_step_and_gaussian_noise_at_the_ends(delta):
     for mu in (0.01, 0.3, 4.0):
-        alone = gdp_to_epsilon(mu, delta)
-        assert pure_and_gdp_to_epsilon(delta, pure=0.0, mu=mu) == pytest.approx(alone, rel=1e-9)
-        assert alone - 1e-12 <= pure_and_gdp_to_epsilon(delta, pure=1e-9, mu=mu) <= alone + 1e-8
+        alone = rdp.gdp_to_epsilon(mu, delta)
+        assert rdp.pure_and_gdp_to_epsilon(delta, pure=0.0, mu=mu) == pytest.approx(alone, rel=1e-9)
+        assert alone - 1e-12 <= rdp.pure_and_gdp_to_epsilon(delta, pure=1e-9, mu=mu) <= alone + 1e-8
     for pure in (0.1, 1.0, 6.0):
         # randomised response alone: p (1 - exp(epsilon - pure)) is delta
         alone = pure + math.log1p(-delta * (1 + math.exp(-pure)))
         for mu in (0.0, 1e-9):
-            got = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
+            got = rdp.pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
             assert got == pytest.approx(alone, abs=1e-7)
     for infinite in ({"pure": math.inf, "mu": 0.1}, {"pure": 0.1, "mu": math.inf}):
-        assert pure_and_gdp_to_epsilon(delta, **infinite) == math.inf
-        assert pure_and_gdp_delta(3.0, **infinite) == 1.0
-    assert pure_and_gdp_to_epsilon(0.5, pure=0.1, mu=0.1) == 0.0
-    inf = np.full(DEFAULT_ORDERS.shape, math.inf)
-    both = Cost(inf, 0.3**2, math.inf).plus(Cost(inf, math.inf, 1.0)).epsilon(delta)
-    assert both == (pure_and_gdp_to_epsilon(delta, pure=1.0, mu=0.3), "mixed")
+        assert rdp.pure_and_gdp_to_epsilon(delta, **infinite) == math.inf
+        assert rdp.pure_and_gdp_delta(3.0, **infinite) == 1.0
+    assert rdp.pure_and_gdp_to_epsilon(0.5, pure=0.1, mu=0.1) == 0.0
+    inf = np.full(rdp.DEFAULT_ORDERS.shape, math.inf)
+    both = rdp.Cost(inf, 0.3**2, math.inf).plus(rdp.Cost(inf, math.inf, 1.0)).epsilon(delta)
+    assert both == (rdp.pure_and_gdp_to_epsilon(delta, pure=1.0, mu=0.3), "mixed")
 
 
 @pytest.mark.parametrize("height", [1e-8, 1e-4, 1.0])
@@ -363,38 +292,33 @@ def test_a_search_for_noise_ends_on_the_side_that_fits(height):
         assert excess(found) < 0 and found - place < 5e-7
 
 
-@cases("epsilon, delta", (1e-3, 1e-10), (0.1, 1e-3), (1.0, 1e-5), (8.0, 1e-10), (50.0, 1e-3))
-def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta):
-    assert epsilon * (1 - 1e-6) <= gdp_to_epsilon(gdp_mu(epsilon, delta), delta) <= epsilon
-    for n_queries in (1, 5000):
-        sigma = gnmax_sigma(epsilon, delta, n_queries)
-        spent, _ = data_independent_epsilon(GNMax(sigma), n_queries, delta)
-        assert epsilon * (1 - 2e-6) <= spent <= epsilon
-        # never more noise than exact Gaussian composition asks for
-        assert gdp_to_epsilon(math.sqrt(2 * n_queries) / sigma, delta) >= epsilon * (1 - 2e-6)
+@cases("epsilon, delta, n_queries", (1e-3, 1e-10, 1), (1.0, 1e-5, 5000), (50.0, 1e-3, 1))
+def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta, n_queries):
+    assert epsilon * (1 - 1e-6) <= rdp.gdp_to_epsilon(rdp.gdp_mu(epsilon, delta), delta) <= epsilon
+    sigma = rdp.gnmax_sigma(epsilon, delta, n_queries)
+    spent, _ = rdp.data_independent_epsilon(GNMax(sigma), n_queries, delta)
+    assert epsilon * (1 - 2e-6) <= spent <= epsilon
+    # never more noise than exact Gaussian composition asks for
+    assert rdp.gdp_to_epsilon(math.sqrt(2 * n_queries) / sigma, delta) >= epsilon * (1 - 2e-6)
 
 
 # --- measured values --------------------------------------------------------------------------
 
 
 @cases(
-    "name, lnmax, gnmax",
-    ("adult", (2.55, 2.28), (None, 1.35)),
-    ("mnist, queries asked", (0.94, 0.80), (0.70, 0.55)),
-    ("mnist, first 1000", (5.14, 4.65), (2.49, 2.16)),
+    "file, n_asked, lnmax, gnmax",  # the published bounds by both conversions, and exact costs
+    ("adult_250_random_forest", 500, (2.55, 2.28, 0.98), (None, 1.35, 0.90)),
+    ("mnist_250_cnn", 1000, (5.14, 4.65, 1.50), (2.49, 2.16, 1.28)),
 )
-def test_published_numbers_on_real_votes(data_home, name, lnmax, gnmax):
-    file = "adult_250_random_forest" if name == "adult" else "mnist_250_cnn"
-    votes = np.load(data_home / "votes" / f"{file}.npz")["votes"]
-    asked = slice(500 if name == "adult" else 1000)
-    if name == "mnist, queries asked":
-        folder = data_home / "papernot2017"
-        asked = np.load(folder / "mnist_250_teachers_100_indices_used_by_student.npy")
-    for bound, noise, published in ((lnmax_rdp, 0.05, lnmax), (gnmax_rdp, 40, gnmax)):
-        cost = bound(votes[asked], noise, DEFAULT_ORDERS).sum(axis=0)
-        for conversion, number in zip(("classic", "improved"), published, strict=True):
+def test_numbers_on_real_votes(data_home, file, n_asked, lnmax, gnmax):
+    votes = np.load(data_home / "votes" / f"{file}.npz")["votes"][:n_asked]
+    for mechanism, expected in ((LNMax(0.05), lnmax), (GNMax(40.0), gnmax)):
+        bound = mechanism.published_rdp(votes, rdp.DEFAULT_ORDERS)
+        costs = bound, bound, rdp.exact_rdp(mechanism, votes, rdp.DEFAULT_ORDERS)
+        conversions = "classic", "improved", "improved"
+        for cost, conversion, number in zip(costs, conversions, expected, strict=True):
             if number is not None:
-                got = rdp_to_epsilon(cost, 1e-5, DEFAULT_ORDERS, conversion)[0]
+                got = rdp.rdp_to_epsilon(cost.sum(axis=0), 1e-5, rdp.DEFAULT_ORDERS, conversion)[0]
                 assert got == pytest.approx(number, rel=0.01)
 
 
@@ -418,14 +342,14 @@ def test_bad_votes_raise_without_quoting_them(votes, message):
 
 @cases(
     "call, name",
-    (lambda: lnmax_rdp([[5, 5]], 0.0, [2]), "gamma"),
-    (lambda: gaussian_rdp([-1.0], "a", [2]), "sigma"),
-    (lambda: rdp_to_epsilon([1.0], 1.0, [2]), "delta"),
-    (lambda: pure_and_gdp_to_epsilon(0.0, pure=1.0, mu=1.0), "delta"),
-    (lambda: pure_and_gdp_to_epsilon(1e-5, pure=-1.0, mu=1.0), "pure must be"),
-    (lambda: pure_and_gdp_to_epsilon(1e-5, pure=1.0, mu=math.nan), "mu must be"),
-    (lambda: pure_and_gdp_delta(-1.0, pure=1.0, mu=1.0), "epsilon must be"),
-    (lambda: pure_and_gdp_delta(1.0, pure="1", mu=1.0), "pure must be"),
+    (lambda: rdp.lnmax_rdp([[5, 5]], 0.0, [2]), "gamma"),
+    (lambda: rdp.gaussian_rdp([-1.0], "a", [2]), "sigma"),
+    (lambda: rdp.rdp_to_epsilon([1.0], 1.0, [2]), "delta"),
+    (lambda: rdp.pure_and_gdp_to_epsilon(0.0, pure=1.0, mu=1.0), "delta"),
+    (lambda: rdp.pure_and_gdp_to_epsilon(1e-5, pure=-1.0, mu=1.0), "pure must be"),
+    (lambda: rdp.pure_and_gdp_to_epsilon(1e-5, pure=1.0, mu=math.nan), "mu must be"),
+    (lambda: rdp.pure_and_gdp_delta(-1.0, pure=1.0, mu=1.0), "epsilon must be"),
+    (lambda: rdp.pure_and_gdp_delta(1.0, pure="1", mu=1.0), "pure must be"),
 )
 def test_parameters_out_of_range_raise_and_are_named(call, name):
     pytest.raises(ValueError, call).match(name)
@@ -457,7 +381,7 @@ def test_infinite_costs_stay():
 
 def test_plans_with_drawn_rows_publish_no_epsilon_below_the_exact_sum():
     rng = np.random.default_rng(0)
-    for _ in range(300):
+    for _ in range(100):
         epsilon = float(np.exp(rng.uniform(-3, 2)))
         n_moved = 2 * int(rng.integers(1, 60))
         rows = laplace_table_cost(n_moved / (rng.uniform(0.1, 0.9) * epsilon), n_moved)
@@ -467,12 +391,8 @@ def test_plans_with_drawn_rows_publish_no_epsilon_below_the_exact_sum():
         assert plan.epsilon <= epsilon
 
 
-@pytest.mark.parametrize("n_queries", [3, 7, 100])
-def test_queries_of_pure_mechanisms(n_queries):
-    assert LNMax(0.05).costs()(n_queries).pure >= Fraction(LNMax(0.05).costs()(1).pure) * n_queries
-
-
-def test_a_ledger_adds_up_so_too():
+def test_queries_and_a_ledger_add_up_so_too():
+    assert LNMax(0.05).costs()(7).pure >= Fraction(LNMax(0.05).costs()(1).pure) * 7
     budget = Budget(10.0, 1e-5, "pure", 1e-5)
-    costs = [Cost(np.zeros(204), 0.0, pure, delta) for pure, delta in [(0.1, 1e-7)] * 3]
+    costs = [rdp.Cost(np.zeros(204), 0.0, pure, delta) for pure, delta in [(0.1, 1e-7)] * 3]
     assert Account(budget, new_filters(budget), costs).epsilon() >= 3 * Fraction(0.1)

@@ -1,11 +1,12 @@
 """Sanitised releases and propose-test-release against enumeration, quadrature and simulation."""
 
+import functools
 import itertools
 import math
 
 import numpy as np
 import pytest
-from conftest import cases, histograms_of
+from conftest import cases, histograms_of, moves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -24,15 +25,15 @@ from sklearn_pate.smooth_sensitivity import (
 PUBLIC = {"n_teachers": 250, "n_classes": 2, "delta": 1e-5}
 
 
-@given(st.lists(st.integers(0, 30), min_size=2, max_size=6), st.data())
-def test_one_teacher_changes_a_half_margin_by_at_most_one(counts, data):
+@functools.cache
+def planned(n_queries, epsilon):
+    return ProposeTestRelease.plan(GNMax(40.0), n_queries, **PUBLIC, epsilon=epsilon)
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=6))
+def test_one_teacher_changes_a_half_margin_by_at_most_one(counts):
     counts[0] += 1
-    u = data.draw(st.sampled_from([k for k, n in enumerate(counts) if n]))
-    v = data.draw(st.integers(0, len(counts) - 1))
-    neighbour = list(counts)
-    neighbour[u] -= 1
-    neighbour[v] += 1
-    assert abs(half_margins([counts])[0] - half_margins([neighbour])[0]) <= 1
+    assert np.abs(half_margins([counts]) - half_margins(moves(counts))).max() <= 1
 
 
 @pytest.mark.parametrize("n_teachers", [1, 2, 7, 12, 13])
@@ -105,8 +106,8 @@ def test_release_cost_against_quadrature(order, beta, sigma):
 
 
 def test_sanitised_bound_covers_as_often_as_it_says(global_random_seed):
-    """Finds a bound that misses in 0.075 of all draws instead of 0.05."""
-    failure, n_draws = 0.05, 4_000
+    """Finds a bound that misses in 0.09 of all draws instead of 0.05."""
+    failure, n_draws = 0.05, 2_000
     release = SanitizedRelease(order=12.0, failure_probability=failure)
     cost = margin_rdp(GNMax(20.0), [12.0], n_teachers=60, n_classes=2)[:, 0]
     rng = np.random.default_rng(global_random_seed)
@@ -123,15 +124,15 @@ def test_sanitised_release_is_shifted_by_a_noisy_scale(global_random_seed):
     cost, half_margin = np.linspace(1.0, 0.0, 21), np.array([4, 9, 15])
     sensitivity = smooth_sensitivity(cost, half_margin, release.beta)
     rng = np.random.default_rng(global_random_seed)
-    draws = np.array([release.draw(cost, half_margin, rng) for _ in range(4_000)])
+    draws = np.array([release.draw(cost, half_margin, rng) for _ in range(2_000)])
     z, spread = norm.ppf(0.995), release.beta * release.sigma_scale
     scale = math.exp(spread * z + spread**2 / 2)  # mean of exp(spread (Z + z))
     variance = 1 + z**2 * scale**2 * math.expm1(spread**2)
     unit = release.sigma_cost * sensitivity
     got = (draws - cost[half_margin].sum()) / unit
-    assert abs(got.mean() - z * scale) < 6 * math.sqrt(variance / 4_000)
+    assert abs(got.mean() - z * scale) < 6 * math.sqrt(variance / 2_000)
     assert got.var() == pytest.approx(variance, rel=0.2)
-    assert z * scale > z + 10 * math.sqrt(variance / 4_000)
+    assert z * scale > z + 10 * math.sqrt(variance / 2_000)
 
 
 def test_sanitised_release_costs_both_draws():
@@ -167,7 +168,7 @@ def test_the_guarantee_by_enumeration_of_all_neighbours(mechanism, share, delta)
 
     rng = np.random.default_rng(0)
     largest, passed = 0.0, []
-    for _ in range(1500):
+    for _ in range(700):
         counts = rng.integers(0, n_teachers + 1, size=n_queries)
         if rng.random() < 0.7:  # near the limit of the test
             counts = np.clip(rng.integers(0, 25) + rng.integers(-3, 4, n_queries), 0, n_teachers)
@@ -180,7 +181,7 @@ def test_the_guarantee_by_enumeration_of_all_neighbours(mechanism, share, delta)
 
 
 def test_each_step_of_the_curve_costs_at_most_the_budget():
-    test = ProposeTestRelease.plan(GNMax(40.0), 500, **PUBLIC, epsilon=1.6)
+    test = planned(500, 1.6)
     a, p = test.order, test.pass_probability_at
     assert p[0] == pytest.approx(1e-5) and (np.diff(p) >= 0).all() and p[-1] > 0.99
     conversion = math.log((a - 1) / a) - (math.log(1e-5) + math.log(a)) / (a - 1)
@@ -191,7 +192,7 @@ def test_each_step_of_the_curve_costs_at_most_the_budget():
 
 
 def test_distance_counts_teachers():
-    test = ProposeTestRelease.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
+    test = planned(100, 0.8)
     reached = []
 
     def reachable(half_margin, d):  # the largest cost that teachers reach who move all queries
@@ -209,15 +210,15 @@ def test_distance_counts_teachers():
 
 
 def test_passes_as_often_as_it_says(global_random_seed):
-    """Finds a chance that is 0.04 off."""
-    test = ProposeTestRelease.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
+    """Finds a chance that is 0.1 off."""
+    test = planned(100, 0.8)
     votes = np.tile([200, 50], (100, 1))
     votes[:12] = [140, 110]
     expected = test.pass_probability(votes)
     assert 0.001 < expected < 0.999
     rng = np.random.default_rng(global_random_seed)
-    passes = sum(test.passes(votes, rng) for _ in range(4000))
-    assert abs(passes / 4000 - expected) < 6 * math.sqrt(expected * (1 - expected) / 4000)
+    passes = sum(test.passes(votes, rng) for _ in range(1000))
+    assert abs(passes / 1000 - expected) < 6 * math.sqrt(expected * (1 - expected) / 1000)
 
 
 def test_a_hopeless_test_is_not_planned():
@@ -231,7 +232,7 @@ def test_a_hopeless_test_is_not_planned():
 def test_a_publishable_epsilon_far_below_the_worst_case_on_real_votes(data_home):
     adult = np.load(data_home / "votes" / "adult_250_random_forest.npz")["votes"][:500]
     assert data_independent_epsilon(GNMax(40.0), 500, 1e-5, n_teachers=250, n_classes=2)[0] > 2.8
-    test = ProposeTestRelease.plan(GNMax(40.0), 500, **PUBLIC, epsilon=1.6)
+    test = planned(500, 1.6)
     assert test.pass_probability(adult) > 0.999
     mnist = np.load(data_home / "votes" / "mnist_250_cnn.npz")["votes"][:1000]
     ten = PUBLIC | {"n_classes": 10}
@@ -252,7 +253,7 @@ def test_half_margins_and_votes_of_another_kind_are_refused():
             release.draw(cost, half_margin)
     with pytest.raises(ValueError, match="beta=0.1 is too large for order=12"):
         SanitizedRelease(order=12.0, beta=0.1).draw(cost, [3])
-    test = ProposeTestRelease.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
+    test = planned(100, 0.8)
     for votes in ([[200, 50]] * 99, [[200, 51]] * 100):
         with pytest.raises(ValueError, match="planned for 100 queries of 250 teachers"):
             test.pass_probability(votes)

@@ -15,13 +15,10 @@ from scipy.special import expit, logsumexp
 
 from sklearn_pate import rdp
 from sklearn_pate.accountant import plan_table
-from sklearn_pate.accountant.table import least_scale_of
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.neighbors.cells import count_ballots
 from sklearn_pate.rdp.table import GRID, gaussian_table_cost, laplace_table_cost
-
-ORDERS = np.array([1.1, 2.0, 8.0, 50.0, 1000.0])
 
 
 def shift_divergence(log_pmf, shift, order):
@@ -87,6 +84,7 @@ def test_calibrated_laplace_noise_spends_the_cap_and_no_delta(epsilon, n_changed
 def test_calibrated_noise_spends_the_cap_at_delta(mechanism):
     plan = plan_table(mechanism, n_changed=2, n_rows=9, epsilon=0.8, delta=1e-5)
     assert 0.8 * (1 - 1e-6) <= plan.epsilon <= 0.8 and plan.delta == 1e-5
+    assert plan.method == ("gaussian" if isinstance(mechanism, GaussianMechanism) else "pure")
 
 
 def test_noise_that_costs_more_than_the_cap_is_refused():
@@ -140,7 +138,7 @@ def exact_delta(epsilon, log_pmf, loss):
 @cases(
     "steps, moves",
     *((2.5, [1]), (3.0, [2]), (8.0, [1]), (8.3, [5]), (20.0, [40]), (64.0, [17])),
-    *((3.0, [1, 2]), (8.0, [1, 3]), (20.0, [8, 8]), (3.0, [1, 1, 4]), (8.0, [3, 2, 1])),
+    *((3.0, [1, 2]), (8.0, [1, 3]), (20.0, [8, 8]), (3.0, [1, 1, 4]), (4.0, [3, 2, 1])),
 )
 def test_discrete_gaussian_noise_by_sums_over_all_outcomes(steps, moves):
     norm = math.sqrt(sum(move**2 for move in moves))
@@ -174,8 +172,7 @@ def test_coarse_noise_costs_more_than_continuous_noise(steps, move, delta, least
 @pytest.mark.parametrize("tau", [0.5, 0.6, 0.8])
 def test_discrete_noise_is_rounded_continuous_noise_but_for_eta(tau):
     steps = 3.0
-    u = np.arange(-40, 40, 0.01)
-    z = np.arange(-60, 61)
+    u, z = np.arange(-40, 40, 0.01), np.arange(-60, 61)
     rounded = np.exp(-((z - u[:, None]) ** 2) / (2 * tau**2))
     norms = rounded.sum(axis=1) / (tau * math.sqrt(2 * math.pi))
     r = np.abs(norms - 1).max()
@@ -184,8 +181,7 @@ def test_discrete_noise_is_rounded_continuous_noise_but_for_eta(tau):
     ratio = (two_steps / two_steps.sum() / (at_once / at_once.sum()))[abs(z) <= 20]
     mu = math.sqrt(rdp.discrete_gaussian_mu_squared([steps], [1], tau=tau))
     eta = (mu * math.sqrt(steps**2 - tau**2) - 1) / (math.sqrt(2 * math.pi) * steps)
-    assert math.log((1 + r) / (1 - r)) <= eta * (1 + 1e-9)
-    assert math.log((1 + r) / (1 - r)) == pytest.approx(eta, rel=0.01)
+    assert 0.99 * eta <= math.log((1 + r) / (1 - r)) <= eta * (1 + 1e-9)
     assert np.abs(np.log(ratio)).max() <= eta
 
 
@@ -215,19 +211,6 @@ def test_a_discrete_table_costs_what_a_continuous_one_does(n_changed):
         assert discrete.mu_squared == pytest.approx(real.mu_squared * (1 + excess), rel=1e-14)
         np.testing.assert_array_equal(discrete.rdp, real.rdp)
     assert gaussian_table_cost(2 * GRID, n_changed).mu_squared == math.inf
-
-
-@cases("epsilon, less", (0.1, 0.095), (0.25, 0.088), (0.5, 0.083), (1.0, 0.078), (2.0, 0.072))
-def test_calibrated_gaussian_noise_is_less_than_renyi_costs_ask_for(epsilon, less):
-    def renyi_only(scale, orders):
-        return rdp.Cost(gaussian_table_cost(scale, 2, orders).rdp, math.inf, math.inf)
-
-    plan = plan_table(GaussianMechanism(), n_changed=2, n_rows=9, epsilon=epsilon, delta=1e-5)
-    sigma = plan.stages[0][0].sigma
-    assert plan.method == "gaussian"
-    assert 1 - sigma / rdp.least_scale(renyi_only, epsilon, 1e-5) == pytest.approx(less, abs=1e-3)
-    continuous = least_scale_of(GaussianMechanism(noise="continuous"), 2, epsilon, 1e-5)
-    assert sigma == pytest.approx(continuous, rel=1e-9)
 
 
 # --- all tables of few records -------------------------------------------------------------------
@@ -283,17 +266,15 @@ def test_a_record_changes_no_more_than_it_says(adjacency, moved, n_neighbors, we
 def test_a_group_changes_no_more_than_one_record(adjacency, moved, n_neighbors):
     rng = np.random.default_rng(0)
     reached = 0.0
+
+    def some(number, least, most):
+        picked = rng.integers(len(ALL_RECORDS), size=rng.integers(least, most))
+        return [(*ALL_RECORDS[k], number) for k in picked]
+
     for _ in range(1000):
-
-        def some(number, size):
-            picked = rng.integers(len(ALL_RECORDS), size=size)
-            return [(*ALL_RECORDS[k], number) for k in picked]
-
-        others = some(0, rng.integers(0, 4)) + some(1, rng.integers(0, 4))
-        before = others + some(2, rng.integers(1, 6))
-        after = others
-        if adjacency == "replace":
-            after = others + some(2, rng.integers(1, 6))
+        others = some(0, 0, 4) + some(1, 0, 4)
+        before = others + some(2, 1, 6)
+        after = others + (some(2, 1, 6) if adjacency == "replace" else [])
         before, after = (tables_of(part, n_neighbors, None, True) for part in (before, after))
         change = np.abs(before - after)
         assert change.max(initial=0) <= 1 and change.sum() <= moved * n_neighbors
@@ -330,29 +311,21 @@ def test_the_noise_follows_its_law(mechanism, law, noise, global_random_seed):
 
 
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
-def test_tables_that_are_not_on_the_grid_are_refused(mechanism):
+def test_tables_and_noise_that_cannot_be_are_refused(mechanism):
     pytest.raises(ValueError, mechanism(3.0).noisy, [[0.1, 3.0]]).match("multiples of 2")
     pytest.raises(ValueError, mechanism().noisy, [[1.0, 3.0]]).match("calibrates it")
+    for size in (0.0, 1e-300, 2.0**-21, 2e9, math.inf, math.nan):
+        for call in (lambda m: m.cost(2), lambda m: m.noisy([[1.0, 3.0]])):
+            pytest.raises(ValueError, call, mechanism(size)).match("must be a float in the range")
+    for size in (2.0**-20, 1e9):  # the least and the most
+        noisy = mechanism(size).noisy(np.zeros((50, 2)), random_state=0)
+        assert size / 3 < np.abs(noisy).mean() < 3 * size and mechanism(size).cost(2).rdp.min() > 0
 
 
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
 def test_noise_that_is_yet_to_be_set_has_no_deviation(mechanism):
     assert mechanism().noise_std is None
     assert mechanism(2.0).noise_std > 0
-
-
-@pytest.mark.parametrize("size", [0.0, 1e-300, 2.0**-21, 2e9, math.inf, math.nan])
-@pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
-def test_noise_that_is_none_or_drowns_all_is_refused(mechanism, size):
-    for call in (lambda m: m.cost(2), lambda m: m.noisy([[1.0, 3.0]])):
-        pytest.raises(ValueError, call, mechanism(size)).match("must be a float in the range")
-
-
-@pytest.mark.parametrize("size", [2.0**-20, 1e9])
-@pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
-def test_the_least_and_the_most_noise_can_be_drawn(mechanism, size):
-    noisy = mechanism(size).noisy(np.zeros((50, 2)), random_state=0)
-    assert size / 3 < np.abs(noisy).mean() < 3 * size and mechanism(size).cost(2).rdp.min() > 0
 
 
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-9, 1e20])

@@ -1,4 +1,4 @@
-"""Data-independent costs against enumeration, dense grids, 30-digit arithmetic and composition."""
+"""Data-independent costs against enumeration, dense grids, 20-digit arithmetic and composition."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ def test_a_search_that_ends_at_its_border_has_no_answer(monkeypatch):
 
 
 @pytest.mark.parametrize("noise", [rdp.Gaussian, rdp.Laplace])
-@pytest.mark.parametrize("counts", [(0.3, 0.7), (-4.0, -4.5), (9.0, 0.4), (30.0, -2.0)])
+@pytest.mark.parametrize("counts", [(0.3, 0.7), (30.0, -2.0)])
 def test_three_outcomes_against_mpmath(noise, counts):
     def pdf(x):
         return mp.npdf(x) if noise is rdp.Gaussian else mp.exp(-abs(x)) / 2
@@ -46,7 +46,7 @@ def test_three_outcomes_against_mpmath(noise, counts):
         return mp.quad(lambda y: pdf(y - ahead) * cdf(y - behind), points)
 
     first, second = counts
-    with mp.workdps(30):
+    with mp.workdps(20):
         expected = [wins(first, second), wins(second, first), cdf(-first) * cdf(-second)]
         expected = [float(mp.log(p)) for p in expected]
     got = noise.log_rivals(np.array([first]), np.array([second]))[0]
@@ -65,9 +65,10 @@ def test_overtaking_equal_counts_is_as_likely_as_winning_among_all(noise, n_riva
 # --- the supremum --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order", [1.1, 60.0, 1500.0])
-@pytest.mark.parametrize("scale", [0.5, 20.0, 3000.0])
-@pytest.mark.parametrize("votes", [(0.0, 0.7), (2.5, -3.0), (1.0, 9.0)])
+@cases(
+    "votes, scale, order",
+    *(((0.0, 0.7), 0.5, 60.0), ((2.5, -3.0), 20.0, 1.1), ((1.0, 9.0), 3000.0, 1500.0)),
+)
 def test_slopes_of_the_cost_are_its_differences(votes, scale, order):
     region = _Region(rdp.Gaussian(scale), 100.0, -200.0)
     orders = np.array([order])
@@ -96,7 +97,7 @@ def dense_supremum(noise, order, gaps, levels):
 @pytest.mark.parametrize("mechanism", [GNMax, LNMax])
 def test_no_point_of_a_dense_grid_exceeds_the_supremum(mechanism, scale):
     aggregator = mechanism(scale if mechanism is GNMax else 1 / scale)
-    orders = np.array([1.1, 2.0, 8.0, 20.0, 60.0, 120.0, 500.0])
+    orders = np.array([1.1, 8.0, 60.0])
     for order, bound in zip(orders, rdp.worst_case_rdp(aggregator, orders), strict=True):
         grid = np.linspace(0, min(3 * order / scale + 8, 60), 181), np.linspace(-7, 12, 77)
         found = dense_supremum(aggregator.facts().argmax_noise, order, *grid)
@@ -105,51 +106,41 @@ def test_no_point_of_a_dense_grid_exceeds_the_supremum(mechanism, scale):
             assert bound <= found * 1.01
 
 
-@pytest.mark.parametrize("scale", [100, 1094.7, 1e5])
+@pytest.mark.parametrize("scale", [100, 1e5])
 @pytest.mark.parametrize("noise", [rdp.Laplace, rdp.Gaussian])
 def test_a_peak_as_narrow_as_one_vote_is_found(noise, scale):
     # with Laplace noise, the cost falls off within one vote of margin 0
-    orders = np.array([1.5, 8.0, 35.6, 120.0])
+    orders = np.array([1.5, 35.6])
     found = argmax_rdp(noise(scale), orders, np.inf)
-    gaps, levels = np.linspace(0, 10, 101) / scale, np.linspace(-1, 1, 201)
+    gaps, levels = np.linspace(0, 10, 51) / scale, np.linspace(-1, 1, 101)
     for order, cost in zip(orders, found, strict=True):
         assert dense_supremum(noise(scale), order, gaps, levels) <= cost * (1 + 5e-7)
 
 
-@pytest.mark.parametrize(
-    ("scale", "n_teachers", "order"),
-    [(22.325877214445942, 50, 123.0), (37.314166997404264, 120, 246.5), (1.5109314, 5, 9.9)],
-)
-def test_the_higher_of_two_peaks_is_found(scale, n_teachers, order):
+@cases(
+    "scale, n_teachers, order",
     # the best of the search's coarse grid is on the lower of two peaks, of nearly equal height
-    noise = rdp.Gaussian(scale)
+    *((22.325877214445942, 50, 123.0), (1.5109314, 5, 9.9)),
+    # when the gap is limited, a high order costs most if both classes are unlikely
+    *((10, 50, 119), (40, 20, 479), (100, 50, 1000)),
+)
+def test_peaks_that_are_hard_to_find_with_few_teachers_are_found(scale, n_teachers, order):
     gaps = np.linspace(0, (n_teachers - 1) / scale, 81)
-    dense = dense_supremum(noise, order, gaps, np.linspace(-20, 8, 561))
-    assert dense <= argmax_rdp(noise, np.array([order]), n_teachers / scale)[0] * (1 + 1e-6)
+    dense = dense_supremum(rdp.Gaussian(scale), order, gaps, np.linspace(-25, 10, 501))
+    cost = argmax_rdp(rdp.Gaussian(scale), np.array([order]), n_teachers / scale)[0]
+    assert dense <= cost * (1 + 1e-6) and cost <= dense * 1.001
 
 
 @pytest.mark.parametrize(("scale", "n_teachers"), [(20.0, 50), (1.51, 5)])
 def test_orders_searched_together_cost_what_each_costs_alone(scale, n_teachers):
     noise = rdp.Gaussian(scale)
-    orders = rdp.DEFAULT_ORDERS[rdp.DEFAULT_ORDERS / scale < 100]
+    orders = rdp.DEFAULT_ORDERS[rdp.DEFAULT_ORDERS / scale < 100][::5]
     orders = np.append(orders, [99.99999999999999, 100.0])
     together = argmax_rdp(noise, orders, n_teachers / scale)
     reversed_orders = argmax_rdp(noise, orders[::-1], n_teachers / scale)[::-1]
     alone = [argmax_rdp(noise, orders[[k]], n_teachers / scale)[0] for k in range(orders.size)]
     np.testing.assert_array_equal(together, reversed_orders)
     np.testing.assert_allclose(together, alone, rtol=5e-7)
-
-
-@pytest.mark.parametrize(
-    ("scale", "n_teachers", "order"),
-    [(10, 50, 119), (40, 160, 400), (40, 20, 479), (100, 50, 1000), (5, 30, 60)],
-)
-def test_supremum_with_few_teachers_lies_far_below_the_rivals(scale, n_teachers, order):
-    # when the gap is limited, a high order costs most if both classes are unlikely
-    gaps = np.linspace(0, (n_teachers - 1) / scale, 60)
-    found = dense_supremum(rdp.Gaussian(scale), order, gaps, np.linspace(-25, 10, 351))
-    cost = rdp.worst_case_rdp(GNMax(scale), [order], n_teachers=n_teachers)[0]
-    assert found <= cost <= found * 1.001
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -173,7 +164,6 @@ def test_supremum_has_the_known_values():
 
 @cases(
     "mechanism, n_queries, public, expected",
-    (GNMax(40.0), 100, {}, 1.16),
     (GNMax(40.0), 500, {}, 2.82),
     (GNMax(40.0), 3000, {}, 7.89),
     (GNMax(40.0), 500, {"n_teachers": 250, "n_classes": 2}, 2.81),
@@ -184,19 +174,49 @@ def test_publishable_epsilons(mechanism, n_queries, public, expected):
     assert epsilon == pytest.approx(expected, rel=0.003) and method == "renyi"
 
 
-@pytest.mark.parametrize(("n_teachers", "n_classes"), [(30, 3), (18, 4), (1, 3), (2, 3), (9, 5)])
-@pytest.mark.parametrize("mechanism", [GNMax(5.0), GNMax(1.5), LNMax(0.2), LNMax(1.0)])
+def costs_and_loss(mechanism, n_teachers, n_classes):
+    """Largest Renyi costs, and log ratio of probabilities, of all histograms and moves."""
+    rows = histograms_of(n_teachers, n_classes)
+    loss = 0.0
+    for row in rows:
+        log_proba = mechanism.outcome_log_proba([row, *moves(row)])
+        loss = max(loss, np.abs(log_proba[1:] - log_proba[0]).max())
+    return rdp.exact_rdp(mechanism, rows, ORDERS).max(axis=0), loss
+
+
+@pytest.mark.parametrize("n_teachers, n_classes", [(1, 2), (9, 2), (2, 3), (8, 3), (5, 4)])
+@cases(
+    "mechanism",
+    *(GNMax(0.5), GNMax(5.0), LNMax(0.05), LNMax(2.0), ExponentialNMax(0.05), ExponentialNMax(2.0)),
+    *(LNMax(0.05, "discrete"), LNMax(2.0, "discrete")),
+    *(GNMax(0.5, "discrete"), GNMax(40.0, "discrete")),
+    ids=str,
+)
 def test_enumeration_never_exceeds_the_worst_case(mechanism, n_teachers, n_classes):
-    every = [row for row in histograms_of(n_teachers, n_classes) if (np.diff(row) >= 0).all()]
-    exact = rdp.exact_rdp(mechanism, every, ORDERS).max(axis=0)
-    bounded = rdp.worst_case_rdp(mechanism, ORDERS, n_teachers=n_teachers, n_classes=n_classes)
-    unbounded = rdp.worst_case_rdp(mechanism, ORDERS)
-    assert (exact <= bounded).all() and (bounded <= unbounded * (1 + 1e-9)).all()
-    if n_teachers >= 18 and mechanism.get_params().get("sigma") == 5.0:
-        assert (bounded[:3] <= 1.05 * exact[:3]).all()  # tight at low orders
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
+    exact, loss = costs_and_loss(mechanism, **public)
+    pure = rdp.worst_case_pure(mechanism, **public)
+    bounded = rdp.worst_case_rdp(mechanism, ORDERS, **public)
+    assert loss <= pure * (1 + 1e-12) and pure <= mechanism.facts().pure_epsilon
+    assert (exact <= bounded * (1 + 1e-12)).all()
+    assert (bounded <= rdp.worst_case_rdp(mechanism, ORDERS) * (1 + 1e-9)).all()
+    assert pure == math.inf or (bounded <= rdp.pure_rdp(pure, ORDERS) * (1 + 1e-9)).all()
+    if n_classes == 2 and mechanism.facts().argmax_noise is not None:
+        assert n_teachers == 1 or pure == pytest.approx(loss, rel=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+def test_the_worst_case_is_nearly_reached():
+    exact = rdp.exact_rdp(GNMax(5.0), histograms_of(30, 3), ORDERS).max(axis=0)
+    bounded = rdp.worst_case_rdp(GNMax(5.0), ORDERS, n_teachers=30, n_classes=3)
+    assert (bounded[:3] <= 1.05 * exact[:3]).all()  # at low orders
+    assert costs_and_loss(ExponentialNMax(0.5), 8, 3)[1] > 1.6 * 0.5  # 2 gamma is not slack
+    # whole numbers are fine next to the noise
+    exact = rdp.exact_rdp(GNMax(40.0, "discrete"), histograms_of(40, 2), ORDERS).max(axis=0)
+    continuous = rdp.worst_case_rdp(GNMax(40.0), ORDERS, n_teachers=40, n_classes=2)
+    assert exact == pytest.approx(continuous, rel=0.01)
+
+
+@settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.integers(0, 60), min_size=2, max_size=7).filter(lambda n: sum(n) > 0),
     st.one_of(
@@ -258,67 +278,10 @@ def test_a_cost_that_depends_on_the_student_is_not_enumerated():
 # --- pure costs ----------------------------------------------------------------------------------
 
 
-def costs_and_loss(mechanism, n_teachers, n_classes):
-    """Largest Renyi costs, and log ratio of probabilities, of all histograms and moves."""
-    rows = histograms_of(n_teachers, n_classes)
-    log_proba = dict(zip(map(tuple, rows), mechanism.outcome_log_proba(rows), strict=True))
-    loss = 0.0
-    for row in rows:
-        for u, v in itertools.permutations(range(n_classes), 2):
-            if row[u]:
-                neighbour = row.copy()
-                neighbour[[u, v]] += [-1, 1]
-                loss = max(loss, np.abs(log_proba[tuple(row)] - log_proba[tuple(neighbour)]).max())
-    return rdp.exact_rdp(mechanism, rows, ORDERS).max(axis=0), loss
-
-
-@pytest.mark.parametrize(("n_teachers", "n_classes"), [(1, 2), (7, 2), (1, 3), (8, 3), (5, 4)])
-@pytest.mark.parametrize("scale", [0.5, 3.0, 30.0])
-def test_bounded_votes_have_pure_privacy(n_teachers, n_classes, scale):
-    public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    for mechanism in (GNMax(scale), LNMax(1 / scale)):
-        _, loss = costs_and_loss(mechanism, **public)
-        pure = rdp.worst_case_pure(mechanism, **public)
-        assert loss <= pure <= mechanism.facts().pure_epsilon
-        if n_classes == 2:
-            assert pure == pytest.approx(loss, rel=1e-6)
-        cost = rdp.worst_case_rdp(mechanism, [2.0, 1e4], **public)
-        assert (cost <= rdp.pure_rdp(pure, [2.0, 1e4]) * (1 + 1e-9)).all()
-
-
 def test_unbounded_votes_have_none_with_gaussian_noise():
     assert rdp.worst_case_pure(GNMax(40.0)) == math.inf
     assert rdp.worst_case_pure(GNMax(40.0), n_teachers=100) == math.inf
     assert rdp.worst_case_pure(LNMax(0.05)) == 0.1
-
-
-@pytest.mark.parametrize(("n_teachers", "n_classes"), [(1, 2), (9, 2), (1, 3), (8, 3), (5, 4)])
-@pytest.mark.parametrize("gamma", [0.05, 0.5, 2.0])
-@pytest.mark.parametrize("mechanism", [ExponentialNMax, LNMax])
-def test_one_sided_and_discrete_noise_are_pure(mechanism, gamma, n_teachers, n_classes):
-    public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    mechanism = mechanism(gamma) if mechanism is ExponentialNMax else LNMax(gamma, "discrete")
-    exact, loss = costs_and_loss(mechanism, **public)
-    pure = rdp.worst_case_pure(mechanism, **public)
-    assert loss <= pure * (1 + 1e-12) and pure <= 2 * gamma
-    bounded = rdp.worst_case_rdp(mechanism, ORDERS, **public)
-    assert (exact <= bounded * (1 + 1e-12)).all()
-    assert (bounded <= rdp.worst_case_rdp(mechanism, ORDERS) * (1 + 1e-12)).all()
-    if isinstance(mechanism, ExponentialNMax) and n_teachers > 5:
-        assert loss > 1.6 * gamma  # 2 gamma is not slack
-
-
-@pytest.mark.parametrize(("n_teachers", "n_classes"), [(1, 2), (40, 2), (1, 3), (8, 3), (5, 4)])
-@pytest.mark.parametrize("sigma", [0.5, 2.0, 40.0])
-def test_discrete_gaussian_noise_costs_at_most_its_formula(sigma, n_teachers, n_classes):
-    public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    mechanism = GNMax(sigma, "discrete")
-    exact, loss = costs_and_loss(mechanism, **public)
-    bounded = rdp.worst_case_rdp(mechanism, ORDERS, **public)
-    assert (exact <= bounded * (1 + 1e-12)).all() and (bounded <= np.array(ORDERS) / sigma**2).all()
-    assert loss <= rdp.worst_case_pure(mechanism, **public)
-    if sigma == 40.0 and n_teachers == 40:  # whole numbers are fine next to the noise
-        assert exact == pytest.approx(rdp.worst_case_rdp(GNMax(sigma), ORDERS, **public), rel=0.01)
 
 
 def test_one_sided_noise_may_rule_out_an_outcome():
@@ -332,9 +295,11 @@ def test_one_sided_noise_may_rule_out_an_outcome():
 # --- calibration ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n_teachers", "n_classes"), [(None, None), (300, 2), (60, 2), (300, 10)])
 @pytest.mark.parametrize("unset", [GNMax(None), LNMax(None)])
-@pytest.mark.parametrize(("epsilon", "n_queries"), [(1.0, 1), (0.1, 40), (8.0, 40)])
+@cases(
+    "epsilon, n_queries, n_teachers, n_classes",
+    *((1.0, 1, None, None), (0.1, 40, 60, 2), (8.0, 40, 300, 10)),
+)
 def test_calibration_is_the_least_noise_that_fits(unset, epsilon, n_queries, n_teachers, n_classes):
     def calibrated(**public):
         def cost_at(scale, orders):
@@ -349,9 +314,3 @@ def test_calibration_is_the_least_noise_that_fits(unset, epsilon, n_queries, n_t
         spent, _ = rdp.data_independent_epsilon(mechanism, n_queries, 1e-5, **public)
         assert (spent <= epsilon) == fits
     assert scale <= calibrated()
-
-
-def test_every_default_order_is_finite_and_increasing():
-    for mechanism in (GNMax(40.0), LNMax(0.05)):
-        cost = rdp.worst_case_rdp(mechanism, rdp.DEFAULT_ORDERS, n_teachers=250, n_classes=10)
-        assert np.isfinite(cost).all() and (np.diff(cost) > -1e-7 * cost[1:]).all()

@@ -1,12 +1,10 @@
 """Aggregators: every parameter, stages, and what depends on the teachers."""
 
-import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Perceptron
 
 from sklearn_pate.aggregators import (
-    Aggregator,
     ConfidentGNMax,
     ExponentialNMax,
     GNMax,
@@ -19,7 +17,7 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.exceptions import BudgetExceededError
 
-from .helpers import INF, NAN, NO_FLOATS, accepted, each, fit, mistakes, refused, short
+from .helpers import INF, NAN, NO_FLOATS, fit, mistakes, refused, short
 
 # --- parameters ----------------------------------------------------------------------------------
 
@@ -65,16 +63,6 @@ def test_a_parameter_of_a_wrong_type_or_size(aggregator, name, value):
         fit(params)
 
 
-class Outcomes(Aggregator):
-    """A mechanism whose distribution has the wrong number of columns, or the wrong sum."""
-
-    def __init__(self, n_outcomes):
-        self.n_outcomes = n_outcomes
-
-    def outcome_log_proba(self, votes, student_proba=None):
-        return np.zeros((len(votes), self.n_outcomes))
-
-
 DELTA_OF_ITS_OWN = StableArgmax(0.5, failure_probability=0.1)
 CALIBRATED = StableArgmax(None, failure_probability=0.1)
 NO_STAGE = "aggregator must be an Aggregator"
@@ -101,8 +89,6 @@ test_an_aggregator_that_cannot_be_used = mistakes(
     ("two", one(ImmutableArgmax(gamma=0.5, sigma=3.0)), f"{EITHER}; got gamma=0.5 and sigma=3.0"),
     ("delta", one(DELTA_OF_ITS_OWN), "failure_probability .* 0.1 .*below delta=1e-05"),
     ("delta, calibrated", one(CALIBRATED), "0.1 in all, must be below delta=1e-05"),
-    ("columns", one(Outcomes(7)), "outcome_log_proba must return a column"),
-    ("sums", one(Outcomes(2)), "outcome_log_proba must .* sum to 1"),
     ("infinite", one(PluralityVote()), "epsilon=inf .* set epsilon=None", BudgetExceededError),
     ("dear", one(GNMax(0.01)), "GNMax.*cap epsilon=20.*more noise", BudgetExceededError),
     (
@@ -111,7 +97,6 @@ test_an_aggregator_that_cannot_be_used = mistakes(
         r"SoftVote\(sigma=5.0\) needs teachers with predict_proba; got Perceptron\(\)",
     ),
     ("stages: a number", stages([5]), f"{NO_STAGE}.*got 5"),
-    ("stages: a class", stages([GNMax]), f"{NO_STAGE}.*each an instance"),
     ("stages: none", stages([]), "aggregator must not be an empty list"),
     ("stages: with SoftVote", stages([GNMax(3.0), SoftVote(5.0)]), "SoftVote .* use it alone"),
     (
@@ -119,34 +104,18 @@ test_an_aggregator_that_cannot_be_used = mistakes(
         stages([InteractiveGNMax(0.5, 3.0, 3.0, 0.9), GNMax(3.0)]),
         "InteractiveGNMax.*put it after another stage, aggregator=",
     ),
-    (
-        "stages: threshold above the teachers",
-        stages([GNMax(1.5), InteractiveGNMax(5, 2.0, 2.0, 0.5)]),
-        "threshold=5 of InteractiveGNMax.*more than n_teachers=4",
-    ),
-    ("n_queries None", two(None), f"{TWO}None"),
     ("n_queries 5", two(5), f"{TWO}5"),
     ("n_queries short", two([5]), rf"{TWO}\[5\]"),
     ("n_queries with 0", two([5, 0]), r"at least 1; got n_queries=\[5, 0\]"),
-    ("n_queries with text", two([5, "x"]), r"at least 1; got n_queries=\[5, 'x'\]"),
     ("n_queries with None", two([5, None]), r"at least 1; got n_queries=\[5, None\]"),
     ("n_queries above X_public", two([16, 15]), "n_queries=.*more than .* X_public, 30"),
 )
-
-
-@each("threshold", (4, np.int64(2), 1.0))
-def test_thresholds_that_are_accepted(threshold):
-    aggregator = ConfidentGNMax(threshold, 0.3, 0.3)
-    with accepted():
-        clf = fit({"aggregator": aggregator, "epsilon": None, "n_queries": 20, "random_state": 0})
-        assert clf.n_teachers_ == 4
 
 
 # --- aggregate and draw --------------------------------------------------------------------------
 
 
 test_votes_that_cannot_be_aggregated = mistakes(
-    ("negative votes", lambda: GNMax(3.0).aggregate([[5, -1]]), "votes must be finite"),
     ("no noise", lambda: GNMax(None).aggregate([[5, 5]]), "Set sigma to a num"),
     ("wrong noise", lambda: SoftVote(0).aggregate([[5.0, 5.0]]), "'sigma' parameter"),
     ("fractions", lambda: StableArgmax().draw([[5.5, 4.5]]), "votes must be finite"),
