@@ -16,21 +16,20 @@ from sklearn.datasets import load_wine
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
-from sklearn.svm import SVC
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._sklearn import _safe_indexing
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism, TableMechanism
-from sklearn_pate.electorate import PrivateData
 from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer, electorate
 from sklearn_pate.neighbors.cells import count_ballots, have_distances, make_centers, nearest_cells
 from sklearn_pate.neighbors.columns import are_far, largest_sizes
 from sklearn_pate.neighbors.rates import deal_labels
-from sklearn_pate.neighbors.transform import fitted_on_public, transformed, treats_rows_alone
+from sklearn_pate.neighbors.transform import transformed, treats_rows_alone
 from sklearn_pate.partition import HashPartition
 from sklearn_pate.plotting import BudgetDisplay, MarginDisplay, PrivacySpentDisplay
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
@@ -100,9 +99,9 @@ def test_each_record_casts_as_many_ballots_as_it_says(n_neighbors):
 def test_one_record_moves_its_own_ballots_alone(adjacency, n_moved):
     clf = pate(voters(adjacency=adjacency))
     before = clf.poll(X, Y, X_public=X_PUBLIC).counts
-    for k in range(0, 600, 120):
+    for k in (0, 300):
         changed, codes = X.copy(), Y.copy()
-        changed[k] = [1e9, -1e9, 3, 4, 5] if k % 240 else np.nan
+        changed[k] = [1e9, -1e9, 3, 4, 5] if k else np.nan
         codes[k] = (codes[k] + 1) % 3
         if adjacency == "add_or_remove":
             changed, codes = np.delete(X, k, axis=0), np.delete(Y, k)
@@ -123,7 +122,7 @@ def test_cells_and_labels_see_private_rows_through_the_table_alone(monkeypatch):
     np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
 
 
-@pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit, RecursionError])
+@pytest.mark.parametrize("kind", [ValueError, SystemExit])
 def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(kind, capsys):
     def refuse(rows):
         if (np.asarray(rows) > 100).any():
@@ -149,9 +148,10 @@ def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(ki
 )
 def test_the_change_that_is_covered_is_named(adjacency, unit, text):
     names = np.arange(600) // 4 if unit == "group" else None
-    clf = pate(voters(adjacency=adjacency)).fit(X, Y, X_public=X_PUBLIC, groups=names)
-    assert (clf.privacy_spent_.adjacency, clf.privacy_spent_.unit) == (text, unit)
-    assert clf.aggregator_.scale == pytest.approx((2 if adjacency == "replace" else 1) / 5.0)
+    plan = pate(voters(adjacency=adjacency)).plan(X, Y, X_public=X_PUBLIC, groups=names)
+    assert (plan.spent.adjacency, plan.spent.unit) == (text, unit)
+    ((mechanism, _),) = plan.stages
+    assert mechanism.scale == pytest.approx((2 if adjacency == "replace" else 1) / 5.0)
 
 
 def test_a_group_casts_one_ballot_in_all():
@@ -177,17 +177,6 @@ def test_weights_are_clipped_and_count_in_part():
 class Unfitted(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         return self
-
-
-class Drawing(Unfitted):
-    def fit(self, X, y=None):
-        self.drawn_ = np.random.random()
-        return self
-
-
-def test_a_seed_is_for_transformers_that_take_none_as_well():
-    first, second = (fitted_on_public(Drawing(), X_PUBLIC, 7).drawn_ for _ in range(2))
-    assert first == second
 
 
 class Remembering(Unfitted):
@@ -242,6 +231,24 @@ def column(values, dtype=None):
     return pd.DataFrame({"z": values.repeat(600 // len(values)).reset_index(drop=True)})
 
 
+def guarded(rows):
+    """Divide all rows where one is large: a guard against overflow, on numbers of any dtype."""
+    numbers = np.asarray(rows, dtype=float)
+    largest = np.nanmax(np.abs(numbers))
+    return np.nan_to_num(numbers / largest if largest > 10_000 else numbers)
+
+
+def raised(rows):
+    """Raise all rows where one is negative."""
+    numbers = np.asarray(rows, dtype=float)
+    return np.nan_to_num(numbers - min(np.nanmin(numbers), 0.0))
+
+
+def projected_anew(rows):
+    """Project rows at random, in another way each time."""
+    return rows @ np.random.normal(size=(rows.shape[1], 2))
+
+
 #: Transformers whose rows influence each other. All but the first two do so where a value is
 #: missing, unknown or far from all, as none in these rows is
 INFLUENCED = {
@@ -249,17 +256,16 @@ INFLUENCED = {
     "with a memory": (Remembering(), X),
     "filled": (FunctionTransformer(fill), X),
     "maximum": (FunctionTransformer(lambda rows: rows / np.max(rows)), np.full((600, 5), 7)),
-    **{
-        f"{name} {dtype}": (coded(function), column(KNOWN, dtype))
-        for name, function in (("missing", fill_missing), ("unknown", fill_unknown))
-        for dtype in ("object", "string", "category")
-    },
-    **{
-        dtype: (FunctionTransformer(scale_by_missing), column([1, 0, 1], dtype))
-        for dtype in ("Int64", "Float64", "boolean")
-    },
+    "drawn anew": (FunctionTransformer(projected_anew), X),
+    "guarded": (FunctionTransformer(guarded), np.abs(X)),
+    "raised, objects": (FunctionTransformer(raised), np.abs(X).astype(object)),
+    "missing object": (coded(fill_missing), column(KNOWN, "object")),
+    "missing category": (coded(fill_missing), column(KNOWN, "category")),
+    "unknown string": (coded(fill_unknown), column(KNOWN, "string")),
+    "unknown category": (coded(fill_unknown), column(KNOWN, "category")),
+    "Int64": (FunctionTransformer(scale_by_missing), column([1, 0, 1], "Int64")),
+    "boolean": (FunctionTransformer(scale_by_missing), column([1, 0, 1], "boolean")),
     "dates": (FunctionTransformer(since_latest), column([pd.Timestamp("2020-01-01")])),
-    "times": (FunctionTransformer(since_latest), column([pd.Timedelta(1, "D")])),
     "beside a column that fails": (
         make_column_transformer(
             (OneHotEncoder(sparse_output=False), ["first"]), (coded(fill_unknown), ["z"])
@@ -274,39 +280,6 @@ INFLUENCED = {
         for function in (shares_of_columns, fill_sparse)
     },
 }
-
-
-def guarded(rows):
-    """Divide all rows where one is large: a guard against overflow, on numbers of any dtype."""
-    numbers = np.asarray(rows, dtype=float)
-    largest = np.nanmax(np.abs(numbers))
-    return np.nan_to_num(numbers / largest if largest > 10_000 else numbers)
-
-
-def raised(rows):
-    """Raise all rows where one is negative."""
-    numbers = np.asarray(rows, dtype=float)
-    return np.nan_to_num(numbers - min(np.nanmin(numbers), 0.0))
-
-
-@pytest.mark.parametrize("dtype", [float, object])
-@pytest.mark.parametrize("function", [guarded, raised])
-def test_guards_against_large_and_negative_numbers_are_refused(function, dtype):
-    rows = np.abs(X).astype(dtype)
-    clf = pate(voters(transformer=FunctionTransformer(function)))
-    with pytest.raises(ValueError, match="depend on the rows beside it"):
-        clf.fit(rows, Y, X_public=rows[:300].copy())
-
-
-def projected_anew(rows):
-    """Project rows at random, in another way each time."""
-    return rows @ np.random.normal(size=(rows.shape[1], 2))
-
-
-def test_numbers_that_are_drawn_anew_are_refused():
-    clf = pate(voters(transformer=FunctionTransformer(projected_anew)))
-    with pytest.raises(ValueError, match="depend on the rows beside it"):
-        clf.fit(X, Y, X_public=X_PUBLIC)
 
 
 @table("transformer, rows", INFLUENCED)
@@ -343,7 +316,7 @@ def test_a_record_that_upsets_the_transformer_moves_its_own_ballots_alone(what):
     before = clf.poll(X, Y, X_public=X_PUBLIC).counts
     state = np.geterr(), list(warnings.filters)
     changes = []
-    for k in (0, 150, 299, 450, 599):
+    for k in (0, 299, 599):
         upset = X.copy()
         upset[k, 0] = 1000.0
         votes = clone(clf).poll(upset, Y, X_public=X_PUBLIC)
@@ -360,39 +333,29 @@ class RoundsByTheBatch(Unfitted):
 
 
 def test_rows_near_the_border_of_cells_are_transformed_by_themselves():
-    """Where rounding could move a record, no other record moves it: 402 lie on borders."""
+    """Where rounding could move a record, no other record moves it: 47 lie on borders."""
     clf = pate(voters(transformer=RoundsByTheBatch(), adjacency="add_or_remove"))
     electorate = clf.poll(X, Y, X_public=X_PUBLIC).electorate
     assert electorate._rounding > 1e-8
     centers = electorate._centers
     middles = (centers[:, None] + centers)[np.triu_indices(len(centers), 1)] / 2
-    on_borders = np.tile(middles, (7, 1))[:402]
-    labels = np.arange(403) % 3
-    more = np.vstack([on_borders, [[9.0] * 5]])
-    for n in (402, 47, 3):  # between these and the next number the sine changes its sign
+    labels = np.arange(48) % 3
+    more = np.vstack([middles[:47], [[9.0] * 5]])
+    for n in (47, 3):  # between these and the next number the sine changes its sign
         fewer = clf.poll(more[:n], labels[:n], X_public=X_PUBLIC)
-        joined = np.append(np.arange(n), 402)
+        joined = np.append(np.arange(n), 47)
         counts = clf.poll(more[joined], labels[joined], X_public=X_PUBLIC).counts
         assert np.abs(counts - fewer.counts).sum() == 1
 
 
-@pytest.mark.parametrize("far", [1e3, 1e9])
-def test_one_public_row_far_from_all_does_no_harm(far):
-    public = X_PUBLIC.copy()
-    public[7, 0] = far
-    clf = pate(voters(n_cells=40)).fit(X, Y, X_public=public)
-    plain = pate(voters(n_cells=40)).fit(X, Y, X_public=X_PUBLIC)
-    assert clf.score(X_PUBLIC, Y_PUBLIC) > plain.score(X_PUBLIC, Y_PUBLIC) - 0.05
-
-
-def test_principal_components_that_say_nothing_are_accepted():
-    """Of images all of whose numbers follow from five, 95 components hold but rounding."""
-    rng = np.random.default_rng(0)
-    images = (rng.normal(size=(600, 5)) @ rng.normal(size=(5, 150))).astype(np.float32)
-    labels = (images[:, 0] > 0).astype(int)
-    clf = pate(voters(n_cells=40), classes=[0, 1])
-    clf.fit(images[200:], labels[200:], X_public=images[:200])
-    assert clf.score(images[:200], labels[:200]) > 0.7
+def test_one_public_row_far_from_all_does_no_harm():
+    scores = []
+    for number in (X_PUBLIC[7, 0], 1e3, 1e9):
+        public = X_PUBLIC.copy()
+        public[7, 0] = number
+        clf = pate(voters(n_cells=40)).fit(X, Y, X_public=public)
+        scores.append(clf.score(X_PUBLIC, Y_PUBLIC))
+    assert min(scores) > scores[0] - 0.05
 
 
 def frame_of_all_kinds(n):
@@ -415,10 +378,10 @@ def frame_of_all_kinds(n):
 
 
 def test_columns_of_all_kinds_have_a_default():
-    frame, y = frame_of_all_kinds(1500)
-    clf = pate(ReverseNeighbors(random_state=0), epsilon=3, classes=[0, 1])
-    clf.fit(frame[:1000], y[:1000], X_public=frame[1000:])
-    assert clf.score(frame[1000:], y[1000:]) > 0.6
+    frame, y = frame_of_all_kinds(900)
+    clf = pate(ReverseNeighbors(random_state=0), classes=[0, 1])
+    clf.fit(frame[:600], y[:600], X_public=frame[600:])
+    assert clf.score(frame[600:], y[600:]) > 0.6
 
 
 def test_columns_in_other_units_count_alike():
@@ -442,7 +405,6 @@ RNG = np.random.default_rng(0)
 NUMBERS = RNG.normal(size=(60, 4))
 ROWS_OF_MANY_KINDS = {
     "units": (NUMBERS * [1, 10, 1e3, 1e6]).astype("float32"),
-    "whole": RNG.integers(0, 5, (60, 4)),
     "wide": RNG.normal(size=(200, 150)),
     "images": RNG.normal(size=(60, 4, 4)),
     "sparse": sparse.csr_matrix(np.where(RNG.random((60, 30)) < 0.2, 1.0, 0)),
@@ -472,8 +434,8 @@ def test_our_transformer_treats_each_row_by_itself(kind):
     """So a fit does not try it, as it tries all others."""
     rows = in_polars() if kind == "polars" else ROWS_OF_MANY_KINDS[kind]
     fitted = RowVectorizer(random_state=0).fit(rows)
-    some = _safe_indexing(rows, list(range(6)))
-    alone = [transformed(fitted, _safe_indexing(some, [k])) for k in range(6)]
+    some = _safe_indexing(rows, list(range(4)))
+    alone = [transformed(fitted, _safe_indexing(some, [k])) for k in range(4)]
     assert treats_rows_alone(fitted, some, alone)
 
 
@@ -486,26 +448,19 @@ def test_text_in_arrays_is_refused():
 # --- what is spent -------------------------------------------------------------------------------
 
 
-def test_discrete_laplace_noise_spends_no_delta():
-    clf = pate(epsilon=0.25).fit(X, Y, X_public=X_PUBLIC)
-    spent = clf.privacy_spent_
-    assert (spent.epsilon, spent.delta, spent.method) == (0.25, 0, "pure")
-    assert spent.arithmetic == "exact"
-    assert spent.n_teachers is None and not hasattr(clf, "n_teachers_")
-    assert "This was released: a noisy table of the records' ballots. It" in spent.summary()
-    assert clf.plan(X, Y, X_public=X_PUBLIC).spent.epsilon == 0.25
-
-
 @cases(
-    "mechanism, arithmetic",
-    (GaussianMechanism(), "exact"),
-    (GaussianMechanism(noise="continuous"), "real"),
-    (LaplaceMechanism(noise="continuous"), "real"),
+    "mechanism, delta, arithmetic",
+    (None, 0, "exact"),
+    (GaussianMechanism(), 1e-5, "exact"),
+    (GaussianMechanism(noise="continuous"), 1e-5, "real"),
+    (LaplaceMechanism(noise="continuous"), 1e-5, "real"),
 )
-def test_other_noise_spends_delta(mechanism, arithmetic):
-    spent = pate(aggregator=mechanism, epsilon=1.0).fit(X, Y, X_public=X_PUBLIC).privacy_spent_
-    assert 1 - 1e-6 <= spent.epsilon <= 1.0
-    assert (spent.delta, spent.arithmetic) == (1e-5, arithmetic)
+def test_discrete_laplace_noise_alone_spends_no_delta(mechanism, delta, arithmetic):
+    clf = pate(aggregator=mechanism, epsilon=1.0)
+    spent = clf.plan(X, Y, X_public=X_PUBLIC).spent
+    assert spent.epsilon == 1.0 if delta == 0 else 1 - 1e-6 <= spent.epsilon <= 1.0
+    assert (spent.delta, spent.arithmetic) == (delta, arithmetic)
+    assert spent.n_teachers is None and (spent.method == "pure" or delta > 0)
 
 
 def test_noise_that_is_set_must_fit_the_cap():
@@ -528,7 +483,6 @@ def test_noise_that_is_set_must_fit_the_cap():
     ({"aggregator": GNMax(40.0)}, "must be a TableMechanism"),
     ({"aggregator": [LaplaceMechanism()]}, "must be a TableMechanism"),
     ({"epsilon": None}, "epsilon is None"),
-    ({"base_estimator": voters(adjacency="add")}, "'adjacency' parameter of ReverseNeighbors"),
 )
 def test_what_makes_no_sense_together_is_refused(params, reason):
     clf = pate().set_params(**params)
@@ -563,18 +517,6 @@ def test_a_warning_of_noise_that_drowns_the_ballots_does_not_tell_a_private_numb
     assert told[0] == told[1] and len(told[0]) == 1
     pytest.raises(BadPlanError, clf.fit_votes, votes, X_PUBLIC).match(message)
     pytest.raises(BadPlanError, clf.fit, X, Y, X_public=X_PUBLIC).match(message)
-
-
-def test_rates_of_one_class_train_students_that_take_weights():
-    clf = pate().fit(X, Y, X_public=X_PUBLIC)
-    surface = clf.table_.surface
-    flat = {"overall": np.array([0.998, 0.001, 0.001]), "weights": 0 * surface.weights}
-    surface = surface._replace(**flat, power=1.0)
-    vars(clf.table_)["surface"] = surface
-    clf.fit_student(X_PUBLIC, LogisticRegression())
-    assert list(clf.student_.classes_) == [0, 1, 2]
-    proba = clf.predict_proba(X_PUBLIC)
-    assert proba[:, 0].min() > 0.99 and proba[:, 1:].max() < 0.005
 
 
 def test_public_rows_in_another_order_are_refused(ledger):
@@ -717,9 +659,9 @@ def test_others_than_numbers_are_one_hot(dtype):
 
 
 def test_searches_plan_each_number_of_ballots():
-    grid = {"base_estimator__n_neighbors": [3, 1], "student": [SVC(), LogisticRegression()]}
+    grid = {"base_estimator__n_neighbors": [3, 1], "student": [GaussianNB()]}
     clf = pate(random_state=None, epsilon=None)
-    search = PrivateGridSearchCV(clf, grid, epsilon=6.0, random_state=0, n_trials=5)
+    search = PrivateGridSearchCV(clf, grid, epsilon=6.0, random_state=0, n_trials=2)
     search.fit(X, Y, X_PUBLIC, X_val=X_PUBLIC[:100], y_val=Y_PUBLIC[:100])
     best, n_neighbors = search.best_estimator_, search.best_params_["base_estimator__n_neighbors"]
     assert best.aggregator_.scale * best.epsilon == pytest.approx(2 * n_neighbors)
@@ -826,9 +768,9 @@ def test_noise_is_said_before_the_table_is_seen():
 
 # --- a row far outside what public rows show moves no ballot but its own --------------------------
 
-NEAR = RNG.normal(size=(300, 2))
+NEAR = RNG.normal(size=(150, 2))
 OF_NEAR = (NEAR[:, 0] > 0).astype(int)
-PUBLIC_NEAR = RNG.normal(size=(500, 2))
+PUBLIC_NEAR = RNG.normal(size=(120, 2))
 
 
 def about_the_mean(rows):
@@ -837,9 +779,11 @@ def about_the_mean(rows):
     return (rows - mean) + mean
 
 
-def moved_by(value):
-    bends = RBFSampler(gamma=50, n_components=20, random_state=0)
-    transformer = make_pipeline(FunctionTransformer(about_the_mean), bends)
+BENDS = RBFSampler(gamma=50, n_components=20, random_state=0)
+ROUNDING = make_pipeline(FunctionTransformer(about_the_mean), BENDS)
+
+
+def moved_by(value, transformer=ROUNDING):
     voters = ReverseNeighbors(transformer, n_cells=60, random_state=0)
     clf = PATEClassifier(voters, classes=[0, 1], epsilon=4)
     other = NEAR.copy()
@@ -854,9 +798,9 @@ def test_sizes_are_by_columns_and_infinity_is_none():
     assert largest_sizes(sparse.csr_array(rows)).tolist() == [5.0]
 
 
-@pytest.mark.parametrize("value", [1e4, 1e9, 1e15, -1e30])
-def test_one_record_moves_two_ballots(value):
-    assert moved_by(value) <= 2
+@cases("value, transformer", (1e4, ROUNDING), (1e15, ROUNDING), (-1e30, ROUNDING), (1e300, None))
+def test_one_record_moves_two_ballots(value, transformer):
+    assert moved_by(value, transformer) <= 2
 
 
 def test_this_would_be_seen(monkeypatch):
@@ -884,14 +828,3 @@ def test_rows_of_all_kinds_have_sizes(kind):
 def test_texts_and_dates_have_none():
     rows = pd.DataFrame({"text": ["a", "b"], "when": pd.to_datetime(["2020-01-01"] * 2)})
     assert are_far(rows, largest_sizes(rows)).tolist() == [False, False]
-
-
-def test_our_transformer_takes_all_rows_at_once():
-    other = NEAR.copy()
-    other[3] = 1e300
-    voters = ReverseNeighbors(n_cells=60, random_state=0)
-    clf = PATEClassifier(voters, classes=[0, 1], epsilon=4)
-    tables = [clf.poll(rows, OF_NEAR, X_public=PUBLIC_NEAR).counts for rows in (NEAR, other)]
-    assert np.abs(tables[0] - tables[1]).sum() <= 2
-    voters.enrol(PrivateData(X=NEAR, codes=OF_NEAR, classes=[0, 1]), PUBLIC_NEAR)
-    assert voters._largest is None
