@@ -6,9 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import cases, count_fits_from_one, note_calls, three_classes
-from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.svm import SVC
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.exceptions import BadPlanError
@@ -25,7 +23,7 @@ X, Y = X[:1200], Y[:1200]
 def search(adjacency="add_or_remove", grid=None, **params):
     voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency=adjacency)
     clf = PATEClassifier(voters, classes=[0, 1, 2])
-    grid = {"student": [LogisticRegression(), SVC()]} if grid is None else grid
+    grid = {"student": [GaussianNB(), GaussianNB(var_smoothing=0.1)]} if grid is None else grid
     params = {"epsilon": 6.0, "n_trials": 3, "random_state": 0, **params}
     return PrivateGridSearchCV(clf, grid, **params)
 
@@ -161,7 +159,7 @@ def test_a_small_part_is_refused_where_the_number_is_public_and_nowhere_else():
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("by_group", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("by_group", [False, True])
 def test_parts_of_no_records_are_no_error(by_group, monkeypatch):
     """Else an error would tell one record from two, at any epsilon."""
     tables = []
@@ -178,7 +176,7 @@ def test_parts_of_no_records_are_no_error(by_group, monkeypatch):
         for seed in range(5):
             tables.clear()
             found = search(validation_fraction=0.5, random_state=seed, n_trials=1.01)
-            found.fit(X[:n_records], Y[:n_records], X_PUBLIC, groups=groups)
+            found.fit(X[:n_records], Y[:n_records], X_PUBLIC[:60], groups=groups)
             assert found.predict(X_PUBLIC).shape == (300,)
             n_cast |= {(n_records, float(table.sum())) for table in tables}
     assert n_cast == {(1, 0.0), (1, 1.0), (2, 0.0), (2, 1.0), (2, 2.0)}
@@ -230,24 +228,19 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
     drawn = note_calls(monkeypatch, searches, "hold_out_by_coins", number_and_part)
     clf = PATEClassifier(GaussianNB(), classes=[0, 1, 2])
     voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency="add_or_remove")
-    grid = {"base_estimator": [voters], "student": [LogisticRegression()]}
+    grid = {"base_estimator": [voters], "student": [GaussianNB()]}
     params = {"n_iter": 1, "epsilon": 6.0, "n_trials": 2, "random_state": 0}
     found = PrivateRandomizedSearchCV(clf, grid, **params).fit(X, Y, X_PUBLIC)
     assert drawn == [(1200, 0.2)] and found.privacy_spent_.adjacency == "add or remove one record"
     assert math.isfinite(found.best_score_)
 
 
-@pytest.mark.slow
-def test_a_search_warns_of_noise_that_drowns_the_ballots():
-    found = search(epsilon=0.01, grid={"student": [LogisticRegression()]})
+def test_a_search_tells_of_noise_that_drowns_the_ballots_by_public_numbers():
     with pytest.raises(BadPlanError, match="300 public rows, as many records as are"):
-        found.fit(X, Y, X_PUBLIC)
-    found.estimator.set_params(on_bad_plan="warn")
-    with pytest.warns(UserWarning, match="300 public rows, as many records as are"):
-        found.fit(X, Y, X_PUBLIC)
+        search(epsilon=0.01).fit(X, Y, X_PUBLIC)
 
 
-@cases("adjacency, groups", ("replace", True), ("add_or_remove", True), ("add_or_remove", False))
+@cases("adjacency, groups", ("replace", True), ("add_or_remove", False))
 def test_a_partition_is_refused_all_the_same(adjacency, groups):
     found = search(adjacency)
     found.estimator.set_params(partition="predefined")

@@ -92,7 +92,6 @@ def in_tens(monkeypatch):
 
 @cases(
     "n_neighbors, given, fails",
-    (1, {}, False),
     (2, {"sample_weight": WEIGHT}, True),
     (3, {"groups": GROUPS}, True),
     (2, {"sample_weight": WEIGHT, "groups": GROUPS}, False),
@@ -105,7 +104,7 @@ def test_the_table_does_not_depend_on_the_blocks(monkeypatch, n_neighbors, given
     transformer = FunctionTransformer(refuse_large)
     clf = pate(voters(transformer, n_neighbors=n_neighbors))
     votes = []
-    for size in (1, 7, 61):
+    for size in (3, 20):
         monkeypatch.setattr(blocks, "BLOCK_SIZE", size)
         votes.append(clf.poll(rows, Y, X_public=X_PUBLIC, **given))
     features = transformed_private(transformer, rows, 3)
@@ -192,7 +191,7 @@ def test_private_rows_stay_as_they_are(in_tens):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_the_table_does_not_depend_on_the_workers(in_tens, tmp_path, backend):
     mapped = np.lib.format.open_memmap(tmp_path / "rows.npy", "w+", float, X.shape)
     mapped[:] = X
@@ -222,9 +221,8 @@ def test_workers_use_the_configuration_of_the_caller(in_tens):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_a_transformer_is_silent_in_each_worker(in_tens, capfd, n_jobs):
-    table(pate(voters(FunctionTransformer(talk)), n_jobs=n_jobs))
+def test_a_transformer_is_silent_in_each_worker(in_tens, capfd):
+    table(pate(voters(FunctionTransformer(talk)), n_jobs=2))
     assert capfd.readouterr() == ("", "")
 
 
@@ -307,32 +305,33 @@ def with_one_changed(array, at):
     return changed
 
 
-#: What is given to the second of two fits, and how many of its blocks are counted anew.
-CHANGED = {
-    "record": ({"features": with_one_changed(X[:60], (25, 1))}, 1),
-    "label": ({"codes": np.r_[Y[:59], (Y[59] + 1) % 3]}, 1),
-    "weight": ({"sample_weight": np.r_[0.25, np.full(59, 0.5)]}, 1),
-    "groups": ({"groups": np.arange(60) // 2}, 6),
-    "public row": ({"public": X_PUBLIC + np.eye(40, 3)}, 6),
-    "transformer": ({"base_estimator__transformer__scale": 2.0}, 6),
-    "n_neighbors": ({"base_estimator__n_neighbors": 2}, 6),
-    "classes": ({"classes": [0, 1, 2, 3]}, 6),
-    "seed": ({"base_estimator__random_state": 1}, 6),
-}
+#: What is given to another fit, and how many of its blocks are counted anew
+CHANGED = [
+    ({"features": with_one_changed(X[:60], (25, 1))}, 1),
+    ({"codes": np.r_[Y[:59], (Y[59] + 1) % 3]}, 1),
+    ({"sample_weight": np.r_[0.25, np.full(59, 0.5)]}, 1),
+    ({"groups": np.arange(60) // 2}, 6),
+    ({"public": X_PUBLIC + np.eye(40, 3)}, 6),
+    ({"base_estimator__transformer__scale": 2.0}, 6),
+    ({"base_estimator__n_neighbors": 2}, 6),
+    ({"classes": [0, 1, 2, 3]}, 6),
+    ({"base_estimator__random_state": 1}, 6),
+]
 
 
-@pytest.mark.parametrize("what", CHANGED)
-def test_what_changed_is_counted_anew(tmp_path, counted, what):
-    data = {"features": X[:60], "codes": Y[:60], "sample_weight": np.full(60, 0.5)}
+def test_what_changed_is_counted_anew(tmp_path, counted):
     clf = keeping(tmp_path, {"random_state": 0})
+    data = {"features": X[:60], "codes": Y[:60], "sample_weight": np.full(60, 0.5)}
     table(clf, **data)
     assert counted() == 6
-    given, n_changed = CHANGED[what]
-    clf.set_params(**{name: value for name, value in given.items() if name in clf.get_params()})
-    data |= {name: value for name, value in given.items() if name not in clf.get_params()}
-    found = table(clf, **data)
-    assert counted() == n_changed
-    np.testing.assert_array_equal(found, table(clf.set_params(memory=None), **data))
+    for given, n_changed in CHANGED:
+        params = {name: value for name, value in given.items() if name in clf.get_params()}
+        changed = data | {name: value for name, value in given.items() if name not in params}
+        other = clone(clf).set_params(**params)
+        found = table(other, **changed)
+        assert counted() == n_changed, given
+        np.testing.assert_array_equal(found, table(other.set_params(memory=None), **changed))
+        counted()
 
 
 def shifted(by):
