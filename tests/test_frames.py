@@ -163,15 +163,6 @@ def test_fixed_sentences_of_libraries_are_told(sentence):
     assert said.endswith(f": {sentence}") and "SECRET" not in said
 
 
-def test_a_selector_in_a_teacher_of_rows_of_polars_says_what_it_wants():
-    selector = make_column_selector(dtype_include="number")
-    teacher = make_pipeline(make_column_transformer((StandardScaler(), selector)), columns()[-1])
-    private, y = rows(200)
-    X, X_public = in_polars(private), in_polars(rows(60)[0])
-    with pytest.raises(TeacherError, match="can only be applied to pandas dataframes"):
-        pate(teacher, n_teachers=20).fit(X, y, X_public)
-
-
 # --- public rows with missing values pass or fail whichever rows are asked ------------------------
 
 RNG = np.random.default_rng(0)
@@ -236,17 +227,6 @@ def test_teachers_and_students_that_take_no_missing_values_are_refused(params, w
 def test_those_that_take_missing_values_are_not(base, rows):
     clf = few_teachers(base, query_strategy=AtRandom(rows)).fit(X, Y, WITH_NAN)
     assert clf.privacy_spent_.n_queries == 20 and np.isfinite(clf.predict_proba(WITH_NAN)).all()
-
-
-def test_a_student_of_records_is_tried_on_missing_values_that_come_late():
-    late = np.tile(X_PUBLIC, (10, 1))
-    late[900, 1] = np.nan
-    clf = PATEClassifier(classes=[0, 1], epsilon=8.0, student=GaussianNB())
-    for call in (clf.fit, clf.plan):
-        pytest.raises(ValueError, call, X, Y, late).match(r"the first is row 900.*student")
-    assert not hasattr(clf, "privacy_spent_")
-    clf.set_params(student=imputing()).fit(X, Y, late)
-    assert np.isfinite(clf.predict_proba(late)).all()
 
 
 def test_rows_that_are_left_out_and_an_imputer_are_the_remedies():

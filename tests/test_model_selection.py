@@ -502,16 +502,6 @@ def test_bad_searches_are_refused_before_anything_is_spent(params, message, ledg
     assert ledger.epsilon_spent == 0.0
 
 
-def test_labels_are_checked_before_any_row_is_held_out(ledger):
-    codes = y.astype(float)
-    codes[11] = 7.0
-    clf = pate(ledger=ledger)
-    for _ in range(4):
-        with pytest.raises(ValueError, match="labels that are not in classes"):
-            search(clf=clf).fit(X, codes, X_public)
-    assert ledger.epsilon_spent == 0.0
-
-
 def test_trials_print_nothing_warn_of_nothing_and_call_nobody(capfd):
     """What they say would tell how many there were."""
 

@@ -5,7 +5,6 @@ from decimal import Decimal
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import cases, table
 from hypothesis import example, given, settings
@@ -149,17 +148,6 @@ def test_teachers_votes_sum_to_one_and_change_by_the_root_of_two():
     change = [np.linalg.norm(a - b) / SHARES for a, b in product(votes, votes)]
     assert max(change) == pytest.approx(np.sqrt(2))
     np.testing.assert_allclose(votes @ levels / SHARES, np.clip(numbers, 0, 40), atol=2e-5)
-
-
-def test_the_table_is_that_of_two_records_with_half_a_ballot_each():
-    cells = RNG.integers(4, size=(50, 1))
-    places = RNG.integers(0, 5, size=50) / 2
-    whole = {"n_cells": 4, "n_classes": 3}
-    found = count_ballots(cells, places, **whole)
-    halves = [np.floor(places), np.ceil(places)]
-    whole["sample_weight"] = np.full(50, 0.5)
-    expected = sum(count_ballots(cells, half.astype(int), **whole) for half in halves)
-    np.testing.assert_array_equal(found, expected)
 
 
 # --- an audit ------------------------------------------------------------------------------------
@@ -499,10 +487,6 @@ def test_another_student_is_free():
     assert reg.public_labels_.shape == (500,) and reg.score(X[TEST], Y[TEST]) > 0.9
     with pytest.raises(ValueError, match="student must be a regressor"):
         reg.fit_student(X[PUBLIC], LogisticRegression())
-    of_teachers = fitted(base_estimator=LinearRegression(), n_queries=30)
-    asked = of_teachers.public_labels_.copy()
-    of_teachers.fit_student(X[PUBLIC], Ridge(0.1))
-    np.testing.assert_array_equal(of_teachers.public_labels_, asked)
 
 
 def test_export(of_records):
@@ -531,17 +515,6 @@ def test_an_interrupted_fit_goes_on(tmp_path):
     params["base_estimator"] = LinearRegression()
     counts = [fitted(how="poll", **params).counts for _ in range(2)]
     np.testing.assert_array_equal(*counts)
-
-
-def test_a_frame_with_gaps_and_texts():
-    frame = pd.DataFrame(X, columns=["a", "b"]).assign(c=np.where(X[:, 0] > 0, "x", "y"))
-    frame.loc[::9, "b"] = np.nan
-    reg = PATERegressor(bounds=(0, 40), epsilon=4.0)
-    reg.fit(frame[PRIVATE], pd.Series(Y[PRIVATE]), X_public=frame[PUBLIC])
-    assert reg.score(frame[TEST], Y[TEST]) > 0.7
-    fails = pytest.raises(ValueError, match="this estimator was fitted on a DataFrame")
-    with pytest.warns(UserWarning, match="feature names"), fails:
-        reg.predict(X[TEST][:, [0, 1, 1]])
 
 
 def test_a_classifier_has_classes_and_no_levels():

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_iris, make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -79,25 +80,12 @@ def test_labels_follow_rows_in_another_order():
     assert loaded.fit_student(X_LATER).score(X_LATER, Y_LATER) > 0.85
 
 
-class Roots(TransformerMixin, BaseEstimator):
-    """Refuses rows below zero."""
-
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        if X.min() < 0:
-            raise ValueError("rows below zero")
-        return np.sqrt(X)
-
-
 def test_rows_that_cannot_be_read_change_nothing():
-    clf = pate(ReverseNeighbors(Roots())).fit(X + 20, Y, X_public=X_PUBLIC + 20)
+    clf = pate(ReverseNeighbors(StandardScaler())).fit(X, Y, X_public=X_PUBLIC)
     before = clf.student_, clf.public_labels_
     wider = X_LATER[:, 1:]
-    pytest.raises(ValueError, clf.fit_student, X_LATER).match("rows below zero")
     pytest.raises(ValueError, clf.fit_student, wider).match("does not have the features of X")
-    pytest.raises(ValueError, clf.fit_student, np.full((5, 5), np.inf)).match("infinite")
+    pytest.raises(ValueError, clf.fit_student, np.full((5, 5), np.inf)).match("infinity")
     assert clf.student_ is before[0] and clf.public_labels_ is before[1]
 
 
@@ -259,17 +247,6 @@ def test_a_smooth_table_is_recovered():
 
 
 # --- the default student -------------------------------------------------------------------------
-
-
-def test_what_grows_from_end_to_end_is_seen_where_no_cell_is():
-    rng = np.random.default_rng(0)
-    centers = rng.uniform(-1, 1, (100, 5))
-    of_one = 40 * (0.5 + 0.15 * centers.sum(axis=1) / np.sqrt(5))
-    noisy = np.column_stack([of_one, 40 - of_one]) + rng.normal(0, 8.0, (100, 2))
-    surface = smooth(noisy, centers, np.full(100, 40), noise_std=8.0)
-    ends = surface.rates(np.array([[2.0] * 5, [-2.0] * 5]))[:, 0]
-    assert surface.slope > 0
-    assert ends[0] > 0.8 and ends[1] < 0.2  # by the slope alone they are 1.17 and -0.17
 
 
 # scikit-learn's checks skip some of their own
