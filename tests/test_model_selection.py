@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, table
+from conftest import cases, note_calls, table
 from faulty import Unwilling
 from scipy.special import logsumexp
 from scipy.stats import loguniform
@@ -408,32 +408,20 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
     assert len(scored[1] - again) == 1 and len(again - scored[1]) == 1
 
 
-def test_a_search_draws_what_is_secret_from_the_system_alone(monkeypatch):
-    sources = {}
-
-    def record(owner, name):
-        method = getattr(owner, name)
-
-        def recorded(self, *given):
-            rng = given[0] if owner is TrialCount else self._rng
-            sources.setdefault(name, set()).add(type(rng))
-            return method(self, *given)
-
-        monkeypatch.setattr(owner, name, recorded)
-
-    record(TrialCount, "draw")  # the number of trials, the candidates, and the noise on scores
-    record(Trials, "_run")
-    record(PrivateScorer, "_with_noise")
-    for secure, seed, kind, generator in (
-        (True, None, SystemGenerator, "system"),
-        (False, None, SystemGenerator, "system"),
-        (False, 0, np.random.Generator, "seed"),
-    ):
-        sources.clear()
-        found = search(clf=pate(secure=secure), epsilon=20.0, random_state=seed)
-        found.fit(X, y, X_public)
-        assert sources == dict.fromkeys(("draw", "_run", "_with_noise"), {kind})
-        assert found.privacy_spent_.generator == generator
+@cases(
+    "secure, seed, kind, generator",
+    (True, None, SystemGenerator, "system"),
+    (False, None, SystemGenerator, "system"),
+    (False, 0, np.random.Generator, "seed"),
+)
+def test_a_search_draws_what_is_secret_from_the_system(monkeypatch, secure, seed, kind, generator):
+    """The number of trials, the candidates, and the noise on scores."""
+    sources = [note_calls(monkeypatch, TrialCount, "draw", lambda count, rng: type(rng))]
+    for owner, name in ((Trials, "_run"), (PrivateScorer, "_with_noise")):
+        sources.append(note_calls(monkeypatch, owner, name, lambda self, *_: type(self._rng)))
+    found = search(clf=pate(secure=secure), epsilon=20.0, random_state=seed).fit(X, y, X_public)
+    assert [set(kinds) for kinds in sources] == [{kind}] * 3
+    assert found.privacy_spent_.generator == generator
 
 
 def test_students_that_fail_lose_against_those_that_do_not():

@@ -17,16 +17,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._sklearn import _safe_indexing
-from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism, TableMechanism
-from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
+from sklearn_pate.aggregators import GNMax, LaplaceMechanism, TableMechanism
+from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer, electorate
-from sklearn_pate.neighbors.cells import count_ballots, have_distances, make_centers, nearest_cells
+from sklearn_pate.neighbors.cells import have_distances, make_centers, nearest_cells
 from sklearn_pate.neighbors.columns import are_far, largest_sizes
 from sklearn_pate.neighbors.rates import deal_labels
 from sklearn_pate.neighbors.transform import transformed, treats_rows_alone
@@ -90,33 +90,6 @@ def test_each_record_casts_as_many_ballots_as_it_says(n_neighbors):
     np.testing.assert_array_equal(votes.counts.sum(axis=0), np.bincount(Y) * n_neighbors)
 
 
-@pytest.mark.parametrize(("adjacency", "n_moved"), [("replace", 2), ("add_or_remove", 1)])
-def test_one_record_moves_its_own_ballots_alone(adjacency, n_moved):
-    clf = pate(voters(adjacency=adjacency))
-    before = clf.poll(X, Y, X_public=X_PUBLIC).counts
-    for k in (0, 300):
-        changed, codes = X.copy(), Y.copy()
-        changed[k] = [1e9, -1e9, 3, 4, 5] if k else np.nan
-        codes[k] = (codes[k] + 1) % 3
-        if adjacency == "add_or_remove":
-            changed, codes = np.delete(X, k, axis=0), np.delete(Y, k)
-        after = clone(clf).poll(changed, codes, X_public=X_PUBLIC).counts
-        assert 1 <= np.abs(after - before).sum() <= n_moved
-
-
-def test_cells_and_labels_see_private_rows_through_the_table_alone(monkeypatch):
-    def nothing(block, *, centers, n_classes, **_):
-        return np.zeros((len(centers), n_classes), dtype=int)
-
-    monkeypatch.setattr(electorate, "cast_in_cells", nothing)
-    data = (X, Y), (1000 * X[::-1], (Y + 1) % 3)
-    clf = pate(voters(transformer=StandardScaler()))
-    first, second = (clone(clf).fit(*records, X_public=X_PUBLIC) for records in data)
-    np.testing.assert_array_equal(first.table_.counts, second.table_.counts)
-    np.testing.assert_array_equal(first.public_soft_labels_, second.public_soft_labels_)
-    np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
-
-
 @pytest.mark.parametrize("kind", [ValueError, SystemExit])
 def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(kind, capsys):
     def refuse(rows):
@@ -154,16 +127,6 @@ def test_a_group_casts_one_ballot_in_all():
     assert 6 - 600 * GRID <= pate().poll(X, Y, X_public=X_PUBLIC, groups=names).counts.sum() <= 6
     with pytest.raises(ValueError, match="give groups=, one identifier per record"):
         pate(unit="group").fit(X, Y, X_public=X_PUBLIC)
-
-
-def test_weights_are_clipped_and_count_in_part():
-    weight = np.linspace(-1, 3, 600)
-    cells = np.zeros((600, 1), dtype=int)
-    table = count_ballots(cells, Y, n_cells=1, n_classes=3, sample_weight=weight) * GRID
-    assert table.sum() == pytest.approx(np.clip(weight, 0, 1).sum(), abs=600 * GRID)
-    weight = np.linspace(0, 1, 600)
-    table = pate().poll(X, Y, X_public=X_PUBLIC, sample_weight=weight).counts
-    assert table.sum() == pytest.approx(weight.sum(), abs=600 * GRID)
 
 
 # --- transformers --------------------------------------------------------------------------------
@@ -426,28 +389,6 @@ def test_text_in_arrays_is_refused():
 
 
 # --- what is spent -------------------------------------------------------------------------------
-
-
-@cases(
-    "mechanism, delta, arithmetic",
-    (None, 0, "exact"),
-    (GaussianMechanism(), 1e-5, "exact"),
-    (GaussianMechanism(noise="continuous"), 1e-5, "real"),
-    (LaplaceMechanism(noise="continuous"), 1e-5, "real"),
-)
-def test_discrete_laplace_noise_alone_spends_no_delta(mechanism, delta, arithmetic):
-    clf = pate(aggregator=mechanism, epsilon=1.0)
-    spent = clf.plan(X, Y, X_public=X_PUBLIC).spent
-    assert spent.epsilon == 1.0 if delta == 0 else 1 - 1e-6 <= spent.epsilon <= 1.0
-    assert (spent.delta, spent.arithmetic) == (delta, arithmetic)
-    assert spent.n_teachers is None and (spent.method == "pure" or delta > 0)
-
-
-def test_noise_that_is_set_must_fit_the_cap():
-    clf = pate(aggregator=LaplaceMechanism(1.0), epsilon=1.9)
-    with pytest.raises(BudgetExceededError, match="Privacy: nothing was spent"):
-        clf.fit(X, Y, X_public=X_PUBLIC)
-    assert clf.set_params(epsilon=None).fit(X, Y, X_public=X_PUBLIC).privacy_spent_.epsilon == 2.0
 
 
 # --- what is refused -----------------------------------------------------------------------------

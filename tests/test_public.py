@@ -14,7 +14,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.ensemble import BaggingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
@@ -101,7 +101,6 @@ HABITS = {
     "CalibratedClassifierCV": lambda clf: CalibratedClassifierCV(clf, cv=2),
 }
 WITH_ROUTING_ONLY = {
-    "VotingClassifier": lambda clf: VotingClassifier([("a", clf), ("b", clf)], voting="soft"),
     "BaggingClassifier": lambda clf: BaggingClassifier(clf, n_estimators=2, random_state=0),
     "TunedThresholdClassifierCV": lambda clf: TunedThresholdClassifierCV(clf, cv=2),
 }
@@ -204,7 +203,6 @@ def warnings_of_public_rows(X, X_public):
 SLICES = {
     "some": lambda X: X[:50],
     "backwards": lambda X: X[::-1],
-    "every other": lambda X: X[::2],
     "wrapped": lambda X: PublicData(X[100:]),
 }
 
