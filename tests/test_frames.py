@@ -60,13 +60,13 @@ def columns():
 
 
 def pate(base=None, **params):
-    return PATEClassifier(base, **({"epsilon": 8.0, "classes": [0, 1]} | params))
+    return PATEClassifier(base, **({"epsilon": 20.0, "classes": [0, 1]} | params))
 
 
 VOTERS = {
     "records": lambda: pate(),
-    "teachers by default": lambda: pate(n_teachers=20),
-    "teachers with columns": lambda: pate(columns(), n_teachers=20),
+    "teachers by default": lambda: pate(n_teachers=12),
+    "teachers with columns": lambda: pate(columns(), n_teachers=12),
 }
 
 
@@ -76,7 +76,7 @@ VOTERS = {
     *((who, "polars with nulls") for who in ("teachers by default", "teachers with columns")),
 )
 def test_frames_of_numbers_texts_categories_and_nulls(who, kind):
-    private, y = rows(400)
+    private, y = rows(300)
     public, y_public = rows(150, seed=1)
     X, X_public = private, public
     if kind != "pandas":
@@ -116,16 +116,16 @@ def with_missing_text(n, dtype, seed=0):
     ("teachers by default", object),
 )
 def test_text_of_pandas_with_missing_values(who, dtype):
-    X, y = with_missing_text(400, dtype)
+    X, y = with_missing_text(300, dtype)
     X_public, y_public = with_missing_text(150, dtype, seed=1)
     assert VOTERS[who]().fit(X, y, X_public).score(X_public, y_public) > 0.9
 
 
 @pytest.mark.parametrize("dtype", ["string", object])
 def test_encoders_want_nan_for_text_that_is_missing_and_the_error_says_so(dtype):
-    frames = [with_missing_text(400, dtype), with_missing_text(150, dtype, seed=1)]
+    frames = [with_missing_text(300, dtype), with_missing_text(150, dtype, seed=1)]
     (X, y), (X_public, y_public) = frames
-    clf = pate(columns(), n_teachers=20)
+    clf = pate(columns(), n_teachers=12)
     with pytest.raises(ValueError, match="argument must be uniformly strings or numbers") as caught:
         clf.fit(X, y, X_public)
     assert not isinstance(caught.value, TeacherError)  # it is said before a teacher trains

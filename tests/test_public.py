@@ -292,12 +292,6 @@ def test_overlap_finds_equal_values_of_other_types(kind):
         assert found.public_rows.tolist() == [0] * (kind == "decimal")
 
 
-def test_overlap_goes_by_the_names_of_columns():
-    private = pd.DataFrame({"a": [1, 2], "b": [3, 4], "label": ["n", "y"]})
-    found = overlap(private, np.array(["no", "yes"], dtype=object), private[["label", "b", "a"]])
-    assert found.public_rows.tolist() == [0, 1] and found.label_columns == ["a", "b", "label"]
-
-
 def test_what_overlap_finds_stays_with_the_curator():
     X, y, _ = data()
     found = overlap(X, y, X[[7, 123]])

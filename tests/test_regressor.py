@@ -34,7 +34,7 @@ from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
 from sklearn_pate.rdp.table import GRID
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
-from sklearn_pate.teachers import RegressorEnsemble, Sites, TeacherEnsemble
+from sklearn_pate.teachers import RegressorEnsemble, Sites
 from sklearn_pate.teachers.one import SHARES, number_votes
 
 WHOLE = 2**20
@@ -325,7 +325,7 @@ def test_quantiles_that_are_none(of_records):
 
 # --- what is refused, before anything is spent ---------------------------------------------------
 
-NAN, INFINITE, TEXT = (np.where(np.arange(3000) == 7, what, Y) for what in (np.nan, np.inf, "7.5x"))
+NAN, TEXT = (np.where(np.arange(3000) == 7, what, Y) for what in (np.nan, "7.5x"))
 OBJECTS, SIGNALS = Y.astype(object), Y.astype(object)
 OBJECTS[3] = {"secret": 1}
 SIGNALS[3] = Decimal("sNaN")
@@ -342,9 +342,7 @@ class Loses(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        if self.how == "nan":
-            return np.full(len(X), np.nan)
-        return np.full(len(X), "a") if self.how == "text" else np.zeros((len(X), 2))
+        return np.full(len(X), np.nan) if self.how == "nan" else np.zeros((len(X), 2))
 
 
 # pandas 2.1 cannot ask a signal whether it is missing
@@ -358,7 +356,6 @@ class Loses(RegressorMixin, BaseEstimator):
     ("too far apart", {"bounds": (-1.7e308, 1.7e308)}, "two finite numbers"),
     ("one level", {"n_levels": 1}, "'n_levels' parameter"),
     ("missing number", {"y": NAN}, "Input y contains NaN or infinity"),
-    ("infinite number", {"y": INFINITE}, "Input y contains NaN or infinity"),
     ("text for a number", {"y": TEXT}, "y must hold numbers; got text"),
     ("objects", {"y": OBJECTS}, "y must hold numbers; some are of another type"),
     ("a signal", {"y": SIGNALS}, "y must hold numbers; some are of another type"),
@@ -367,13 +364,10 @@ class Loses(RegressorMixin, BaseEstimator):
     ("all outside", {"bounds": (100, 200)}, "all of y lies outside of bounds"),
     ("several", {"y": np.column_stack([Y, Y])}, "MultiOutputRegressor.*ledger"),
     ("classes", {"base_estimator": LogisticRegression()}, "base_estimator must be a regressor"),
-    ("votes for classes", {"base_estimator": TeacherEnsemble([Ridge()])}, "votes for classes"),
     ("a student", {"student": LogisticRegression()}, "student must be a regressor"),
     ("votes", {"base_estimator": Ridge(), "aggregator": GNMax()}, "must be a SoftVote"),
-    ("soft", {"aggregator": SoftVote(), "base_estimator": ReverseNeighbors()}, "TableMechanism"),
     ("queries", {"base_estimator": Ridge(), "query_strategy": "uncertainty"}, "predict_proba"),
     ("two numbers", {"student": Loses("two")}, "one number for each row"),
-    ("text predicted", {"student": Loses("text")}, "one number for each row"),
 )
 def test_what_is_refused_before_anything_is_spent(params, match, ledger):
     params = {"random_state": None, "ledger": ledger} | params
@@ -508,13 +502,6 @@ def test_a_plan_speaks_of_levels(params, expected):
     plan = fitted(how="plan", epsilon=params.pop("epsilon", 4.0), **params)
     text = " ".join(str(plan).split())
     assert all(words in text for words in expected) and "class" not in text.lower()
-
-
-def test_an_interrupted_fit_goes_on(tmp_path):
-    params = {"memory": tmp_path / "kept", "random_state": None}
-    params["base_estimator"] = LinearRegression()
-    counts = [fitted(how="poll", **params).counts for _ in range(2)]
-    np.testing.assert_array_equal(*counts)
 
 
 def test_a_classifier_has_classes_and_no_levels():

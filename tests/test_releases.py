@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, note_calls
 from sklearn.base import clone
 
 from sklearn_pate import PATEClassifier
@@ -183,19 +183,11 @@ def test_what_is_drawn_is_published_with_fresh_noise_or_by_a_seed():
     assert first == pytest.approx([(X[:, 0] > 0).sum(), (X[:, 0] <= 0).sum()], abs=200)
 
 
-SOURCES = []
-
-
-class Telling(Counts):
-    def draw(self, gathered, rng):
-        SOURCES.append(type(rng))
-        return super().draw(gathered, rng)
-
-
 @cases("seed, source", (None, SystemGenerator), (0, np.random.Generator))
-def test_its_noise_comes_from_the_system_or_from_the_seed(seed, source):
-    fit(model(Telling(), random_state=seed))
-    assert SOURCES[-1] is source
+def test_its_noise_comes_from_the_system_or_from_the_seed(monkeypatch, seed, source):
+    sources = note_calls(monkeypatch, Counts, "draw", lambda release, gathered, rng: type(rng))
+    fit(model(Counts(), random_state=seed))
+    assert sources[-1] is source
 
 
 def test_labels_are_those_of_a_fit_without_it_at_the_same_noise():
