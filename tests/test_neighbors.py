@@ -107,21 +107,6 @@ def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(ki
     assert clf.fit_votes(votes, X_PUBLIC).n_features_in_ == 5 and capsys.readouterr() == ("", "")
 
 
-@cases(
-    "adjacency, unit, text",
-    ("replace", "record", "replace one record"),
-    ("add_or_remove", "record", "add or remove one record"),
-    ("replace", "group", "replace one group, or add, remove or change some of its records"),
-    ("add_or_remove", "group", "add or remove one group, with all of its records"),
-)
-def test_the_change_that_is_covered_is_named(adjacency, unit, text):
-    names = np.arange(600) // 4 if unit == "group" else None
-    plan = pate(voters(adjacency=adjacency)).plan(X, Y, X_public=X_PUBLIC, groups=names)
-    assert (plan.spent.adjacency, plan.spent.unit) == (text, unit)
-    ((mechanism, _),) = plan.stages
-    assert mechanism.scale == pytest.approx((2 if adjacency == "replace" else 1) / 5.0)
-
-
 def test_a_group_casts_one_ballot_in_all():
     names = np.repeat([f"person {k}" for k in range(6)], [1, 3, 96, 100, 200, 200])
     assert 6 - 600 * GRID <= pate().poll(X, Y, X_public=X_PUBLIC, groups=names).counts.sum() <= 6

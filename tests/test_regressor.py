@@ -359,7 +359,6 @@ class Loses(RegressorMixin, BaseEstimator):
     ("text for a number", {"y": TEXT}, "y must hold numbers; got text"),
     ("objects", {"y": OBJECTS}, "y must hold numbers; some are of another type"),
     ("a signal", {"y": SIGNALS}, "y must hold numbers; some are of another type"),
-    ("complex", {"y": Y + 1j}, "Complex data not supported"),
     ("none", {"y": None}, "requires y to be passed"),
     ("all outside", {"bounds": (100, 200)}, "all of y lies outside of bounds"),
     ("several", {"y": np.column_stack([Y, Y])}, "MultiOutputRegressor.*ledger"),

@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.accountant.words import text_rounded_up
-from sklearn_pate.aggregators import GNMax, ImmutableArgmax
+from sklearn_pate.aggregators import ImmutableArgmax
 from sklearn_pate.column_sums import ColumnSums
 from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning, StudentError
 from sklearn_pate.model_selection import PrivateGridSearchCV
@@ -65,20 +65,6 @@ def votes_without_classes():
     return clf
 
 
-def validation_rows_that_are_private():
-    clf = pate(GaussianNB(), n_teachers=20, n_queries=10, aggregator=Odd(9.0))
-    search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0, n_trials=2)
-    search.fit(X, Y, X_public=X_PUBLIC, X_val=X[:50], y_val=Y[:50])
-    told = search.privacy_spent_
-    assert search.best_estimator_.privacy_spent_ == told
-    assert told.not_covered[1:] == ("Odd: not as it seems",)
-    return search
-
-
-class Odd(GNMax):
-    caveat = "not as it seems"
-
-
 def search_of(clf):
     return PrivateGridSearchCV(clf, {"base_estimator__n_neighbors": [1]}, epsilon=20.0, n_trials=2)
 
@@ -86,6 +72,11 @@ def search_of(clf):
 def with_a_caveat():
     params = {"n_teachers": 20, "n_queries": 5, "epsilon": None}
     return pate(GaussianNB(), aggregator=ImmutableArgmax(10.0, gamma=0.1), **params)
+
+
+def of_private_validation_rows():
+    given = {"X_public": X_PUBLIC, "X_val": X[:50], "y_val": Y[:50]}
+    return search_of(pate(ReverseNeighbors())).fit(X, Y, **given)
 
 
 BOUNDS = "the bounds of columns [0, 1]"
@@ -101,7 +92,7 @@ READ = {
     "gaps": (lambda: ballots().set_params(synthesizer__missing=None).fit(X, Y), GAPS),
     "types": (lambda: ballots().fit(X.tolist(), Y), "the dtype of X"),
     "caveat": (lambda: with_a_caveat().fit(X, Y, X_PUBLIC), "told apart almost surely"),
-    "X_val": (validation_rows_that_are_private, "private rows, which were given as X_val"),
+    "X_val": (of_private_validation_rows, "private rows, which were given as X_val"),
     "search": (lambda: search_of(ballots().set_params(synthesizer__bounds=None)).fit(X, Y), BOUNDS),
 }
 
@@ -194,13 +185,6 @@ def test_what_is_released_of_records_is_named(clf, tables):
     assert spent.tables == plan.spent.tables == tables
     for text in (SUMS, BALLOTS, HISTOGRAMS):
         assert (text in spent.summary()) == (text in plan.spent.summary()) == (text in tables)
-
-
-def test_votes_of_unknown_origin_protect_votes():
-    votes = np.tile([15, 5], (len(X_PUBLIC), 1))
-    text = pate(GaussianNB(), n_queries=5).fit_votes(votes, X_PUBLIC).privacy_spent_.summary()
-    assert text.startswith("The votes of any one teacher change the probability")
-    assert "a person is covered only as far as a single teacher learnt from them" in text
 
 
 # --- errors after something was paid for ---------------------------------------------------------
