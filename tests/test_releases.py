@@ -254,7 +254,7 @@ def neighbours():
 
 @cases("draw, is_refuted", (full_noise, False), (half_the_noise, True))
 def test_an_audit_refutes_half_the_noise(draw, is_refuted, global_random_seed):
-    sampled = {"n_samples": 4000, "random_state": global_random_seed}
+    sampled = {"n_samples": 20_000, "random_state": global_random_seed}
     found = audit_release(wrong(2.0, draw=draw), *neighbours(), **sampled)
     assert (found.claimed, found.refuted) == (1.0, is_refuted)
     assert found.epsilon > 0.3
