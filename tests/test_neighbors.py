@@ -2,7 +2,6 @@
 
 import math
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,21 +11,27 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
-from sklearn.svm import SVC
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.semi_supervised import SelfTrainingClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._sklearn import _safe_indexing
-from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism, TableMechanism
-from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
+from sklearn_pate.aggregators import GNMax, LaplaceMechanism, TableMechanism
+from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer, electorate
-from sklearn_pate.neighbors.cells import count_ballots, have_distances, make_centers, nearest_cells
+from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer
+from sklearn_pate.neighbors.cells import have_distances, make_centers, nearest_cells
 from sklearn_pate.neighbors.rates import deal_labels
-from sklearn_pate.neighbors.transform import fitted_on_public, transformed, treats_rows_alone
+from sklearn_pate.neighbors.transform import (
+    rounding_beside_others,
+    transformed,
+    treats_rows_alone,
+)
 from sklearn_pate.partition import HashPartition
 from sklearn_pate.plotting import BudgetDisplay, MarginDisplay, PrivacySpentDisplay
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
@@ -79,11 +84,6 @@ def test_near_ties_go_to_the_lowest_cell():
 # --- what one record changes ---------------------------------------------------------------------
 
 
-def test_a_seed_decides_what_is_told_of_cells():
-    plans = [pate().plan(X, Y, X_public=X_PUBLIC).voters.cells.explained for _ in range(2)]
-    assert plans[0] == plans[1]
-
-
 @pytest.mark.parametrize("n_neighbors", [1, 3])
 def test_each_record_casts_as_many_ballots_as_it_says(n_neighbors):
     votes = pate(voters(n_neighbors=n_neighbors)).poll(X, Y, X_public=X_PUBLIC)
@@ -92,34 +92,7 @@ def test_each_record_casts_as_many_ballots_as_it_says(n_neighbors):
     np.testing.assert_array_equal(votes.counts.sum(axis=0), np.bincount(Y) * n_neighbors)
 
 
-@pytest.mark.parametrize(("adjacency", "n_moved"), [("replace", 2), ("add_or_remove", 1)])
-def test_one_record_moves_its_own_ballots_alone(adjacency, n_moved):
-    clf = pate(voters(adjacency=adjacency))
-    before = clf.poll(X, Y, X_public=X_PUBLIC).counts
-    for k in range(0, 600, 120):
-        changed, codes = X.copy(), Y.copy()
-        changed[k] = [1e9, -1e9, 3, 4, 5] if k % 240 else np.nan
-        codes[k] = (codes[k] + 1) % 3
-        if adjacency == "add_or_remove":
-            changed, codes = np.delete(X, k, axis=0), np.delete(Y, k)
-        after = clone(clf).poll(changed, codes, X_public=X_PUBLIC).counts
-        assert 1 <= np.abs(after - before).sum() <= n_moved
-
-
-def test_cells_and_labels_see_private_rows_through_the_table_alone(monkeypatch):
-    def nothing(block, *, centers, n_classes, **_):
-        return np.zeros((len(centers), n_classes), dtype=int)
-
-    monkeypatch.setattr(electorate, "cast_in_cells", nothing)
-    data = (X, Y), (1000 * X[::-1], (Y + 1) % 3)
-    clf = pate(voters(transformer=StandardScaler()))
-    first, second = (clone(clf).fit(*records, X_public=X_PUBLIC) for records in data)
-    np.testing.assert_array_equal(first.table_.counts, second.table_.counts)
-    np.testing.assert_array_equal(first.public_soft_labels_, second.public_soft_labels_)
-    np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
-
-
-@pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit, RecursionError])
+@pytest.mark.parametrize("kind", [ValueError, SystemExit])
 def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(kind, capsys):
     def refuse(rows):
         if (np.asarray(rows) > 100).any():
@@ -136,35 +109,11 @@ def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(ki
     assert clf.fit_votes(votes, X_PUBLIC).n_features_in_ == 5 and capsys.readouterr() == ("", "")
 
 
-@cases(
-    "adjacency, unit, text",
-    ("replace", "record", "replace one record"),
-    ("add_or_remove", "record", "add or remove one record"),
-    ("replace", "group", "replace one group, or add, remove or change some of its records"),
-    ("add_or_remove", "group", "add or remove one group, with all of its records"),
-)
-def test_the_change_that_is_covered_is_named(adjacency, unit, text):
-    names = np.arange(600) // 4 if unit == "group" else None
-    clf = pate(voters(adjacency=adjacency)).fit(X, Y, X_public=X_PUBLIC, groups=names)
-    assert (clf.privacy_spent_.adjacency, clf.privacy_spent_.unit) == (text, unit)
-    assert clf.aggregator_.scale == pytest.approx((2 if adjacency == "replace" else 1) / 5.0)
-
-
 def test_a_group_casts_one_ballot_in_all():
     names = np.repeat([f"person {k}" for k in range(6)], [1, 3, 96, 100, 200, 200])
     assert 6 - 600 * GRID <= pate().poll(X, Y, X_public=X_PUBLIC, groups=names).counts.sum() <= 6
     with pytest.raises(ValueError, match="give groups=, one identifier per record"):
         pate(unit="group").fit(X, Y, X_public=X_PUBLIC)
-
-
-def test_weights_are_clipped_and_count_in_part():
-    weight = np.linspace(-1, 3, 600)
-    cells = np.zeros((600, 1), dtype=int)
-    table = count_ballots(cells, Y, n_cells=1, n_classes=3, sample_weight=weight) * GRID
-    assert table.sum() == pytest.approx(np.clip(weight, 0, 1).sum(), abs=600 * GRID)
-    weight = np.linspace(0, 1, 600)
-    table = pate().poll(X, Y, X_public=X_PUBLIC, sample_weight=weight).counts
-    assert table.sum() == pytest.approx(weight.sum(), abs=600 * GRID)
 
 
 # --- transformers --------------------------------------------------------------------------------
@@ -173,17 +122,6 @@ def test_weights_are_clipped_and_count_in_part():
 class Unfitted(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         return self
-
-
-class Drawing(Unfitted):
-    def fit(self, X, y=None):
-        self.drawn_ = np.random.random()
-        return self
-
-
-def test_a_seed_is_for_transformers_that_take_none_as_well():
-    first, second = (fitted_on_public(Drawing(), X_PUBLIC, 7).drawn_ for _ in range(2))
-    assert first == second
 
 
 class Remembering(Unfitted):
@@ -238,24 +176,38 @@ def column(values, dtype=None):
     return pd.DataFrame({"z": values.repeat(600 // len(values)).reset_index(drop=True)})
 
 
+def guarded(rows):
+    """Divide all rows where one is large: a guard against overflow, on numbers of any dtype."""
+    numbers = np.asarray(rows, dtype=float)
+    largest = np.nanmax(np.abs(numbers))
+    return np.nan_to_num(numbers / largest if largest > 10_000 else numbers)
+
+
+def raised(rows):
+    """Raise all rows where one is negative."""
+    numbers = np.asarray(rows, dtype=float)
+    return np.nan_to_num(numbers - min(np.nanmin(numbers), 0.0))
+
+
+def projected_anew(rows):
+    """Project rows at random, in another way each time."""
+    return rows @ np.random.normal(size=(rows.shape[1], 2))
+
+
 #: Transformers whose rows influence each other. All but the first two do so where a value is
 #: missing, unknown or far from all, as none in these rows is
 INFLUENCED = {
     "centred": (FunctionTransformer(lambda rows: rows - np.mean(rows, axis=0)), X),
     "with a memory": (Remembering(), X),
     "filled": (FunctionTransformer(fill), X),
-    "maximum": (FunctionTransformer(lambda rows: rows / np.max(rows)), np.full((600, 5), 7)),
-    **{
-        f"{name} {dtype}": (coded(function), column(KNOWN, dtype))
-        for name, function in (("missing", fill_missing), ("unknown", fill_unknown))
-        for dtype in ("object", "string", "category")
-    },
-    **{
-        dtype: (FunctionTransformer(scale_by_missing), column([1, 0, 1], dtype))
-        for dtype in ("Int64", "Float64", "boolean")
-    },
+    "drawn anew": (FunctionTransformer(projected_anew), X),
+    "guarded": (FunctionTransformer(guarded), np.abs(X)),
+    "raised, objects": (FunctionTransformer(raised), np.abs(X).astype(object)),
+    "missing category": (coded(fill_missing), column(KNOWN, "category")),
+    "unknown string": (coded(fill_unknown), column(KNOWN, "string")),
+    "unknown category": (coded(fill_unknown), column(KNOWN, "category")),
+    "Int64": (FunctionTransformer(scale_by_missing), column([1, 0, 1], "Int64")),
     "dates": (FunctionTransformer(since_latest), column([pd.Timestamp("2020-01-01")])),
-    "times": (FunctionTransformer(since_latest), column([pd.Timedelta(1, "D")])),
     "beside a column that fails": (
         make_column_transformer(
             (OneHotEncoder(sparse_output=False), ["first"]), (coded(fill_unknown), ["z"])
@@ -272,39 +224,6 @@ INFLUENCED = {
 }
 
 
-def guarded(rows):
-    """Divide all rows where one is large: a guard against overflow, on numbers of any dtype."""
-    numbers = np.asarray(rows, dtype=float)
-    largest = np.nanmax(np.abs(numbers))
-    return np.nan_to_num(numbers / largest if largest > 10_000 else numbers)
-
-
-def raised(rows):
-    """Raise all rows where one is negative."""
-    numbers = np.asarray(rows, dtype=float)
-    return np.nan_to_num(numbers - min(np.nanmin(numbers), 0.0))
-
-
-@pytest.mark.parametrize("dtype", [float, object])
-@pytest.mark.parametrize("function", [guarded, raised])
-def test_guards_against_large_and_negative_numbers_are_refused(function, dtype):
-    rows = np.abs(X).astype(dtype)
-    clf = pate(voters(transformer=FunctionTransformer(function)))
-    with pytest.raises(ValueError, match="depend on the rows beside it"):
-        clf.fit(rows, Y, X_public=rows[:300].copy())
-
-
-def projected_anew(rows):
-    """Project rows at random, in another way each time."""
-    return rows @ np.random.normal(size=(rows.shape[1], 2))
-
-
-def test_numbers_that_are_drawn_anew_are_refused():
-    clf = pate(voters(transformer=FunctionTransformer(projected_anew)))
-    with pytest.raises(ValueError, match="depend on the rows beside it"):
-        clf.fit(X, Y, X_public=X_PUBLIC)
-
-
 @table("transformer, rows", INFLUENCED)
 def test_transformers_whose_rows_influence_each_other_are_refused(transformer, rows):
     clf = pate(voters(transformer=transformer))
@@ -314,38 +233,26 @@ def test_transformers_whose_rows_influence_each_other_are_refused(transformer, r
 
 
 class Upset(Unfitted):
-    """Of rows where no public one lies, does something that outlives the call."""
-
-    def __init__(self, what="sets"):
-        self.what = what
+    """Of rows where no public one lies, keeps something that outlives the call."""
 
     def fit(self, X, y=None):
         self.n_far_ = 0
         return self
 
     def transform(self, X):
-        n_far = int((X[:, 0] == 1000.0).sum())
-        if n_far and self.what == "sets":
-            np.seterr(all="raise")
-            warnings.simplefilter("error")
-        if n_far and self.what == "keeps":
-            self.n_far_ += n_far
+        self.n_far_ += int((X[:, 0] == 1000.0).sum())
         return X
 
 
-@pytest.mark.parametrize("what", ["sets", "keeps"])
-def test_a_record_that_upsets_the_transformer_moves_its_own_ballots_alone(what):
-    clf = pate(voters(transformer=Upset(what)))
+def test_a_record_that_upsets_the_transformer_moves_its_own_ballots_alone():
+    clf = pate(voters(transformer=Upset()))
     before = clf.poll(X, Y, X_public=X_PUBLIC).counts
-    state = np.geterr(), list(warnings.filters)
-    changes = []
-    for k in (0, 150, 299, 450, 599):
+    for k in (0, 299, 599):
         upset = X.copy()
         upset[k, 0] = 1000.0
         votes = clone(clf).poll(upset, Y, X_public=X_PUBLIC)
-        changes.append(np.abs(votes.counts - before).sum())
+        assert np.abs(votes.counts - before).sum() <= 2
         assert votes.electorate._transformer.n_far_ == 0
-    assert 1 <= max(changes) <= 2 and (np.geterr(), list(warnings.filters)) == state
 
 
 class RoundsByTheBatch(Unfitted):
@@ -356,39 +263,29 @@ class RoundsByTheBatch(Unfitted):
 
 
 def test_rows_near_the_border_of_cells_are_transformed_by_themselves():
-    """Where rounding could move a record, no other record moves it: 402 lie on borders."""
+    """Where rounding could move a record, no other record moves it: 47 lie on borders."""
     clf = pate(voters(transformer=RoundsByTheBatch(), adjacency="add_or_remove"))
     electorate = clf.poll(X, Y, X_public=X_PUBLIC).electorate
     assert electorate._rounding > 1e-8
     centers = electorate._centers
     middles = (centers[:, None] + centers)[np.triu_indices(len(centers), 1)] / 2
-    on_borders = np.tile(middles, (7, 1))[:402]
-    labels = np.arange(403) % 3
-    more = np.vstack([on_borders, [[9.0] * 5]])
-    for n in (402, 47, 3):  # between these and the next number the sine changes its sign
+    labels = np.arange(48) % 3
+    more = np.vstack([middles[:47], [[9.0] * 5]])
+    for n in (47, 3):  # between these and the next number the sine changes its sign
         fewer = clf.poll(more[:n], labels[:n], X_public=X_PUBLIC)
-        joined = np.append(np.arange(n), 402)
+        joined = np.append(np.arange(n), 47)
         counts = clf.poll(more[joined], labels[joined], X_public=X_PUBLIC).counts
         assert np.abs(counts - fewer.counts).sum() == 1
 
 
-@pytest.mark.parametrize("far", [1e3, 1e9])
-def test_one_public_row_far_from_all_does_no_harm(far):
-    public = X_PUBLIC.copy()
-    public[7, 0] = far
-    clf = pate(voters(n_cells=40)).fit(X, Y, X_public=public)
-    plain = pate(voters(n_cells=40)).fit(X, Y, X_public=X_PUBLIC)
-    assert clf.score(X_PUBLIC, Y_PUBLIC) > plain.score(X_PUBLIC, Y_PUBLIC) - 0.05
-
-
-def test_principal_components_that_say_nothing_are_accepted():
-    """Of images all of whose numbers follow from five, 95 components hold but rounding."""
-    rng = np.random.default_rng(0)
-    images = (rng.normal(size=(600, 5)) @ rng.normal(size=(5, 150))).astype(np.float32)
-    labels = (images[:, 0] > 0).astype(int)
-    clf = pate(voters(n_cells=40), classes=[0, 1])
-    clf.fit(images[200:], labels[200:], X_public=images[:200])
-    assert clf.score(images[:200], labels[:200]) > 0.7
+def test_one_public_row_far_from_all_does_no_harm():
+    scores = []
+    for number in (X_PUBLIC[7, 0], 1e3, 1e9):
+        public = X_PUBLIC.copy()
+        public[7, 0] = number
+        clf = pate(voters(n_cells=40)).fit(X, Y, X_public=public)
+        scores.append(clf.score(X_PUBLIC, Y_PUBLIC))
+    assert min(scores) > scores[0] - 0.05
 
 
 def frame_of_all_kinds(n):
@@ -411,10 +308,10 @@ def frame_of_all_kinds(n):
 
 
 def test_columns_of_all_kinds_have_a_default():
-    frame, y = frame_of_all_kinds(1500)
-    clf = pate(ReverseNeighbors(random_state=0), epsilon=3, classes=[0, 1])
-    clf.fit(frame[:1000], y[:1000], X_public=frame[1000:])
-    assert clf.score(frame[1000:], y[1000:]) > 0.6
+    frame, y = frame_of_all_kinds(900)
+    clf = pate(ReverseNeighbors(random_state=0), classes=[0, 1])
+    clf.fit(frame[:600], y[:600], X_public=frame[600:])
+    assert clf.score(frame[600:], y[600:]) > 0.6
 
 
 def test_columns_in_other_units_count_alike():
@@ -438,7 +335,6 @@ RNG = np.random.default_rng(0)
 NUMBERS = RNG.normal(size=(60, 4))
 ROWS_OF_MANY_KINDS = {
     "units": (NUMBERS * [1, 10, 1e3, 1e6]).astype("float32"),
-    "whole": RNG.integers(0, 5, (60, 4)),
     "wide": RNG.normal(size=(200, 150)),
     "images": RNG.normal(size=(60, 4, 4)),
     "sparse": sparse.csr_matrix(np.where(RNG.random((60, 30)) < 0.2, 1.0, 0)),
@@ -468,41 +364,12 @@ def test_our_transformer_treats_each_row_by_itself(kind):
     """So a fit does not try it, as it tries all others."""
     rows = in_polars() if kind == "polars" else ROWS_OF_MANY_KINDS[kind]
     fitted = RowVectorizer(random_state=0).fit(rows)
-    some = _safe_indexing(rows, list(range(6)))
-    alone = [transformed(fitted, _safe_indexing(some, [k])) for k in range(6)]
+    some = _safe_indexing(rows, list(range(4)))
+    alone = [transformed(fitted, _safe_indexing(some, [k])) for k in range(4)]
     assert treats_rows_alone(fitted, some, alone)
 
 
 # --- what is spent -------------------------------------------------------------------------------
-
-
-def test_discrete_laplace_noise_spends_no_delta():
-    clf = pate(epsilon=0.25).fit(X, Y, X_public=X_PUBLIC)
-    spent = clf.privacy_spent_
-    assert (spent.epsilon, spent.delta, spent.method) == (0.25, 0, "pure")
-    assert spent.arithmetic == "exact"
-    assert spent.n_teachers is None and not hasattr(clf, "n_teachers_")
-    assert "This was released: a noisy table of the records' ballots. It" in spent.summary()
-    assert clf.plan(X, Y, X_public=X_PUBLIC).spent.epsilon == 0.25
-
-
-@cases(
-    "mechanism, arithmetic",
-    (GaussianMechanism(), "exact"),
-    (GaussianMechanism(noise="continuous"), "real"),
-    (LaplaceMechanism(noise="continuous"), "real"),
-)
-def test_other_noise_spends_delta(mechanism, arithmetic):
-    spent = pate(aggregator=mechanism, epsilon=1.0).fit(X, Y, X_public=X_PUBLIC).privacy_spent_
-    assert 1 - 1e-6 <= spent.epsilon <= 1.0
-    assert (spent.delta, spent.arithmetic) == (1e-5, arithmetic)
-
-
-def test_noise_that_is_set_must_fit_the_cap():
-    clf = pate(aggregator=LaplaceMechanism(1.0), epsilon=1.9)
-    with pytest.raises(BudgetExceededError, match="Privacy: nothing was spent"):
-        clf.fit(X, Y, X_public=X_PUBLIC)
-    assert clf.set_params(epsilon=None).fit(X, Y, X_public=X_PUBLIC).privacy_spent_.epsilon == 2.0
 
 
 # --- what is refused -----------------------------------------------------------------------------
@@ -518,7 +385,6 @@ def test_noise_that_is_set_must_fit_the_cap():
     ({"aggregator": GNMax(40.0)}, "must be a TableMechanism"),
     ({"aggregator": [LaplaceMechanism()]}, "must be a TableMechanism"),
     ({"epsilon": None}, "epsilon is None"),
-    ({"base_estimator": voters(adjacency="add")}, "'adjacency' parameter of ReverseNeighbors"),
 )
 def test_what_makes_no_sense_together_is_refused(params, reason):
     clf = pate().set_params(**params)
@@ -553,18 +419,6 @@ def test_a_warning_of_noise_that_drowns_the_ballots_does_not_tell_a_private_numb
     assert told[0] == told[1] and len(told[0]) == 1
     pytest.raises(BadPlanError, clf.fit_votes, votes, X_PUBLIC).match(message)
     pytest.raises(BadPlanError, clf.fit, X, Y, X_public=X_PUBLIC).match(message)
-
-
-def test_rates_of_one_class_train_students_that_take_weights():
-    clf = pate().fit(X, Y, X_public=X_PUBLIC)
-    surface = clf.table_.surface
-    flat = {"overall": np.array([0.998, 0.001, 0.001]), "weights": 0 * surface.weights}
-    surface = surface._replace(**flat, power=1.0)
-    vars(clf.table_)["surface"] = surface
-    clf.fit_student(X_PUBLIC, LogisticRegression())
-    assert list(clf.student_.classes_) == [0, 1, 2]
-    proba = clf.predict_proba(X_PUBLIC)
-    assert proba[:, 0].min() > 0.99 and proba[:, 1:].max() < 0.005
 
 
 def test_public_rows_in_another_order_are_refused(ledger):
@@ -617,16 +471,9 @@ def test_an_interruption_stops_the_fit_and_quotes_no_row():
 # --- from the table to labels --------------------------------------------------------------------
 
 
-def test_what_is_published():
-    clf = pate().fit(X, Y, X_public=X_PUBLIC)
-    rates = clf.public_soft_labels_
-    assert rates.shape == (300, 3)
-    np.testing.assert_allclose(rates.sum(axis=1), 1)
-    assert (rates >= 0).all()
-    np.testing.assert_array_equal(clf.query_indices_, np.flatnonzero(clf.public_labels_ >= 0))
-    assert clf.privacy_spent_.n_answered == len(clf.query_indices_)
-    assert clf.score(X_PUBLIC, Y_PUBLIC) > 0.7
-    for display in (PrivacySpentDisplay, BudgetDisplay, MarginDisplay):  # of queries
+def test_displays_of_queries_are_refused():
+    clf = pate(student=GaussianNB()).fit(X, Y, X_public=X_PUBLIC)
+    for display in (PrivacySpentDisplay, BudgetDisplay, MarginDisplay):
         with pytest.raises(ValueError, match="records voted in a table that was released at"):
             display.from_estimator(clf)
 
@@ -647,36 +494,20 @@ def test_students_that_learn_from_unlabelled_rows_get_the_surest_labels():
 
 
 def test_a_student_that_takes_unlabelled_rows_gets_all_rows():
-    clf = pate(student=make_pipeline(Recorder())).fit(X, Y, X_public=X_PUBLIC)
-    seen = clf.student_[-1].targets_
-    np.testing.assert_array_equal(seen, sure_labels(clf.public_soft_labels_))
-    assert -1 in seen
-
-
-class Recorder(LogisticRegression):
-    """Keeps what it is to learn."""
-
-    accepts_unlabeled = True
-
-    def fit(self, X, y):
-        self.targets_ = y
-        return super().fit(X[y >= 0], y[y >= 0])
+    clf = pate(student=SelfTrainingClassifier(GaussianNB())).fit(X, Y, X_public=X_PUBLIC)
+    labels = sure_labels(clf.public_soft_labels_)
+    np.testing.assert_array_equal(clf.student_.labeled_iter_ == 0, labels >= 0)
+    assert -1 in labels
 
 
 # --- what is around a fit ------------------------------------------------------------------------
 
 
-def test_poll_once_and_fit_often():
+def test_pickles_hold_nothing_private():
     votes = pate().poll(X, Y, X_public=X_PUBLIC)
-    once = pate().fit(X, Y, X_public=X_PUBLIC)
-    again = pate().fit_votes(votes, X_PUBLIC)
-    np.testing.assert_array_equal(once.public_soft_labels_, again.public_soft_labels_)
     pytest.raises(TypeError, pickle.dumps, votes).match("private")
     assert repr(votes) == "Votes(private)"
-
-
-def test_pickles_hold_nothing_private():
-    clf = pate(student=LogisticRegression(), random_state=None).fit(X, Y, X_public=X_PUBLIC)
+    clf = pate(student=LogisticRegression(), random_state=None).fit_votes(votes, X_PUBLIC)
     assert clf.curator_.votes.sum() == 600 and clf.curator_.epsilon() == clf.privacy_spent_.epsilon
     assert repr(clf.curator_) == "Curator(private)"
     pytest.raises(TypeError, pickle.dumps, clf.curator_).match("private")
@@ -707,9 +538,9 @@ def test_others_than_numbers_are_one_hot(dtype):
 
 
 def test_searches_plan_each_number_of_ballots():
-    grid = {"base_estimator__n_neighbors": [3, 1], "student": [SVC(), LogisticRegression()]}
+    grid = {"base_estimator__n_neighbors": [3, 1], "student": [GaussianNB()]}
     clf = pate(random_state=None, epsilon=None)
-    search = PrivateGridSearchCV(clf, grid, epsilon=6.0, random_state=0, n_trials=5)
+    search = PrivateGridSearchCV(clf, grid, epsilon=6.0, random_state=0, n_trials=2)
     search.fit(X, Y, X_PUBLIC, X_val=X_PUBLIC[:100], y_val=Y_PUBLIC[:100])
     best, n_neighbors = search.best_estimator_, search.best_params_["base_estimator__n_neighbors"]
     assert best.aggregator_.scale * best.epsilon == pytest.approx(2 * n_neighbors)
@@ -772,7 +603,7 @@ BROKEN = {
         broken(noisy=lambda self, table: table, cost=Own.cost),
         "failed when tried on a made-up table .*TypeError",
     ),
-    "cost, a number": (broken(cost=lambda self, n_changed: 1.0), "must return rdp.Cost"),
+    "cost, a number": (broken(cost=lambda self, *change: 1.0), "must return rdp.Cost"),
     "cost, negative": (broken(cost=own_cost(pure=-1.0)), "numbers of at least 0"),
     "cost, delta": (broken(cost=own_cost(delta=1.0)), "a delta below 1"),
     "pure, delta": (broken(cost=own_cost(delta=1e-9), is_pure=True), "says is_pure"),
@@ -812,3 +643,34 @@ def test_noise_is_said_before_the_table_is_seen():
     votes.electorate.released = heard
     clf.fit_votes(votes, X_PUBLIC)
     assert said == [2.0]
+
+
+# --- a row far outside what public rows show moves no ballot but its own --------------------------
+
+
+def about_the_mean(rows):
+    """Rows by themselves but for rounding, which grows with the largest of the batch."""
+    mean = rows.mean(axis=0)
+    return (rows - mean) + mean
+
+
+def test_rows_that_round_those_beside_them_are_refused():
+    public = RNG.normal(size=(120, 2))
+    bends = RBFSampler(gamma=50, n_components=20, random_state=0)
+    for kind in (np.asarray, lambda rows: rows.astype("float32"), pd.DataFrame):
+        rows = kind(public)
+        by_rows = make_pipeline(FunctionTransformer(), bends).fit(rows)
+        rounded = make_pipeline(FunctionTransformer(about_the_mean), bends).fit(rows)
+        rounding_beside_others(by_rows, rows, by_rows.transform(rows))
+        with pytest.raises(ValueError, match="depend on the rows beside it"):
+            rounding_beside_others(rounded, rows, rounded.transform(rows))
+
+
+def test_our_transformer_takes_rows_however_far():
+    X = RNG.normal(size=(150, 2))
+    far = X.copy()
+    far[3] = 1e300
+    clf = PATEClassifier(ReverseNeighbors(n_cells=60, random_state=0), classes=[0, 1], epsilon=4)
+    codes, public = (X[:, 0] > 0).astype(int), RNG.normal(size=(120, 2))
+    tables = [clf.poll(rows, codes, X_public=public).counts for rows in (X, far)]
+    assert np.abs(tables[0] - tables[1]).sum() <= 2

@@ -327,7 +327,7 @@ def test_numbers_on_real_votes(data_home, file, n_asked, lnmax, gnmax):
 
 @cases(
     "votes, message",
-    ([[5, -1]], "negative"),
+    ([[5, -1]], "finite"),
     ([[5, 5], [5, 4]], "sum"),
     ([[5.5, 4.5]], "whole numbers"),
     ([[np.nan, 1]], "whole numbers"),

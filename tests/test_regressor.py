@@ -1,29 +1,25 @@
 """Numbers by ballots that are split: what one record changes, what is released, what is told."""
 
 import pickle
-import warnings
 from decimal import Decimal
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import cases, table
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as some
-from scipy.optimize import LinearConstraint, minimize
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.datasets import load_diabetes
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import PATEClassifier, PATERegressor
-from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism, SoftVote
+from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote
 from sklearn_pate.audit import audit_table
 from sklearn_pate.column_sums import ColumnSums, ReleasedColumns
 from sklearn_pate.electorate import PrivateData
@@ -36,8 +32,9 @@ from sklearn_pate.neighbors.cells import count_ballots
 from sklearn_pate.neighbors.rates import ReleasedTable, smooth
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
+from sklearn_pate.rdp.table import GRID
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
-from sklearn_pate.teachers import RegressorEnsemble, Sites, TeacherEnsemble
+from sklearn_pate.teachers import RegressorEnsemble, Sites
 from sklearn_pate.teachers.one import SHARES, number_votes
 
 WHOLE = 2**20
@@ -49,9 +46,13 @@ PRIVATE, PUBLIC, TEST = slice(2000), slice(2000, 2500), slice(2500, None)
 
 def fitted(x=X, y=Y, how="fit", **params):
     reg = PATERegressor(**{"bounds": (0, 40), "epsilon": 4.0, "random_state": 0} | params)
-    if reg.schema is not None:
-        return getattr(reg, how)(x[PRIVATE], y[PRIVATE])
-    return getattr(reg, how)(x[PRIVATE], y[PRIVATE], X_public=x[PUBLIC])
+    draws_rows = reg.schema is not None or reg.synthesizer is not None
+    return getattr(reg, how)(x[PRIVATE], y[PRIVATE], None if draws_rows else x[PUBLIC])
+
+
+@pytest.fixture(scope="module")
+def of_records():
+    return fitted()
 
 
 # --- a ballot that is split ----------------------------------------------------------------------
@@ -62,6 +63,8 @@ N_LEVELS = some.integers(2, 12)
 
 @settings(deadline=None)
 @given(FINITE, FINITE, N_LEVELS, some.integers(0, WHOLE), some.integers(0, WHOLE))
+@example(-1e308, 1e308, 3, WHOLE, WHOLE)
+@example(np.nextafter(0.1, 0), 5e-324, 10, WHOLE, WHOLE)
 def test_shares_are_whole_and_none_is_lost(y, other, n_levels, n_shares, n_of_other):
     """So two ballots differ by at most all of their shares: L1 is 2 exactly, L2 the root of 2."""
     levels = levels_of((-3.0, 0.1), n_levels)
@@ -83,89 +86,58 @@ def test_shares_are_whole_and_none_is_lost(y, other, n_levels, n_shares, n_of_ot
     assert sum(abs(change)) <= 2 * WHOLE and sum(change**2) <= 2 * WHOLE**2
 
 
-@cases("y", -1e308, 1e308, 0.1 + 2e-17, np.nextafter(1, 0), 5e-324)
-@pytest.mark.parametrize("n_levels", [2, 3, 10])
-def test_numbers_at_the_edges_are_levels(y, n_levels):
-    levels = levels_of((0, 1), n_levels)
-    place = positions(np.array([y]), levels)
-    assert 0 <= place[0] <= n_levels - 1
-    _, parts = split(place, np.array([WHOLE]))
-    assert parts.sum() == WHOLE and (parts >= 0).all()
-
-
 # --- all neighbouring pairs of a tiny domain -----------------------------------------------------
 
-TINY = list(product([-1.0, 1.0, np.nan], [0.0, 0.3, 1.0, 1.999999, 2.0]))
+PLACES = [0.0, 0.3, 1.0, 1.999999, 2.0]
+#: Records (x, place along three levels)
+TINY = list(product([-1.0, 1.0, np.nan], PLACES))
 
 
-def tiny_table(records, *, n_neighbors=1, groups=None, weight=None, adjacency="replace"):
-    """Ballots of records (x, place along three levels), in cells at -1, 0 and 1."""
-    rows, places = np.array(records).T
-    given_ = {"groups": groups, "sample_weight": weight, "classes": np.arange(3.0)}
-    private = PrivateData(X=rows[:, None], codes=places, **given_)
+def tiny_voters(n_neighbors, adjacency="replace"):
+    """What counts the ballots of records in cells at -1, 0 and 1, and what one may change."""
+
+    def private(records):
+        rows, places = np.array(records).T
+        return PrivateData(X=rows[:, None], codes=places, classes=np.arange(3.0))
+
     given_ = {"n_cells": 3, "n_neighbors": n_neighbors, "adjacency": adjacency, "random_state": 0}
     voters = ReverseNeighbors(StandardScaler(), **given_)
     public = np.array([[-1.0], [0.0], [1.0]])
-    ballots = voters.enrol(private, public)
+    ballots = voters.enrol(private(TINY), public)
     voters.divide(public, noise_std=1.0, n_records=None, n_classes=3)
-    return voters.vote(private, public), ballots.n_changed
+    return lambda records: voters.vote(private(records), public), ballots.n_changed
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 2])
 def test_no_record_moves_more_ballots_than_is_charged(n_neighbors):
     others = [(1.0, 0.7), (-1.0, 2.0)]
-    told = {"n_neighbors": n_neighbors}
-    found = [tiny_table([record, *others], **told) for record in TINY]
-    (n_changed,) = {n for _, n in found}
-    moved = [np.abs(a - b) for (a, _), (b, _) in product(found, found)]
+    vote, n_changed = tiny_voters(n_neighbors)
+    found = [vote([record, *others]) for record in TINY]
+    moved = [np.abs(a - b) for a, b in product(found, found)]
     assert n_changed == 2 * n_neighbors and max(change.sum() for change in moved) == n_changed
     assert max(change.max() for change in moved) <= 1
     assert max((change**2).sum() for change in moved) <= n_changed
-    without, n_joined = tiny_table(others, adjacency="add_or_remove", **told)
-    joined = [np.abs(counts - without) for counts, _ in found]
+    vote, n_joined = tiny_voters(n_neighbors, "add_or_remove")
+    joined = [np.abs(counts - vote(others)) for counts in found]
     assert n_joined == n_neighbors and max(change.sum() for change in joined) == n_joined
     assert max((change**2).sum() for change in joined) <= n_joined
 
 
 def test_a_group_moves_no_more_than_a_record():
-    """Groups of two and three, whose records have weights, and their neighbours of any size."""
+    """Groups of one to three, whose records have weights, and their neighbours of any size."""
     rng = np.random.default_rng(1)
     largest = 0.0
     for _ in range(200):
         tables = []
-        for _ in range(2):
-            size = rng.integers(1, 4)
-            records = [TINY[k] for k in rng.integers(len(TINY), size=size)]
-            weight = rng.choice([0.3, 1.0], size=size + 1)
-            groups = np.array(["other", *["mine"] * size])
-            weight[0] = 1.0
-            counts, _ = tiny_table([(1.0, 0.7), *records], groups=groups, weight=weight)
-            tables.append(counts)
+        for size in rng.integers(1, 4, size=2):
+            weight = rng.choice([0.3, 1.0], size=size)
+            given_ = {"sample_weight": weight, "groups": np.zeros(size, dtype=int)}
+            cells, places = rng.integers(-1, 3, size=(size, 1)), rng.choice(PLACES, size=size)
+            tables.append(count_ballots(cells, places, n_cells=3, n_classes=3, **given_) * GRID)
         change = np.abs(tables[0] - tables[1])
         largest = max(largest, change.sum())
         assert change.sum() <= 2 and (change**2).sum() <= 2
     assert largest > 1.5
-
-
-def test_split_ballots_move_sums_no_more_than_whole_ones():
-    """Of any ballots over three levels: a convex function has its largest value at a corner."""
-    rng = np.random.default_rng(0)
-
-    def moved(ballots, psi, other):
-        first, second = ballots[:3], ballots[3:]
-        change = np.outer(psi, first - 1 / 3) - np.outer(other, second - 1 / 3)
-        counts = 0.5 * (first - second)
-        return (change**2).sum() + (counts**2).sum()
-
-    sum_to_one = LinearConstraint(np.kron(np.eye(2), np.ones(3)), 1, 1)
-    for _ in range(10):
-        psi, other = (v / np.linalg.norm(v) for v in rng.normal(size=(2, 4)))
-        pairs = [np.concatenate([a, b]) for a, b in product(np.eye(3), np.eye(3))]
-        corners = max(moved(pair, psi, other) for pair in pairs)
-        start = rng.dirichlet(np.ones(3), size=2).ravel()
-        constrained = {"bounds": [(0, 1)] * 6, "constraints": sum_to_one}
-        best = minimize(lambda pair, *rows: -moved(pair, *rows), start, (psi, other), **constrained)
-        assert -best.fun <= corners + 1e-6
 
 
 def test_teachers_votes_sum_to_one_and_change_by_the_root_of_two():
@@ -178,43 +150,23 @@ def test_teachers_votes_sum_to_one_and_change_by_the_root_of_two():
     np.testing.assert_allclose(votes @ levels / SHARES, np.clip(numbers, 0, 40), atol=2e-5)
 
 
-def test_the_table_is_that_of_two_records_with_half_a_ballot_each():
-    cells = RNG.integers(4, size=(50, 1))
-    places = RNG.integers(0, 5, size=50) / 2
-    whole = {"n_cells": 4, "n_classes": 3}
-    found = count_ballots(cells, places, **whole)
-    halves = [np.floor(places), np.ceil(places)]
-    whole["sample_weight"] = np.full(50, 0.5)
-    expected = sum(count_ballots(cells, half.astype(int), **whole) for half in halves)
-    np.testing.assert_array_equal(found, expected)
-
-
 # --- an audit ------------------------------------------------------------------------------------
 
 
-def polled(y, **params):
-    """The ballots of a few records in one cell, and what one of them may change."""
+@pytest.mark.filterwarnings("ignore:.*drowns|.*explain")
+def test_an_audit_finds_no_more_than_is_claimed(global_random_seed):
+    """And catches ballots that count three times; each bound fails once in a million."""
+    mechanism = LaplaceMechanism(2.0, noise="continuous")
     voters = ReverseNeighbors(StandardScaler(), n_cells=1, random_state=0)
-    reg = PATERegressor(voters, bounds=(0, 1), on_bad_plan="warn", **params)
-    with warnings.catch_warnings(action="ignore"):
-        votes = reg.poll(np.zeros((len(y), 1)) + np.arange(len(y))[:, None], y, X[:20, :1])
-    return votes.counts, votes.ballots.n_changed
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_levels", [2, 4])
-@pytest.mark.parametrize("mechanism", [LaplaceMechanism(2.0), GaussianMechanism(2.0)])
-def test_an_audit_finds_no_more_than_is_claimed(mechanism, n_levels, global_random_seed):
-    """And catches ballots that count twice; each bound fails once in a million."""
+    reg = PATERegressor(voters, bounds=(0, 1), n_levels=4, on_bad_plan="warn")
     tables = []
     for last in (0.0, 1.0):
-        counts, n_changed = polled(np.array([0.2, 0.5, last]), n_levels=n_levels)
-        tables.append(counts)
-    told = {"n_changed": n_changed, "random_state": global_random_seed, "n_samples": 2000}
-    told["delta"] = 0.0 if isinstance(mechanism, LaplaceMechanism) else 0.01
-    found = audit_table(mechanism, *tables, **told)
-    assert n_changed == 2 and 0.2 * found.claimed < found.epsilon <= found.claimed
-    assert audit_table(mechanism, tables[0] * 3, tables[1] * 3, **told).refuted
+        votes = reg.poll(np.arange(3.0)[:, None], np.array([0.2, 0.5, last]), X[:40, :1])
+        tables.append(votes.counts)
+    told = {"n_changed": votes.ballots.n_changed, "random_state": global_random_seed}
+    found = audit_table(mechanism, *tables, **told, n_samples=2500)
+    assert found.epsilon <= found.claimed == 1.0
+    assert audit_table(mechanism, tables[0] * 3, tables[1] * 3, **told, n_samples=2500).refuted
 
 
 # --- what is released, and read ------------------------------------------------------------------
@@ -224,25 +176,17 @@ def test_an_audit_finds_no_more_than_is_claimed(mechanism, n_levels, global_rand
     "params, least",
     ("cells", {}, 0.9),
     ("ten levels", {"n_levels": 10}, 0.9),
-    ("sums", {"base_estimator": ColumnSums()}, 0.8),
     ("sums of ten levels", {"base_estimator": ColumnSums(), "n_levels": 10}, 0.8),
     ("a student", {"student": HistGradientBoostingRegressor()}, 0.9),
-    ("teachers", {"base_estimator": LinearRegression()}, 0.7),
     ("several teachers", {"base_estimator": [Ridge(), LinearRegression()]}, 0.7),
     ("a schema", {"schema": (-1, 1)}, 0.8),
     ("a schema, sums alone", {"synthesizer": ClassSums((-1, 1), missing=[], share=1.0)}, 0.7),
     ("histograms", {"synthesizer": MarginalSynthesizer((-1, 1), missing=[]), "n_levels": 5}, 0.5),
     ("teachers, a schema", {"schema": (-1, 1), "base_estimator": LinearRegression()}, 0.5),
-    ("joins", {"base_estimator": ReverseNeighbors(adjacency="add_or_remove")}, 0.9),
 )
 @pytest.mark.filterwarnings("ignore:.*histograms|.*drown|.*noise")
 def test_who_votes(params, least):
-    if "synthesizer" in params or "schema" in params:
-        params = params | {"on_bad_plan": "warn"}
-        reg = PATERegressor(bounds=(0, 40), epsilon=4.0, random_state=0, **params)
-        reg.fit(X[PRIVATE], Y[PRIVATE])
-    else:
-        reg = fitted(**params)
+    reg = fitted(**params, on_bad_plan="warn")
     epsilon, _ = reg.privacy_spent_
     assert epsilon <= reg.epsilon and reg.score(X[TEST], Y[TEST]) > least
     assert reg.predict(X[TEST]).shape == (500,) and reg.predict(X[TEST]).dtype == float
@@ -264,8 +208,7 @@ def test_only_rows_that_teachers_were_asked_about_have_means():
 
 def test_without_noise_a_teacher_is_what_it_predicts():
     given_ = {"n_teachers": 1, "aggregator": SoftVote(1e-6), "epsilon": None}
-    reg = PATERegressor(LinearRegression(), bounds=(0, 40), student=LinearRegression(), **given_)
-    reg.fit(X[PRIVATE], Y[PRIVATE], X_public=X[PUBLIC])
+    reg = fitted(base_estimator=LinearRegression(), student=LinearRegression(), **given_)
     plain = LinearRegression().fit(X[PRIVATE], Y[PRIVATE])
     np.testing.assert_allclose(reg.public_labels_, plain.predict(X[PUBLIC]), atol=1e-3)
     np.testing.assert_allclose(reg.predict(X[TEST]), plain.predict(X[TEST]), atol=1e-3)
@@ -274,15 +217,11 @@ def test_without_noise_a_teacher_is_what_it_predicts():
 def test_a_teacher_without_numbers_or_with_one():
     names = [f"clinic {k}" for k in range(3)]
     groups = np.where(np.arange(2000) < 1, names[0], names[1])
-    votes = fitted_with_groups(groups, PredefinedPartition(names))
-    np.testing.assert_array_equal(votes.counts.sum(axis=1), 3.0)
-    alone = PredefinedPartition([names[2], "nobody"])
-    pytest.raises(ValueError, fitted_with_groups, groups, alone).match("name")
-
-
-def fitted_with_groups(groups, partition):
-    reg = PATERegressor(LinearRegression(), bounds=(0, 40), partition=partition)
-    return reg.poll(X[PRIVATE], Y[PRIVATE], X[PUBLIC], groups=groups)
+    reg = PATERegressor(LinearRegression(), bounds=(0, 40), partition=PredefinedPartition(names))
+    given_ = {"X": X[PRIVATE], "y": Y[PRIVATE], "X_public": X[PUBLIC], "groups": groups}
+    np.testing.assert_array_equal(reg.poll(**given_).counts.sum(axis=1), 3.0)
+    reg.set_params(partition=PredefinedPartition([names[2], "nobody"]))
+    pytest.raises(ValueError, reg.poll, **given_).match("name")
 
 
 def test_numbers_beyond_the_bounds_count_at_the_edge():
@@ -307,11 +246,10 @@ def test_numbers_beyond_all_floats_count_at_the_edge(huge):
 def test_all_of_a_unit_casts_one_ballot():
     """Ten times each record, in groups of ten: the same table as once each."""
     rows, y = np.repeat(X[:300], 10, axis=0), np.repeat(Y[:300], 10)
-    given_ = {"bounds": (0, 40), "unit": "group", "epsilon": 2.0, "random_state": 0}
     voters = ReverseNeighbors(n_cells=20, random_state=0)
-    groups = np.repeat(np.arange(300), 10)
-    votes = PATERegressor(voters, **given_).poll(rows, y, X[PUBLIC], groups=groups)
-    once = PATERegressor(voters, **given_).poll(X[:300], Y[:300], X[PUBLIC], groups=np.arange(300))
+    reg = PATERegressor(voters, bounds=(0, 40), unit="group", epsilon=2.0)
+    votes = reg.poll(rows, y, X[PUBLIC], groups=np.repeat(np.arange(300), 10))
+    once = reg.poll(X[:300], Y[:300], X[PUBLIC], groups=np.arange(300))
     assert votes.ballots.unit == "group" and votes.counts.sum() <= 300
     np.testing.assert_allclose(votes.counts, once.counts, atol=40 * 10 / WHOLE)
 
@@ -376,28 +314,18 @@ def test_quantiles_cover():
     np.testing.assert_array_equal(reg.predict_quantiles(X[TEST], 0.5), middle)
 
 
-OF_RIDGE = {"n_levels": 3, "base_estimator": Ridge()}
-
-
-@table(
-    "make, error, match",
-    ("two levels", lambda: fitted().predict_quantiles(X, 0.5), AttributeError, "no attribute"),
-    (
-        "teachers",
-        lambda: fitted(**OF_RIDGE).predict_quantiles(X, 0.5),
-        ValueError,
-        "teachers voted",
-    ),
-    ("none", lambda: fitted(n_levels=3).predict_quantiles(X, 1.5), ValueError, "from 0 to 1"),
-    ("NaN", lambda: fitted(n_levels=3).predict_quantiles(X, np.nan), ValueError, "from 0 to 1"),
-)
-def test_quantiles_that_are_none(make, error, match):
-    pytest.raises(error, make).match(match)
+def test_quantiles_that_are_none(of_records):
+    assert not hasattr(of_records, "predict_quantiles")
+    of_teachers = fitted(n_levels=3, base_estimator=Ridge())
+    pytest.raises(ValueError, of_teachers.predict_quantiles, X, 0.5).match("teachers voted")
+    reg = fitted(n_levels=3)
+    for q in (1.5, np.nan):
+        pytest.raises(ValueError, reg.predict_quantiles, X, q).match("from 0 to 1")
 
 
 # --- what is refused, before anything is spent ---------------------------------------------------
 
-NAN, INFINITE, TEXT = (np.where(np.arange(3000) == 7, what, Y) for what in (np.nan, np.inf, "7.5x"))
+NAN, TEXT = (np.where(np.arange(3000) == 7, what, Y) for what in (np.nan, "7.5x"))
 OBJECTS, SIGNALS = Y.astype(object), Y.astype(object)
 OBJECTS[3] = {"secret": 1}
 SIGNALS[3] = Decimal("sNaN")
@@ -414,9 +342,7 @@ class Loses(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        if self.how == "nan":
-            return np.full(len(X), np.nan)
-        return np.full(len(X), "a") if self.how == "text" else np.zeros((len(X), 2))
+        return np.full(len(X), np.nan) if self.how == "nan" else np.zeros((len(X), 2))
 
 
 # pandas 2.1 cannot ask a signal whether it is missing
@@ -424,31 +350,23 @@ class Loses(RegressorMixin, BaseEstimator):
 @table(
     "params, match",
     ("no bounds", {"bounds": None}, "bounds is missing"),
-    ("one bound", {"bounds": [3.0]}, "bounds must be two finite numbers"),
     ("text", {"bounds": ("a", "b")}, "bounds must be two finite numbers"),
-    ("wrong order", {"bounds": (40, 0)}, "the lower one first"),
     ("equal", {"bounds": (5, 5)}, "the lower one first"),
     ("infinite", {"bounds": (0, np.inf)}, "two finite numbers"),
-    ("missing bound", {"bounds": (np.nan, 1)}, "two finite numbers"),
     ("too far apart", {"bounds": (-1.7e308, 1.7e308)}, "two finite numbers"),
     ("one level", {"n_levels": 1}, "'n_levels' parameter"),
     ("missing number", {"y": NAN}, "Input y contains NaN or infinity"),
-    ("infinite number", {"y": INFINITE}, "Input y contains NaN or infinity"),
     ("text for a number", {"y": TEXT}, "y must hold numbers; got text"),
     ("objects", {"y": OBJECTS}, "y must hold numbers; some are of another type"),
     ("a signal", {"y": SIGNALS}, "y must hold numbers; some are of another type"),
-    ("complex", {"y": Y + 1j}, "Complex data not supported"),
     ("none", {"y": None}, "requires y to be passed"),
     ("all outside", {"bounds": (100, 200)}, "all of y lies outside of bounds"),
     ("several", {"y": np.column_stack([Y, Y])}, "MultiOutputRegressor.*ledger"),
     ("classes", {"base_estimator": LogisticRegression()}, "base_estimator must be a regressor"),
-    ("votes for classes", {"base_estimator": TeacherEnsemble([Ridge()])}, "votes for classes"),
     ("a student", {"student": LogisticRegression()}, "student must be a regressor"),
     ("votes", {"base_estimator": Ridge(), "aggregator": GNMax()}, "must be a SoftVote"),
-    ("soft", {"aggregator": SoftVote(), "base_estimator": ReverseNeighbors()}, "TableMechanism"),
     ("queries", {"base_estimator": Ridge(), "query_strategy": "uncertainty"}, "predict_proba"),
     ("two numbers", {"student": Loses("two")}, "one number for each row"),
-    ("text predicted", {"student": Loses("text")}, "one number for each row"),
 )
 def test_what_is_refused_before_anything_is_spent(params, match, ledger):
     params = {"random_state": None, "ledger": ledger} | params
@@ -493,18 +411,9 @@ def test_noise_that_drowns_all_is_refused():
 
 
 def test_it_works_where_regressors_do():
-    reg = PATERegressor(bounds=(0, 40), epsilon=2.0)
-    params = {"X_public": PublicData(X[PUBLIC])}
-    scores = cross_val_score(reg, X[PRIVATE], Y[PRIVATE], cv=3, params=params)
-    assert scores.min() > 0.8
-    search = GridSearchCV(reg, {"n_levels": [2, 4]}, cv=2).fit(X[PRIVATE], Y[PRIVATE], **params)
+    search = GridSearchCV(PATERegressor(bounds=(0, 40), epsilon=2.0), {"n_levels": [2, 4]}, cv=2)
+    search.fit(X[PRIVATE], Y[PRIVATE], X_public=PublicData(X[PUBLIC]))
     assert search.best_score_ > 0.8 and search.score(X[TEST], Y[TEST]) > 0.8
-
-
-def test_in_a_pipeline():
-    pipe = make_pipeline(PATERegressor(bounds=(0, 40), epsilon=4.0))
-    pipe.fit(X[PRIVATE], Y[PRIVATE], pateregressor__X_public=X[PUBLIC])
-    assert pipe.score(X[TEST], Y[TEST]) > 0.8
 
 
 def test_the_bounds_of_a_transformed_number_are_in_its_unit():
@@ -553,9 +462,7 @@ def test_votes_are_cast_once_and_read_often():
         again.fit_votes(np.tile([3, 2], (500, 1)), X[PUBLIC])
 
 
-@pytest.mark.parametrize(
-    "params", [{}, {"base_estimator": LinearRegression()}], ids=["records", "teachers"]
-)
+@cases("params", {}, {"base_estimator": LinearRegression()}, ids=["records", "teachers"])
 def test_pickles_and_copies_say_the_same(params):
     reg = fitted(**params)
     copy = pickle.loads(pickle.dumps(reg))
@@ -573,18 +480,14 @@ def test_another_student_is_free():
     assert reg.public_labels_.shape == (500,) and reg.score(X[TEST], Y[TEST]) > 0.9
     with pytest.raises(ValueError, match="student must be a regressor"):
         reg.fit_student(X[PUBLIC], LogisticRegression())
-    of_teachers = fitted(base_estimator=LinearRegression(), n_queries=30)
-    asked = of_teachers.public_labels_.copy()
-    of_teachers.fit_student(X[PUBLIC], Ridge(0.1))
-    np.testing.assert_array_equal(of_teachers.public_labels_, asked)
 
 
-def test_export():
+def test_export(of_records):
     reg = fitted(student=make_pipeline(StandardScaler(), Ridge()))
     model = reg.export(X[PUBLIC])
     np.testing.assert_array_equal(model.predict(X[TEST]), reg.predict(X[TEST]))
     assert model.privacy_spent_["epsilon"] == reg.privacy_spent_.epsilon
-    pytest.raises(ValueError, fitted().export).match("fit_student")
+    pytest.raises(ValueError, of_records.export).match("fit_student")
 
 
 @table(
@@ -598,41 +501,6 @@ def test_a_plan_speaks_of_levels(params, expected):
     plan = fitted(how="plan", epsilon=params.pop("epsilon", 4.0), **params)
     text = " ".join(str(plan).split())
     assert all(words in text for words in expected) and "class" not in text.lower()
-
-
-def test_plan_and_ledger(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=2.5)
-    reg = PATERegressor(bounds=(0, 40), epsilon=2.0, ledger=ledger)
-    plan = reg.plan(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
-    assert plan.spent.epsilon <= 2.0 and "2 levels" in str(plan)
-    reg.fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
-    assert len(ledger.history()) == 1
-    pytest.raises(ValueError, reg.fit, X[PRIVATE], Y[PRIVATE], X[PUBLIC]).match("ledger")
-
-
-def test_an_interrupted_fit_goes_on(tmp_path):
-    params = {"memory": tmp_path / "kept", "random_state": None}
-    params["base_estimator"] = LinearRegression()
-    counts = [fitted(how="poll", **params).counts for _ in range(2)]
-    np.testing.assert_array_equal(*counts)
-
-
-def test_a_frame_with_gaps_and_texts():
-    frame = pd.DataFrame(X, columns=["a", "b"]).assign(c=np.where(X[:, 0] > 0, "x", "y"))
-    frame.loc[::9, "b"] = np.nan
-    reg = PATERegressor(bounds=(0, 40), epsilon=4.0)
-    reg.fit(frame[PRIVATE], pd.Series(Y[PRIVATE]), X_public=frame[PUBLIC])
-    assert reg.score(frame[TEST], Y[TEST]) > 0.7
-    fails = pytest.raises(ValueError, match="only supported for dataframes")
-    with pytest.warns(UserWarning, match="feature names"), fails:
-        reg.predict(X[TEST][:, [0, 1, 1]])
-
-
-def test_real_rows():
-    rows, y = load_diabetes(return_X_y=True)
-    reg = PATERegressor(bounds=(0, 350), epsilon=4.0, random_state=0, on_bad_plan="warn")
-    reg.fit(rows[:280], y[:280], X_public=rows[280:360])
-    assert reg.score(rows[360:], y[360:]) > -0.02
 
 
 def test_a_classifier_has_classes_and_no_levels():
@@ -654,8 +522,8 @@ def test_rows_that_were_drawn_for_classes_bring_no_prior():
     assert isinstance(reg.table_, ReleasedTable) and reg.score(X, Y) > 0.5
 
 
-def test_every_parameter_and_attribute_is_documented():
+def test_every_parameter_and_attribute_is_documented(of_records):
     reg = fitted(base_estimator=LinearRegression())
-    told = set(vars(reg)) | set(vars(fitted())) | set(reg.get_params(deep=False))
+    told = set(vars(reg)) | set(vars(of_records)) | set(reg.get_params(deep=False))
     public = {name for name in told if not name.startswith("_")} - {"feature_names_in_"}
     assert {name for name in public if name not in PATERegressor.__doc__} == set()

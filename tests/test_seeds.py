@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import cases
 from faulty import RaisesIt
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -34,8 +35,15 @@ def no_seed_yet(monkeypatch):
 
 
 def pate(base=None, **params):
-    given = {"n_queries": 10} if isinstance(base, GaussianNB) else {}
-    return PATEClassifier(base, epsilon=20.0, classes=[0, 1], **(given | params))
+    given = {"epsilon": 20.0, "classes": [0, 1], "student": GaussianNB()}
+    given |= {"n_queries": 10} if isinstance(base, GaussianNB) else {}
+    return PATEClassifier(base, **(given | params))
+
+
+def search(grid, **params):
+    """A private search that is scored on public rows."""
+    found = PrivateGridSearchCV(pate(GaussianNB()), grid, epsilon=50.0, n_trials=2, **params)
+    return found.fit(X, Y, X_PUBLIC, X_val=X_PUBLIC[:50], y_val=Y[:50])
 
 
 def warned_of_seeds(*actions):
@@ -45,8 +53,7 @@ def warned_of_seeds(*actions):
     return sum(MESSAGE in str(w.message) for w in caught)
 
 
-@pytest.mark.parametrize("base", [GaussianNB(), ReverseNeighbors()], ids=["teachers", "records"])
-@pytest.mark.parametrize("seed", [42, np.random.RandomState(42)], ids=["number", "generator"])
+@cases("base, seed", (GaussianNB(), 42), (ReverseNeighbors(), np.random.RandomState(42)))
 def test_a_seeded_fit_says_so_wherever_it_shows_itself(base, seed):
     with pytest.warns(UserWarning, match=f"{MESSAGE}.*{REMEDY}"):
         clf = pate(base, random_state=seed).fit(X, Y, X_PUBLIC)
@@ -70,12 +77,9 @@ def test_the_warning_comes_once_in_a_process():
 
 
 def test_a_seeded_search_warns_and_its_silent_trials_do_not_use_the_warning_up():
-    def search(seed):
-        given = {"epsilon": 50.0, "random_state": seed, "n_trials": 2}
-        tried = PrivateGridSearchCV(pate(GaussianNB()), {"n_teachers": [20, 40]}, **given)
-        return lambda: tried.fit(X, Y, X_public=X_PUBLIC)
-
-    assert warned_of_seeds(search(None)) == 0 and warned_of_seeds(search(0)) == 1
+    grid = {"n_teachers": [20, 40]}
+    assert warned_of_seeds(lambda: search(grid)) == 0
+    assert warned_of_seeds(lambda: search(grid, random_state=0)) == 1
     assert warned_of_seeds(lambda: pate(random_state=0).fit(X, Y, X_PUBLIC)) == 0
 
 
@@ -102,11 +106,10 @@ def test_worker_processes_count_for_themselves():
     assert number_of(search.best_estimator_) == 1
 
 
-@pytest.mark.parametrize("other", [X, -X, X[:300]], ids=["same", "others", "fewer"])
-def test_the_count_does_not_look_at_the_data(other):
-    first = pate().fit(other, Y[: len(other)], X_PUBLIC)
-    assert number_of(first) == 1 and "fit number" not in first.privacy_spent_.summary()
-    assert number_of(pate().fit(X, Y, X_PUBLIC)) == 2
+def test_the_count_does_not_look_at_the_data():
+    fits = [pate().fit(rows, Y[: len(rows)], X_PUBLIC) for rows in (X, X, -X, X[:300])]
+    assert [number_of(clf) for clf in fits] == [1, 2, 3, 4]
+    assert "fit number" not in fits[0].privacy_spent_.summary()
 
 
 def test_fits_that_failed_count_and_plans_do_not():
@@ -129,10 +132,8 @@ def test_votes_that_are_used_twice_are_two_fits():
 
 
 def test_a_private_search_is_one_fit_whatever_its_number_of_trials():
-    clf = pate(GaussianNB(), n_teachers=20)
-    search = PrivateGridSearchCV(clf, {"n_teachers": [20, 30]}, epsilon=50.0, n_trials=2)
-    search.fit(X, Y, X_public=X_PUBLIC)
-    assert number_of(search) == number_of(search.best_estimator_) == 1 and next_fit_number() == 2
+    found = search({"n_teachers": [20, 30]})
+    assert number_of(found) == number_of(found.best_estimator_) == 1 and next_fit_number() == 2
 
 
 def test_records_of_what_was_spent_are_equal_whatever_their_number():
