@@ -47,18 +47,3 @@ def delegated(method, *names):
         return True
 
     return check
-
-
-__all__ = [
-    "CallbackSupportMixin",
-    "HasMethods",
-    "Interval",
-    "InvalidParameterError",
-    "StrOptions",
-    "_VisualBlock",
-    "_check_sample_weight",
-    "_fit_context",
-    "_num_samples",
-    "_safe_indexing",
-    "delegated",
-]

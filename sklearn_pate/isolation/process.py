@@ -117,33 +117,29 @@ def _set_environment(before):
     os.environ.update(before)
 
 
+#: How settings of torch that belong to the whole process are read and written.
+_OF_TORCH = (
+    ("get_default_dtype", "set_default_dtype"),
+    ("is_grad_enabled", "set_grad_enabled"),
+    ("get_deterministic_debug_mode", "set_deterministic_debug_mode"),
+    ("is_anomaly_enabled", "set_anomaly_enabled"),
+    ("get_float32_matmul_precision", "set_float32_matmul_precision"),
+    ("get_num_threads", "set_num_threads"),
+)
+
+
 def _torch_defaults():
-    """Return the settings of torch that belong to the whole process; None if it is not loaded."""
+    """Return the settings of torch; None if it is not loaded."""
     torch = sys.modules.get("torch")
-    if torch is None:
-        return None
-    return (
-        torch.get_default_dtype(),
-        torch.is_grad_enabled(),
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-        torch.is_anomaly_enabled(),
-        torch.get_float32_matmul_precision(),
-        torch.get_num_threads(),
-    )
+    return None if torch is None else [getattr(torch, read)() for read, _ in _OF_TORCH]
 
 
 def _set_torch_defaults(before):
     torch = sys.modules["torch"]
-    if before is None:  # the block imported torch: these are what it starts with
-        before = (torch.float32, True, False, False, False, "highest", torch.get_num_threads())
-    dtype, grad, deterministic, warn_only, anomaly, precision, threads = before
-    torch.set_default_dtype(dtype)
-    torch.set_grad_enabled(grad)
-    torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
-    torch.autograd.set_detect_anomaly(anomaly)
-    torch.set_float32_matmul_precision(precision)
-    torch.set_num_threads(threads)
+    if before is None:  # the block imported torch
+        before = (torch.float32, True, 0, False, "highest", torch.get_num_threads())
+    for (_, write), value in zip(_OF_TORCH, before, strict=True):
+        getattr(torch, write)(value)
 
 
 #: Context managers, each of which puts back one thing that all fits of a process share.

@@ -95,17 +95,11 @@ _TELLABLE = (
 
 #: What is told of a dtype by its kind: widths of numbers and texts may follow from one record.
 _KINDS = {
+    **dict.fromkeys("iuf", "numbers"),
+    **dict.fromkeys("SUT", "text"),
     "b": "booleans",
-    "i": "integers",
-    "u": "integers",
-    "f": "floats",
-    "c": "complex numbers",
-    "S": "bytes",
-    "U": "text",
-    "T": "text",
     "O": "objects",
     "M": "dates",
-    "m": "durations",
 }
 
 
