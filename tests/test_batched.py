@@ -11,7 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
-from conftest import cases, note_calls, table
+from conftest import cases, collect_votes, note_calls, table
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -20,7 +20,7 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import SoftVote
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.memory import private_memory
-from sklearn_pate.teachers import Sites, collect_votes
+from sklearn_pate.teachers import Sites
 from sklearn_pate.teachers.together import batched_network
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")

@@ -359,7 +359,7 @@ def test_code_that_changed_is_run_anew(tmp_path, counted):
 
 def test_a_disk_that_is_full_is_told_of(tmp_path, counted, monkeypatch):
     monkeypatch.setattr(blocks, "is_kept", lambda *args: False)
-    with pytest.warns(UserWarning, match="memory could not keep the ballots of all records"):
+    with pytest.warns(UserWarning, match="memory could not keep all votes"):
         table(keeping(tmp_path), X[:60], Y[:60])
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from conftest import collect_votes
 from processes import generator_states, process_settings, run_script
 from scipy import special
 from scipy.stats import loguniform
@@ -42,7 +43,7 @@ from sklearn_pate.isolation import (
     seeded,
     unfitted,
 )
-from sklearn_pate.teachers import Sites, collect_votes
+from sklearn_pate.teachers import Sites
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 

@@ -5,6 +5,7 @@ import io
 import pickle
 import re
 import struct
+import threading
 import traceback
 
 import joblib
@@ -12,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases, said_while
-from processes import run_script
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -22,6 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.neighbors import ReverseNeighbors
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 TEXT, NUMBER, LABEL = "Xanthippe-Zuckerkandl", 0.8726354829174653, "verdict-of-zanzibar"
@@ -178,39 +180,24 @@ def test_a_fitted_teacher_that_cannot_be_sent_back_or_kept_says_nothing(backend,
     assert caught.value.__context__ is None or caught.value.__suppress_context__
 
 
-OF_SCRIPT = """
-import joblib
-import numpy as np
-from sklearn.naive_bayes import GaussianNB
-from sklearn_pate import PATEClassifier
-
-RNG = np.random.default_rng(5)
-
-
-class Mine(GaussianNB):
-    def fit(self, X, y):
-        RNG.random(int(1000 * np.abs(X).sum()))
-        return super().fit(X, y)
-
-
-def main():
-    fit = Mine.fit
-    X = np.random.default_rng(0).normal(size=(300, 2))
-    clf = PATEClassifier(
-        Mine(), n_teachers=6, student=GaussianNB(), classes=[0, 1], keep_teachers=True, n_jobs=2,
-        epsilon=1000.0,
-    )
-    clf.fit(X[:200], (X[:200, 0] > 0).astype(int), X_public=X[200:])
-    assert all(type(teacher) is Mine for teacher in clf.curator_.teachers)
-    assert Mine.fit is fit and fit.__globals__["RNG"] is RNG
-    print(RNG.random() == np.random.default_rng(5).random())
-
-
-main()
-"""
-
-
 @pytest.mark.slow
-def test_a_worker_changes_no_class_of_the_script():
-    run = run_script(OF_SCRIPT)
-    assert run.stdout.strip() == "True", run.stderr
+@cases("backend", "loky", "multiprocessing")
+@pytest.mark.parametrize("who", ["teachers", "records"])
+def test_one_object_that_does_not_pickle_fails_no_fit(who, backend):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    private = pd.DataFrame(X[:200], columns=["a", "b"]).assign(note="none")
+    private["note"] = private["note"].astype(object)
+    private.iat[7, 2] = threading.Lock()
+    public = pd.DataFrame(X[200:], columns=["a", "b"]).assign(note="none").astype({"note": object})
+    numbers = make_column_transformer(("passthrough", ["a", "b"]))
+    given = {"classes": [0, 1], "epsilon": 50.0, "random_state": 0}
+    given["student"] = make_pipeline(numbers, GaussianNB())
+    given["base_estimator"] = given["student"]
+    if who == "records":
+        given["base_estimator"] = ReverseNeighbors(numbers, random_state=0)
+    labels = []
+    for n_jobs in (1, 2):
+        clf = PATEClassifier(**given, n_jobs=n_jobs)
+        with joblib.parallel_config(backend):
+            labels.append(clf.fit(private, (X[:200, 0] > 0).astype(int), public).public_labels_)
+    np.testing.assert_array_equal(*labels)

@@ -10,7 +10,7 @@ import numpy as np
 from ..exceptions import warn
 from ..isolation import isolated, own_clone, redacted, set_seeds, silent
 from ..memory import is_kept
-from .one import Result, constant_votes, votes_of
+from .one import Result, constant_votes, failure, votes_of
 from .sites import Sites
 
 
@@ -97,9 +97,9 @@ def train_together(batched, tasks, X_query, settings):
 
     def trainees():
         nonlocal number
-        for task in tasks:
+        for part, task in tasks:
             number = task.number
-            yield _trainee(task, batched)
+            yield _trainee(task._replace(part=part), batched)
 
     interrupted = False
     try:
@@ -116,7 +116,7 @@ def train_together(batched, tasks, X_query, settings):
     except KeyboardInterrupt:
         interrupted = True
     except BaseException as error:
-        yield Result(number, None, problem=f"or one trained with it: {redacted(error)}")
+        yield failure(number, f"or one trained with it: {redacted(error)}")
     if interrupted:
         raise KeyboardInterrupt
 
