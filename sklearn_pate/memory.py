@@ -38,8 +38,8 @@ def private_memory(memory):
     -------
     joblib.Memory or None
         Results go to the folder `joblib` within the path, and workers find it from any working
-        directory. Folders that are made here have mode 0700; those that exist keep theirs, and so
-        does that of a `joblib.Memory`.
+        directory. Folders that are made here have mode 0700; those that exist keep theirs. A
+        `joblib.Memory` is taken as it is.
 
     Raises
     ------
@@ -47,8 +47,6 @@ def private_memory(memory):
         If the folder cannot be written to, if others may write in it, or if others may read its
         folder `joblib`.
     """
-    if type(memory) is Memory:
-        return _absolute(memory)
     if not isinstance(memory, str | os.PathLike):
         return memory
     if os.fspath(memory):
@@ -67,15 +65,6 @@ def private_memory(memory):
     if hasattr(os, "getuid"):  # elsewhere modes do not say who may read
         _check_modes(memory, inner)
     return Memory(memory, verbose=0)
-
-
-def _absolute(memory):
-    """Return a Memory whose folder does not depend on the working directory of a worker."""
-    if not isinstance(memory.location, str) or os.path.isabs(memory.location):
-        return memory
-    names = "backend", "mmap_mode", "compress", "backend_options"
-    options = {name: getattr(memory, name) for name in names}
-    return Memory(os.path.abspath(memory.location), verbose=memory._verbose, **options)
 
 
 def _check_modes(outer, inner):

@@ -6,7 +6,6 @@ import stat
 import subprocess
 import sys
 import types
-from functools import partial
 
 import numpy as np
 import pytest
@@ -283,10 +282,9 @@ def test_the_folder_is_private_and_one_that_is_there_keeps_its_mode(tmp_path, ou
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [str, partial(Memory, verbose=0)])
-def test_workers_find_a_relative_folder(tmp_path, monkeypatch, kind):
+def test_workers_find_a_relative_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    model(tmp_path, n_jobs=2, memory=kind("votes")).fit(X, Y, X_PUBLIC)
+    model(tmp_path, n_jobs=2, memory="votes").fit(X, Y, X_PUBLIC)
     assert len(list(tmp_path.rglob("output.pkl"))) == 8
 
 

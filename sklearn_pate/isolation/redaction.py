@@ -91,6 +91,7 @@ _TELLABLE = (
     "argument must be a string or a real number",
     "it took longer than timeout",
     "could not be loaded with the model",
+    "CUDA out of memory",  # then max_teachers=
 )
 
 #: What is told of a dtype by its kind: widths of numbers and texts may follow from one record.

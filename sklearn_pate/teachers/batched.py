@@ -1,6 +1,5 @@
 """Train all teachers of one network together: their parameters are stacked and move as one."""
 
-import contextlib
 import copy
 import itertools
 from dataclasses import dataclass
@@ -87,12 +86,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : skorch.NeuralNetClassifier
         The network, unfitted. X must be a numeric array, in the dtype the network takes.
     max_teachers : int, default=None
-        Teachers trained together at most; None is 256 on a GPU and 16 elsewhere. Halved until a
-        step on public rows fits into the GPU's memory.
-    autocast : {"bfloat16"}, default=None
-        Precision of the forward pass, see `torch.autocast`; parameters and losses stay as they are.
-    compile : bool, default=False
-        Whether to use `torch.compile`: worth its half minute if training on a GPU takes long.
+        Teachers trained together at most; None is 256 on a GPU and 16 elsewhere. Give fewer if a
+        step of so many does not fit into the GPU's memory.
 
     Attributes
     ----------
@@ -126,11 +121,9 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     20
     """
 
-    def __init__(self, estimator, *, max_teachers=None, autocast=None, compile=False):
+    def __init__(self, estimator, *, max_teachers=None):
         self.estimator = estimator
         self.max_teachers = max_teachers
-        self.autocast = autocast
-        self.compile = compile
 
     def fit(self, X, y):
         """Fit one network, as its own `fit` does.
@@ -226,30 +219,14 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Trained
             Of each teacher, in order.
         """
-        size = self._stack_size(X_query)
+        on_gpu = torch.device(self.estimator.device).type == "cuda"
+        size = self.max_teachers or (256 if on_gpu else 16)
         trainees = iter(trainees)
         while members := [_Member.of(trainee) for trainee in itertools.islice(trainees, size)]:
             if any(member.network for member in members):
                 yield from self._train_stack(members, X_query, proba, keep)
             else:
                 yield from (Trained(member.key) for member in members)
-
-    def _stack_size(self, X_query):
-        """Return how many networks to train together: half as many until a step fits into memory.
-
-        It is tried on public rows, so that the number does not depend on private ones.
-        """
-        device = torch.device(self.estimator.device)
-        default = 256 if device.type == "cuda" else 16
-        size = self.max_teachers or default
-        with seeded(0):
-            network = _initialized(clone(self.estimator))
-            n_rows = network.get_iterator(range(len(X_query)), training=True).batch_size
-            rows = torch.from_numpy(np.resize(X_query, (n_rows, *X_query.shape[1:]))).to(device)
-            while device.type == "cuda" and size > 1 and not _fits(network, rows, size, device):
-                torch.cuda.empty_cache()
-                size //= 2
-        return size
 
     def _train_stack(self, members, X_query, proba, keep):
         """Train members of one stack; yield what each answers."""
@@ -258,7 +235,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         # Those without a network keep their place with a copy of another's
         networks = [member.network or first.network for member in members]
         steps = [member.n_steps for member in members]
-        stack = _Stack(networks, steps, device, self.autocast, self.compile)
+        stack = _Stack(networks, steps, device)
         self._run_epochs(stack, members, first.loader.batch_size, device)
         # A copy: a memmap may be read-only, which torch warns of
         queries = torch.from_numpy(np.array(X_query)).to(device)
@@ -305,7 +282,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 reason = why_rows_meet(networks[0].module_.train(), rows)
                 if reason is not None:
                     return reason
-                stack = _Stack(networks, [1, 2], device, self.autocast)
+                stack = _Stack(networks, [1, 2], device)
                 rows = rows.to(device)
                 labels = torch.zeros(2, len(rows), dtype=torch.int64, device=device)
                 stack.step(torch.stack([rows] * 2), labels, labels + 1.0, 0)
@@ -407,7 +384,7 @@ class _Stack:
     An optimizer counts its steps, so only networks with the same number of steps share one.
     """
 
-    def __init__(self, networks, steps, device, autocast=None, compile=False):
+    def __init__(self, networks, steps, device):
         first = networks[0]
         self.device = device
         self.groups = []
@@ -430,11 +407,6 @@ class _Stack:
             lambda params, buffers, X: functional_call(module, (params, buffers), (X,)),
             randomness="different",
         )
-        if compile:
-            self.forward = torch.compile(self.forward)
-        self.cast = contextlib.nullcontext()
-        if autocast is not None:
-            self.cast = torch.autocast(device.type, getattr(torch, autocast))
 
     def _stacked(self, tensors):
         """Stack the tensors of each name; `tensors` has one dict for each network."""
@@ -458,8 +430,7 @@ class _Stack:
         self.module.train()
         for group in self.groups:
             group.optimizer.zero_grad()
-        with self.cast:
-            output = self.forward(self._params(), self.buffers, X).flatten(0, 1)
+        output = self.forward(self._params(), self.buffers, X).flatten(0, 1)
         output = output.to(torch.promote_types(output.dtype, torch.float32))
         if isinstance(self.criterion, nn.NLLLoss):  # as skorch does
             output = torch.log(output + torch.finfo(output.dtype).eps)
@@ -482,9 +453,8 @@ class _Stack:
         """
         self.module.eval()
         state = self.state(i)
-        with self.cast:
-            parts = X.split(n_rows)
-            outputs = [functional_call(self.module, state, (rows,)).float() for rows in parts]
+        parts = X.split(n_rows)
+        outputs = [functional_call(self.module, state, (rows,)).float() for rows in parts]
         return torch.cat(outputs).cpu().numpy()
 
     def state(self, i):
@@ -502,20 +472,6 @@ def _room(device):
     They are kept free whatever the rows are, so that what fits does not depend on private data.
     """
     return torch.cuda.get_device_properties(device).total_memory // 8
-
-
-def _fits(network, rows, size, device):
-    """Whether a step of so many networks fits into memory, with room for rows and to spare."""
-    try:
-        room = torch.empty(2 * _room(device), dtype=torch.int8, device=device)
-        stack = _Stack([network] * size, [1] * size, device)
-        labels = torch.zeros(size, len(rows), dtype=torch.int64, device=device)
-        mask = torch.ones(size, len(rows), dtype=torch.float32, device=device)
-        stack.step(rows.expand(size, *rows.shape), labels, mask, 0)
-        del room
-    except RuntimeError:  # an OutOfMemoryError, or that of a library that lacks room
-        return False
-    return True
 
 
 def _epoch(members, states, batch_size):

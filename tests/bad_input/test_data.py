@@ -435,7 +435,7 @@ def test_codes_that_are_given_out_as_values_appear_are_refused(make, kind):
             h.fit(ANY_ROWS, X=make(values, kind), X_public=public)
         assert h.TEXT not in h.shown(caught.value)
     site = Sites(lambda name: (make(["a", "b"] * 20, kind), h.Y), ["a", "b", "c"])
-    with pytest.raises(TeacherError, match="teacher 0 failed: load must return X with categories"):
+    with pytest.raises(TeacherError, match="teacher 0 failed: load must return X as X_public is"):
         h.fit(ANY_ROWS, X=site, y=None, X_public=public)
 
 
@@ -471,9 +471,9 @@ def test_sites_are_compared_as_other_rows_are():
         return pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 20, categories=kinds)}), h.Y
 
     data = {"y": None, "X_public": pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 15)})}
-    message = "teacher 3 failed: load must return X with the dtypes"
+    message = "teacher 3 failed: load must return X as X_public is"
     pytest.raises(TeacherError, h.fit, ANY_ROWS, X=Sites(load, list("abcd")), **data).match(message)
     h.fit(ANY_ROWS, X=Sites(load, list("efgh")), **data)
     arrays = Sites(lambda name: (h.X[:, :1], h.Y), list("abcd"))
-    message = "teacher 0 failed: load must return X as a DataFrame if"
+    message = "teacher 0 failed: load must return X as X_public is"
     pytest.raises(TeacherError, h.fit, ANY_ROWS, X=arrays, **data).match(message)
