@@ -69,22 +69,17 @@ def private_memory(memory):
 
 def _check_modes(outer, inner):
     """Refuse folders in which others could read votes, or put votes of their own."""
-    outer_mode = stat.S_IMODE(os.stat(outer).st_mode)
+    outer_mode = os.stat(outer).st_mode
     inner_stat = os.stat(inner)
-    inner_mode = stat.S_IMODE(inner_stat.st_mode)
     # With the sticky bit, as of /tmp, others cannot replace the folder within
-    if outer_mode & (stat.S_IWGRP | stat.S_IWOTH) and not outer_mode & stat.S_ISVTX:
-        raise ValueError(
-            f"memory={outer!r} has mode {outer_mode:04o}: others may write in it. "
-            f"chmod go-w {outer!r}, or choose a folder of your own"
-        )
+    others_write = outer_mode & (stat.S_IWGRP | stat.S_IWOTH) and not outer_mode & stat.S_ISVTX
+    others_read = inner_stat.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
     owners = {os.lstat(inner).st_uid, inner_stat.st_uid}  # of a link and its target
-    if owners != {os.getuid()}:
-        raise ValueError(f"memory={outer!r} has a folder 'joblib' of another user; choose your own")
-    if inner_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if others_write or others_read or owners != {os.getuid()}:
         raise ValueError(
-            f"memory keeps votes in {inner!r}, which has mode {inner_mode:04o}: others may read "
-            f"it. chmod 700 {inner!r}, or choose a folder that does not exist yet"
+            f"memory={outer!r} keeps votes in {inner!r}, and others own one of these folders, may "
+            "write in the first or read the second. chmod go-w the first and chmod 700 the second, "
+            "or choose a folder that does not exist yet"
         )
 
 

@@ -297,16 +297,10 @@ def folders(tmp_path, outer, inner=None):
 
 
 @posix
-@cases(
-    "outer, inner, message",
-    (0o700, 0o755, r"joblib', which has mode 0755: others may read it. chmod 700 '.*joblib'"),
-    (0o700, 0o711, "joblib', which has mode 0711: others may read it"),
-    (0o775, None, "has mode 0775: others may write in it.*chmod go-w"),
-)
-def test_folders_that_others_may_read_or_write_are_refused(
-    tmp_path, trained, outer, inner, message
-):
+@cases("outer, inner", (0o700, 0o755), (0o700, 0o711), (0o775, None))
+def test_folders_that_others_may_read_or_write_are_refused(tmp_path, trained, outer, inner):
     folders(tmp_path, outer, inner)
+    message = "others own one of these folders, may write"
     pytest.raises(ValueError, model(tmp_path).fit, X, Y, X_PUBLIC).match(message)
     assert trained() == 0
 
@@ -316,7 +310,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path, monkeypatch, trained):
     folders(tmp_path, 0o1777, 0o700)
     user = os.getuid()
     monkeypatch.setattr("os.getuid", lambda: user + 1)
-    with pytest.raises(ValueError, match="has a folder 'joblib' of another user"):
+    with pytest.raises(ValueError, match="others own one of these folders"):
         model(tmp_path).fit(X, Y, X_PUBLIC)
     assert trained() == 0
 

@@ -97,7 +97,7 @@ _flush_compiled = _flush_of_c()
 
 def _flush():
     """Write out what streams hold back, while they still lead where it belongs."""
-    for stream in (sys.__stdout__, sys.__stderr__):
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         with contextlib.suppress(Exception):  # there is no stream, or it is closed
             stream.flush()
     if _flush_compiled is not None:
@@ -145,9 +145,7 @@ class Quiet:
     def __enter__(self):
         with Quiet._lock:
             if Quiet._depth == 0:
-                for stream in (sys.stdout, sys.stderr):  # before `isolated` redirects descriptors
-                    with contextlib.suppress(Exception):
-                        stream.flush()
+                _flush()  # before `isolated` redirects descriptors
                 Quiet._silence = silence()
                 Quiet._silence.__enter__()
             Quiet._depth += 1

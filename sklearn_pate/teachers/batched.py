@@ -22,48 +22,6 @@ __all__ = ["BatchedTeachers"]
 _ROWS_ON_GPU = 2**13
 
 
-class Trainee(NamedTuple):
-    """A teacher that is to be trained together with others.
-
-    Attributes
-    ----------
-    key : object
-        What it is called in `Trained`.
-    seed : int
-        Of its random numbers.
-    network : NeuralNetClassifier or None
-        Unfitted; it is used up. None: its place is kept, and nothing is trained.
-    X : ndarray with n_records rows, or None
-        Its features.
-    codes : ndarray of shape (n_records,), int, or None
-        Its labels as codes.
-    """
-
-    key: Any
-    seed: int
-    network: Any = None
-    X: np.ndarray | None = None
-    codes: np.ndarray | None = None
-
-
-class Trained(NamedTuple):
-    """What a teacher that was trained together with others answers.
-
-    Attributes
-    ----------
-    key : object
-        As in its `Trainee`.
-    voted : ndarray of shape (n_queries,) or (n_queries, n_outputs), or None
-        Its labels, or the probabilities; None without a network.
-    fitted : NeuralNetClassifier or None
-        If kept.
-    """
-
-    key: Any
-    voted: np.ndarray | None = None
-    fitted: Any = None
-
-
 class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A skorch network whose copies, as the teachers of a `PATEClassifier`, are trained together.
 
@@ -205,8 +163,10 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        trainees : iterable of Trainee
-            One for each teacher, in order.
+        trainees : iterable of tuples
+            Of each teacher, in order: a key; the seed of its random numbers; its network, unfitted,
+            which is used up; its features, an ndarray with n_records rows; its labels as codes.
+            Without what is after the seed its place is kept, and nothing is trained.
         X_query : ndarray with n_queries rows
             Public points to vote on.
         proba : bool, default=False
@@ -216,17 +176,21 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Yields
         ------
-        Trained
+        key : object
             Of each teacher, in order.
+        voted : ndarray of shape (n_queries,) or (n_queries, n_outputs), or None
+            Its labels, or the probabilities; None without a network.
+        fitted : NeuralNetClassifier or None
+            If kept.
         """
         on_gpu = torch.device(self.estimator.device).type == "cuda"
         size = self.max_teachers or (256 if on_gpu else 16)
         trainees = iter(trainees)
-        while members := [_Member.of(trainee) for trainee in itertools.islice(trainees, size)]:
+        while members := [_Member.of(*trainee) for trainee in itertools.islice(trainees, size)]:
             if any(member.network for member in members):
                 yield from self._train_stack(members, X_query, proba, keep)
             else:
-                yield from (Trained(member.key) for member in members)
+                yield from ((member.key, None, None) for member in members)
 
     def _train_stack(self, members, X_query, proba, keep):
         """Train members of one stack; yield what each answers."""
@@ -244,12 +208,12 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             n_rows = max(n_rows, min(_ROWS_ON_GPU, len(members) * first.loader.batch_size))
         for i, member in enumerate(members):
             if not member.network:
-                yield Trained(member.key)
+                yield member.key, None, None
                 continue
             with seeded(member.seed):
                 output = stack.predict(i, queries, n_rows)
             voted = member.proba(output) if proba else output.argmax(axis=1)
-            yield Trained(member.key, voted, member.fitted(stack.state(i)) if keep else None)
+            yield member.key, voted, member.fitted(stack.state(i)) if keep else None
 
     def _run_epochs(self, stack, members, batch_size, device):
         """Take all steps of all members."""
@@ -316,28 +280,27 @@ class _Member:
     classes: np.ndarray | None = None
 
     @classmethod
-    def of(cls, trainee):
-        """Return a trainee with its weights drawn and its rows split, as skorch would."""
-        network = trainee.network
+    def of(cls, key, seed, network=None, X=None, codes=None):
+        """Return a teacher with its weights drawn and its rows split, as skorch would."""
         if network is None:
-            return cls(trainee.key, trainee.seed)
-        with seeded(trainee.seed):
+            return cls(key, seed)
+        with seeded(seed):
             _initialized(network)
-            train, valid = network.get_split_datasets(trainee.X, trainee.codes)
+            train, valid = network.get_split_datasets(X, codes)
             state = torch.random.get_rng_state()
-        rows = getattr(train, "indices", np.arange(len(trainee.codes)))
+        rows = getattr(train, "indices", np.arange(len(codes)))
         loader = network.get_iterator(range(len(rows)), training=True)
         return cls(
-            trainee.key,
-            trainee.seed,
+            key,
+            seed,
             network,
-            X=torch.from_numpy(trainee.X[rows]),
-            y=torch.from_numpy(trainee.codes[rows]),
+            X=torch.from_numpy(X[rows]),
+            y=torch.from_numpy(codes[rows]),
             loader=loader,
             validates=valid is not None,
             state=state,
             n_steps=len(loader.batch_sampler),
-            classes=np.unique(trainee.codes),
+            classes=np.unique(codes),
         )
 
     def batches(self, state):

@@ -53,6 +53,9 @@ class TeacherEnsemble(Electorate):
     array([[5, 0, 0]])
     """
 
+    #: Whether they are regressors.
+    predicts_numbers = False
+
     def __init__(
         self,
         estimators,
@@ -73,15 +76,22 @@ class TeacherEnsemble(Electorate):
         self.timeout = timeout
 
     def check(self, *, soft_aggregator=None):
-        """Refuse what is not a classifier, or has no probabilities although they are needed."""
+        """Refuse what does not predict what is wanted, and mechanisms that need something else."""
         if not self.estimators:
-            raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
+            raise ValueError("base_estimator must not be an empty list; give at least 1 estimator")
         for estimator in self.estimators:
-            check_predicts("base_estimator", estimator)
-            if soft_aggregator is not None and not hasattr(estimator, "predict_proba"):
+            check_predicts("base_estimator", estimator, numbers=self.predicts_numbers)
+            if self.predicts_numbers or soft_aggregator is None:
+                continue
+            if not hasattr(estimator, "predict_proba"):
                 raise ValueError(
                     f"{soft_aggregator} needs teachers with predict_proba; got {estimator!r}"
                 )
+        if self.predicts_numbers and soft_aggregator is None:
+            raise ValueError(
+                "aggregator must be a SoftVote where regressors vote: what they predict is split "
+                "between levels, and other mechanisms count whole votes"
+            )
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Deal the records to teachers; see `Electorate.enrol`."""
@@ -159,7 +169,7 @@ class TeacherEnsemble(Electorate):
             get_config(),
             self.timeout,
             os.getpid(),
-            self._levels(private),
+            private.classes if self.predicts_numbers else None,
         )
         if network is None:
             size = workers.batch_size(self._assignment.n_teachers, self.n_jobs)
@@ -214,10 +224,6 @@ class TeacherEnsemble(Electorate):
         )
         return zip(_parts(private, assignment), tasks, strict=True)
 
-    def _levels(self, private):
-        """Return what numbers are split between; None for classes."""
-        return None
-
     def default_student(self):
         """Return the first of the estimators, so that the student is like the teachers."""
         return next(iter(self.estimators), None)
@@ -236,20 +242,7 @@ class RegressorEnsemble(TeacherEnsemble):
         As in `TeacherEnsemble`, which has the others.
     """
 
-    def check(self, *, soft_aggregator=None):
-        """Refuse what is not a regressor, and mechanisms that count whole votes."""
-        if not self.estimators:
-            raise ValueError("base_estimator must not be an empty list; give at least 1 regressor")
-        for estimator in self.estimators:
-            check_predicts("base_estimator", estimator, numbers=True)
-        if soft_aggregator is None:
-            raise ValueError(
-                "aggregator must be a SoftVote where regressors vote: what they predict is split "
-                "between levels, and other mechanisms count whole votes"
-            )
-
-    def _levels(self, private):
-        return private.classes
+    predicts_numbers = True
 
 
 class SiteEnsemble(TeacherEnsemble):

@@ -1,7 +1,6 @@
 """What one teacher does, in the worker that trains it."""
 
 import contextlib
-import ctypes
 import os
 import pickle
 import sys
@@ -181,9 +180,8 @@ def fit_and_vote(part, task):
 def _call_within(seconds, function, *args):
     """Call a function in a thread, and raise if it takes longer; None waits for ever.
 
-    The thread is then stopped, as soon as it runs Python again: if it hangs in compiled code, when
-    it returns from there, or with the process. Until then this process, a worker, stays silent,
-    and its next teacher waits.
+    The thread is then left behind, and ends with its process. Until then this process, a worker,
+    stays silent, and its next teacher waits.
     """
     if seconds is None:
         return function(*args)
@@ -198,13 +196,7 @@ def _call_within(seconds, function, *args):
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    try:
-        thread.join(seconds)
-    finally:  # when interrupted, too
-        if thread.is_alive():
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
-            )
+    thread.join(seconds)
     if not outcome:
         raise TimeoutError("it took longer than timeout")
     result, error = outcome[0]
