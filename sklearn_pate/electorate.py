@@ -526,15 +526,11 @@ class Votes(Private):
 
         `classes` defaults to 0..n_classes-1.
         """
-        given = np.arange(counts.shape[1]) if classes is None else np.asarray(classes)
-        classes = np.unique(given)
-        if not np.array_equal(classes, given):
+        classes = np.arange(counts.shape[1]) if classes is None else np.asarray(classes)
+        if len(classes) != counts.shape[1] or not np.array_equal(np.unique(classes), classes):
             raise ValueError(
-                f"the columns of votes are the sorted classes, in that order; got {given.tolist()}"
-            )
-        if len(classes) != counts.shape[1]:
-            raise ValueError(
-                f"votes has {counts.shape[1]} columns, and there are {len(classes)} classes"
+                "votes needs a column for each of the sorted classes, in that order; got "
+                f"{counts.shape[1]} columns and the classes {classes.tolist()}"
             )
         n_teachers = int(counts[0].sum())
         adjacency = Adjacency.CHANGE_TEACHER

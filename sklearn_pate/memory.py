@@ -19,7 +19,7 @@ from pathlib import Path
 import cloudpickle
 import numpy as np
 from joblib import Memory
-from joblib.hashing import NumpyHasher
+from joblib import hash as hash_of
 
 from .isolation import Quiet, attempt
 
@@ -104,7 +104,7 @@ def is_kept(memory, function, *args):
 
 def digest(*parts):
     """Return a fingerprint of data and settings, for what is kept in memory."""
-    return _fingerprint("data that pickle", lambda: _Hasher().hash(parts))
+    return _fingerprint("data that pickle", lambda: hash_of(parts))
 
 
 def code_digest(*objects):
@@ -158,21 +158,6 @@ def _code_digest(objects):
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-class _Hasher(NumpyHasher):
-    """Hashes data; tensors by their values, because their pickles contain addresses."""
-
-    def save(self, obj):
-        super().save(_numbers_of_tensor(obj))
-
-
-def _numbers_of_tensor(obj):
-    """Return the numbers of a tensor, and anything else as it is."""
-    if isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
-        with contextlib.suppress(TypeError, RuntimeError):  # of a dtype that numpy lacks
-            return "tensor", obj.numpy(force=True)
-    return obj
-
-
 class _Pickler(cloudpickle.Pickler):
     """Pickles an estimator in the same way in each process, and notes where its parts are from."""
 
@@ -194,8 +179,11 @@ class _Pickler(cloudpickle.Pickler):
             return b"" if obj in _CLASS_NAMES else obj.encode("utf-8", "surrogatepass")
         if isinstance(obj, set | frozenset):  # processes differ in their order
             return b"".join(sorted(_pickled(part, self.modules) for part in obj))
-        numbers = _numbers_of_tensor(obj)
-        return None if numbers is obj else _pickled(numbers, self.modules)
+        if isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
+            with contextlib.suppress(TypeError, RuntimeError):  # of a dtype that numpy lacks
+                # By its values: its pickle contains addresses
+                return _pickled(("tensor", obj.numpy(force=True)), self.modules)
+        return None
 
 
 #: The random names by which `cloudpickle` finds classes of the script again.

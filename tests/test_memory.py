@@ -18,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.memory import code_digest, digest
+from sklearn_pate.memory import code_digest
 
 in_threads = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 pytestmark = [in_threads, pytest.mark.usefixtures("forked_workers")]
@@ -206,14 +206,12 @@ def digest_by_script(folder, script, own):
         return code_digest(main.make_teacher())
 
 
-@pytest.mark.parametrize("fingerprint", [digest, code_digest])
-def test_tensors_count_by_their_values(fingerprint):
+def test_tensors_count_by_their_values():
     torch = pytest.importorskip("torch")
     ones, same, zeros = torch.ones(3, requires_grad=True), torch.ones(3), torch.zeros(3)
     array = np.ones(3, dtype=np.float32)
-    assert fingerprint([ones]) == fingerprint([same])
-    assert len({fingerprint([value]) for value in (ones, zeros, array)}) == 3
-    assert digest(same.bfloat16()) != digest(zeros.bfloat16())  # numpy has no such numbers
+    assert code_digest([ones]) == code_digest([same])
+    assert len({code_digest([value]) for value in (ones, zeros, array)}) == 3
 
 
 @pytest.mark.parametrize("name", ["sklearn", "numpy", "sklearn_pate"])

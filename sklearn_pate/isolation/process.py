@@ -22,9 +22,8 @@ def isolated(seed, *, descriptors=True):
 
     Global generators start from the seed (see `seeded`). Afterwards they are put back, and so are
     error states of numpy and scipy, print options, options of scikit-learn and joblib, torch's
-    defaults, warning filters, output streams, environment variables and the working directory. All
-    of this belongs to the process, so threads take turns. Fits of this library that are begun
-    meanwhile are not counted.
+    defaults, warning filters, output streams and environment variables. All of this belongs to the
+    process, so threads take turns. Fits of this library that are begun meanwhile are not counted.
 
     Parameters
     ----------
@@ -100,18 +99,6 @@ def _restored(read, write):
             write(before)
 
 
-def _working_directory():
-    try:
-        return os.getcwd()
-    except OSError:  # it was deleted
-        return None
-
-
-def _return_to(folder):
-    if folder is not None:
-        os.chdir(folder)
-
-
 def _set_environment(before):
     os.environ.clear()
     os.environ.update(before)
@@ -151,5 +138,4 @@ _PROCESS_WIDE = (
     parallel_config,
     partial(_restored, _torch_defaults, _set_torch_defaults),
     partial(_restored, partial(dict, os.environ), _set_environment),
-    partial(_restored, _working_directory, _return_to),
 )

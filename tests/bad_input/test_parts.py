@@ -233,7 +233,7 @@ KIND = "votes must be whole numbers; got an array of kind"
         "every row of votes must sum .* at least 1": (0 * h.VOTES,),
         "votes has no rows": (h.VOTES[:0],),
         "votes has 29 rows and X_public 30": (h.VOTES[1:],),
-        "votes has 3 columns, and there are 2": (np.c_[h.VOTES, 0 * h.VOTES[:, 0]],),
+        "votes needs a column .* got 3 columns": (np.c_[h.VOTES, 0 * h.VOTES[:, 0]],),
     }
 )
 def test_wrong_votes(value, message):
@@ -250,8 +250,8 @@ test_votes_that_do_not_fit_the_parameters = h.mistakes(
     ("rows", lambda: h.fit_votes(X_public=None), "X_public is missing: the rows that were voted"),
     ("a row", lambda: h.fit_votes(X_public=h.X_PUBLIC[1:]), "votes has 30 rows and X_public 29"),
     ("unit", lambda: h.fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
-    ("order", lambda: h.fit_votes(classes=[1, 0]), "columns of votes are the sorted classes"),
-    ("classes", lambda: h.fit_votes(classes=[0, 1, 2]), "votes has 2 columns, and there are 3"),
+    ("order", lambda: h.fit_votes(classes=[1, 0]), "votes needs a column for each of the sorted"),
+    ("classes", lambda: h.fit_votes(classes=[0, 1, 2]), "votes needs a column .* got 2 columns"),
     ("n_queries", lambda: h.fit_votes(n_queries=31), "n_queries=31 is more than the rows of X_p"),
     ("SoftVote", lambda: h.fit_votes(**SOFT), r"or=SoftVote.*votes, which are counts"),
     ("polled, classes", lambda: h.fit_votes(polled(), classes=[0, 2]), "about other classes"),
