@@ -157,10 +157,7 @@ class TeacherEnsemble(Electorate):
         """
         n_queries, n_classes = _num_samples(X_query), len(private.classes)
         network = batched_network(self._own, private.X, X_query, self.timeout)
-        threads = None
-        if network is None:
-            workers.warn_if_taking_turns(self.n_jobs)
-            threads = workers.threads_per_worker(self.n_jobs)
+        threads = workers.threads_per_worker(self.n_jobs) if network is None else None
         settings = Settings(
             n_classes,
             temperature,
@@ -172,6 +169,7 @@ class TeacherEnsemble(Electorate):
             private.classes if self.predicts_numbers else None,
         )
         if network is None:
+            workers.warn_if_taking_turns(self.n_jobs)
             size = workers.batch_size(self._assignment.n_teachers, self.n_jobs)
             start = partial(workers.run, function=fit_and_vote, n_jobs=self.n_jobs, batch_size=size)
         else:
@@ -210,16 +208,10 @@ class TeacherEnsemble(Electorate):
             options = (private.classes, settings.temperature, settings.keep)
             fingerprint = digest((records, X_query), options, code_digest(self._own))
         names = range(assignment.n_teachers) if assignment.names is None else assignment.names
+        keys = [(fingerprint, *of_teacher) for of_teacher in zip(names, seeds, strict=True)]
+        own = self._own
         tasks = (
-            Task(
-                number=i,
-                estimator=self._own[i % len(self._own)],
-                X_query=X_query,
-                seed=seeds[i],
-                settings=settings,
-                memory=memory,
-                key=(fingerprint, names[i], seeds[i]),
-            )
+            Task(i, own[i % len(own)], X_query, seeds[i], settings, memory, keys[i])
             for i in range(assignment.n_teachers)
         )
         return zip(_parts(private, assignment), tasks, strict=True)
