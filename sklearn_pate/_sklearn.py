@@ -23,16 +23,3 @@ def delegated(method, *names):
         return True
 
     return check
-
-
-__all__ = [
-    "HasMethods",
-    "Interval",
-    "InvalidParameterError",
-    "StrOptions",
-    "_check_sample_weight",
-    "_fit_context",
-    "_num_samples",
-    "_safe_indexing",
-    "delegated",
-]

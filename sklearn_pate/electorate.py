@@ -25,19 +25,14 @@ __all__ = [
 class Adjacency(StrEnum):
     """The change of the private data that a guarantee covers.
 
-    Each member is the text that is published, and what the code needs to know of it is asked of
-    the member. A partition of a user's own states an adjacency as plain text; nothing else is
-    known of it.
+    Each member is the text that is published. A partition of a user's own states an adjacency as
+    plain text; nothing else is known of it.
 
     Examples
     --------
     >>> from sklearn_pate.electorate import Adjacency
     >>> Adjacency.REPLACE_RECORD
     'replace one record'
-    >>> Adjacency.REPLACE_RECORD.n_records_is_public
-    True
-    >>> Adjacency.find("add or remove one household") is None
-    True
     """
 
     REPLACE_RECORD = "replace one record"
@@ -57,20 +52,9 @@ class Adjacency(StrEnum):
     __repr__ = str.__repr__
 
     @classmethod
-    def find(cls, text):
-        """Return the member of a published text, or None if it is a user's own."""
-        return next((member for member in cls if member == text), None)
-
-    @classmethod
     def public_count(cls, text, n_records):
         """Return the number of private records if a published text leaves it public, else None."""
-        member = cls.find(text)
-        return n_records if member is not None and member.n_records_is_public else None
-
-    @property
-    def n_records_is_public(self):
-        """Whether no change adds or removes a record, so that anybody may know their number."""
-        return self is Adjacency.REPLACE_RECORD
+        return n_records if text == cls.REPLACE_RECORD else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,22 +88,25 @@ class Ballots:
     n_records: int | None = None
 
     def __post_init__(self):
-        whole = isinstance(self.n_teachers, Integral) and self.n_teachers > 0
-        if not whole:
+        fits = (
+            isinstance(self.n_teachers, Integral)
+            and self.n_teachers > 0
+            and self.unit in ("record", "group", "teacher")
+            and isinstance(self.adjacency, str)
+            and self.adjacency != ""
+            and isinstance(self.n_records, Integral | None)
+        )
+        if not fits:
             raise ValueError(
-                f"Ballots.n_teachers must be a whole number, at least 1; got {self.n_teachers!r}"
+                "Ballots needs n_teachers, a whole number from 1, a unit ('record', 'group' or "
+                "'teacher'), an adjacency that says what is covered, and n_records, a whole number "
+                f"or None; got {self.n_teachers!r}, {self.unit!r} and {self.adjacency!r}"
             )
         object.__setattr__(self, "n_teachers", int(self.n_teachers))  # numpy's overflow
-        if self.unit not in ("record", "group", "teacher"):
-            raise ValueError(
-                f"Ballots.unit must be 'record', 'group' or 'teacher', not {self.unit!r}"
-            )
-        if not isinstance(self.adjacency, str) or not self.adjacency:
-            raise ValueError(f"Ballots.adjacency must say what is covered; got {self.adjacency!r}")
-        if self.n_records is not None and not isinstance(self.n_records, Integral):
-            raise ValueError("Ballots.n_records must be a whole number or None; got another type")
-        known = Adjacency.find(self.adjacency)
-        if self.n_records is not None and known is not None and not known.n_records_is_public:
+        is_private = (
+            self.adjacency in list(Adjacency) and self.adjacency != Adjacency.REPLACE_RECORD
+        )
+        if is_private and self.n_records is not None:
             raise ValueError(
                 f"Ballots.n_records must be None: with {str(self.adjacency)!r} it is private"
             )
@@ -155,8 +142,18 @@ class TableBallots:
     n_records: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PrivateData:
+class Private:
+    """Base class: what is private. The repr shows nothing of it, and no pickle holds it."""
+
+    def __repr__(self):
+        return f"{type(self).__name__}(private)"
+
+    def __reduce__(self):
+        raise TypeError(f"{type(self).__name__} is private: it cannot be pickled or copied")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PrivateData(Private):
     """The private data of one fit, after all checks.
 
     Its repr shows nothing of them, and it cannot be pickled.
@@ -182,12 +179,6 @@ class PrivateData:
     classes: np.ndarray
     sample_weight: np.ndarray | None = None
     groups: Any = None
-
-    def __repr__(self):
-        return "PrivateData(private)"
-
-    def __reduce__(self):
-        raise TypeError("private data cannot be pickled or copied")
 
 
 _ADJACENCY = {
@@ -480,8 +471,8 @@ class TableElectorate(Electorate):
         """
 
 
-@dataclass(frozen=True, eq=False)
-class Votes:
+@dataclass(frozen=True, eq=False, repr=False)
+class Votes(Private):
     """Votes on public rows. They are private: the repr does not show them, no pickle holds them.
 
     Attributes
@@ -530,26 +521,16 @@ class Votes:
 
         `classes` defaults to 0..n_classes-1.
         """
-        given = np.arange(counts.shape[1]) if classes is None else np.asarray(classes)
-        classes = np.unique(given)
-        if not np.array_equal(classes, given):
+        classes = np.arange(counts.shape[1]) if classes is None else np.asarray(classes)
+        if len(classes) != counts.shape[1] or not np.array_equal(np.unique(classes), classes):
             raise ValueError(
-                f"the columns of votes are the sorted classes, in that order; got {given.tolist()}"
-            )
-        if len(classes) != counts.shape[1]:
-            raise ValueError(
-                f"votes has {counts.shape[1]} columns, and there are {len(classes)} classes"
+                "votes needs a column for each of the sorted classes, in that order; got "
+                f"{counts.shape[1]} columns and the classes {classes.tolist()}"
             )
         n_teachers = int(counts[0].sum())
         adjacency = Adjacency.CHANGE_TEACHER
         ballots = Ballots(n_teachers=n_teachers, unit="teacher", adjacency=adjacency)
         return cls(counts, classes, ballots)
-
-    def __repr__(self):
-        return "Votes(private)"
-
-    def __reduce__(self):
-        raise TypeError("votes are private: they cannot be pickled or copied")
 
 
 def check_predicts(name, estimator, *, numbers=False):

@@ -38,6 +38,10 @@ class PrivacyLeakWarning(UserWarning):
 class _AfterPayment(ValueError):
     """An error that says what is spent, and survives a pickle; its text is the message alone."""
 
+    def __init__(self, message, *more):
+        super().__init__(message, *more)
+        self.privacy_spent = more[-1]
+
     def __str__(self):
         return str(self.args[0])
 
@@ -50,10 +54,6 @@ class PrivacyTestError(_AfterPayment):
     privacy_spent : PrivacySpent
         What is spent even so, because the outcome of the test depends on the votes.
     """
-
-    def __init__(self, message, privacy_spent):
-        super().__init__(message, privacy_spent)
-        self.privacy_spent = privacy_spent
 
 
 class TeacherError(ValueError, TypeError):
@@ -78,7 +78,6 @@ class StudentError(_AfterPayment):
     def __init__(self, message, public_labels, privacy_spent):
         super().__init__(message, public_labels, privacy_spent)
         self.public_labels = public_labels
-        self.privacy_spent = privacy_spent
 
 
 #: Packages whose functions may lie between a user's line and a warning of ours.

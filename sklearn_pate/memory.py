@@ -19,7 +19,7 @@ from pathlib import Path
 import cloudpickle
 import numpy as np
 from joblib import Memory
-from joblib.hashing import NumpyHasher
+from joblib import hash as hash_of
 
 from .isolation import Quiet, attempt
 
@@ -38,8 +38,8 @@ def private_memory(memory):
     -------
     joblib.Memory or None
         Results go to the folder `joblib` within the path, and workers find it from any working
-        directory. Folders that are made here have mode 0700; those that exist keep theirs, and so
-        does that of a `joblib.Memory`.
+        directory. Folders that are made here have mode 0700; those that exist keep theirs. A
+        `joblib.Memory` is taken as it is.
 
     Raises
     ------
@@ -47,8 +47,6 @@ def private_memory(memory):
         If the folder cannot be written to, if others may write in it, or if others may read its
         folder `joblib`.
     """
-    if type(memory) is Memory:
-        return _absolute(memory)
     if not isinstance(memory, str | os.PathLike):
         return memory
     if os.fspath(memory):
@@ -69,33 +67,19 @@ def private_memory(memory):
     return Memory(memory, verbose=0)
 
 
-def _absolute(memory):
-    """Return a Memory whose folder does not depend on the working directory of a worker."""
-    if not isinstance(memory.location, str) or os.path.isabs(memory.location):
-        return memory
-    names = "backend", "mmap_mode", "compress", "backend_options"
-    options = {name: getattr(memory, name) for name in names}
-    return Memory(os.path.abspath(memory.location), verbose=memory._verbose, **options)
-
-
 def _check_modes(outer, inner):
     """Refuse folders in which others could read votes, or put votes of their own."""
-    outer_mode = stat.S_IMODE(os.stat(outer).st_mode)
+    outer_mode = os.stat(outer).st_mode
     inner_stat = os.stat(inner)
-    inner_mode = stat.S_IMODE(inner_stat.st_mode)
     # With the sticky bit, as of /tmp, others cannot replace the folder within
-    if outer_mode & (stat.S_IWGRP | stat.S_IWOTH) and not outer_mode & stat.S_ISVTX:
-        raise ValueError(
-            f"memory={outer!r} has mode {outer_mode:04o}: others may write in it. "
-            f"chmod go-w {outer!r}, or choose a folder of your own"
-        )
+    others_write = outer_mode & (stat.S_IWGRP | stat.S_IWOTH) and not outer_mode & stat.S_ISVTX
+    others_read = inner_stat.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
     owners = {os.lstat(inner).st_uid, inner_stat.st_uid}  # of a link and its target
-    if owners != {os.getuid()}:
-        raise ValueError(f"memory={outer!r} has a folder 'joblib' of another user; choose your own")
-    if inner_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if others_write or others_read or owners != {os.getuid()}:
         raise ValueError(
-            f"memory keeps votes in {inner!r}, which has mode {inner_mode:04o}: others may read "
-            f"it. chmod 700 {inner!r}, or choose a folder that does not exist yet"
+            f"memory={outer!r} keeps votes in {inner!r}, and others own one of these folders, may "
+            "write in the first or read the second. chmod go-w the first and chmod 700 the second, "
+            "or choose a folder that does not exist yet"
         )
 
 
@@ -120,7 +104,7 @@ def is_kept(memory, function, *args):
 
 def digest(*parts):
     """Return a fingerprint of data and settings, for what is kept in memory."""
-    return _fingerprint("data that pickle", lambda: _Hasher().hash(parts))
+    return _fingerprint("data that pickle", lambda: hash_of(parts))
 
 
 def code_digest(*objects):
@@ -174,21 +158,6 @@ def _code_digest(objects):
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-class _Hasher(NumpyHasher):
-    """Hashes data; tensors by their values, because their pickles contain addresses."""
-
-    def save(self, obj):
-        super().save(_numbers_of_tensor(obj))
-
-
-def _numbers_of_tensor(obj):
-    """Return the numbers of a tensor, and anything else as it is."""
-    if isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
-        with contextlib.suppress(TypeError, RuntimeError):  # of a dtype that numpy lacks
-            return "tensor", obj.numpy(force=True)
-    return obj
-
-
 class _Pickler(cloudpickle.Pickler):
     """Pickles an estimator in the same way in each process, and notes where its parts are from."""
 
@@ -210,8 +179,11 @@ class _Pickler(cloudpickle.Pickler):
             return b"" if obj in _CLASS_NAMES else obj.encode("utf-8", "surrogatepass")
         if isinstance(obj, set | frozenset):  # processes differ in their order
             return b"".join(sorted(_pickled(part, self.modules) for part in obj))
-        numbers = _numbers_of_tensor(obj)
-        return None if numbers is obj else _pickled(numbers, self.modules)
+        if isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
+            with contextlib.suppress(TypeError, RuntimeError):  # of a dtype that numpy lacks
+                # By its values: its pickle contains addresses
+                return _pickled(("tensor", obj.numpy(force=True)), self.modules)
+        return None
 
 
 #: The random names by which `cloudpickle` finds classes of the script again.

@@ -240,7 +240,12 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     if groups is not None:
         groups = _spelled_groups(groups, n_records)
     if isinstance(partition, str):
-        partition = _partition_named(partition, groups)
+        if partition not in _PARTITIONS:
+            raise ValueError(
+                f"partition must be one of {[*_PARTITIONS]} or an object; got {partition!r}"
+            )
+        is_hashed = groups is not None and partition != "predefined"
+        partition = GroupPartition() if is_hashed else _PARTITIONS[partition]()
     if isinstance(partition, GroupPartition | PredefinedPartition):
         unit = "group"
     if isinstance(partition, type) or not isinstance(getattr(partition, "adjacency", None), str):
@@ -262,29 +267,15 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     if isinstance(partition, PredefinedPartition):
         names = partition.teachers(groups)
         n_teachers = len(names)
-    _check_indices(teacher_indices, n_records, n_teachers)
-    if unit == "group":
-        _check_groups_are_whole(groups, teacher_indices)
-    return Assignment(teacher_indices, n_teachers, unit, partition.adjacency, names)
-
-
-def _partition_named(name, groups):
-    """Return the partition of that name; with groups, all but "predefined" hash the groups."""
-    if name not in _PARTITIONS:
-        raise ValueError(f"partition must be one of {[*_PARTITIONS]} or an object; got {name!r}")
-    if groups is not None and name != "predefined":
-        return GroupPartition()
-    return _PARTITIONS[name]()
-
-
-def _check_indices(teacher_indices, n_records, n_teachers):
-    """Refuse what is not one teacher for each record."""
     are_whole = teacher_indices.shape == (n_records,) and teacher_indices.dtype.kind in "iu"
     if not are_whole or ((teacher_indices < 0) | (teacher_indices >= n_teachers)).any():
         raise ValueError(
             f"partition.assign must return {n_records} whole numbers from 0 to {n_teachers - 1}; "
             f"got others, shape {teacher_indices.shape} and {kind_of(teacher_indices.dtype)}"
         )
+    if unit == "group":
+        _check_groups_are_whole(groups, teacher_indices)
+    return Assignment(teacher_indices, n_teachers, unit, partition.adjacency, names)
 
 
 def _check_groups_are_whole(groups, teacher_indices):

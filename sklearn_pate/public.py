@@ -1,7 +1,6 @@
 """Public data on its way through scikit-learn: whole through searches, first into transformers."""
 
 from dataclasses import dataclass
-from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing, delegated
+from .electorate import Private
 from .exceptions import PrivacyLeakWarning, warn
 from .isolation import fresh_seed, own_clone, own_generators, seeded, set_seeds, unfitted
 from .rdp.checks import as_array
@@ -84,8 +84,8 @@ def warn_if_private(X_public, X, name="X_public"):
     """Warn of public rows that are the private ones, or lie in their memory as a slice does.
 
     The warning goes by the objects alone, never by values: an answer to "is this row a private
-    one?" would be one about a private record. Whoever holds the data asks `overlap`. Tables of
-    polars are seen as the same object alone: whether it shows its memory depends on values.
+    one?" would be one about a private record. Whoever holds the data asks `overlap`. Sparse rows
+    and tables of polars are seen as the same object alone.
 
     Parameters
     ----------
@@ -131,20 +131,17 @@ def _arrays(X):
     """Return the arrays that hold the entries of `X`; which ones must not depend on values."""
     if isinstance(X, np.ndarray):
         return [X]
-    if sparse.issparse(X):
-        # Where there is no entry, data is empty
-        return [getattr(X, name) for name in ("data", "indptr") if hasattr(X, name)]
     if isinstance(X, pd.DataFrame):
         plain = [isinstance(dtype, np.dtype) for dtype in X.dtypes]
         return [X.iloc[:, k].to_numpy() for k in np.flatnonzero(plain)]
     return []
 
 
-@dataclass(frozen=True, eq=False)
-class Overlap:
+@dataclass(frozen=True, eq=False, repr=False)
+class Overlap(Private):
     """What public rows have in common with private ones: private, for the curator alone.
 
-    It does not survive pickling or copying, and its repr shows only how many there are.
+    It does not survive pickling or copying, and its repr shows nothing.
 
     Attributes
     ----------
@@ -158,15 +155,6 @@ class Overlap:
     public_rows: np.ndarray
     label_columns: list
 
-    def __repr__(self):
-        return (
-            f"Overlap(private: {len(self.public_rows)} equal rows, "
-            f"{len(self.label_columns)} columns that are the labels)"
-        )
-
-    def __reduce__(self):
-        raise TypeError("an overlap is private: it cannot be pickled or copied")
-
 
 def overlap(X, y, X_public):
     """Find public rows that are equal to private ones, and columns that are the labels.
@@ -175,10 +163,9 @@ def overlap(X, y, X_public):
     the holder of the data alone: do not publish it, nor choose what to publish by it. A fit never
     asks, as a warning in its log would answer whoever chose the public rows.
 
-    Values are equal if they are written alike, whatever their types: 1, 1.0, True as 1 and "1", a
-    date and its text. Floats are as precise as the shorter of both columns. DataFrames that have
-    the same columns in another order are compared by name. Equal rows are not always private: where
-    there are few columns, unlike people have equal rows.
+    Columns must have the same types, as in a fit. DataFrames that have the same columns in another
+    order are compared by name. Equal rows are not always private: where there are few columns,
+    unlike people have equal rows.
 
     Parameters
     ----------
@@ -201,7 +188,7 @@ def overlap(X, y, X_public):
     >>> X, y = load_iris(return_X_y=True)
     >>> found = overlap(X[:100], y[:100], X_public=X[99:])
     >>> found
-    Overlap(private: 1 equal rows, 0 columns that are the labels)
+    Overlap(private)
     >>> found.public_rows, found.label_columns
     (array([0]), [])
     """
@@ -214,14 +201,11 @@ def overlap(X, y, X_public):
     names = list(private.columns)
     if public.columns.is_unique and set(names) == set(public.columns):
         public = public[names]
-    pairs = [_alike(private.iloc[:, k], public.iloc[:, k]) for k in range(len(names))]
-    private, public = (pd.concat(columns, axis=1) for columns in zip(*pairs, strict=True))
-    private.columns = public.columns = range(len(names))
-    is_equal = row_hashes(public).isin(row_hashes(private))
+    is_equal = np.isin(value_hashes(public), value_hashes(private))
     label_columns = []
     if y is not None:
-        labels = pd.factorize(_in_words(pd.Series(np.asarray(y))))[0]
-        found = [_is_one_to_one(private[k], labels) for k in private]
+        labels = pd.factorize(pd.Series(np.asarray(y)))[0]
+        found = [_is_one_to_one(private.iloc[:, k], labels) for k in range(len(names))]
         label_columns = [name for name, is_label in zip(names, found, strict=True) if is_label]
     return Overlap(np.flatnonzero(is_equal), label_columns)
 
@@ -238,50 +222,11 @@ def table_of(X):
     return X.reset_index(drop=True)
 
 
-def _alike(private, public):
-    """Return two columns so that equal values are equal in type: as floats, or else as text."""
-    columns = private, public
-    if not all(pd.api.types.is_numeric_dtype(column.dtype) for column in columns):
-        return [_in_words(column) for column in columns]
-    short = np.float32 if any(_is_short(column.dtype) for column in columns) else np.float64
-    with np.errstate(over="ignore"):
-        return [column.astype("float64").astype(short) + 0.0 for column in columns]  # never -0.0
-
-
-def _is_short(dtype):
-    dtype = getattr(dtype, "subtype", getattr(dtype, "numpy_dtype", dtype))
-    return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
-
-
-def _in_words(column):
-    return column.astype(object).map(_word)
-
-
-def _word(value):
-    """Write a value so that equal ones of different types are the same text; None if missing."""
-    if pd.api.types.is_scalar(value) and pd.isna(value):
-        return None
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    if isinstance(value, np.datetime64 | date):
-        value = pd.Timestamp(value)
-        value = value if value.tz is None else value.tz_convert(None)
-        return str(value).removesuffix(" 00:00:00")
-    try:
-        return repr(float(value) + 0.0)
-    except (TypeError, ValueError, OverflowError):
-        return str(value)
-
-
-def row_hashes(table):
-    return pd.util.hash_pandas_object(table, index=False)
-
-
 def value_hashes(rows):
     """Return a number for each row: equal where values are, numbers as floats, all else as text."""
     table = table_of(rows)
     columns = {k: _plain(table.iloc[:, k]) for k in range(table.shape[1])}
-    return row_hashes(pd.DataFrame(columns)).to_numpy()
+    return pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy()
 
 
 def _plain(column):
@@ -293,10 +238,8 @@ def _plain(column):
 def are_all_equal(X_public):
     """Return whether all public rows hold the same values."""
     n_rows = _num_samples(X_public)
-    few = value_hashes(_safe_indexing(X_public, list(range(min(n_rows, 50)))))
-    if n_rows < 2 or np.unique(few).size > 1:  # a table need not be read to its end
-        return False
-    return np.unique(value_hashes(X_public)).size == 1
+    few = _safe_indexing(X_public, list(range(min(n_rows, 50))))  # mostly these tell
+    return n_rows > 1 and all(np.unique(value_hashes(X)).size == 1 for X in (few, X_public))
 
 
 def _is_one_to_one(column, labels):
@@ -459,9 +402,6 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.transformer_.get_feature_names_out(input_features)
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "transformer_")
 
     def __getstate__(self):
         # Whatever the given transformer was fitted on before stays behind

@@ -10,17 +10,17 @@ fit works with a clone of the strategy (`sklearn.base.clone`; other objects are 
 tries its first two rounds with made-up labels before any teacher is trained.
 """
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ._sklearn import HasMethods, Interval, _num_samples, _safe_indexing
+from ._sklearn import HasMethods, Interval, _num_samples
 from .isolation import seed_number, seeded
 from .students import student_error
 
-__all__ = ["BinaryExpertQueries", "DiversityQueries", "RandomQueries", "UncertaintyQueries"]
+__all__ = ["DiversityQueries", "RandomQueries", "UncertaintyQueries"]
 
 
 class RandomQueries(BaseEstimator):
@@ -118,106 +118,6 @@ class UncertaintyQueries(BaseEstimator):
             confidence = np.asarray(student_proba)[rows].max(axis=1)
             rows = rows[np.argsort(confidence, kind="stable")]
         return rows[:n_queries]
-
-
-class BinaryExpertQueries(BaseEstimator):
-    """Ask in rounds, each time about the rows on which one-against-rest experts disagree.
-
-    One expert per class is trained on the labels released so far. A row is doubtful if its best
-    expert is not confident and several others do not rule it out. Doubtful rows are asked first,
-    then the others, each in the order of their best score, lowest first.
-
-    Parameters
-    ----------
-    estimator : classifier
-        Each expert is a clone of it; it needs `predict_proba`.
-    n_rounds : int, default=2
-        Rounds of nearly equal size, for each stage; the first is random.
-    confident : float, default=0.9
-        A row whose best score is at or above it is not doubtful.
-    possible : float, default=0.1
-        An expert whose score is above it does not rule the row out.
-    n_rivals : int, default=4
-        How many experts besides the best must not rule the row out; all of them, if there are
-        fewer.
-
-    References
-    ----------
-    Papernot, Abadi, Erlingsson, Goodfellow, Talwar (2017). Semi-supervised knowledge transfer for
-    deep learning from private training data. ICLR, appendix B.2, "collection of binary experts".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn_pate.queries import BinaryExpertQueries
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> experts = BinaryExpertQueries(LogisticRegression())
-    >>> experts.select(X, 1, asked=[0, 2], labels=[0, 1])
-    array([1])
-    """
-
-    _parameter_constraints = {
-        "estimator": [HasMethods(["fit", "predict_proba"])],
-        "n_rounds": [Interval(Integral, 2, None, closed="left")],
-        "confident": [Interval(Real, 0, 1, closed="both")],
-        "possible": [Interval(Real, 0, 1, closed="both")],
-        "n_rivals": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(self, estimator, n_rounds=2, confident=0.9, possible=0.1, n_rivals=4):
-        self.estimator = estimator
-        self.n_rounds = n_rounds
-        self.confident = confident
-        self.possible = possible
-        self.n_rivals = n_rivals
-
-    def select(
-        self, X_public, n_queries, random_state=None, *, asked=(), labels=(), student_proba=None
-    ):
-        """Choose the rows to ask next.
-
-        Parameters
-        ----------
-        X_public : array-like with n_public rows
-            Public points.
-        n_queries : int
-            How many to choose.
-        random_state : int, SeedSequence, Generator or None, default=None
-            Source of the first round, and of the order of equally doubtful rows.
-        asked : array-like of shape (n_asked,), int
-            Rows asked before; they are not asked again.
-        labels : array-like of shape (n_asked,), int
-            Their released labels as codes, -1 for no answer.
-        student_proba : None
-            Not used.
-
-        Returns
-        -------
-        ndarray of shape (n_queries,), int
-            Distinct row numbers.
-        """
-        self._validate_params()
-        asked = np.asarray(asked, dtype=np.intp)
-        labels = np.asarray(labels)
-        rows = _unasked_in_random_order(X_public, asked, random_state)
-        answered = labels >= 0
-        classes = np.unique(labels[answered])
-        if classes.size < 2 or rows.size == 0:
-            return rows[:n_queries]
-        X_answered = _safe_indexing(X_public, asked[answered])
-        candidates = _safe_indexing(X_public, rows)
-        scores = np.empty((len(rows), classes.size))
-        for j, code in enumerate(classes):
-            is_class = (labels[answered] == code).astype(int)
-            expert = clone(self.estimator).fit(X_answered, is_class)
-            scores[:, j] = expert.predict_proba(candidates)[:, 1]
-        best = scores.max(axis=1)
-        n_possible = (scores > self.possible).sum(axis=1)
-        n_rivals = n_possible - (best > self.possible)
-        n_needed = min(self.n_rivals, classes.size - 1)
-        doubtful = (best < self.confident) & (n_rivals >= n_needed)
-        return rows[np.lexsort([best, ~doubtful])][:n_queries]
 
 
 class DiversityQueries(BaseEstimator):

@@ -82,10 +82,8 @@ class SystemGenerator(np.random.Generator):
             )
         drawn = np.atleast_1d(self._bits(size))
         most = 2**64 // width * width - 1  # beyond, some remainders would be more likely
-        beyond = drawn > np.uint64(most)
-        while beyond.any():
+        while (beyond := drawn > np.uint64(most)).any():
             drawn[beyond] = self._bits(int(beyond.sum()))
-            beyond = drawn > np.uint64(most)
         whole = (drawn % np.uint64(width)).astype(np.int64) + low
         return int(whole[0]) if size is None else whole.reshape(size)
 

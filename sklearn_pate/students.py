@@ -93,15 +93,12 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.estimator_ = clone(self.estimator).fit(X, y)
             self.classes_ = self.estimator_.classes_
             return self
-        n_samples = _num_samples(X)
-        if y.ndim != 2 or len(y) != n_samples or y.shape[1] < 2:
+        is_one_each = y.ndim == 2 and len(y) == _num_samples(X) and y.dtype.kind in "iufb"
+        if not is_one_each or not (y >= 0).all() or not np.allclose(y.sum(axis=1), 1):
             raise ValueError(
-                "y must hold one label or one distribution over at least 2 classes for each of the "
-                f"{n_samples} rows of X; got shape {y.shape}"
+                "y must hold one label, or one distribution over classes (at least 0, sum 1), for "
+                f"each of the {_num_samples(X)} rows of X; got shape {y.shape}, or other numbers"
             )
-        are_numbers = y.dtype.kind in "iufb" and np.isfinite(y).all()
-        if not are_numbers or (y < 0).any() or not np.allclose(y.sum(axis=1), 1):
-            raise ValueError("every row of soft labels y must be a distribution: at least 0, sum 1")
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
                 f"the fit of {self.estimator!r} takes no sample_weight, which soft labels "

@@ -316,11 +316,11 @@ def _added(sums_of, n_jobs, encode, *records):
     """Add up what a function says of blocks of rows, whose sums are exact in floats."""
     starts = range(0, len(records[-1]), _ROWS)
     blocks = (slice(start, start + _ROWS) for start in starts)
-    tasks = (tuple(_safe_indexing(part, rows) for part in records) for rows in blocks)
+    tasks = ((tuple(_safe_indexing(part, rows) for part in records),) for rows in blocks)
     added = None
     with threadpool_limits(threads_per_worker(n_jobs)):
         size = batch_size(len(starts), n_jobs)
-        for found in run(partial(_of_block, sums_of, encode), tasks, n_jobs, size):
+        for found in run(tasks, partial(_of_block, sums_of, encode), n_jobs, size):
             added = found if added is None else list(map(np.add, added, found))
     return added
 

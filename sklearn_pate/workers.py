@@ -1,12 +1,22 @@
 """How joblib runs tasks: in which processes or threads, how many at once, with what threads."""
 
 import itertools
+import pickle
+from functools import partial
 
+import cloudpickle
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend, get_active_backend
+from threadpoolctl import threadpool_limits
 
-from .exceptions import warn
+from .exceptions import TeacherError, warn
+from .isolation import Quiet, attempt
+
+_ADVICE = (
+    "What is sent must pickle and be importable: estimators and, with keep_teachers=True, what "
+    "they learnt. Define classes in a module, not in the script that runs; or use n_jobs=1"
+)
 
 
 def batch_size(n_tasks, n_jobs):
@@ -16,15 +26,18 @@ def batch_size(n_tasks, n_jobs):
     return min(max(n_tasks // (128 * effective_n_jobs(n_jobs)), 1), 16)
 
 
-def run(function, tasks, n_jobs, batch_size=1):
+def run(tasks, function, n_jobs, batch_size=1):
     """Yield results as they come, few at a time; in rounds if the backend cannot stream them.
 
     Parameters
     ----------
+    tasks : iterable of tuples
+        Each has private records and other arguments. They are drawn when it is their turn. Records
+        of which one object does not pickle stay in this process, and have their turn at the end:
+        whether a fit fails must not depend on them.
     function : callable
-        Takes a task. It returns what went wrong: an error that it raises may quote private data.
-    tasks : iterable
-        They are drawn when it is their turn.
+        Takes what is in a tuple. It returns what went wrong: an error that it raises may quote
+        private data.
     n_jobs : int or None
         As in joblib.
     batch_size : int, default=1
@@ -32,7 +45,10 @@ def run(function, tasks, n_jobs, batch_size=1):
     """
     # With a max_nbytes, joblib writes large arrays, private here, to files that stay to the end
     settings = {"n_jobs": n_jobs, "batch_size": batch_size, "max_nbytes": None}
-    calls = (delayed(function)(task) for task in tasks)
+    stay = []
+    calls = (delayed(function)(*task) for task in tasks)
+    if not _share_a_process(n_jobs):
+        calls = (delayed(_unpacked)(function, *task) for task in _packed(tasks, stay))
     try:
         parallel = Parallel(return_as="generator_unordered", **settings)
     except ValueError:  # multiprocessing, and backends built on it
@@ -42,31 +58,70 @@ def run(function, tasks, n_jobs, batch_size=1):
                 yield from parallel(batch)
     else:
         yield from parallel(calls)
+    yield from itertools.starmap(function, stay)
 
 
-def add_up(sums, results, on_done, what, advice):
-    """Add up results as they come, and note what goes wrong on the way.
+def _packed(tasks, stay):
+    """Yield tasks with their records pickled; add to `stay` those whose records do not pickle."""
+    for records, *others in tasks:
+        content, failed = attempt(partial(cloudpickle.dumps, records))
+        if failed is None:
+            yield content, *others
+        else:
+            stay.append((records, *others))
+
+
+def _unpacked(function, content, *others):
+    return function(pickle.loads(content), *others)
+
+
+def add_up(add, start, tasks, *, threads, on_done=None):
+    """Add up results as they come.
 
     Parameters
     ----------
-    sums : object
-        Its `add` takes a result and says whether that is one; its `fail` takes a text.
-    results : iterable
-        As `run` yields them.
-    on_done : callable or None
+    add : callable
+        Takes a result, and returns what is wrong with it, or None.
+    start : callable
+        Takes tasks, and returns an iterable of results. Each has a `problem`, what went wrong as it
+        may be told, or None; and `is_kept`, whether memory, if there is one, has it.
+    tasks : iterable
+        After a failure no more are drawn; those under way are finished, and ignored.
+    threads : int or None
+        Most threads of a worker.
+    on_done : callable, default=None
         Called with the number of results so far, each time one is added.
-    what, advice : str
-        What is sent to workers, and what to do where that fails.
+
+    Raises
+    ------
+    TeacherError
+        The first failure.
     """
-    try:
-        for n_done, result in enumerate(results, 1):
-            is_added = sums.add(result)
-            if is_added and on_done is not None:
-                on_done(n_done)
-    except Exception as error:  # its text may be data: it can hold whole results
-        sums.fail(
-            f"{what} could not be sent to or from a worker process, or a worker died "
-            f"({type(error).__name__}). {advice}"
+    problems = []
+    all_kept = True
+    tasks = itertools.takewhile(lambda _: not problems, tasks)
+    with Quiet(), threadpool_limits(threads):
+        try:
+            for n_done, result in enumerate(start(tasks), 1):
+                all_kept &= result.is_kept
+                problem = result.problem or add(result)
+                if problem is not None:
+                    problems.append(problem)
+                elif on_done is not None:
+                    on_done(n_done)
+        except Exception as error:  # its text may be data: it can hold whole results
+            problems.append(
+                "private records could not be sent to a worker process, or what it made of them "
+                f"back, or a worker died ({type(error).__name__}). {_ADVICE}"
+            )
+    if problems:
+        if "TimeoutError" in problems[0]:
+            _end_processes()
+        raise TeacherError(problems[0]) from None
+    if not all_kept:
+        warn(
+            "memory could not keep all votes (a full disk?): they are right, but if this fit is "
+            "repeated, some will be cast again"
         )
 
 
@@ -76,17 +131,22 @@ def threads_per_worker(n_jobs):
     return None if n_workers == 1 else max(cpu_count() // n_workers, 1)
 
 
+def _share_a_process(n_jobs):
+    """Whether tasks are run in this process."""
+    backend = get_active_backend()[0]
+    return effective_n_jobs(n_jobs) == 1 or getattr(backend, "uses_threads", False)
+
+
 def check_timeout(timeout, n_jobs):
     """Refuse a timeout for teachers that run in this process."""
-    uses_threads = getattr(get_active_backend()[0], "uses_threads", False)
-    if timeout is not None and (effective_n_jobs(n_jobs) == 1 or uses_threads):
+    if timeout is not None and _share_a_process(n_jobs):
         raise ValueError(
             f"timeout={timeout!r} needs teachers in processes of their own, which can be "
             "stopped: set n_jobs to 2 or more, with a backend of processes"
         )
 
 
-def end_processes():
+def _end_processes():
     """Stop loky's workers: one whose teacher hangs stays busy, and the next fit would wait."""
     if isinstance(get_active_backend()[0], LokyBackend):
         get_reusable_executor().shutdown(wait=False, kill_workers=True)
@@ -95,7 +155,7 @@ def end_processes():
 def warn_if_taking_turns(n_jobs, who="teachers"):
     """Warn if they would run side by side in threads of one process."""
     backend = get_active_backend()[0]
-    share_a_process = getattr(backend, "uses_threads", False)
+    share_a_process = _share_a_process(n_jobs)
     cluster = getattr(backend, "client", None)  # Dask's
     if hasattr(cluster, "nthreads"):
         share_a_process = max(cluster.nthreads().values(), default=1) > 1

@@ -24,10 +24,12 @@ from scipy.special import logsumexp
 from sklearn.datasets import make_classification
 
 from sklearn_pate.aggregators import GNMax
+from sklearn_pate.electorate import PrivateData
 from sklearn_pate.fitting import seeds
 from sklearn_pate.isolation import silence
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.releases import rows
+from sklearn_pate.teachers import SiteEnsemble, Sites, TeacherEnsemble
 
 matplotlib.use("Agg")
 
@@ -101,6 +103,32 @@ def note_calls(monkeypatch, owner, name, note):
 
     monkeypatch.setattr(owner, name, noted)
     return notes
+
+
+class Given:
+    """A partition that is known."""
+
+    adjacency = "a change of the records of one teacher"
+
+    def __init__(self, teacher_indices):
+        self.teacher_indices = teacher_indices
+
+    def assign(self, **given):
+        return self.teacher_indices
+
+
+def collect_votes(estimators, X, codes, X_query, *, teacher_indices, n_classes, **params):
+    """Return the votes of teachers with these records, and the teachers if they are kept."""
+    of_vote = {name: params.pop(name, None) for name in ("seed", "temperature", "on_done")}
+    memory, names = params.pop("memory", None), params.pop("names", None)
+    classes, weight = params.pop("classes", np.arange(n_classes)), params.pop("sample_weight", None)
+    private = PrivateData(X=X, codes=codes, classes=classes, sample_weight=weight)
+    kind = SiteEnsemble if isinstance(X, Sites) else TeacherEnsemble
+    ensemble = kind(estimators, partition=Given(teacher_indices), **params)
+    ensemble.enrol(private, X_query, seed=of_vote["seed"], memory=memory)
+    if names is not None:
+        ensemble._assignment = ensemble._assignment._replace(names=names)
+    return ensemble.vote(private, X_query, **of_vote), ensemble.teachers_
 
 
 def interrupt(*args, **kwargs):

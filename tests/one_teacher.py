@@ -475,7 +475,7 @@ def polled_once(combination, changed):
 
 def read_votes(folder, watched, counts, names=None):
     """Return kind and votes by the teacher's number, if they add up to what was counted."""
-    seeds = _seeds(seed_streams(SEED)["teachers"], N_TEACHERS, names)  # as in collect_votes
+    seeds = _seeds(seed_streams(SEED)["teachers"], N_TEACHERS, names)  # as in `TeacherEnsemble`
     numbers = {set_seeds(clone(watched), seed).random_state: i for i, seed in enumerate(seeds)}
     votes = {}
     total = np.zeros(N_PUBLIC, dtype=int)

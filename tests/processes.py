@@ -46,7 +46,6 @@ def process_settings():
         "warnings": warnings.showwarning,
         "printing": np.get_printoptions(),
         "environment": dict(os.environ),
-        "folder": os.getcwd(),
     }
 
 

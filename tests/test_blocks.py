@@ -316,6 +316,12 @@ def test_what_changed_is_counted_anew(tmp_path, counted):
         counted()
 
 
+def test_a_disk_that_is_full_is_told_of(tmp_path, counted, monkeypatch):
+    monkeypatch.setattr(blocks, "is_kept", lambda *args: False)
+    with pytest.warns(UserWarning, match="memory could not keep all votes"):
+        table(keeping(tmp_path), X[:60], Y[:60])
+
+
 def test_an_interrupted_fit_goes_on_where_it_was(tmp_path, counted):
     private = PrivateData(X=X[:60], codes=Y[:60], classes=np.arange(3))
     memory = joblib.Memory(tmp_path / "kept", verbose=0)

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import note_calls
+from conftest import collect_votes, note_calls
 from faulty import Marked, RaisesIt
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.teachers import Sites, collect_votes
+from sklearn_pate.teachers import Sites
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_workers")]
 posix = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")

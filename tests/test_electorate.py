@@ -143,7 +143,7 @@ WRONG = {"n_teachers": ("12", 0, 1.5), "unit": ("househld",), "adjacency": (None
 
 @cases("name, value", *((name, value) for name, values in WRONG.items() for value in values))
 def test_what_ballots_state_is_checked(name, value):
-    with pytest.raises(ValueError, match=f"Ballots.{name} must"):
+    with pytest.raises(ValueError, match="Ballots needs n_teachers, a whole number"):
         Ballots(**{"n_teachers": 12} | STATED | {name: value})
 
 
@@ -170,7 +170,7 @@ def test_what_vote_returns_is_checked(change):
 def test_private_data_do_not_leave():
     private = PrivateData(X=[[SECRET]], codes=np.array([0]), classes=np.array([0, 1]))
     assert SECRET not in repr(private)
-    pytest.raises(TypeError, pickle.dumps, private).match("private data cannot be pickled")
+    pytest.raises(TypeError, pickle.dumps, private).match("PrivateData is private")
 
 
 def shift(private, X_public):
@@ -206,7 +206,7 @@ def test_ballots_do_not_tell_a_number_of_records_that_is_private():
     adjacency = Adjacency.ADD_OR_REMOVE_RECORD
     with pytest.raises(ValueError, match=r"n_records must be None: with 'add or remove"):
         Ballots(n_teachers=5, unit="record", adjacency=adjacency, n_records=400)
-    with pytest.raises(ValueError, match="n_records must be a whole number"):
+    with pytest.raises(ValueError, match="Ballots needs n_teachers.* n_records, a whole number"):
         Ballots(n_teachers=5, n_records="400", **STATED)
     wrong = Ballots(n_teachers=400, n_records=7, **STATED)
     with pytest.raises(ValueError, match="n_records of Odd must be the number of private"):

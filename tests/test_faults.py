@@ -24,7 +24,7 @@ from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.fitting import release
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.releases import labels
-from sklearn_pate.teachers import electorate
+from sklearn_pate.teachers import TeacherEnsemble, ensemble
 
 in_threads = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 pytestmark = [in_threads, pytest.mark.usefixtures("forked_workers")]
@@ -74,14 +74,14 @@ def interrupt(monkeypatch, owner, name, call=1, after=False):
 
 
 BEFORE = {
-    "checks": (electorate, "assign_teachers"),
+    "checks": (ensemble, "assign_teachers"),
     "plan": (labels, "plan_queries"),
     "ledger asked": (PrivacyLedger, "check"),
     "student rehearsed": (Student, "fit"),
     "queries chosen": (queries, "select_rows"),
     "teacher": (GaussianNB, "fit", 7),
     "voting": (GaussianNB, "predict", 20),
-    "counted": (electorate, "collect_votes", 1, True),
+    "counted": (TeacherEnsemble, "vote", 1, True),
     "ledger": (PrivacyLedger, "record"),
 }
 AFTER = {
@@ -309,6 +309,6 @@ def test_a_killed_worker_ends_the_fit_and_the_next_one_works():
 def test_a_full_disk_costs_the_memory_and_not_the_fit(tmp_path, monkeypatch):
     want = model(random_state=0).fit(X, Y, X_PUBLIC).curator_.votes
     monkeypatch.setattr("sklearn_pate.teachers.one.is_kept", lambda *args: False)
-    with pytest.warns(UserWarning, match="memory could not keep the votes of all teachers"):
+    with pytest.warns(UserWarning, match="memory could not keep all votes"):
         clf = model(memory=tmp_path, random_state=0).fit(X, Y, X_PUBLIC)
     assert np.array_equal(clf.curator_.votes, want)

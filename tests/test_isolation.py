@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from conftest import collect_votes
 from processes import generator_states, process_settings, run_script
 from scipy import special
 from scipy.stats import loguniform
@@ -42,7 +43,7 @@ from sklearn_pate.isolation import (
     seeded,
     unfitted,
 )
-from sklearn_pate.teachers import Sites, collect_votes
+from sklearn_pate.teachers import Sites
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 
@@ -140,7 +141,7 @@ def test_a_process_forked_while_another_thread_has_its_turn_does_not_wait_for_it
 # --- settings of the process --------------------------------------------------------------------
 
 
-def test_settings_are_put_back(tmp_path, monkeypatch):
+def test_settings_are_put_back(monkeypatch):
     monkeypatch.setenv("SKLEARN_PATE_TEST", "as it was")
     before = process_settings()
     with isolated(0):
@@ -155,7 +156,6 @@ def test_settings_are_put_back(tmp_path, monkeypatch):
         joblib.parallel_config(backend="threading", n_jobs=7)
         os.environ["SKLEARN_PATE_TEST"] = "changed"
         os.environ["SKLEARN_PATE_OTHER"] = "new"
-        os.chdir(tmp_path)
         changed = process_settings()
     assert not [name for name in before if before[name] == changed[name]]
     assert process_settings() == before

@@ -6,7 +6,6 @@ import stat
 import subprocess
 import sys
 import types
-from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.memory import code_digest, digest
+from sklearn_pate.memory import code_digest
 
 in_threads = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 pytestmark = [in_threads, pytest.mark.usefixtures("forked_workers")]
@@ -207,14 +206,12 @@ def digest_by_script(folder, script, own):
         return code_digest(main.make_teacher())
 
 
-@pytest.mark.parametrize("fingerprint", [digest, code_digest])
-def test_tensors_count_by_their_values(fingerprint):
+def test_tensors_count_by_their_values():
     torch = pytest.importorskip("torch")
     ones, same, zeros = torch.ones(3, requires_grad=True), torch.ones(3), torch.zeros(3)
     array = np.ones(3, dtype=np.float32)
-    assert fingerprint([ones]) == fingerprint([same])
-    assert len({fingerprint([value]) for value in (ones, zeros, array)}) == 3
-    assert digest(same.bfloat16()) != digest(zeros.bfloat16())  # numpy has no such numbers
+    assert code_digest([ones]) == code_digest([same])
+    assert len({code_digest([value]) for value in (ones, zeros, array)}) == 3
 
 
 @pytest.mark.parametrize("name", ["sklearn", "numpy", "sklearn_pate"])
@@ -283,10 +280,9 @@ def test_the_folder_is_private_and_one_that_is_there_keeps_its_mode(tmp_path, ou
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [str, partial(Memory, verbose=0)])
-def test_workers_find_a_relative_folder(tmp_path, monkeypatch, kind):
+def test_workers_find_a_relative_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    model(tmp_path, n_jobs=2, memory=kind("votes")).fit(X, Y, X_PUBLIC)
+    model(tmp_path, n_jobs=2, memory="votes").fit(X, Y, X_PUBLIC)
     assert len(list(tmp_path.rglob("output.pkl"))) == 8
 
 
@@ -299,16 +295,10 @@ def folders(tmp_path, outer, inner=None):
 
 
 @posix
-@cases(
-    "outer, inner, message",
-    (0o700, 0o755, r"joblib', which has mode 0755: others may read it. chmod 700 '.*joblib'"),
-    (0o700, 0o711, "joblib', which has mode 0711: others may read it"),
-    (0o775, None, "has mode 0775: others may write in it.*chmod go-w"),
-)
-def test_folders_that_others_may_read_or_write_are_refused(
-    tmp_path, trained, outer, inner, message
-):
+@cases("outer, inner", (0o700, 0o755), (0o700, 0o711), (0o775, None))
+def test_folders_that_others_may_read_or_write_are_refused(tmp_path, trained, outer, inner):
     folders(tmp_path, outer, inner)
+    message = "others own one of these folders, may write"
     pytest.raises(ValueError, model(tmp_path).fit, X, Y, X_PUBLIC).match(message)
     assert trained() == 0
 
@@ -318,7 +308,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path, monkeypatch, trained):
     folders(tmp_path, 0o1777, 0o700)
     user = os.getuid()
     monkeypatch.setattr("os.getuid", lambda: user + 1)
-    with pytest.raises(ValueError, match="has a folder 'joblib' of another user"):
+    with pytest.raises(ValueError, match="others own one of these folders"):
         model(tmp_path).fit(X, Y, X_PUBLIC)
     assert trained() == 0
 

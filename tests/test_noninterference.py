@@ -58,7 +58,7 @@ from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedS
 from sklearn_pate.model_selection.trials import PrivateScorer
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.propose_test_release import ProposeTestRelease
-from sklearn_pate.queries import BinaryExpertQueries, DiversityQueries, UncertaintyQueries
+from sklearn_pate.queries import DiversityQueries, UncertaintyQueries
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.students import SoftLabelClassifier
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
@@ -404,7 +404,6 @@ STUDENTS = {
 }
 STRATEGIES = {
     "uncertainty": UncertaintyQueries(3),
-    "experts": BinaryExpertQueries(RandomForestClassifier(3)),
     "diversity": DiversityQueries(),
     "own": OwnQueries(check_random_state(None)),
 }

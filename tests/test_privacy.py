@@ -5,9 +5,8 @@ import io
 import pickle
 import re
 import struct
-import sys
+import threading
 import traceback
-import types
 
 import joblib
 import numpy as np
@@ -16,6 +15,7 @@ import pytest
 from conftest import cases, said_while
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -23,6 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.neighbors import ReverseNeighbors
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 TEXT, NUMBER, LABEL = "Xanthippe-Zuckerkandl", 0.8726354829174653, "verdict-of-zanzibar"
@@ -177,29 +178,24 @@ def test_a_fitted_teacher_that_cannot_be_sent_back_or_kept_says_nothing(backend,
     assert caught.value.__context__ is None or caught.value.__suppress_context__
 
 
-OF_SCRIPT = """
-import numpy as np
-from sklearn.linear_model import LogisticRegression
-
-RNG = np.random.default_rng(5)
-
-
-class Mine(LogisticRegression):
-    def fit(self, X, y):
-        RNG.random(int(1000 * np.abs(X).sum()))
-        return super().fit(X, y)
-"""
-
-
 @pytest.mark.slow
-def test_a_worker_changes_no_class_of_the_script(monkeypatch):
-    script = types.ModuleType("__main__")
-    monkeypatch.setitem(sys.modules, "__main__", script)
-    exec(OF_SCRIPT, vars(script))
-    Mine, rng = script.Mine, script.RNG
-    fit, state = Mine.fit, rng.bit_generator.state
+@cases("backend", "loky", "multiprocessing")
+@pytest.mark.parametrize("who", ["teachers", "records"])
+def test_one_object_that_does_not_pickle_fails_no_fit(who, backend):
     X = np.random.default_rng(0).normal(size=(300, 2))
-    clf = kept_by_two_workers(Mine()).fit(X[:200], (X[:200, 0] > 0).astype(int), X[200:])
-    assert all(type(teacher) is Mine for teacher in clf.curator_.teachers)
-    assert Mine.fit is fit and fit.__globals__["RNG"] is rng
-    assert rng.bit_generator.state == state
+    private = pd.DataFrame(X[:200], columns=["a", "b"]).assign(note="none")
+    private["note"] = private["note"].astype(object)
+    private.iat[7, 2] = threading.Lock()
+    public = pd.DataFrame(X[200:], columns=["a", "b"]).assign(note="none").astype({"note": object})
+    numbers = make_column_transformer(("passthrough", ["a", "b"]))
+    given = {"classes": [0, 1], "epsilon": 50.0, "random_state": 0}
+    given["student"] = make_pipeline(numbers, GaussianNB())
+    given["base_estimator"] = given["student"]
+    if who == "records":
+        given["base_estimator"] = ReverseNeighbors(numbers, random_state=0)
+    labels = []
+    for n_jobs in (1, 2):
+        clf = PATEClassifier(**given, n_jobs=n_jobs)
+        with joblib.parallel_config(backend):
+            labels.append(clf.fit(private, (X[:200, 0] > 0).astype(int), public).public_labels_)
+    np.testing.assert_array_equal(*labels)

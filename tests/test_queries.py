@@ -10,9 +10,7 @@ from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_blobs
-from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import pairwise_distances
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import OneHotEncoder
@@ -29,7 +27,6 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.exceptions import StudentError, TeacherError
 from sklearn_pate.queries import (
-    BinaryExpertQueries,
     DiversityQueries,
     RandomQueries,
     UncertaintyQueries,
@@ -53,8 +50,8 @@ def fitted(**params):
 # --- each strategy alone -----------------------------------------------------------------------
 
 
-@cases("strategy", UncertaintyQueries(), BinaryExpertQueries(GaussianNB()), ids=str)
-def test_a_first_round_is_random_and_no_row_is_asked_twice(strategy):
+def test_a_first_round_is_random_and_no_row_is_asked_twice():
+    strategy = UncertaintyQueries()
     first = [strategy.select(X_PUBLIC, 30, random_state=seed) for seed in (0, 0, 1)]
     assert np.array_equal(first[0], first[1]) and not np.array_equal(first[0], first[2])
     proba = np.random.default_rng(0).dirichlet(np.ones(3), size=300)
@@ -72,38 +69,6 @@ def test_uncertainty_asks_the_lowest_maximum_probability_first(seed, n_classes, 
     rows = UncertaintyQueries().select(np.zeros((40, 1)), n_queries, **shown)
     rest = np.setdiff1d(np.arange(40), asked)
     assert np.array_equal(rows, rest[np.argsort(proba[rest].max(axis=1))][:n_queries])
-
-
-class Scores(ClassifierMixin, BaseEstimator):
-    """Expert whose score for class j is the value of column j."""
-
-    def fit(self, X, y):
-        self.column_ = int(np.asarray(X)[y == 1, -1][0])
-        return self
-
-    def predict_proba(self, X):
-        score = np.asarray(X)[:, self.column_]
-        return np.column_stack([1 - score, score])
-
-
-def test_binary_experts_ask_doubtful_rows_first():
-    # columns: scores of the five experts, then the class of labelled rows
-    labelled = [[0.0] * 5 + [code] for code in range(5)]
-    confident = [0.95, 0.5, 0.5, 0.5, 0.5, 0]
-    one_rival_short = [0.3, 0.2, 0.2, 0.2, 0.05, 0]
-    doubtful, more_doubtful = [0.8, 0.2, 0.2, 0.2, 0.2, 0], [0.6, 0.2, 0.2, 0.2, 0.2, 0]
-    rows = np.array([*labelled, confident, one_rival_short, doubtful, more_doubtful])
-    chosen = BinaryExpertQueries(Scores()).select(rows, 4, asked=range(5), labels=range(5))
-    assert chosen.tolist() == [8, 7, 6, 5]
-    # unanswered rows teach no expert, and with one class there is none to train
-    chosen = BinaryExpertQueries(Scores()).select(rows, 3, asked=range(6), labels=[*range(5), -1])
-    assert chosen.tolist() == [8, 7, 6]
-    alone = BinaryExpertQueries(Scores()).select(rows, 4, asked=[0, 1], labels=[0, -1])
-    assert len(set(alone) - {0, 1}) == 4
-    # with two classes one rival is all there is
-    two = [[0.0, 0.0, 0], [0.0, 0.0, 1], [0.85, 0.15, 0], [0.85, 0.05, 0]]
-    chosen = BinaryExpertQueries(Scores()).select(np.array(two), 2, asked=[0, 1], labels=[0, 1])
-    assert chosen.tolist() == [2, 3]
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5))
@@ -222,7 +187,6 @@ def test_rounds_stop_at_the_budget_of_a_filter():
     ({"aggregator": StableArgmax(1.0, max_unstable=1)}, "StableArgmax.*all queries at once"),
     ({"accounting": "ptr", "epsilon": 100.0}, "accounting='ptr' needs all queries at once"),
     ({"query_strategy": Spy(0)}, "n_rounds of query_strategy.*got 0"),
-    ({"query_strategy": BinaryExpertQueries(RidgeClassifier())}, "predict_proba"),
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:.*counts a query as stable")

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import sklearn
 import threadpoolctl
-from conftest import cases
+from conftest import cases, collect_votes
 from faulty import Counted, RaisesIt
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -29,7 +29,7 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.isolation import redacted
-from sklearn_pate.teachers import Sites, collect_votes
+from sklearn_pate.teachers import Sites
 
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 slow = pytest.mark.slow

@@ -5,6 +5,7 @@ from functools import reduce
 
 import numpy as np
 
+from ..electorate import Private
 from ..rdp import DEFAULT_ORDERS, Cost, exact_rdp, rdp_to_epsilon, worst_case_rdp
 from ..rdp.checks import check_delta
 from ..rdp.facts import has_distribution
@@ -35,7 +36,7 @@ class StageRecord:
     paid: np.ndarray | None = field(default=None, repr=False)  # private unless released
 
 
-class Curator:
+class Curator(Private):
     """The private view of a fit, for the holder of the data alone: not to be published.
 
     Everything here depends on private data and was released by no mechanism. It does not survive
@@ -62,12 +63,6 @@ class Curator:
         self._stages = stages
         self._delta = delta
         self._cap = cap  # the guarantee, if a budget decided how many queries were asked
-
-    def __repr__(self):
-        return "Curator(private)"
-
-    def __reduce__(self):
-        raise TypeError("the curator's view is private: it cannot be pickled or copied")
 
     def rdp(self, method="exact", orders=DEFAULT_ORDERS):
         """Renyi cost of each query, computed from its votes. Private.

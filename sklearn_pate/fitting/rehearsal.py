@@ -95,7 +95,7 @@ def rehearse_teachers(given, synthesizer):
     )
     for classifier in given.electorate.classifiers() if is_ours(given.electorate) else []:
         try:
-            fit_and_predict(Task(0, classifier, part, asked, 0, settings, Memory(None), ()))
+            fit_and_predict(Task(0, classifier, asked, 0, settings, Memory(None), (), part))
         except Exception as error:
             raise ValueError(
                 "base_estimator failed when tried on made-up rows and labels. It must take what is "

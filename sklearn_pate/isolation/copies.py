@@ -5,7 +5,6 @@ import io
 import pickle
 import random
 from functools import partial
-from typing import NamedTuple
 
 import cloudpickle
 import pandas as pd
@@ -50,7 +49,7 @@ def own_copy(value, seed, *, functions=False):
     for kind in picklers:
         pickler = kind(lambda obj: new_generator(obj, seeds))
         try:
-            return pickler.pickled(value).load()
+            return pickler.loader(value)()
         except Exception:  # an error of any kind says that it cannot be copied in this way
             continue
     try:
@@ -215,8 +214,8 @@ def own_generators(value):
     for kind in (_Pickler, _CloudPickler):
         pickler = kind(replacement)
         try:
-            pickled = pickler.pickled(value)
-            return pickled.load() if pickler.has_replaced else value
+            load = pickler.loader(value)
+            return load() if pickler.has_replaced else value
         except Exception:  # an error of any kind says that it does not pickle
             continue
     return value  # it does not pickle, so it cannot leave in a file
@@ -236,27 +235,19 @@ def copier(value):
         Takes no arguments, and raises if the value cannot be copied.
     """
     try:
-        pickled = _CloudPickler(lambda obj: None).pickled(value)
-        pickled.load()  # tried: not all that pickles loads
+        load = _CloudPickler(lambda obj: None).loader(value)
+        load()  # tried: not all that pickles loads
     except Exception:
         return partial(copy.deepcopy, value)
-    return pickled.load
-
-
-class _Pickled(NamedTuple):
-    """A pickle for this process alone: it refers to classes instead of holding their names."""
-
-    content: bytes
-    classes: list
-
-    def load(self):
-        unpickler = _Unpickler(io.BytesIO(self.content))
-        unpickler.classes = self.classes
-        return unpickler.load()
+    return load
 
 
 class _Unpickler(pickle.Unpickler):
-    """Finds the classes that a `_Pickled` refers to."""
+    """Finds the classes that a pickle of `_Replacing` refers to."""
+
+    def __init__(self, content, classes):
+        super().__init__(io.BytesIO(content))
+        self.classes = classes
 
     def persistent_load(self, number):
         return self.classes[number]
@@ -272,9 +263,11 @@ class _Replacing:
         self.has_replaced = False
         self.classes = []
 
-    def pickled(self, value):
+    def loader(self, value):
+        """Return a function that makes copies, in this process alone."""
         self.dump(value)
-        return _Pickled(self.file.getvalue(), self.classes)
+        content = self.file.getvalue()
+        return lambda: _Unpickler(content, self.classes).load()
 
     def persistent_id(self, obj):
         # Classes are referred to: a copy of one would make objects that are not its instances

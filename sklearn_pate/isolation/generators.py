@@ -5,6 +5,7 @@ import os
 import random
 import sys
 import threading
+from operator import itemgetter
 
 import numpy as np
 from joblib import parallel_config
@@ -131,6 +132,12 @@ def _polars_seeded(seed):
             polars.set_random_seed(fresh_seed())
 
 
+def params_named(estimator, name):
+    """Return the parameters of that name with their values, those of nested estimators too."""
+    params = estimator.get_params(deep=True)
+    return {key: params[key] for key in params if f"__{key}".endswith(f"__{name}")}
+
+
 def set_seeds(estimator, seed, *, only_missing=False):
     """Set every `random_state` of an estimator, its nested ones and its CV splitters.
 
@@ -149,17 +156,16 @@ def set_seeds(estimator, seed, *, only_missing=False):
     estimator
         The one given.
     """
-    params = estimator.get_params(deep=True)
     sequence = np.random.SeedSequence(seed)
-    for value in params.values():
+    for value in estimator.get_params(deep=True).values():
         if hasattr(value, "split") and _is_missing(getattr(value, "random_state", 0)):
             value.random_state = seed_number(sequence)
-    names = sorted(name for name in params if f"__{name}".endswith("__random_state"))
-    states = sequence.generate_state(len(names)) % 2**31  # some libraries want a signed number
+    params = sorted(params_named(estimator, "random_state").items(), key=itemgetter(0))
+    states = sequence.generate_state(len(params)) % 2**31  # some libraries want a signed number
     chosen = {
         name: int(state)
-        for name, state in zip(names, states, strict=True)
-        if not only_missing or _is_missing(params[name])
+        for (name, value), state in zip(params, states, strict=True)
+        if not only_missing or _is_missing(value)
     }
     return estimator.set_params(**chosen) if chosen else estimator
 
@@ -177,8 +183,7 @@ def without_caches(estimator):
     estimator
         The one given.
     """
-    params = estimator.get_params(deep=True)
-    names = [name for name in params if f"__{name}".endswith("__memory")]
+    names = params_named(estimator, "memory")
     return estimator.set_params(**dict.fromkeys(names)) if names else estimator
 
 

@@ -22,9 +22,8 @@ def isolated(seed, *, descriptors=True):
 
     Global generators start from the seed (see `seeded`). Afterwards they are put back, and so are
     error states of numpy and scipy, print options, options of scikit-learn and joblib, torch's
-    defaults, warning filters, output streams, environment variables and the working directory. All
-    of this belongs to the process, so threads take turns. Fits of this library that are begun
-    meanwhile are not counted.
+    defaults, warning filters, output streams and environment variables. All of this belongs to the
+    process, so threads take turns. Fits of this library that are begun meanwhile are not counted.
 
     Parameters
     ----------
@@ -100,50 +99,34 @@ def _restored(read, write):
             write(before)
 
 
-def _working_directory():
-    try:
-        return os.getcwd()
-    except OSError:  # it was deleted
-        return None
-
-
-def _return_to(folder):
-    if folder is not None:
-        os.chdir(folder)
-
-
 def _set_environment(before):
     os.environ.clear()
     os.environ.update(before)
 
 
+#: How settings of torch that belong to the whole process are read and written.
+_OF_TORCH = (
+    ("get_default_dtype", "set_default_dtype"),
+    ("is_grad_enabled", "set_grad_enabled"),
+    ("get_deterministic_debug_mode", "set_deterministic_debug_mode"),
+    ("is_anomaly_enabled", "set_anomaly_enabled"),
+    ("get_float32_matmul_precision", "set_float32_matmul_precision"),
+    ("get_num_threads", "set_num_threads"),
+)
+
+
 def _torch_defaults():
-    """Return the settings of torch that belong to the whole process; None if it is not loaded."""
+    """Return the settings of torch; None if it is not loaded."""
     torch = sys.modules.get("torch")
-    if torch is None:
-        return None
-    return (
-        torch.get_default_dtype(),
-        torch.is_grad_enabled(),
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-        torch.is_anomaly_enabled(),
-        torch.get_float32_matmul_precision(),
-        torch.get_num_threads(),
-    )
+    return None if torch is None else [getattr(torch, read)() for read, _ in _OF_TORCH]
 
 
 def _set_torch_defaults(before):
     torch = sys.modules["torch"]
-    if before is None:  # the block imported torch: these are what it starts with
-        before = (torch.float32, True, False, False, False, "highest", torch.get_num_threads())
-    dtype, grad, deterministic, warn_only, anomaly, precision, threads = before
-    torch.set_default_dtype(dtype)
-    torch.set_grad_enabled(grad)
-    torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
-    torch.autograd.set_detect_anomaly(anomaly)
-    torch.set_float32_matmul_precision(precision)
-    torch.set_num_threads(threads)
+    if before is None:  # the block imported torch
+        before = (torch.float32, True, 0, False, "highest", torch.get_num_threads())
+    for (_, write), value in zip(_OF_TORCH, before, strict=True):
+        getattr(torch, write)(value)
 
 
 #: Context managers, each of which puts back one thing that all fits of a process share.
@@ -155,5 +138,4 @@ _PROCESS_WIDE = (
     parallel_config,
     partial(_restored, _torch_defaults, _set_torch_defaults),
     partial(_restored, partial(dict, os.environ), _set_environment),
-    partial(_restored, _working_directory, _return_to),
 )

@@ -96,21 +96,16 @@ _TELLABLE = (
     "argument must be a string or a real number",
     "it took longer than timeout",
     "could not be loaded with the model",
+    "CUDA out of memory",  # then max_teachers=
 )
 
 #: What is told of a dtype by its kind: widths of numbers and texts may follow from one record.
 _KINDS = {
+    **dict.fromkeys("iuf", "numbers"),
+    **dict.fromkeys("SUT", "text"),
     "b": "booleans",
-    "i": "integers",
-    "u": "integers",
-    "f": "floats",
-    "c": "complex numbers",
-    "S": "bytes",
-    "U": "text",
-    "T": "text",
     "O": "objects",
     "M": "dates",
-    "m": "durations",
 }
 
 

@@ -15,13 +15,14 @@ from numbers import Integral
 
 from joblib import cpu_count
 
+from .generators import params_named
+
 _IS_WITHIN = ContextVar("sklearn_pate_is_within_a_fit", default=False)
 
 
 def silent(estimator):
     """Turn off the `verbose` parameters: compiled code writes past Python's streams."""
-    params = estimator.get_params(deep=True)
-    loud = {p: 0 for p in params if f"__{p}".endswith("__verbose") and params[p]}
+    loud = {name: 0 for name, value in params_named(estimator, "verbose").items() if value}
     return estimator.set_params(**loud) if loud else estimator
 
 
@@ -35,9 +36,8 @@ def limit_threads(estimator, threads):
         return estimator
     too_many = [
         name
-        for name, value in estimator.get_params(deep=True).items()
-        if f"__{name}".endswith("__n_jobs")
-        and isinstance(value, Integral)
+        for name, value in params_named(estimator, "n_jobs").items()
+        if isinstance(value, Integral)
         # `effective_n_jobs` says 1 within a task
         and (value if value > 0 else cpu_count() + 1 + value) > threads
     ]
@@ -97,7 +97,7 @@ _flush_compiled = _flush_of_c()
 
 def _flush():
     """Write out what streams hold back, while they still lead where it belongs."""
-    for stream in (sys.__stdout__, sys.__stderr__):
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         with contextlib.suppress(Exception):  # there is no stream, or it is closed
             stream.flush()
     if _flush_compiled is not None:
@@ -145,9 +145,7 @@ class Quiet:
     def __enter__(self):
         with Quiet._lock:
             if Quiet._depth == 0:
-                for stream in (sys.stdout, sys.stderr):  # before `isolated` redirects descriptors
-                    with contextlib.suppress(Exception):
-                        stream.flush()
+                _flush()  # before `isolated` redirects descriptors
                 Quiet._silence = silence()
                 Quiet._silence.__enter__()
             Quiet._depth += 1

@@ -1,6 +1,5 @@
 """Records that vote, in blocks: each block is counted by itself, and the tables are added up."""
 
-import itertools
 import math
 from abc import abstractmethod
 from functools import partial
@@ -9,23 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Memory
 from sklearn import config_context, get_config
-from threadpoolctl import threadpool_limits
 
 from ..electorate import TableElectorate
-from ..exceptions import TeacherError
 from ..isolation import Quiet, attempt, limit_threads, own_rows
-from ..memory import digest
+from ..memory import digest, is_kept
 from ..workers import add_up, run, threads_per_worker, warn_if_taking_turns
 from .cells import numbered
 from .transform import transformed
 
 #: Records of a block, whatever the number of workers: what memory keeps does not depend on that.
 BLOCK_SIZE = 10_000
-
-_ADVICE = (
-    "The transformer, and the cells of a DataFrame, must pickle and be importable: define their "
-    "classes in a module, not in the script that runs; or use n_jobs=1"
-)
 
 
 class Block(NamedTuple):
@@ -76,22 +68,27 @@ class BlockElectorate(TableElectorate):
         shared = partial(count, transformer=transformer, **public), get_config(), self._memory
         keeps = self._memory.location is not None
         fingerprint = digest(self._fingerprint, public) if keeps else None
-        sums = _Sums()
         tasks = (
             # Keys here: what a worker unpickles does not lie in memory as it did, which counts
-            (*shared, block, (fingerprint, digest(*block)) if keeps else None)
+            (block, *shared, (fingerprint, digest(*block)) if keeps else None)
             for block in _blocks(private, self._groups, BLOCK_SIZE)
         )
-        # After a failure no more blocks are sent; those under way are finished, and ignored
-        tasks = itertools.takewhile(lambda _: sums.problem is None, tasks)
-        told = on_done if self._tells_blocks else None
-        with Quiet(), threadpool_limits(threads_per_worker(n_jobs)):
-            add_up(sums, run(_count, tasks, n_jobs), told, "records", _ADVICE)
-        if sums.problem is not None:
-            raise TeacherError(sums.problem) from None
-        if on_done is not None and told is None:
+        table = 0
+
+        def add(result):
+            nonlocal table
+            table = table + result.table
+
+        add_up(
+            add,
+            partial(run, function=_count, n_jobs=n_jobs),
+            tasks,
+            threads=threads_per_worker(n_jobs),
+            on_done=on_done if self._tells_blocks else None,
+        )
+        if on_done is not None and not self._tells_blocks:
             on_done(1)
-        return sums.table
+        return table
 
     def check_public(self, X_public):
         """Compare the numbers of public rows; see `TableElectorate.check_public`."""
@@ -131,44 +128,27 @@ def _blocks(private, groups, size):
 # --- what a worker does --------------------------------------------------------------------------
 
 
-def _count(task):
-    """Count one block, or recall its table; return what `attempt` returns of `_recalled`."""
+class _Result(NamedTuple):
+    """The table of a block, whether memory has it, and what went wrong as it may be told."""
+
+    table: Any = None
+    is_kept: bool = True
+    problem: str | None = None
+
+
+def _count(block, count, config, memory, key):
+    """Count one block, or recall its table."""
+    recall = memory.cache(_counted, ignore=["count", "config", "block"])
+    given = count, config, block, key
     with Quiet():
         # A failure is returned, not raised: a traceback would carry private rows
-        return attempt(partial(_recalled, *task))
-
-
-def _recalled(count, config, memory, block, key):
-    """Return the table of a block, which memory may have."""
-    return memory.cache(_counted, ignore=["count", "config", "block"])(count, config, block, key)
+        counted, failed = attempt(lambda: (recall(*given), is_kept(memory, recall, *given)))
+    if failed is not None:
+        return _Result(problem=f"a block of records could not be counted: {failed}")
+    return _Result(*counted)
 
 
 def _counted(count, config, block, key):
     """Return the table of a block; memory finds it by `key` alone."""
     with config_context(**config):
         return count(block)
-
-
-# --- adding up their tables ----------------------------------------------------------------------
-
-
-class _Sums:
-    """The table so far, and the first failure as it may be told."""
-
-    def __init__(self):
-        self.table = 0
-        self.problem = None
-
-    def add(self, result):
-        """Add a block's table; return False if it has none."""
-        table, problem = result
-        if problem is not None:
-            self.fail(f"a block of records could not be counted: {problem}")
-            return False
-        self.table += table
-        return True
-
-    def fail(self, problem):
-        """Note a problem, if it is the first."""
-        if self.problem is None:
-            self.problem = problem

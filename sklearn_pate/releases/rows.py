@@ -172,13 +172,12 @@ def rehearsal_rows(synthesizer):
 
 def moved_by(ballots):
     """Return by how many units the change that is covered moves the data: 2 for a replacement."""
-    member = Adjacency.find(ballots.adjacency)
-    if member is None:
+    if ballots.adjacency not in list(Adjacency):
         raise ValueError(
             f"adjacency {ballots.adjacency!r} is not one of electorate.Adjacency, so what a "
             "synthesizer, or a release of yours, costs under it is not known; use another partition"
         )
-    return 1 if member in _ONE_MOVE else 2
+    return 1 if ballots.adjacency in _ONE_MOVE else 2
 
 
 def units_of(private, ballots):

@@ -1,7 +1,6 @@
 """Teachers: one model per part of the private data, and their votes on public rows."""
 
-from .electorate import RegressorEnsemble, SiteEnsemble, TeacherEnsemble
-from .ensemble import collect_votes
+from .ensemble import RegressorEnsemble, SiteEnsemble, TeacherEnsemble
 from .sites import Sites
 
-__all__ = ["RegressorEnsemble", "SiteEnsemble", "Sites", "TeacherEnsemble", "collect_votes"]
+__all__ = ["RegressorEnsemble", "SiteEnsemble", "Sites", "TeacherEnsemble"]

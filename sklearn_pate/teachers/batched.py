@@ -1,6 +1,5 @@
 """Train all teachers of one network together: their parameters are stacked and move as one."""
 
-import contextlib
 import copy
 import itertools
 from dataclasses import dataclass
@@ -21,48 +20,6 @@ __all__ = ["BatchedTeachers"]
 
 #: Most rows at a time when a network votes on a GPU; elsewhere as many as skorch would take.
 _ROWS_ON_GPU = 2**13
-
-
-class Trainee(NamedTuple):
-    """A teacher that is to be trained together with others.
-
-    Attributes
-    ----------
-    key : object
-        What it is called in `Trained`.
-    seed : int
-        Of its random numbers.
-    network : NeuralNetClassifier or None
-        Unfitted; it is used up. None: its place is kept, and nothing is trained.
-    X : ndarray with n_records rows, or None
-        Its features.
-    codes : ndarray of shape (n_records,), int, or None
-        Its labels as codes.
-    """
-
-    key: Any
-    seed: int
-    network: Any = None
-    X: np.ndarray | None = None
-    codes: np.ndarray | None = None
-
-
-class Trained(NamedTuple):
-    """What a teacher that was trained together with others answers.
-
-    Attributes
-    ----------
-    key : object
-        As in its `Trainee`.
-    voted : ndarray of shape (n_queries,) or (n_queries, n_outputs), or None
-        Its labels, or the probabilities; None without a network.
-    fitted : NeuralNetClassifier or None
-        If kept.
-    """
-
-    key: Any
-    voted: np.ndarray | None = None
-    fitted: Any = None
 
 
 class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -87,12 +44,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : skorch.NeuralNetClassifier
         The network, unfitted. X must be a numeric array, in the dtype the network takes.
     max_teachers : int, default=None
-        Teachers trained together at most; None is 256 on a GPU and 16 elsewhere. Halved until a
-        step on public rows fits into the GPU's memory.
-    autocast : {"bfloat16"}, default=None
-        Precision of the forward pass, see `torch.autocast`; parameters and losses stay as they are.
-    compile : bool, default=False
-        Whether to use `torch.compile`: worth its half minute if training on a GPU takes long.
+        Teachers trained together at most; None is 256 on a GPU and 16 elsewhere. Give fewer if a
+        step of so many does not fit into the GPU's memory.
 
     Attributes
     ----------
@@ -126,11 +79,9 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     20
     """
 
-    def __init__(self, estimator, *, max_teachers=None, autocast=None, compile=False):
+    def __init__(self, estimator, *, max_teachers=None):
         self.estimator = estimator
         self.max_teachers = max_teachers
-        self.autocast = autocast
-        self.compile = compile
 
     def fit(self, X, y):
         """Fit one network, as its own `fit` does.
@@ -212,8 +163,10 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        trainees : iterable of Trainee
-            One for each teacher, in order.
+        trainees : iterable of tuples
+            Of each teacher, in order: a key; the seed of its random numbers; its network, unfitted,
+            which is used up; its features, an ndarray with n_records rows; its labels as codes.
+            Without what is after the seed its place is kept, and nothing is trained.
         X_query : ndarray with n_queries rows
             Public points to vote on.
         proba : bool, default=False
@@ -223,33 +176,21 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Yields
         ------
-        Trained
+        key : object
             Of each teacher, in order.
+        voted : ndarray of shape (n_queries,) or (n_queries, n_outputs), or None
+            Its labels, or the probabilities; None without a network.
+        fitted : NeuralNetClassifier or None
+            If kept.
         """
-        size = self._stack_size(X_query)
+        on_gpu = torch.device(self.estimator.device).type == "cuda"
+        size = self.max_teachers or (256 if on_gpu else 16)
         trainees = iter(trainees)
-        while members := [_Member.of(trainee) for trainee in itertools.islice(trainees, size)]:
+        while members := [_Member.of(*trainee) for trainee in itertools.islice(trainees, size)]:
             if any(member.network for member in members):
                 yield from self._train_stack(members, X_query, proba, keep)
             else:
-                yield from (Trained(member.key) for member in members)
-
-    def _stack_size(self, X_query):
-        """Return how many networks to train together: half as many until a step fits into memory.
-
-        It is tried on public rows, so that the number does not depend on private ones.
-        """
-        device = torch.device(self.estimator.device)
-        default = 256 if device.type == "cuda" else 16
-        size = self.max_teachers or default
-        with seeded(0):
-            network = _initialized(clone(self.estimator))
-            n_rows = network.get_iterator(range(len(X_query)), training=True).batch_size
-            rows = torch.from_numpy(np.resize(X_query, (n_rows, *X_query.shape[1:]))).to(device)
-            while device.type == "cuda" and size > 1 and not _fits(network, rows, size, device):
-                torch.cuda.empty_cache()
-                size //= 2
-        return size
+                yield from ((member.key, None, None) for member in members)
 
     def _train_stack(self, members, X_query, proba, keep):
         """Train members of one stack; yield what each answers."""
@@ -258,7 +199,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         # Those without a network keep their place with a copy of another's
         networks = [member.network or first.network for member in members]
         steps = [member.n_steps for member in members]
-        stack = _Stack(networks, steps, device, self.autocast, self.compile)
+        stack = _Stack(networks, steps, device)
         self._run_epochs(stack, members, first.loader.batch_size, device)
         # A copy: a memmap may be read-only, which torch warns of
         queries = torch.from_numpy(np.array(X_query)).to(device)
@@ -267,12 +208,12 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             n_rows = max(n_rows, min(_ROWS_ON_GPU, len(members) * first.loader.batch_size))
         for i, member in enumerate(members):
             if not member.network:
-                yield Trained(member.key)
+                yield member.key, None, None
                 continue
             with seeded(member.seed):
                 output = stack.predict(i, queries, n_rows)
             voted = member.proba(output) if proba else output.argmax(axis=1)
-            yield Trained(member.key, voted, member.fitted(stack.state(i)) if keep else None)
+            yield member.key, voted, member.fitted(stack.state(i)) if keep else None
 
     def _run_epochs(self, stack, members, batch_size, device):
         """Take all steps of all members."""
@@ -305,7 +246,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 reason = why_rows_meet(networks[0].module_.train(), rows)
                 if reason is not None:
                     return reason
-                stack = _Stack(networks, [1, 2], device, self.autocast)
+                stack = _Stack(networks, [1, 2], device)
                 rows = rows.to(device)
                 labels = torch.zeros(2, len(rows), dtype=torch.int64, device=device)
                 stack.step(torch.stack([rows] * 2), labels, labels + 1.0, 0)
@@ -339,28 +280,27 @@ class _Member:
     classes: np.ndarray | None = None
 
     @classmethod
-    def of(cls, trainee):
-        """Return a trainee with its weights drawn and its rows split, as skorch would."""
-        network = trainee.network
+    def of(cls, key, seed, network=None, X=None, codes=None):
+        """Return a teacher with its weights drawn and its rows split, as skorch would."""
         if network is None:
-            return cls(trainee.key, trainee.seed)
-        with seeded(trainee.seed):
+            return cls(key, seed)
+        with seeded(seed):
             _initialized(network)
-            train, valid = network.get_split_datasets(trainee.X, trainee.codes)
+            train, valid = network.get_split_datasets(X, codes)
             state = torch.random.get_rng_state()
-        rows = getattr(train, "indices", np.arange(len(trainee.codes)))
+        rows = getattr(train, "indices", np.arange(len(codes)))
         loader = network.get_iterator(range(len(rows)), training=True)
         return cls(
-            trainee.key,
-            trainee.seed,
+            key,
+            seed,
             network,
-            X=torch.from_numpy(trainee.X[rows]),
-            y=torch.from_numpy(trainee.codes[rows]),
+            X=torch.from_numpy(X[rows]),
+            y=torch.from_numpy(codes[rows]),
             loader=loader,
             validates=valid is not None,
             state=state,
             n_steps=len(loader.batch_sampler),
-            classes=np.unique(trainee.codes),
+            classes=np.unique(codes),
         )
 
     def batches(self, state):
@@ -407,7 +347,7 @@ class _Stack:
     An optimizer counts its steps, so only networks with the same number of steps share one.
     """
 
-    def __init__(self, networks, steps, device, autocast=None, compile=False):
+    def __init__(self, networks, steps, device):
         first = networks[0]
         self.device = device
         self.groups = []
@@ -430,11 +370,6 @@ class _Stack:
             lambda params, buffers, X: functional_call(module, (params, buffers), (X,)),
             randomness="different",
         )
-        if compile:
-            self.forward = torch.compile(self.forward)
-        self.cast = contextlib.nullcontext()
-        if autocast is not None:
-            self.cast = torch.autocast(device.type, getattr(torch, autocast))
 
     def _stacked(self, tensors):
         """Stack the tensors of each name; `tensors` has one dict for each network."""
@@ -458,8 +393,7 @@ class _Stack:
         self.module.train()
         for group in self.groups:
             group.optimizer.zero_grad()
-        with self.cast:
-            output = self.forward(self._params(), self.buffers, X).flatten(0, 1)
+        output = self.forward(self._params(), self.buffers, X).flatten(0, 1)
         output = output.to(torch.promote_types(output.dtype, torch.float32))
         if isinstance(self.criterion, nn.NLLLoss):  # as skorch does
             output = torch.log(output + torch.finfo(output.dtype).eps)
@@ -482,9 +416,8 @@ class _Stack:
         """
         self.module.eval()
         state = self.state(i)
-        with self.cast:
-            parts = X.split(n_rows)
-            outputs = [functional_call(self.module, state, (rows,)).float() for rows in parts]
+        parts = X.split(n_rows)
+        outputs = [functional_call(self.module, state, (rows,)).float() for rows in parts]
         return torch.cat(outputs).cpu().numpy()
 
     def state(self, i):
@@ -502,20 +435,6 @@ def _room(device):
     They are kept free whatever the rows are, so that what fits does not depend on private data.
     """
     return torch.cuda.get_device_properties(device).total_memory // 8
-
-
-def _fits(network, rows, size, device):
-    """Whether a step of so many networks fits into memory, with room for rows and to spare."""
-    try:
-        room = torch.empty(2 * _room(device), dtype=torch.int8, device=device)
-        stack = _Stack([network] * size, [1] * size, device)
-        labels = torch.zeros(size, len(rows), dtype=torch.int64, device=device)
-        mask = torch.ones(size, len(rows), dtype=torch.float32, device=device)
-        stack.step(rows.expand(size, *rows.shape), labels, mask, 0)
-        del room
-    except RuntimeError:  # an OutOfMemoryError, or that of a library that lacks room
-        return False
-    return True
 
 
 def _epoch(members, states, batch_size):

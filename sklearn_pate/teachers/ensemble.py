@@ -1,193 +1,270 @@
-"""Fit one classifier per part of the private data and count the votes on the public queries."""
+"""Teachers as an electorate: each private record reaches one teacher, who votes on every row."""
 
-import itertools
 import os
+from functools import partial
 
 import numpy as np
 from joblib import Memory
 from sklearn import get_config
+from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
-from threadpoolctl import threadpool_limits
 
 from .. import workers
 from .._sklearn import _num_samples
-from ..exceptions import TeacherError, warn
-from ..identifiers import keyed_digests, spelled_names
-from ..isolation import Quiet, own_clone, own_rows, seed_number
-from ..memory import code_digest, digest
-from ..public import table_of
-from .one import ADVICE, SHARES, Part, Settings, Task, fit_and_vote, received
+from ..electorate import Adjacency, Ballots, Electorate, check_predicts
+from ..identifiers import keyed_digests
+from ..isolation import Quiet, own_clone, own_rows, seed_number, seeded
+from ..memory import code_digest, digest, kept_seed
+from ..partition import Assignment, PredefinedPartition, assign_teachers
+from .one import SHARES, Part, Settings, Task, fit_and_vote, received
 from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together
 
 
-def collect_votes(
-    estimators,
-    X,
-    codes,
-    X_query,
-    *,
-    teacher_indices,
-    n_teachers,
-    n_classes,
-    sample_weight=None,
-    seed=None,
-    names=None,
-    n_jobs=None,
-    classes=None,
-    temperature=None,
-    keep_teachers=False,
-    timeout=None,
-    memory=None,
-    on_done=None,
-    levels=None,
-):
-    """Fit the teachers in parallel and count their votes.
-
-    Votes are added up as teachers finish, so nothing of size teachers x queries is ever held.
-    Each worker is sent only its own part. Workers share the processor's cores: a teacher's threads
-    are limited to its share, and what it runs with joblib runs one after the other. Each teacher
-    runs in `isolation.isolated`, so teachers in threads of one process take turns.
+class TeacherEnsemble(Electorate):
+    """One classifier per part of the private data.
 
     Parameters
     ----------
     estimators : list of classifiers
-        Unfitted; teacher `i` is a deep copy of ``estimators[i % len(estimators)]``, with its own
-        seeds, `verbose` off and `memory` parameters set to None.
-    X : array-like, sparse matrix or DataFrame with n_samples rows, or Sites
-        Private features, passed to the teachers as they are.
-    codes : ndarray of shape (n_samples,) or None
-        Private labels as codes 0..n_classes-1. None with `Sites`.
-    X_query : array-like with n_queries rows
-        Public points to vote on.
-    teacher_indices : ndarray of shape (n_samples,), int, or None
-        The teacher of each record. None with `Sites`.
-    n_teachers, n_classes : int
-        Numbers of teachers and of classes.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Split like the records; passed to the teachers whose ``fit`` takes it.
-    seed : numpy.random.SeedSequence, default=None
-        The seed of teacher `i` depends on this and `i` alone; with `names`, on this and its name.
-    names : sequence of str of length n_teachers, default=None
-        Public names of the teachers. With `Sites`, those of the sites.
-    n_jobs : int, default=None
-        As in joblib.
-    classes : ndarray of shape (n_classes,), default=None
-        With `Sites`: the sorted labels that codes stand for.
-    temperature : float, default=None
-        If given, teachers give their class probabilities instead of one vote, raised to
-        ``1 / temperature`` and normalised, in multiples of 2**-20 rounded down.
-    keep_teachers : bool, default=False
-        Whether to return the fitted teachers.
-    timeout : float, default=None
-        Seconds for a teacher to fit and vote, in its own process; None waits for ever.
-    memory : joblib.Memory, default=None
-        Where each teacher's result is kept as soon as it is known; what is there already is not
-        done again. Private.
-    on_done : callable, default=None
-        Called with the number of teachers that have finished, each time one does.
-    levels : ndarray of shape (n_classes,), default=None
-        Where teachers are regressors: `codes` are positions along these, and so are their votes,
-        each split between the two levels beside it.
+        Unfitted. They are dealt to the teachers in turn.
+    n_teachers, partition, unit, keep_teachers, n_jobs, timeout
+        As in `PATEClassifier`.
 
-    Returns
-    -------
-    votes : ndarray of shape (n_queries, n_classes), int
-        Vote counts; each row sums to `n_teachers`. With `temperature`, float sums of probabilities.
-    teachers : list of length n_teachers or None
-        Fitted teachers; None for a part that needed no fit (no record, or one class).
-
-    Raises
-    ------
-    TeacherError
-        If a teacher fails or takes longer than `timeout`; of its error's text, only known phrases
-        are told.
-    ValueError
-        If `sample_weight` is given and no estimator's ``fit`` takes it, if `timeout` is given and
-        teachers run in this process, or if a skorch callback writes files that teachers would
-        share.
+    Attributes
+    ----------
+    teacher_indices_ : ndarray of shape (n_samples,), int, or None
+        The teacher of each record. Private. None with `Sites`.
+    teachers_ : list or None
+        The fitted teachers, if they are kept. Private.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from sklearn_pate.teachers import collect_votes
+    >>> from sklearn_pate.electorate import PrivateData
+    >>> from sklearn_pate.teachers import TeacherEnsemble
     >>> X, y = load_iris(return_X_y=True)
-    >>> teacher_indices = np.arange(150) % 5
-    >>> votes, _ = collect_votes(
-    ...     [GaussianNB()], X, y, X[:2], teacher_indices=teacher_indices, n_teachers=5, n_classes=3
-    ... )
-    >>> votes
-    array([[5, 0, 0],
-           [5, 0, 0]])
+    >>> private = PrivateData(X=X, codes=y, classes=[0, 1, 2])
+    >>> ensemble = TeacherEnsemble([GaussianNB()], n_teachers=5)
+    >>> ensemble.enrol(private, X).adjacency
+    'replace one record'
+    >>> ensemble.vote(private, X[:1])
+    array([[5, 0, 0]])
     """
-    estimators = _prepared(estimators, sample_weight, timeout, n_jobs)
-    if isinstance(X, Sites):
-        names = spelled_names(X.names)  # so seeds do not depend on how a name is written
-    seeds = _seeds(seed, n_teachers, names)
 
-    memory = Memory(None) if memory is None else memory
-    # The data of sites join the key where they are loaded
-    records = None if isinstance(X, Sites) else (X, codes, sample_weight, teacher_indices)
-    options = (classes, n_classes, temperature, keep_teachers)
-    fingerprint = None
-    if memory.location is not None:
-        fingerprint = digest((records, X_query), options, code_digest(estimators))
-    # What tells the votes of each teacher from others in memory
-    identities = range(n_teachers) if names is None else names
-    keys = [(fingerprint, *teacher) for teacher in zip(identities, seeds, strict=True)]
+    #: Whether they are regressors.
+    predicts_numbers = False
 
-    network = batched_network(estimators, X, X_query, timeout)
-    if network is None:
-        workers.warn_if_taking_turns(n_jobs)
-    threads = workers.threads_per_worker(n_jobs) if network is None else None
-    settings = Settings(
-        n_classes, temperature, keep_teachers, threads, get_config(), timeout, os.getpid(), levels
-    )
-    parts = _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes)
-    tasks = _tasks(estimators, parts, seeds, keys, X_query, settings, memory)
+    def __init__(
+        self,
+        estimators,
+        *,
+        n_teachers=100,
+        partition="random",
+        unit="record",
+        keep_teachers=False,
+        n_jobs=None,
+        timeout=None,
+    ):
+        self.estimators = estimators
+        self.n_teachers = n_teachers
+        self.partition = partition
+        self.unit = unit
+        self.keep_teachers = keep_teachers
+        self.n_jobs = n_jobs
+        self.timeout = timeout
 
-    count = _Count(_num_samples(X_query), n_teachers, settings)
-    # After a failure no more tasks are sent; those under way are finished, and ignored
-    tasks = itertools.takewhile(lambda _: count.problem is None, tasks)
-    with Quiet(), threadpool_limits(settings.threads):
-        if network is None:
-            size = workers.batch_size(n_teachers, n_jobs)
-            results = workers.run(fit_and_vote, tasks, n_jobs, size)
-        else:
-            results = train_together(network, tasks, X_query, settings)
-        workers.add_up(count, results, on_done, "teachers", ADVICE)
-    _check_outcome(count, X_query)
-    return count.votes(), count.teachers
+    def check(self, *, soft_aggregator=None):
+        """Refuse what does not predict what is wanted, and mechanisms that need something else."""
+        if not self.estimators:
+            raise ValueError("base_estimator must not be an empty list; give at least 1 estimator")
+        for estimator in self.estimators:
+            check_predicts("base_estimator", estimator, numbers=self.predicts_numbers)
+            if self.predicts_numbers or soft_aggregator is None:
+                continue
+            if not hasattr(estimator, "predict_proba"):
+                raise ValueError(
+                    f"{soft_aggregator} needs teachers with predict_proba; got {estimator!r}"
+                )
+        if self.predicts_numbers and soft_aggregator is None:
+            raise ValueError(
+                "aggregator must be a SoftVote where regressors vote: what they predict is split "
+                "between levels, and other mechanisms count whole votes"
+            )
 
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        """Deal the records to teachers; see `Electorate.enrol`."""
+        self._check(private, memory)
+        if memory is not None and seed is None:
+            # Kept seeds: the next fit on these data has the same parts and teachers
+            key = digest(
+                private.X, private.codes, private.groups, self.n_teachers, self.partition, self.unit
+            )
+            seed = kept_seed(memory, (key, "partition"))
+            self._kept_seed = kept_seed(memory, (key, "teachers"))
+        if seed is None:
+            seed = np.random.SeedSequence()
+        # In silence: what a partition prints or warns of may quote identifiers
+        with Quiet(), seeded(seed_number(seed)):
+            self._assignment = assign_teachers(
+                clone(self.partition, safe=False),
+                n_records=len(private.codes),
+                n_teachers=self.n_teachers,
+                unit=self.unit,
+                index=getattr(private.X, "index", None),
+                groups=private.groups,
+                seed=seed,
+            )
+        self.teacher_indices_ = self._assignment.teacher_indices
+        n_records = Adjacency.public_count(self._assignment.adjacency, len(private.codes))
+        return self._ballots(n_records=n_records)
 
-# --- what each teacher is to do ------------------------------------------------------------------
+    def _check(self, private, memory):
+        """Refuse teachers that cannot do what is asked, before anything is trained."""
+        self._memory = Memory(None) if memory is None else memory
+        self._kept_seed = None
+        # Copies: fitted state, callbacks and generators stay here, and out of the keys in memory
+        self._own = [own_clone(estimator, seed=0) for estimator in self.estimators]
+        for estimator in self._own:
+            check_callbacks(estimator)
+        takes_weight = any(has_fit_parameter(part, "sample_weight") for part in self._own)
+        if private.sample_weight is not None and not takes_weight:
+            raise ValueError(
+                "sample_weight was given, but the fit of base_estimator takes none; drop "
+                "sample_weight or choose a classifier that takes it"
+            )
+        workers.check_timeout(self.timeout, self.n_jobs)
 
+    def _ballots(self, n_records=None):
+        """Return what the assignment says of one protected unit."""
+        _, n_teachers, unit, adjacency, _ = self._assignment
+        return Ballots(n_teachers=n_teachers, unit=unit, adjacency=adjacency, n_records=n_records)
 
-def _prepared(estimators, sample_weight, timeout, n_jobs):
-    """Return copies of the classifiers; refuse them if they cannot do what is asked."""
-    # Copies: fitted state, callbacks and generators stay here, and out of the keys in memory
-    estimators = [own_clone(estimator, seed=0) for estimator in estimators]
-    for estimator in estimators:
-        check_callbacks(estimator)
-    check_weight(estimators, sample_weight)
-    workers.check_timeout(timeout, n_jobs)
-    return estimators
+    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+        """Train the teachers and count their votes; see `Electorate.vote`.
 
+        Votes are added up as teachers finish, so nothing of size teachers x queries is ever held.
+        Each worker is sent only its own part. Workers share the processor's cores: a teacher's
+        threads are limited to its share, and what it runs with joblib runs one after the other.
+        Each teacher runs in `isolation.isolated`, so teachers in threads of one process take turns.
 
-def check_weight(estimators, sample_weight):
-    """Refuse weights that no classifier takes."""
-    if sample_weight is not None and not any(_takes_weight(estimators)):
-        raise ValueError(
-            "sample_weight was given, but the fit of base_estimator takes none; drop "
-            "sample_weight or choose a classifier that takes it"
+        Raises
+        ------
+        TeacherError
+            If a teacher fails or exceeds `timeout`; of its error's text, only known phrases are
+            told.
+        """
+        n_queries, n_classes = _num_samples(X_query), len(private.classes)
+        network = batched_network(self._own, private.X, X_query, self.timeout)
+        threads = workers.threads_per_worker(self.n_jobs) if network is None else None
+        settings = Settings(
+            n_classes,
+            temperature,
+            self.keep_teachers,
+            threads,
+            get_config(),
+            self.timeout,
+            os.getpid(),
+            private.classes if self.predicts_numbers else None,
         )
+        if network is None:
+            workers.warn_if_taking_turns(self.n_jobs)
+            size = workers.batch_size(self._assignment.n_teachers, self.n_jobs)
+            start = partial(workers.run, function=fit_and_vote, n_jobs=self.n_jobs, batch_size=size)
+        else:
+            start = partial(train_together, network, X_query=X_query, settings=settings)
+        sums = np.zeros((n_queries, n_classes), dtype=np.int64)
+        rows = np.arange(n_queries)
+        if self.keep_teachers:
+            self.teachers_ = [None] * self._assignment.n_teachers
+
+        def add(result):
+            fitted, problem = received(result.fitted)
+            if problem is not None:
+                return f"teacher {result.number} failed: {problem}"
+            if self.keep_teachers:
+                self.teachers_[result.number] = fitted
+            if temperature is None:
+                sums[rows, result.votes] += 1
+            else:
+                np.add(sums, result.votes, out=sums)
+            return None
+
+        tasks = self._tasks(private, X_query, settings, seed)
+        workers.add_up(add, start, tasks, threads=threads, on_done=on_done)
+        return sums if temperature is None else sums / SHARES
+
+    def _tasks(self, private, X_query, settings, seed):
+        """Return an iterator of each teacher's `Part`, selected at its turn, and its `Task`."""
+        assignment, memory = self._assignment, self._memory
+        seed = seed if self._kept_seed is None else self._kept_seed
+        seeds = _seeds(seed, assignment.n_teachers, assignment.names)
+        fingerprint = None
+        if memory.location is not None:
+            records = private.X, private.codes, private.sample_weight, assignment.teacher_indices
+            if isinstance(private.X, Sites):  # they join the key where they are loaded
+                records = None
+            options = (private.classes, settings.temperature, settings.keep)
+            fingerprint = digest((records, X_query), options, code_digest(self._own))
+        names = range(assignment.n_teachers) if assignment.names is None else assignment.names
+        keys = [(fingerprint, *of_teacher) for of_teacher in zip(names, seeds, strict=True)]
+        own = self._own
+        tasks = (
+            Task(i, own[i % len(own)], X_query, seeds[i], settings, memory, keys[i])
+            for i in range(assignment.n_teachers)
+        )
+        return zip(_parts(private, assignment), tasks, strict=True)
+
+    def default_student(self):
+        """Return the first of the estimators, so that the student is like the teachers."""
+        return next(iter(self.estimators), None)
+
+    def classifiers(self):
+        """Return the estimators."""
+        return self.estimators
 
 
-def _takes_weight(estimators):
-    """Return, for each classifier, whether its fit takes weights."""
-    return [has_fit_parameter(estimator, "sample_weight") for estimator in estimators]
+class RegressorEnsemble(TeacherEnsemble):
+    """One regressor per part of the private data: what it predicts is a vote split between levels.
+
+    Parameters
+    ----------
+    estimators : list of regressors
+        As in `TeacherEnsemble`, which has the others.
+    """
+
+    predicts_numbers = True
+
+
+class SiteEnsemble(TeacherEnsemble):
+    """One classifier per site, which loads its own private data: see `teachers.Sites`.
+
+    Parameters
+    ----------
+    estimators, n_jobs, timeout
+        As in `TeacherEnsemble`. `keep_teachers` must be False. The others do nothing, because each
+        site is one teacher.
+    """
+
+    def check(self, *, soft_aggregator=None):
+        """Refuse what `TeacherEnsemble` refuses, and `keep_teachers`."""
+        super().check(soft_aggregator=soft_aggregator)
+        if self.keep_teachers:
+            raise ValueError(
+                "keep_teachers must be False for Sites: fitted teachers can hold records"
+            )
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        """Enrol one teacher per site; see `Electorate.enrol`."""
+        self._check(private, memory)
+        if memory is not None and seed is None:
+            # A key without the names: one more site must not discard the votes of the others
+            self._kept_seed = kept_seed(memory, (digest("sites"), "teachers"))
+        named = PredefinedPartition(private.X.names)
+        n_teachers = len(named.names)
+        self._assignment = Assignment(None, n_teachers, "group", named.adjacency, named.names)
+        return self._ballots()
 
 
 def _seeds(seed, n_teachers, names):
@@ -198,103 +275,15 @@ def _seeds(seed, n_teachers, names):
     return [int(number) % 2**31 for number in keyed_digests(names, seed)]
 
 
-def _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes):
+def _parts(private, assignment):
     """Yield the `Part` of each teacher; that of a site says how to load it."""
+    X, weight = private.X, private.sample_weight
     if isinstance(X, Sites):
-        yield from (Part(Site(X.load, name, classes), None) for name in X.names)
+        yield from (Part(Site(X.load, name, private.classes), None) for name in X.names)
         return
+    teacher_indices, n_teachers, *_ = assignment
     order = np.argsort(teacher_indices, kind="stable")
     starts = np.searchsorted(teacher_indices[order], np.arange(1, n_teachers))
     for rows in np.split(order, starts):  # ascending
-        weight = None if sample_weight is None else sample_weight[rows]
         features = own_rows(X, rows) if rows.size else None
-        yield Part(features, codes[rows], weight)
-
-
-def _tasks(estimators, parts, seeds, keys, X_query, settings, memory):
-    """Yield the `Task` of each teacher; its records are selected when it is its turn."""
-    takes_weight = _takes_weight(estimators)
-    for i, part in enumerate(parts):
-        which = i % len(estimators)
-        if not takes_weight[which]:
-            part = part._replace(weight=None)
-        yield Task(i, estimators[which], part, X_query, seeds[i], settings, memory, keys[i])
-
-
-# --- adding up their votes -----------------------------------------------------------------------
-
-
-class _Count:
-    """The votes so far, added up as teachers finish.
-
-    Attributes
-    ----------
-    sums : ndarray of shape (n_queries, n_classes), int
-        Votes or, with a temperature, shares of probability.
-    teachers : list or None
-        Fitted teachers, if kept.
-    all_kept : bool
-        Whether memory, if there is one, has the votes of all of them.
-    problem : str or None
-        The first failure, as it may be told.
-    """
-
-    def __init__(self, n_queries, n_teachers, settings):
-        self.sums = np.zeros((n_queries, settings.n_classes), dtype=np.int64)
-        self.teachers = [None] * n_teachers if settings.keep else None
-        self.all_kept = True
-        self.problem = None
-        self._rows = np.arange(n_queries)
-        self._is_soft = settings.temperature is not None
-
-    def add(self, result):
-        """Add a teacher's votes; return False if it failed."""
-        self.all_kept &= result.is_kept
-        if result.problem is not None:
-            self.fail(
-                f"teacher {result.number} failed: {result.problem}. Preprocessing that teachers "
-                "need (an encoder, an imputer) belongs inside base_estimator"
-            )
-            return False
-        fitted, failed = received(result.fitted)
-        if failed is not None:
-            self.fail(f"teacher {result.number} failed: {failed}")
-            return False
-        if self._is_soft:
-            self.sums += result.votes
-        else:
-            self.sums[self._rows, result.votes] += 1
-        if self.teachers is not None:
-            self.teachers[result.number] = fitted
-        return True
-
-    def fail(self, problem):
-        """Note a problem, if it is the first."""
-        if self.problem is None:
-            self.problem = problem
-
-    def votes(self):
-        """Return vote counts, or sums of probabilities."""
-        return self.sums / SHARES if self._is_soft else self.sums
-
-
-def _check_outcome(count, X_query):
-    """Raise the first problem, and warn if memory does not have all votes."""
-    if count.problem is not None:
-        if "TimeoutError" in count.problem:  # `redacted` tells the name of an error
-            workers.end_processes()
-        where = "X_public is not finite: " if _blames_rows(count.problem, X_query) else ""
-        raise TeacherError(where + count.problem) from None
-    if not count.all_kept:
-        warn(
-            "memory could not keep the votes of all teachers (a full disk?): the votes are right, "
-            "but if this fit is repeated, some teachers will be trained again"
-        )
-
-
-def _blames_rows(problem, X_query):
-    """Return whether a teacher refuses NaN or infinity, and public rows have them."""
-    if "contains NaN" not in problem and "contains infinity" not in problem:
-        return False
-    numbers = table_of(X_query).select_dtypes("number")
-    return not np.isfinite(numbers.to_numpy(dtype=float, na_value=np.nan)).all()
+        yield Part(features, private.codes[rows], None if weight is None else weight[rows])

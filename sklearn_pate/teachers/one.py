@@ -1,21 +1,18 @@
 """What one teacher does, in the worker that trains it."""
 
 import contextlib
-import ctypes
-import io
 import os
 import pickle
 import sys
 import threading
-import types
 from functools import partial
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import cloudpickle
 import numpy as np
 from joblib import Memory
 from sklearn import config_context
+from sklearn.utils.validation import has_fit_parameter
 
 from .._sklearn import _num_samples
 from ..isolation import (
@@ -100,8 +97,6 @@ class Task(NamedTuple):
         Of the teacher.
     estimator : estimator
         Unfitted, shared with other teachers.
-    part : Part
-        Its records.
     X_query : array-like with n_queries rows
         Public points to vote on.
     seed : int
@@ -112,16 +107,18 @@ class Task(NamedTuple):
         Where its votes are kept.
     key : tuple
         What tells its votes from others in memory.
+    part : Part
+        Its records.
     """
 
     number: int
     estimator: Any
-    part: Part
     X_query: Any
     seed: int
     settings: Settings
     memory: Memory
     key: tuple
+    part: Part | None = None
 
 
 class Result(NamedTuple):
@@ -142,21 +139,29 @@ class Result(NamedTuple):
     """
 
     number: int
-    votes: np.ndarray | None
+    votes: np.ndarray | None = None
     fitted: Any = None
     problem: str | None = None
     is_kept: bool = True
 
 
-def fit_and_vote(task):
-    """Train one teacher, or recall its votes; return its `Result`."""
+def failure(number, problem):
+    """Return the `Result` of a teacher that failed."""
+    advice = (
+        "Preprocessing that teachers need (an encoder, an imputer) belongs inside base_estimator"
+    )
+    return Result(number, problem=f"teacher {number} failed: {problem}. {advice}")
+
+
+def fit_and_vote(part, task):
+    """Train one teacher on its records, or recall its votes; return its `Result`."""
     settings = task.settings
     # In the process of the caller `collect_votes` is quiet already, for all threads at once
     with contextlib.nullcontext() if os.getpid() == settings.caller else Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
         interrupted = False
         try:
-            task = _loaded(task)
+            task = _loaded(task._replace(part=part))
             constant = constant_votes(task)
             if constant is not None:
                 return Result(task.number, constant)
@@ -166,7 +171,7 @@ def fit_and_vote(task):
         except KeyboardInterrupt:
             interrupted = True
         except BaseException as error:  # SystemExit too: its text may be data
-            return Result(task.number, None, problem=redacted(error, task.estimator))
+            return failure(task.number, redacted(error, task.estimator))
         if interrupted:  # raised out here, it does not hold the one that was caught
             raise KeyboardInterrupt
     return Result(task.number, votes, fitted, is_kept=kept)
@@ -175,9 +180,8 @@ def fit_and_vote(task):
 def _call_within(seconds, function, *args):
     """Call a function in a thread, and raise if it takes longer; None waits for ever.
 
-    The thread is then stopped, as soon as it runs Python again: if it hangs in compiled code, when
-    it returns from there, or with the process. Until then this process, a worker, stays silent,
-    and its next teacher waits.
+    The thread is then left behind, and ends with its process. Until then this process, a worker,
+    stays silent, and its next teacher waits.
     """
     if seconds is None:
         return function(*args)
@@ -192,13 +196,7 @@ def _call_within(seconds, function, *args):
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    try:
-        thread.join(seconds)
-    finally:  # when interrupted, too
-        if thread.is_alive():
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
-            )
+    thread.join(seconds)
     if not outcome:
         raise TimeoutError("it took longer than timeout")
     result, error = outcome[0]
@@ -252,7 +250,9 @@ def _votes_and_teacher(task):
     # Copies, because a teacher that writes to the queries would change others' votes, and
     # because parts that joblib maps from disk are read-only
     part, X_query = copied_data((task.part, task.X_query))
-    weights = {} if part.weight is None else {"sample_weight": part.weight}
+    weights = {}
+    if part.weight is not None and has_fit_parameter(fitted, "sample_weight"):
+        weights["sample_weight"] = part.weight
     levels = settings.levels
     targets = part.codes if levels is None else numbers_at(part.codes, levels)
     fitted.fit(part.X, targets, **weights)
@@ -350,46 +350,6 @@ def _compact(codes, n_classes):
 
 # --- kept teachers on their way, from a worker or to and from memory ----------------------------
 
-#: What to do where teachers do not pickle.
-ADVICE = (
-    "With keep_teachers=True, and for teachers that define their own pickling, everything in them "
-    "must pickle and be importable: define it in a module, or use n_jobs=1 and memory=None"
-)
-
-
-class _ByName:
-    """Pickles what the script defines by its name.
-
-    By value, cloudpickle would put what a worker made of it into the classes of the script.
-    """
-
-    def persistent_id(self, obj):
-        is_of_script = (
-            isinstance(obj, type | types.FunctionType)
-            and obj.__module__ == "__main__"
-            and "<" not in obj.__qualname__  # a lambda, or within a function
-        )
-        return obj.__qualname__ if is_of_script else None
-
-
-class _Pickler(_ByName, pickle.Pickler):
-    pass
-
-
-class _CloudPickler(_ByName, cloudpickle.Pickler):
-    pass
-
-
-class _Unpickler(pickle.Unpickler):
-    def persistent_load(self, name):
-        return attrgetter(name)(sys.modules["__main__"])
-
-
-def _dumped(fitted, pickler):
-    with io.BytesIO() as file:
-        pickler(file).dump(fitted)
-        return file.getvalue()
-
 
 def pickled(fitted):
     """Return a kept teacher as bytes; to be called in isolation, which that of joblib would not be.
@@ -397,9 +357,7 @@ def pickled(fitted):
     If joblib is what cannot pickle it, joblib stops all workers, even while they send something:
     those of multiprocessing may then wait for each other for ever.
     """
-    content, failed = attempt(partial(_dumped, fitted, _Pickler))
-    if failed is not None:  # by value, where there is no name
-        content, failed = attempt(partial(_dumped, fitted, _CloudPickler))
+    content, failed = attempt(partial(cloudpickle.dumps, fitted))
     if failed is not None:  # raised: memory keeps no such result
         raise TellableError(_not_moved(failed))
     return content
@@ -410,9 +368,13 @@ def received(fitted):
     if not isinstance(fitted, bytes):
         return fitted, None
     with isolated(0):
-        teacher, failed = attempt(_Unpickler(io.BytesIO(fitted)).load)
+        teacher, failed = attempt(partial(pickle.loads, fitted))
     return teacher, None if failed is None else _not_moved(failed)
 
 
 def _not_moved(failed):
-    return f"it could not be sent back by a worker process, or kept in memory ({failed}). {ADVICE}"
+    return (
+        f"it could not be sent back by a worker process, or kept in memory ({failed}). With "
+        "keep_teachers=True everything in it must pickle and be importable: define it in a module, "
+        "or use n_jobs=1 and memory=None"
+    )

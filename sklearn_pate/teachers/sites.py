@@ -1,6 +1,6 @@
 """Private data that stay where they are."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,17 +56,10 @@ class Sites:
     def __post_init__(self):
         if not callable(self.load):
             raise ValueError(f"load must be callable, load(name) -> (X, y); got {self.load!r}")
-        names = self.names
-        if isinstance(names, Iterable) and not isinstance(names, Sequence | Set | Mapping):
-            names = list(names)  # an array, an Index, or a generator, which can be read once
-        spelled = spelled_names(names)
-        # Texts reach `load` as they are, as plain str; other names as they are spelled
-        texts = [
-            str.__str__(name) if isinstance(name, str) else spelling
-            for name, spelling in zip(names, spelled, strict=True)
-        ]
+        names = list(self.names) if hasattr(self.names, "__next__") else self.names  # read once
+        spelled_names(names)
         # A tuple: a name that is added to a list later would give one site several votes
-        object.__setattr__(self, "names", tuple(texts))
+        object.__setattr__(self, "names", tuple(map(str, names)))
 
     def __repr__(self):
         return f"Sites({len(self.names)} names)"
@@ -95,25 +88,14 @@ class Site:
             raise TellableError(
                 "load must return X with the columns of X_public, and y with one label per row"
             )
-        wrong = difference(X, X_query)
-        if wrong is not None:
-            raise TellableError(_WRONG_FORM[wrong.kind])
+        if difference(X, X_query) is not None:
+            raise TellableError(
+                "load must return X as X_public is, a DataFrame or an array, with its columns, "
+                "dtypes and categories; these are fixed in advance, not dictionaries of Arrow or "
+                "Categorical of polars, whose codes are assigned as values appear"
+            )
         # What is above all classes gets the last code, and is found to differ from it
         codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         if y.size and not np.all(self.classes[codes] == y):
             raise TellableError("load returned labels that are not in classes")
         return X, codes.astype(np.int64)
-
-
-#: What to say if a site's rows differ from the public ones, by the kind of `schema.Difference`.
-_WRONG_FORM = {
-    "form": "load must return X as a DataFrame if X_public is one, and as an array if it is one",
-    "unknown": "load must return X as an array or a DataFrame, with the dtypes of X_public",
-    "columns": "load must return X with the columns of X_public",
-    "dtype": "load must return X with the dtype of X_public",
-    "dtypes": "load must return X with the dtypes and categories of X_public",
-    "codes": (
-        "load must return X with categories that are fixed in advance, not with dictionaries of "
-        "Arrow or Categorical of polars, whose codes are assigned as values appear"
-    ),
-}

@@ -10,7 +10,7 @@ import numpy as np
 from ..exceptions import warn
 from ..isolation import isolated, own_clone, redacted, set_seeds, silent
 from ..memory import is_kept
-from .one import Result, constant_votes, votes_of
+from .one import Result, constant_votes, failure, votes_of
 from .sites import Sites
 
 
@@ -97,41 +97,41 @@ def train_together(batched, tasks, X_query, settings):
 
     def trainees():
         nonlocal number
-        for task in tasks:
+        for part, task in tasks:
             number = task.number
-            yield _trainee(task, batched)
+            yield _trainee(task._replace(part=part), batched)
 
     interrupted = False
     try:
         # File descriptors stay as they are, because progress is shown meanwhile
         with isolated(0, descriptors=False):
             trained = batched.train(trainees(), X_query, proba=is_soft, keep=settings.keep)
-            for answer in trained:
-                if answer.key.result is not None:
-                    yield answer.key.result
-                else:
-                    yield _result(answer, X_query, settings)
+            for place, voted, fitted in trained:
+                if place.result is not None:
+                    yield place.result
+                    continue
+                votes = votes_of(voted, place.classes, X_query, settings)
+                is_there = place.keep_it((votes, fitted))
+                yield Result(place.number, votes, fitted, is_kept=is_there)
     except GeneratorExit:  # whoever takes the results has stopped
         raise
     except KeyboardInterrupt:
         interrupted = True
     except BaseException as error:
-        yield Result(number, None, problem=f"or one trained with it: {redacted(error)}")
+        yield failure(number, f"or one trained with it: {redacted(error)}")
     if interrupted:
         raise KeyboardInterrupt
 
 
 def _trainee(task, batched):
-    """Return a teacher to `BatchedTeachers.train`, without a network if its votes are known."""
-    from .batched import Trainee
-
+    """Return what `BatchedTeachers.train` takes; without a network if the votes are known."""
     settings = task.settings
     X, codes, _ = task.part
     constant = constant_votes(task)
     recall = task.memory.cache(_recall, ignore=["result"])
     try:
         known = recall(task.key, None) if constant is None else (constant,)
-        return Trainee(_Place(task.number, Result(task.number, *known)), task.seed)
+        return _Place(task.number, Result(task.number, *known)), task.seed
     except KeyError:  # it is to be trained
         pass
     network = own_clone(batched.estimator, task.seed, functions=not settings.keep)
@@ -141,15 +141,7 @@ def _trainee(task, batched):
         classes=network.classes if network.classes is not None else np.unique(codes),
         keep_it=partial(_keep, task.memory, recall, task.key),
     )
-    return Trainee(place, task.seed, network, X, codes)
-
-
-def _result(answer, X_query, settings):
-    """Return the `Result` of a teacher that was trained with others, and keep it in memory."""
-    place = answer.key
-    votes = votes_of(answer.voted, place.classes, X_query, settings)
-    is_there = place.keep_it((votes, answer.fitted))
-    return Result(place.number, votes, answer.fitted, is_kept=is_there)
+    return place, task.seed, network, X, codes
 
 
 def _recall(key, result):

@@ -129,7 +129,7 @@ def test_folders_that_cannot_be_written_to(tmp_path):
 
 
 def test_processes_of_teachers_that_do_not_pickle():
-    message = "teachers could not be sent .*PicklingError.*n_jobs=1"
+    message = "records could not be sent .*PicklingError.*n_jobs=1"
     with h.refused(message, TeacherError, by_teachers=True):
         h.fit({"base_estimator": Locked(), "n_jobs": 2})
 

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, Perceptron
+from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -75,7 +75,7 @@ RANGE = "partition.assign must return 40 whole numbers from 0 to 3"
 @h.table(
     "teachers, message",
     ("None", None, rf"{FORTY}.*shape \(\)"),
-    ("floats", np.zeros(40), f"{FORTY}.*and floats$"),
+    ("floats", np.zeros(40), f"{FORTY}.*and numbers$"),
     ("two axes", [[0]] * 40, rf"{FORTY}.*\(40, 1\)"),
     ("a teacher too many", [4] * 40, RANGE),
     ("a negative teacher", [-1] * 40, RANGE),
@@ -108,10 +108,6 @@ def test_a_wrong_number_of_rounds(n_rounds):
 @h.table(
     "strategy, name",
     ("n_rounds", queries.UncertaintyQueries(n_rounds=1), "n_rounds"),
-    ("estimator", queries.BinaryExpertQueries(LinearRegression()), "estimator"),
-    ("confident", queries.BinaryExpertQueries(GaussianNB(), confident=1.5), "confident"),
-    ("possible", queries.BinaryExpertQueries(GaussianNB(), possible=h.NAN), "possible"),
-    ("n_rivals", queries.BinaryExpertQueries(GaussianNB(), n_rivals=0), "n_rivals"),
     ("transformer", queries.DiversityQueries(GaussianNB()), "transformer"),
 )
 def test_a_parameter_that_a_strategy_refuses(strategy, name):
@@ -140,7 +136,6 @@ HALVES = [[0.5, 0.5]] * 3
 @h.table(
     "y, message",
     ("a row missing", HALVES[:2], r"y must hold .* 3 rows of X; got shape \(2, 2\)"),
-    ("one class", [[1.0]] * 3, r"y must hold .* at least 2 classes .* shape \(3, 1\)"),
     ("None", None, r"y must hold .* got shape \(\)"),
     ("unequal lengths", [[0.5, 0.5], [1.0], [1.0]], "y must be array-like"),
     ("hard, NaN", [h.NAN, 0, 1], "y contains NaN"),
@@ -152,7 +147,7 @@ def test_wrong_soft_labels(y, message):
 
 @h.each("row", ([0.5, 0.6], [1.5, -0.5], [h.NAN, 1.0], ["a", "b"]))
 def test_soft_labels_that_are_no_distribution(row):
-    with h.refused("soft labels y must be a distribution"):
+    with h.refused("y must hold one label, or one distribution"):
         SoftLabelClassifier(GaussianNB()).fit(THREE_ROWS, [row] * 3)
 
 
@@ -236,7 +231,7 @@ LARGE_DELTA = "delta=.* is not below one over the number of"
         "every row of votes must sum .* at least 1": (0 * h.VOTES,),
         "votes has no rows": (h.VOTES[:0],),
         "votes has 29 rows and X_public 30": (h.VOTES[1:],),
-        "votes has 3 columns, and there are 2": (np.c_[h.VOTES, 0 * h.VOTES[:, 0]],),
+        "votes needs a column .* got 3 columns": (np.c_[h.VOTES, 0 * h.VOTES[:, 0]],),
     }
 )
 def test_wrong_votes(value, message):
@@ -253,8 +248,8 @@ test_votes_that_do_not_fit_the_parameters = h.mistakes(
     ("rows", lambda: h.fit_votes(X_public=None), "X_public is missing: the rows that were voted"),
     ("a row", lambda: h.fit_votes(X_public=h.X_PUBLIC[1:]), "votes has 30 rows and X_public 29"),
     ("unit", lambda: h.fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
-    ("order", lambda: h.fit_votes(classes=[1, 0]), "columns of votes are the sorted classes"),
-    ("classes", lambda: h.fit_votes(classes=[0, 1, 2]), "votes has 2 columns, and there are 3"),
+    ("order", lambda: h.fit_votes(classes=[1, 0]), "votes needs a column for each of the sorted"),
+    ("classes", lambda: h.fit_votes(classes=[0, 1, 2]), "votes needs a column .* got 2 columns"),
     ("n_queries", lambda: h.fit_votes(n_queries=31), "n_queries=31 is more than the rows of X_p"),
     ("SoftVote", lambda: h.fit_votes(**SOFT), r"or=SoftVote.*votes, which are counts"),
     ("polled, classes", lambda: h.fit_votes(polled(), classes=[0, 2]), "about other classes"),
