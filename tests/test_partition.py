@@ -135,19 +135,6 @@ def test_no_partition_can_see_labels_or_features():
 
 # --- errors --------------------------------------------------------------------------------------
 
-SPELLED = "groups has .*{}.*text, a whole number"
-
-
-@cases(
-    "partition, given_, message",
-    (GroupPartition(), {"n": 4}, "needs groups="),
-    ("hash", {"index": pd.MultiIndex.from_tuples([(1, "a"), (2, None)])}, "missing"),
-    ("random", {"groups": pd.array([1, None], dtype="Int64")}, SPELLED.format("missing")),
-    ("random", {"groups": [{"a": 1}, "b"]}, SPELLED.format("cannot be compared")),
-)
-def test_what_a_partition_lacks_is_said(partition, given_, message):
-    pytest.raises(ValueError, assigned, partition, **({"n_teachers": 2} | given_)).match(message)
-
 
 @pytest.mark.parametrize("partition", [RandomPartition(), HashPartition()])
 def test_a_partition_that_splits_groups_cannot_claim_the_unit(partition):
