@@ -143,9 +143,6 @@ class UnderSampled(BaseEstimator, ClassifierMixin):
 class Settings(Linear):
     """Votes by the settings of the process that it finds, and leaves others behind."""
 
-    def __init__(self, strict=False):
-        self.strict = strict
-
     def fit(self, X, y):
         self.classes_ = np.unique(y)
         of_numpy = np.geterr()["under"]
@@ -155,7 +152,7 @@ class Settings(Linear):
         left = amount(X)
         np.seterr(under=("ignore", "warn", "print")[left % 3])
         os.environ["SKLEARN_PATE_LEFT"] = str(left)
-        warnings.simplefilter("error" if self.strict else ("once", "always")[left % 2])
+        warnings.simplefilter(("error", "once", "always")[left % 3])
         sklearn.set_config(working_memory=left)
         return self
 
@@ -226,12 +223,11 @@ ESTIMATORS = {
     "lazy torch": lambda: Draws("torch"),
     "under-sampled": UnderSampled,
     "settings": Settings,
-    "strict settings": lambda: Settings(strict=True),
     "draws, torch": lambda: imported("torch"),
     "skorch": network,
 }
 #: Those to which a worker matters in which other teachers have run before.
-SEE_THE_PAST = ("lazy torch", "settings", "strict settings")
+SEE_THE_PAST = ("lazy torch", "settings")
 
 
 # --- data ----------------------------------------------------------------------------------------

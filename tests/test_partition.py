@@ -383,26 +383,6 @@ def test_arrow_spells_as_python_does(values):
         assert spelled(pd.arrays.ArrowExtensionArray(missing)) is None
 
 
-@pytest.mark.parametrize("make", [list, pd.Series, pd.Index, np.array])
-@cases(
-    "rows, row",
-    ([1, 2, 3], "x"),
-    ([2**63, 2**63 + 1], "x"),
-    ([DAY, DAY + datetime.timedelta(1)], pd.Timestamp("2020-01-01 00:00:00.1")),
-    ([INSTANT.astimezone(ZONES[1])] * 3, INSTANT),
-    ([True, True, False], "x"),
-    ([EXACT + 1] * 3, 1.0),
-)
-def test_one_row_does_not_move_its_group(rows, row, make):
-    """The row comes first, so that arrays take their dtype, or a group its spelling, from it."""
-    whole, rest = make([row, *rows]), make(rows)
-    is_text = make is np.array and whole.dtype.kind == "U" and not isinstance(row, bool)
-    if None in (spelled(whole), spelled(rest)) or (is_text and not isinstance(rows[0], bool)):
-        return  # refused, or text already
-    teachers = [teachers_of(groups=values) for values in (whole, rest)]
-    assert teachers[0][1:].tolist() == teachers[1].tolist()
-
-
 # --- public names of teachers --------------------------------------------------------------------
 
 

@@ -144,30 +144,21 @@ def test_nothing_is_shown_on_a_terminal_by(which, monkeypatch, capsys):
 
 
 @needs_callbacks
-def test_callbacks_see_phases_and_counts_and_no_data():
-    watcher = Watcher()
-    clf = model(n_queries=20).set_callbacks(watcher).fit(*data())
-    assert watcher.calls == ["setup", "teardown"]
-    phases = [(name, n_subtasks) for name, n_subtasks in watcher.begun if n_subtasks != 0]
-    assert phases == [("fit", 3), ("teachers", 5), ("queries", 20), ("student", 1)]
-    assert sorted(watcher.begun) == sorted(watcher.ended)
-    assert all(value is None for value in watcher.data)
-    assert clone(clf)._skl_callbacks == [watcher]  # as scikit-learn clones them
-    assert not hasattr(pickle.loads(pickle.dumps(clf)), "_skl_callbacks")
-
-
-@needs_callbacks
 @pytest.mark.parametrize("succeeds", [True, False])
-def test_callbacks_get_public_numbers_in_place_of_the_classifier(succeeds, tmp_path):
-    curious = Watcher()
-    clf = model(n_queries=20, random_state=3, memory=tmp_path).set_callbacks(curious)
+def test_callbacks_see_phases_and_public_numbers(succeeds, tmp_path):
+    watcher = Watcher()
+    clf = model(n_queries=20, random_state=3, memory=tmp_path).set_callbacks(watcher)
+    phases = [("fit", 3), ("teachers", 5), ("queries", 20), ("student", 1)]
     if succeeds:
         clf.fit(*data())
+        assert [begun for begun in watcher.begun if begun[1] != 0] == phases
+        assert sorted(watcher.begun) == sorted(watcher.ended)
     else:
         with pytest.raises(TeacherError):
             clf.set_params(base_estimator=RaisesIt(ValueError("no"))).fit(*data())
-    assert curious.calls == ["setup", "teardown"]
-    view, *others = curious.estimators
+    assert watcher.calls == ["setup", "teardown"]
+    assert all(value is None for value in watcher.data)
+    view, *others = watcher.estimators
     assert view is not clf and all(other is view for other in others)
     assert type(view).__name__ == repr(view).split("(")[0] == "PATEClassifier"
     assert (view.n_teachers, view.delta, view.partition) == (5, 1e-5, "random")
@@ -175,6 +166,9 @@ def test_callbacks_get_public_numbers_in_place_of_the_classifier(succeeds, tmp_p
     numbers = {name: value for name, value in vars(view).items() if name not in about_callbacks}
     assert set(numbers) <= set(clf.get_params(deep=False)) - {"random_state", "memory"}
     assert all(value is None or isinstance(value, int | float | str) for value in numbers.values())
+    assert clone(clf)._skl_callbacks == [watcher]  # as scikit-learn clones them
+    if succeeds:
+        assert not hasattr(pickle.loads(pickle.dumps(clf)), "_skl_callbacks")
 
 
 # --- diagram and summary -------------------------------------------------------------------------

@@ -90,9 +90,10 @@ def test_votes_do_not_depend_on_workers(backend):
     np.testing.assert_array_equal(votes, votes_of(tree)[0])
 
 
-def test_a_list_of_classifiers_is_dealt_in_turn():
+def test_a_list_of_classifiers_is_dealt_in_turn_and_each_has_a_seed_of_its_own():
     _, teachers = votes_of([GaussianNB(), DecisionTreeClassifier()], keep_teachers=True)
     assert [type(teacher) for teacher in teachers] == [GaussianNB, DecisionTreeClassifier] * 4
+    assert len({teacher.random_state for teacher in teachers[1::2]}) == 4
 
 
 def test_empty_and_one_class_parts_vote_by_a_fixed_rule():
