@@ -10,7 +10,6 @@ both are polled: Dask's own threads draw from Python's generator now and then.
 import atexit
 import contextlib
 import importlib
-import importlib.util
 import logging
 import multiprocessing
 import os
@@ -32,20 +31,12 @@ from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    BaggingClassifier,
-    GradientBoostingClassifier,
-    RandomForestClassifier,
-    StackingClassifier,
-)
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, StackingClassifier
 from sklearn.feature_selection import SelectKBest, mutual_info_classif
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
@@ -152,9 +143,6 @@ class UnderSampled(BaseEstimator, ClassifierMixin):
 class Settings(Linear):
     """Votes by the settings of the process that it finds, and leaves others behind."""
 
-    def __init__(self, strict=False):
-        self.strict = strict
-
     def fit(self, X, y):
         self.classes_ = np.unique(y)
         of_numpy = np.geterr()["under"]
@@ -164,7 +152,7 @@ class Settings(Linear):
         left = amount(X)
         np.seterr(under=("ignore", "warn", "print")[left % 3])
         os.environ["SKLEARN_PATE_LEFT"] = str(left)
-        warnings.simplefilter("error" if self.strict else ("once", "always")[left % 2])
+        warnings.simplefilter(("error", "once", "always")[left % 3])
         sklearn.set_config(working_memory=left)
         return self
 
@@ -218,18 +206,11 @@ def after_frozen_jitter(shared):
 SHUFFLED = StratifiedKFold(2, shuffle=True)
 #: Functions that make them.
 ESTIMATORS = {
-    "random tree": random_tree,
     "forest": lambda: RandomForestClassifier(5),
-    "gradient boosting": lambda: GradientBoostingClassifier(n_estimators=5, subsample=0.5),
-    "AdaBoost": lambda: AdaBoostClassifier(random_tree(), n_estimators=5),
     "bagging": lambda: BaggingClassifier(KNeighborsClassifier(3), n_estimators=5),
     "stacking": lambda: StackingClassifier(
         [("a", GaussianNB()), ("b", random_tree())], cv=SHUFFLED
     ),
-    "logistic regression": lambda: LogisticRegression(solver="saga", max_iter=5),
-    "naive Bayes": GaussianNB,
-    "SGD": lambda: SGDClassifier(early_stopping=True, n_iter_no_change=2),
-    "MLP": lambda: MLPClassifier((5,), max_iter=10, early_stopping=True),
     "calibrated": lambda: CalibratedClassifierCV(after_mutual_information(random_tree()), cv=2),
     "grid search": lambda: GridSearchCV(random_tree(), {"max_depth": [1, 3, 5]}, cv=SHUFFLED),
     "random search": lambda: RandomizedSearchCV(SVC(), {"C": loguniform(0.01, 100)}, n_iter=3),
@@ -242,14 +223,11 @@ ESTIMATORS = {
     "lazy torch": lambda: Draws("torch"),
     "under-sampled": UnderSampled,
     "settings": Settings,
-    "strict settings": lambda: Settings(strict=True),
     "draws, torch": lambda: imported("torch"),
     "skorch": network,
 }
-#: What some need.
-NEEDS = {"lazy torch": "torch", "draws, torch": "torch", "skorch": "skorch"}
 #: Those to which a worker matters in which other teachers have run before.
-SEE_THE_PAST = ("lazy torch", "settings", "strict settings")
+SEE_THE_PAST = ("lazy torch", "settings")
 
 
 # --- data ----------------------------------------------------------------------------------------
@@ -348,9 +326,7 @@ BACKENDS = {
     "loky": Backend("loky"),
     "threading": Backend("threading", threads=True),
     "fork": Backend("multiprocessing", start="fork"),
-    "spawn": Backend("multiprocessing", start="spawn"),
-    "Dask processes": Backend("dask", None, workers=(2, 1)),
-    "Dask threads": Backend("dask", None, threads=True, workers=(1, 2)),
+    "Dask": Backend("dask", None, threads=True, workers=(1, 2)),
 }
 
 
@@ -374,17 +350,6 @@ def started(backend):
         yield
 
 
-def missing(combination):
-    """Return what a combination needs and is not here; None if all is."""
-    backend = BACKENDS[combination.backend]
-    modules = [NEEDS.get(combination.estimator), backend.workers and "distributed"]
-    for module in filter(None, modules):
-        if importlib.util.find_spec(module) is None:
-            return module
-    known = [None, *multiprocessing.get_all_start_methods()]
-    return None if backend.start in known else backend.start
-
-
 # --- faults, to show that the check can fail -----------------------------------------------------
 
 
@@ -396,48 +361,59 @@ FAULTS = {
 }
 
 
+def faulty(fault):
+    if fault is None:
+        return contextlib.nullcontext()
+    return mock.patch.multiple("sklearn_pate.teachers.one", **FAULTS[fault])
+
+
 # --- the check -----------------------------------------------------------------------------------
 
 
 class Combination(NamedTuple):
-    """One row of the table."""
+    """One row of the table, and one of `FAULTS` or none."""
 
     estimator: str
     partition: str
     backend: str
     seeded: bool
     kind: str
+    fault: str | None = None
 
 
-def moved(combination, fault=None):
+def moved(*combinations):
     """Return the numbers of the teachers whose votes differ between data and their neighbour.
 
     Parameters
     ----------
-    combination : Combination
-        What to run, in processes of its own.
-    fault : str, default=None
-        One of `FAULTS`.
+    *combinations : Combination
+        What to run, of one backend, in a process of their own.
 
     Returns
     -------
-    list of int
-        At most [0].
+    list of (list of int)
+        Of each combination; at most [0].
     """
-    if combination.estimator in SEE_THE_PAST:
-        (before,) = in_new_process(polled, combination, [False], fault)
-        (after,) = in_new_process(polled, combination, [True], fault)
+    runs = [(combination, changed) for combination in combinations for changed in (False, True)]
+    if combinations[0].estimator in SEE_THE_PAST:
+        votes = [in_new_process(polled, run)[0] for run in runs]
     else:  # quicker: the workers of the first poll serve the second
-        before, after = in_new_process(polled, combination, [False, True], fault)
-    n_fitted = sum(kind == "fitted" for kind, _ in before.values())
-    if n_fitted < N_TEACHERS / 2:
-        raise RuntimeError(f"only {n_fitted} teachers could be fitted: this shows nothing")
-    teachers = differing(before, after)
-    if set(teachers) - {0} and BACKENDS[combination.backend].workers is not None:
+        votes = in_new_process(polled, *runs)
+    teachers = []
+    for before, after in zip(votes[::2], votes[1::2], strict=True):
+        n_fitted = sum(kind == "fitted" for kind, _ in before.values())
+        if n_fitted < N_TEACHERS / 2:
+            raise RuntimeError(f"only {n_fitted} teachers could be fitted: this shows nothing")
+        teachers.append(differing(before, after))
+    if BACKENDS[combinations[0].backend].workers and any(set(moved) - {0} for moved in teachers):
         # By the data, which would do it every time, or by Dask's threads, which draw now and then?
         for _ in range(3):
-            again = differing(*in_new_process(polled, combination, [False, True]))
-            teachers = [i for i in teachers if i == 0 or i in again]
+            votes = in_new_process(polled, *runs)
+            again = [differing(*votes[k : k + 2]) for k in range(0, len(votes), 2)]
+            teachers = [
+                [i for i in moved if i == 0 or i in other]
+                for moved, other in zip(teachers, again, strict=True)
+            ]
     return teachers
 
 
@@ -447,19 +423,19 @@ def differing(votes, other):
     return [i for i in either if votes.get(i) != other.get(i)]
 
 
-def polled(combination, data, fault=None):
-    """Return the votes of each fitted teacher, by its number, on changed data or not."""
-    with contextlib.ExitStack() as stack:
-        if fault is not None:
-            stack.enter_context(mock.patch.multiple("sklearn_pate.teachers.one", **FAULTS[fault]))
-        stack.enter_context(started(BACKENDS[combination.backend]))
-        return [polled_once(combination, changed) for changed in data]
+def polled(*runs):
+    """Return the votes of each fitted teacher, by its number, in runs on changed data or not."""
+    with started(BACKENDS[runs[0][0].backend]):
+        return [polled_once(*run) for run in runs]
 
 
 def polled_once(combination, changed):
     data = neighbours(combination.partition, combination.kind)[changed]
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with (
+        faulty(combination.fault),
+        tempfile.TemporaryDirectory() as folder,
+        warnings.catch_warnings(record=True, action="always") as caught,
+    ):
         watched = Watched(ESTIMATORS[combination.estimator](), folder)
         given = {"n_teachers": N_TEACHERS, "aggregator": GNMax(3.0), "epsilon": None}
         given |= {"classes": [0, 1], "random_state": SEED} | settings_of(combination.partition)

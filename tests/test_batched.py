@@ -77,7 +77,7 @@ class Frozen(nn.Module):
 
 def network(module=mlp, **params):
     given = {"criterion": nn.CrossEntropyLoss, "optimizer": torch.optim.Adam, "lr": 0.01}
-    given |= {"max_epochs": 4, "batch_size": 16, "iterator_train__shuffle": True}
+    given |= {"max_epochs": 3, "batch_size": 16, "iterator_train__shuffle": True}
     given |= {"train_split": None, "classes": list(range(10))}
     return skorch.NeuralNetClassifier(module, **(given | params))
 
@@ -102,7 +102,6 @@ def assert_alike(one, together, tolerance=1e-4):
 
 #: Of the networks that train together: what each has that others lack.
 NETWORKS = {
-    "adam": network(),
     "convolutions": network(cnn),
     "frozen": network(Frozen),
     "tied": network(tied),
@@ -115,7 +114,7 @@ NETWORKS = {
     "weights": network(criterion__weight=torch.arange(1.0, 11.0)),
     "no epochs": network(max_epochs=0),
 }
-FEW = {"X": X[:500], "y": Y[:500], "n_teachers": 5}
+FEW = {"X": X[:320], "y": Y[:320], "n_teachers": 4}
 
 
 def test_together_as_one_by_one():

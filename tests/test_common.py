@@ -63,42 +63,35 @@ def test_sklearn_checks(estimator, check):
 # --- without public rows -------------------------------------------------------------------------
 
 
-def expected_failures(estimator):
-    weights = (
-        "a record of weight 0 is still a record, which the number of teachers and the partition "
-        "by position depend on, and one of weight 2 counts as one in the histograms"
-    )
-    too_large = "its weights are above 1: they are refused, as they would be cut to 1"
-    reasons = {
-        "check_sample_weight_equivalence_on_dense_data": weights,
-        "check_sample_weights_list": too_large,
-        "check_sample_weights_not_overwritten": too_large,
-        "check_dtype_object": (
-            "what an array of objects holds is not said by its dtype, and to look for numbers in "
-            "it would tell whether all records have them"
-        ),
-    }
-    if isinstance(estimator.base_estimator, ReverseNeighbors):
-        reasons["check_all_zero_sample_weights_error"] = (
-            "weights are private: an error would tell of them"
-        )
-    return reasons
-
-
-def draws_rows(base_estimator, **params):
-    params = {"epsilon": 1000.0, "random_state": 0} | params
-    synthesizer = MarginalSynthesizer((-10, 10), n_rows=300)
-    return PATEClassifier(base_estimator, synthesizer=synthesizer, **params)
+WEIGHTS = (
+    "a record of weight 0 is still a record, which the number of cells depends on, and one of "
+    "weight 2 counts as one in the histograms"
+)
+TOO_LARGE = "its weights are above 1: they are refused, as they would be cut to 1"
+EXPECTED_OF_DRAWN = {
+    "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
+    "check_sample_weights_list": TOO_LARGE,
+    "check_sample_weights_not_overwritten": TOO_LARGE,
+    "check_all_zero_sample_weights_error": "weights are private: an error would tell of them",
+    "check_dtype_object": (
+        "what an array of objects holds is not said by its dtype, and to look for numbers in "
+        "it would tell whether all records have them"
+    ),
+}
 
 
 @pytest.mark.slow
 @parametrize_with_checks(
     [
-        # As scikit-learn's check of class_weight has its own trees: else they fit every label
-        draws_rows(DecisionTreeClassifier(min_weight_fraction_leaf=0.01), n_teachers=3),
-        draws_rows(ReverseNeighbors(n_cells=20)),
+        PATEClassifier(
+            ReverseNeighbors(n_cells=20),
+            synthesizer=MarginalSynthesizer(n_rows=300),
+            student=DecisionTreeClassifier(),
+            epsilon=1000.0,
+            random_state=0,
+        )
     ],
-    expected_failed_checks=expected_failures,
+    expected_failed_checks=lambda estimator: EXPECTED_OF_DRAWN,
 )
 def test_sklearn_checks_where_rows_are_drawn(estimator, check):
     check(estimator)

@@ -1,6 +1,7 @@
 """Teachers on a cluster: Dask gives the votes of one process, and what goes where."""
 
 import logging
+import multiprocessing
 import os
 import signal
 import sys
@@ -89,11 +90,19 @@ class Shapes(ClassifierMixin, BaseEstimator):
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster(forked_workers):
     """Return the client of two workers."""
     distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    import dask
+
     given = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with distributed.LocalCluster(**given) as started, distributed.Client(started) as client:
+    fork = "forkserver" in multiprocessing.get_all_start_methods()  # as for loky, it is quicker
+    method = {"distributed.worker.multiprocessing-method": "forkserver" if fork else "spawn"}
+    with (
+        dask.config.set(method),
+        distributed.LocalCluster(**given) as started,
+        distributed.Client(started) as client,
+    ):
         yield client
 
 

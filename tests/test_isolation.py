@@ -539,15 +539,6 @@ def test_a_generator_shared_with_parts_does_not_give_the_noise_away(where):
     assert word not in pickle.dumps(clf.student_)
 
 
-def test_threads_are_told_once_that_they_take_turns():
-    clf = pate(selecting(), n_teachers=10, n_jobs=2)
-    is_told = pytest.warns(UserWarning, match="take turns")
-    with joblib.parallel_config(backend="threading"), is_told as caught:
-        clf.poll(X, Y, X_PUBLIC)
-    assert len([w for w in caught if "take turns" in str(w.message)]) == 1
-    assert caught[0].filename == __file__
-
-
 def test_of_a_wrong_parameter_what_the_estimator_says_is_told():
     error = InvalidParameterError("The 'Ada' parameter of Lovelace must be 86420. Got 1")
     tree = DecisionTreeClassifier(max_depth=-3)

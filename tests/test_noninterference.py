@@ -70,7 +70,7 @@ with contextlib.suppress(ImportError):  # so that its generator starts afresh af
     import polars  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
-N_PUBLIC = 60
+N_PUBLIC = 30
 MECHANISMS = (GNMax, LNMax, ConfidentGNMax, InteractiveGNMax, StableArgmax)
 PUBLIC = pd.DataFrame(np.random.default_rng(99).normal(size=(N_PUBLIC, 3)), columns=list("abc"))
 
@@ -241,6 +241,8 @@ def stream(monkeypatch):
     if "skorch" in sys.modules:
         monkeypatch.setattr("skorch.callbacks.logging.time", STOPPED)
 
+    # Made by the first fit of a process, from the system's randomness
+    monkeypatch.setattr(generators, "_spare", [np.random.MT19937(0) for _ in range(9)])
     monkeypatch.setattr(one, "fit_and_predict", stream.apart(one.fit_and_predict))
     # Each held-out unit is shown to a copy of the student that has seeds of its own
     monkeypatch.setattr(PrivateScorer, "_n_right", stream.apart(PrivateScorer._n_right))
@@ -321,21 +323,26 @@ def everything(stream, make, given, state):
 
 DECLARED = {"schema": dict.fromkeys("abc", (-2, 2))}
 JOINING = ColumnSums(adjacency="add_or_remove")
+BESIDE = DECLARED | {"synthesizer": ClassSums(share=0.25, n_rows=200)}
+ALONE = DECLARED | {"synthesizer": ClassSums(share=1.0, n_rows=200)}
+HISTOGRAMS = DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("partition", ["random", "groups"])
 @table(
-    "params",
-    ("sums beside cells", DECLARED | {"synthesizer": ClassSums(share=0.25, n_rows=200)}),
-    ("sums alone", DECLARED | {"synthesizer": ClassSums(share=1.0, n_rows=200)}),
-    ("histograms", DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}),
-    ("sums of columns", {"base_estimator": ColumnSums(), "class_weight": "balanced"}),
-    ("records that join", {"base_estimator": JOINING, "class_weight": "balanced"}),
+    "params, partition",
+    ("sums beside cells", BESIDE, "random"),
+    ("sums alone", ALONE, "groups"),
+    ("histograms", HISTOGRAMS, "groups"),
+    ("sums of columns", {"base_estimator": ColumnSums(), "class_weight": "balanced"}, "random"),
+    ("records that join", {"base_estimator": JOINING, "class_weight": "balanced"}, "groups"),
 )
-def test_statistics_of_columns(stream, partition, params):
+def test_statistics_of_columns(stream, params, partition):
     make = lambda: PATEClassifier(classes=[0, 1], on_bad_plan="warn", **params)  # noqa: E731
     assert_nothing_differs(stream, make, partition)
+
+
+NUMBERS_FOREST = RandomForestRegressor(3)
 
 
 class OfColumn(PATERegressor):
@@ -347,16 +354,15 @@ class OfColumn(PATERegressor):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("partition", ["random", "groups"])
 @table(
-    "params",
-    ("cells", {"n_levels": 5}),
-    ("own student", {"student": make_pipeline(StandardScaler(), RandomForestRegressor(3))}),
-    ("sums", {"base_estimator": ColumnSums()}),
-    ("teachers", {"base_estimator": RandomForestRegressor(3), "aggregator": SoftVote(5.0)}),
-    ("schema", DECLARED),
+    "params, partition",
+    ("cells", {"n_levels": 5}, "groups"),
+    ("own student", {"student": make_pipeline(StandardScaler(), NUMBERS_FOREST)}, "random"),
+    ("sums", {"base_estimator": ColumnSums()}, "random"),
+    ("teachers", {"base_estimator": NUMBERS_FOREST, "aggregator": SoftVote(5.0)}, "groups"),
+    ("schema", DECLARED, "random"),
 )
-def test_numbers(stream, partition, params):
+def test_numbers(stream, params, partition):
     fixed = {"bounds": (-2, 2), "epsilon": 20.0, "on_bad_plan": "warn", "verbose": 1}
     assert_nothing_differs(stream, lambda: OfColumn(**fixed | params), partition)
 
@@ -372,7 +378,7 @@ def assert_nothing_differs(stream, make, partition="hash"):
 
 def model(teacher=None, **params):
     fixed = {"n_teachers": 10, "epsilon": 20.0, "delta": 1e-5, "classes": [0, 1]}
-    fixed |= {"n_queries": 40, "student": LogisticRegression(), "verbose": 1}
+    fixed |= {"n_queries": 20, "student": LogisticRegression(), "verbose": 1}
     fixed |= {"aggregator": GNMax(5.0)}  # noise that is searched for takes long
     teacher = selecting() if teacher is None else teacher
     return PATEClassifier(teacher, **(fixed | params))
@@ -381,22 +387,16 @@ def model(teacher=None, **params):
 FOREST = RandomForestClassifier(3)
 SHUFFLES = FunctionTransformer(np.random.permutation, check_inverse=False)
 PTR = {"accounting": "ptr", "epsilon": 4.0}
-STAGES = [GNMax(5.0), InteractiveGNMax(2, 4.0, 4.0, 0.9)]
+STAGES = [ConfidentGNMax(5, 4.0, 4.0), InteractiveGNMax(2, 4.0, 4.0, 0.9)]
 KEEP = [Keeps("singleton"), Keeps("state")]
 SEARCHED_C = {"C": loguniform(0.1, 10)}
 SEARCH = RandomizedSearchCV(LogisticRegression(), SEARCHED_C, n_iter=2, cv=ShuffleSplit(2))
-TEACHERS = {
-    "forest": FOREST,
-    "bagging": BaggingClassifier(GaussianNB(), 2),
-    "search": SEARCH,
-    "several": [Draws(), selecting(), GaussianNB()],
-}
+SEVERAL = [Draws(), selecting(), FOREST, SEARCH, BaggingClassifier(GaussianNB(), 2)]
+NETWORK = MLPClassifier(3, max_iter=5)
 STUDENTS = {
-    "forest": FOREST,
-    "network": MLPClassifier(3, max_iter=5),
     "search": SEARCH,
     "shuffling": make_pipeline(SHUFFLES, LogisticRegression()),
-    "unlabelled": SelfTrainingClassifier(MLPClassifier(3, max_iter=5)),
+    "unlabelled": SelfTrainingClassifier(NETWORK),
     "shared": RandomForestClassifier(3, random_state=check_random_state(None)),
     "remembers": Remembers(),
     "keeps a generator": Keeps("singleton"),
@@ -410,11 +410,9 @@ STRATEGIES = {
 SETTINGS = {
     "secure": {"secure": True, "aggregator": GNMax()},
     "seed": {"random_state": 0},
-    "kept teachers": {"keep_teachers": True},
     "processes": {"n_jobs": 2},
-    "own noise": {"aggregator": LNMax(0.5), "epsilon": None},
-    "checked": {"aggregator": ConfidentGNMax(5, 4.0, 4.0), "epsilon": None},
-    "stages": {"aggregator": STAGES, "n_queries": [20, 20], "epsilon": None},
+    "own noise": {"aggregator": LNMax(0.5), "epsilon": None, "keep_teachers": True},
+    "stages": {"aggregator": STAGES, "n_queries": [10, 10], "epsilon": None},
     "stable": {"aggregator": StableArgmax(run_epsilon=5.0), "epsilon": None},
     "soft": {"aggregator": SoftVote(5.0), "student": SoftLabelClassifier(FOREST), "epsilon": None},
     "a private test that passes": PTR | {"aggregator": GNMax(30.0), "n_teachers": 100},
@@ -422,7 +420,7 @@ SETTINGS = {
 }
 #: What is varied: teachers, if they are not ones that draw, and other parameters
 VARIED = {
-    **{f"teacher, {name}": (teacher, {}) for name, teacher in TEACHERS.items()},
+    "teachers of several kinds": (SEVERAL, {}),
     **{f"student, {name}": (None, {"student": student}) for name, student in STUDENTS.items()},
     **{
         f"strategy, {name}": (None, {"student": FOREST, "query_strategy": strategy})
@@ -431,7 +429,7 @@ VARIED = {
     **{name: (None, params) for name, params in SETTINGS.items()},
     # Probabilities for mechanisms that need them; in processes, what can be imported there
     **{name: (selecting(), SETTINGS[name]) for name in ("soft", "processes")},
-    "by default the student is what teachers are": (STUDENTS["network"], {"student": None}),
+    "by default the student is what teachers are": (NETWORK, {"student": None}),
 }
 
 
@@ -459,9 +457,10 @@ def test_a_fit_with_another(stream, what):
 
 
 @pytest.mark.slow
-def test_torch(stream):
+def test_torch(stream, monkeypatch):
     pytest.importorskip("torch", reason="needs the extra 'torch'")
     neural = pytest.importorskip("sklearn_pate.neural", reason="needs the extra 'torch'")
+    monkeypatch.setattr(neural.training, "_LEAST_STEPS", 3)
     for student in (neural.VATClassifier(max_epochs=1), Keeps("torch")):
         student = make_pipeline(StandardScaler(), student)
         assert_nothing_differs(stream, lambda s=student: model(Draws(), student=s))
@@ -478,13 +477,12 @@ def test_memory(stream, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("partition", ["hash", "groups"])
-def test_a_ledgers_file(stream, tmp_path, monkeypatch, partition):
+def test_a_ledgers_file(stream, tmp_path, monkeypatch):
     moment = SimpleNamespace(now=lambda zone: datetime(2020, 1, 1, tzinfo=zone))
     monkeypatch.setattr("sklearn_pate.ledger.file.datetime", moment)
     monkeypatch.setattr("sklearn_pate.ledger.file.token_hex", lambda n: stream.bytes(n).hex())
     contents = []
-    for k, given in enumerate(two_sets(partition)):
+    for k, given in enumerate(two_sets("groups")):
         stream.restart()
         np.random.seed(0)
         path = tmp_path / f"{k}.sqlite"
@@ -573,13 +571,10 @@ UNLIKE = [name for name in vars(Unlike) if name[0] != "_" and name not in ("fit"
 #: All that a table is asked of, with transformers that treat private rows in ways of their own.
 TABLES = {
     "plain": ({}, {"student": None}, "random"),
-    "add or remove": ({"adjacency": "add_or_remove"}, {}, "hash"),
-    "groups": ({}, {}, "groups"),
-    "several ballots": ({"n_neighbors": 3}, {}, "random"),
-    "Gaussian": ({}, {"aggregator": GaussianMechanism()}, "random"),
-    "secure": ({}, {"secure": True}, "random"),
+    "secure": ({"adjacency": "add_or_remove"}, {"secure": True}, "hash"),
+    "given cells": ({"n_cells": 7, "smoothing": 0.5, "random_state": 0}, {}, "groups"),
+    "several ballots": ({"n_neighbors": 3}, {"aggregator": GaussianMechanism()}, "random"),
     "own noise": ({}, {"aggregator": LaplaceMechanism(2.0), "epsilon": None}, "random"),
-    "given cells": ({"n_cells": 7, "smoothing": 0.5, "random_state": 0}, {}, "random"),
 }
 
 
@@ -615,35 +610,37 @@ def test_tables_whatever_the_transformer_does_with_private_rows(stream, capfd, w
 
 # --- searches -----------------------------------------------------------------------------------
 
-SEARCHED = {
-    "groups": {"student": [LogisticRegression()], "student__C": [0.1, 1.0]},
-    "random": {"student": [Remembers()], "n_teachers": [10, 20]},
-    "hash": {"student": [MLPClassifier(2, max_iter=3), *KEEP], "n_teachers": [10, 20]},
-}
+CANDIDATES = {"student": [Remembers(), *KEEP], "n_teachers": [10, 20]}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("partition", SEARCHED)
 @pytest.mark.filterwarnings("ignore")
-def test_searches(stream, partition):
+@table(
+    "kind, params, candidates, given, partition",
+    ("noise that is given", PrivateGridSearchCV, {}, CANDIDATES, {"epsilon": None}, "hash"),
+    (
+        "noise that is searched for",
+        PrivateGridSearchCV,
+        {"aggregator": GNMax()},
+        {"student__C": [0.1, 1.0]},
+        {"epsilon": 20.0, "distribution": "poisson"},
+        "groups",
+    ),
+    (
+        "secure",
+        PrivateRandomizedSearchCV,
+        {"aggregator": GNMax(), "secure": True},
+        {"student__C": loguniform(0.1, 10)},
+        {"epsilon": 20.0, "n_iter": 2},
+        "random",
+    ),
+)
+def test_searches(stream, kind, params, candidates, given, partition):
     def make():
-        is_short = partition != "groups"  # noise that is searched for takes long
-        clf = model(Draws(), partition="hash" if partition == "hash" else "random")
-        clf.set_params(aggregator=GNMax(5.0 if is_short else None))
-        epsilon = None if is_short else 20.0
-        return PrivateGridSearchCV(clf, SEARCHED[partition], epsilon=epsilon, n_trials=4)
+        clf = model(Draws(), partition="hash" if partition == "hash" else "random", **params)
+        return kind(clf, candidates, n_trials=4, **given)
 
     assert_nothing_differs(stream, make, partition)
-
-
-@pytest.mark.slow
-def test_secure_and_random_searches(stream):
-    def make():
-        clf = model(Draws(), secure=True, aggregator=GNMax())
-        given = {"n_iter": 2, "n_trials": 6, "epsilon": 20.0}
-        return PrivateRandomizedSearchCV(clf, {"student__C": loguniform(0.1, 10)}, **given)
-
-    assert_nothing_differs(stream, make)
 
 
 # --- what else leaves ---------------------------------------------------------------------------

@@ -9,85 +9,91 @@ from one_teacher import (
     ESTIMATORS,
     PARTITIONS,
     Combination,
+    differing,
     in_new_process,
-    missing,
     moved,
     polled,
 )
 
 slow = pytest.mark.slow
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs processes that fork")
-
-
-def check(*row, fault=None):
-    """Return the teachers that moved; skip where an extra is missing."""
-    combination = Combination(*row)
-    if missing(combination):
-        pytest.skip(f"needs {missing(combination)}")
-    return moved(combination, fault)
-
-
 #: Those that each draw or keep something in another way; the others are in the slow tier.
 QUICK = ("draws, numpy", "draws, random", "under-sampled", "settings", "k best", "frozen")
+WITH_TORCH = ("lazy torch", "draws, torch", "skorch")
+PLAIN = [name for name in ESTIMATORS if name not in WITH_TORCH]
 
 
 @pytest.mark.parametrize(
     ("i", "name"),
-    [pytest.param(*row, marks=() if row[1] in QUICK else slow) for row in enumerate(ESTIMATORS)],
+    [pytest.param(*row, marks=() if row[1] in QUICK else slow) for row in enumerate(PLAIN)],
 )
 def test_whatever_the_estimator(i, name):
     partition, kind = PARTITIONS[i % 4], CHANGES[i // 4 % 2]
-    assert check(name, partition, "sequential", i // 8 % 2 == 0, kind) in ([], [0])
+    (teachers,) = moved(Combination(name, partition, "sequential", i // 8 % 2 == 0, kind))
+    assert teachers in ([], [0])
 
 
 @pytest.mark.parametrize("kind", CHANGES)
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_whatever_the_partition_the_first_teacher_moves(partition, kind):
-    assert check("draws, numpy", partition, "sequential", True, kind) == [0]
+    assert moved(Combination("draws, numpy", partition, "sequential", True, kind)) == [[0]]
 
 
-@pytest.mark.slow
+@slow
 @cases(
-    "row",
-    ("draws, numpy", "hash", "threading", True, "one class"),
-    ("settings", "random", "threading", True, "other records"),
-    ("k best", "groups", "loky", False, "one class"),
-    ("draws, random", "random", "fork", True, "other records"),
-    ("draws, numpy", "predefined", "spawn", True, "one class"),
-    ("bagging", "hash", "Dask processes", True, "one class"),
-    ("draws, numpy", "hash", "Dask threads", True, "one class"),
-    ids=lambda row: f"{row[2]}, {row[0]}",
+    "backend, rows",
+    ("threading", [("draws, numpy", "hash", "one class")]),
+    ("threading", [("settings", "random", "other records")]),
+    ("loky", [("k best", "groups", "one class")]),
+    ("fork", [("draws, random", "random", "other records")]),
+    ("Dask", [("bagging", "hash", "one class"), ("draws, numpy", "predefined", "one class")]),
 )
-def test_whatever_the_backend(row):
-    assert check(*row) in ([], [0])
+def test_whatever_the_backend(backend, rows):
+    if backend == "Dask":
+        pytest.importorskip("distributed", reason="needs the extra dask")
+    found = moved(*(Combination(*row, backend, backend != "loky", kind) for *row, kind in rows))
+    assert all(teachers in ([], [0]) for teachers in found)
+
+
+# --- torch ---------------------------------------------------------------------------------------
+
+
+@slow
+def test_teachers_that_draw_from_torch():
+    pytest.importorskip("skorch", reason="needs the extra 'torch'")
+    rows = [("skorch", "random"), ("draws, torch", "predefined"), ("draws, torch", "hash")]
+    faults = [None, None, "no isolation"]
+    *found, others = moved(
+        *(
+            Combination(*row, "sequential", True, "one class", fault)
+            for row, fault in zip(rows, faults, strict=True)
+        )
+    )
+    assert all(teachers in ([], [0]) for teachers in found) and len(others) > 1
 
 
 @slow
 def test_the_first_to_import_torch_is_seeded_as_others_are():
+    """With a change of the first teacher, another one is the first."""
     pytest.importorskip("torch", reason="needs the extra 'torch'")
-    row = Combination("lazy torch", "random", "sequential", True, "other records")
-    first, again = in_new_process(polled, row, [False, False])
-    assert first == again
+    row = Combination("lazy torch", "predefined", "sequential", True, "one class")
+    first, again = in_new_process(polled, (row, False), (row, False))
+    (other,) = in_new_process(polled, (row, True))
+    assert first == again and differing(first, other) in ([], [0])
+    row = row._replace(fault="no second fit")
+    first, again = in_new_process(polled, (row, False), (row, False))
+    assert first != again
 
 
 # --- the check can fail --------------------------------------------------------------------------
 
 
-NOT_ISOLATED = "draws, numpy", "draws, random", "settings", "k best"
-
-
-@cases("estimator", *NOT_ISOLATED, pytest.param("draws, torch", marks=slow))
+@cases("estimator", "draws, numpy", "draws, random", "settings", "k best")
 def test_without_isolation_others_move(estimator):
-    row = estimator, "hash", "sequential", True, "one class"
-    assert len(check(*row, fault="no isolation")) > 1
+    row = Combination(estimator, "hash", "sequential", True, "one class", "no isolation")
+    assert len(moved(row)[0]) > 1
 
 
 def test_without_copies_a_frozen_generator_is_shared():
-    row = "frozen", "random", "sequential", True, "other records"
-    assert len(check(*row, fault="no copies")) > 1
-
-
-@pytest.mark.slow
-def test_without_a_second_fit_the_import_of_torch_tells():
-    row = "lazy torch", "predefined", "sequential", True, "one class"
-    assert len(check(*row, fault="no second fit")) > 1
+    row = Combination("frozen", "random", "sequential", True, "other records", "no copies")
+    assert len(moved(row)[0]) > 1

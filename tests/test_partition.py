@@ -135,19 +135,6 @@ def test_no_partition_can_see_labels_or_features():
 
 # --- errors --------------------------------------------------------------------------------------
 
-SPELLED = "groups has .*{}.*text, a whole number"
-
-
-@cases(
-    "partition, given_, message",
-    (GroupPartition(), {"n": 4}, "needs groups="),
-    ("hash", {"index": pd.MultiIndex.from_tuples([(1, "a"), (2, None)])}, "missing"),
-    ("random", {"groups": pd.array([1, None], dtype="Int64")}, SPELLED.format("missing")),
-    ("random", {"groups": [{"a": 1}, "b"]}, SPELLED.format("cannot be compared")),
-)
-def test_what_a_partition_lacks_is_said(partition, given_, message):
-    pytest.raises(ValueError, assigned, partition, **({"n_teachers": 2} | given_)).match(message)
-
 
 @pytest.mark.parametrize("partition", [RandomPartition(), HashPartition()])
 def test_a_partition_that_splits_groups_cannot_claim_the_unit(partition):
@@ -210,7 +197,7 @@ def changes_of(kind, data, rng):
 @pytest.mark.parametrize("kind", ["random", "hash", "groups", "predefined"])
 def test_no_change_reaches_more_teachers_than_the_adjacency_claims(kind, global_random_seed):
     rng, reached = np.random.default_rng(global_random_seed), {}
-    for _ in range(200):
+    for _ in range(100):
         n_names = {"groups": 40, "predefined": 12}.get(kind, 60)
         names = rng.choice(10**6, size=n_names, replace=False)
         data = records(rng, names if n_names == 60 else rng.choice(names, size=60))
@@ -222,7 +209,7 @@ def test_no_change_reaches_more_teachers_than_the_adjacency_claims(kind, global_
             assert len(teachers) <= most, change
             reached.setdefault(change, []).append(len(teachers))
     for change, numbers in reached.items():  # nor is it said of changes that reach nobody
-        assert len(numbers) >= 150 and np.mean(numbers) > 0.6
+        assert len(numbers) >= 75 and np.mean(numbers) > 0.6
         assert max(numbers) == (2 if "replace" in change and kind != "random" else 1)
     assert len(reached) == {"random": 1, "hash": 5, "groups": 4, "predefined": 3}[kind]
 
@@ -396,26 +383,6 @@ def test_arrow_spells_as_python_does(values):
         assert spelled(pd.arrays.ArrowExtensionArray(missing)) is None
 
 
-@pytest.mark.parametrize("make", [list, pd.Series, pd.Index, np.array])
-@cases(
-    "rows, row",
-    ([1, 2, 3], "x"),
-    ([2**63, 2**63 + 1], "x"),
-    ([DAY, DAY + datetime.timedelta(1)], pd.Timestamp("2020-01-01 00:00:00.1")),
-    ([INSTANT.astimezone(ZONES[1])] * 3, INSTANT),
-    ([True, True, False], "x"),
-    ([EXACT + 1] * 3, 1.0),
-)
-def test_one_row_does_not_move_its_group(rows, row, make):
-    """The row comes first, so that arrays take their dtype, or a group its spelling, from it."""
-    whole, rest = make([row, *rows]), make(rows)
-    is_text = make is np.array and whole.dtype.kind == "U" and not isinstance(row, bool)
-    if None in (spelled(whole), spelled(rest)) or (is_text and not isinstance(rows[0], bool)):
-        return  # refused, or text already
-    teachers = [teachers_of(groups=values) for values in (whole, rest)]
-    assert teachers[0][1:].tolist() == teachers[1].tolist()
-
-
 # --- public names of teachers --------------------------------------------------------------------
 
 
@@ -551,11 +518,7 @@ AS_DATES = {"parse_dates": ["id"]}
 
 @cases(
     "rows, options",
-    ([f"{i:3}" for i in range(200)], {}),
-    ([f"{i:+}" for i in range(-100, 100)], {}),
-    ([f"{i}e3" for i in range(200)], {}),
-    ([f"{i}." for i in range(200)], {}),
-    ([str(10**18 + i) for i in range(200)], {}),
+    ([f"{i:+}." for i in range(-100, 100)], {}),
     ([f"2020-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(84)], AS_DATES),
     ([f"2020{i % 12 + 1:02}{i % 28 + 1:02}" for i in range(84)], AS_DATES),
 )
@@ -581,7 +544,7 @@ NEAR = st.builds(  # so near a whole number that reading rounds
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(text=st.one_of(NUMBERS, WHOLE, NEAR), pads=st.tuples(PADS, PADS))
 @example("4.0000000000000001", ("", ""))
 @example("1e-400", ("", ""))

@@ -75,9 +75,8 @@ def shown_on(monkeypatch, fit, seconds=9.0, is_terminal=True):
     return terminal.getvalue()
 
 
-@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_long_fit_shows_a_line_on_a_terminal_and_wipes_it_out(monkeypatch, capsys, n_jobs):
-    text = shown_on(monkeypatch, lambda: model(n_jobs=n_jobs).fit(*data()), seconds=1.0)
+def test_a_long_fit_shows_a_line_on_a_terminal_and_wipes_it_out(monkeypatch, capsys):
+    text = shown_on(monkeypatch, lambda: model().fit(*data()), seconds=1.0)
     assert "teachers 5/5" in text and "student 1/1" in text
     assert "teachers 0/5" not in text  # not before some seconds are over
     assert "\n" not in text and capsys.readouterr().out == ""

@@ -90,10 +90,23 @@ NO_NOISE = {"aggregator": PluralityVote(), "epsilon": None}
 TWO_TYPES = h.frame(columns=["a", 1, "c"])
 
 
-test_too_few_rows_and_names_of_two_types = h.mistakes(
+NEIGHBOURS = {"base_estimator": KNeighborsClassifier()}
+NO_WEIGHTS = "sample_weight was given, but the fit of base_estimator takes none"
+BYTES = np.array([b"0", b"1"] * 20)
+A_FRAME = h.frame(h.X_PUBLIC)
+HOLED = h.changed(h.X_PUBLIC, h.NAN, (slice(None), 1))
+STUDENT_FAILED = "the student failed when tried on public rows.*contains NaN"
+
+
+test_rows_labels_and_weights_that_are_refused = h.mistakes(
     ("none", lambda: h.fit(X=h.X[:0], y=[]), r"X has 0 sample\(s\)"),
     ("one", lambda: h.fit(X=h.X[:1], y=h.Y[:1]), "n_teachers=4 is more .* n_samples=1"),
     ("names", lambda: h.fit(X=TWO_TYPES), "X: Feature names .* all", TypeError),
+    ("a frame", lambda: h.fit(X=h.frame()), "X is a DataFrame and X_public"),
+    ("public", lambda: h.fit(X_public=A_FRAME), "X is a ndarray and X_public a DataFrame"),
+    ("bytes", lambda: h.fit(y=BYTES), "y holds bytes: .* not supported", TypeError),
+    ("weights", lambda: h.fit(NEIGHBOURS, sample_weight=h.X[:, 2]), NO_WEIGHTS),
+    ("student", lambda: h.fit({"student": GaussianNB()}, X_public=HOLED), STUDENT_FAILED),
 )
 
 
@@ -129,11 +142,6 @@ test_rows_that_are_accepted = h.works(
 # --- labels --------------------------------------------------------------------------------------
 
 
-def test_labels_of_bytes():
-    with h.refused("y holds bytes: .* not supported", TypeError):
-        h.fit(y=np.array([b"0", b"1"] * 20))
-
-
 def test_labels_of_one_class_where_classes_is_none():
     message = "at least 2 classes; y has 1 class"
     with h.refused(message, warning="classes_ is read from the private labels"):
@@ -149,6 +157,7 @@ test_labels_that_are_accepted = h.works(
     ("one column", lambda: classes_of(h.Y[:, None]) == [0, 1], "A column-vector y was passed"),
     ("text", lambda: classes_of(np.where(h.Y, "yes", "no"), ["no", "yes"]) == ["no", "yes"]),
     ("of one class", lambda: h.fit(y=np.zeros(40, int)).privacy_spent_.n_answered == 6),
+    ("weighted", lambda: h.fit(sample_weight=np.linspace(0.5, 1, 40)).n_teachers_ == 4),
 )
 
 
@@ -159,19 +168,6 @@ test_labels_that_are_accepted = h.works(
 def test_groups_that_are_accepted(groups):
     with h.accepted():
         assert h.fit(groups=groups).privacy_spent_.unit == "group"
-
-
-# --- weights -------------------------------------------------------------------------------------
-
-
-def test_weights_that_no_teacher_takes():
-    with h.refused("sample_weight was given, but the fit of base_estimator takes none"):
-        h.fit({"base_estimator": KNeighborsClassifier()}, sample_weight=h.X[:, 2])
-
-
-def test_weights_may_differ():
-    with h.accepted():
-        assert h.fit(sample_weight=np.where(np.arange(40) < 30, 1, 0.5)).n_teachers_ == 4
 
 
 # --- the checks of this folder -------------------------------------------------------------------
@@ -207,12 +203,6 @@ FEATURES = "X_public does not have the features of X"
 def test_wrong_public_rows(value, message):
     with h.refused(message):
         h.fit(X_public=value)
-
-
-def test_public_rows_that_the_student_refuses():
-    missing = h.changed(h.X_PUBLIC, h.NAN, (slice(None), 1))
-    with h.refused("the student failed when tried on public rows.*contains NaN"):
-        h.fit({"student": GaussianNB()}, X_public=missing)
 
 
 @h.table("number, name", {"NaN": (h.NAN, "NaN"), "infinite": (h.INF, "infinity")})
@@ -291,13 +281,6 @@ TEXTS = h.changed(h.X.astype(str), h.TEXT * 9)
 def test_another_dtype(X, X_public, message):
     with h.refused(message):
         h.fit(X=X, X_public=X_public)
-
-
-def test_a_frame_beside_an_array():
-    with h.refused("X is a DataFrame and X_public"):
-        h.fit(X=h.frame())
-    with h.refused("X is a ndarray and X_public a DataFrame"):
-        h.fit(X_public=h.frame(h.X_PUBLIC))
 
 
 # --- frames --------------------------------------------------------------------------------------
