@@ -509,7 +509,7 @@ def test_pickles_hold_nothing_private():
     assert repr(votes) == "Votes(private)"
     clf = pate(student=LogisticRegression(), random_state=None).fit_votes(votes, X_PUBLIC)
     assert clf.curator_.votes.sum() == 600 and clf.curator_.epsilon() == clf.privacy_spent_.epsilon
-    assert repr(clf.curator_) == "Curator(private)"
+    assert repr(clf.curator_) == "TableCurator(private)"
     pytest.raises(TypeError, pickle.dumps, clf.curator_).match("private")
     loaded = pickle.loads(pickle.dumps(clf))
     assert not hasattr(loaded, "curator_")

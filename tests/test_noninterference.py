@@ -623,7 +623,7 @@ CANDIDATES = {"student": [Remembers(), *KEEP], "n_teachers": [10, 20]}
         PrivateGridSearchCV,
         {"aggregator": GNMax()},
         {"student__C": [0.1, 1.0]},
-        {"epsilon": 20.0, "distribution": "poisson"},
+        {"epsilon": 20.0},
         "groups",
     ),
     (

@@ -226,13 +226,6 @@ def test_a_warning_of_memory_goes_by_the_objects_and_not_by_their_values(make):
     assert len(warnings_of_public_rows(zeros, zeros[:50])) == 1
 
 
-def test_sparse_rows_that_are_the_private_ones_in_another_object_are_warned_of():
-    for rows in (data()[0], np.zeros((3, 3))):  # whatever their entries
-        X = sparse.csr_array(rows)
-        assert len(warnings_of_public_rows(X, sparse.csr_array(X, copy=False))) == 1
-        assert warnings_of_public_rows(X, X.copy()) == []
-
-
 @pytest.mark.parametrize("wrap", [np.asarray, PublicData], ids=["bare", "PublicData"])
 def test_fits_searches_and_transformers_warn_of_slices(wrap):
     X, y, _ = data()
@@ -266,8 +259,6 @@ def test_overlap_sees_missing_values_types_and_renamed_labels():
     public.iloc[1, 0] = 31
     found = overlap(private, [0, 1, 1, 0], public)
     assert found.public_rows.tolist() == [0] and found.label_columns == ["copy"]
-    texts = private.astype({"age": str, "constant": str})
-    assert overlap(texts, None, private.iloc[[1]]).public_rows.tolist() == [0]
     with pytest.raises(ValueError, match="X has 4 columns and X_public 2"):
         overlap(private, None, public[["age", "kind"]])
 

@@ -15,7 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.datasets import fetch_adult, fetch_mnist
-from sklearn_pate.teachers import collect_votes
+from sklearn_pate.electorate import PrivateData
+from sklearn_pate.teachers import TeacherEnsemble
 from sklearn_pate.teachers.batched import BatchedTeachers
 
 from ..shared import MissingError, data
@@ -70,16 +71,10 @@ def fit(quick):
 
 def ours(X, codes, X_query, n_teachers):
     """Votes as the library collects them."""
-    teacher_indices = np.repeat(np.arange(n_teachers), PART)
-    collect_votes(
-        [STUMP],
-        X,
-        codes,
-        X_query,
-        teacher_indices=teacher_indices,
-        n_teachers=n_teachers,
-        n_classes=10,
-    )
+    private = PrivateData(X=X, codes=codes, classes=np.arange(10))
+    ensemble = TeacherEnsemble([STUMP], n_teachers=n_teachers)
+    ensemble.enrol(private, X_query)
+    ensemble.vote(private, X_query)
 
 
 def naive(X, codes, X_query, n_teachers):

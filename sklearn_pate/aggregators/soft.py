@@ -12,7 +12,7 @@ from ..rdp.checks import as_array
 from ..secure import noise_generator
 from .base import NOISES, POSITIVE, SoftAggregator, checked_scale
 
-#: Sums of probabilities are whole multiples of one over this number, see `teachers.collect_votes`.
+#: Sums of probabilities are whole multiples of one over this number, see `teachers`.
 _SHARES = 2**20
 
 

@@ -74,7 +74,7 @@ def audit_aggregator(
         The mechanism, or a function of vote counts (n_queries, n_classes) and a numpy Generator
         that returns one integer per row, -1 for no answer. Rows must be drawn independently.
     votes : array-like of shape (n_classes,), default=None
-        Vote counts. None: `worst_pair` searches all histograms of `n_teachers` and `n_classes`.
+        Vote counts. None: all histograms of `n_teachers` and `n_classes` are searched.
     neighbour_votes : array-like of shape (n_classes,), default=None
         The same with one vote moved. None: the move that is told apart best, by the mechanism's
         `outcome_log_proba` if it has one that samples do not contradict, else by a tenth of the

@@ -156,7 +156,7 @@ def failure(number, problem):
 def fit_and_vote(part, task):
     """Train one teacher on its records, or recall its votes; return its `Result`."""
     settings = task.settings
-    # In the process of the caller `collect_votes` is quiet already, for all threads at once
+    # In the process of the caller `add_up` is quiet already, for all threads at once
     with contextlib.nullcontext() if os.getpid() == settings.caller else Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
         interrupted = False
