@@ -85,7 +85,7 @@ EXPECTED_OF_DRAWN = {
     [
         PATEClassifier(
             ReverseNeighbors(n_cells=20),
-            synthesizer=MarginalSynthesizer(n_rows=300),
+            synthesizer=MarginalSynthesizer((-10, 10), n_rows=300),
             student=DecisionTreeClassifier(),
             epsilon=1000.0,
             random_state=0,

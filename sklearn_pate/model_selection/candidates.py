@@ -6,11 +6,12 @@ from joblib import hash as fingerprint
 from sklearn.base import clone
 
 from ..accountant import Plan
-from ..electorate import Electorate, TableElectorate
+from ..electorate import Electorate
 from ..estimator import PATEEstimator
 from ..fitting.checks import declared_classes
 from ..fitting.voters import voters
 from ..isolation import silent
+from ..releases import release_of
 
 
 @dataclass
@@ -135,7 +136,7 @@ def set_plan(estimator, plan):
 def plan_key(estimator):
     """Return a key that is the same for candidates whose fits cost the same."""
     without = _NOT_IN_PLAN
-    if isinstance(estimator.base_estimator, TableElectorate):
+    if release_of(estimator.base_estimator).gives_rates:
         without = without - {"base_estimator"}  # it says how many ballots a record casts
     return _key(estimator, without=without)
 
@@ -147,7 +148,7 @@ def teachers_key(estimator):
     soft = [getattr(stage, "temperature", None) for stage in stages]
     temperatures = tuple(temperature for temperature in soft if temperature is not None)
     without = _NOT_IN_TEACHERS
-    if isinstance(estimator.base_estimator, TableElectorate):
+    if release_of(estimator.base_estimator).gives_rates:
         without = without - {"aggregator", "epsilon"}  # the noise decides how many cells there are
     return _key(estimator, without=without), temperatures
 

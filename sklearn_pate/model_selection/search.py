@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import Interval, _fit_context, delegated
-from ..electorate import Adjacency, Electorate, TableElectorate
+from ..electorate import Adjacency, Electorate
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError
 from ..fitting.checks import checked_targets, warn_if_delta_is_large
@@ -25,6 +25,7 @@ from ..isolation import next_fit_number, own_generators, unfitted
 from ..public import indexable_rows, public_rows, warn_if_private
 from ..rdp import TrialCount
 from ..rdp.cost import no_cost
+from ..releases import release_of
 from ..releases.rows import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
 from ..secure import noise_generator
 from .calibration import calibrate
@@ -569,12 +570,12 @@ def _may_join(estimator, candidates):
     """
     voters = [candidate.estimator.base_estimator for candidate in candidates]
     for voter in (estimator.base_estimator, *voters):
-        if isinstance(voter, Electorate) and not isinstance(voter, TableElectorate):
+        if isinstance(voter, Electorate) and not release_of(voter).gives_rates:
             raise ValueError(
                 "private rows cannot be held out from another electorate, whose adjacency says "
                 "which of them belong together; score on public rows, X_val and y_val"
             )
-    join = {isinstance(voter, TableElectorate) and voter.may_join for voter in voters}
+    join = {release_of(voter).gives_rates and voter.may_join for voter in voters}
     if len(join) > 1:
         raise ValueError("all candidates must protect the same change of the data (adjacency)")
     return join.pop()
