@@ -14,12 +14,7 @@ import numpy as np
 import pandas as pd
 
 from .electorate import Adjacency
-from .identifiers import (
-    factorize_texts,
-    keyed_digests,
-    spelled_identifiers,
-    spelled_names,
-)
+from .identifiers import factorize_texts, keyed_digests, spelled_identifiers, spelled_names
 from .isolation import kind_of, withheld
 
 __all__ = [

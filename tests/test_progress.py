@@ -143,10 +143,7 @@ CONTRACT = {
     "odds of a pure epsilon": ({"delta": 0.0}, "can become at most 72.72 % sure."),
     "other fits": ({}, "Other fits on the same private data are not covered: they add up."),
     "number": ({"fit_number": 3}, "not covered (this is fit number 3 of its process): they add"),
-    "table": (
-        {"n_teachers": None},
-        "This was released: a noisy table of the records' ballots. It",
-    ),
+    "table": ({"n_teachers": None}, "This was released: a noisy table of the records' ballots. It"),
     "public rows": ({}, "The public rows are not protected"),
     "drawn rows": ({"n_synthetic": 7}, "It covers the 7 drawn rows as well"),
     "bounds": ({"n_synthetic": 7}, "names, types, bounds and categories of their columns it does"),

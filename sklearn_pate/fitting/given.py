@@ -15,14 +15,7 @@ from sklearn.base import clone
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant.stages import soft_stage
 from ..accountant.table import cost_of_all
-from ..electorate import (
-    Ballots,
-    Electorate,
-    PrivateData,
-    TableBallots,
-    Votes,
-    check_predicts,
-)
+from ..electorate import Ballots, Electorate, PrivateData, TableBallots, Votes, check_predicts
 from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
 from ..public import are_all_equal, public_rows, table_of, warn_if_private
