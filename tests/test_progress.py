@@ -18,13 +18,6 @@ from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.aggregators import GNMax, PluralityVote
 from sklearn_pate.model_selection import PrivateGridSearchCV
 
-try:
-    from sklearn.callback import ProgressBar
-except ImportError:
-    ProgressBar = None
-
-reason = "scikit-learn has callbacks from 1.9"
-needs_callbacks = pytest.mark.skipif(ProgressBar is None, reason=reason)
 EXACT = GNMax(3.0, "discrete")
 NUMBERS = {"n_teachers": 100, "n_queries": 20, "n_answered": 15}
 

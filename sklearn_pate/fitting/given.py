@@ -303,14 +303,14 @@ def check_votes_and_rows(estimator, votes, X_public):
     by_records = getattr(votes, "electorate", None) is not None
     electorate = voters.make_electorate(estimator, by_records=by_records)
     is_given = estimator.base_estimator is not None
-    release_of(electorate).check_votes(votes, electorate, is_given=is_given)
-    _check_parts(estimator, electorate, release_of(electorate))
+    release = release_of(electorate)
+    release.check_votes(votes, electorate, is_given=is_given)
+    _check_parts(estimator, electorate, release)
     if by_records:
         electorate = votes.electorate
     X_public = checks.given_rows(X_public)
     checked_clone = clone(estimator)
     checks.check_features(checked_clone, X_public, "X_public", reset=True)
-    release = release_of(electorate)
     temperature = temperature_of(estimator, release)
     votes = checks.check_votes_given(estimator, votes, X_public, temperature)
     _check_unit(estimator, votes.ballots, "poll with groups")
