@@ -22,11 +22,11 @@ from ..public import are_all_equal, public_rows, table_of, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from ..rdp.cost import no_cost
 from ..releases import release_of
+from ..releases.base import VotesRelease
 from ..releases.beside import planned
 from ..releases.published import student_of
 from ..releases.rows import DRAWN_BEFORE, Synthesis, moved_by, recalled, rehearsal_rows
 from ..releases.table import table_mechanism
-from ..releases.votes import VotesRelease
 from ..teachers import Sites
 from . import checks, voters
 from .seeds import seed_streams
