@@ -16,9 +16,7 @@ TITLES = {
     "scale": "Reading records from a file",
     "tests": "What the tests find",
 }
-PICTURES = {
-    "rules_teachers": "Accuracy against the number of teachers, at three epsilons",
-}
+PICTURES = {"rules_teachers": "Accuracy against the number of teachers, at three epsilons"}
 
 
 def section(file):

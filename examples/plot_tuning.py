@@ -77,10 +77,7 @@ columns = make_column_transformer(
 )
 model = make_pipeline(columns, LogisticRegression())
 teachers = PATEClassifier(model, student=model, classes=["no", "yes"], ledger=ledger)
-grid = {
-    "n_teachers": [100, 200],
-    "student__logisticregression__C": [0.01, 1.0],
-}
+grid = {"n_teachers": [100, 200], "student__logisticregression__C": [0.01, 1.0]}
 search = PrivateGridSearchCV(teachers, grid, epsilon=2.0, n_trials=6)
 search.fit(X_private, y_private, X_public)
 print(f"tuned: accuracy {search.score(X_test, y_test):.3f}, {search.best_params_}")

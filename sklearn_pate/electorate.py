@@ -533,7 +533,7 @@ class Votes(Private):
         return cls(counts, classes, ballots)
 
 
-def check_predicts(name, estimator, *, numbers=False):
+def check_predicts(name, estimator, *, numbers):
     """Refuse what cannot be a teacher or a student: what is no classifier or, of numbers, none."""
     if isinstance(estimator, type):
         raise TypeError(

@@ -10,12 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ._sklearn import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    _fit_context,
-)
+from ._sklearn import HasMethods, Interval, StrOptions, _fit_context
 from .aggregators import Mechanism, TableMechanism
 from .electorate import Electorate, check_predicts
 from .fitting import release

@@ -108,15 +108,13 @@ def factorize_texts(texts):
     return codes, distinct
 
 
-def spelled_names(names, name="names"):
+def spelled_names(names):
     """Return the spelling of public names, all different.
 
     Parameters
     ----------
     names : sequence
         At least one; no text, set or dict.
-    name : str, default="names"
-        What to call them in an error.
 
     Returns
     -------
@@ -129,10 +127,22 @@ def spelled_names(names, name="names"):
         If `names` is no such sequence, or two names are spelled alike.
     """
     is_sequence = hasattr(names, "__iter__") and not isinstance(names, str | bytes | Set | Mapping)
-    spelled = spelled_identifiers(list(names), name).tolist() if is_sequence else []
+    spelled = spelled_identifiers(list(names), "names").tolist() if is_sequence else []
     if not spelled or len(set(spelled)) < len(spelled):
-        raise ValueError(f"{name} must be a sequence of distinct names, at least 1; got {names!r}")
+        raise ValueError(f"names must be a sequence of distinct names, at least 1; got {names!r}")
     return spelled
+
+
+def spelled_groups(groups, n_records):
+    """Return the spelling of each record's group; refuse what is not one group for each record."""
+    # Sets have no order, so records would get strangers' groups
+    is_sequence = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
+    shape = getattr(groups, "shape", (len(groups),) if is_sequence else ())
+    if shape != (n_records,):
+        raise ValueError(
+            f"groups must have one identifier per record, shape ({n_records},); got shape {shape}"
+        )
+    return spelled_identifiers(groups, "groups")
 
 
 def keyed_digests(texts, seed):

@@ -6,7 +6,7 @@ returns the number of each record's teacher. `index` is the index of a DataFrame
 `groups` an array of one identifier per record (else None), `seed` a `numpy.random.SeedSequence`.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from .electorate import Adjacency
 from .identifiers import (
     factorize_texts,
     keyed_digests,
+    spelled_groups,
     spelled_identifiers,
     spelled_names,
 )
@@ -238,7 +239,7 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
             "got None. Searches and cross-validation drop groups unless metadata routing is on"
         )
     if groups is not None:
-        groups = _spelled_groups(groups, n_records)
+        groups = spelled_groups(groups, n_records)
     if isinstance(partition, str):
         if partition not in _PARTITIONS:
             raise ValueError(
@@ -288,19 +289,6 @@ def _check_groups_are_whole(groups, teacher_indices):
             'unit="group" needs all records of a group with one teacher, and this partition '
             'splits groups; use partition="random" or "hash", which deal whole groups'
         )
-
-
-def _spelled_groups(groups, n_records):
-    """Return the spelling of each record's group; refuse what is not one group for each record."""
-    # Sets have no order, so records would get strangers' groups
-    is_sequence = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
-    length = (len(groups),) if is_sequence else ()
-    shape = getattr(groups, "shape", length)
-    if shape != (n_records,):
-        raise ValueError(
-            f"groups must have one identifier per record, shape ({n_records},); got shape {shape}"
-        )
-    return spelled_identifiers(groups, "groups")
 
 
 def _keyed_hash(values, n_teachers, seed, name):

@@ -191,8 +191,8 @@ def _tied_share(table, passing, limit):
     return share
 
 
-def _steepest(order, limit, total, delta, n_steps=100):
-    """Pass probabilities (n_steps, n_choices) that grow from `delta` as fast as `total` allows.
+def _steepest(order, limit, total, delta):
+    """Pass probabilities (100, n_choices) that grow from `delta` as fast as `total` allows.
 
     `order`, `limit` and `total` are arrays of choices. Each step is the largest for which test and
     labels together cost at most `total` in both directions, rounded down.
@@ -212,6 +212,6 @@ def _steepest(order, limit, total, delta, n_steps=100):
         return following
 
     odds = [np.full(order.size, logit(delta * (1 - 1e-12)))]
-    while len(odds) < n_steps:
+    while len(odds) < 100:
         odds.append(farthest_from(odds[-1]))
     return expit(np.array(odds))

@@ -29,8 +29,7 @@ STEP = 2.0**-14
 
 _PER_STEP = 2**14
 
-#: Records that count in part, or share one ballot with others, count whole multiples of this.
-SHARE = 2.0**-12
+#: A whole record has so many shares, where some count in part or share one ballot with others.
 _SHARES = 2**12
 
 #: Weights of the blocks beside the sums by class: the sum of `psi`, and the counts.

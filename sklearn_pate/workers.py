@@ -115,8 +115,9 @@ def add_up(add, start, tasks, *, threads, on_done=None):
                 f"back, or a worker died ({type(error).__name__}). {_ADVICE}"
             )
     if problems:
-        if "TimeoutError" in problems[0]:
-            _end_processes()
+        if "TimeoutError" in problems[0] and isinstance(get_active_backend()[0], LokyBackend):
+            # A worker whose teacher hangs stays busy, and the next fit would wait
+            get_reusable_executor().shutdown(wait=False, kill_workers=True)
         raise TeacherError(problems[0]) from None
     if not all_kept:
         warn(
@@ -144,12 +145,6 @@ def check_timeout(timeout, n_jobs):
             f"timeout={timeout!r} needs teachers in processes of their own, which can be "
             "stopped: set n_jobs to 2 or more, with a backend of processes"
         )
-
-
-def _end_processes():
-    """Stop loky's workers: one whose teacher hangs stays busy, and the next fit would wait."""
-    if isinstance(get_active_backend()[0], LokyBackend):
-        get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
 
 def warn_if_taking_turns(n_jobs, who="teachers"):

@@ -17,13 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.column_sums import (
-    _OF_TOTAL,
-    _WHOLE,
-    ColumnSums,
-    ReleasedColumns,
-    SumsMechanism,
-)
+from sklearn_pate.column_sums import _OF_TOTAL, _WHOLE, ColumnSums, ReleasedColumns, SumsMechanism
 from sklearn_pate.electorate import PrivateData
 from sklearn_pate.exceptions import BadPlanError, TeacherError
 from sklearn_pate.model_selection import PrivateGridSearchCV

@@ -36,10 +36,6 @@ def states_nothing(facts):
     return all(getattr(facts, name) == getattr(rdp.Facts(), name) for name in vars(rdp.Facts()))
 
 
-def vars_of(kind, name):
-    return next(vars(base)[name] for base in kind.__mro__ if name in vars(base))
-
-
 def own_names(kind):
     """What the classes of ours define, for a subclass to override."""
     ours = [base for base in kind.__mro__ if base.__module__.startswith("sklearn_pate")]
@@ -55,7 +51,7 @@ def test_a_subclass_that_defines_anything_states_nothing_until_it_does(mechanism
     kind = type(mechanism)
     assert not states_nothing(facts_of(mechanism))
     for name in own_names(kind):
-        body = {name: vars_of(kind, name)}
+        body = {name: next(vars(base)[name] for base in kind.__mro__ if name in vars(base))}
         if name in ("aggregate", "draw", "release"):  # a sampler with another's distribution
             with pytest.raises(TypeError, match="Write (outcome_log_proba|soft_labels) as well"):
                 type("Changed", (kind,), body)

@@ -285,10 +285,7 @@ def test_teachers_are_refused_only_if_they_are_drowned_though_all_agree():
 @cases(
     "params, beginnings",
     ({"n_queries": 300, "epsilon": 0.01}, ["the noise of standard deviation"]),
-    (
-        {"epsilon": 11.0, "delta": 0.01},
-        ["delta=0.01 is", "epsilon=11 is hardly"],
-    ),
+    ({"epsilon": 11.0, "delta": 0.01}, ["delta=0.01 is", "epsilon=11 is hardly"]),
     (
         {"base": ReverseNeighbors(), "delta": 0.1, "aggregator": GaussianMechanism()},
         ["delta=0.1 is not below one over the number of records, 1847"],

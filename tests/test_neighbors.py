@@ -27,11 +27,7 @@ from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer
 from sklearn_pate.neighbors.cells import have_distances, make_centers, nearest_cells
 from sklearn_pate.neighbors.rates import deal_labels
-from sklearn_pate.neighbors.transform import (
-    rounding_beside_others,
-    transformed,
-    treats_rows_alone,
-)
+from sklearn_pate.neighbors.transform import rounding_beside_others, transformed, treats_rows_alone
 from sklearn_pate.partition import HashPartition
 from sklearn_pate.plotting import BudgetDisplay, MarginDisplay, PrivacySpentDisplay
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost

@@ -18,13 +18,6 @@ from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.aggregators import GNMax, PluralityVote
 from sklearn_pate.model_selection import PrivateGridSearchCV
 
-try:
-    from sklearn.callback import ProgressBar
-except ImportError:
-    ProgressBar = None
-
-reason = "scikit-learn has callbacks from 1.9"
-needs_callbacks = pytest.mark.skipif(ProgressBar is None, reason=reason)
 EXACT = GNMax(3.0, "discrete")
 NUMBERS = {"n_teachers": 100, "n_queries": 20, "n_answered": 15}
 
@@ -143,10 +136,7 @@ CONTRACT = {
     "odds of a pure epsilon": ({"delta": 0.0}, "can become at most 72.72 % sure."),
     "other fits": ({}, "Other fits on the same private data are not covered: they add up."),
     "number": ({"fit_number": 3}, "not covered (this is fit number 3 of its process): they add"),
-    "table": (
-        {"n_teachers": None},
-        "This was released: a noisy table of the records' ballots. It",
-    ),
+    "table": ({"n_teachers": None}, "This was released: a noisy table of the records' ballots. It"),
     "public rows": ({}, "The public rows are not protected"),
     "drawn rows": ({"n_synthetic": 7}, "It covers the 7 drawn rows as well"),
     "bounds": ({"n_synthetic": 7}, "names, types, bounds and categories of their columns it does"),

@@ -26,11 +26,7 @@ from sklearn_pate.aggregators import (
     StableArgmax,
 )
 from sklearn_pate.exceptions import StudentError, TeacherError
-from sklearn_pate.queries import (
-    DiversityQueries,
-    RandomQueries,
-    UncertaintyQueries,
-)
+from sklearn_pate.queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from sklearn_pate.rdp import Facts
 
 X, Y = make_blobs(1500, centers=3, cluster_std=2.0, random_state=0)

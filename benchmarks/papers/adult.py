@@ -90,12 +90,7 @@ def entries(seeds):
     y_test = y_all[-11282:]
     yield from forests(seeds, X, y, X_all, y_all)
 
-    pate = PATEClassifier(
-        student=additive(0.3),
-        epsilon=None,
-        classes=[0, 1],
-        n_jobs=2,
-    )
+    pate = PATEClassifier(student=additive(0.3), epsilon=None, classes=[0, 1], n_jobs=2)
     polls = {
         (n, seed): clone(pate)
         .set_params(base_estimator=additive(C), n_teachers=n, random_state=seed)

@@ -10,12 +10,7 @@ import numpy as np
 
 from sklearn_pate.aggregators import GNMax, ImmutableArgmax, LNMax, StableArgmax
 from sklearn_pate.neural import VATClassifier
-from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
-    data_independent_epsilon,
-    least_scale,
-    rdp_to_epsilon,
-)
+from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon, least_scale, rdp_to_epsilon
 
 from .shared import Entry, by_seed, mnist, mnist_votes, quality, simulated, stored_votes
 

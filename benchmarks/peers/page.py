@@ -5,15 +5,7 @@ from benchmarks import peers
 from ..papers import page as papers
 from . import figure
 from .choice import EPSILON, chosen
-from .found import (
-    OURS,
-    counted,
-    firsts,
-    found,
-    own_adjacency,
-    rivals,
-    verdicts,
-)
+from .found import OURS, counted, firsts, found, own_adjacency, rivals, verdicts
 from .measure import SEEDS, Results
 from .models import EPSILONS, MODELS
 from .scores import half_width

@@ -184,10 +184,7 @@ def classes_24(seed):
     centres = rng.normal(size=(48, 8))
     cloud = rng.integers(48, size=40_000)
     X = centres[cloud] + 0.35 * rng.normal(size=(40_000, 8))
-    return Table(
-        *ordered(X, cloud % 24, 30_000, 35_000),
-        bounds=(-4, 4),
-    )
+    return Table(*ordered(X, cloud % 24, 30_000, 35_000), bounds=(-4, 4))
 
 
 def only_together(seed):

@@ -106,9 +106,8 @@ class PrivacySpent:
         for name in ("n_teachers", "n_queries", "n_answered", "n_synthetic", "fit_number"):
             value = getattr(self, name)
             plain[name] = None if value is None else operator.index(value)
-        plain["not_covered"] = tuple(self.not_covered)
-        plain["tables"] = tuple(self.tables)
-        plain["beside"] = tuple(self.beside)
+        for name in ("not_covered", "tables", "beside"):
+            plain[name] = tuple(getattr(self, name))
         for name, value in plain.items():
             object.__setattr__(self, name, value)  # it is frozen
 

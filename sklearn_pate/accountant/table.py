@@ -121,7 +121,7 @@ def calibrated(part, size, epsilon, delta, before=no_cost):
     return with_noise
 
 
-def least_scale_of(part, size, epsilon, delta, before=no_cost):
+def least_scale_of(part, size, epsilon, delta, before):
     """Return the least noise with which a part costs at most `epsilon`; see `calibrated`."""
     spent = before(DEFAULT_ORDERS).pure
     if not part.is_pure or spent == math.inf:

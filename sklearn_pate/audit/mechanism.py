@@ -55,10 +55,6 @@ class AuditedMechanism:
         refused = proba[:, n_classes:].sum(axis=1, keepdims=True)  # 0 without such a column
         return np.clip(np.hstack([refused, proba[:, :n_classes]]), 0, 1)
 
-    def without_statement(self):
-        """Return the sampler alone: nothing that follows from it uses what is stated."""
-        return AuditedMechanism(self.draw)
-
     def _student_of(self, rows):
         """Return what a mechanism gets of a student beside votes, as a tuple; it may be empty."""
         return () if self.student_proba is None else (np.tile(self.student_proba, (len(rows), 1)),)

@@ -218,8 +218,8 @@ def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
     contradicts, compared = _compare(
         mechanism, pairs, n_outcomes, alarm, settings["delta"], other_rng
     )
-    if contradicts:  # the statement is no guide
-        mechanism = mechanism.without_statement()
+    if contradicts:  # the statement is no guide: the sampler alone
+        mechanism = AuditedMechanism(mechanism.draw)
         pairs = compared[:, :_RANKED]
     return mechanism, choose(mechanism, pairs, rng, **settings), contradicts
 

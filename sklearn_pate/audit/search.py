@@ -43,7 +43,32 @@ def search(mechanism, pairs, rng, **settings):
     states no distribution, by a few samples. Then some histograms are looked at: from the best of
     ties of the top classes, and of margins of many sizes, votes are moved as long as that helps.
     """
-    return _climb(_objective(mechanism, rng, **settings), pairs, rng)
+    objective = _objective(mechanism, rng, **settings)
+    n_classes = pairs.shape[2]
+    n_teachers = int(pairs[0, 0].sum())
+    moves = single_moves(n_classes)
+    starts = starting_histograms(n_teachers=n_teachers, n_classes=n_classes)
+    first_votes, first_neighbours = pairs if objective.is_sampled else pairs[:, :0]
+    score, votes, move = _best_of(
+        objective,
+        np.concatenate([first_votes, np.repeat(starts, len(moves), axis=0)]),
+        np.concatenate([first_neighbours - first_votes, np.tile(moves, (len(starts), 1))]),
+        rng,
+        n_first=len(first_votes),
+    )
+    step = max(1, n_teachers // 8)
+    for _ in range(100):
+        # Either the histogram moves by `step` votes, or another single vote makes the neighbour
+        tried = np.concatenate([votes + step * moves, np.tile(votes, (len(moves), 1))])
+        tried_moves = np.concatenate([np.tile(move, (len(moves), 1)), moves])
+        found = _best_of(objective, tried, tried_moves, rng)
+        if found[0] > score + 1e-9:
+            score, votes, move = found
+        elif step == 1:
+            break
+        else:
+            step = max(1, step // 2)
+    return votes, votes + move
 
 
 def best_of(mechanism, pairs, rng, **settings):
@@ -87,35 +112,6 @@ def _sampled_score(mechanism, votes, neighbours, *, n_samples, delta, rng):
         second = mechanism.sample(neighbour, n_samples, rng)
         scores.append(pilot_bound(first, second, n_samples, delta))
     return np.array(scores)
-
-
-def _climb(objective, pairs, rng):
-    """Return the best pair found from the best of the starts; pairs to be sampled are all tried."""
-    n_classes = pairs.shape[2]
-    n_teachers = int(pairs[0, 0].sum())
-    moves = single_moves(n_classes)
-    starts = starting_histograms(n_teachers=n_teachers, n_classes=n_classes)
-    first_votes, first_neighbours = pairs if objective.is_sampled else pairs[:, :0]
-    score, votes, move = _best_of(
-        objective,
-        np.concatenate([first_votes, np.repeat(starts, len(moves), axis=0)]),
-        np.concatenate([first_neighbours - first_votes, np.tile(moves, (len(starts), 1))]),
-        rng,
-        n_first=len(first_votes),
-    )
-    step = max(1, n_teachers // 8)
-    for _ in range(100):
-        # Either the histogram moves by `step` votes, or another single vote makes the neighbour
-        tried = np.concatenate([votes + step * moves, np.tile(votes, (len(moves), 1))])
-        tried_moves = np.concatenate([np.tile(move, (len(moves), 1)), moves])
-        found = _best_of(objective, tried, tried_moves, rng)
-        if found[0] > score + 1e-9:
-            score, votes, move = found
-        elif step == 1:
-            break
-        else:
-            step = max(1, step // 2)
-    return votes, votes + move
 
 
 def _best_of(objective, votes, moves, rng, n_first=0):

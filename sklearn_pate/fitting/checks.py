@@ -10,7 +10,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples
-from ..accountant.advice import large_delta
 from ..electorate import PrivateData, Votes
 from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of, without_index
@@ -21,7 +20,7 @@ from ..releases.labels import are_complete
 from ..schema import difference, dtype_name
 from ..teachers import Sites
 
-#: So many columns are named in a message.
+#: So many columns, or classes, are named in a message.
 _N_NAMED = 5
 
 #: Code that gives both tables dtypes by which nothing private is seen.
@@ -233,9 +232,9 @@ def check_names(X, X_public):
     extra = [name for name in public_names if name not in names]
     found = []
     if extra:
-        found.append(f"it has columns that X has not: {first_names(extra)}")
+        found.append(f"it has columns that X has not: {_first(extra)}")
     if missing:
-        found.append(f"it lacks columns of X: {first_names(missing)}")
+        found.append(f"it lacks columns of X: {_first(missing)}")
     if not found:
         found.append("its columns stand in another order")
     raise ValueError(
@@ -250,7 +249,7 @@ def _have_names(X):
     return 0 < len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
 
 
-def first_names(names):
+def _first(names):
     """Write the first names of a list, and how many more there are."""
     more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
     return f"{names[:_N_NAMED]}{more}"
@@ -314,13 +313,6 @@ def _dtypes(X, X_public, columns):
     return "; ".join(said[:_N_NAMED]) + more
 
 
-def warn_if_delta_is_large(delta, *, n_teachers=None, n_records=None):
-    """Warn of a delta that would allow to publish a record; `n_records` is None if private."""
-    text = large_delta(delta, n_teachers=n_teachers, n_records=n_records)
-    if text is not None:
-        warn(text)
-
-
 # --- labels, numbers and weights ------------------------------------------------------------------
 
 #: What of scikit-learn's messages about labels is passed on. The rest may quote labels.
@@ -328,9 +320,6 @@ _SAFE_REASONS = tuple(
     f"Unknown label type: {kind}"
     for kind in ("continuous-multioutput", "continuous", "multiclass-multioutput", "unknown")
 )
-
-#: So many classes are named in a message.
-_N_LISTED = 5
 
 
 def declared_classes(estimator):
@@ -432,8 +421,8 @@ def _encode(y, classes):
         known = bool(np.all(classes[codes] == y))
     if not known:
         raise ValueError(
-            f"y has labels that are not in classes, which are {_listed(classes)}; classes must "
-            f"list all labels that may occur, in the type that y has{_other_kind(y, classes)}"
+            f"y has labels that are not in classes, which are {_first(classes.tolist())}; classes "
+            f"must list all labels that may occur, in the type that y has{_other_kind(y, classes)}"
         )
     return codes.astype(np.int64), classes
 
@@ -447,12 +436,6 @@ def _other_kind(y, classes):
         f". classes are {kinds[0]}, y holds {kinds[1]}. Stacking and VotingClassifier number the "
         f"sorted labels: within them, classes=range({len(classes)})"
     )
-
-
-def _listed(classes):
-    """Write the first of the classes as a list."""
-    more = ", ..." if len(classes) > _N_LISTED else ""
-    return f"{str(classes[:_N_LISTED].tolist())[:-1]}{more}]"
 
 
 def _kind_of_labels(labels):

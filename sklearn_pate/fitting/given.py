@@ -15,25 +15,18 @@ from sklearn.base import clone
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant.stages import soft_stage
 from ..accountant.table import cost_of_all
-from ..electorate import (
-    Ballots,
-    Electorate,
-    PrivateData,
-    TableBallots,
-    Votes,
-    check_predicts,
-)
+from ..electorate import Ballots, Electorate, PrivateData, TableBallots, Votes, check_predicts
 from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
 from ..public import are_all_equal, public_rows, table_of, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from ..rdp.cost import no_cost
 from ..releases import release_of
+from ..releases.base import VotesRelease
 from ..releases.beside import planned
 from ..releases.published import student_of
 from ..releases.rows import DRAWN_BEFORE, Synthesis, moved_by, recalled, rehearsal_rows
 from ..releases.table import table_mechanism
-from ..releases.votes import VotesRelease
 from ..teachers import Sites
 from . import checks, voters
 from .seeds import seed_streams
@@ -310,14 +303,14 @@ def check_votes_and_rows(estimator, votes, X_public):
     by_records = getattr(votes, "electorate", None) is not None
     electorate = voters.make_electorate(estimator, by_records=by_records)
     is_given = estimator.base_estimator is not None
-    release_of(electorate).check_votes(votes, electorate, is_given=is_given)
-    _check_parts(estimator, electorate, release_of(electorate))
+    release = release_of(electorate)
+    release.check_votes(votes, electorate, is_given=is_given)
+    _check_parts(estimator, electorate, release)
     if by_records:
         electorate = votes.electorate
     X_public = checks.given_rows(X_public)
     checked_clone = clone(estimator)
     checks.check_features(checked_clone, X_public, "X_public", reset=True)
-    release = release_of(electorate)
     temperature = temperature_of(estimator, release)
     votes = checks.check_votes_given(estimator, votes, X_public, temperature)
     _check_unit(estimator, votes.ballots, "poll with groups")

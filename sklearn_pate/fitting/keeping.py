@@ -2,7 +2,7 @@
 
 import contextlib
 
-from ..accountant.spent import text_rounded_up
+from ..accountant.words import text_rounded_up
 
 #: What each note begins with: an outer block says more than an inner one, and takes its place.
 _PRIVACY = "Privacy: "

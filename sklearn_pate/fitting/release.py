@@ -30,10 +30,9 @@ def fit(given, paid, votes=None):
     """
     plan = planning.accepted(planning.make_plan(given), given.estimator)
     rows = given.release.rows(given, plan)
-    are_to_draw = given.rows_are_to_draw
     draw_beside = tuple  # nothing
     progress = Progress(given.estimator.verbose)
-    if are_to_draw:
+    if given.rows_are_to_draw:
         given = _draw_rows(given, paid, progress)
         rows = given.release.rows(given, plan)
     if given.beside:
@@ -60,14 +59,13 @@ def poll(given, paid):
     """
     check_no_releases(given.estimator, "poll collects votes alone: call fit")
     plan = None
-    are_to_draw = given.rows_are_to_draw
-    if are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
+    if given.rows_are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
         plan = planning.accepted(planning.make_plan(given), given.estimator)
     elif given.release.gives_rates:  # what is gathered follows from the noise
         plan = planning.forecast(given, planning.spending_plan(given))
         planning.warn_of_plan(plan, given.estimator.epsilon)
     progress = Progress(given.estimator.verbose)
-    if are_to_draw:
+    if given.rows_are_to_draw:
         given = _draw_rows(given, paid, progress)
     votes = given.release.gather(given, plan, np.arange(given.n_public), progress)
     told = {"not_covered": given.not_covered, "obstacles": given.obstacles}

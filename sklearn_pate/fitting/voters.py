@@ -16,9 +16,9 @@ from ..electorate import Ballots, CellForecast, Electorate, TableElectorate
 from ..isolation import fresh_seed, is_ours, isolated, seed_number, withheld
 from ..neighbors import ReverseNeighbors, RowVectorizer
 from ..partition import RandomPartition
-from ..rdp import DEFAULT_ORDERS, Cost
+from ..rdp import DEFAULT_ORDERS, gdp_mu
 from ..rdp.checks import check_orders
-from ..rdp.conversion import gdp_mu
+from ..rdp.cost import no_cost
 from ..releases import release_of
 from ..releases.labels import handed_out
 from ..releases.table import ABOUT_QUERIES
@@ -58,12 +58,11 @@ def voters(estimator, *, by_records=None):
         return estimator.base_estimator
     if by_records is None:
         by_records = not speaks_of_teachers(estimator)
-    return ReverseNeighbors() if by_records else default_teacher(estimator.predicts_numbers)
-
-
-def default_teacher(predicts_numbers=False):
-    """Return the model that teachers are clones of: it learns from few rows, of any kind."""
-    model = RidgeCV(_PENALTIES) if predicts_numbers else LogisticRegression(max_iter=1000)
+    if by_records:
+        return ReverseNeighbors()
+    # Teachers are clones of it: it learns from few rows, of any kind
+    numbers = estimator.predicts_numbers
+    model = RidgeCV(_PENALTIES) if numbers else LogisticRegression(max_iter=1000)
     return make_pipeline(RowVectorizer(), model)
 
 
@@ -268,7 +267,7 @@ class NoTable(TableMechanism):
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
         """Return no cost."""
-        return Cost(np.zeros(len(check_orders(orders))), 0.0, 0.0)
+        return no_cost(check_orders(orders))
 
 
 class OnlySums(TableElectorate):

@@ -17,4 +17,4 @@ from .copies import (
 from .generators import fresh_seed, seed_number, seeded, set_seeds, without_caches
 from .process import applied_to_parts, isolated
 from .redaction import TellableError, attempt, is_ours, kind_of, redacted, withheld
-from .silence import Quiet, is_uncounted, limit_threads, next_fit_number, silent, uncounted
+from .silence import Quiet, limit_threads, next_fit_number, silent, uncounted

@@ -178,28 +178,16 @@ def uncounted():
 
     Examples
     --------
-    >>> from sklearn_pate.isolation import is_uncounted, uncounted
+    >>> from sklearn_pate.isolation import next_fit_number, uncounted
     >>> with uncounted():
-    ...     is_uncounted()
-    True
-    >>> is_uncounted()
-    False
+    ...     next_fit_number()
+    1
     """
     token = _IS_WITHIN.set(True)
     try:
         yield
     finally:
         _IS_WITHIN.reset(token)
-
-
-def is_uncounted():
-    """Return whether this is a block of `uncounted`.
-
-    Returns
-    -------
-    bool
-    """
-    return _IS_WITHIN.get()
 
 
 _numbers = itertools.count(1)
@@ -224,4 +212,4 @@ def next_fit_number():
     >>> next_fit_number() < next_fit_number()
     True
     """
-    return 1 if is_uncounted() else next(_numbers)
+    return 1 if _IS_WITHIN.get() else next(_numbers)

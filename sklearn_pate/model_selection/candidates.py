@@ -9,6 +9,7 @@ from ..accountant import Plan
 from ..electorate import Electorate
 from ..estimator import PATEEstimator
 from ..fitting.checks import declared_classes
+from ..fitting.given import temperature_of
 from ..fitting.voters import voters
 from ..isolation import silent
 from ..releases import release_of
@@ -143,14 +144,11 @@ def plan_key(estimator):
 
 def teachers_key(estimator):
     """Return a key that is the same for candidates that can share their teachers' votes."""
-    stages = estimator.aggregator
-    stages = stages if isinstance(stages, list) else [stages]
-    soft = [getattr(stage, "temperature", None) for stage in stages]
-    temperatures = tuple(temperature for temperature in soft if temperature is not None)
+    release = release_of(estimator.base_estimator)
     without = _NOT_IN_TEACHERS
-    if release_of(estimator.base_estimator).gives_rates:
+    if release.gives_rates:
         without = without - {"aggregator", "epsilon"}  # the noise decides how many cells there are
-    return _key(estimator, without=without), temperatures
+    return _key(estimator, without=without), temperature_of(estimator, release)
 
 
 def student_key(estimator):

@@ -85,7 +85,12 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
         shuffled = np.random.default_rng(choice_seed).permutation(held)
         scored = list(shuffled[:MOST_SCORED, None])  # units of one row
     else:
-        scored = _some_units(units, held, choice_seed)
+        # By a keyed hash of their names, adding or removing a unit moves at most one other out of
+        # the choice or into it, in its place. Each counts between 0 and 1, so the score changes by
+        # at most 1
+        distinct, unit = np.unique(units[held], return_inverse=True)
+        chosen = np.argsort(keyed_digests(distinct, choice_seed), kind="stable")[:MOST_SCORED]
+        scored = [held[unit == k] for k in chosen]
     return HeldOut(np.flatnonzero(part > 0), scored)
 
 
@@ -123,17 +128,6 @@ def _identifiers(X, groups, partition):
     if partition == "hash" and hasattr(X, "index"):
         return spelled_identifiers(X.index, "the index of X")
     return None
-
-
-def _some_units(units, held, seed):
-    """Return the rows of some units that are held out, chosen by a keyed hash of their names.
-
-    Adding or removing a unit moves at most one other out of the choice or into it, in its place.
-    Each counts between 0 and 1, so the score changes by at most 1.
-    """
-    distinct, unit = np.unique(units[held], return_inverse=True)
-    chosen = np.argsort(keyed_digests(distinct, seed), kind="stable")[:MOST_SCORED]
-    return [held[unit == k] for k in chosen]
 
 
 def take(array, rows):

@@ -11,11 +11,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import Interval, _fit_context, delegated
+from ..accountant.advice import large_delta
 from ..electorate import Adjacency, Electorate
 from ..estimator import PATEEstimator
-from ..exceptions import StudentError
-from ..fitting.checks import checked_targets, warn_if_delta_is_large
-from ..fitting.given import check_given, check_no_releases
+from ..exceptions import StudentError, warn
+from ..fitting.checks import checked_targets
+from ..fitting.given import check_given, check_no_releases, read_by
 from ..fitting.keeping import keeping
 from ..fitting.planning import source_of_noise
 from ..fitting.rehearsal import check_missing, rehearse_teachers
@@ -116,7 +117,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         synthesizer = declared_synthesizer(self.estimator, given, X_public, may_be_all=False)
         not_covered += _drawn_before(X_public, X_val)
         if synthesizer is not None:
-            not_covered += tuple(getattr(synthesizer, "not_covered_", ()))
+            not_covered += read_by(synthesizer)
             X_public = rehearsal_rows(synthesizer)
         fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": None}
         if X_val is None and y_val is None:
@@ -144,7 +145,9 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         warn_if_seeded(spent)
         n_records = Adjacency.public_count(spent.adjacency, len(codes))
         n_teachers = plans[0].spent.n_teachers
-        warn_if_delta_is_large(self.delta, n_teachers=n_teachers, n_records=n_records)
+        delta_allows = large_delta(self.delta, n_teachers=n_teachers, n_records=n_records)
+        if delta_allows is not None:
+            warn(delta_allows)
         if self.estimator.ledger is not None:
             self.estimator.ledger.record(spent, cost)
         self._seed_used = True  # what is drawn from here on protects private data

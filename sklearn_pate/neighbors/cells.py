@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from ..identifiers import spelled_identifiers
+from ..identifiers import spelled_groups
 from ..levels import split
 from ..rdp.table import GRID
 from .transform import transformed_private
@@ -285,9 +285,4 @@ def numbered(groups, n_records):
     if groups is None:
         return None
     # By their spelling, one for each identifier whatever its type and that of others
-    _, numbers = np.unique(spelled_identifiers(groups, "groups"), return_inverse=True)
-    if len(numbers) != n_records:
-        raise ValueError(
-            f"groups must have one identifier for each of {n_records} records; got {len(numbers)}"
-        )
-    return numbers
+    return np.unique(spelled_groups(groups, n_records), return_inverse=True)[1]

@@ -138,7 +138,8 @@ def treats_rows_alone(fitted, some, by_itself):
     by_itself : list of n_some ndarrays of shape (1, n_columns)
         Their numbers, each transformed by itself.
     """
-    typical = _typical(np.vstack(by_itself))
+    low, middle, high = np.nanpercentile(np.vstack(by_itself), [25, 50, 75], axis=0)
+    typical = np.nan_to_num(middle), np.nan_to_num(high - low)  # and how far apart quartiles are
     if not _is_row_by_row(fitted, some, by_itself, typical):
         return False
     few = _safe_indexing(some, np.arange(_num_samples(some))[_BESIDE_ODD])
@@ -164,12 +165,6 @@ def _together(fitted, batch):
     all_rows = np.arange(_num_samples(batch))
     ((_, found),) = applied_to_parts(transformed, fitted, batch, [all_rows], seed=1)
     return found
-
-
-def _typical(numbers):
-    """Return the middle of each column, and how far apart its quartiles are."""
-    low, middle, high = np.nanpercentile(numbers, [25, 50, 75], axis=0)
-    return np.nan_to_num(middle), np.nan_to_num(high - low)
 
 
 def _are_like_wide(rows):

@@ -156,7 +156,7 @@ def query_steps(aggregator, orders, *, n_teachers=None, n_classes=None):
     Parameters
     ----------
     aggregator, orders, n_teachers, n_classes
-        As in `query_cost`.
+        As in `data_independent_epsilon`.
 
     Returns
     -------
@@ -180,7 +180,7 @@ def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
     Parameters
     ----------
     aggregator, orders, n_teachers, n_classes
-        As in `query_cost`.
+        As in `data_independent_epsilon`.
 
     Returns
     -------

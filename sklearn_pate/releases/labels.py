@@ -17,7 +17,7 @@ from ..rdp.facts import facts_of, has_distribution
 from ..secure import noise_generator
 from ..students import students_view
 from ..teachers import SiteEnsemble
-from .votes import VotesRelease
+from .base import VotesRelease
 
 _ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
 

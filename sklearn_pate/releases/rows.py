@@ -10,7 +10,7 @@ from ..aggregators import TableMechanism
 from ..aggregators.table import rehearse_table
 from ..electorate import Adjacency
 from ..exceptions import BudgetExceededError
-from ..identifiers import spelled_identifiers
+from ..identifiers import spelled_groups, spelled_identifiers
 from ..isolation import Quiet, copied_data, is_ours, withheld, without_index
 from ..public import value_hashes
 from ..rules import default_share
@@ -203,13 +203,7 @@ def units_of(private, ballots):
             "synthesizer, or a release of yours, must know which records count together. Give "
             "groups=, one identifier per record"
         )
-    units = spelled_identifiers(private.groups, "groups")
-    if units.shape != private.codes.shape:
-        raise ValueError(
-            f"groups must have one identifier for each of {len(private.codes)} records; got "
-            f"{len(units)}"
-        )
-    return units
+    return spelled_groups(private.groups, len(private.codes))
 
 
 def note_drawn(rows, synthesis=None):

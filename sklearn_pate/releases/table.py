@@ -7,7 +7,7 @@ from ..column_sums import SumsMechanism
 from ..electorate import Votes
 from ..isolation import Quiet, is_ours, withheld
 from ..synthesis.released import RatesRegressor, StackedTable
-from .votes import VotesRelease
+from .base import VotesRelease
 
 #: Parameters of mechanisms that answer one question at a time, as those of teachers do.
 ABOUT_QUERIES = {

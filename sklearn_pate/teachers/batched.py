@@ -220,9 +220,11 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         trained = [member for member in members if member.network]
         X = torch.cat([member.X for member in trained])
         y = torch.cat([member.y for member in trained])
-        if device.type == "cuda" and X.nbytes + y.nbytes <= _room(device):
-            X = X.to(device)
-            y = y.to(device)
+        if device.type == "cuda":
+            # An eighth of a GPU is for rows, whatever is free: that may follow from private data
+            room = torch.cuda.get_device_properties(device).total_memory // 8
+            if X.nbytes + y.nbytes <= room:
+                X, y = X.to(device), y.to(device)
         states = [member.state for member in members]
         for epoch in range(self.estimator.max_epochs):
             rows, weight = _epoch(members, states, batch_size)
@@ -427,14 +429,6 @@ class _Stack:
         state |= {name: value[i] for name, value in self.buffers.items()}
         # Copies: the layout of a view depends on the whole stack, and may decide how a GPU rounds
         return {name: value.clone() for name, value in state.items()}
-
-
-def _room(device):
-    """Return the bytes of a GPU that are for teachers' rows; rows that need more stay on the CPU.
-
-    They are kept free whatever the rows are, so that what fits does not depend on private data.
-    """
-    return torch.cuda.get_device_properties(device).total_memory // 8
 
 
 def _epoch(members, states, batch_size):

@@ -189,7 +189,7 @@ def test_types_whose_codes_depend_on_the_rows():
 @table(
     "more, message",
     ("groups that are missing", {"groups": [TEXT, None]}, "groups has a missing value"),
-    ("one group", {"groups": [1]}, "groups must have one identifier for each of 2"),
+    ("one group", {"groups": [1]}, "groups must have one identifier per record, shape .2,"),
 )
 def test_private_arrays_that_do_not_go_with_the_rows(more, message):
     synthesizer = declare(noise=LaplaceMechanism(3.0))
