@@ -127,10 +127,7 @@ class Given:
 
     @property
     def cost_before(self):
-        """What returns, for Renyi orders, the `Cost` of what is released before the labels.
-
-        Plans keep it, so it must hold nothing private.
-        """
+        """What returns, for Renyi orders, the `Cost` of what is released before the labels."""
         parts = self.released_before
         return partial(cost_of_all, parts, moved_by(self.ballots)) if parts else no_cost
 
