@@ -146,7 +146,7 @@ def _public_numbers(given, plan):
     }
 
 
-def table_mechanism(aggregator, electorate=None):
+def table_mechanism(aggregator, electorate):
     """Return the mechanism of a table: the electorate's own, the one given, or Laplace noise."""
     if hasattr(electorate, "takes"):
         if aggregator is None:
