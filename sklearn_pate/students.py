@@ -233,7 +233,7 @@ def all_columns(values, codes, *, n_classes, fill):
     return full
 
 
-def rehearse_student(student, X_public, n_queries, *, n_classes, soft, levels=None):
+def rehearse_student(student, X_public, n_queries, *, n_classes, soft, levels):
     """Try the student on public rows with made-up labels, before anything is spent.
 
     Of a regressor they are the `levels`.

@@ -439,7 +439,7 @@ class Discriminants:
         return self._means[codes] + about
 
 
-def public_discriminants(by_class, total, sds, n, public, *, are_rates=False):
+def public_discriminants(by_class, total, sds, n, public, *, are_rates):
     """Return linear discriminants by noisy sums, and by the covariance of public rows.
 
     Parameters
@@ -454,7 +454,7 @@ def public_discriminants(by_class, total, sds, n, public, *, are_rates=False):
         The number of records.
     public : ndarray of shape (n_public, n_columns)
         `psi` of public rows.
-    are_rates : bool, default=False
+    are_rates : bool
         Whether the rates themselves are to be linear, by least squares, not their logarithms.
 
     Returns

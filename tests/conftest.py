@@ -87,10 +87,22 @@ def as_in_a_process_of_its_own(monkeypatch):
     seeds._has_warned.set()
 
 
+@pytest.fixture(scope="module")
+def one_thread():
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture
 def ledger(tmp_path):
     """Return a ledger of a large budget."""
     return PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=50.0)
+
+
+IN_THREADS = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 
 
 def note_calls(monkeypatch, owner, name, note):

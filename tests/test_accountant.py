@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from sklearn_pate.accountant import Curator, StageRecord, plan_queries
+from sklearn_pate.accountant.curator import Curator, StageRecord
+from sklearn_pate.accountant.stages import plan_queries
 from sklearn_pate.aggregators import ConfidentGNMax, ExponentialNMax, GNMax, LNMax
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import (

@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import cases, collect_votes, note_calls, table
+from conftest import IN_THREADS, cases, collect_votes, note_calls, table
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -29,19 +29,11 @@ from torch import nn  # noqa: E402
 from sklearn_pate.teachers import batched  # noqa: E402
 from sklearn_pate.teachers.batched import BatchedTeachers  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
+pytestmark = [IN_THREADS, pytest.mark.usefixtures("one_thread")]
 DIGITS, DIGITS_Y = load_digits(return_X_y=True)
 DIGITS = (DIGITS / 16).astype(np.float32)
 X, Y, X_PUBLIC = DIGITS[:1200], DIGITS_Y[:1200], DIGITS[1200:1500]
 SECRET = "s3cr3t"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def mlp(*more):

@@ -8,7 +8,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import IN_THREADS, cases
 from faulty import RaisesIt, Unwilling
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
@@ -35,7 +35,7 @@ from sklearn_pate.partition import RandomPartition
 from sklearn_pate.rdp import data_independent_epsilon
 
 slow = pytest.mark.slow
-pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
+pytestmark = IN_THREADS
 
 X, Y = make_classification(2400, n_features=6, class_sep=1.5, random_state=0)
 X_PRIVATE, X_PUBLIC, X_TEST = X[:1500], X[1500:1900], X[1900:]

@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
-from conftest import cases
+from conftest import IN_THREADS, cases
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -26,8 +26,7 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.releases import labels
 from sklearn_pate.teachers import TeacherEnsemble, ensemble
 
-in_threads = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
-pytestmark = [in_threads, pytest.mark.usefixtures("forked_workers")]
+pytestmark = [IN_THREADS, pytest.mark.usefixtures("forked_workers")]
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(100, 3))

@@ -9,7 +9,7 @@ import types
 
 import numpy as np
 import pytest
-from conftest import cases, table
+from conftest import IN_THREADS, cases, table
 from faulty import Marked
 from joblib import Memory
 from processes import marks_since_last, run_script
@@ -20,8 +20,7 @@ from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.memory import code_digest
 
-in_threads = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
-pytestmark = [in_threads, pytest.mark.usefixtures("forked_workers")]
+pytestmark = [IN_THREADS, pytest.mark.usefixtures("forked_workers")]
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(50, 3))

@@ -26,20 +26,12 @@ from torch import nn  # noqa: E402
 
 from sklearn_pate.neural import RandomAffine, SSGANClassifier, VATClassifier  # noqa: E402
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 BOTH = [VATClassifier, SSGANClassifier]
 MOONS, MOONS_Y = make_moons(1000, noise=0.1, random_state=0)
 FEW = np.where(np.arange(1000) < 12, MOONS_Y, -1)
 DIGITS, DIGITS_Y = load_digits(return_X_y=True)
 DIGITS = (DIGITS / 16).astype(np.float32)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(autouse=True)

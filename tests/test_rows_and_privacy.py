@@ -142,7 +142,7 @@ def test_a_record_is_a_unit_by_its_identifier_if_it_has_one(monkeypatch):
     "clf, groups, message",
     (teachers(partition=Stated(str(Adjacency.ADD_OR_REMOVE_RECORD))), None, "the index of X"),
     (electing(Adjacency.REPLACE_GROUP, "group"), [None, *range(599)], "a missing value"),
-    (electing(Adjacency.REPLACE_GROUP, "group"), [1, 2], "each of 600 records; got 2"),
+    (electing(Adjacency.REPLACE_GROUP, "group"), [1, 2], "per record, shape .600,.; got shape .2,"),
 )
 def test_identifiers_are_spelled_before_anything_is_paid_for(ledger, clf, groups, message):
     odd = FRAME.set_axis([0.5, *range(599)])

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import sklearn
 import threadpoolctl
-from conftest import cases, collect_votes
+from conftest import IN_THREADS, cases, collect_votes
 from faulty import Counted, RaisesIt
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -30,8 +30,7 @@ from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.isolation import redacted
 from sklearn_pate.teachers import Sites
 
-in_threads = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
-pytestmark = [in_threads, pytest.mark.usefixtures("forked_workers")]
+pytestmark = [IN_THREADS, pytest.mark.usefixtures("forked_workers")]
 slow = pytest.mark.slow
 N_JOBS = pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=slow)])
 BACKENDS = cases("backend", "sequential", "threading", pytest.param("loky", marks=slow))

@@ -105,7 +105,7 @@ def read_filters(db):
     return filters
 
 
-def read_costs(db, without=None):
+def read_costs(db, without):
     """Return the `Cost` of each fit, in order, but for one entry."""
     rows = db.execute(
         "SELECT rdp, mu_squared, pure, delta FROM spending WHERE fit IS NOT ? ORDER BY fit",
@@ -133,7 +133,7 @@ def read_fits(db):
     return rows.fetchall()
 
 
-def write_fit(db, spent, cost, entry=None):
+def write_fit(db, spent, cost, entry):
     """Write down what a fit spends, and what it protects; return its entry."""
     db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, spent.adjacency))
     now = datetime.now(UTC).isoformat(timespec="seconds")

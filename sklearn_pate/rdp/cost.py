@@ -150,7 +150,7 @@ def no_cost(orders):
     return Cost(np.zeros(len(orders)), 0.0, 0.0)
 
 
-def query_steps(aggregator, orders, *, n_teachers=None, n_classes=None):
+def query_steps(aggregator, orders, *, n_teachers, n_classes):
     """Data-independent Renyi costs of the two steps of one query; the second may not happen.
 
     Parameters

@@ -1,6 +1,8 @@
 """The noisy table of what records cast: drawn at once, and read at any row."""
 
-from ..accountant import TableCurator, Voters, plan_table
+from ..accountant.curator import TableCurator
+from ..accountant.plan import Voters
+from ..accountant.table import plan_table
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy, rehearse_table
 from ..column_sums import SumsMechanism
@@ -146,7 +148,7 @@ def _public_numbers(given, plan):
     }
 
 
-def table_mechanism(aggregator, electorate=None):
+def table_mechanism(aggregator, electorate):
     """Return the mechanism of a table: the electorate's own, the one given, or Laplace noise."""
     if hasattr(electorate, "takes"):
         if aggregator is None:

@@ -70,7 +70,7 @@ class Schema:
                     f"and a list of categories for others; got {_short(said)} for {name!r}"
                 )
             are_two = len(said) == 2 and all(isinstance(value, Real) for value in said)
-            is_list = isinstance(said, list) and kind_of(dtypes.get(name)) in "iuf"
+            is_list = isinstance(said, list) and _kind(dtypes.get(name)) in "iuf"
             if is_list and are_two and said[1] - said[0] != 1:  # they may be meant as bounds
                 raise ValueError(f"column {name!r} has only two values, {said}; bounds are a tuple")
         return {
@@ -112,7 +112,7 @@ def declared_columns(X, *, bounds, categories, missing, n_bins):
     X = checked_table(X)
     dtypes = _dtypes_by_name(X)
     categories = _own_categories(dtypes) | ({} if categories is None else categories)
-    numbers = [name for name, t in dtypes.items() if kind_of(t) in "iuf" and name not in categories]
+    numbers = [name for name, t in dtypes.items() if _kind(t) in "iuf" and name not in categories]
     bounds = {} if bounds is None else bounds
     bounds = bounds if isinstance(bounds, dict) else dict.fromkeys(numbers, bounds)
     missing = _listed_missing(missing)
@@ -140,8 +140,8 @@ def _dtypes_by_name(X):
 
 def _own_categories(dtypes):
     """Return the values of columns whose dtype says them, by name."""
-    own = {name: [False, True] for name, dtype in dtypes.items() if kind_of(dtype) == "b"}
-    coded = {name: dtype for name, dtype in dtypes.items() if kind_of(dtype) == "category"}
+    own = {name: [False, True] for name, dtype in dtypes.items() if _kind(dtype) == "b"}
+    coded = {name: dtype for name, dtype in dtypes.items() if _kind(dtype) == "category"}
     return own | {name: list(dtype.categories) for name, dtype in coded.items()}
 
 
@@ -171,7 +171,7 @@ def _check_are_declared(dtypes, numbers, bounds, categories, missing):
             "numbers and categories, a list of values, of others, as known publicly. Make numbers "
             "of dates, lengths of time and texts of many kinds, and make sparse columns dense"
         )
-    complete = [name for name in missing if not holds_missing(dtypes[name])]
+    complete = [name for name in missing if not _holds_missing(dtypes[name])]
     if complete:
         raise ValueError(
             f"missing names {_short(complete)}, whose dtype holds no missing values; leave them "
@@ -186,7 +186,7 @@ def _category_column(name, dtype, values, may_be_missing):
             f"depend on the private rows; got {_short(values)}"
         )
     values = list(values)
-    own = list(dtype.categories) if kind_of(dtype) == "category" else values
+    own = list(dtype.categories) if _kind(dtype) == "category" else values
     if len(own) != len(values) or not all(value in values for value in own):
         raise ValueError(
             f"column {name!r} is categorical, with other categories than declared, and those of a "
@@ -211,7 +211,7 @@ def _number_column(name, dtype, edges, may_be_missing, n_bins):
             f"bounds of column {name!r} must be two finite numbers (low, high), low not above "
             f"high, or more numbers that increase, the edges of bins; got {_short(given)}"
         )
-    make_bins = _real_bins if kind_of(dtype) == "f" else _integer_bins
+    make_bins = _real_bins if _kind(dtype) == "f" else _integer_bins
     return NumberColumn(dtype, make_bins(name, dtype, edges, n_bins), may_be_missing, edges)
 
 
@@ -457,7 +457,7 @@ class CategoryColumn(Column):
 
     def __init__(self, dtype, categories, may_be_missing):
         self._values = pd.Series(categories, dtype=dtype)
-        are_rounded = kind_of(dtype) != "f" and list(self._values) != list(categories)
+        are_rounded = _kind(dtype) != "f" and list(self._values) != list(categories)
         self._bin_by_value = {value: k for k, value in enumerate(self._values.astype(object))}
         self._width = len(self._bin_by_value)
         are_all = 0 < self._width == len(self._values) and not self._values.isna().any()
@@ -466,7 +466,7 @@ class CategoryColumn(Column):
         super().__init__(dtype, self._width, may_be_missing)
 
     def _bins(self, values):
-        if kind_of(values.dtype) == "category":
+        if _kind(values.dtype) == "category":
             place = np.array([self._bin_of(value) for value in values.dtype.categories])
             return place[values.cat.codes.to_numpy()]
         objects = values.astype(object)
@@ -513,7 +513,7 @@ class NumberColumn(Column):
         super().__init__(dtype, len(bins), may_be_missing)
 
     def _bins(self, values):
-        is_as_declared = kind_of(values.dtype) == self._wide.kind
+        is_as_declared = _kind(values.dtype) == self._wide.kind
         numbers = values.to_numpy(dtype=self._wide if is_as_declared else float)
         return np.searchsorted(self._least[1:], numbers, side="right")
 
@@ -548,12 +548,12 @@ def numpy_dtype(dtype):
     return np.dtype(getattr(dtype, "numpy_dtype", dtype))
 
 
-def kind_of(dtype):
+def _kind(dtype):
     """Return what a dtype holds: a letter as of numpy, "O" for text and objects, or a word."""
     words = {pd.SparseDtype: "sparse", pd.CategoricalDtype: "category"}
     return words.get(type(dtype), getattr(dtype, "kind", "O"))
 
 
-def holds_missing(dtype):
+def _holds_missing(dtype):
     """Whether a dtype has missing values."""
     return not isinstance(dtype, np.dtype) or dtype.kind not in "biu"
