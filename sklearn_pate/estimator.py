@@ -386,11 +386,18 @@ class PATEEstimator(BaseEstimator):
     # --- what the student's predictions need -------------------------------------------------
 
     def _ask(self, model, method, X):
-        """Return what a published model says of rows."""
+        """Return what a published model says of rows; say so if it wants a DataFrame of them."""
         check_is_fitted(self)
         X = indexable_rows(X, "X")
         check_features(self, X, "X")
-        return getattr(getattr(self, model), method)(X)
+        try:
+            return getattr(getattr(self, model), method)(X)
+        except Exception as error:
+            if not hasattr(self, "feature_names_in_") or hasattr(X, "columns"):
+                raise
+            raise ValueError(
+                f"this estimator was fitted on a DataFrame: pass one; got {type(X).__name__}"
+            ) from error
 
     @property
     def _student(self):

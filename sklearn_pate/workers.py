@@ -26,7 +26,7 @@ def batch_size(n_tasks, n_jobs):
     return min(max(n_tasks // (128 * effective_n_jobs(n_jobs)), 1), 16)
 
 
-def run(tasks, function, n_jobs, batch_size=1):
+def run(tasks, function, n_jobs, batch_size=1, *, may_stay=True):
     """Yield results as they come, few at a time; in rounds if the backend cannot stream them.
 
     Parameters
@@ -42,13 +42,15 @@ def run(tasks, function, n_jobs, batch_size=1):
         As in joblib.
     batch_size : int, default=1
         How many tasks a worker is sent at once.
+    may_stay : bool, default=True
+        Whether tasks may run in this process; else records that do not pickle are an error.
     """
     # With a max_nbytes, joblib writes large arrays, private here, to files that stay to the end
     settings = {"n_jobs": n_jobs, "batch_size": batch_size, "max_nbytes": None}
     stay = []
     calls = (delayed(function)(*task) for task in tasks)
     if not _share_a_process(n_jobs):
-        calls = (delayed(_unpacked)(function, *task) for task in _packed(tasks, stay))
+        calls = (delayed(_unpacked)(function, *task) for task in _packed(tasks, stay if may_stay else None))
     try:
         parallel = Parallel(return_as="generator_unordered", **settings)
     except ValueError:  # multiprocessing, and backends built on it
@@ -62,11 +64,13 @@ def run(tasks, function, n_jobs, batch_size=1):
 
 
 def _packed(tasks, stay):
-    """Yield tasks with their records pickled; add to `stay` those whose records do not pickle."""
+    """Yield tasks with their records pickled; those whose records do not pickle go to `stay`."""
     for records, *others in tasks:
         content, failed = attempt(partial(cloudpickle.dumps, records))
         if failed is None:
             yield content, *others
+        elif stay is None:
+            raise TypeError("records do not pickle")
         else:
             stay.append((records, *others))
 

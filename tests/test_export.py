@@ -373,7 +373,7 @@ def test_a_model_of_frames_names_pandas_and_asks_for_a_frame():
     clf, _ = fitted(frame, y, make_pipeline(encoder, GaussianNB()), n_teachers=20)
     assert clf.export().libraries_["pandas"] == pd.__version__
     for ask in (clf.predict, clf.predict_proba):
-        with pytest.raises(ValueError, match="only supported for dataframes"):
+        with pytest.raises(ValueError, match="fitted on a DataFrame: pass one"):
             ask(frame.to_numpy())
 
 

@@ -6,6 +6,7 @@ import sys
 from functools import partial
 
 import numpy as np
+import pandas as pd
 from joblib import parallel_config
 from scipy import special
 from sklearn import config_context
@@ -21,9 +22,10 @@ def isolated(seed, *, descriptors=True):
     """Run a teacher in silence, and leave the process as it was.
 
     Global generators start from the seed (see `seeded`). Afterwards they are put back, and so are
-    error states of numpy and scipy, print options, options of scikit-learn and joblib, torch's
-    defaults, warning filters, output streams and environment variables. All of this belongs to the
-    process, so threads take turns. Fits of this library that are begun meanwhile are not counted.
+    error states of numpy and scipy, print options, options of scikit-learn, joblib and pandas,
+    torch's defaults, warning filters, output streams, environment variables and the working
+    directory. All of this belongs to the process, so threads take turns. Fits of this library that
+    are begun meanwhile are not counted.
 
     Parameters
     ----------
@@ -99,6 +101,36 @@ def _restored(read, write):
             write(before)
 
 
+def _working_directory():
+    try:
+        return os.getcwd()
+    except OSError:  # it was deleted
+        return None
+
+
+def _return_to(folder):
+    if folder is not None:
+        os.chdir(folder)
+
+
+def _pandas_options(branch=None, prefix=""):
+    """Return the options of pandas by name; `pd.get_option` for each would take long."""
+    options = {}
+    for key, value in (pd.options.d if branch is None else branch).items():
+        if isinstance(value, dict):
+            options |= _pandas_options(value, f"{prefix}{key}.")
+        else:
+            options[prefix + key] = value
+    return options
+
+
+def _set_pandas_options(before):
+    now = _pandas_options()
+    for name, value in before.items():
+        if now.get(name) != value:  # setting a deprecated one would warn
+            pd.set_option(name, value)
+
+
 def _set_environment(before):
     os.environ.clear()
     os.environ.update(before)
@@ -137,5 +169,7 @@ _PROCESS_WIDE = (
     config_context,
     parallel_config,
     partial(_restored, _torch_defaults, _set_torch_defaults),
+    partial(_restored, _pandas_options, _set_pandas_options),
     partial(_restored, partial(dict, os.environ), _set_environment),
+    partial(_restored, _working_directory, _return_to),
 )

@@ -201,7 +201,7 @@ def _trimmed(squares):
 # --- what records cast in cells, in whole shares of a ballot -------------------------------------
 
 
-def cast_in_cells(block, *, transformer, centers, n_neighbors, rounding, n_classes):
+def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding, n_classes):
     """Return the table of what a `Block` of records casts; all else follows from public rows.
 
     Parameters
@@ -214,6 +214,8 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, rounding, n_class
         Of the cells.
     n_neighbors : int
         Cells that each record casts a ballot in.
+    largest : ndarray of shape (n_features,) or None
+        From `largest_sizes`, of the public rows.
     rounding : float
         As in `nearest_cells`.
     n_classes : int
@@ -225,7 +227,7 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, rounding, n_class
         As from `count_ballots`.
     """
     n_cells, n_columns = centers.shape
-    numbers_of = partial(transformed_private, transformer, block.X, n_columns)
+    numbers_of = partial(transformed_private, transformer, block.X, n_columns, largest=largest)
     cells = nearest_cells(numbers_of(), centers, n_neighbors, rounding=rounding, alone=numbers_of)
     return count_ballots(
         cells,

@@ -16,7 +16,7 @@ from ..rdp.table import GRID
 from ..rules import default_n_cells
 from .blocks import BlockElectorate
 from .cells import cast_in_cells, explained_share, make_centers, nearest_cells
-from .columns import RowVectorizer
+from .columns import RowVectorizer, largest_sizes
 from .landmarks import LandmarkClassifier
 from .rates import ReleasedTable, numbers_of_public
 from .transform import fitted_on_public, rounding_beside_others
@@ -121,6 +121,9 @@ class ReverseNeighbors(BlockElectorate):
         self._seed = self._public_seed(X_public, seed)
         self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
         self._public = numbers_of_public(self._transformer, X_public)
+        # Ours treats each row by itself, however far it is
+        is_ours = type(self._transformer) is RowVectorizer
+        self._largest = None if is_ours else largest_sizes(X_public)
         self._rounding = rounding_beside_others(self._transformer, X_public, self._public)
         # A fit asks before it chooses who votes, and its plan again
         self._explained = cache(partial(explained_share, self._public, random_state=0))
@@ -191,6 +194,7 @@ class ReverseNeighbors(BlockElectorate):
         return cast_in_cells, {
             "centers": self._centers,
             "n_neighbors": self.n_neighbors,
+            "largest": self._largest,
             "rounding": self._rounding,
             "n_classes": n_classes,
         }

@@ -17,7 +17,7 @@ from ..isolation import (
     seeded,
     set_seeds,
 )
-from .columns import RowVectorizer
+from .columns import RowVectorizer, are_far
 
 #: How many public rows a transformer is tried on, alone and beside others.
 _N_TRIED = 12
@@ -63,13 +63,17 @@ def transformed(fitted, rows):
     return numbers.astype(float)
 
 
-def transformed_private(fitted, X, n_columns, rows=None):
+def transformed_private(fitted, X, n_columns, rows=None, *, largest=None):
     """Return the numbers of private rows; NaN in rows that cannot be transformed.
 
     Nothing is said of these. A row that fails does so by itself: the others are transformed
-    without it, as parts that fail are halved. Of `rows`, each is transformed by itself.
+    without it, as parts that fail are halved. Of `rows`, each is transformed by itself; without
+    any, those are that are far beyond the `largest` sizes of public ones.
     """
     parts = [np.arange(_num_samples(X))]
+    if rows is None and largest is not None:
+        far = are_far(X, largest)
+        parts = [np.flatnonzero(~far), *np.flatnonzero(far)[:, None]]
     if rows is not None:
         X = own_rows(X, rows)
         parts = np.arange(len(rows))[:, None]
@@ -143,14 +147,9 @@ def treats_rows_alone(fitted, some, by_itself):
     if not _is_row_by_row(fitted, some, by_itself, typical):
         return False
     few = _safe_indexing(some, np.arange(_num_samples(some))[_BESIDE_ODD])
-    alone = by_itself[_BESIDE_ODD]
-    between = slice(len(alone) // 2, len(alone) // 2 + len(alone))
     return all(
         _is_row_by_row(fitted, batch, _alone(fitted, batch), typical)
-        for batch in _beside_odd_rows(few, ODD)
-    ) and all(  # what is made of rows that are so far may be chaotic; the others must not move
-        _is_row_by_row(fitted, batch, alone, typical, between)
-        for batch in _beside_odd_rows(few, [_farthest])
+        for batch in _beside_odd_rows(few)
     )
 
 
@@ -173,12 +172,11 @@ def _are_like_wide(rows):
     return len(widths) == 1 and None not in widths
 
 
-def _is_row_by_row(fitted, batch, alone, typical, rows=slice(None)):
-    """Whether each of some rows of a batch has the numbers that it has by itself."""
+def _is_row_by_row(fitted, batch, alone, typical):
+    """Whether each row of a batch has the numbers that it has by itself."""
     together, failed = _together(fitted, batch)
     if failed is not None:
         return True  # private rows of such a batch are transformed in smaller ones
-    together = together[rows]
     if not _are_like_wide([together, *alone]):
         return False
     alone = np.vstack(alone)
@@ -193,29 +191,28 @@ def _is_row_by_row(fitted, batch, alone, typical, rows=slice(None)):
     return bool((same | (alone == together) | (np.isnan(alone) & np.isnan(together))).all())
 
 
-def _beside_odd_rows(some, changes):
-    """Yield the rows between copies that are changed, for instance to extreme or unseen values."""
+def _beside_odd_rows(some):
+    """Yield the rows between copies with extreme, with missing, and with unseen values."""
     if sparse.issparse(some):
         half = _num_samples(some) // 2
-        for odd in _odd_sparse(some) if changes is ODD else [some * _FARTHEST]:
+        for odd in _odd_sparse(some):
             yield sparse.vstack([odd[:half], some, odd[half:]]).tocsr()
     elif isinstance(some, pd.DataFrame):
-        yield from _frames_beside_odd(some, changes)
+        yield from _frames_beside_odd(some)
     elif isinstance(some, pd.Series):
-        for frame in _frames_beside_odd(some.to_frame(), changes):
+        for frame in _frames_beside_odd(some.to_frame()):
             yield frame.iloc[:, 0]
     elif isinstance(some, np.ndarray):
         dtype = object if some.dtype.kind in "US" else some.dtype
-        rows = pd.DataFrame(some.reshape(len(some), -1), dtype=dtype)
-        for frame in _frames_beside_odd(rows, changes):
+        for frame in _frames_beside_odd(pd.DataFrame(some.reshape(len(some), -1), dtype=dtype)):
             yield frame.to_numpy().reshape(-1, *some.shape[1:])
 
 
-def _frames_beside_odd(some, changes):
+def _frames_beside_odd(some):
     """Change columns of one dtype at a time: a transformer may fail at odd values of another."""
     half = len(some) // 2
     columns = [some.iloc[:, k] for k in range(some.shape[1])]
-    for dtype, change in product(dict.fromkeys(some.dtypes.astype(str)), changes):
+    for dtype, change in product(dict.fromkeys(some.dtypes.astype(str)), ODD):
         odd = [change(column) if str(column.dtype) == dtype else column for column in columns]
         pairs = list(zip(odd, columns, strict=True))
         if any(changed is not column for changed, column in pairs):
@@ -240,15 +237,6 @@ def _odd_sparse(some):
 
 #: Times far from others, which fit into all units.
 _FAR = {"M": "2200-01-01", "m": "36500 days"}
-
-
-#: A float so large that beside it others vanish, if they are rounded together.
-_FARTHEST = 1e30
-
-
-def _farthest(values):
-    """Return floats that are farther than any."""
-    return values * 0 + _FARTHEST if getattr(values.dtype, "kind", "O") == "f" else values
 
 
 def _extreme(values):

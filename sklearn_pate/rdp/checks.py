@@ -18,7 +18,7 @@ def as_array(name, value, dtype=None):
         raise ValueError(
             f"{name} is a masked array, whose mask would be lost: fill it, as {name}.filled does"
         )
-    with contextlib.suppress(TypeError, ValueError):
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
         return np.asarray(value, dtype=dtype)
     # Not within `except`, where an error keeps the one that was caught, whatever it is raised from
     raise ValueError(

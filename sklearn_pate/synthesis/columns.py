@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from ..isolation import attempt, kind_of
 from ..rdp.checks import as_array
 from ..schema import difference
 
@@ -361,12 +362,20 @@ def checked_table(X):
         complex_data = "Complex data not supported: " if X.dtype.kind == "c" else ""
         raise ValueError(
             f"{complex_data}X must be an array of numbers with two axes for a synthesizer, which "
-            f"draws each column by itself; got {X.ndim} axes of {X.dtype}. Texts and objects are "
+            f"draws each column by itself; got {X.ndim} axes of {kind_of(X.dtype)}. Texts and objects are "
             "to be columns of a DataFrame. Images and long texts need public rows, X_public"
         )
     if X.shape[1] == 0:
         raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     return X
+
+
+def _are_missing(values):
+    """Return which values of a Series are missing; one that cannot be asked is not."""
+    try:
+        return values.isna().to_numpy(dtype=bool)
+    except Exception:  # one value decides, such as a signalling NaN of decimal
+        return np.array([attempt(lambda v=v: bool(pd.isna(v)))[0] is True for v in values])
 
 
 def columns_of(X):
@@ -407,7 +416,7 @@ class Column:
 
     def bins(self, values):
         """Return the bin of each value of a Series, each by itself; -1 for no bin."""
-        missing = values.isna().to_numpy(dtype=bool)
+        missing = _are_missing(values)
         bins = np.full(len(values), self.n_values if self.may_be_missing else -1)
         bins[~missing] = self._bins(values[~missing])
         return bins
@@ -428,7 +437,7 @@ class Column:
 
         A missing value, or an unknown one, is 0 everywhere but in the column that says "missing".
         """
-        missing = values.isna().to_numpy(dtype=bool)
+        missing = _are_missing(values)
         spread = np.zeros((len(values), self.width))
         spread[~missing, : self._width] = self._spread(values[~missing])
         if self.may_be_missing:

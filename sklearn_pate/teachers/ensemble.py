@@ -171,7 +171,13 @@ class TeacherEnsemble(Electorate):
         if network is None:
             workers.warn_if_taking_turns(self.n_jobs)
             size = workers.batch_size(self._assignment.n_teachers, self.n_jobs)
-            start = partial(workers.run, function=fit_and_vote, n_jobs=self.n_jobs, batch_size=size)
+            start = partial(
+                workers.run,
+                function=fit_and_vote,
+                n_jobs=self.n_jobs,
+                batch_size=size,
+                may_stay=self.timeout is None,  # a teacher that hangs must not hang this process
+            )
         else:
             start = partial(train_together, network, X_query=X_query, settings=settings)
         sums = np.zeros((n_queries, n_classes), dtype=np.int64)
