@@ -50,7 +50,8 @@ def run(tasks, function, n_jobs, batch_size=1, *, may_stay=True):
     stay = []
     calls = (delayed(function)(*task) for task in tasks)
     if not _share_a_process(n_jobs):
-        calls = (delayed(_unpacked)(function, *task) for task in _packed(tasks, stay if may_stay else None))
+        packed = _packed(tasks, stay if may_stay else None)
+        calls = (delayed(_unpacked)(function, *task) for task in packed)
     try:
         parallel = Parallel(return_as="generator_unordered", **settings)
     except ValueError:  # multiprocessing, and backends built on it

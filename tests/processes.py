@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import joblib.memory
 import numpy as np
+import pandas as pd
 import sklearn
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend.context import set_start_method
@@ -46,6 +47,8 @@ def process_settings():
         "warnings": warnings.showwarning,
         "printing": np.get_printoptions(),
         "environment": dict(os.environ),
+        "folder": os.getcwd(),
+        "pandas": pd.get_option("display.max_rows"),
     }
 
 

@@ -15,7 +15,13 @@ from scipy.stats import binom
 
 from sklearn_pate.accountant.curator import Curator, StageRecord
 from sklearn_pate.accountant.stages import plan_queries
-from sklearn_pate.aggregators import ConfidentGNMax, ExponentialNMax, GNMax, LNMax
+from sklearn_pate.aggregators import (
+    ConfidentGNMax,
+    ExponentialNMax,
+    GNMax,
+    LNMax,
+    StableArgmax,
+)
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
@@ -199,3 +205,12 @@ def test_the_curators_view_cannot_leave():
     assert repr(view) == str(view) == "Curator(private)"
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         pytest.raises(TypeError, leave, view).match("private")
+
+
+def test_costs_that_are_kept_cannot_be_changed():
+    for stage in (GNMax(20.0), StableArgmax(3.0)):
+        cost = stage.costs(n_teachers=200, n_classes=2)(30)
+        for change in (np.multiply, np.add):
+            with pytest.raises(ValueError, match="read-only"):
+                change(cost.rdp, 0.5, out=cost.rdp)
+        assert stage.costs(n_teachers=200, n_classes=2)(30).epsilon(1e-5) == cost.epsilon(1e-5)

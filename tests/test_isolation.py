@@ -141,7 +141,7 @@ def test_a_process_forked_while_another_thread_has_its_turn_does_not_wait_for_it
 # --- settings of the process --------------------------------------------------------------------
 
 
-def test_settings_are_put_back(monkeypatch):
+def test_settings_are_put_back(tmp_path, monkeypatch):
     monkeypatch.setenv("SKLEARN_PATE_TEST", "as it was")
     before = process_settings()
     with isolated(0):
@@ -156,6 +156,8 @@ def test_settings_are_put_back(monkeypatch):
         joblib.parallel_config(backend="threading", n_jobs=7)
         os.environ["SKLEARN_PATE_TEST"] = "changed"
         os.environ["SKLEARN_PATE_OTHER"] = "new"
+        pd.set_option("display.max_rows", 7)
+        os.chdir(tmp_path)
         changed = process_settings()
     assert not [name for name in before if before[name] == changed[name]]
     assert process_settings() == before

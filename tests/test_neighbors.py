@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -24,10 +25,11 @@ from sklearn_pate._sklearn import _safe_indexing
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, TableMechanism
 from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer
+from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer, electorate
 from sklearn_pate.neighbors.cells import have_distances, make_centers, nearest_cells
+from sklearn_pate.neighbors.columns import are_far, largest_sizes
 from sklearn_pate.neighbors.rates import deal_labels
-from sklearn_pate.neighbors.transform import rounding_beside_others, transformed, treats_rows_alone
+from sklearn_pate.neighbors.transform import transformed, treats_rows_alone
 from sklearn_pate.partition import HashPartition
 from sklearn_pate.plotting import BudgetDisplay, MarginDisplay, PrivacySpentDisplay
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
@@ -643,6 +645,10 @@ def test_noise_is_said_before_the_table_is_seen():
 
 # --- a row far outside what public rows show moves no ballot but its own --------------------------
 
+NEAR = RNG.normal(size=(150, 2))
+OF_NEAR = (NEAR[:, 0] > 0).astype(int)
+PUBLIC_NEAR = RNG.normal(size=(120, 2))
+
 
 def about_the_mean(rows):
     """Rows by themselves but for rounding, which grows with the largest of the batch."""
@@ -650,23 +656,49 @@ def about_the_mean(rows):
     return (rows - mean) + mean
 
 
-def test_rows_that_round_those_beside_them_are_refused():
-    public = RNG.normal(size=(120, 2))
-    bends = RBFSampler(gamma=50, n_components=20, random_state=0)
-    for kind in (np.asarray, lambda rows: rows.astype("float32"), pd.DataFrame):
-        rows = kind(public)
-        by_rows = make_pipeline(FunctionTransformer(), bends).fit(rows)
-        rounded = make_pipeline(FunctionTransformer(about_the_mean), bends).fit(rows)
-        rounding_beside_others(by_rows, rows, by_rows.transform(rows))
-        with pytest.raises(ValueError, match="depend on the rows beside it"):
-            rounding_beside_others(rounded, rows, rounded.transform(rows))
+def short_floats(rows):
+    """Rows in a type that holds their largest number, as people do to save memory."""
+    return rows.astype("float16" if np.abs(rows).max() < 6e4 else "float32").astype(float)
 
 
-def test_our_transformer_takes_rows_however_far():
-    X = RNG.normal(size=(150, 2))
-    far = X.copy()
-    far[3] = 1e300
-    clf = PATEClassifier(ReverseNeighbors(n_cells=60, random_state=0), classes=[0, 1], epsilon=4)
-    codes, public = (X[:, 0] > 0).astype(int), RNG.normal(size=(120, 2))
-    tables = [clf.poll(rows, codes, X_public=public).counts for rows in (X, far)]
-    assert np.abs(tables[0] - tables[1]).sum() <= 2
+BENDS = RBFSampler(gamma=50, n_components=20, random_state=0)
+ROUNDING = make_pipeline(FunctionTransformer(about_the_mean), BENDS)
+SHORT = make_pipeline(FunctionTransformer(short_floats), BENDS)
+
+
+def moved_by(value, transformer=ROUNDING):
+    voters = ReverseNeighbors(transformer, n_cells=60, random_state=0)
+    clf = PATEClassifier(voters, classes=[0, 1], epsilon=4)
+    other = NEAR.copy()
+    other[3] = value
+    public = np.round(3 * PUBLIC_NEAR) if transformer is SHORT else PUBLIC_NEAR
+    tables = [clf.poll(rows, OF_NEAR, X_public=public).counts for rows in (NEAR, other)]
+    return np.abs(tables[0] - tables[1]).sum()
+
+
+@cases(
+    "value, transformer",
+    *((1e4, ROUNDING), (1e15, ROUNDING), (-1e30, ROUNDING), (1e5, SHORT), (1e300, None)),
+)
+def test_one_record_moves_two_ballots(value, transformer):
+    assert moved_by(value, transformer) <= 2
+
+
+def test_this_would_be_seen(monkeypatch):
+    monkeypatch.setattr(electorate, "largest_sizes", lambda X_public: None)
+    assert moved_by(1e17) > 2
+
+
+@cases(
+    "kind",
+    np.asarray,
+    sparse.csr_array,
+    lambda rows: np.asarray(rows, dtype=object),
+    lambda rows: pd.DataFrame(rows).astype("Float64").assign(text="a"),
+    lambda rows: pd.DataFrame(rows).astype("category"),
+    lambda rows: pd.DataFrame(rows).map(Decimal),
+)
+def test_rows_of_all_kinds_have_sizes(kind):
+    public = kind([[1.0, -5.0], [np.nan, 2.0]])
+    given = kind([[1.0, -900.0], [2e6, 0.0], [np.inf, 1.0], [np.nan, np.nan]])
+    assert are_far(given, largest_sizes(public)).tolist() == [False, True, True, False]

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -369,6 +370,14 @@ def test_a_failure_after_the_drawing_loses_the_rows_alone(monkeypatch, ledger, h
     spent = clf.privacy_spent_  # of rows and labels, of which the ledger had the rows
     assert (spent.n_synthetic, spent.not_covered) == (100, ()) and 7.9 < spent.epsilon <= 8.0
     assert of_rows[0] < ledger.history()["epsilon"].iloc[3] < whole[0]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of old pandas
+def test_no_record_decides_whether_rows_are_drawn(ledger):
+    job = pd.Series(["nurse"] * (len(Y) - 1) + [Decimal("sNaN")], dtype=object)
+    synthesizer = marginals(bounds={"a": (0, 1)}, categories={"job": ["nurse", "clerk"]})
+    clf = ballots(synthesizer, ledger=ledger).fit(pd.DataFrame({"a": X[:, 0], "job": job}), Y)
+    assert set(clf.X_synthetic_["job"]) <= {"nurse", "clerk"}
 
 
 @pytest.mark.parametrize("error", [TypeError, BudgetExceededError, RuntimeError])

@@ -432,9 +432,14 @@ def _other_kind(y, classes):
     kinds = [_kind_of_labels(labels) for labels in (classes, y)]
     if kinds[0] == kinds[1]:
         return ""
+    said = f". classes are {kinds[0]}, y holds {kinds[1]}"
+    if kinds == ["numbers", "text"]:
+        return f"{said}: classes={_first(classes.astype(str).tolist())}, or other text as y has it"
+    if kinds != ["text", "numbers"]:
+        return said
     return (
-        f". classes are {kinds[0]}, y holds {kinds[1]}. Stacking and VotingClassifier number the "
-        f"sorted labels: within them, classes=range({len(classes)})"
+        f"{said}: y.astype(str), or numbers as y has them. Stacking and VotingClassifier number "
+        f"the sorted labels: within them, classes=range({len(classes)})"
     )
 
 
@@ -459,7 +464,8 @@ def _check_labels(y):
         problem = next((safe for safe in _SAFE_REASONS if safe in text), "no labels of classes")
     if problem is not None:
         raise ValueError(
-            f"y holds {kind_of(y.dtype)}: {problem}. y must hold text, integers or booleans"
+            f"y holds {kind_of(y.dtype)}: {problem}. y must hold text, integers or booleans; for "
+            "other numbers, PATERegressor"
         )
 
 

@@ -164,13 +164,16 @@ def _check_are_declared(dtypes, numbers, bounds, categories, missing):
             )
     others = [name for name in bounds if name not in numbers]
     if others:
-        raise ValueError(f"bounds are for numbers without categories, not for {_short(others)}")
+        raise ValueError(
+            f"bounds, (low, high), are for numbers without categories, not for {_short(others)}: "
+            "give a list of its values"
+        )
     lacking = [name for name in dtypes if name not in bounds and name not in categories]
     if lacking:
         raise ValueError(
-            f"columns {_short(lacking)} of X are not declared: give bounds, (low, high), of "
-            "numbers and categories, a list of values, of others, as known publicly. Make numbers "
-            "of dates, lengths of time and texts of many kinds, and make sparse columns dense"
+            f"columns {_short(lacking)} of X are not declared, in a schema or in bounds and "
+            "categories: give (low, high) of numbers and a list of values of others, as known "
+            "publicly. Make numbers of dates and of texts of many kinds, and sparse columns dense"
         )
     complete = [name for name in missing if not _holds_missing(dtypes[name])]
     if complete:
@@ -362,8 +365,9 @@ def checked_table(X):
         complex_data = "Complex data not supported: " if X.dtype.kind == "c" else ""
         raise ValueError(
             f"{complex_data}X must be an array of numbers with two axes for a synthesizer, which "
-            f"draws each column by itself; got {X.ndim} axes of {kind_of(X.dtype)}. Texts and objects are "
-            "to be columns of a DataFrame. Images and long texts need public rows, X_public"
+            f"draws each column by itself; got {X.ndim} axes of {kind_of(X.dtype)}. Texts and "
+            "objects are to be columns of a DataFrame. Images and long texts need public rows, "
+            "X_public"
         )
     if X.shape[1] == 0:
         raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")

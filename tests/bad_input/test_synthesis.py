@@ -67,19 +67,24 @@ ODD = pd.DataFrame(
 
 @each("name", list(ODD))
 def test_a_column_without_numbers(name):
-    with refused(rf"bounds are for numbers without categories, not for \['{name}'\]"):
+    with refused(rf"are for numbers without categories, not for \['{name}'\]: give a list"):
         declare(ODD[[name]], bounds={name: (0, 3000)})
     with refused(rf"\['{name}'\] of X are not declared.*a list of values.*Make numbers"):
         declare(ODD[[name]], bounds=None)
 
 
 def test_columns_that_are_left_out():
-    with refused(r"\['age', 'height'\] of X are not declared: give bounds"):
+    with refused(r"\['age', 'height'\] of X are not declared, in a schema"):
         declare(bounds=None)
     with refused(r"\['height'\] of X are not declared"):
         declare(bounds={"age": (0, 99)})
     with accepted():
         declare(FRAME[["kind"]], bounds=None)
+
+
+def test_of_texts_in_an_array_no_length_is_told():
+    with refused("got 2 axes of text"):
+        declare(np.array([["a" * 30, "b"], ["c", "d"]]))
 
 
 # --- parameters ----------------------------------------------------------------------------------
