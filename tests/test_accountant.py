@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from sklearn_pate.accountant.curator import Curator, StageRecord
-from sklearn_pate.accountant.stages import plan_queries
+from sklearn_pate.accountant import Curator, StageRecord, plan_queries
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     ExponentialNMax,

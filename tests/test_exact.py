@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_pate import rdp
-from sklearn_pate.accountant.stages import plan_queries
+from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import Aggregator, ExponentialNMax, GNMax, LNMax, PluralityVote
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import exact as exact_module

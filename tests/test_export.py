@@ -28,7 +28,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils import all_estimators
 
 from sklearn_pate import PATEClassifier, PrivacySpent
-from sklearn_pate.accountant.spent import PrivacyForecast
+from sklearn_pate.accountant import PrivacyForecast
 from sklearn_pate.fitting.export import handed_over
 from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
 from sklearn_pate.students import SoftLabelClassifier

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, aggregators, rdp
-from sklearn_pate.accountant.stages import plan_queries
+from sklearn_pate.accountant import plan_queries
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp.facts import facts_of, has_distribution
 from sklearn_pate.teachers import one

@@ -17,7 +17,7 @@ from scipy.stats import norm
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, rdp
-from sklearn_pate.accountant.stages import plan_queries
+from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     ExponentialNMax,

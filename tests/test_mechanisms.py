@@ -19,8 +19,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, rdp
-from sklearn_pate.accountant.plan import RenyiFilter
-from sklearn_pate.accountant.stages import plan_queries
+from sklearn_pate.accountant import RenyiFilter, plan_queries
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     GNMax,

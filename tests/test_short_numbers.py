@@ -8,8 +8,7 @@ import pytest
 from conftest import cases
 
 from sklearn_pate import PATEClassifier, aggregators
-from sklearn_pate.accountant.stages import plan_queries
-from sklearn_pate.accountant.table import plan_table
+from sklearn_pate.accountant import plan_queries, plan_table
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import DEFAULT_ORDERS, TrialCount, gnmax_sigma

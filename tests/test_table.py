@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
 from sklearn_pate import rdp
-from sklearn_pate.accountant.table import plan_table
+from sklearn_pate.accountant import plan_table
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.neighbors.cells import count_ballots

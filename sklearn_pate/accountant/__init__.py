@@ -1,1 +1,21 @@
 """What a fit may ask, what it spent, and the curator's private view of it."""
+
+from .curator import Curator, StageRecord, TableCurator
+from .plan import Plan, RenyiFilter, RowsCost, Voters
+from .spent import PrivacyForecast, PrivacySpent
+from .stages import plan_queries
+from .table import plan_table
+
+__all__ = [
+    "Curator",
+    "Plan",
+    "PrivacyForecast",
+    "PrivacySpent",
+    "RenyiFilter",
+    "RowsCost",
+    "StageRecord",
+    "TableCurator",
+    "Voters",
+    "plan_queries",
+    "plan_table",
+]

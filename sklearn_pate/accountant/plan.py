@@ -50,7 +50,7 @@ class Voters:
 
     Examples
     --------
-    >>> from sklearn_pate.accountant.plan import Voters
+    >>> from sklearn_pate.accountant import Voters
     >>> Voters(n_teachers=100, n_classes=10, names=("GaussianNB",)).n_teachers
     100
     """
@@ -84,7 +84,7 @@ class RowsCost:
 
     Examples
     --------
-    >>> from sklearn_pate.accountant.plan import RowsCost
+    >>> from sklearn_pate.accountant import RowsCost
     >>> RowsCost(0.4, 0.0, adjacency="replace one record", n_rows=5000).epsilon
     0.4
     """
@@ -117,7 +117,7 @@ class RenyiFilter:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_pate.accountant.plan import RenyiFilter
+    >>> from sklearn_pate.accountant import RenyiFilter
     >>> budget = RenyiFilter(order=10.0, limit=1.0)
     >>> budget.allow(np.array([True, False, False, True, True]), check=0.1, answer=0.3)
     3
@@ -220,7 +220,7 @@ class Plan:
 
     Examples
     --------
-    >>> from sklearn_pate.accountant.stages import plan_queries
+    >>> from sklearn_pate.accountant import plan_queries
     >>> from sklearn_pate.aggregators import GNMax
     >>> public = {"n_public": 1000, "n_teachers": 50, "n_classes": 2}
     >>> plan = plan_queries(GNMax(sigma=None), None, **public, epsilon=1.0, delta=1e-5)

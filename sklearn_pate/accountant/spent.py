@@ -203,7 +203,7 @@ class PrivacyForecast(PrivacySpent):
 
     Examples
     --------
-    >>> from sklearn_pate.accountant.spent import PrivacyForecast
+    >>> from sklearn_pate.accountant import PrivacyForecast
     >>> numbers = {"n_teachers": 100, "n_queries": 9, "n_answered": 0}
     >>> forecast = PrivacyForecast(0.98, 1e-5, "renyi", "record", "replace one record", **numbers)
     >>> print(forecast.summary().split(". ")[0])

@@ -71,7 +71,7 @@ def plan_queries(
 
     Examples
     --------
-    >>> from sklearn_pate.accountant.stages import plan_queries
+    >>> from sklearn_pate.accountant import plan_queries
     >>> from sklearn_pate.aggregators import GNMax
     >>> public = {"n_public": 1000, "n_teachers": 250, "n_classes": 10}
     >>> plan = plan_queries(GNMax(sigma=40), None, **public, epsilon=1.0, delta=1e-5)

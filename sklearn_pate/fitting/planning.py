@@ -3,9 +3,8 @@
 import dataclasses
 import math
 
+from ..accountant import PrivacyForecast, PrivacySpent, RowsCost
 from ..accountant.advice import large_delta, weak_promise
-from ..accountant.plan import RowsCost
-from ..accountant.spent import PrivacyForecast, PrivacySpent
 from ..accountant.table import stated_cost
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums

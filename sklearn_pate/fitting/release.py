@@ -7,7 +7,7 @@ from inspect import signature
 import numpy as np
 from sklearn.base import clone
 
-from ..accountant.plan import Plan
+from ..accountant import Plan
 from ..accountant.table import stated_cost
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet

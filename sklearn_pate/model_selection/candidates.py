@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from joblib import hash as fingerprint
 from sklearn.base import clone
 
-from ..accountant.plan import Plan
+from ..accountant import Plan
 from ..electorate import Electorate
 from ..estimator import PATEEstimator
 from ..fitting.checks import declared_classes

@@ -4,7 +4,7 @@ from functools import reduce
 
 import numpy as np
 
-from ..accountant.curator import Curator, StageRecord
+from ..accountant import Curator, StageRecord
 from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.checks import check_delta
 from ..rdp.conversion import epsilon_by_order

@@ -5,9 +5,8 @@ import dataclasses
 import numpy as np
 
 from .._sklearn import _num_samples, _safe_indexing
+from ..accountant import Curator, StageRecord, plan_queries
 from ..accountant.advice import obstacles_to
-from ..accountant.curator import Curator, StageRecord
-from ..accountant.stages import plan_queries
 from ..aggregators import GNMax, Released, SoftVote
 from ..electorate import Electorate, Votes
 from ..exceptions import TeacherError

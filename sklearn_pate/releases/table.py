@@ -1,8 +1,6 @@
 """The noisy table of what records cast: drawn at once, and read at any row."""
 
-from ..accountant.curator import TableCurator
-from ..accountant.plan import Voters
-from ..accountant.table import plan_table
+from ..accountant import TableCurator, Voters, plan_table
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy, rehearse_table
 from ..column_sums import SumsMechanism

@@ -7,7 +7,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.accountant.stages import plan_queries
+from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import ConfidentGNMax, ExponentialNMax, GNMax
 from sklearn_pate.audit import audit_aggregator
 from sklearn_pate.rdp import (
