@@ -93,6 +93,14 @@ def test_public_numbers_are_given_by_name():
     assert not [name for name, by_place in swappable.items() if by_place]
 
 
+def test_each_fault_that_is_made_changes_one_place():
+    faults = tomllib.loads((ROOT / "tests" / "faults.toml").read_text())["fault"]
+    assert len(faults) > 60
+    for fault in faults:
+        text = (ROOT / "sklearn_pate" / fault["path"]).read_text()
+        assert text.count(fault["old"]) == 1, fault["name"]
+
+
 def test_ci_runs_the_readmes_test_command():
     commands = re.findall(r"```bash\n(.*?)\n```", (ROOT / "README.md").read_text(), re.S)
     assert len(commands) == 2 and "examples/quickstart.py" in commands[0]

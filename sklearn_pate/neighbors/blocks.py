@@ -17,7 +17,7 @@ from .cells import numbered
 from .transform import transformed
 
 #: Records of a block, whatever the number of workers: what memory keeps does not depend on that.
-BLOCK_SIZE = 10_000
+BLOCK_SIZE = 20_000
 
 
 class Block(NamedTuple):
