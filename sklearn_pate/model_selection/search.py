@@ -143,11 +143,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             fit_number=fit_number,
         )
         warn_if_seeded(spent)
-        n_records = Adjacency.public_count(spent.adjacency, len(codes))
-        n_teachers = plans[0].spent.n_teachers
-        delta_allows = large_delta(self.delta, n_teachers=n_teachers, n_records=n_records)
-        if delta_allows is not None:
-            warn(delta_allows)
+        self._warn_if_delta_is_large(plans[0].spent, len(codes))
         if self.estimator.ledger is not None:
             self.estimator.ledger.record(spent, cost)
         self._seed_used = True  # what is drawn from here on protects private data
@@ -159,6 +155,13 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         of_all = {"seeded": self.random_state is not None, "are_drawn": of_rows is not None}
         self._publish(Trials(candidates, fit_data, scorer, rng, **of_all).best(count), paid)
         return self
+
+    def _warn_if_delta_is_large(self, spent, n_records):
+        """Warn of a delta that would allow to publish a record, by public numbers."""
+        sizes = {"n_records": Adjacency.public_count(spent.adjacency, n_records)}
+        text = large_delta(self.delta, n_teachers=spent.n_teachers, **sizes)
+        if text is not None:
+            warn(text)
 
     def _plan_of_rows(self, candidates, synthesizer, fit_data):
         """Return what one fit is given, with what rows for all trials cost of the search's budget.

@@ -57,6 +57,7 @@ CALIBRATED = {"aggregator": None}
 @h.table(
     "params, message",
     ("a number", {"base_estimator": 1.0}, "'base_estimator' parameter .* must be an object"),
+    ("a truth value", {"epsilon": True}, "'epsilon' parameter .* must be a float"),
     ("no teacher", {"base_estimator": []}, "base_estimator must not be an empty list"),
     ("numbers", {"base_estimator": [5]}, f"{NO_TEACHER}.*got 5"),
     ("a regressor", {"base_estimator": LinearRegression()}, rf"{NO_TEACHER}.*ression\(\)"),
