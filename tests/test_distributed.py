@@ -95,7 +95,7 @@ def cluster(forked_workers):
     distributed = pytest.importorskip("distributed", reason="needs the extra dask")
     import dask
 
-    given = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    given = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     fork = "forkserver" in multiprocessing.get_all_start_methods()  # as for loky, it is quicker
     method = {"distributed.worker.multiprocessing-method": "forkserver" if fork else "spawn"}
     with (

@@ -5,8 +5,10 @@ import io
 import pickle
 import re
 import struct
+import sys
 import threading
 import traceback
+import types
 
 import joblib
 import numpy as np
@@ -176,6 +178,34 @@ def test_a_fitted_teacher_that_cannot_be_sent_back_or_kept_says_nothing(backend,
     assert TEXT not in shown and "array(" not in shown
     assert backend is None or "keep_teachers=True" in str(caught.value)
     assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+OF_SCRIPT = """
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+RNG = np.random.default_rng(5)
+
+
+class Mine(LogisticRegression):
+    def fit(self, X, y):
+        RNG.random(int(1000 * np.abs(X).sum()))
+        return super().fit(X, y)
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_changes_no_class_of_the_script(monkeypatch):
+    script = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", script)
+    exec(OF_SCRIPT, vars(script))
+    Mine, rng = script.Mine, script.RNG
+    fit, state = Mine.fit, rng.bit_generator.state
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    clf = kept_by_two_workers(Mine()).fit(X[:200], (X[:200, 0] > 0).astype(int), X[200:])
+    assert all(type(teacher) is Mine for teacher in clf.curator_.teachers)
+    assert Mine.fit is fit and fit.__globals__["RNG"] is rng
+    assert rng.bit_generator.state == state
 
 
 @pytest.mark.slow

@@ -1,11 +1,14 @@
 """What one teacher does, in the worker that trains it."""
 
 import contextlib
+import io
 import os
 import pickle
 import sys
 import threading
+import types
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -351,13 +354,49 @@ def _compact(codes, n_classes):
 # --- kept teachers on their way, from a worker or to and from memory ----------------------------
 
 
+class _ByName:
+    """Pickles what the script defines by its name.
+
+    By value, cloudpickle would put what a worker made of it into the classes of the script.
+    """
+
+    def persistent_id(self, obj):
+        is_of_script = (
+            isinstance(obj, type | types.FunctionType)
+            and obj.__module__ == "__main__"
+            and "<" not in obj.__qualname__  # a lambda, or within a function
+        )
+        return obj.__qualname__ if is_of_script else None
+
+
+class _Pickler(_ByName, pickle.Pickler):
+    pass
+
+
+class _CloudPickler(_ByName, cloudpickle.Pickler):
+    pass
+
+
+class _Unpickler(pickle.Unpickler):
+    def persistent_load(self, name):
+        return attrgetter(name)(sys.modules["__main__"])
+
+
+def _dumped(fitted, pickler):
+    with io.BytesIO() as file:
+        pickler(file).dump(fitted)
+        return file.getvalue()
+
+
 def pickled(fitted):
     """Return a kept teacher as bytes; to be called in isolation, which that of joblib would not be.
 
     If joblib is what cannot pickle it, joblib stops all workers, even while they send something:
     those of multiprocessing may then wait for each other for ever.
     """
-    content, failed = attempt(partial(cloudpickle.dumps, fitted))
+    content, failed = attempt(partial(_dumped, fitted, _Pickler))
+    if failed is not None:  # by value, where there is no name
+        content, failed = attempt(partial(_dumped, fitted, _CloudPickler))
     if failed is not None:  # raised: memory keeps no such result
         raise TellableError(_not_moved(failed))
     return content
@@ -368,7 +407,7 @@ def received(fitted):
     if not isinstance(fitted, bytes):
         return fitted, None
     with isolated(0):
-        teacher, failed = attempt(partial(pickle.loads, fitted))
+        teacher, failed = attempt(_Unpickler(io.BytesIO(fitted)).load)
     return teacher, None if failed is None else _not_moved(failed)
 
 
