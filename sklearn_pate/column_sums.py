@@ -15,18 +15,22 @@ from .aggregators import TableMechanism
 from .aggregators.base import checked_scale
 from .electorate import CellForecast
 from .memory import code_digest
-from .neighbors.blocks import BlockElectorate
-from .neighbors.columns import RowVectorizer, closeness
-from .neighbors.electorate import told_of_few, told_of_noise
+from .neighbors.cells import deal_to_alike, numbers_of_public, sharpened
+from .neighbors.electorate import BlockElectorate, told_of_few, told_of_noise
 from .neighbors.landmarks import linear_by_hand, scaler_by_hand
-from .neighbors.rates import deal_to_alike, numbers_of_public, sharpened
-from .neighbors.transform import fitted_on_public, transformed, transformed_private
+from .neighbors.transform import (
+    RowVectorizer,
+    closeness,
+    fitted_on_public,
+    transformed,
+    transformed_private,
+)
 from .rdp import DEFAULT_ORDERS, DiscreteGaussian
 from .secure import noise_generator
 from .sums import STEP, ballots, of_classes, public_discriminants, shares, sums_cost, whole_steps
 from .sums import unit as on_sphere
 from .synthesis.released import ReleasedRates, SumsClassifier
-from .synthesis.sums import HOPELESS_SIGNAL, LEAST_SIGNAL
+from .synthesis.synthesizers import HOPELESS_SIGNAL, LEAST_SIGNAL
 
 __all__ = ["ColumnSums", "ReleasedColumns", "SumsMechanism"]
 

@@ -406,7 +406,7 @@ class TableElectorate(Electorate):
         Returns
         -------
         ndarray of shape (n_cells, n_classes)
-            Whole multiples of `rdp.table.GRID`.
+            Whole multiples of `rdp.discrete.GRID`.
         """
 
     @abstractmethod

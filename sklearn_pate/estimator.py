@@ -22,17 +22,17 @@ from .fitting.given import (
     check_given,
     check_labelled_rows,
     check_votes_and_rows,
+    seed_streams,
     with_cost_of_rows,
 )
-from .fitting.keeping import keeping
 from .fitting.planning import make_plan
-from .fitting.seeds import seed_streams
+from .fitting.release import keeping
 from .fitting.voters import make_electorate
 from .isolation import next_fit_number, own_generators, unfitted
 from .neighbors import RowVectorizer
 from .public import indexable_rows, public_rows
+from .releases.ahead import note_drawn, recalled
 from .releases.published import Published, student_of, warn_of_one_class
-from .releases.rows import note_drawn, recalled
 from .students import fit_student
 from .synthesis import Schema
 

@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import expit, log_expit, logit
 
 from .rdp import DEFAULT_ORDERS, margin_rdp
-from .rdp.calibration import bisect
 from .rdp.checks import check_votes
 from .rdp.conversion import conversion_penalty
+from .rdp.cost import bisect
 from .secure import noise_generator
 from .smooth_sensitivity import half_margins, sums_within
 

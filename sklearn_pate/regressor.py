@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._sklearn import Interval
 from .estimator import PATEEstimator, usual_floats
 from .levels import quantiles
-from .neighbors.rates import LEAST_RATE
+from .neighbors.cells import LEAST_RATE
 from .students import check_predicted
 
 

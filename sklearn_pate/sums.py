@@ -19,8 +19,8 @@ from ._sklearn import _safe_indexing
 from .isolation import Quiet
 from .levels import split
 from .rdp import DEFAULT_ORDERS, Cost, discrete_gaussian_mu_squared
-from .rdp.calibration import bisect
 from .rdp.checks import check_count, check_orders
+from .rdp.cost import bisect
 from .rdp.discrete import DiscreteGaussian
 from .workers import batch_size, run, threads_per_worker
 

@@ -25,10 +25,10 @@ from sklearn.datasets import make_classification
 
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.electorate import PrivateData
-from sklearn_pate.fitting import seeds
-from sklearn_pate.isolation import silence
+from sklearn_pate.fitting import given
+from sklearn_pate.isolation import process
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.releases import rows
+from sklearn_pate.releases import ahead
 from sklearn_pate.teachers import SiteEnsemble, Sites, TeacherEnsemble
 
 matplotlib.use("Agg")
@@ -81,10 +81,10 @@ def global_random_seed(request):
 @pytest.fixture(autouse=True)
 def as_in_a_process_of_its_own(monkeypatch):
     """Count the fits of each test from 1, none is the first with a seed, no rows were drawn."""
-    monkeypatch.setattr(rows, "_drawn", {})
-    monkeypatch.setattr(silence, "_numbers", itertools.count(1))  # put back after the test
-    monkeypatch.setattr(seeds, "_has_warned", threading.Event())
-    seeds._has_warned.set()
+    monkeypatch.setattr(ahead, "_drawn", {})
+    monkeypatch.setattr(process, "_numbers", itertools.count(1))  # put back after the test
+    monkeypatch.setattr(given, "_has_warned", threading.Event())
+    given._has_warned.set()
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +150,7 @@ def interrupt(*args, **kwargs):
 
 def count_fits_from_one():
     """Let the next fit be the first of its process."""
-    silence._numbers = itertools.count(1)
+    process._numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")

@@ -45,11 +45,11 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.fitting.seeds import seed_streams
+from sklearn_pate.fitting.given import seed_streams
 from sklearn_pate.isolation import set_seeds
 from sklearn_pate.partition import assign_teachers
 from sklearn_pate.teachers.ensemble import _seeds
-from sklearn_pate.teachers.one import fit_and_predict
+from sklearn_pate.teachers.training import fit_and_predict
 
 N_RECORDS = 480
 N_FEATURES = 6
@@ -364,7 +364,7 @@ FAULTS = {
 def faulty(fault):
     if fault is None:
         return contextlib.nullcontext()
-    return mock.patch.multiple("sklearn_pate.teachers.one", **FAULTS[fault])
+    return mock.patch.multiple("sklearn_pate.teachers.training", **FAULTS[fault])
 
 
 # --- the check -----------------------------------------------------------------------------------

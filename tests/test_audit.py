@@ -35,8 +35,8 @@ from sklearn_pate.audit import (
     make_canaries,
     one_run_epsilon,
 )
-from sklearn_pate.audit.mechanism import AuditedMechanism
-from sklearn_pate.audit.search import plain_pairs, search
+from sklearn_pate.audit.bounds import AuditedMechanism
+from sklearn_pate.audit.query import plain_pairs, search
 from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon, gnmax_sigma, rdp_to_epsilon
 
 

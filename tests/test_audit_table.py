@@ -18,7 +18,7 @@ from sklearn_pate.audit import Canaries, audit_aggregator, audit_estimator, audi
 from sklearn_pate.neighbors import ReverseNeighbors, cells, electorate
 from sklearn_pate.neighbors.cells import count_ballots
 from sklearn_pate.rdp import DiscreteLaplace
-from sklearn_pate.rdp.table import GRID
+from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:the noise drowns")]

@@ -10,9 +10,9 @@ from conftest import cases, count_fits_from_one, note_calls, three_classes
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV, hold_out
+from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV, trials
 from sklearn_pate.model_selection import search as searches
-from sklearn_pate.model_selection.calibration import calibrate
+from sklearn_pate.model_selection.candidates import calibrate
 from sklearn_pate.neighbors import ReverseNeighbors
 
 X, Y = three_classes(1500, 4)
@@ -42,7 +42,7 @@ class Coins:
 def parts_of(draws, fraction):
     """The parts by the records' own numbers, which are the first column of draws."""
     number = draws[:, 0].astype(int)
-    held_out = hold_out.hold_out_by_coins(fraction, Coins(draws[:, 1:]), n_records=len(draws))
+    held_out = trials.hold_out_by_coins(fraction, Coins(draws[:, 1:]), n_records=len(draws))
     scored = [number[rows].item() for rows in held_out.units]
     return set(number[held_out.train]), scored
 
@@ -50,7 +50,7 @@ def parts_of(draws, fraction):
 @pytest.mark.parametrize("most", [1, 3, 1000])
 @pytest.mark.parametrize("fraction", [0.2, 0.5])
 def test_a_record_that_joins_moves_no_other(fraction, most, monkeypatch):
-    monkeypatch.setattr(hold_out, "MOST_SCORED", most)
+    monkeypatch.setattr(trials, "MOST_SCORED", most)
     rng = np.random.default_rng(0)
     for n_records in range(30):
         own = np.column_stack([np.arange(n_records), rng.random((n_records, 2))])
@@ -71,7 +71,7 @@ def test_each_record_has_a_coin_of_its_own(global_random_seed):
     held = np.zeros((8000, 8))
     first = np.zeros(8)
     for is_held in held:
-        held_out = hold_out.hold_out_by_coins(0.3, rng, n_records=8)
+        held_out = trials.hold_out_by_coins(0.3, rng, n_records=8)
         is_held[:] = 1
         is_held[held_out.train] = 0
         assert sorted(np.concatenate([np.empty(0), *held_out.units])) == [*np.flatnonzero(is_held)]
@@ -91,7 +91,7 @@ def test_each_record_has_a_coin_of_its_own(global_random_seed):
     ("add_or_remove", True, "add or remove one group, with all of its records"),
 )
 def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
-    monkeypatch.setattr(hold_out, "MOST_SCORED", 30)
+    monkeypatch.setattr(trials, "MOST_SCORED", 30)
     groups = np.arange(1200) // 3 if by_group else None
     found = search(adjacency).fit(X, Y, X_PUBLIC, groups=groups)
     spent = found.privacy_spent_
@@ -191,7 +191,7 @@ class Knows(GaussianNB):
 
 @pytest.mark.parametrize("most", [10, 1000])
 def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
-    monkeypatch.setattr(hold_out, "MOST_SCORED", most)
+    monkeypatch.setattr(trials, "MOST_SCORED", most)
     rng = np.random.default_rng(0)
     student = Knows()
     student.label_of = {tuple(row): int(rng.integers(0, 3)) for row in X[:40]}

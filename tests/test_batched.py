@@ -19,7 +19,7 @@ from sklearn_pate.aggregators import SoftVote
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.memory import private_memory
 from sklearn_pate.teachers import Sites
-from sklearn_pate.teachers.together import batched_network
+from sklearn_pate.teachers.training import batched_network
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")

@@ -19,10 +19,10 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn_pate import PATEClassifier
 from sklearn_pate.electorate import PrivateData
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.neighbors import ReverseNeighbors, blocks, cells
+from sklearn_pate.neighbors import ReverseNeighbors, cells, electorate
 from sklearn_pate.neighbors.cells import count_ballots, nearest_cells
 from sklearn_pate.neighbors.transform import transformed_private
-from sklearn_pate.rdp.table import GRID
+from sklearn_pate.rdp.discrete import GRID
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 
@@ -83,7 +83,7 @@ def table(clf, features=X, codes=Y, public=X_PUBLIC, **given):
 @pytest.fixture
 def in_tens(monkeypatch):
     """Let blocks be of ten records."""
-    monkeypatch.setattr(blocks, "BLOCK_SIZE", 10)
+    monkeypatch.setattr(electorate, "BLOCK_SIZE", 10)
 
 
 # --- blocks --------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_the_table_does_not_depend_on_the_blocks(monkeypatch, n_neighbors, given
     clf = pate(voters(transformer, n_neighbors=n_neighbors))
     votes = []
     for size in (3, 20):
-        monkeypatch.setattr(blocks, "BLOCK_SIZE", size)
+        monkeypatch.setattr(electorate, "BLOCK_SIZE", size)
         votes.append(clf.poll(rows, Y, X_public=X_PUBLIC, **given))
     features = transformed_private(transformer, rows, 3)
     nearest = nearest_cells(features, votes[0].electorate._centers, n_neighbors)
@@ -137,7 +137,7 @@ def test_rows_of_all_forms_are_cut_into_blocks(form, in_tens):
 def seen_blocks(monkeypatch, groups=None):
     """Return the numbers of the records in each block, as they are read."""
     note = lambda rows, indices: indices.tolist()  # noqa: E731
-    seen = note_calls(monkeypatch, blocks, "own_rows", note)
+    seen = note_calls(monkeypatch, electorate, "own_rows", note)
     table(pate(), groups=groups)
     return seen
 
@@ -317,7 +317,7 @@ def test_what_changed_is_counted_anew(tmp_path, counted):
 
 
 def test_a_disk_that_is_full_is_told_of(tmp_path, counted, monkeypatch):
-    monkeypatch.setattr(blocks, "is_kept", lambda *args: False)
+    monkeypatch.setattr(electorate, "is_kept", lambda *args: False)
     with pytest.warns(UserWarning, match="memory could not keep all votes"):
         table(keeping(tmp_path), X[:60], Y[:60])
 

@@ -249,7 +249,7 @@ def test_votes_of_others_are_refused():
 
 @pytest.mark.parametrize("student", [None, LogisticRegression()])
 def test_a_search_may_ask_for_them(student, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.model_selection.hold_out.MOST_SCORED", 20)
+    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     X, y, rows = wide(2000, 10)
     clf = PATEClassifier(ColumnSums(), classes=[0, 1], student=student)
     given = {"epsilon": 3.0, "n_trials": 2, "random_state": 0}
@@ -295,7 +295,7 @@ def test_columns_that_do_not_vary_say_nothing():
 
 
 def test_sums_are_kept_and_do_not_depend_on_the_workers(tmp_path, forked_workers, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.neighbors.blocks.BLOCK_SIZE", 1000)
+    monkeypatch.setattr("sklearn_pate.neighbors.electorate.BLOCK_SIZE", 1000)
     X, y, rows = wide()
     groups = np.arange(len(y)) // 3
     clf = PATEClassifier(ColumnSums(), classes=[0, 1])

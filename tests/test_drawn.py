@@ -16,7 +16,7 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.releases import rows as drawn
+from sklearn_pate.releases import ahead as drawn
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import MarginalSynthesizer
 
@@ -185,7 +185,7 @@ def test_rows_that_cost_all_of_epsilon_are_refused(epsilon):
 
 
 def test_a_search_says_that_rows_to_vote_on_or_to_score_on_are_not_covered(monkeypatch):
-    monkeypatch.setattr("sklearn_pate.model_selection.hold_out.MOST_SCORED", 20)
+    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     rows = drawn_rows()
     search = PrivateGridSearchCV(pate(), {"base_estimator__n_cells": [8]}, epsilon=3, n_trials=2)
     search.estimator.base_estimator = ReverseNeighbors()

@@ -15,8 +15,7 @@ from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import Aggregator, ExponentialNMax, GNMax, LNMax, PluralityVote
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import exact as exact_module
-from sklearn_pate.rdp.argmax_moves import argmax_moves
-from sklearn_pate.rdp.exact import Pairs, round_up
+from sklearn_pate.rdp.exact import Pairs, argmax_moves, round_up
 
 histograms = st.lists(st.integers(0, 80), min_size=2, max_size=7).filter(lambda n: sum(n) > 0)
 mechanisms = st.one_of(

@@ -343,7 +343,7 @@ def of_this_library():
 @cases(
     "make, reason",
     (of_torch, r"sklearn_pate\.neural\.vat\.VATClassifier"),
-    (of_this_library, r"holds sklearn_pate\.neighbors\.columns\.RowVectorizer"),
+    (of_this_library, r"holds sklearn_pate\.neighbors\.transform\.RowVectorizer"),
     (of_the_program, r"holds __main__\.Contrary, of the program"),
     (lambda: make_pipeline(FunctionTransformer(lambda X: X), GaussianNB()), "cannot be pickled"),
 )

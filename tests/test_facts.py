@@ -14,7 +14,7 @@ from sklearn_pate import PATEClassifier, aggregators, rdp
 from sklearn_pate.accountant import plan_queries
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp.facts import facts_of, has_distribution
-from sklearn_pate.teachers import one
+from sklearn_pate.teachers import training
 
 MECHANISMS = [
     *(aggregators.GNMax(40.0, noise) for noise in ("continuous", "discrete")),
@@ -324,7 +324,7 @@ def test_soft_labels_see_noisy_whole_numbers_and_nothing_else(monkeypatch):
     drawn = rng.integers(-(2**25), 2**25, size=sums.shape)
 
     def soft_label_with(noise, shares):
-        monkeypatch.setattr(aggregators.soft.DiscreteGaussian, "sample", lambda *_: noise)
+        monkeypatch.setattr(aggregators.base.DiscreteGaussian, "sample", lambda *_: noise)
         return aggregators.SoftVote(40.0).soft_labels(shares / 2**20)
 
     first = soft_label_with(drawn, sums)
@@ -354,7 +354,7 @@ def test_soft_noise_is_what_it_says(noise, global_random_seed):
 
 
 def test_grid_of_soft_labels_is_the_teachers():
-    assert aggregators.soft._SHARES == one.SHARES
+    assert aggregators.base._SHARES == training.SHARES
     with pytest.raises(ValueError, match="needs multiples of 2"):
         aggregators.SoftVote(40.0).soft_labels([[0.1, 0.9]])
     assert aggregators.SoftVote(40.0, noise="continuous").soft_labels([[0.1, 0.9]]).shape == (1, 2)

@@ -293,7 +293,7 @@ def test_a_killed_worker_ends_the_fit_and_the_next_one_works():
 
 def test_a_full_disk_costs_the_memory_and_not_the_fit(tmp_path, monkeypatch):
     want = model(random_state=0).fit(X, Y, X_PUBLIC).curator_.votes
-    monkeypatch.setattr("sklearn_pate.teachers.one.is_kept", lambda *args: False)
+    monkeypatch.setattr("sklearn_pate.teachers.training.is_kept", lambda *args: False)
     with pytest.warns(UserWarning, match="memory could not keep all votes"):
         clf = model(memory=tmp_path, random_state=0).fit(X, Y, X_PUBLIC)
     assert np.array_equal(clf.curator_.votes, want)

@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.accountant import Voters, plan_queries
-from sklearn_pate.accountant.advice import large_delta, weak_promise
+from sklearn_pate.accountant.plan import large_delta, weak_promise
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     ExponentialNMax,

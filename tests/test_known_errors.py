@@ -30,7 +30,7 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.exceptions import StudentError
 from sklearn_pate.fitting import given as given_module
-from sklearn_pate.fitting.seeds import seed_streams
+from sklearn_pate.fitting.given import seed_streams
 from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.smooth_sensitivity import half_margins, smooth_release_rdp, smooth_sensitivity
 

@@ -29,7 +29,7 @@ from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError, Teach
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.ledger.file import transaction
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.rdp.table import gaussian_table_cost
+from sklearn_pate.rdp.discrete import gaussian_table_cost
 from sklearn_pate.releases.labels import LabelsRelease
 
 VOTES = np.column_stack([np.full(200, 70), np.full(200, 30)])

@@ -32,7 +32,7 @@ from sklearn_pate.aggregators import (
     distance_to_instability,
 )
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, StudentError
-from sklearn_pate.teachers.one import probability_shares
+from sklearn_pate.teachers.training import probability_shares
 
 VOTES = [[126, 124], [41, *[23] * 8, 25]]
 

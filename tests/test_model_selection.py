@@ -37,7 +37,7 @@ def few_are_scored(monkeypatch):
 
 
 def score_at_most(n_units, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.model_selection.hold_out.MOST_SCORED", n_units)
+    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", n_units)
 
 
 def data(n=800, n_public=150, seed=0):

@@ -26,14 +26,12 @@ from sklearn_pate.aggregators import GNMax, LaplaceMechanism, TableMechanism
 from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer, electorate
-from sklearn_pate.neighbors.cells import have_distances, make_centers, nearest_cells
-from sklearn_pate.neighbors.columns import are_far, largest_sizes
-from sklearn_pate.neighbors.rates import deal_labels
-from sklearn_pate.neighbors.transform import transformed, treats_rows_alone
+from sklearn_pate.neighbors.cells import deal_labels, have_distances, make_centers, nearest_cells
+from sklearn_pate.neighbors.transform import are_far, largest_sizes, transformed, treats_rows_alone
 from sklearn_pate.partition import HashPartition
 from sklearn_pate.plotting import BudgetDisplay, MarginDisplay, PrivacySpentDisplay
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
-from sklearn_pate.rdp.table import GRID, laplace_table_cost
+from sklearn_pate.rdp.discrete import GRID, laplace_table_cost
 from sklearn_pate.students import sure_labels
 from sklearn_pate.teachers import Sites
 

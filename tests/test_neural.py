@@ -37,12 +37,12 @@ DIGITS = (DIGITS / 16).astype(np.float32)
 @pytest.fixture(autouse=True)
 def short_epochs(monkeypatch):
     """Let an epoch have 5 steps instead of 50: few tests are about what is learned."""
-    monkeypatch.setattr("sklearn_pate.neural.training._LEAST_STEPS", 5)
+    monkeypatch.setattr("sklearn_pate.neural.base._LEAST_STEPS", 5)
 
 
 @pytest.fixture
 def whole_epochs(short_epochs, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.neural.training._LEAST_STEPS", 50)
+    monkeypatch.setattr("sklearn_pate.neural.base._LEAST_STEPS", 50)
 
 
 BATCHES = {"batch_size": 32, "unlabeled_batch_size": 32, "lr": 0.01, "random_state": 0}

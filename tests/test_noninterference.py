@@ -52,7 +52,7 @@ from sklearn_pate.aggregators import (
     StableArgmax,
 )
 from sklearn_pate.column_sums import ColumnSums, SumsMechanism
-from sklearn_pate.isolation import generators
+from sklearn_pate.isolation import copies
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
 from sklearn_pate.model_selection.trials import PrivateScorer
@@ -62,7 +62,7 @@ from sklearn_pate.queries import DiversityQueries, UncertaintyQueries
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.students import SoftLabelClassifier
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
-from sklearn_pate.teachers import one
+from sklearn_pate.teachers import training
 
 with contextlib.suppress(ImportError):  # so that torch's generator is among those that are watched
     import skorch.callbacks  # noqa: F401
@@ -235,18 +235,18 @@ def stream(monkeypatch):
     stream = Stream()
     monkeypatch.setattr("numpy.random.bit_generator.randbits", stream.bits)
     monkeypatch.setattr(SystemGenerator, "_bits", lambda self, size: stream.noise_bits(self, size))
-    monkeypatch.setattr("sklearn_pate.fitting.progress.time", STOPPED)
+    monkeypatch.setattr("sklearn_pate.fitting.release.time", STOPPED)
     monkeypatch.setattr("sklearn.model_selection._search.time", STOPPED)
     monkeypatch.setattr("sklearn.model_selection._validation.time", STOPPED)
     if "skorch" in sys.modules:
         monkeypatch.setattr("skorch.callbacks.logging.time", STOPPED)
 
     # Made by the first fit of a process, from the system's randomness
-    monkeypatch.setattr(generators, "_spare", [np.random.MT19937(0) for _ in range(9)])
-    monkeypatch.setattr(one, "fit_and_predict", stream.apart(one.fit_and_predict))
+    monkeypatch.setattr(copies, "_spare", [np.random.MT19937(0) for _ in range(9)])
+    monkeypatch.setattr(training, "fit_and_predict", stream.apart(training.fit_and_predict))
     # Each held-out unit is shown to a copy of the student that has seeds of its own
     monkeypatch.setattr(PrivateScorer, "_n_right", stream.apart(PrivateScorer._n_right))
-    monkeypatch.setattr(generators, "fresh_seed", stream.apart(generators.fresh_seed))  # of polars
+    monkeypatch.setattr(copies, "fresh_seed", stream.apart(copies.fresh_seed))  # of polars
 
     def constant(self, votes, student_proba=None, random_state=None):
         return (np.arange(len(votes)) % np.shape(votes)[1]), np.ones(len(votes), dtype=bool)
@@ -460,7 +460,7 @@ def test_a_fit_with_another(stream, what):
 def test_torch(stream, monkeypatch):
     pytest.importorskip("torch", reason="needs the extra 'torch'")
     neural = pytest.importorskip("sklearn_pate.neural", reason="needs the extra 'torch'")
-    monkeypatch.setattr(neural.training, "_LEAST_STEPS", 3)
+    monkeypatch.setattr(neural.base, "_LEAST_STEPS", 3)
     for student in (neural.VATClassifier(max_epochs=1), Keeps("torch")):
         student = make_pipeline(StandardScaler(), student)
         assert_nothing_differs(stream, lambda s=student: model(Draws(), student=s))

@@ -62,7 +62,7 @@ def shown_on(monkeypatch, fit, seconds=9.0, is_terminal=True):
     slow = SimpleNamespace(monotonic=lambda: next(clock))
     terminal = io.StringIO()
     terminal.isatty = lambda: is_terminal
-    monkeypatch.setattr("sklearn_pate.fitting.progress.time", slow)
+    monkeypatch.setattr("sklearn_pate.fitting.release.time", slow)
     monkeypatch.setattr("sys.stderr", terminal)
     fit()
     return terminal.getvalue()

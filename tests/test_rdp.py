@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_pate import rdp
-from sklearn_pate.accountant.table import plan_table
+from sklearn_pate.accountant.pricing import plan_table
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, LNMax
 from sklearn_pate.ledger.filters import Account, Budget, new_filters
-from sklearn_pate.rdp.calibration import _where_it_fits
 from sklearn_pate.rdp.checks import check_votes
-from sklearn_pate.rdp.cost import rounded_up, sum_up, times_up
-from sklearn_pate.rdp.table import laplace_table_cost
+from sklearn_pate.rdp.cost import _where_it_fits, rounded_up, sum_up, times_up
+from sklearn_pate.rdp.discrete import laplace_table_cost
 
 histograms = st.lists(st.integers(0, 120), min_size=2, max_size=6).filter(lambda n: sum(n) > 0)
 

@@ -28,14 +28,13 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.levels import levels_of, mean, positions, quantiles, split
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.neighbors.cells import count_ballots
-from sklearn_pate.neighbors.rates import ReleasedTable, smooth
+from sklearn_pate.neighbors.cells import ReleasedTable, count_ballots, smooth
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
-from sklearn_pate.rdp.table import GRID
+from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
 from sklearn_pate.teachers import RegressorEnsemble, Sites
-from sklearn_pate.teachers.one import SHARES, number_votes
+from sklearn_pate.teachers.training import SHARES, number_votes
 
 WHOLE = 2**20
 RNG = np.random.default_rng(0)

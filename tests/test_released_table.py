@@ -21,9 +21,8 @@ from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.fitting.given import rows_digest
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.neighbors import LandmarkClassifier, ReleasedTable, ReverseNeighbors
-from sklearn_pate.neighbors.cells import make_centers
-from sklearn_pate.neighbors.rates import Surface, _sharpness, smooth
-from sklearn_pate.rdp.table import GRID
+from sklearn_pate.neighbors.cells import Surface, _sharpness, make_centers, smooth
+from sklearn_pate.rdp.discrete import GRID
 
 X, Y = three_classes(1200, 5)
 X_PUBLIC, X_LATER, Y_LATER = X[600:900], X[900:], Y[900:]
@@ -176,7 +175,7 @@ def test_an_interrupt_while_a_table_is_smoothed_keeps_it(monkeypatch):
     X, y = load_iris(return_X_y=True)
     clf = PATEClassifier(epsilon=10, classes=[0, 1, 2], random_state=0)
     with monkeypatch.context() as patch:
-        patch.setattr("sklearn_pate.neighbors.rates.smooth", interrupt)
+        patch.setattr("sklearn_pate.neighbors.cells.smooth", interrupt)
         pytest.raises(KeyboardInterrupt, clf.fit, X[::2], y[::2], X_public=X[1::2])
     assert clf.privacy_spent_.epsilon == 10 and not hasattr(clf, "student_")
     table = clf.table_.counts.copy()

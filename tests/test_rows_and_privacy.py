@@ -25,10 +25,10 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import DEFAULT_ORDERS
-from sklearn_pate.rdp.table import laplace_table_cost
+from sklearn_pate.rdp.discrete import laplace_table_cost
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.secure import SystemGenerator
-from sklearn_pate.synthesis import MarginalSynthesizer, marginal
+from sklearn_pate.synthesis import MarginalSynthesizer, synthesizers
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(600, 2))
@@ -38,7 +38,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
 
 @pytest.fixture(autouse=True)
 def few_rows_are_scored(monkeypatch):
-    monkeypatch.setattr("sklearn_pate.model_selection.hold_out.MOST_SCORED", 20)
+    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
 
 
 def marginals(**params):
@@ -207,7 +207,7 @@ def test_what_noise_of_ones_own_says_of_counts_is_withheld(ledger, capfd, twist)
 # Its noise is larger than it says, which noisy counts may take for lost records
 @pytest.mark.filterwarnings("ignore:(many|nearly all) records:UserWarning")
 def test_noise_of_ones_own_tells_its_size_before_it_sees_counts(monkeypatch):
-    sizes = note_calls(monkeypatch, marginal, "cleaned", lambda *given: given[3])
+    sizes = note_calls(monkeypatch, synthesizers, "cleaned", lambda *given: given[3])
     noise = Own(scale=10.0, twist="sees")
     plan = ballots(marginals(noise=noise)).plan(X, Y)
     votes = ballots(marginals(noise=noise)).poll(X, Y)

@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.fitting import seeds
+from sklearn_pate.fitting import given
 from sklearn_pate.isolation import next_fit_number
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
@@ -31,7 +31,7 @@ REMEDY = "Use random_state=None for whatever you publish"
 @pytest.fixture(autouse=True)
 def no_seed_yet(monkeypatch):
     """Let no fit of the process have had a seed."""
-    monkeypatch.setattr(seeds, "_has_warned", threading.Event())
+    monkeypatch.setattr(given, "_has_warned", threading.Event())
 
 
 def pate(base=None, **params):

@@ -12,7 +12,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent
-from sklearn_pate.accountant.words import text_rounded_up
+from sklearn_pate.accountant.spent import text_rounded_up
 from sklearn_pate.aggregators import ImmutableArgmax
 from sklearn_pate.column_sums import ColumnSums
 from sklearn_pate.exceptions import BadPlanError, StudentError
@@ -30,7 +30,7 @@ LEAKS = pytest.mark.filterwarnings("ignore::sklearn_pate.exceptions.PrivacyLeakW
 
 @pytest.fixture(autouse=True)
 def few_are_scored(monkeypatch):
-    monkeypatch.setattr("sklearn_pate.model_selection.hold_out.MOST_SCORED", 10)
+    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 10)
 
 
 def pate(base=None, **params):

@@ -31,7 +31,7 @@ from sklearn_pate.sums import (
     unit,
 )
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, Schema
-from sklearn_pate.synthesis.sums import ReleasedSums
+from sklearn_pate.synthesis.synthesizers import ReleasedSums
 
 # --- what one record changes ---------------------------------------------------------------------
 
@@ -391,7 +391,7 @@ def test_polled_sums_are_read_by_each_call():
 def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10, delta=1e-5, composition="gaussian")
     X, y, clf = on_declared(ledger=ledger)
-    monkeypatch.setattr("sklearn_pate.synthesis.sums.released", interrupt)
+    monkeypatch.setattr("sklearn_pate.synthesis.synthesizers.released", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         clf.fit(X, y)
     assert "is spent, and nothing of it was kept" in caught.value.__notes__[0]

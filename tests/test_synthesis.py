@@ -22,10 +22,10 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
 from sklearn_pate.rdp import DEFAULT_ORDERS
-from sklearn_pate.rdp.table import GRID
+from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer, Schema
-from sklearn_pate.synthesis.marginal import _PULL, on_simplex, shares
+from sklearn_pate.synthesis.synthesizers import _PULL, bin_shares_of, on_simplex
 
 
 class Recorded(TableMechanism):
@@ -228,7 +228,7 @@ def test_shares_of_extreme_numbers(numbers):
 
 def test_values_without_a_bin_are_not_spread_over_the_others():
     counts = np.array([400.0, 100.0, 0.0])
-    np.testing.assert_allclose(shares(counts, 1000.0, 5.0), [0.8, 0.2, 0.0], atol=1e-12)
+    np.testing.assert_allclose(bin_shares_of(counts, 1000.0, 5.0), [0.8, 0.2, 0.0], atol=1e-12)
 
 
 def test_rows_follow_the_marginals_given_the_label(global_random_seed):

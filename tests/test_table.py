@@ -18,12 +18,12 @@ from sklearn_pate.accountant import plan_table
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.neighbors.cells import count_ballots
-from sklearn_pate.rdp.table import GRID, gaussian_table_cost, laplace_table_cost
+from sklearn_pate.rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
 
 
 def shift_divergence(log_pmf, shift, order):
     """D_a between a distribution on the multiples of `table.GRID` and the same, moved."""
-    steps = round(shift / rdp.table.GRID)
+    steps = round(shift / rdp.discrete.GRID)
     x = range(-60 * steps - 400, 60 * steps + 400)
     with mp.workdps(40):
         terms = [order * log_pmf(k) + (1 - order) * log_pmf(k - steps) for k in x]
@@ -33,7 +33,7 @@ def shift_divergence(log_pmf, shift, order):
 
 @pytest.mark.parametrize(("scale", "order"), [(0.6, 1.1), (0.6, 30.0), (3.0, 2.0), (3.0, 8.0)])
 def test_a_moved_entry_by_40_digits(monkeypatch, scale, order):
-    monkeypatch.setattr(rdp.table, "GRID", 0.125)  # sums over 2**20 steps would take long
+    monkeypatch.setattr(rdp.discrete, "GRID", 0.125)  # sums over 2**20 steps would take long
     rate = mp.mpf(0.125) / scale
 
     def log_pmf(k):

@@ -41,7 +41,7 @@ from sklearn_pate.rdp import (
     pure_to_gdp,
     rdp_to_epsilon,
 )
-from sklearn_pate.rdp.table import gaussian_table_cost, laplace_table_cost
+from sklearn_pate.rdp.discrete import gaussian_table_cost, laplace_table_cost
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer, Synthesizer
 from sklearn_pate.teachers import Sites
@@ -264,7 +264,7 @@ def test_a_search_draws_once_from_the_rows_to_train_on_and_all_know_that_they_we
     def are_known(self, X_public, *, are_drawn=False, **numbers):
         return are_drawn
 
-    monkeypatch.setattr("sklearn_pate.model_selection.hold_out.MOST_SCORED", 20)
+    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     known = note_calls(monkeypatch, ReverseNeighbors, "divide", are_known)
     grid = {"base_estimator__n_cells": [8, 40]}
     clf = on_array(epsilon=1.0, secure=True)

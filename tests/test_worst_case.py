@@ -14,14 +14,14 @@ from scipy.special import gammaln
 from sklearn_pate import rdp
 from sklearn_pate.aggregators import Aggregator, ExponentialNMax, GNMax, LNMax
 from sklearn_pate.rdp.exact import Pairs
-from sklearn_pate.rdp.supremum import _Region, argmax_rdp
+from sklearn_pate.rdp.worst_case import _Region, argmax_rdp
 from sklearn_pate.smooth_sensitivity import half_margins
 
 ORDERS = [1.1, 2.0, 8.0, 20.0, 60.0, 300.0, 2000.0]
 
 
 def test_a_search_that_ends_at_its_border_has_no_answer(monkeypatch):
-    monkeypatch.setattr("sklearn_pate.rdp.supremum._borders", lambda *args: (0.3, -12.0))
+    monkeypatch.setattr("sklearn_pate.rdp.worst_case._borders", lambda *args: (0.3, -12.0))
     assert np.isinf(argmax_rdp(rdp.Gaussian(5.0), np.array([2.0, 30.0]), 1000.0)).all()
 
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_pate import PATEClassifier
 from sklearn_pate.electorate import PrivateData
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.neighbors.blocks import BLOCK_SIZE
+from sklearn_pate.neighbors.electorate import BLOCK_SIZE
 
 from .measure import Row, in_child, memory, seconds
 

@@ -2,9 +2,8 @@
 
 from .curator import Curator, StageRecord, TableCurator
 from .plan import Plan, RenyiFilter, RowsCost, Voters
+from .pricing import plan_queries, plan_table
 from .spent import PrivacyForecast, PrivacySpent
-from .stages import plan_queries
-from .table import plan_table
 
 __all__ = [
     "Curator",

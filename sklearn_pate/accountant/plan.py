@@ -1,6 +1,7 @@
 """What a fit will ask and spend, and what labels to expect of it: from public numbers alone."""
 
 import math
+import textwrap
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,9 +13,7 @@ from ..electorate import CellForecast
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.facts import facts_of, has_distribution
-from .advice import advice_on
-from .report import html_of, text_of
-from .spent import PrivacyForecast
+from .spent import PrivacyForecast, card_of, text_rounded_up
 
 #: So many labels are drawn where a share cannot be computed: its standard error is below 0.01.
 _N_DRAWN = 4000
@@ -409,3 +408,396 @@ def _drawn(mechanism, n_asked, votes):
 def _no_student(mechanism, n_queries, n_classes):
     """Return the probabilities of a student that knows nothing, if the mechanism asks for one."""
     return np.full((n_queries, n_classes), 1 / n_classes) if mechanism.uses_student_proba else None
+
+
+# --- what to say of a plan that will hardly work, and what would help -----------------------------
+
+
+#: Labels of a class from which a student learns something of it.
+_FEW_LABELS = 10
+
+#: Too few labels are right, if not so many are where this share of the teachers agrees.
+_AGREEMENT = 0.8
+_FEW_RIGHT = 0.75
+
+#: Where all teachers agree and no more labels are right than this above chance, nothing is learnt.
+_BARELY_ABOVE_CHANCE = 0.05
+
+#: What the noise adds to the mean of all that teachers answer, beside the width of the bounds.
+_MOST_OFF = 0.05
+
+#: An epsilon above this is hardly a promise.
+_LARGE_EPSILON = 10
+
+
+def advice_on(plan):
+    """Return what is to be said of a plan, by public numbers alone.
+
+    Parameters
+    ----------
+    plan : Plan
+        With its voters.
+
+    Returns
+    -------
+    list of str
+        A sentence or two for each finding, with what would help most; empty if all is well.
+    """
+    found = [*plan.obstacles, *plan.problems]
+    if plan.has_teachers:
+        findings = (_drowned_means,) if plan.voters.are_levels else (_few_labels, _drowned)
+        if not plan.obstacles:
+            found += [finding(plan) for finding in findings]
+        found += [_unstable(stage, n, plan.voters.n_teachers) for stage, n in plan.stages]
+    found.append(weak_promise(plan.epsilon, "record" if plan.spent is None else plan.spent.unit))
+    return [text for text in found if text is not None]
+
+
+def obstacles_to(plan):
+    """Return why a plan of teachers cannot work.
+
+    Parameters
+    ----------
+    plan : Plan
+        With its voters.
+
+    Returns
+    -------
+    list of str
+    """
+    n_classes = plan.voters.n_classes
+    if plan.voters.are_levels:
+        return []
+    if plan.n_labels < n_classes:
+        source = "is asked for"
+        if plan.n_wanted >= n_classes:
+            source = f"epsilon={plan.epsilon:.4g} pays for"
+        return [
+            f"{_sizes(plan)}: the number of labels is {plan.n_labels}, all that {source}, so that "
+            f"the student cannot learn all classes; {_more_labels(plan)}"
+        ]
+    hears_nothing = plan.share_right(1.0) < 1 / n_classes + _BARELY_ABOVE_CHANCE
+    drowned = _drowned(plan) if hears_nothing else None
+    return [] if drowned is None else [drowned]
+
+
+def large_delta(delta, *, n_teachers=None, n_records=None):
+    """Say that a delta would allow to publish a record; None if it would not.
+
+    Parameters
+    ----------
+    delta : float
+        The delta.
+    n_teachers, n_records : int or None, default=None
+        Public numbers; `n_records` is None if private, and then that of teachers counts.
+
+    Returns
+    -------
+    str or None
+    """
+    number, whose = (n_teachers, "teachers") if n_records is None else (n_records, "records")
+    if number is None or delta * number < 1:
+        return None
+    return (
+        f"delta={delta:g} is not below one over the number of {whose}, {number}: publishing "
+        "one of them at random would be as private. Choose delta well below that"
+    )
+
+
+def weak_promise(epsilon, unit):
+    """Say that an epsilon is hardly a promise; None if it is one.
+
+    Parameters
+    ----------
+    epsilon : float
+        The epsilon.
+    unit : str
+        What is protected.
+
+    Returns
+    -------
+    str or None
+    """
+    if epsilon <= _LARGE_EPSILON:
+        return None
+    if epsilon == math.inf:
+        return "epsilon is infinite: no privacy is guaranteed. Use a mechanism with noise"
+    return (
+        f"epsilon={epsilon:.4g} is hardly a promise: one {unit} may make an outcome "
+        f"{_factor(epsilon)} times as likely. Choose epsilon of a few at most"
+    )
+
+
+def _few_labels(plan):
+    if plan.labels_per_class >= _FEW_LABELS:
+        return None
+    each = math.floor(plan.labels_per_class * 10) / 10
+    return (
+        f"{_sizes(plan)}: {each:g} labels a class, and a student needs about {_FEW_LABELS}; "
+        f"{_more_labels(plan)}"
+    )
+
+
+def _sizes(plan):
+    return f"{plan.voters.n_classes} classes and {plan.voters.n_teachers} teachers"
+
+
+def _drowned(plan):
+    right = plan.share_right(_AGREEMENT)
+    if right >= _FEW_RIGHT or math.isnan(right):
+        return None
+    n_teachers = plan.voters.n_teachers
+    known = plan.noise_std is not None
+    noise = f" of standard deviation {plan.noise_std:.3g} votes" if known else ""
+    helps = "ask fewer queries, raise epsilon" if plan.is_calibrated else "set less noise"
+    return (
+        f"the noise{noise} drowns the votes: where {_AGREEMENT:.0%} of {n_teachers} teachers agree "
+        f"on one of {plan.voters.n_classes} classes, as few as {percent(right)} of the labels are "
+        f"right; use more teachers, {helps}{_or_records(plan)}"
+    )
+
+
+def _drowned_means(plan):
+    if plan.noise_std is None:
+        return None
+    off = plan.noise_std / plan.voters.n_teachers / math.sqrt(2 * plan.n_labels)
+    if off <= _MOST_OFF:
+        return None
+    helps = "raise epsilon, use more teachers" if plan.is_calibrated else "set less noise"
+    return (
+        f"the noise drowns the means: it adds {off:.0%} of the width of bounds to the mean of all "
+        f"{plan.n_labels} together; {helps}{_or_records(plan)}"
+    )
+
+
+def _unstable(stage, n_queries, n_teachers):
+    """Say that a mechanism that answers what is stable will answer almost nothing."""
+    needed = stage.stability_needed(n_queries)
+    if needed <= max(n_teachers / 2 - 1, 0):
+        return None
+    return (
+        f"{stage} counts a query as stable if {needed:.0f} teachers can change without changing "
+        f"the answer, and half of n_teachers={n_teachers} is less: almost nothing will be "
+        "answered. Use more teachers, fewer runs or a larger epsilon"
+    )
+
+
+def _more_labels(plan):
+    """Say what would give a student enough labels of each class, and what would help most."""
+    n_needed = _FEW_LABELS * plan.voters.n_classes
+    if plan.n_public < n_needed:
+        return f"give more public rows, {n_needed} or more, not {plan.n_public}"
+    if plan.n_wanted < n_needed:
+        return f"ask more, n_queries={n_needed} or None{_or_records(plan)}"
+    # Set noise pays for the same number, whoever votes
+    helps = "use more teachers, raise epsilon" if plan.is_calibrated else "raise epsilon"
+    return f"{helps}{_or_records(plan)}"
+
+
+def _or_records(plan):
+    """Say that records may vote in place of teachers, unless nobody has all of them."""
+    if plan.voters.are_sites:
+        return ""
+    return ", or set base_estimator=neighbors.ReverseNeighbors()"
+
+
+def percent(share):
+    """Write a share in percent, rounded down.
+
+    Parameters
+    ----------
+    share : float
+        From 0 to 1.
+
+    Returns
+    -------
+    str
+    """
+    return f"{math.floor(share * 100 + 1e-9)}%"
+
+
+def _factor(epsilon):
+    """Write how much likelier epsilon lets an outcome become."""
+    power = math.floor(epsilon / math.log(10))
+    if power < 6:
+        return f"{math.floor(math.exp(epsilon) / 10 ** (power - 1)) * 10 ** (power - 1):,}"
+    return f"10^{power}"
+
+
+# --- a plan in words: text for a terminal, HTML for a notebook ------------------------------------
+
+
+#: Shares of the voters who agree, for which a report says how many labels will be right.
+_AGREEMENTS = (0.6, 0.8, 0.95)
+
+_TEACHERS_AGREE = f"where {' / '.join(map(percent, _AGREEMENTS))} of the teachers agree"
+
+_TITLE = "Plan: a forecast of what a fit would ask and spend. Nothing is spent yet."
+
+_WIDTH = 88
+_NAMES = 12
+
+
+def text_of(plan):
+    """Return a plan as text.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    str
+        Made of public numbers alone.
+    """
+    named = [(f"{name:{_NAMES}}", words) for name, words in _lines(plan)]
+    parts = [_TITLE]
+    for start, words in [*named, *(("! ", text) for text in _remarks(plan))]:
+        rest = " " * len(start)
+        parts.append(textwrap.fill(words, _WIDTH, initial_indent=start, subsequent_indent=rest))
+    return "\n".join(parts)
+
+
+def html_of(plan):
+    """Return a plan as HTML that needs nothing else, for light and dark pages.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    str
+        Made of public numbers alone.
+    """
+    return card_of(_TITLE, _lines(plan), _remarks(plan))
+
+
+def _remarks(plan):
+    """Return the advice of a plan, and of what a fit refuses that it does."""
+    return [f"fit refuses: {text}" if text in plan.obstacles else text for text in plan.advice]
+
+
+def _lines(plan):
+    """Return pairs of a name and what is to be said of it."""
+    lines = []
+    if plan.voters is not None:
+        lines += _about_teachers(plan) if plan.has_teachers else _about_records(plan)
+    rows = plan.rows_cost
+    if rows is not None:
+        if rows.sums is not None:
+            lines.append(("sums", rows.sums))
+        delta = f" and delta {rows.delta:g}" if rows.delta else ""
+        part = f"of the epsilon below, {text_rounded_up(rows.epsilon)}{delta} is for them"
+        lines.append(("public rows", f"{rows.n_rows} rows are drawn; {part}"))
+    for words, epsilon in plan.beside:
+        part = f"of the epsilon below, {text_rounded_up(epsilon)} is for it"
+        lines.append(("beside", f"{words}; {part}"))
+    guarantee = f"{text_rounded_up(plan.epsilon)}, method {plan.method}"
+    if plan.spent is not None:
+        epsilon, delta = plan.spent
+        guarantee = (
+            f"{text_rounded_up(epsilon)}, delta {delta:g}, method {plan.spent.method}; the change "
+            f"that is covered: {plan.spent.adjacency}"
+        )
+    return [*lines, ("epsilon", guarantee)]
+
+
+# --- who votes -----------------------------------------------------------------------------------
+
+
+def _about_teachers(plan):
+    voters = plan.voters
+    names = f", each a {' or '.join(voters.names)}" if voters.names else ""
+    each = ""
+    if voters.n_records is not None:
+        each = f", on about {_number(voters.n_records / voters.n_teachers)} records"
+    who = ("voters", f"{voters.n_teachers} teachers{names}{each}{_why(voters)}")
+    noise = ("noise", "; ".join(_noise(*stage, voters.n_teachers) for stage in plan.stages))
+    if voters.are_levels:
+        means = f"{plan.n_labels}, of {voters.n_classes} levels ({plan.n_public} public rows)"
+        return [who, ("means", means), noise]
+    right = _at_agreements(plan.share_right)
+    if right is not None:
+        right = (
+            f"{right} of the labels at least, {_TEACHERS_AGREE} on the right class, and all others "
+            "on one other class"
+        )
+    # But for what rounding loses
+    all_answered = min(map(plan.share_answered, (*_AGREEMENTS, 1.0))) > 0.9995
+    labels = (
+        f"{'' if all_answered else 'at most '}{plan.n_labels}, on average "
+        f"{_number(plan.labels_per_class)} for each of {voters.n_classes} classes "
+        f"({plan.n_queries} queries, {plan.n_public} public rows)"
+    )
+    lines = [who, ("labels", labels), noise, ("right", right or "none: nothing is answered")]
+    if not all_answered:
+        answered = f"{_at_agreements(plan.share_answered)} of the queries, {_TEACHERS_AGREE}"
+        lines.append(("answered", answered))
+    return lines
+
+
+def _noise(mechanism, n_queries, n_teachers):
+    noise = getattr(mechanism, "noise_std", None)
+    name = type(mechanism).__name__
+    if noise is None:
+        return f"{name}, {n_queries} queries: none of a known size on the votes"
+    return f"{_number(noise)} votes (standard deviation) beside {n_teachers} teachers, by {name}"
+
+
+def _at_agreements(share):
+    """Write shares at each of the agreements; None if there is none."""
+    shares = [share(agreement) for agreement in _AGREEMENTS]
+    return None if any(map(math.isnan, shares)) else " / ".join(map(percent, shares))
+
+
+def _about_records(plan):
+    voters = plan.voters
+    cells = voters.cells
+    expected = ", if there are as many records as public rows" if voters.n_records is None else ""
+    ((mechanism, n_rows),) = plan.stages
+    level = "level" if voters.are_levels else "class"
+    levels = "levels" if voters.are_levels else "classes"
+    if cells.n_columns is not None:
+        sums = (
+            f"{cells.n_columns} numbers for each of {voters.n_classes} {levels}, with noise of "
+            f"{_number(plan.noise_std)} records (standard deviation), beside "
+            f"{_number(cells.n_ballots)} records{expected}"
+        )
+        who = f"the records themselves, each with all of its columns{_why(voters)}"
+        return [("voters", who), ("sums", sums)]
+    if cells.n_cells == 0:
+        return [("voters", f"nobody: class sums take all of epsilon{_why(voters)}")]
+    where = f"each in the cell that it lies in, of {cells.n_cells}{_why(voters)}"
+    labels = f"{n_rows}, one for each public row, "
+    if voters.are_levels:
+        labels += f"of {voters.n_classes} levels"
+    else:
+        each = _number(plan.labels_per_class)
+        labels += f"{each} for each of {voters.n_classes} classes if all were as common"
+    noise = (
+        f"{_number(plan.noise_std)} records (standard deviation) on each {level} of a cell, beside "
+        f"{_number(cells.n_ballots / cells.n_cells)} in an average cell{expected}, by "
+        f"{type(mechanism).__name__}"
+    )
+    lines = [
+        ("voters", f"the records themselves, {where}"),
+        ("means" if voters.are_levels else "labels", labels),
+        ("noise", noise),
+    ]
+    if cells.explained is not None:
+        share = percent(cells.explained)
+        said = f"{share} of how public rows differ; a record says only where it lies"
+        lines.append(("cells tell", said))
+    return lines
+
+
+def _why(voters):
+    return f" ({voters.why})" if voters.why else ""
+
+
+def _number(number):
+    """Write a number with three digits at least."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"

@@ -1,11 +1,17 @@
 """The mechanisms that turn vote counts into released labels, each by its outcome distribution."""
 
-from .argmax import ExponentialNMax, GNMax, LNMax, PluralityVote
-from .base import Aggregator, Mechanism, Released, SoftAggregator
-from .checked import ConfidentGNMax, InteractiveGNMax
-from .immutable import ImmutableArgmax
-from .soft import SoftVote
-from .stable import StableArgmax, distance_to_instability
+from .argmax import (
+    ConfidentGNMax,
+    ExponentialNMax,
+    GNMax,
+    ImmutableArgmax,
+    InteractiveGNMax,
+    LNMax,
+    PluralityVote,
+    StableArgmax,
+    distance_to_instability,
+)
+from .base import Aggregator, Mechanism, Released, SoftAggregator, SoftVote
 from .table import GaussianMechanism, LaplaceMechanism, TableMechanism
 
 __all__ = [

@@ -1,14 +1,33 @@
-"""The class with the largest noisy count: the papers' mechanisms, their kin, and without noise."""
+"""Mechanisms that answer with one class: noisy argmaxes, with a check before them, or exact."""
 
+import functools
 import math
+import operator
 from abc import abstractmethod
 from dataclasses import replace
+from numbers import Integral, Real
 
 import numpy as np
+from scipy.special import log_ndtr, logsumexp
 from sklearn.base import clone
 
 from .. import rdp
-from ..rdp.checks import check_votes
+from .._sklearn import Interval
+from ..rdp import (
+    Cost,
+    Facts,
+    Gaussian,
+    Laplace,
+    checked_rdp,
+    gaussian_rdp,
+    gnmax_rdp,
+    laplace_rdp,
+    pure_rdp,
+    pure_to_gdp,
+    worst_case_rdp,
+)
+from ..rdp.checks import check_votes, margins
+from ..rdp.cost import bisect
 from ..rdp.facts import argmax_facts
 from ..secure import noise_generator
 from .base import NOISES, POSITIVE, Aggregator, checked_scale
@@ -233,3 +252,565 @@ class GNMax(_NoisyArgmax):
         if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
         return rdp.gnmax_rdp(votes, self.sigma, orders)
+
+
+# --- GNMax after a noisy check of agreement -------------------------------------------------------
+
+
+class _CheckedGNMax(Aggregator):
+    """GNMax that answers only queries that pass a noisy check of the teachers' agreement."""
+
+    _parameter_constraints = {"threshold": [POSITIVE], "sigma1": [POSITIVE], "sigma2": [POSITIVE]}
+
+    def _facts_of_both_steps(self):
+        self._validate_params()
+        sigma1, sigma2 = float(self.sigma1), float(self.sigma2)
+        argmax = GNMax(sigma2)
+
+        def steps(orders, n_teachers, n_classes):
+            answer = worst_case_rdp(argmax, orders, n_teachers=n_teachers, n_classes=n_classes)
+            return checked_rdp(sigma1, np.zeros(len(answer)), orders), answer
+
+        def rdp(orders, n_teachers, n_classes):
+            _, answer = steps(orders, n_teachers, n_classes)
+            return checked_rdp(sigma1, answer, orders)
+
+        # The check and the answer of every query asked, as two Gaussian mechanisms
+        gdp_mu = math.sqrt(1 / sigma1**2 + 2 / sigma2**2)
+        symmetric = not self.uses_student_proba
+        return Facts(gdp_mu=gdp_mu, rdp=rdp, steps=steps, label_symmetric=symmetric)
+
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise on each count of a query that passes, in votes."""
+        return self.sigma2
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        """Log probability of each class and of no answer."""
+        self._validate_params()
+        votes = check_votes(votes)
+        excess = self._excess(votes, student_proba)[:, None]
+        answer = GNMax(float(self.sigma2)).outcome_log_proba(votes)
+        log_proba = np.hstack([answer + log_ndtr(excess), log_ndtr(-excess)])
+        # Where a label is released if the check fails, that probability adds to the teachers' own
+        labels = self._labels_if_failed(len(votes), student_proba)
+        rows = np.flatnonzero(labels >= 0)
+        column = labels[rows]
+        log_proba[rows, column] = np.logaddexp(log_proba[rows, column], log_proba[rows, -1])
+        log_proba[rows, -1] = -np.inf
+        return log_proba
+
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        """Draw the released label of each query; see `Aggregator.aggregate`."""
+        return self.draw(votes, student_proba, random_state)[0]
+
+    def draw(self, votes, student_proba=None, random_state=None):
+        """Draw labels, and which queries passed the check; see `Aggregator.draw`."""
+        self._validate_params()
+        votes = check_votes(votes)
+        rng = noise_generator(random_state)
+        passes = self._excess(votes, student_proba) + rng.normal(size=len(votes)) >= 0
+        answer = (votes + rng.normal(scale=float(self.sigma2), size=votes.shape)).argmax(axis=1)
+        labels = np.where(passes, answer, self._labels_if_failed(len(votes), student_proba))
+        return labels, passes
+
+    def _published_of_both_steps(self, votes, orders, student_proba, paid):
+        self._validate_params()
+        votes = check_votes(votes)
+        excess = self._excess(votes, student_proba)
+        log_smaller = np.minimum(log_ndtr(excess), log_ndtr(-excess))
+        check = gaussian_rdp(log_smaller, math.sqrt(2) * float(self.sigma1), orders)
+        paid = np.ones(len(votes)) if paid is None else np.asarray(paid, dtype=float)
+        return check + paid[:, None] * gnmax_rdp(votes, self.sigma2, orders)
+
+    def _excess(self, votes, student_proba):
+        """How far the agreement is above the threshold, in units of its noise."""
+        threshold = float(self.threshold)
+        if not isinstance(self.threshold, Integral) and len(votes):
+            threshold *= votes[0].sum()  # a share of the teachers
+        return (self._agreement(votes, student_proba) - threshold) / float(self.sigma1)
+
+    def _validate_params(self):
+        super()._validate_params()
+        if not isinstance(self.threshold, Integral) and self.threshold > 1:
+            raise ValueError(
+                f"threshold={self.threshold!r} is above 1: give {round(self.threshold)}, or a share"
+            )
+
+    @abstractmethod
+    def _agreement(self, votes, student_proba):
+        """Return what the check looks at: a number that one teacher changes by at most 1."""
+
+    @abstractmethod
+    def _labels_if_failed(self, n_queries, student_proba):
+        """Return the labels of the queries if they fail the check, -1 for no answer."""
+
+
+class ConfidentGNMax(_CheckedGNMax):
+    """GNMax that answers only if many teachers agree: the 2018 paper's Algorithm 1.
+
+    A query passes if its largest vote count plus noise reaches the threshold. Check and answer are
+    one mechanism, with "no answer" among its outcomes. Every query asked is paid for, answered or
+    not.
+
+    Parameters
+    ----------
+    threshold : int or float
+        Votes that the most popular class needs: a whole number of votes, at most the number of
+        teachers, or a share of them as a float in (0, 1].
+    sigma1 : float
+        Standard deviation of the noise on the largest count, in votes.
+    sigma2 : float
+        Standard deviation of the noise on each count of a query that passes, in votes.
+
+    References
+    ----------
+    Papernot et al. (2018), ICLR, Section 4.2 and Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import ConfidentGNMax
+    >>> confident = ConfidentGNMax(threshold=0.8, sigma1=10.0, sigma2=5.0)
+    >>> confident.aggregate([[240, 10], [130, 120]], random_state=0)
+    array([ 0, -1])
+    """
+
+    def __init__(self, threshold, sigma1, sigma2):
+        self.threshold = threshold
+        self.sigma1 = sigma1
+        self.sigma2 = sigma2
+
+    def facts(self):
+        """Return the cost of check and answer as one mechanism; see `rdp.checked_rdp`.
+
+        One teacher changes the largest count by at most 1.
+        """
+        return self._facts_of_both_steps()
+
+    def published_rdp(self, votes, orders, student_proba=None, paid=None):
+        """The 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
+        return self._published_of_both_steps(votes, orders, student_proba, paid)
+
+    def _agreement(self, votes, student_proba):
+        return votes.max(axis=1)
+
+    def _labels_if_failed(self, n_queries, student_proba):
+        return np.full(n_queries, -1)
+
+
+class InteractiveGNMax(_CheckedGNMax):
+    """GNMax that answers where teachers contradict the student: the 2018 paper's Algorithm 2.
+
+    A query passes if some class has many more votes than the student expects,
+    ``max_j(n_j - n_teachers * p_j)`` plus noise reaching the threshold: then teachers answer. If
+    not, and the student is confident, its own label is released, at the cost of the check; else
+    none. It needs a student: use it after another stage.
+
+    Parameters
+    ----------
+    threshold : int or float
+        Votes above the student's expectation that some class needs: a whole number of votes, or a
+        share of the teachers as a float in (0, 1].
+    sigma1 : float
+        Standard deviation of the noise on what is checked, in votes.
+    sigma2 : float
+        Standard deviation of the noise on each count of a query that passes, in votes.
+    confidence : float
+        Probability of the student's label above which it is released, in [0, 1).
+
+    References
+    ----------
+    Papernot et al. (2018), ICLR, Section 4.3 and Algorithm 2.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import InteractiveGNMax
+    >>> interactive = InteractiveGNMax(0.5, sigma1=5.0, sigma2=5.0, confidence=0.9)
+    >>> student = [[0.05, 0.95], [0.95, 0.05], [0.6, 0.4]]
+    >>> interactive.aggregate([[240, 10]] * 3, student, random_state=0)
+    array([ 0,  0, -1])
+    """
+
+    uses_student_proba = True
+
+    _parameter_constraints = {
+        **_CheckedGNMax._parameter_constraints,
+        "confidence": [Interval(Real, 0, 1, closed="left")],
+    }
+
+    def __init__(self, threshold, sigma1, sigma2, confidence):
+        self.threshold = threshold
+        self.sigma1 = sigma1
+        self.sigma2 = sigma2
+        self.confidence = confidence
+
+    def facts(self):
+        """Return the cost of check and answer as one mechanism; see `rdp.checked_rdp`.
+
+        One teacher changes the number of votes above the student's expectation by at most 1.
+        """
+        return self._facts_of_both_steps()
+
+    def published_rdp(self, votes, orders, student_proba=None, paid=None):
+        """The 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
+        return self._published_of_both_steps(votes, orders, student_proba, paid)
+
+    def _agreement(self, votes, student_proba):
+        n_teachers = votes[:1].sum()
+        return (votes - n_teachers * _check_proba(student_proba, votes.shape)).max(axis=1)
+
+    def _labels_if_failed(self, n_queries, student_proba):
+        proba = np.asarray(student_proba, dtype=float)
+        return np.where(proba.max(axis=1) > self.confidence, proba.argmax(axis=1), -1)
+
+
+def _check_proba(student_proba, shape):
+    """Return the student's probabilities; each row must be a distribution."""
+    proba = np.asarray(np.nan if student_proba is None else student_proba, dtype=float)
+    sums_to_1 = proba.shape == shape and np.allclose(proba.sum(axis=1), 1)
+    if not sums_to_1 or (proba < 0).any():
+        got = "None" if student_proba is None else f"shape {proba.shape}"
+        raise ValueError(
+            f"student_proba must hold the student's probabilities, shape {shape}, rows that sum to "
+            f"1; got {got}"
+        )
+    return proba
+
+
+# --- a constant added to the top count, and what it truly costs -----------------------------------
+
+
+class ImmutableArgmax(Aggregator):
+    """Noisy argmax that adds a constant to the top count ("near-zero-cost"): **not private**.
+
+    The constant makes the noise almost never change the answer, so the answer is almost the plain
+    argmax. Where two neighbouring data sets have different argmaxes (a tie will do), both answer
+    almost surely differently: the cost of a query grows with the constant without bound. The paper
+    claims a cost near zero by looking only at queries with a margin of more than 2 votes, but
+    which queries those are is private. For comparison only; `StableArgmax` is the sound
+    way.
+
+    Parameters
+    ----------
+    constant : float, default=None
+        Votes added to the top count, at least 0; inf is the plain argmax. None is the paper's
+        choice for `failure_probability`: ``log(n_classes / failure_probability) / gamma`` or
+        ``sqrt(2 * sigma**2 * log(2 * n_classes / failure_probability))``.
+    gamma : float, default=None
+        Laplace noise of scale ``1 / gamma`` votes. Give either `gamma` or `sigma`.
+    sigma : float, default=None
+        Gaussian noise of standard deviation `sigma` votes.
+    failure_probability : float, default=0.01
+        Probability of another answer than the argmax for which `constant` is chosen.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import ImmutableArgmax
+    >>> from sklearn_pate.rdp import data_independent_epsilon
+    >>> immutable = ImmutableArgmax(gamma=0.05)
+    >>> immutable.aggregate([[126, 124], [124, 126]], random_state=0)
+    array([0, 1])
+    >>> data_independent_epsilon(immutable, 1, 1e-5, n_teachers=250, n_classes=2)[0] > 4
+    True
+    """
+
+    _parameter_constraints = {
+        "constant": [Interval(Real, 0, None, closed="both"), None],
+        "gamma": [POSITIVE, None],
+        "sigma": [POSITIVE, None],
+        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    caveat = (
+        "it adds a constant to the top count, so neighbouring data sets whose top classes differ "
+        "are told apart almost surely; privacy_spent_ holds its true cost, and the paper's figure "
+        "near zero is a claim about other data sets. StableArgmax is the private way"
+    )
+
+    def __init__(self, constant=None, *, gamma=None, sigma=None, failure_probability=0.01):
+        self.constant = constant
+        self.gamma = gamma
+        self.sigma = sigma
+        self.failure_probability = failure_probability
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        """Log probability of each class: of a noisy argmax with the constant added."""
+        raised = self._raised(votes)
+        if np.isinf(raised).any():
+            return np.where(np.isinf(raised), 0.0, -np.inf)
+        return self._noise().log_argmax(raised)
+
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        """Draw the released label of each query; see `Aggregator.aggregate`."""
+        raised = self._raised(votes)
+        noise = self._noise().sample(noise_generator(random_state), raised.shape)
+        return (raised + noise).argmax(axis=1)
+
+    def facts(self):
+        """Return its true cost: two counts change by up to ``1 + constant`` each."""
+        noise = self._noise()
+
+        def rdp(orders, n_teachers, n_classes):
+            if self.constant is None and n_classes is None:
+                return np.full(len(orders), np.inf)
+            change = 1 + self._added(n_classes)
+            if noise.mu < math.inf:
+                with np.errstate(over="ignore"):
+                    return np.asarray(orders) * np.square(np.float64(noise.mu * change)) / 2
+            pure = noise.pure_epsilon * change
+            return pure_rdp(pure, orders) if pure < math.inf else np.full(len(orders), np.inf)
+
+        return Facts(rdp=rdp)
+
+    def qualified(self, votes):
+        """Queries to which the paper's claim applies: of a margin above 2. Private.
+
+        Parameters
+        ----------
+        votes : array-like of shape (n_queries, n_classes)
+            Vote counts.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), bool
+        """
+        return margins(check_votes(votes)) > 2
+
+    def claimed_rdp(self, votes, orders):
+        """What the paper claims: the noise's published bound at the raised counts. Not a bound.
+
+        Parameters
+        ----------
+        votes : array-like of shape (n_queries, n_classes)
+            Vote counts.
+        orders : array-like of shape (n_orders,)
+            Renyi orders, above 1.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_orders)
+            Private, and false: the theorems behind it need counts that change by one vote.
+        """
+        log_proba = self.outcome_log_proba(votes)
+        rows = np.arange(len(votes))
+        log_proba[rows, log_proba.argmax(axis=1)] = -np.inf
+        log_q = np.minimum(logsumexp(log_proba, axis=1), math.log(0.5))
+        log_q = np.maximum(log_q, -1e4)  # at -inf the cost is 0, and the formulas fail
+        if self.sigma is not None:
+            return gaussian_rdp(log_q, self.sigma, orders)
+        return laplace_rdp(log_q, self.gamma, orders)
+
+    def _noise(self):
+        self._validate_params()
+        if (self.gamma is None) == (self.sigma is None):
+            raise ValueError(
+                f"give either gamma or sigma; got gamma={self.gamma!r} and sigma={self.sigma!r}"
+            )
+        return Gaussian(float(self.sigma)) if self.gamma is None else Laplace(1 / float(self.gamma))
+
+    def _added(self, n_classes):
+        if self.constant is not None:
+            return float(self.constant)
+        failure_probability = float(self.failure_probability)
+        if self.sigma is None:
+            return math.log(n_classes / failure_probability) / float(self.gamma)
+        return float(self.sigma) * math.sqrt(2 * math.log(2 * n_classes / failure_probability))
+
+    def _raised(self, votes):
+        self._noise()  # checks the parameters
+        raised = check_votes(votes).astype(float)
+        rows = np.arange(len(raised))
+        raised[rows, raised.argmax(axis=1)] += self._added(raised.shape[1])
+        return raised
+
+
+# --- the exact argmax of stable queries, by the sparse vector technique ---------------------------
+
+
+class StableArgmax(Aggregator):
+    """The exact argmax for stable queries, at no cost; payment only for unstable ones.
+
+    The sparse vector technique on the number of teachers who could change without changing the
+    argmax, ``d = max(ceil(margin / 2) - 1, 0)``. A run answers queries with their exact argmax as
+    long as ``d`` plus noise stays above a noisy threshold; the first query below it gets no
+    answer, ends the run and is paid for. After `max_unstable` runs no more queries are asked. Any
+    number of stable queries costs the same.
+
+    Parameters
+    ----------
+    run_epsilon : float or None, default=0.1
+        Pure epsilon of one run. None: calibrated by `PATEClassifier` so that all runs cost exactly
+        its `epsilon`.
+    max_unstable : int, default=20
+        Number of runs.
+    failure_probability : float, default=1e-6
+        Part of delta: probability that an answer depends on more than the noisy comparisons.
+
+    Notes
+    -----
+    Bassily, Thakkar, Thakurta (2018), Algorithm 3, with fresh threshold noise per run. On
+    neighbouring data sets `d` differs by at most 1, and where the argmax differs, `d` is 0 on both.
+    Unless a query with ``d = 0`` is answered, the answers are a function of the comparisons, and
+    one run of those is ``run_epsilon``-DP (Dwork and Roth (2014), Theorem 3.23). The noise
+    on the threshold and on `d` shares `run_epsilon` as 1 to 2**(2/3) (Lyu, Su, Li (2017)). With `k`
+    queries, some query with ``d = 0`` is answered only if the largest of `k` noises on `d` minus
+    the smallest of `max_unstable` noises on thresholds exceeds the threshold, which is set so
+    that this has probability `failure_probability`. It is lower than the sum of two bounds that
+    the paper adds.
+
+    The answers have no finite Renyi divergence, as neighbours may answer differently with tiny
+    probability, so `rdp.exact_rdp` is infinite near ties: `costs` has the guarantee.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import StableArgmax
+    >>> stable = StableArgmax(run_epsilon=1.0, max_unstable=2)
+    >>> stable.aggregate([[990, 10], [505, 495], [20, 980]], random_state=0)
+    array([ 0, -1,  1])
+    >>> epsilon, _ = stable.costs()(1000).epsilon(1e-5)
+    >>> epsilon
+    2.0
+    """
+
+    _parameter_constraints = {
+        "run_epsilon": [POSITIVE, None],
+        "max_unstable": [Interval(Integral, 1, None, closed="left")],
+        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    def __init__(self, run_epsilon=0.1, max_unstable=20, failure_probability=1e-6):
+        self.run_epsilon = run_epsilon
+        self.max_unstable = max_unstable
+        self.failure_probability = failure_probability
+
+    def facts(self):
+        """Return the cost of all runs, the same for any number of queries."""
+        run_epsilon = checked_scale(self, "run_epsilon")
+        n_runs = int(self.max_unstable)  # numpy's short numbers overflow, and round
+        failure_probability = float(self.failure_probability)
+
+        def total(orders):
+            of_a_run = pure_rdp(run_epsilon, orders), pure_to_gdp(run_epsilon) ** 2, run_epsilon
+            return Cost(*(n_runs * cost for cost in of_a_run), delta=failure_probability)
+
+        return Facts(total=total)
+
+    def with_scale(self, scale):
+        """Return a copy whose runs cost the inverse of the scale; see `Aggregator.with_scale`."""
+        return clone(self).set_params(run_epsilon=1 / scale) if self.run_epsilon is None else None
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        """Log probability of each class and of no answer, for a query asked alone."""
+        votes = check_votes(votes)
+        on_threshold, on_distance = self._scales()
+        excess = distance_to_instability(votes) - self.stability_needed(1)
+        log_pass, log_fail = _log_laplace_difference(excess, on_distance, on_threshold)
+        log_proba = np.full((len(votes), votes.shape[1] + 1), -np.inf)
+        log_proba[np.arange(len(votes)), votes.argmax(axis=1)] = log_pass
+        log_proba[:, -1] = log_fail
+        return log_proba
+
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        """Draw the released label of each query in order, -1 once all runs are used up."""
+        votes = check_votes(votes)
+        labels = np.full(len(votes), -1)
+        drawn, _ = self.draw(votes, student_proba, random_state)
+        labels[: len(drawn)] = drawn
+        return labels
+
+    def draw(self, votes, student_proba=None, random_state=None):
+        """Draw labels until all runs are used up; see `Aggregator.draw`."""
+        votes = check_votes(votes)
+        rng = noise_generator(random_state)
+        on_threshold, on_distance = self._scales()
+        distance = distance_to_instability(votes) + rng.laplace(scale=on_distance, size=len(votes))
+        stable = np.zeros(len(votes), dtype=bool)
+        n_asked = 0
+        for _ in range(self.max_unstable):
+            threshold = self.stability_needed(max(1, len(votes))) + rng.laplace(scale=on_threshold)
+            unstable = n_asked + np.flatnonzero(distance[n_asked:] <= threshold)
+            if unstable.size == 0:
+                stable[n_asked:] = True
+                n_asked = len(votes)
+                break
+            stable[n_asked : unstable[0]] = True
+            n_asked = unstable[0] + 1
+        labels = np.where(stable, votes.argmax(axis=1), -1)[:n_asked]
+        return labels, np.ones(n_asked, dtype=bool)
+
+    def stability_needed(self, n_queries):
+        """Return how many teachers must be able to change before a query counts as stable.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of queries that may be asked.
+
+        Returns
+        -------
+        float
+            Above half the number of teachers, no query is answered.
+        """
+        # numpy's short numbers overflow, and round
+        numbers = int(self.max_unstable), float(self.failure_probability), operator.index(n_queries)
+        return _stability_needed(*self._scales(), *numbers)
+
+    def _scales(self):
+        """Scales of the noise on the threshold and on the distance."""
+        run_epsilon = checked_scale(self, "run_epsilon")
+        for_threshold = run_epsilon / (1 + 2 ** (2 / 3))
+        return 1 / for_threshold, 2 / (run_epsilon - for_threshold)
+
+
+@functools.lru_cache(maxsize=64)
+def _stability_needed(on_threshold, on_distance, max_unstable, failure_probability, n_queries):
+    """Return the threshold above which the largest of all noises is as seldom as it may be."""
+    # Upper bounds on the chance that the largest of the noises is above a value: on a grid for the
+    # thresholds' noise, and what it leaves of the threshold for the distances' noise
+    n_scales = max(60, 2 * math.log(max_unstable / failure_probability))
+    drop = np.linspace(0, n_scales * on_threshold, 4001)
+    beyond = np.minimum(1, max_unstable * np.exp(-drop / on_threshold) / 2)
+    mass = np.concatenate([[1 - beyond[0]], -np.diff(beyond), beyond[-1:]])
+
+    def fails_often(threshold):
+        left = threshold - np.append(drop, math.inf)  # each part of the mass at its upper end
+        above = np.exp(-np.maximum(left, 0) / on_distance) * n_queries / 2
+        failure = mass @ np.where(left > 0, np.minimum(1, above), 1)
+        return failure > failure_probability
+
+    high = 100 * (on_threshold + on_distance)
+    while fails_often(high):
+        high *= 2
+    _, enough = bisect(fails_often, 0.0, high)
+    return float(enough)
+
+
+def distance_to_instability(votes):
+    """Return how many teachers can change without changing the argmax.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_queries, n_classes)
+        Vote counts.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), int
+        Private; one teacher changes each by at most 1.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import distance_to_instability
+    >>> distance_to_instability([[7, 3, 0], [5, 5, 0]])
+    array([1, 0])
+    """
+    return np.maximum((margins(check_votes(votes)) + 1) // 2 - 1, 0)
+
+
+def _log_laplace_difference(x, b, c):
+    """Log probabilities that ``x + Lap(b) - Lap(c)`` is above 0, and that it is not."""
+    distance = np.abs(x)
+    factor = (b**2 - c**2 * np.exp(distance / b - distance / c)) / (2 * (b**2 - c**2))
+    log_tail = np.log(factor) - distance / b
+    log_other = np.log1p(-np.exp(log_tail))
+    return np.where(x >= 0, log_other, log_tail), np.where(x >= 0, log_tail, log_other)

@@ -10,11 +10,10 @@ from sklearn.base import BaseEstimator, clone
 from .._sklearn import Interval
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, DiscreteLaplace
 from ..rdp.checks import as_array
+from ..rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
 from ..rdp.facts import check_stated
-from ..rdp.table import GRID, gaussian_table_cost, laplace_table_cost
 from ..secure import noise_generator
-from .base import NOISES, checked_scale
-from .soft import whole_shares
+from .base import NOISES, checked_scale, whole_shares
 
 #: Noise below a step of the grid is none, and above the size of the world's population drowns all.
 _SIZES = Interval(Real, GRID, 1e9, closed="both")
@@ -53,7 +52,7 @@ class TableMechanism(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         table : array-like of shape (n_cells, n_classes)
-            Ballots, in whole multiples of ``rdp.table.GRID``.
+            Ballots, in whole multiples of ``rdp.discrete.GRID``.
         random_state : int, SeedSequence, Generator or None, default=None
             Source of the noise; None is the operating system's generator.
 
@@ -165,7 +164,7 @@ class LaplaceMechanism(_AddedNoise):
         return None if self.scale is None else math.sqrt(2) * float(self.scale)
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        """Return what the noisy table costs; see `rdp.table.laplace_table_cost`."""
+        """Return what the noisy table costs; see `rdp.discrete.laplace_table_cost`."""
         scale = checked_scale(self, "scale")
         return laplace_table_cost(scale, n_changed, orders, discrete=self.is_exact)
 
@@ -220,7 +219,7 @@ class GaussianMechanism(_AddedNoise):
         return None if self.sigma is None else float(self.sigma)
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        """Return what the noisy table costs; see `rdp.table.gaussian_table_cost`."""
+        """Return what the noisy table costs; see `rdp.discrete.gaussian_table_cost`."""
         sigma = checked_scale(self, "sigma")
         return gaussian_table_cost(sigma, n_changed, orders, discrete=self.is_exact)
 

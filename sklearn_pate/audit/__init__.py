@@ -1,9 +1,7 @@
 """Empirical lower bounds on epsilon, to catch a mechanism that leaks more than it claims."""
 
-from .bounds import one_run_epsilon
-from .canaries import Canaries, make_canaries
-from .estimator import EstimatorAudit, audit_estimator
-from .mechanism import exact_epsilon
+from .bounds import exact_epsilon, one_run_epsilon
+from .estimator import Canaries, EstimatorAudit, audit_estimator, make_canaries
 from .query import AuditResult, audit_aggregator
 from .table import TableAudit, audit_release, audit_table
 

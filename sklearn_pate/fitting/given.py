@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import threading
 import warnings
 from dataclasses import dataclass
 from functools import partial
@@ -13,8 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..accountant.stages import soft_stage
-from ..accountant.table import cost_of_all
+from ..accountant.pricing import cost_of_all, soft_stage
 from ..electorate import Ballots, Electorate, PrivateData, TableBallots, Votes, check_predicts
 from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
@@ -22,14 +22,13 @@ from ..public import are_all_equal, public_rows, table_of, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from ..rdp.cost import no_cost
 from ..releases import release_of
+from ..releases.ahead import DRAWN_BEFORE, Synthesis, moved_by, planned, recalled, rehearsal_rows
 from ..releases.base import VotesRelease
-from ..releases.beside import planned
 from ..releases.published import student_of
-from ..releases.rows import DRAWN_BEFORE, Synthesis, moved_by, recalled, rehearsal_rows
 from ..releases.table import table_mechanism
+from ..secure import SystemGenerator
 from ..teachers import Sites
 from . import checks, voters
-from .seeds import seed_streams
 
 STRATEGIES = {
     "random": RandomQueries,
@@ -442,3 +441,76 @@ def check_labelled_rows(X_public, n_labelled, digest):
             "X_public holds other values than the rows given to fit, or in another order. Labels "
             "go by position: if these are not the same rows, the student learns wrong labels"
         )
+
+
+# --- random numbers: one source per use, so none tells of another ---------------------------------
+
+
+#: The place of a use decides its numbers. In another order, the same seed gives other fits.
+_USES = (
+    "partition",
+    "queries",
+    "teachers",
+    "noise",
+    "student",
+    "test",
+    "synthesis",
+    "synthetic rows",
+    "beside",
+)
+
+#: The uses that draw noise, which protects the votes.
+_NOISE = ("noise", "test", "synthesis", "beside")
+
+#: Set once this process has warned of a seed: tests set one in every fit.
+_has_warned = threading.Event()
+
+
+def warn_if_seeded(spent):
+    """Warn, once in a process, of noise that follows from a `random_state`."""
+    if spent.generator != "seed" or _has_warned.is_set():
+        return
+    _has_warned.set()
+    warn(
+        "random_state is set, so the noise follows from a seed: whoever knows or guesses it can "
+        "subtract the noise, and a published seed voids the guarantee. Use random_state=None for "
+        "whatever you publish; privacy_spent_.generator of a seeded fit is 'seed'. This warning is "
+        "given once in a process"
+    )
+
+
+def seed_streams(random_state, secure=False):
+    """Return independent sources of randomness, a dict from use to source."""
+    if secure and random_state is not None:
+        raise ValueError(
+            "secure=True draws noise that no seed can repeat; give random_state=None, got "
+            f"random_state={random_state!r}"
+        )
+    if random_state is None:
+        streams = {use: np.random.SeedSequence() for use in _USES}
+        return streams | {use: SystemGenerator() for use in _NOISE}
+    children = seed_sequence(random_state).spawn(len(_USES))
+    return dict(zip(_USES, children, strict=True))
+
+
+class _Unrelated(np.random.SeedSequence):
+    """A source from the operating system, and so is each that it spawns.
+
+    Children of an ordinary one tell of each other: whoever has the state of a generator, which its
+    output gives away, can compute the entropy that it was seeded with.
+    """
+
+    def spawn(self, n_children):
+        return [_Unrelated() for _ in range(n_children)]
+
+
+def seed_sequence(random_state):
+    """Return a `SeedSequence` that follows from a `random_state`; None draws from the system.
+
+    With None, what it spawns is unrelated, too.
+    """
+    if random_state is None:
+        return _Unrelated()
+    if isinstance(random_state, np.random.RandomState):  # 128 bits of it
+        random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
+    return np.random.SeedSequence(random_state)

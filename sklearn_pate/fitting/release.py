@@ -1,6 +1,13 @@
 """The order of a fit: rows and votes are gathered, then paid for, and only then noise is drawn."""
 
+import contextlib
 import dataclasses
+import math
+import multiprocessing
+import sys
+import threading
+import time
+from contextlib import contextmanager
 from functools import partial
 from inspect import signature
 
@@ -8,18 +15,17 @@ import numpy as np
 from sklearn.base import clone
 
 from ..accountant import Plan
-from ..accountant.table import stated_cost
+from ..accountant.pricing import stated_cost
+from ..accountant.spent import text_rounded_up
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet
-from ..releases import beside
+from ..releases import ahead
+from ..releases.ahead import moved_by
 from ..releases.published import Published, warn_of_release
-from ..releases.rows import moved_by
 from ..students import fit_student
 from . import planning
 from .checks import given_rows
 from .given import check_no_releases, enrolled, rows_digest
-from .keeping import forget
-from .progress import Progress
 from .voters import make_electorate
 
 
@@ -75,9 +81,9 @@ def poll(given, paid):
 def _gather_beside(given):
     """Gather what the user's own releases need; return a function that yields them, drawn."""
     rng = np.random.default_rng(given.seeds["beside"])
-    tried = beside.rehearse(given.beside, given.X_public, given.private)
-    gathered = beside.gather(given.beside, given.private, given.ballots, rng)
-    return partial(beside.draw, given.beside, gathered, rng, tried)
+    tried = ahead.rehearse(given.beside, given.X_public, given.private)
+    gathered = ahead.gather(given.beside, given.private, given.ballots, rng)
+    return partial(ahead.draw, given.beside, gathered, rng, tried)
 
 
 def _draw_rows(given, paid, progress):
@@ -196,3 +202,165 @@ def _start_anew(given, plan):
     estimator.n_features_in_ = given.checked_clone.n_features_in_
     if hasattr(given.checked_clone, "feature_names_in_"):
         estimator.feature_names_in_ = given.checked_clone.feature_names_in_
+
+
+# --- what an error says of privacy, and what is kept of a fit that failed -------------------------
+
+
+#: What each note begins with: an outer block says more than an inner one, and takes its place.
+_PRIVACY = "Privacy: "
+
+
+class Paid:
+    """What a fit has paid for so far.
+
+    Attributes
+    ----------
+    spent : PrivacySpent or None
+        As it was recorded, or may have been; None if nothing was.
+    entry : object
+        What the ledger returned of it.
+    synthesis : Synthesis or None
+        What drew public rows; None before.
+    has_begun : bool
+        Whether the estimator holds what is released, and no more of an earlier fit.
+    """
+
+    def __init__(self):
+        self.spent = None
+        self.entry = None
+        self.synthesis = None
+        self.has_begun = False
+
+
+@contextlib.contextmanager
+def keeping(estimator):
+    """Yield what a block has paid for; an error says what was spent, and loses nothing paid for.
+
+    It gets a note and, if something was spent, the attribute `privacy_spent`.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier or PrivateSearch
+        Gets the rows that were drawn, if nothing that came after them is published.
+    """
+    paid = Paid()
+    try:
+        yield paid
+    except BaseException as error:
+        spent = estimator.privacy_spent_ if paid.has_begun else paid.spent
+        if spent is not None:
+            error.privacy_spent = spent
+        if paid.synthesis is not None and not paid.has_begun:
+            forget(estimator)  # what an earlier fit left would not go with the rows
+            estimator.X_synthetic_ = paid.synthesis.rows
+            paid.synthesis.note()
+        own = [note for note in getattr(error, "__notes__", ()) if not note.startswith(_PRIVACY)]
+        error.__notes__ = [*own, _PRIVACY + _told(spent, paid)]
+        raise
+
+
+def _told(spent, paid):
+    """Return what to say of a failed fit."""
+    if spent is None:
+        return "nothing was spent."
+    cost = f"epsilon={text_rounded_up(spent.epsilon)} is spent"
+    if paid.has_begun:
+        return f"{cost}; what was released until then is kept, see privacy_spent_."
+    if paid.synthesis is None:
+        return f"{cost}, and nothing of it was kept; a new fit pays anew."
+    return (
+        f"{cost}. The rows that were drawn are X_synthetic_, and public. With synthesizer=None, "
+        "fit(X, y, X_public=X_synthetic_) uses them again; its privacy_spent_ says whether it "
+        "covers them."
+    )
+
+
+def forget(estimator):
+    """Remove all that an earlier fit has left."""
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)
+
+
+# --- progress: one updating line per phase; nothing private ---------------------------------------
+
+
+#: After so many seconds of silence, a person at a terminal is told what a fit does.
+_PATIENCE = 4.0
+
+
+class Progress:
+    """Shows the phases of one fit as they go.
+
+    Parameters
+    ----------
+    verbose : int
+        Whether lines are printed. Without, a fit that takes more than a few seconds has one on a
+        terminal, and wipes it out in the end.
+    """
+
+    def __init__(self, verbose):
+        self._verbose = verbose
+        self._start = time.monotonic()
+
+    @contextmanager
+    def phase(self, name, total):
+        """Yield a function to call with the number of steps done of `total`, whenever it grows."""
+        if self._verbose:
+            line = _Line(name, total, sys.stdout)
+        elif _is_watched():
+            line = _Line(name, total, sys.stderr, self._start + _PATIENCE, last="\r\x1b[K")
+        else:
+            yield lambda number: None
+            return
+        try:
+            yield line.show
+        finally:
+            line.end()
+
+
+class _Line:
+    """One line of output, written over again and again.
+
+    On a terminal it appears once a fit takes long, `first_time`, and is wiped out in the end.
+    """
+
+    def __init__(self, name, total, out, first_time=-math.inf, last="\n"):
+        self._name = name
+        self._total = total
+        self._out = out  # as it is now: teachers are silenced while they train
+        self._first_time = first_time
+        self._last = last
+        self._is_shown = False
+        self._start = time.monotonic()
+        self.show(0)
+
+    def show(self, number):
+        now = time.monotonic()
+        if now < self._first_time:
+            return
+        self._is_shown = True
+        elapsed = now - self._start
+        seconds = ""
+        if number == self._total:
+            seconds = f" in {elapsed:.0f} s"
+        elif number:
+            seconds = f", {elapsed * (self._total - number) / number:.0f} s left"
+        # Spaces wipe out the end of a longer line
+        self._out.write(f"\r{self._name} {number}/{self._total}{seconds}    ")
+        self._out.flush()
+
+    def end(self):
+        if self._is_shown:
+            self._out.write(self._last)
+            self._out.flush()
+
+
+def _is_watched():
+    """Whether a person looks on: what is written goes to a terminal, and from one place at once."""
+    return (
+        sys.stderr is not None
+        and sys.stderr.isatty()
+        and threading.current_thread() is threading.main_thread()
+        and multiprocessing.current_process().name == "MainProcess"
+    )

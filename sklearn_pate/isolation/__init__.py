@@ -7,14 +7,30 @@ were drawn, may depend on its records and reach the next one. So each fit runs i
 from .copies import (
     copied_data,
     copier,
+    fresh_seed,
     own_clone,
     own_copy,
     own_generators,
     own_rows,
+    seed_number,
+    seeded,
+    set_seeds,
     unfitted,
+    without_caches,
     without_index,
 )
-from .generators import fresh_seed, seed_number, seeded, set_seeds, without_caches
-from .process import applied_to_parts, isolated
-from .redaction import TellableError, attempt, is_ours, kind_of, redacted, withheld
-from .silence import Quiet, limit_threads, next_fit_number, silent, uncounted
+from .process import (
+    Quiet,
+    TellableError,
+    applied_to_parts,
+    attempt,
+    is_ours,
+    isolated,
+    kind_of,
+    limit_threads,
+    next_fit_number,
+    redacted,
+    silent,
+    uncounted,
+    withheld,
+)

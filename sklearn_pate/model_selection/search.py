@@ -11,28 +11,24 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import Interval, _fit_context, delegated
-from ..accountant.advice import large_delta
+from ..accountant.plan import large_delta
 from ..electorate import Adjacency, Electorate
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError, warn
 from ..fitting.checks import checked_targets
-from ..fitting.given import check_given, check_no_releases, read_by
-from ..fitting.keeping import keeping
-from ..fitting.planning import source_of_noise
-from ..fitting.rehearsal import check_missing, rehearse_teachers
-from ..fitting.seeds import seed_sequence, warn_if_seeded
+from ..fitting.given import check_given, check_no_releases, read_by, seed_sequence, warn_if_seeded
+from ..fitting.planning import check_missing, rehearse_teachers, source_of_noise
+from ..fitting.release import keeping
 from ..fitting.voters import declared_synthesizer
 from ..isolation import next_fit_number, own_generators, unfitted
 from ..public import indexable_rows, public_rows, warn_if_private
 from ..rdp import TrialCount
 from ..rdp.cost import no_cost
 from ..releases import release_of
-from ..releases.rows import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
+from ..releases.ahead import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
 from ..secure import noise_generator
-from .calibration import calibrate
-from .candidates import make_candidates, teachers_key
-from .hold_out import hold_out, hold_out_by_coins, take
-from .trials import PrivateScorer, PublicScorer, Trials
+from .candidates import calibrate, make_candidates, teachers_key
+from .trials import PrivateScorer, PublicScorer, Trials, hold_out, hold_out_by_coins, take
 
 #: Why a search takes no releases.
 _MANY_FITS = "a search makes many fits: release in one of its own"

@@ -1,8 +1,8 @@
 """Records as voters: each casts its ballot where it lies, in a table that is released at once."""
 
-from .columns import RowVectorizer
+from .cells import ReleasedTable
 from .electorate import ReverseNeighbors
 from .landmarks import LandmarkClassifier
-from .rates import ReleasedTable
+from .transform import RowVectorizer
 
 __all__ = ["LandmarkClassifier", "ReleasedTable", "ReverseNeighbors", "RowVectorizer"]

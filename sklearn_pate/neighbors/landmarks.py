@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import _check_sample_weight
-from .rates import LEAST_RATE, POWERS, sharpened
+from .cells import LEAST_RATE, POWERS, sharpened
 
 #: Most landmarks of two classes, and of more.
 _N_LANDMARKS = 300

@@ -1,7 +1,7 @@
 """Semi-supervised neural students on skorch: virtual adversarial training, and a GAN."""
 
+from .base import RandomAffine
 from .gan import SSGANClassifier
-from .networks import RandomAffine
 from .vat import VATClassifier
 
 __all__ = ["RandomAffine", "SSGANClassifier", "VATClassifier"]

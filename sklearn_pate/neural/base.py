@@ -1,5 +1,7 @@
-"""What both neural students share: the estimator around a skorch net."""
+"""What both neural students share: the estimator, its networks, and batches for its net."""
 
+import copy
+import math
 from abc import ABCMeta, abstractmethod
 from functools import partial
 from numbers import Integral, Real
@@ -10,11 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
+from skorch import NeuralNet
 from torch import nn
+from torch.nn import functional as F
 
 from .._sklearn import Interval, _fit_context
 from ..isolation import seeded
-from .networks import StudentModule, default_module, make_module
 
 
 class NeuralStudent(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -138,3 +141,265 @@ class NeuralStudent(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             verbose=self.verbose,
             **params,
         )
+
+
+# --- training on labelled and unlabelled rows: the skorch net and its batches ---------------------
+
+
+#: Steps over which the learning rate rises.
+_WARM_UP_STEPS = 50
+
+#: Fewest steps of an epoch: few rows would make few.
+_LEAST_STEPS = 50
+
+#: Rows that are predicted at a time.
+_ROWS_AT_A_TIME = 1024
+
+
+class SemiSupervisedNet(NeuralNet):
+    """A skorch net whose batches are labelled rows, their targets, and rows of any kind."""
+
+    def __init__(self, *args, unlabeled_batch_size=128, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.unlabeled_batch_size = unlabeled_batch_size
+
+    def get_iterator(self, dataset, training=False):
+        """Return `PairedBatches` in training, and batches of rows otherwise."""
+        if training:
+            return self._paired_batches(dataset.X, dataset.y)
+        return self._plain_batches(dataset.X)
+
+    def _paired_batches(self, X, y):
+        return PairedBatches(X, y, self.batch_size, self.unlabeled_batch_size)
+
+    def _plain_batches(self, X):
+        # Not a DataLoader, which draws from torch's generator even if it does not shuffle
+        for start in range(0, len(X), _ROWS_AT_A_TIME):
+            rows = X[start : start + _ROWS_AT_A_TIME]
+            yield torch.from_numpy(np.array(rows)), None  # a copy: torch warns of read-only arrays
+
+    def on_train_begin(self, *args, **kwargs):
+        """Start counting the steps of this training."""
+        super().on_train_begin(*args, **kwargs)
+        self.n_steps_ = 0
+
+    def _prepare(self, batch):
+        """Move a batch to the device, augment it, and set the learning rate of this step."""
+        labelled, targets, rows = (tensor.to(self.device) for tensor in batch)
+        if self.module_.augment is not None:
+            labelled = self._augmented(labelled)
+            rows = self._augmented(rows)
+        rise = min(1, (self.n_steps_ + 1) / _WARM_UP_STEPS)
+        fall = min(1, 2 * (1 - self.share_done))
+        for optimizer in self._all_optimizers():
+            for group in optimizer.param_groups:
+                group["lr"] = self.lr * rise * fall
+        self.n_steps_ += 1
+        return labelled, targets, rows
+
+    @property
+    def share_done(self):
+        """Steps taken, as a share of all steps."""
+        return self.n_steps_ / (self.max_epochs * self.steps_per_epoch_)
+
+    def _all_optimizers(self):
+        return [self.optimizer_]
+
+    def _augmented(self, rows):
+        changed = self.module_.augment(rows)
+        if not isinstance(changed, torch.Tensor) or changed.shape != rows.shape:
+            raise ValueError(
+                f"augment must return a batch of the shape that it is given, {tuple(rows.shape)}; "
+                f"got {tuple(getattr(changed, 'shape', ())) or type(changed).__name__}"
+            )
+        return changed
+
+    def fit_loop(self, X, y=None, epochs=None, **fit_params):
+        """Train; needs the number of steps for the learning rate."""
+        self.steps_per_epoch_ = len(self._paired_batches(X, y))
+        return super().fit_loop(X, y, epochs=epochs, **fit_params)
+
+
+class PairedBatches:
+    """Batches of labelled rows, drawn with replacement, each paired with a batch of any rows."""
+
+    def __init__(self, X, y, batch_size, unlabeled_batch_size):
+        self.X = X
+        self.y = y
+        self.batch_size = batch_size
+        self.unlabeled_batch_size = min(unlabeled_batch_size, len(X))
+
+    def __len__(self):
+        return max(len(self.X) // self.unlabeled_batch_size, _LEAST_STEPS)
+
+    def __iter__(self):
+        labelled = np.flatnonzero(self.y >= 0)
+        size = self.unlabeled_batch_size
+        order = torch.randperm(len(self.X)).numpy()
+        for start in range(0, len(self) * size, size):
+            drawn = labelled[torch.randint(len(labelled), (self.batch_size,)).numpy()]
+            rows = order[np.arange(start, start + size) % len(order)]
+            batch = (self.X[drawn], self.y[drawn], self.X[rows])
+            yield tuple(torch.from_numpy(part) for part in batch)
+
+
+# --- networks: the default ones, what wraps those that are given, and what changes images ---------
+
+
+class StudentModule(nn.Module):
+    """A network, cut to as many logits as there are classes, with all else that training needs."""
+
+    def __init__(self, network, n_classes, augment=None, generator=None):
+        super().__init__()
+        self.augment = augment
+        self.generator = generator
+        self.network = network
+        self.n_classes = n_classes
+
+    def forward(self, X):
+        """Return a logit for each class."""
+        logits = self.network(X)
+        if logits.ndim != 2 or logits.shape[1] < self.n_classes:
+            raise ValueError(
+                f"module must give at least {self.n_classes} logits per row; got "
+                f"{tuple(logits.shape)}"
+            )
+        return logits[:, : self.n_classes]
+
+    def features(self, X):
+        """Return what enters the last linear layer."""
+        linear = [layer for layer in self.network.modules() if isinstance(layer, nn.Linear)]
+        if not linear:
+            raise ValueError("module needs a torch.nn.Linear as its last layer")
+        inputs = []
+
+        def keep(layer, args):
+            inputs.append(args[0])
+
+        hook = linear[-1].register_forward_pre_hook(keep)
+        try:
+            self.network(X)
+        finally:
+            hook.remove()
+        return inputs[-1]
+
+
+def _block(layer):
+    """Return a layer, with what normalises and rectifies its outputs."""
+    if isinstance(layer, nn.Linear):
+        return layer, nn.BatchNorm1d(layer.out_features), nn.LeakyReLU(0.1)
+    return layer, nn.BatchNorm2d(layer.out_channels), nn.LeakyReLU(0.1)
+
+
+def default_module(row_shape, n_classes):
+    """Make a small network for rows of this shape."""
+    if len(row_shape) == 1:
+        hidden = *_block(nn.Linear(row_shape[0], 128)), *_block(nn.Linear(128, 128))
+        return nn.Sequential(*hidden, nn.Linear(128, n_classes))
+    if len(row_shape) != 3:
+        raise ValueError(f"rows of shape {row_shape} have no default network: give module=")
+    return nn.Sequential(
+        *_block(nn.Conv2d(row_shape[0], 16, 5, stride=2, padding=2)),
+        *_block(nn.Conv2d(16, 32, 3, padding=1)),
+        nn.MaxPool2d(2, ceil_mode=True),
+        *_block(nn.Conv2d(32, 64, 3, padding=1)),
+        nn.AdaptiveMaxPool2d(3),
+        nn.Flatten(),
+        nn.Linear(64 * 9, n_classes),
+    )
+
+
+class RowGenerator(nn.Module):
+    """Turns noise into rows whose features lie in the range of those of `X`."""
+
+    def __init__(self, X, noise_dim):
+        super().__init__()
+        low, high = X.min(axis=0), X.max(axis=0)
+        self.register_buffer("low", torch.as_tensor(low))
+        self.register_buffer("width", torch.as_tensor(high - low))
+        self.layers = nn.Sequential(
+            nn.Linear(noise_dim, 500),
+            nn.BatchNorm1d(500),
+            nn.ReLU(),
+            nn.Linear(500, 500),
+            nn.BatchNorm1d(500),
+            nn.ReLU(),
+            nn.Linear(500, low.size),
+        )
+
+    def forward(self, noise):
+        """Return one row for each row of noise."""
+        shares = self.layers(noise).sigmoid().reshape(-1, *self.low.shape)
+        return self.low + self.width * shares
+
+
+def make_module(module, default):
+    """Return a copy of a module, or of what a function makes; None calls the default."""
+    if module is None:
+        return default()
+    # Copied in either case, as a function may return a module that others train as well
+    made = copy.deepcopy(module if isinstance(module, nn.Module) else module())
+    if not isinstance(made, nn.Module):
+        raise ValueError(f"module and generator must be or make a torch.nn.Module; got {made!r}")
+    return made
+
+
+class RandomAffine(nn.Module):
+    """Rotate, shift, scale and shear each image of a batch a little: labels of digits survive.
+
+    As a layer of a network it works in training only.
+
+    Parameters
+    ----------
+    degrees : float, default=15
+        Largest rotation, in degrees.
+    shift : float, default=0.07
+        Largest shift, as a share of the image's height and width.
+    scale : float, default=0.1
+        Largest relative change of size.
+    shear : float, default=0.2
+        Largest shear.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sklearn_pate.neural import RandomAffine
+    >>> RandomAffine()(torch.zeros(5, 1, 28, 28)).shape
+    torch.Size([5, 1, 28, 28])
+    """
+
+    def __init__(self, degrees=15, shift=0.07, scale=0.1, shear=0.2):
+        super().__init__()
+        self.degrees = degrees
+        self.shift = shift
+        self.scale = scale
+        self.shear = shear
+
+    def extra_repr(self):
+        """Parameters, for the repr."""
+        return f"{self.degrees}, {self.shift}, {self.scale}, {self.shear}"
+
+    def forward(self, X):
+        """Return changed copies of images of shape (n, channels, height, width)."""
+        if X.ndim != 4:
+            raise ValueError(
+                f"RandomAffine changes images, (n, channels, height, width); got {tuple(X.shape)}"
+            )
+        if not self.training:
+            return X
+
+        def uniform(most):
+            """Draw one number from -most to most for each image."""
+            return (torch.rand(len(X), device=X.device) * 2 - 1) * most
+
+        angle = uniform(math.radians(self.degrees))
+        size = 1 + uniform(self.scale)
+        cos = angle.cos() * size
+        sin = angle.sin() * size
+        across = torch.stack([cos, uniform(self.shear) - sin, uniform(2 * self.shift)], dim=1)
+        down = torch.stack([sin, cos, uniform(2 * self.shift)], dim=1)
+        # F.affine_grid, in steps that torch.func.vmap knows: teachers may be trained together
+        y, x = (torch.linspace(-1, 1, n, device=X.device) * (n - 1) / n for n in X.shape[2:])
+        points = torch.stack(torch.broadcast_tensors(x, y[:, None], torch.ones_like(x)), dim=-1)
+        grid = points.flatten(0, 1) @ torch.stack([across, down], dim=2)
+        return F.grid_sample(X, grid.unflatten(1, points.shape[:2]), align_corners=False)

@@ -8,9 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from .._sklearn import Interval
-from .base import NeuralStudent
-from .networks import RowGenerator, make_module
-from .training import SemiSupervisedNet
+from .base import NeuralStudent, RowGenerator, SemiSupervisedNet, make_module
 
 
 class SSGANClassifier(NeuralStudent):

@@ -8,8 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from .._sklearn import Interval
-from .base import NeuralStudent
-from .training import SemiSupervisedNet
+from .base import NeuralStudent, SemiSupervisedNet
 
 
 class VATClassifier(NeuralStudent):

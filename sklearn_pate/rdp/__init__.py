@@ -18,23 +18,22 @@ References
        noise. AISTATS.
 """
 
-from .calibration import gnmax_sigma, least_scale
 from .checks import DEFAULT_ORDERS
 from .conversion import (
+    TrialCount,
     gdp_mu,
     gdp_to_epsilon,
     pure_and_gdp_delta,
     pure_and_gdp_to_epsilon,
+    pure_rdp,
     pure_to_gdp,
     rdp_to_epsilon,
 )
-from .cost import Cost, data_independent_epsilon
+from .cost import Cost, data_independent_epsilon, gnmax_sigma, least_scale
 from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise, discrete_gaussian_mu_squared
 from .exact import exact_rdp
-from .facts import Facts
+from .facts import Facts, gaussian_rdp, gnmax_rdp, laplace_rdp, lnmax_rdp, threshold_rdp
 from .noise import Exponential, Gaussian, Laplace, Noise
-from .published import gaussian_rdp, gnmax_rdp, laplace_rdp, lnmax_rdp, pure_rdp, threshold_rdp
-from .tuning import TrialCount
 from .worst_case import checked_rdp, margin_rdp, worst_case_pure, worst_case_rdp
 
 __all__ = [

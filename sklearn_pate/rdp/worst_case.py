@@ -4,20 +4,20 @@ import itertools
 import math
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 from scipy.special import log_ndtr
 
 from .checks import check_count, check_orders, check_positive, check_public
+from .conversion import pure_rdp
 from .exact import Pairs, exact_rdp, round_up
 from .facts import facts_of, has_distribution
-from .published import pure_rdp
-from .supremum import argmax_rdp
 
 #: Two-class histograms are enumerated up to this many teachers.
 _MOST_ENUMERATED = 10_000
 
 #: Order times one vote, in noise scales: beyond it, other bounds on the cost are as good, and
 #: the grid of the search ends.
-_FAR = 100
+_MOST_COMPUTED = 100
 
 #: Log ratio of probabilities that rounding may hide; order times half its square is its cost.
 _LOST_LOSS = 1e-14
@@ -96,7 +96,7 @@ def worst_case(aggregator, facts, orders, *, n_teachers, n_classes):
         cost = np.minimum(cost, largest + orders * _LOST_LOSS**2 / 2)
     elif noise is not None and noise.two_sided and noise.scale <= _LARGEST_SEARCHED:
         widest_margin = math.inf if n_teachers is None else n_teachers / noise.scale
-        near = orders / noise.scale < _FAR
+        near = orders / noise.scale < _MOST_COMPUTED
         if near.any():
             largest = argmax_rdp(noise, orders[near], widest_margin)
             cost[near] = np.minimum(cost[near], largest * (1 + 1e-6))
@@ -316,3 +316,396 @@ def checked_rdp(sigma, answer_rdp, orders):
             x = best[:, None] + (x[:, 1] - x[:, 0])[:, None] * np.linspace(-1.5, 1.5, 61)
     # The cost of the one mechanism is at most that of the two after each other
     return np.minimum(as_two_mechanisms, round_up(worst * (1 + 1e-6), orders))
+
+
+# --- the votes on which a noisy argmax costs most -------------------------------------------------
+#
+# The search goes over real numbers, of which vote counts are some, so what it finds covers all.
+
+
+#: Highest level that is looked at. There the other classes have no chance left, as with two
+#: classes, so this border is a limit and no risk.
+_HIGHEST = 20
+
+#: Logarithms of neighbouring orders that are searched differ by about this much.
+_ORDER_STEP = 0.35
+
+#: What a peak of the grid must cost, of the largest cost on it, to be searched.
+_HIGH_PEAK = 0.8
+
+#: A search first goes no farther than this at once, and later no farther than that.
+_FAR = 0.25
+_FARTHEST = 2.0
+
+#: Most quadratics that are followed from the start of each order.
+_MOST_STEPS = 15
+
+#: How far apart slopes are whose difference stands for a curvature.
+_APART = 1e-3
+
+#: A top is where a quadratic promises no larger rise, of the cost, within `_FAR`.
+_NO_RISE = 1e-8
+
+
+def argmax_rdp(noise, orders, widest_margin):
+    """Largest divergence of three outcomes for one vote moved; all lengths in noise scales.
+
+    The outcomes are the class that loses the vote, the one that gets it, and neither, given the
+    largest noisy count of all others. The lower of the two counts, relative to that, is the level.
+
+    Parameters
+    ----------
+    noise : Noise
+        Noise on each count.
+    orders : ndarray of shape (n_orders,)
+        Renyi orders.
+    widest_margin : float
+        Largest difference of two counts.
+
+    Returns
+    -------
+    ndarray of shape (n_orders,)
+        From below, to 1e-6 relative. inf where the search ended at its border.
+    """
+    widest, lowest = _borders(noise, orders, widest_margin)
+    increasing, place = np.unique(orders, return_inverse=True)
+    cost, margin, second = _costliest(_Region(noise, widest, lowest), increasing)
+    at_widest = (np.abs(margin) > widest * 0.999) & (widest < widest_margin - 1 / noise.scale)
+    at_lowest = second + np.minimum(margin, 0) <= lowest
+    return np.where(at_widest | at_lowest, np.inf, cost)[place]
+
+
+def _borders(noise, orders, widest_margin):
+    """Widest margin and lowest level that are looked at."""
+    one_vote = 1 / noise.scale
+    # A divergence of order a weighs outcomes as if the votes moved a times as far, so the worst
+    # margin and level grow in proportion to order times vote. The borders are generous; a search
+    # that ends at one of them has no answer, unless the margin is the largest that there is
+    reach = orders.max() * one_vote
+    widest = max(0.0, min(widest_margin - one_vote, 10 + 2.5 * reach))
+    return widest, -8 - 1.2 * reach
+
+
+class _Region:
+    """The votes that are looked at: all levels and margins up to some borders."""
+
+    def __init__(self, noise, widest, lowest):
+        self.noise = noise
+        self.widest = widest
+        self.lowest = lowest
+        self.one_vote = 1 / noise.scale
+        self.grid = _coarse_grid(widest, lowest)
+
+    def peaks_of_grid(self, orders):
+        """Votes that are best on a part of the grid, and not far below the best of all.
+
+        Returns the number of their order and their cost, margin and second count, as rows. There
+        may be two peaks: with counts near the others' or far below, in either direction.
+        """
+        margin, level = self.grid
+        before, after = self._before_and_after(margin, level)
+        there = Pairs.from_log_proba(before, after)
+        back = Pairs.from_log_proba(after, before)
+        is_low = level < -2
+        edges = level[is_low].max(), level[~is_low].min()
+        peaks = []
+        for place, order in enumerate(orders):
+            for cost, sign, second in (
+                (there.divergence(order), 1, level),
+                (back.divergence(order), -1, level + margin),
+            ):
+                for part in (is_low, ~is_low):
+                    best = np.where(part, cost, -1).argmax()
+                    # What is best at the edge between the two parts is no peak
+                    is_peak = level[best] not in edges or cost[best] == cost.max()
+                    height = cost[best] if is_peak else 0
+                    peaks.append((place, height, sign * margin[best], second[best]))
+        peaks = np.array(peaks).T
+        highest = peaks[1].reshape(orders.size, -1).max(axis=1)
+        place = peaks[0].astype(int)
+        is_high = peaks[1] >= _HIGH_PEAK * highest[place]
+        return place[is_high], peaks[1:, is_high]
+
+    def _before_and_after(self, margin, second):
+        """Log probability of the outcomes of votes, and of those with one vote moved."""
+        half = self.one_vote / 2
+        before = self.noise.log_rivals(second + margin + half, second - half)
+        after = self.noise.log_rivals(second + margin - half, second + half)
+        return before, after
+
+    def cost_at(self, margin, level, orders):
+        """Cost of a vote that crosses a margin, in the costlier direction."""
+        before, after = self._before_and_after(margin, level)
+        there = Pairs.from_log_proba(before, after).divergence(orders)
+        return np.maximum(there, Pairs.from_log_proba(after, before).divergence(orders))
+
+    def one_way(self, margin, second, orders):
+        """Cost in one direction; the margin is below 0 where the second count is the higher.
+
+        It is smooth at margin 0, where the larger of both directions has a kink.
+        """
+        return Pairs.from_log_proba(*self._before_and_after(margin, second)).divergence(orders)
+
+    def one_way_and_slopes(self, votes, orders):
+        """Cost in one direction, and its slopes along margin and second count, as rows."""
+        margin, second = votes
+        half = self.one_vote / 2
+        before, after = self._before_and_after(margin, second)
+        slopes_before = self.noise.rivals_slopes(second + margin + half, second - half, before)
+        slopes_after = self.noise.rivals_slopes(second + margin - half, second + half, after)
+        pairs = Pairs.from_log_proba(before, after)
+        cost = pairs.divergence(orders)
+        return cost, _slopes(pairs, slopes_before, slopes_after, orders, cost)
+
+    def costlier_way(self, margin, level, orders):
+        """Cost, margin and second count in the costlier direction, as rows."""
+        there = self.one_way(margin, level, orders)
+        back = self.one_way(-margin, level + margin, orders)
+        return np.where(there >= back, [there, margin, level], [back, -margin, level + margin])
+
+
+def _costliest(region, orders):
+    """Cost, margin and second count of the costliest votes at increasing orders, as rows.
+
+    With smooth noise the costliest votes move smoothly with the order. So a few orders are
+    searched in full, and the others near the votes of those. Where that finds no top, or one peak
+    has overtaken another, they are searched in full as well.
+    """
+    few = _spread(orders)
+    if not region.noise.smooth or 2 * few.size > orders.size:
+        return _search(region, orders)
+    votes = np.empty((3, orders.size))
+    votes[:, few] = _search(region, orders[few])
+    rest = np.setdiff1d(np.arange(orders.size), few)
+    start = _between(orders, few, votes, rest, region.widest)
+    votes[:, rest], is_top = _follow_slopes(region, orders[rest], start)
+    is_one_peak = _is_one_peak(region, orders[few], votes[:, few])
+    unclear = rest[~(is_top & is_one_peak[np.searchsorted(few, rest) - 1])]
+    if unclear.size:
+        votes[:, unclear] = _search(region, orders[unclear])
+    return votes
+
+
+def _is_one_peak(region, orders, votes):
+    """Whether the votes of each order and the next are near each other, as on one peak."""
+    _, margin, second = votes
+    is_ridge = region.one_way(margin[:-1], second[1:], orders[:-1]) > votes[0, :-1] * (1 - 1e-6)
+    is_near = np.abs(np.diff(votes[1:])) < np.maximum(0.8, 0.6 * np.abs(votes[1:, :-1]))
+    return is_near[0] & (is_near[1] | is_ridge)
+
+
+def _spread(orders):
+    """Places of a few orders with about equal ratios, the first and the last among them."""
+    log_orders = np.log(orders)
+    n_few = math.ceil((log_orders[-1] - log_orders[0]) / _ORDER_STEP) + 1
+    wanted = np.linspace(log_orders[0], log_orders[-1], n_few)
+    places = np.searchsorted(log_orders, wanted - 1e-9)
+    return np.unique([0, *places, orders.size - 1])  # the last may differ by less than 1e-9
+
+
+def _between(orders, known, votes, places, widest):
+    """Margin and second count between the votes at the next known places."""
+    through = PchipInterpolator(np.log(orders[known]), votes[1:, known], axis=1)
+    margin, second = through(np.log(orders[places]))
+    return np.array([np.clip(margin, -widest, widest), second])
+
+
+def _search(region, orders):
+    """Cost, margin and second count of the costliest votes at each order, as rows."""
+    place, peaks = region.peaks_of_grid(orders)
+    climbing = np.ones(place.size, dtype=bool)
+    if region.noise.smooth:
+        peaks, is_top = _follow_slopes(region, orders[place], peaks[1:])
+        highest = np.zeros(orders.size)
+        np.maximum.at(highest, place, peaks[0])
+        climbing = ~is_top & (peaks[0] > 0.95 * highest[place])
+    if climbing.any():
+        cost, margin, second = peaks[:, climbing]
+        start = np.array([cost, np.abs(margin), second + np.minimum(margin, 0)])
+        order = orders[place[climbing]]
+        _, *top = _climb(region, order, start)
+        peaks[:, climbing] = region.costlier_way(*top, order)
+    ascending = np.lexsort((peaks[0], place))
+    last = np.flatnonzero(np.diff(place[ascending], append=orders.size))
+    return peaks[:, ascending[last]]
+
+
+def _slopes(pairs, slopes_p, slopes_q, orders, cost):
+    """Slopes of `pairs.divergence(orders)`, which is `cost`, from those of log P and log Q.
+
+    With r = P / Q, the sum S of Q r**a rises by the sum of
+    ``Q ((r**a - 1 - a (r - 1)) (log Q)' + a (r**a - r) (log P - log Q)')``: no terms cancel that
+    are larger than it, as the sums of P and of Q stay 1. The divergence rises by S' / S / (a - 1).
+    """
+    a = orders[:, None]
+    log_sum = (orders - 1) * cost
+    with np.errstate(over="ignore", invalid="ignore"):
+        power = np.expm1(a * pairs.log_ratio)
+        ratio = np.expm1(pairs.log_ratio)
+        share = np.exp(-log_sum)[:, None] * pairs.q
+        of_q = share * (power - a * ratio)
+        of_ratio = share * a * (power - ratio)
+    # Where powers overflow, nothing cancels
+    wild = ~np.isfinite(of_ratio).all(axis=1) | (log_sum > 500)
+    if wild.any():
+        a = a[wild]
+        log_p, log_q = pairs.log_p[wild], pairs.log_q[wild]
+        weight = np.exp(a * log_p + (1 - a) * log_q - log_sum[wild, None])
+        of_q[wild] = weight
+        of_ratio[wild] = a * weight
+    slopes = np.einsum("ij,kij->ki", of_q, slopes_q)
+    slopes += np.einsum("ij,kij->ki", of_ratio, slopes_p - slopes_q)
+    return slopes / (orders - 1)
+
+
+def _coarse_grid(widest, lowest):
+    """Margins and levels, as rows, that are near every peak."""
+    # 300 and -130 are outside all borders, as callers keep order times vote below 100
+    margins = np.concatenate([np.arange(0, 5, 0.5), np.geomspace(5, 300, 31)])
+    margins = np.append(margins[margins < widest], widest)
+    levels = np.concatenate([-np.geomspace(130, 2.5, 21), np.arange(-2, 2, 0.5), [2, 3, 4, 6, 10]])
+    levels = np.append(levels[levels > 0.9 * lowest], _HIGHEST)
+    return np.array(np.meshgrid(margins, levels)).reshape(2, -1)
+
+
+# --- ways up: along slopes, and without them -----------------------------------------------------
+
+
+def _follow_slopes(region, orders, start):
+    """Go towards the top of a quadratic at the votes of each order, again and again.
+
+    Parameters
+    ----------
+    region : _Region
+        The votes that are looked at.
+    orders : ndarray of shape (n_orders,)
+        Renyi orders.
+    start : ndarray of shape (2, n_orders)
+        Margin and second count to start at.
+
+    Returns
+    -------
+    best : ndarray of shape (3, n_orders)
+        Cost, margin and second count of the costliest votes that were seen.
+    is_top : ndarray of shape (n_orders,)
+        Whether the quadratic there has nothing above them.
+    """
+    best = np.vstack([np.full(orders.size, -np.inf), start])
+    slope = np.empty((orders.size, 2))
+    curve = np.empty((orders.size, 2, 2))
+    reach = np.full(orders.size, _FAR / 2)
+    is_top = np.zeros(orders.size, dtype=bool)
+    live = np.arange(orders.size)
+    votes = start
+    for _ in range(_MOST_STEPS):
+        cost, slope_here, curve_here = _quadratic(region, votes, orders[live])
+        better = cost > best[0, live]
+        risen = live[better]
+        best[0, risen] = cost[better]
+        best[1:, risen] = votes[:, better]
+        slope[risen] = slope_here[better]
+        curve[risen] = curve_here[better]
+        reach[live] = np.where(better, np.minimum(2 * reach[live], _FARTHEST), reach[live] / 8)
+
+        slope_inside, curve_inside = _inside(best[:, live], slope[live], curve[live], region.widest)
+        _, rise = _towards_top(slope_inside, curve_inside, _FAR)
+        is_top[live] = rise < _NO_RISE
+        step, _ = _towards_top(slope_inside, curve_inside, reach[live])
+        going = ~is_top[live]
+        live = live[going]
+        if not live.size:
+            break
+        votes = best[1:, live] + _sizes(best[:, live]) * step[going].T
+        votes[0] = np.clip(votes[0], -region.widest, region.widest)
+    return best, is_top
+
+
+def _sizes(best):
+    """Units of steps along margin and second count: wide margins take wide steps."""
+    return np.array([np.maximum(1, np.abs(best[1]) / 4), np.ones(best.shape[1])])
+
+
+def _quadratic(region, votes, orders):
+    """Cost of each order's votes, its slopes, (n, 2), and its curvatures, (n, 2, 2)."""
+    apart = _APART * np.array([[0, 1, 0], [0, 0, 1]])
+    near = (votes[:, None] + apart[:, :, None]).reshape(2, -1)
+    cost, slopes = region.one_way_and_slopes(near, np.tile(orders, 3))
+    cost = cost.reshape(3, -1)
+    slope, *moved = slopes.reshape(2, 3, -1).transpose(1, 2, 0)
+    curve = np.stack([(there - slope) / _APART for there in moved], axis=1)
+    return cost[0], slope, (curve + curve.transpose(0, 2, 1)) / 2
+
+
+def _inside(best, slope, curve, widest):
+    """Slopes and curvatures, relative to the cost and in steps; none across a border ahead."""
+    cost = np.maximum(best[0], 1e-300)  # of a vote lost in rounding, the cost is 0
+    sizes = _sizes(best).T
+    slope = slope * sizes / cost[:, None]
+    curve = curve * sizes[:, :, None] * sizes[:, None] / cost[:, None, None]
+    at_border = np.where(slope[:, 0] > 0, best[1], -best[1]) >= widest
+    slope[at_border, 0] = 0
+    curve[at_border, 0, 1] = 0
+    curve[at_border, 1, 0] = 0
+    curve[at_border, 0, 0] = -1
+    return slope, curve
+
+
+def _towards_top(slope, curve, reach):
+    """Steps to the top of each quadratic, (n, 2), and how far it rises on the way, (n,).
+
+    No farther than `reach` along either of its axes: where it bends up, just so far.
+    """
+    bend, axes = np.linalg.eigh(curve)
+    slope = np.einsum("nij,ni->nj", axes, slope)
+    reach = np.broadcast_to(reach, len(slope))[:, None]
+    with np.errstate(all="ignore"):
+        top = np.clip(-slope / bend, -reach, reach)
+    along = np.where(bend < 0, top, np.copysign(reach, slope))
+    rise = (slope * along + bend * along**2 / 2).sum(axis=1)
+    return np.einsum("nij,nj->ni", axes, along), rise
+
+
+def _climb(region, orders, start):
+    """From the start of each order, move to the best of 8 neighbours or halve the distance.
+
+    At a smooth maximum, the cost is flat: a last step of 2e-4 leaves about its square of the cost.
+
+    Parameters
+    ----------
+    region : _Region
+        The votes that are looked at.
+    orders : ndarray of shape (n_orders,)
+        Renyi orders.
+    start : ndarray of shape (3, n_orders)
+        Cost, margin and level to start at.
+
+    Returns
+    -------
+    cost, margin, level : ndarray of shape (n_orders,)
+        Of the costliest votes that were seen.
+    """
+    best, margin, level = start.copy()
+    # With Laplace noise the peak at margin 0 is as narrow as one vote
+    last_step = 2e-4 * min(1, 30 * region.one_vote)
+    directions = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j])
+    distance = np.full(orders.size, _FAR)
+    live = np.arange(orders.size)
+    while live.size:
+        along_level = distance[live, None]
+        along_margin = along_level * np.maximum(1, margin[live, None] / 4)
+        near_margin = margin[live, None] + along_margin * directions[:, 0]
+        near_margin = np.clip(near_margin, 0, region.widest)
+        near_level = level[live, None] + along_level * directions[:, 1]
+        near_level = np.clip(near_level, region.lowest, _HIGHEST)
+        near_orders = np.repeat(orders[live], len(directions))
+        near_cost = region.cost_at(near_margin.ravel(), near_level.ravel(), near_orders)
+        near_cost = near_cost.reshape(near_margin.shape)
+        chosen = np.arange(live.size), near_cost.argmax(axis=1)
+        better = near_cost[chosen] > best[live] * (1 + 1e-9)
+        moved = live[better]
+        best[moved] = near_cost[chosen][better]
+        margin[moved] = near_margin[chosen][better]
+        level[moved] = near_level[chosen][better]
+        distance[live[~better]] /= 2
+        live = live[distance[live] > last_step]
+    return best, margin, level

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant import Curator, StageRecord, plan_queries
-from ..accountant.advice import obstacles_to
+from ..accountant.plan import obstacles_to
 from ..aggregators import GNMax, Released, SoftVote
 from ..electorate import Electorate, Votes
 from ..exceptions import TeacherError

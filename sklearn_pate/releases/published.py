@@ -7,7 +7,7 @@ import numpy as np
 
 from ..exceptions import warn
 from ..levels import mean
-from ..neighbors.rates import deal_to_alike, shifted
+from ..neighbors.cells import deal_to_alike, shifted
 from ..students import accepts_soft_labels, accepts_unlabeled, accepts_weights
 from ..synthesis.released import RatesRegressor
 from . import release_of

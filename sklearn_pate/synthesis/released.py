@@ -10,14 +10,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..levels import mean
-from ..neighbors.cells import nearest_cells
-from ..neighbors.rates import (
+from ..neighbors.cells import (
     LEAST_GAIN,
     LEAST_RATE,
     ReleasedTable,
     deal_labels,
     deal_to_alike,
     floored,
+    nearest_cells,
     numbers_of_public,
     sharpened,
     shifted,

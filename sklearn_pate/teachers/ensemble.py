@@ -16,9 +16,18 @@ from ..identifiers import keyed_digests
 from ..isolation import Quiet, own_clone, own_rows, seed_number, seeded
 from ..memory import code_digest, digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
-from .one import SHARES, Part, Settings, Task, fit_and_vote, received
 from .sites import Site, Sites
-from .together import batched_network, check_callbacks, train_together
+from .training import (
+    SHARES,
+    Part,
+    Settings,
+    Task,
+    batched_network,
+    check_callbacks,
+    fit_and_vote,
+    received,
+    train_together,
+)
 
 
 class TeacherEnsemble(Electorate):

@@ -1,0 +1,856 @@
+"""Displays: what labels cost, how good they are, how teachers agree, the budget, audits.
+
+A display holds the arrays that it shows; matplotlib is imported when it is drawn.
+"""
+
+from functools import reduce
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from .accountant import Curator, StageRecord
+from .rdp import DEFAULT_ORDERS, Cost
+from .rdp.checks import check_delta, check_votes, margins
+from .rdp.conversion import epsilon_by_order
+
+# The palette of Okabe and Ito, which color-blind readers can tell apart
+BLUE = "#0072B2"
+VERMILLION = "#D55E00"
+GREEN = "#009E73"
+YELLOW = "#F0E442"
+SKY = "#56B4E9"
+
+
+def axes_and_figure(ax):
+    """Return the axes to draw on and their figure; None makes new ones."""
+    if ax is None:
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError("displays need matplotlib: pip install matplotlib") from error
+        _, ax = plt.subplots(layout="constrained")
+    return ax, ax.figure
+
+
+def legend_above(ax, **kwargs):
+    """Put the legend in one row above the axes, where it hides no bar."""
+    ax.legend(
+        loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="small", **kwargs
+    )
+
+
+def mark_private(ax):
+    """Say on the picture that it must not be published."""
+    ax.set_title("private view: do not publish", loc="right", fontsize="small", color=VERMILLION)
+
+
+def check_fitted(clf):
+    """Return the classifier; it must be a fitted `PATEClassifier` whose teachers were asked."""
+    if not hasattr(clf, "fit_votes"):
+        raise TypeError(
+            f"expected a fitted PATEClassifier; got {type(clf).__name__}. Of a search or pipeline, "
+            "give the PATEClassifier inside, for instance search.best_estimator_"
+        )
+    check_is_fitted(clf, "privacy_spent_")
+    if clf.privacy_spent_.n_teachers is None:
+        raise ValueError(
+            "records voted in a table that was released at once, so there are no queries to draw; "
+            "privacy_spent_ says what it cost"
+        )
+    return clf
+
+
+def curator_of(clf):
+    """Return the private view of a fit, which must have asked at least one query."""
+    curator = getattr(check_fitted(clf), "curator_", None)
+    if curator is None:
+        raise ValueError(
+            "the curator's view is gone: it is private, and does not survive pickling or copying. "
+            "Draw from the estimator itself, in the process that fitted it"
+        )
+    check_asked(len(curator.votes))
+    return curator
+
+
+def stages_of(clf):
+    """Return the mechanisms of a fit, and how many queries each one asked."""
+    stages = clf.aggregator_ if isinstance(clf.aggregator_, list) else [clf.aggregator_]
+    n_asked = len(clf.query_indices_)
+    if len(stages) == 1:
+        return stages, [n_asked]
+    if sum(clf.n_queries) != n_asked:
+        raise ValueError(
+            f"only {n_asked} of n_queries={clf.n_queries} were asked, of which stages is not known"
+        )
+    return stages, clf.n_queries
+
+
+def check_some_votes(votes):
+    """Return votes as an array; there must be at least one row."""
+    votes = check_votes(votes)
+    check_asked(len(votes))
+    return votes
+
+
+def check_asked(n_queries):
+    """Refuse to draw a fit that asked nothing."""
+    if n_queries == 0:
+        raise ValueError("no query was asked, so there is nothing to draw; ask at least one")
+
+
+# --- what labels cost: epsilon against the number of queries --------------------------------------
+
+
+class PrivacySpentDisplay:
+    """Epsilon against the number of queries: the papers' bound, exact, and data-independent.
+
+    The first two curves are computed from private votes and are private themselves. The third
+    holds for all votes: it may be published.
+
+    Parameters
+    ----------
+    n_queries : ndarray of shape (n_points,), int
+        Numbers of queries asked, increasing.
+    data_independent : ndarray of shape (n_points,)
+        Data-independent epsilon of the first queries.
+    exact, bound : ndarray of shape (n_points,), default=None
+        Epsilon of their exact cost, and of the published bound. Private.
+    published : float, default=None
+        Epsilon of `privacy_spent_`.
+    delta : float, default=1e-5
+        Delta of all epsilons.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    lines_ : list of matplotlib Line2D
+        Bound, exact and data-independent curves; a marker for `published`.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> from sklearn_pate.plotting import PrivacySpentDisplay
+    >>> display = PrivacySpentDisplay.from_votes([[90, 10]] * 50, GNMax(sigma=10.0), delta=1e-5)
+    >>> [round(float(curve[-1]), 2) for curve in (display.exact, display.data_independent)]
+    [0.5, 3.68]
+    """
+
+    def __init__(
+        self, n_queries, data_independent, exact=None, bound=None, *, published=None, delta=1e-5
+    ):
+        self.n_queries = n_queries
+        self.data_independent = data_independent
+        self.exact = exact
+        self.bound = bound
+        self.published = published
+        self.delta = delta
+
+    @classmethod
+    def from_estimator(cls, clf, *, private=True, ax=None, **kwargs):
+        """Draw what the queries of a fit cost.
+
+        Parameters
+        ----------
+        clf : PATEClassifier
+            Fitted, in this process unless `private` is False.
+        private : bool, default=True
+            False draws the guarantee alone: a picture that may be published.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        PrivacySpentDisplay
+
+        Raises
+        ------
+        ValueError
+            If the curator's view is gone.
+        """
+        spent = check_fitted(clf).privacy_spent_
+        curator = curator_of(clf) if private else None
+        n_queries = _points(len(clf.query_indices_))
+        if spent.method in ("filter", "tuning"):
+            # They set the whole epsilon aside in advance, however many queries are asked
+            data_independent = np.full(n_queries.size, spent.epsilon)
+        else:
+            public = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_)}
+            stages = stages_of(clf)
+            data_independent = _guaranteed(*stages, n_queries, spent.delta, public)
+        curves = _private_curves(curator, n_queries, spent.delta) if private else (None, None)
+        told = {"published": spent.epsilon, "delta": spent.delta}
+        return cls(n_queries, data_independent, *curves, **told).plot(ax, **kwargs)
+
+    @classmethod
+    def from_votes(cls, votes, aggregator, *, delta=1e-5, student_proba=None, ax=None, **kwargs):
+        """Draw what asking about these votes, in their order, costs.
+
+        Parameters
+        ----------
+        votes : array-like of shape (n_queries, n_classes)
+            Vote counts; each row sums to the number of teachers.
+        aggregator : Aggregator
+            The mechanism. Its published bound counts every query in full, answered or not.
+        delta : float, default=1e-5
+            Delta of the guarantee, strictly between 0 and 1.
+        student_proba : array-like of shape (n_queries, n_classes), default=None
+            The student's probabilities, for mechanisms that use them.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        PrivacySpentDisplay
+        """
+        votes = check_some_votes(votes)
+        delta = check_delta(delta)
+        n_queries = _points(len(votes))
+        stage = StageRecord(aggregator, len(votes), student_proba)
+        exact, bound = _private_curves(Curator([stage], votes, delta, None), n_queries, delta)
+        public = {"n_teachers": int(votes[0].sum()), "n_classes": votes.shape[1]}
+        data_independent = _guaranteed([aggregator], [len(votes)], n_queries, delta, public)
+        return cls(n_queries, data_independent, exact, bound, delta=delta).plot(ax, **kwargs)
+
+    def plot(self, ax=None, **kwargs):
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` of the curves.
+
+        Returns
+        -------
+        PrivacySpentDisplay
+            Itself.
+        """
+        self.ax_, self.figure_ = axes_and_figure(ax)
+        self.lines_ = []
+        for epsilons, name, style in (
+            (self.bound, "bound of the papers (private)", {"color": VERMILLION, "ls": "--"}),
+            (self.exact, "exact (private)", {"color": GREEN, "ls": ":", "lw": 2.5}),
+            (self.data_independent, "data-independent (guarantee)", {"color": BLUE, "ls": "-"}),
+        ):
+            if epsilons is not None:
+                label = name if np.isfinite(epsilons[-1]) else f"{name}: infinite"
+                style = {"label": label, **style, **kwargs}
+                self.lines_ += self.ax_.plot(self.n_queries, epsilons, **style)
+        if self.published is not None and np.isfinite(self.published):
+            style = {"marker": "*", "ls": "", "ms": 11, "color": "black", "clip_on": False}
+            style["label"] = "privacy_spent_ (for publication)"
+            self.lines_ += self.ax_.plot(self.n_queries[-1:], [self.published], **style)
+        self.ax_.set(xlabel="queries asked", ylabel=f"epsilon at delta = {self.delta:g}")
+        self.ax_.set_xlim(0, None)
+        self.ax_.set_ylim(0, 1.3 * self.ax_.get_ylim()[1])  # room for the legend
+        self.ax_.legend(loc="upper left", fontsize="small")
+        if self.exact is not None or self.bound is not None:
+            mark_private(self.ax_)
+        return self
+
+
+def _points(n_queries):
+    """Return the numbers of queries, 100 at most, at which curves are computed."""
+    check_asked(n_queries)
+    return np.unique(np.linspace(1, n_queries, min(n_queries, 100)).round().astype(int))
+
+
+def _guaranteed(aggregators, n_asked, n_queries, delta, public):
+    """Return the data-independent epsilon of the first queries, which run through the stages."""
+    costs = [stage.costs(**public) for stage in aggregators]
+    asked_before = np.cumsum(n_asked) - n_asked
+    asked_of_stage = np.clip(n_queries[:, None] - asked_before, 0, n_asked)
+    epsilons = []
+    for counts in asked_of_stage.tolist():
+        stage_costs = [cost(count) for cost, count in zip(costs, counts, strict=True)]
+        epsilons.append(reduce(Cost.plus, stage_costs).epsilon(delta)[0])
+    return np.array(epsilons)
+
+
+def _private_curves(curator, n_queries, delta):
+    """Return the exact epsilon of the first queries, and that by the published bound."""
+    curves = []
+    for method in ("exact", "bound"):
+        totals = curator.rdp(method).cumsum(axis=0)[n_queries - 1]
+        # Not rdp_to_epsilon: it warns at the edge of the orders, where a few cheap queries end up
+        epsilons = [epsilon_by_order(total, delta, DEFAULT_ORDERS).min() for total in totals]
+        curves.append(np.array(epsilons))
+    return curves
+
+
+# --- where the budget went: checks and answers, stage by stage ------------------------------------
+
+
+#: How each column of shares is drawn.
+_KINDS = (
+    {"label": "checks", "color": YELLOW, "hatch": "//"},
+    {"label": "answers", "color": SKY, "hatch": ""},
+)
+
+#: Percent from which a bar has room for its number, and what that is written on.
+_WIDE_ENOUGH = 7
+_BOX = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"}
+
+
+class BudgetDisplay:
+    """Where the budget went: checks and answers, by stages.
+
+    Computed from public numbers alone: the picture may be published.
+
+    Parameters
+    ----------
+    stages : list of str
+        Names of the stages.
+    shares : ndarray of shape (n_stages, 2)
+        Shares of checks and answers in the Renyi cost; they add up to 1.
+    order : float
+        The Renyi order: the one that gives the smallest epsilon.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    bars_ : list of matplotlib BarContainer
+        One of each kind that has a share.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.aggregators import ConfidentGNMax
+    >>> from sklearn_pate.plotting import BudgetDisplay
+    >>> X, y = make_classification(900, class_sep=2, random_state=0)
+    >>> confident = ConfidentGNMax(threshold=0.7, sigma1=40.0, sigma2=20.0)
+    >>> asked = {"n_teachers": 50, "n_queries": 50, "epsilon": None, "classes": [0, 1]}
+    >>> clf = PATEClassifier(GaussianNB(), aggregator=confident, **asked)
+    >>> display = BudgetDisplay.from_estimator(clf.fit(X[:600], y[:600], X_public=X[600:]))
+    >>> display.shares.round(2)
+    array([[0.2, 0.8]])
+    """
+
+    def __init__(self, stages, shares, order):
+        self.stages = stages
+        self.shares = shares
+        self.order = order
+
+    @classmethod
+    def from_estimator(cls, clf, *, ax=None, **kwargs):
+        """Draw where the budget of a fit went.
+
+        Parameters
+        ----------
+        clf : PATEClassifier
+            Fitted.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        BudgetDisplay
+
+        Raises
+        ------
+        ValueError
+            If the numbers asked and paid for in each stage are not public, or a cost is infinite.
+        """
+        spent = check_fitted(clf).privacy_spent_
+        if spent.method in ("tuning", "propose-test-release"):
+            raise ValueError(f"method={spent.method!r} has no shares by stages: draw another fit")
+        aggregators, n_asked = stages_of(clf)
+        check_asked(sum(n_asked))
+        n_paid = [None] * len(n_asked)
+        if spent.method == "filter":  # it gives back the answers that a check refused
+            n_paid = _answers_by_stage(clf, aggregators, n_asked)
+        stages = list(zip(aggregators, n_asked, n_paid, strict=True))
+        public = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_)}
+        costs = np.array([_check_and_answer(*stage, **public) for stage in stages])
+        epsilons = epsilon_by_order(costs.sum(axis=(0, 1)), spent.delta, DEFAULT_ORDERS)
+        best = np.argmin(epsilons)
+        if not np.isfinite(epsilons[best]):
+            raise ValueError(f"cost of {aggregators} is infinite, so it has no shares; use others")
+        shares = costs[:, :, best] / costs[:, :, best].sum()
+        names = [_stage_name(*stage) for stage in stages]
+        return cls(names, shares, float(DEFAULT_ORDERS[best])).plot(ax, **kwargs)
+
+    def plot(self, ax=None, **kwargs):
+        """Draw a bar for each stage.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to ``ax.barh``.
+
+        Returns
+        -------
+        BudgetDisplay
+            Itself.
+        """
+        self.ax_, self.figure_ = axes_and_figure(ax)
+        percent = 100 * np.asarray(self.shares)
+        n_stages = len(percent)
+        height = 0.3 if n_stages == 1 else 0.6
+        left = np.zeros(n_stages)
+        self.bars_ = []
+        for widths, kind_style in zip(percent.T, _KINDS, strict=True):
+            if not widths.any():
+                continue
+            style = {"left": left, "height": height, "edgecolor": "black", **kind_style, **kwargs}
+            bars = self.ax_.barh(range(n_stages), widths, **style)
+            texts = [f"{width:.0f}%" if width >= _WIDE_ENOUGH else "" for width in widths]
+            self.ax_.bar_label(bars, texts, label_type="center", bbox=_BOX)
+            self.bars_.append(bars)
+            left = left + widths
+        self.ax_.set_yticks(range(n_stages), self.stages)
+        self.ax_.set(xlim=(0, 100), ylim=(n_stages - 0.5, -0.5))
+        self.ax_.set_xlabel(f"share of the Renyi cost at order {self.order:.3g} (%)")
+        legend_above(self.ax_)
+        return self
+
+
+def _answers_by_stage(clf, aggregators, n_asked):
+    """Return how many queries of each stage were answered, if that is public."""
+    if any(stage.uses_student_proba for stage in aggregators):
+        raise ValueError("how many interactive answers were paid for is private; draw another fit")
+    answered = clf.public_labels_[clf.query_indices_] >= 0
+    first_of_stage = np.cumsum(n_asked)[:-1]
+    return [int(stage.sum()) for stage in np.split(answered, first_of_stage)]
+
+
+def _check_and_answer(aggregator, n_asked, n_paid, **public):
+    """Return the Renyi costs of a stage's checks and of its answers, shape (n_orders,) each."""
+    check, answer = aggregator.steps(DEFAULT_ORDERS, **public) or (0 * DEFAULT_ORDERS, None)
+    checks = n_asked * check
+    if n_paid is None or answer is None:
+        total = aggregator.costs(**public)(n_asked).rdp
+        return checks, np.maximum(total - checks, 0)
+    # Where nothing is checked, no answer is given back
+    return checks, (n_paid if checks.any() else n_asked) * answer
+
+
+def _stage_name(aggregator, asked, paid):
+    name = f"{type(aggregator).__name__}\n{asked} asked"
+    return name if paid is None else f"{name}, {paid} paid"
+
+
+# --- what votes show: how much teachers agree, and how good labels would be: both private ---------
+
+
+class MarginDisplay:
+    """Histogram of the margin between the top two vote counts: how much teachers agree.
+
+    Computed from private votes: private.
+
+    Parameters
+    ----------
+    margins : ndarray of shape (n_queries,)
+        Margins, in votes.
+    n_teachers : int
+        Number of teachers, the largest possible margin.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    bars_ : matplotlib BarContainer
+        The bars.
+
+    Examples
+    --------
+    >>> from sklearn_pate.plotting import MarginDisplay
+    >>> MarginDisplay.from_votes([[90, 10, 0], [40, 35, 25]]).margins
+    array([80,  5])
+    """
+
+    def __init__(self, margins, *, n_teachers):
+        self.margins = margins
+        self.n_teachers = n_teachers
+
+    @classmethod
+    def from_estimator(cls, clf, *, ax=None, **kwargs):
+        """Draw the margins of the queries of a fit.
+
+        Parameters
+        ----------
+        clf : PATEClassifier
+            Fitted in this process.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        MarginDisplay
+
+        Raises
+        ------
+        ValueError
+            If the curator's view is gone.
+        """
+        found = margins(curator_of(clf).votes)
+        return cls(found, n_teachers=clf.n_teachers_).plot(ax, **kwargs)
+
+    @classmethod
+    def from_votes(cls, votes, *, ax=None, **kwargs):
+        """Draw the margins of these votes.
+
+        Parameters
+        ----------
+        votes : array-like of shape (n_queries, n_classes)
+            Vote counts; each row sums to the number of teachers.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        MarginDisplay
+        """
+        votes = check_some_votes(votes)
+        return cls(margins(votes), n_teachers=int(votes[0].sum())).plot(ax, **kwargs)
+
+    def plot(self, ax=None, **kwargs):
+        """Draw the histogram.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to ``ax.hist``.
+
+        Returns
+        -------
+        MarginDisplay
+            Itself.
+        """
+        self.ax_, self.figure_ = axes_and_figure(ax)
+        # Every bar covers the same whole number of votes, else some would look taller for no reason
+        width = 1 + self.n_teachers // 40
+        edges = np.arange(-0.5, self.n_teachers + width, width)
+        style = {"bins": edges, "color": BLUE, "edgecolor": "white", **kwargs}
+        _, _, self.bars_ = self.ax_.hist(self.margins, **style)
+        self.ax_.set(xlabel="margin between the top two classes (votes)", ylabel="queries")
+        mark_private(self.ax_)
+        return self
+
+
+class LabelAccuracyDisplay:
+    """Accuracy of the released labels against a parameter of the mechanism, without sampling.
+
+    Computed from private votes: private.
+
+    Parameters
+    ----------
+    param_name : str
+        The parameter.
+    param_range : ndarray of shape (n_values,)
+        Its values.
+    accuracy : ndarray of shape (n_values,)
+        Expected number of right answers over that of answers; nan where there are none.
+    answered : ndarray of shape (n_values,)
+        Expected share of the queries that get an answer.
+    plurality : float, default=None
+        Accuracy of the plurality on all queries, without noise.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    lines_ : list of matplotlib Line2D
+        Accuracy, plurality and, for mechanisms that may refuse, the answered share.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> from sklearn_pate.plotting import LabelAccuracyDisplay
+    >>> display = LabelAccuracyDisplay.from_votes(
+    ...     [[90, 10], [40, 60]], [0, 1], GNMax(), param_name="sigma", param_range=[5, 20, 80]
+    ... )
+    >>> display.accuracy.round(2)
+    array([1.  , 0.88, 0.67])
+    """
+
+    def __init__(self, param_name, param_range, accuracy, answered, *, plurality=None):
+        self.param_name = param_name
+        self.param_range = param_range
+        self.accuracy = accuracy
+        self.answered = answered
+        self.plurality = plurality
+
+    @classmethod
+    def from_estimator(cls, clf, y_public, *, param_name, param_range, ax=None, **kwargs):
+        """Draw how accurate the labels of a fit would have been at other values of a parameter.
+
+        Parameters
+        ----------
+        clf : PATEClassifier
+            Fitted in this process, with one aggregator.
+        y_public : array-like of shape (n_public,)
+            True labels of the rows of `X_public`.
+        param_name, param_range
+            As in `from_votes`.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        LabelAccuracyDisplay
+
+        Raises
+        ------
+        ValueError
+            If the curator's view is gone, the fit had stages, or labels do not fit the rows.
+        """
+        votes = curator_of(clf).votes
+        y_public = column_or_1d(y_public)
+        if isinstance(clf.aggregator_, list):
+            raise ValueError(
+                f"clf was fitted in {len(clf.aggregator_)} stages; use from_votes with one of them"
+            )
+        if len(y_public) != len(clf.public_labels_):
+            raise ValueError(
+                f"y_public must have {len(clf.public_labels_)} labels; got {len(y_public)}"
+            )
+        varied = {"param_name": param_name, "param_range": param_range, "classes": clf.classes_}
+        given = votes, y_public[clf.query_indices_], clf.aggregator_
+        return cls.from_votes(*given, **varied, ax=ax, **kwargs)
+
+    @classmethod
+    def from_votes(
+        cls,
+        votes,
+        y_true,
+        aggregator,
+        *,
+        param_name,
+        param_range,
+        classes=None,
+        student_proba=None,
+        ax=None,
+        **kwargs,
+    ):
+        """Draw how accurate the labels of these votes are.
+
+        Parameters
+        ----------
+        votes, student_proba : array-like of shape (n_queries, n_classes)
+            As in `PrivacySpentDisplay.from_votes`.
+        y_true : array-like of shape (n_queries,)
+            True labels, elements of `classes`.
+        aggregator : Aggregator
+            The mechanism; a clone of it takes each value.
+        param_name : str
+            Its parameter, for instance "sigma".
+        param_range : array-like of shape (n_values,)
+            Values of the parameter.
+        classes : array-like of shape (n_classes,), default=None
+            The class of each column of `votes`; None is 0..n_classes-1.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        LabelAccuracyDisplay
+
+        Raises
+        ------
+        ValueError
+            If labels and votes do not belong together, or the mechanism has no such parameter.
+        """
+        votes = check_some_votes(votes)
+        codes = _label_codes(y_true, classes, votes.shape)
+        if len(param_range) == 0:
+            raise ValueError("param_range is empty; give at least one value of the parameter")
+        shares = []
+        for value in param_range:
+            mechanism = clone(aggregator).set_params(**{param_name: value})
+            shares.append(_right_and_answered(mechanism, votes, codes, student_proba))
+        right, answered = np.transpose(shares)
+        with np.errstate(invalid="ignore"):  # nan where nothing is answered
+            accuracy = right / answered
+        plurality = float(np.mean(votes.argmax(axis=1) == codes))
+        display = cls(param_name, np.asarray(param_range), accuracy, answered, plurality=plurality)
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax=None, **kwargs):
+        """Draw accuracy and, for mechanisms that may refuse, the answered share.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` of both curves.
+
+        Returns
+        -------
+        LabelAccuracyDisplay
+            Itself.
+        """
+        self.ax_, self.figure_ = axes_and_figure(ax)
+        style = {"color": BLUE, "marker": "o", "label": "accuracy of answers", **kwargs}
+        self.lines_ = self.ax_.plot(self.param_range, self.accuracy, **style)
+        if self.plurality is not None:
+            label = "plurality, no noise, all queries"
+            self.lines_.append(self.ax_.axhline(self.plurality, color="0.3", ls=":", label=label))
+        ylabel = "accuracy of the labels"
+        if np.min(self.answered) < 1 - 1e-9:  # a sum of probabilities is 1 but for rounding
+            ylabel = "accuracy, and share answered"
+            self.ax_.set_ylim(0, 1.02)
+            style = {"color": VERMILLION, "marker": "s", "ls": "--", "label": "share answered"}
+            self.lines_ += self.ax_.plot(self.param_range, self.answered, **{**style, **kwargs})
+        if 0 < 5 * np.min(self.param_range) < np.max(self.param_range):
+            self.ax_.set_xscale("log")
+        self.ax_.set(xlabel=self.param_name, ylabel=ylabel)
+        self.ax_.legend(fontsize="small")
+        mark_private(self.ax_)
+        return self
+
+
+def _label_codes(y, classes, shape):
+    """Return the column of votes for each label; a message must not quote labels."""
+    y = column_or_1d(y)
+    classes = np.arange(shape[1]) if classes is None else np.asarray(classes)
+    if (len(y), len(classes)) != shape:
+        raise ValueError(f"votes of shape {shape} need {shape[0]} labels and {shape[1]} classes")
+    codes = pd.Index(classes).get_indexer(y)
+    if (codes < 0).any():
+        raise ValueError(
+            "there are labels that are not in classes; give classes=, one per column, in their type"
+        )
+    return codes
+
+
+def _right_and_answered(aggregator, votes, codes, student_proba):
+    """Return the expected shares of queries that get the right answer, and any answer."""
+    proba = np.exp(aggregator.outcome_log_proba(votes, student_proba))
+    right = proba[np.arange(len(votes)), codes].mean()
+    answered = proba[:, : votes.shape[1]].sum(axis=1).mean()
+    return right, answered
+
+
+# --- what audits found, against what is claimed ---------------------------------------------------
+
+
+#: How bars are drawn.
+_SOUND = {"label": "lower bound", "color": SKY, "hatch": ""}
+_REFUTED = {"label": "above the claim", "color": VERMILLION, "hatch": "//"}
+
+
+class AuditDisplay:
+    """Lower bounds on epsilon that audits found, against what is claimed.
+
+    An audit of private data reveals something about them: draw audits of data that may be shown.
+
+    Parameters
+    ----------
+    names : list of str
+        What was audited.
+    epsilon : ndarray of shape (n_audits,)
+        Lower bounds.
+    claimed : ndarray of shape (n_audits,)
+        Claimed epsilons, nan where there is none.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    bars_ : list of matplotlib BarContainer
+        The lower bounds, first those that refute no claim.
+    lines_ : list of matplotlib Line2D
+        The claims, if there are any.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax, PluralityVote
+    >>> from sklearn_pate.audit import audit_aggregator
+    >>> from sklearn_pate.plotting import AuditDisplay
+    >>> mechanisms = {"GNMax": GNMax(40.0), "no noise": PluralityVote()}
+    >>> audits = {
+    ...     name: audit_aggregator(mechanism, [125, 125], random_state=0)
+    ...     for name, mechanism in mechanisms.items()
+    ... }
+    >>> display = AuditDisplay.from_results(audits, claimed=0.15)
+    >>> display.epsilon > display.claimed
+    array([False,  True])
+    """
+
+    def __init__(self, names, epsilon, claimed):
+        self.names = names
+        self.epsilon = epsilon
+        self.claimed = claimed
+
+    @classmethod
+    def from_results(cls, results, *, claimed=None, ax=None, **kwargs):
+        """Draw what audits found.
+
+        Parameters
+        ----------
+        results : list or dict of AuditResult or EstimatorAudit
+            Anything with an `epsilon`; a dict has the names as keys, a list has numbers.
+        claimed : float or array-like of shape (n_audits,), default=None
+            Claimed epsilons, nan where there is none; None is each result's own `claimed`.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        AuditDisplay
+
+        Raises
+        ------
+        ValueError
+            If there are no results, or claims do not fit them.
+        """
+        if not isinstance(results, dict):
+            results = dict(enumerate(results, start=1))
+        if not results:
+            raise ValueError("results is empty; give at least one audit")
+        if claimed is None:
+            claimed = [getattr(result, "claimed", None) for result in results.values()]
+        claimed = np.array(claimed, dtype=float)  # None becomes nan
+        claimed = np.broadcast_to(claimed, len(results))
+        epsilon = np.array([result.epsilon for result in results.values()], dtype=float)
+        return cls(list(map(str, results)), epsilon, claimed).plot(ax, **kwargs)
+
+    def plot(self, ax=None, **kwargs):
+        """Draw a bar for each audit, and a mark for each claim.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to ``ax.barh``.
+
+        Returns
+        -------
+        AuditDisplay
+            Itself.
+        """
+        self.ax_, self.figure_ = axes_and_figure(ax)
+        rows = np.arange(len(self.names))
+        epsilon = np.asarray(self.epsilon)
+        claimed = np.asarray(self.claimed)
+        refuted = epsilon > claimed  # false where there is no claim
+        self.bars_ = []
+        for these, kind_style in ((~refuted, _SOUND), (refuted, _REFUTED)):
+            if these.any():
+                style = {"edgecolor": "black", "height": 0.6, **kind_style, **kwargs}
+                self.bars_.append(self.ax_.barh(rows[these], epsilon[these], **style))
+        self.lines_ = []
+        known = np.isfinite(claimed)
+        if known.any():
+            style = {"marker": "|", "ls": "", "ms": 22, "mew": 2.5, "color": "black", "zorder": 3}
+            self.lines_ = self.ax_.plot(claimed[known], rows[known], label="claimed", **style)
+        self.ax_.set_yticks(rows, self.names)
+        self.ax_.set(xlabel="epsilon", ylim=(len(rows) - 0.5, -0.5))
+        self.ax_.set_xlim(0, 1.08 * max(1e-9, *epsilon, *claimed[known]))
+        legend_above(self.ax_, markerscale=0.5)
+        return self
