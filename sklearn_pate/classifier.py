@@ -154,9 +154,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         covers them, and takes the synthesizer's `share` for them. None is ``ClassSums()`` where
         there is a `schema` and no `X_public`.
     verbose : int, default=0
-        Above 0, print one line for each phase (teachers, queries, student) and update it. With 0, a
-        fit that takes more than a few seconds shows such a line on a terminal (``sys.stderr``), and
-        wipes it out in the end; where no terminal is, as in a file, there is none.
+        Above 0, print one line for each phase (teachers, queries, student) and update it.
     schema : dict, list, tuple or synthesis.Schema, default=None
         What the columns may hold, for people who have no public rows: for each a tuple of numbers,
         ``(low, high)``, or a list of categories. ``fit(X, y)`` needs no more. It is public, and

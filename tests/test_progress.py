@@ -1,11 +1,7 @@
 """What a fit shows of itself: lines, diagram and summary. None of it is private."""
 
-import io
-import itertools
 import pickle
 import re
-import threading
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -56,52 +52,12 @@ def test_silence_is_the_default_and_every_call_has_its_own_phases(capsys):
     assert phase.findall(capsys.readouterr().out) == ["queries", "student"]
 
 
-def shown_on(monkeypatch, fit, seconds=9.0, is_terminal=True):
-    """What a fit writes to stderr if every look at the clock finds some seconds gone by."""
-    clock = itertools.count(0, seconds)
-    slow = SimpleNamespace(monotonic=lambda: next(clock))
-    terminal = io.StringIO()
-    terminal.isatty = lambda: is_terminal
-    monkeypatch.setattr("sklearn_pate.fitting.release.time", slow)
-    monkeypatch.setattr("sys.stderr", terminal)
-    fit()
-    return terminal.getvalue()
-
-
-def test_a_long_fit_shows_a_line_on_a_terminal_and_wipes_it_out(monkeypatch, capsys):
-    text = shown_on(monkeypatch, lambda: model().fit(*data()), seconds=1.0)
-    assert "teachers 5/5" in text and "student 1/1" in text
-    assert "teachers 0/5" not in text  # not before some seconds are over
-    assert "\n" not in text and capsys.readouterr().out == ""
-
-
-def fit_in_a_thread():
-    thread = threading.Thread(target=lambda: model().fit(*data()))
-    thread.start()
-    thread.join()
-
-
-def search_in_private():
+def test_a_private_search_does_not_show_its_trials_whose_number_is_a_secret(capfd):
     X, y, X_public = data()
-    clf = model(aggregator=GNMax(1.0), n_queries=10, n_teachers=20)
+    clf = model(aggregator=GNMax(1.0), n_queries=10, n_teachers=20, verbose=1)
     search = PrivateGridSearchCV(clf, {"n_teachers": [20, 30]}, epsilon=90.0, n_trials=2)
     search.fit(X, y, X_public=X_public)
-
-
-SILENT = {
-    "a short fit": (lambda: model().fit(*data()), {"seconds": 0.01}),
-    "a log": (lambda: model().fit(*data()), {"is_terminal": False}),
-    "printed": (lambda: model(verbose=1).fit(*data()), {}),
-    "a thread": (fit_in_a_thread, {}),
-    "a private search": (search_in_private, {}),
-}
-
-
-@pytest.mark.parametrize("which", SILENT)
-def test_nothing_is_shown_on_a_terminal_by(which, monkeypatch, capsys):
-    fit, where = SILENT[which]
-    assert shown_on(monkeypatch, fit, **where) == ""
-    assert ("teachers 5/5" in capsys.readouterr().out) == (which == "printed")
+    assert "".join(capfd.readouterr()) == ""
 
 
 # --- what a notebook shows, and the summary ------------------------------------------------------

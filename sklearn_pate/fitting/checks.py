@@ -29,7 +29,7 @@ _SAME_DTYPES = (
 )
 
 #: Code that leaves both with the columns that both have.
-_COMMON_COLUMNS = """:
+_COMMON_COLUMNS = """Both need the same columns:
     names = [name for name in X.columns if name in X_public.columns]
     X, X_public = X[names], X_public[names]"""
 
@@ -90,7 +90,6 @@ def _check_alike(estimator, X, X_public):
     problem = None
     try:
         check_forms(X, X_public)  # before names are compared, which only one of them might have
-        check_names(X, X_public)
         check_features(estimator, X_public, "X_public")
         check_dtypes(X, X_public)
     except (TypeError, ValueError) as error:
@@ -188,13 +187,14 @@ def check_features(estimator, X, name, reset=False):
             raise ValueError(f"Expected unique column names, got {list(X.columns)}")
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     except (TypeError, ValueError) as error:
-        prefix = ""  # in predict, the message of scikit-learn as it is
+        words = str(error)  # in predict, the message of scikit-learn as it is
         if reset:
-            prefix = f"{name}: "
+            words = f"{name}: {words}"
         elif name != "X":
-            prefix = f"{name} does not have the features of X: "
+            remedy = _COMMON_COLUMNS if hasattr(X, "columns") else ""
+            words = f"{name} does not have the features of X: {words}{remedy}"
         kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(f"{prefix}{error}") from None
+        raise kind(words) from None
 
 
 def check_forms(X, X_public):
@@ -216,37 +216,6 @@ def check_forms(X, X_public):
 
 def _library(frame):
     return "pandas" if isinstance(frame, pd.DataFrame) else type(frame).__module__.split(".")[0]
-
-
-def check_names(X, X_public):
-    """Refuse DataFrames whose columns, if their names are text, are not the same.
-
-    Such names are published: `feature_names_in_`.
-    """
-    if not hasattr(X, "dtypes") or not _have_names(X) or not _have_names(X_public):
-        return
-    names, public_names = list(X.columns), list(X_public.columns)
-    if names == public_names:
-        return
-    missing = [name for name in names if name not in public_names]
-    extra = [name for name in public_names if name not in names]
-    found = []
-    if extra:
-        found.append(f"it has columns that X has not: {_first(extra)}")
-    if missing:
-        found.append(f"it lacks columns of X: {_first(missing)}")
-    if not found:
-        found.append("its columns stand in another order")
-    raise ValueError(
-        f"X_public does not have the features of X: {'; '.join(found)}. Both need the same "
-        f"columns{_COMMON_COLUMNS if not (extra and missing) else ''}"
-    )
-
-
-def _have_names(X):
-    """Whether the names of columns are text, each there once."""
-    names = list(getattr(X, "columns", []))
-    return 0 < len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
 
 
 def _first(names):
@@ -420,27 +389,13 @@ def _encode(y, classes):
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         known = bool(np.all(classes[codes] == y))
     if not known:
+        kinds = [_kind_of_labels(labels) for labels in (classes, y)]
+        of_kinds = f": these are {kinds[0]}, y holds {kinds[1]}" if kinds[0] != kinds[1] else ""
         raise ValueError(
             f"y has labels that are not in classes, which are {_first(classes.tolist())}; classes "
-            f"must list all labels that may occur, in the type that y has{_other_kind(y, classes)}"
+            f"must list all labels that may occur, in the type that y has{of_kinds}"
         )
     return codes.astype(np.int64), classes
-
-
-def _other_kind(y, classes):
-    """Say of which kinds labels are, if `classes` are of another; no label is told."""
-    kinds = [_kind_of_labels(labels) for labels in (classes, y)]
-    if kinds[0] == kinds[1]:
-        return ""
-    said = f". classes are {kinds[0]}, y holds {kinds[1]}"
-    if kinds == ["numbers", "text"]:
-        return f"{said}: classes={_first(classes.astype(str).tolist())}, or other text as y has it"
-    if kinds != ["text", "numbers"]:
-        return said
-    return (
-        f"{said}: y.astype(str), or numbers as y has them. Stacking and VotingClassifier number "
-        f"the sorted labels: within them, classes=range({len(classes)})"
-    )
 
 
 def _kind_of_labels(labels):

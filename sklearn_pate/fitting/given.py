@@ -2,15 +2,15 @@
 
 import dataclasses
 import hashlib
+import sys
 import threading
-import warnings
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from scipy import sparse
 from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing
@@ -18,7 +18,7 @@ from ..accountant.pricing import cost_of_all, soft_stage
 from ..electorate import Ballots, Electorate, PrivateData, TableBallots, Votes, check_predicts
 from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
-from ..public import are_all_equal, public_rows, table_of, warn_if_private
+from ..public import are_all_equal, public_rows, table_of, value_hashes, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from ..rdp.cost import no_cost
 from ..releases import release_of
@@ -142,6 +142,28 @@ class Given:
         if not self.beside:
             return plan.own_cost
         return cost_of_all(self.beside, moved_by(self.ballots)).plus(plan.own_cost)
+
+    @contextmanager
+    def phase(self, name, total):
+        """Yield a function to call with the number of steps done; with `verbose`, it shows them."""
+        if not self.estimator.verbose:
+            yield lambda number: None
+            return
+        out, start = sys.stdout, time.monotonic()  # as it is now: teachers are silenced
+
+        def show(number):
+            seconds = time.monotonic() - start
+            took = f" in {seconds:.0f} s" if number == total else ""
+            if 0 < number < total:
+                took = f", {seconds * (total - number) / number:.0f} s left"
+            out.write(f"\r{name} {number}/{total}{took}    ")  # spaces wipe out a longer line
+            out.flush()
+
+        show(0)
+        try:
+            yield show
+        finally:
+            out.write("\n")
 
     def make_strategy(self):
         """Return a new query strategy, which a fit may change."""
@@ -394,24 +416,11 @@ def _check_unit(estimator, ballots, remedy):
 
 def rows_digest(X_public):
     """Return what tells public rows from others, whatever type of array holds them."""
-    n_public = _num_samples(X_public)
-    seen = np.unique(np.linspace(0, n_public - 1, _N_SEEN).astype(int))
-    rows = _safe_indexing(X_public, seen)
-    if not sparse.issparse(rows):
-        rows = np.asarray(rows).reshape(len(seen), -1)
-    try:
-        # As short floats, which long ones may have been made of
-        with np.errstate(over="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("error")  # of complex numbers, which would lose a part
-            numbers = sparse.csr_array(rows, dtype=np.float32)
-    except (TypeError, ValueError, OverflowError, Warning):
-        values = np.where(pd.isna(rows), None, rows)  # NaN in some columns, None in others
-        parts = [str(value).encode(errors="replace") for value in values.ravel().tolist()]
-    else:
-        numbers.sum_duplicates()
-        numbers.eliminate_zeros()
-        parts = [numbers.indptr, numbers.indices.astype(np.int64), numbers.data]
-    return hashlib.sha256(b"\0".join(bytes(part) for part in parts)).hexdigest()
+    seen = np.unique(np.linspace(0, _num_samples(X_public) - 1, _N_SEEN).astype(int))
+    table = table_of(_safe_indexing(X_public, seen))
+    if (table.dtypes == np.float64).all():
+        table = table.astype(np.float32)  # which they may have been made of, or become
+    return hashlib.sha256(value_hashes(table).tobytes()).hexdigest()
 
 
 def are_same_rows(X, other):

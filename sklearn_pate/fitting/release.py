@@ -2,12 +2,6 @@
 
 import contextlib
 import dataclasses
-import math
-import multiprocessing
-import sys
-import threading
-import time
-from contextlib import contextmanager
 from functools import partial
 from inspect import signature
 
@@ -37,18 +31,17 @@ def fit(given, paid, votes=None):
     plan = planning.accepted(planning.make_plan(given), given.estimator)
     rows = given.release.rows(given, plan)
     draw_beside = tuple  # nothing
-    progress = Progress(given.estimator.verbose)
     if given.rows_are_to_draw:
-        given = _draw_rows(given, paid, progress)
+        given = _draw_rows(given, paid)
         rows = given.release.rows(given, plan)
     if given.beside:
         draw_beside = _gather_beside(given)
     if votes is None:
-        votes = given.release.gather(given, plan, rows, progress)
+        votes = given.release.gather(given, plan, rows)
     else:
         votes = given.release.of_rows(votes, rows)
-    published = _release(given, plan, rows, votes, paid, progress, draw_beside)
-    with progress.phase("student", 1) as done:
+    published = _release(given, plan, rows, votes, paid, draw_beside)
+    with given.phase("student", 1) as done:
         student = published.student(given.estimator, given.electorate)
         seed = given.seeds["student"]
         given.estimator.student_ = fit_student(student, given.X_public, published, seed)
@@ -70,10 +63,9 @@ def poll(given, paid):
     elif given.release.gives_rates:  # what is gathered follows from the noise
         plan = planning.forecast(given, planning.spending_plan(given))
         planning.warn_of_plan(plan, given.estimator.epsilon)
-    progress = Progress(given.estimator.verbose)
     if given.rows_are_to_draw:
-        given = _draw_rows(given, paid, progress)
-    votes = given.release.gather(given, plan, np.arange(given.n_public), progress)
+        given = _draw_rows(given, paid)
+    votes = given.release.gather(given, plan, np.arange(given.n_public))
     told = {"not_covered": given.not_covered, "obstacles": given.obstacles}
     return dataclasses.replace(votes, synthesis=given.synthesis, **told)
 
@@ -86,7 +78,7 @@ def _gather_beside(given):
     return partial(ahead.draw, given.beside, gathered, rng, tried)
 
 
-def _draw_rows(given, paid, progress):
+def _draw_rows(given, paid):
     """Pay for public rows, draw them, and enrol the electorate with them."""
     estimator = given.estimator
     cost = stated_cost(given.synthesis.synthesizer, moved_by(given.ballots))
@@ -94,7 +86,7 @@ def _draw_rows(given, paid, progress):
     spent = planning.spent_by(Plan([], epsilon, method, cost), given)
     _pay(given, paid, dataclasses.replace(spent, covers="rows", beside=()), cost)
     seeds = dict(given.seeds)
-    with progress.phase("public rows", 1) as done:
+    with given.phase("public rows", 1) as done:
         synthesis = given.synthesis.drawn(
             given.private,
             seeds["synthesis"],
@@ -144,7 +136,7 @@ def _pay_for_labels(given, plan, paid):
         _pay(given, paid, plan.spent.paid(), given.cost_to_pay(plan))
 
 
-def _release(given, plan, rows, votes, paid, progress, draw_beside):
+def _release(given, plan, rows, votes, paid, draw_beside):
     """Pay for what is released of the votes on `rows`, and beside; draw it; what was drawn stays.
 
     Returns
@@ -162,7 +154,7 @@ def _release(given, plan, rows, votes, paid, progress, draw_beside):
     try:
         for drawn in draw_beside():
             published.beside.append(drawn)
-        given.release.draw(given, plan, rows, votes, published, noise, progress)
+        given.release.draw(given, plan, rows, votes, published, noise)
     finally:
         published.show(estimator)
         estimator.curator_ = given.release.curator(published, votes, plan, estimator.delta)
@@ -280,87 +272,3 @@ def forget(estimator):
     """Remove all that an earlier fit has left."""
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)
-
-
-# --- progress: one updating line per phase; nothing private ---------------------------------------
-
-
-#: After so many seconds of silence, a person at a terminal is told what a fit does.
-_PATIENCE = 4.0
-
-
-class Progress:
-    """Shows the phases of one fit as they go.
-
-    Parameters
-    ----------
-    verbose : int
-        Whether lines are printed. Without, a fit that takes more than a few seconds has one on a
-        terminal, and wipes it out in the end.
-    """
-
-    def __init__(self, verbose):
-        self._verbose = verbose
-        self._start = time.monotonic()
-
-    @contextmanager
-    def phase(self, name, total):
-        """Yield a function to call with the number of steps done of `total`, whenever it grows."""
-        if self._verbose:
-            line = _Line(name, total, sys.stdout)
-        elif _is_watched():
-            line = _Line(name, total, sys.stderr, self._start + _PATIENCE, last="\r\x1b[K")
-        else:
-            yield lambda number: None
-            return
-        try:
-            yield line.show
-        finally:
-            line.end()
-
-
-class _Line:
-    """One line of output, written over again and again.
-
-    On a terminal it appears once a fit takes long, `first_time`, and is wiped out in the end.
-    """
-
-    def __init__(self, name, total, out, first_time=-math.inf, last="\n"):
-        self._name = name
-        self._total = total
-        self._out = out  # as it is now: teachers are silenced while they train
-        self._first_time = first_time
-        self._last = last
-        self._is_shown = False
-        self._start = time.monotonic()
-        self.show(0)
-
-    def show(self, number):
-        now = time.monotonic()
-        if now < self._first_time:
-            return
-        self._is_shown = True
-        elapsed = now - self._start
-        seconds = ""
-        if number == self._total:
-            seconds = f" in {elapsed:.0f} s"
-        elif number:
-            seconds = f", {elapsed * (self._total - number) / number:.0f} s left"
-        # Spaces wipe out the end of a longer line
-        self._out.write(f"\r{self._name} {number}/{self._total}{seconds}    ")
-        self._out.flush()
-
-    def end(self):
-        if self._is_shown:
-            self._out.write(self._last)
-            self._out.flush()
-
-
-def _is_watched():
-    """Whether a person looks on: what is written goes to a terminal, and from one place at once."""
-    return (
-        sys.stderr is not None
-        and sys.stderr.isatty()
-        and threading.current_thread() is threading.main_thread()
-        and multiprocessing.current_process().name == "MainProcess"
-    )

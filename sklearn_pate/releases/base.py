@@ -209,11 +209,11 @@ class VotesRelease(ABC):
         return votes
 
     @abstractmethod
-    def gather(self, given, plan, rows, progress):
+    def gather(self, given, plan, rows):
         """Return `Votes`: private, and free. It may take hours, and nothing leaves."""
 
     @abstractmethod
-    def draw(self, given, plan, rows, votes, published, noise, progress):
+    def draw(self, given, plan, rows, votes, published, noise):
         """Draw what is paid for, and add it to what is published, in place."""
 
     @abstractmethod

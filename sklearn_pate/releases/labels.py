@@ -82,17 +82,17 @@ class LabelsRelease(VotesRelease):
         """Return votes on some of the rows that were voted on."""
         return dataclasses.replace(votes, counts=votes.counts[rows])
 
-    def gather(self, given, plan, rows, progress):
+    def gather(self, given, plan, rows):
         """Let the electorate vote on some public rows: private, and free."""
-        with progress.phase("teachers", given.ballots.n_teachers) as done:
+        with given.phase("teachers", given.ballots.n_teachers) as done:
             return collect(given, _safe_indexing(given.X_public, rows), done)
 
-    def draw(self, given, plan, rows, votes, published, noise, progress):
+    def draw(self, given, plan, rows, votes, published, noise):
         """Release labels, stage by stage and round by round, until the plan ends or its budget."""
         student = given.student()
         seed = given.seeds["student"]
         choice = self._choice(given)
-        with progress.phase("queries", plan.n_queries) as done:
+        with given.phase("queries", plan.n_queries) as done:
             for aggregator, n_queries in plan.stages:
                 for round_ in choice.rounds(n_queries):
                     proba = None

@@ -95,11 +95,11 @@ class TableRelease(VotesRelease):
         )
         return voters, cells.problems, cells.obstacles
 
-    def gather(self, given, plan, rows, progress):
+    def gather(self, given, plan, rows):
         """Divide the feature space by public rows, and let records vote in its cells."""
         electorate = given.electorate
         n_steps = electorate.n_steps(n_records=given.ballots.n_records)
-        with progress.phase("ballots", n_steps) as done:
+        with given.phase("ballots", n_steps) as done:
             public = given.X_public
             electorate.divide(public, **_public_numbers(given, plan), are_drawn=given.are_drawn)
             table = electorate.vote(
@@ -113,7 +113,7 @@ class TableRelease(VotesRelease):
             table, given.classes, given.ballots, electorate=electorate, n_public=given.n_public
         )
 
-    def draw(self, given, plan, rows, votes, published, noise, progress):
+    def draw(self, given, plan, rows, votes, published, noise):
         """Draw the noisy table, and read what it says of each public row."""
         ((mechanism, _),) = plan.stages
         noise_std = mechanism.noise_std  # before it sees the table, of which it could tell

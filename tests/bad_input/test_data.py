@@ -291,14 +291,18 @@ OTHER_KIND = r"columns \['kind'\] of X and X_public have different dtypes or cat
 
 @h.table(
     "X_public, message",
-    ("a label column", h.frame(h.X_PUBLIC, label=1), rf"{OTHER_FEATURES}X has not: \['label'\]"),
-    ("a column missing", h.frame(h.X_PUBLIC)[["a", "b"]], rf"{OTHER_FEATURES}it lacks .*: \['c'\]"),
+    (
+        "a label column",
+        h.frame(h.X_PUBLIC, label=1),
+        f"{OTHER_FEATURES}unseen at fit time.*- label",
+    ),
+    ("a column missing", h.frame(h.X_PUBLIC)[["a", "b"]], f"{OTHER_FEATURES}now missing.*- c"),
     (
         "other names",
         h.frame(h.X_PUBLIC, "abz"),
-        rf"{OTHER_FEATURES}X has not: \['z'\]; it lacks .*'c'",
+        f"{OTHER_FEATURES}unseen .*- z.*missing.*- c",
     ),
-    ("another order", h.frame(h.X_PUBLIC)[["b", "a", "c"]], f"{OTHER_FEATURES}in another order"),
+    ("another order", h.frame(h.X_PUBLIC)[["b", "a", "c"]], f"{OTHER_FEATURES}same order"),
     ("duplicate names", h.frame(h.X_PUBLIC, "aac"), f"{OTHER_FEATURES}unique column names"),
     ("dtypes", h.frame(h.X_PUBLIC).astype("f"), r"\(a: float64 in X, float32 in X_public; b: fl"),
 )
