@@ -128,7 +128,7 @@ def test_interrupted_when_it_is_paid_for(phase, ledger, monkeypatch):
             assert clf.score(X, Y) > 0.8 and len(ledger.history()) == before + 1
 
 
-@pytest.mark.parametrize("owner, name", [(release, "_start_anew"), (release, "Published")])
+@pytest.mark.parametrize("owner, name", [(release, "_show_what_is_public"), (release, "Published")])
 def test_an_interrupt_says_no_less_than_was_spent(owner, name, ledger, monkeypatch):
     clf = model(ledger=ledger, n_queries=2).fit(X, Y, X_PUBLIC)
     with monkeypatch.context() as patched:

@@ -11,6 +11,12 @@ from typing import ClassVar
 from .._version import __version__
 from ..electorate import Adjacency
 
+#: The number of `to_dict`'s format: it changes where the meaning of a key does.
+_FORMAT = 1
+
+#: What stands over a card, by its kind.
+_TITLES = {"spent": "Privacy spent", "forecast": "A forecast: nothing is spent yet"}
+
 
 @dataclass(frozen=True, repr=False)
 class PrivacySpent:
@@ -259,13 +265,6 @@ def _fields(spent):
     return {part.name: getattr(spent, part.name) for part in fields(spent)}
 
 
-#: The number of `to_dict`'s format: it changes where the meaning of a key does.
-_FORMAT = 1
-
-#: What stands over a card, by its kind.
-_TITLES = {"spent": "Privacy spent", "forecast": "A forecast: nothing is spent yet"}
-
-
 # --- a guarantee in words, for those who must sign for it -----------------------------------------
 
 
@@ -278,6 +277,7 @@ _ABOUT_UNIT = {
     ),
     "teacher": "The votes of any one teacher change",
 }
+
 #: Changes of which the groups are named in advance.
 _OF_NAMED_GROUPS = (Adjacency.CHANGE_NAMED_GROUP, Adjacency.CHANGE_NAMED_GROUP_NEVER_EMPTY)
 

@@ -21,8 +21,7 @@ from ..memory import digest, kept_seed, private_memory
 from ..public import are_all_equal, public_rows, table_of, value_hashes, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from ..rdp.cost import no_cost
-from ..releases import release_of
-from ..releases.ahead import DRAWN_BEFORE, Synthesis, moved_by, planned, recalled, rehearsal_rows
+from ..releases import ahead, release_of
 from ..releases.base import VotesRelease
 from ..releases.published import student_of
 from ..releases.table import table_mechanism
@@ -51,7 +50,7 @@ _ALL_EQUAL = "the rows of X_public are all equal, so nothing can be learnt from 
 _N_SEEN = 100
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Given:
     """What a fit was given, after all checks.
 
@@ -101,7 +100,7 @@ class Given:
     electorate: Electorate
     release: VotesRelease
     private: PrivateData | None = None
-    synthesis: Synthesis | None = None
+    synthesis: ahead.Synthesis | None = None
     beside: tuple = ()
     are_drawn: bool = False
     not_covered: tuple = ()
@@ -128,7 +127,7 @@ class Given:
     def cost_before(self):
         """What returns, for Renyi orders, the `Cost` of what is released before the labels."""
         parts = self.released_before
-        return partial(cost_of_all, parts, moved_by(self.ballots)) if parts else no_cost
+        return partial(cost_of_all, parts, ahead.moved_by(self.ballots)) if parts else no_cost
 
     @property
     def temperature(self):
@@ -141,7 +140,7 @@ class Given:
             return plan.cost
         if not self.beside:
             return plan.own_cost
-        return cost_of_all(self.beside, moved_by(self.ballots)).plus(plan.own_cost)
+        return cost_of_all(self.beside, ahead.moved_by(self.ballots)).plus(plan.own_cost)
 
     @contextmanager
     def phase(self, name, total):
@@ -240,12 +239,12 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         "unless metadata routing is on",
     )
     cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
-    beside = planned(estimator.releases, private, ballots, **cap)
+    beside = ahead.planned(estimator.releases, private, ballots, **cap)
     synthesis = None
     if synthesizer is not None:
         pure = release.gives_rates and all(part.is_pure for part in beside)
         pure = pure and table_mechanism(estimator.aggregator, electorate).is_pure
-        synthesis = Synthesis.planned(synthesizer, private, ballots, pure=pure, **cap)
+        synthesis = ahead.Synthesis.planned(synthesizer, private, ballots, pure=pure, **cap)
     return Given(
         estimator,
         X_public,
@@ -295,7 +294,7 @@ def _rows_of(estimator, X, X_public, synthesizer):
     """Return public rows or such to rehearse with, what is not covered, and obstacles."""
     not_covered = () if checks.declared_classes(estimator) is not None else (_READ_CLASSES,)
     if synthesizer is not None:
-        return rehearsal_rows(synthesizer), (*not_covered, *read_by(synthesizer)), ()
+        return ahead.rehearsal_rows(synthesizer), (*not_covered, *read_by(synthesizer)), ()
     are_private = warn_if_private(X_public, X)
     obstacles = (_NOT_PUBLIC,) if are_private else ()
     return checks.given_rows(X_public), not_covered + are_private, obstacles
@@ -361,12 +360,12 @@ def with_cost_of_rows(given):
     """Return the same with the cost of its public rows, if an earlier fit drew them."""
     if given.synthesis is not None:
         return given
-    are_drawn, synthesis = recalled(given.X_public)
+    are_drawn, synthesis = ahead.recalled(given.X_public)
     if not are_drawn:
         return given
     given = dataclasses.replace(given, are_drawn=True)
     if synthesis is None or _protected(given.ballots) != _protected(synthesis.ballots):
-        return dataclasses.replace(given, not_covered=(*given.not_covered, DRAWN_BEFORE))
+        return dataclasses.replace(given, not_covered=(*given.not_covered, ahead.DRAWN_BEFORE))
     synthesis = dataclasses.replace(synthesis, rows=given.X_public)
     not_covered = (*given.not_covered, *read_by(synthesis.synthesizer))
     return dataclasses.replace(given, synthesis=synthesis, not_covered=not_covered)

@@ -21,18 +21,11 @@ from ..isolation import Quiet, is_ours, seeded
 from ..public import table_of
 from ..rdp.facts import facts_of
 from ..releases import ahead, release_of
-from ..releases.ahead import moved_by
 from ..releases.published import check_class_weight, student_of
 from ..students import check_scored_alone, rehearse_student, unfitted_copy
 from ..teachers.training import Part, Settings, Task, fit_and_predict
 from .given import temperature_of, warn_if_seeded
 from .voters import OnlySums, make_electorate
-
-#: Why those vote who do by default, by whether they are records.
-_BY_DEFAULT = {
-    True: "by default: they suit small epsilons, and cost as much for many labels as for one",
-    False: "by default, as a parameter speaks of teachers",
-}
 
 
 def make_plan(given):
@@ -181,6 +174,13 @@ def warn_of_plan(plan, epsilon):
             warn(text)
 
 
+#: Why those vote who do by default, by whether they are records.
+_BY_DEFAULT = {
+    True: "by default: they suit small epsilons, and cost as much for many labels as for one",
+    False: "by default, as a parameter speaks of teachers",
+}
+
+
 def _why(given):
     """Say why those vote who do."""
     base_estimator = given.estimator.base_estimator
@@ -204,7 +204,7 @@ def _why(given):
 def _rows_cost(given):
     """Return what the synthesizer takes for its rows."""
     synthesizer = given.synthesis.synthesizer
-    cost = stated_cost(synthesizer, moved_by(given.ballots))
+    cost = stated_cost(synthesizer, ahead.moved_by(given.ballots))
     delta = given.estimator.delta
     epsilon, _ = cost.epsilon(delta)
     if synthesizer.is_pure and cost.pure < math.inf and cost.delta == 0:
@@ -220,7 +220,7 @@ def _rows_cost(given):
 
 def _costs_beside(given, spent):
     """Return what else is released, each with the epsilon that it takes."""
-    n_moved = moved_by(given.ballots) if given.beside else 0
+    n_moved = ahead.moved_by(given.ballots) if given.beside else 0
     costs = [stated_cost(release, n_moved) for release in given.beside]
     epsilons = [cost.epsilon(given.estimator.delta)[0] for cost in costs]
     return tuple(zip(spent.beside, epsilons, strict=True))

@@ -1,4 +1,4 @@
-"""The order of a fit: rows and votes are gathered, then paid for, and only then noise is drawn."""
+"""The order of a fit: each release is gathered, then paid for, and only then drawn: rows, votes."""
 
 import contextlib
 import dataclasses
@@ -14,7 +14,6 @@ from ..accountant.spent import text_rounded_up
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet
 from ..releases import ahead
-from ..releases.ahead import moved_by
 from ..releases.published import Published, warn_of_release
 from ..students import fit_student
 from . import planning
@@ -29,13 +28,11 @@ def fit(given, paid, votes=None):
     `votes` are those that were gathered before, on all public rows.
     """
     plan = planning.accepted(planning.make_plan(given), given.estimator)
-    rows = given.release.rows(given, plan)
-    draw_beside = tuple  # nothing
+    rows = given.release.rows(given, plan)  # what fails here, fails before rows are paid for
     if given.rows_are_to_draw:
         given = _draw_rows(given, paid)
         rows = given.release.rows(given, plan)
-    if given.beside:
-        draw_beside = _gather_beside(given)
+    draw_beside = _gather_beside(given) if given.beside else tuple
     if votes is None:
         votes = given.release.gather(given, plan, rows)
     else:
@@ -81,7 +78,7 @@ def _gather_beside(given):
 def _draw_rows(given, paid):
     """Pay for public rows, draw them, and enrol the electorate with them."""
     estimator = given.estimator
-    cost = stated_cost(given.synthesis.synthesizer, moved_by(given.ballots))
+    cost = stated_cost(given.synthesis.synthesizer, ahead.moved_by(given.ballots))
     epsilon, method = cost.epsilon(estimator.delta)
     spent = planning.spent_by(Plan([], epsilon, method, cost), given)
     _pay(given, paid, dataclasses.replace(spent, covers="rows", beside=()), cost)
@@ -147,9 +144,10 @@ def _release(given, plan, rows, votes, paid, draw_beside):
     _pay_for_labels(given, plan, paid)
     _run_private_test(plan, votes, given.seeds["test"])
     published = Published(plan.spent.paid(), estimator, given.n_public, given.classes)
-    _start_anew(given, plan)
+    forget(estimator)
     published.show(estimator)
     paid.has_begun = True
+    _show_what_is_public(given, plan)
     noise = np.random.default_rng(given.seeds["noise"])
     try:
         for drawn in draw_beside():
@@ -177,10 +175,9 @@ def _run_private_test(plan, votes, seed):
     )
 
 
-def _start_anew(given, plan):
-    """Forget an earlier fit, and set what is public before any label is released."""
+def _show_what_is_public(given, plan):
+    """Set what is public before any label is released."""
     estimator = given.estimator
-    forget(estimator)
     if given.synthesis is not None:
         estimator.X_synthetic_ = given.synthesis.rows
     # Copies: those of the plan see the votes, and one of the user's may keep them

@@ -1,4 +1,4 @@
-"""What is released ahead of the votes: rows of a synthesizer, and releases of the user's own."""
+"""What is released beside the votes: rows that a synthesizer draws first, and the user's own."""
 
 import copy
 import dataclasses
