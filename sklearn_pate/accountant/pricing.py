@@ -472,25 +472,11 @@ def plan_table(
     ([(LaplaceMechanism(scale=8.0), 9)], 0.25, 0.0)
     """
     epsilon, delta = as_cap(epsilon, delta)
-    if mechanism.with_scale(1.0) is not None:
-        check_with_scale(mechanism)
-        rest = before(DEFAULT_ORDERS)
-        is_pure = mechanism.is_pure and rest.pure < math.inf
-        spent = rest.pure if is_pure else rest.epsilon(delta)[0]
-        if epsilon is not None and spent >= epsilon:
-            raise BudgetExceededError(
-                f"public rows that are drawn from private ones, and releases of yours, cost "
-                f"epsilon={spent:.4g}, and epsilon={epsilon:g} is the cap of these and the labels. "
-                "Raise it"
-            )
-        mechanism = calibrated(mechanism, n_changed, epsilon, delta, before)
-    mechanism = clone(mechanism)  # the user's may keep the table that it is given
+    # A clone, as the user's may keep the table that it is given
+    mechanism = clone(calibrated(mechanism, n_changed, epsilon, delta, before))
     own = stated_cost(mechanism, n_changed)
     cost = before(DEFAULT_ORDERS).plus(own)
-    spent, method = cost.epsilon(delta)
-    are_pure = mechanism.is_pure and is_pure_before
-    if are_pure and cost.pure < math.inf and cost.delta == 0:
-        spent, method, delta = cost.pure, "pure", 0.0
+    spent, method, delta = guarantee(cost, delta, is_pure=mechanism.is_pure and is_pure_before)
     if epsilon is not None and spent > epsilon:
         raise BudgetExceededError(
             f"{mechanism} costs epsilon={spent:.4g}, more than the cap epsilon={epsilon:g}. Use "
@@ -500,54 +486,68 @@ def plan_table(
     return Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, **told)
 
 
-def calibrated(part, size, epsilon, delta, before=no_cost):
-    """Return a copy of a part without noise, with the least that costs at most `epsilon`.
+def guarantee(cost, delta, *, is_pure):
+    """Return what a cost guarantees: epsilon, the method, and delta, which is 0 if all is pure."""
+    if is_pure and cost.pure < math.inf and cost.delta == 0:
+        return cost.pure, "pure", 0.0
+    return *cost.epsilon(delta), delta
+
+
+def calibrated(part, size, epsilon, delta, before=no_cost, share=1.0):
+    """Return a part as it is if its noise is set, else a copy with the least that the cap allows.
 
     Parameters
     ----------
     part : TableMechanism, Synthesizer or Release
-        Without noise.
+        It may be without noise.
     size : int
         Of the change that is covered: what `cost` of the part is asked for.
     epsilon : float or None
-        None is refused.
+        The cap; None is refused.
     delta, before
         As in `plan_table`.
+    share : float, default=1.0
+        The share of `epsilon` that it may cost, with what is released before.
     """
+    if part.with_scale(1.0) is None:
+        return part
+    check_with_scale(part)
     name = type(part).__name__
     if epsilon is None:
         raise ValueError(
             f"{name} is calibrated to epsilon, or to its share of it, and epsilon is None; set "
             "epsilon, or the noise, for a synthesizer noise=LaplaceMechanism(scale)"
         )
-    with_noise = None
-    with contextlib.suppress(InvalidParameterError):  # it names the noise, which nobody gave
-        with_noise = part.with_scale(least_scale_of(part, size, epsilon, delta, before))
-        with_noise.cost(size)
-    if with_noise is None:
+    epsilon = share * float(epsilon)  # short floats round
+    rest = before(DEFAULT_ORDERS)
+    is_pure = part.is_pure and rest.pure < math.inf
+    spent = rest.pure if is_pure else rest.epsilon(delta)[0]
+    if spent >= epsilon:
         raise BudgetExceededError(
-            f"{name} cannot be calibrated to epsilon={epsilon:g}, of the fit or its share of that: "
-            "there is no noise that costs as much. Choose an epsilon nearer to 1"
+            f"public rows that are drawn from private ones, and releases of yours, cost "
+            f"epsilon={spent:.4g}, and epsilon={epsilon:g} is the cap of these and the labels. "
+            "Raise it"
         )
-    return with_noise
 
+    def cost_at(scale, orders=DEFAULT_ORDERS):
+        return before(orders).plus(part.with_scale(scale).cost(size, orders))
 
-def least_scale_of(part, size, epsilon, delta, before):
-    """Return the least noise with which a part costs at most `epsilon`; see `calibrated`."""
-    spent = before(DEFAULT_ORDERS).pure
-    if not part.is_pure or spent == math.inf:
-
-        def cost_at(scale, orders):
-            return before(orders).plus(part.with_scale(scale).cost(size, orders))
-
-        return least_scale(cost_at, epsilon, delta)
-    # A pure epsilon falls as one over the scale, and rounding is off by a step or two
-    scale = part.with_scale(1.0).cost(size).pure / (epsilon - spent)
-    for _ in range(10):
-        if sum_up(spent, part.with_scale(scale).cost(size).pure) <= epsilon:
-            break
-        scale = math.nextafter(scale, math.inf)
-    return scale
+    with contextlib.suppress(InvalidParameterError):  # it names the noise, which nobody gave
+        if is_pure:
+            # A pure epsilon falls as one over the scale, and rounding is off by a step or two
+            scale = part.with_scale(1.0).cost(size).pure / (epsilon - spent)
+            for _ in range(10):
+                if cost_at(scale).pure <= epsilon:
+                    break
+                scale = math.nextafter(scale, math.inf)
+        else:
+            scale = least_scale(cost_at, epsilon, delta)
+        cost_at(scale)
+        return part.with_scale(scale)
+    raise BudgetExceededError(
+        f"{name} cannot be calibrated to epsilon={epsilon:g}, of the fit or its share of that: "
+        "there is no noise that costs as much. Choose an epsilon nearer to 1"
+    )
 
 
 def stated_cost(part, size, orders=DEFAULT_ORDERS):

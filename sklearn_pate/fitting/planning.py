@@ -1,7 +1,6 @@
 """What a fit will publish and spend, decided and tried out before anything is paid for."""
 
 import dataclasses
-import math
 import os
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn import get_config
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant import PrivacyForecast, PrivacySpent, RowsCost
 from ..accountant.plan import large_delta, weak_promise
-from ..accountant.pricing import stated_cost
+from ..accountant.pricing import guarantee, stated_cost
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
 from ..exceptions import BadPlanError, warn
@@ -205,10 +204,7 @@ def _rows_cost(given):
     """Return what the synthesizer takes for its rows."""
     synthesizer = given.synthesis.synthesizer
     cost = stated_cost(synthesizer, ahead.moved_by(given.ballots))
-    delta = given.estimator.delta
-    epsilon, _ = cost.epsilon(delta)
-    if synthesizer.is_pure and cost.pure < math.inf and cost.delta == 0:
-        epsilon, delta = cost.pure, 0.0
+    epsilon, _, delta = guarantee(cost, given.estimator.delta, is_pure=synthesizer.is_pure)
     return RowsCost(
         float(epsilon),
         float(delta),

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._sklearn import _num_samples
-from ..accountant.pricing import calibrated, check_with_scale, stated_cost
+from ..accountant.pricing import calibrated, stated_cost
 from ..aggregators import TableMechanism
 from ..aggregators.table import rehearse_table
 from ..electorate import Adjacency, PrivateData
@@ -109,10 +109,8 @@ class Synthesis:
         n_moved = moved_by(ballots)
         units_of(private, ballots)  # refuses what would fail once rows are paid for
         synthesizer = synthesizer.suited_to(pure=pure)
-        if synthesizer.with_scale(1.0) is not None:
-            share = default_share() if synthesizer.share is None else synthesizer.share
-            part = None if epsilon is None else share * float(epsilon)  # short floats round
-            synthesizer = calibrated(synthesizer, n_moved, part, delta)
+        share = default_share() if synthesizer.share is None else synthesizer.share
+        synthesizer = calibrated(synthesizer, n_moved, epsilon, delta, share=share)
         spent, _ = stated_cost(synthesizer, n_moved).epsilon(delta)
         is_all = synthesizer.share == 1
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
@@ -293,21 +291,29 @@ def planned(releases, private, ballots, *, epsilon, delta):
     """
     if not releases:
         return ()
+    has_units = units_of(private, ballots) is not None
+    n_moved = moved_by(ballots)
+    ready = []
     for release in releases:
         if not isinstance(release, Release):
             raise TypeError(
                 "releases must be a list of releases.Release, each an instance; got "
                 f"{release if isinstance(release, type) else type(release)}"
             )
-    has_units = units_of(private, ballots) is not None
-    for release in releases:
+        name, share = type(release).__name__, release.share
         if has_units and not release.counts_groups:
             raise ValueError(
-                f"{type(release).__name__} does not say counts_groups, and this fit protects all "
-                f"records of a group or identifier together ({ballots.adjacency})"
+                f"{name} does not say counts_groups, and this fit protects all records of a group "
+                f"or identifier together ({ballots.adjacency})"
             )
-    n_moved = moved_by(ballots)
-    return tuple(_with_noise(clone(release), n_moved, epsilon, delta) for release in releases)
+        is_share = isinstance(share, Real) and 0 < share < 1
+        if not is_share and release.with_scale(1.0) is not None:
+            raise ValueError(f"share of {name} must be a number between 0 and 1; got {share!r}")
+        # What is no parameter is not kept: what is drawn by is what costs are asked of
+        release = clone(calibrated(clone(release), n_moved, epsilon, delta, share=share))
+        stated_cost(release, n_moved)
+        ready.append(release)
+    return tuple(ready)
 
 
 def rehearse(releases, X_public, private):
@@ -380,22 +386,6 @@ def draw(releases, gathered, rng, tried):
                 "got another, which is withheld"
             )
         yield drawn
-
-
-def _with_noise(release, n_moved, epsilon, delta):
-    """Return a release whose noise is set, by its share if the user left it open."""
-    if release.with_scale(1.0) is None:
-        stated_cost(release, n_moved)
-        return release
-    check_with_scale(release)
-    share = release.share
-    if not isinstance(share, Real) or not 0 < share < 1:
-        raise ValueError(
-            f"share of {type(release).__name__} must be a number between 0 and 1; got {share!r}"
-        )
-    part = None if epsilon is None else share * float(epsilon)
-    # What is no parameter is not kept: what is drawn by is what costs are asked of
-    return clone(calibrated(release, n_moved, part, delta))
 
 
 def _handed_out(private):
