@@ -132,9 +132,8 @@ class Curator(Private):
             mechanism = stage.aggregator
             for start in range(0, stage.n_queries, _QUERIES_AT_A_TIME):
                 some = slice(start, start + _QUERIES_AT_A_TIME)
-                votes = stage_votes[some]
-                proba = None if stage.student_proba is None else stage.student_proba[some]
-                paid = None if stage.paid is None else stage.paid[some]
+                parts = (stage_votes, stage.student_proba, stage.paid)
+                votes, proba, paid = [None if part is None else part[some] for part in parts]
                 if not has_distribution(mechanism):  # only the cost over all votes is known
                     yield np.tile(worst_case_rdp(mechanism, orders), (len(votes), 1))
                 elif method == "exact":

@@ -4,7 +4,7 @@ import math
 import textwrap
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -65,8 +65,7 @@ class Voters:
     are_levels: bool = False
 
 
-@dataclass(frozen=True)
-class RowsCost:
+class RowsCost(NamedTuple):
     """What a synthesizer takes of epsilon and delta, for the public rows that it draws.
 
     Attributes
@@ -74,8 +73,6 @@ class RowsCost:
     epsilon, delta : float
         Of the rows alone. With the labels' own they add up to no more than those of the plan, and
         often to less than the sum.
-    adjacency : str
-        The change of the private data that is covered.
     n_rows : int
         Number of rows that are drawn.
     sums : str or None
@@ -84,14 +81,12 @@ class RowsCost:
     Examples
     --------
     >>> from sklearn_pate.accountant import RowsCost
-    >>> RowsCost(0.4, 0.0, adjacency="replace one record", n_rows=5000).epsilon
+    >>> RowsCost(0.4, 0.0, n_rows=5000).epsilon
     0.4
     """
 
     epsilon: float
     delta: float
-    _: KW_ONLY
-    adjacency: str
     n_rows: int
     sums: str | None = None
 
@@ -142,9 +137,8 @@ class RenyiFilter:
         Cost
             At most the total.
         """
-        within = self.order >= DEFAULT_ORDERS
-        rdp = np.where(within, np.minimum(self.limit, total.rdp), total.rdp)
-        return replace(total, rdp=rdp)
+        limits = np.where(self.order >= DEFAULT_ORDERS, self.limit, np.inf)
+        return replace(total, rdp=np.minimum(limits, total.rdp))
 
     def allow(self, paid, check, answer):
         """Spend on as many of the queries, in order, as the budget pays for.
@@ -252,11 +246,16 @@ class Plan:
     is_calibrated: bool = False
 
     def __str__(self):
-        return text_of(self)
+        named = [(f"{name:{_NAMES}}", words) for name, words in _lines(self)]
+        parts = [_TITLE]
+        for start, words in [*named, *(("! ", text) for text in _remarks(self))]:
+            rest = " " * len(start)
+            parts.append(textwrap.fill(words, _WIDTH, initial_indent=start, subsequent_indent=rest))
+        return "\n".join(parts)
 
     def _repr_html_(self):
-        """Return what a notebook shows."""
-        return html_of(self)
+        """Return what a notebook shows, on light and dark pages."""
+        return card_of(_TITLE, _lines(self), _remarks(self))
 
     @property
     def n_queries(self):
@@ -273,9 +272,8 @@ class Plan:
         """Labels, if every query is answered and paid for in full."""
         if self.budget is None:
             return self.n_queries
-        sizes = {"n_teachers": self.voters.n_teachers, "n_classes": self.voters.n_classes}
         untouched = replace(self, budget=RenyiFilter(self.budget.order, self.budget.limit))
-        return sum(untouched.allowed(stage, np.ones(n), **sizes) for stage, n in self.stages)
+        return sum(untouched.allowed(stage, np.ones(n)) for stage, n in self.stages)
 
     @property
     def labels_per_class(self):
@@ -355,14 +353,21 @@ class Plan:
     @cached_property
     def advice(self):
         """What is to be said of these numbers, and what would help most: a list of str, or []."""
-        return advice_on(self)
+        found = [*self.obstacles, *self.problems]
+        if self.has_teachers:
+            findings = (_drowned_means,) if self.voters.are_levels else (_few_labels, _drowned)
+            if not self.obstacles:
+                found += [finding(self) for finding in findings]
+            found += [_unstable(stage, n, self.voters.n_teachers) for stage, n in self.stages]
+        unit = "record" if self.spent is None else self.spent.unit
+        return [text for text in (*found, weak_promise(self.epsilon, unit)) if text is not None]
 
-    def allowed(self, aggregator, paid, *, n_teachers, n_classes):
+    def allowed(self, aggregator, paid):
         """Spend on the queries of a stage, in order; return how many the budget lets through."""
         if self.budget is None:
             return len(paid)
-        order = np.array([self.budget.order])
-        steps = aggregator.steps(order, n_teachers=n_teachers, n_classes=n_classes)
+        sizes = {"n_teachers": self.voters.n_teachers, "n_classes": self.voters.n_classes}
+        steps = aggregator.steps(np.array([self.budget.order]), **sizes)
         check, answer = (float(cost[0]) for cost in steps)
         is_refundable = check > 0  # where no check is paid for, nothing can be given back
         paid = paid if is_refundable else np.ones(len(paid))
@@ -383,7 +388,7 @@ def _outcomes(mechanism, n_queries, votes):
         return _drawn(mechanism, n_queries if shares_cost else _N_DRAWN, votes)
     n_classes = len(votes)
     n_right = 1 if facts.label_symmetric else min(n_classes, _MOST_RIGHT)
-    right = np.linspace(0, n_classes - 1, n_right).astype(int)
+    right = np.linspace(0, n_classes - 1, n_right, dtype=int)
     student = _no_student(mechanism, n_right, n_classes)
     proba = np.exp(mechanism.outcome_log_proba(votes[right], student))
     answered = proba[:, :n_classes].sum(axis=1).mean()
@@ -428,29 +433,6 @@ _MOST_OFF = 0.05
 
 #: An epsilon above this is hardly a promise.
 _LARGE_EPSILON = 10
-
-
-def advice_on(plan):
-    """Return what is to be said of a plan, by public numbers alone.
-
-    Parameters
-    ----------
-    plan : Plan
-        With its voters.
-
-    Returns
-    -------
-    list of str
-        A sentence or two for each finding, with what would help most; empty if all is well.
-    """
-    found = [*plan.obstacles, *plan.problems]
-    if plan.has_teachers:
-        findings = (_drowned_means,) if plan.voters.are_levels else (_few_labels, _drowned)
-        if not plan.obstacles:
-            found += [finding(plan) for finding in findings]
-        found += [_unstable(stage, n, plan.voters.n_teachers) for stage, n in plan.stages]
-    found.append(weak_promise(plan.epsilon, "record" if plan.spent is None else plan.spent.unit))
-    return [text for text in found if text is not None]
 
 
 def obstacles_to(plan):
@@ -638,43 +620,6 @@ _WIDTH = 88
 _NAMES = 12
 
 
-def text_of(plan):
-    """Return a plan as text.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-
-    Returns
-    -------
-    str
-        Made of public numbers alone.
-    """
-    named = [(f"{name:{_NAMES}}", words) for name, words in _lines(plan)]
-    parts = [_TITLE]
-    for start, words in [*named, *(("! ", text) for text in _remarks(plan))]:
-        rest = " " * len(start)
-        parts.append(textwrap.fill(words, _WIDTH, initial_indent=start, subsequent_indent=rest))
-    return "\n".join(parts)
-
-
-def html_of(plan):
-    """Return a plan as HTML that needs nothing else, for light and dark pages.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-
-    Returns
-    -------
-    str
-        Made of public numbers alone.
-    """
-    return card_of(_TITLE, _lines(plan), _remarks(plan))
-
-
 def _remarks(plan):
     """Return the advice of a plan, and of what a fit refuses that it does."""
     return [f"fit refuses: {text}" if text in plan.obstacles else text for text in plan.advice]
@@ -754,38 +699,31 @@ def _at_agreements(share):
 
 
 def _about_records(plan):
-    voters = plan.voters
-    cells = voters.cells
+    voters, cells = plan.voters, plan.voters.cells
     expected = ", if there are as many records as public rows" if voters.n_records is None else ""
     ((mechanism, n_rows),) = plan.stages
-    level = "level" if voters.are_levels else "class"
-    levels = "levels" if voters.are_levels else "classes"
+    level, levels = ("level", "levels") if voters.are_levels else ("class", "classes")
+    noise = f"{_number(plan.noise_std)} records (standard deviation)"
     if cells.n_columns is not None:
         sums = (
             f"{cells.n_columns} numbers for each of {voters.n_classes} {levels}, with noise of "
-            f"{_number(plan.noise_std)} records (standard deviation), beside "
-            f"{_number(cells.n_ballots)} records{expected}"
+            f"{noise}, beside {_number(cells.n_ballots)} records{expected}"
         )
         who = f"the records themselves, each with all of its columns{_why(voters)}"
         return [("voters", who), ("sums", sums)]
     if cells.n_cells == 0:
         return [("voters", f"nobody: class sums take all of epsilon{_why(voters)}")]
     where = f"each in the cell that it lies in, of {cells.n_cells}{_why(voters)}"
-    labels = f"{n_rows}, one for each public row, "
-    if voters.are_levels:
-        labels += f"of {voters.n_classes} levels"
-    else:
-        each = _number(plan.labels_per_class)
-        labels += f"{each} for each of {voters.n_classes} classes if all were as common"
-    noise = (
-        f"{_number(plan.noise_std)} records (standard deviation) on each {level} of a cell, beside "
-        f"{_number(cells.n_ballots / cells.n_cells)} in an average cell{expected}, by "
-        f"{type(mechanism).__name__}"
-    )
+    what, each = "means", f"of {voters.n_classes} levels"
+    if not voters.are_levels:
+        number = _number(plan.labels_per_class)
+        what = "labels"
+        each = f"{number} for each of {voters.n_classes} classes if all were as common"
+    beside = f"beside {_number(cells.n_ballots / cells.n_cells)} in an average cell{expected}"
     lines = [
         ("voters", f"the records themselves, {where}"),
-        ("means" if voters.are_levels else "labels", labels),
-        ("noise", noise),
+        (what, f"{n_rows}, one for each public row, {each}"),
+        ("noise", f"{noise} on each {level} of a cell, {beside}, by {type(mechanism).__name__}"),
     ]
     if cells.explained is not None:
         share = percent(cells.explained)

@@ -84,27 +84,34 @@ def plan_queries(
         if stage.caveat is not None:
             facts_of(stage)  # refuses parameters that are wrong
             warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
+        _check_threshold(stage, n_teachers=n_teachers)
     cap = _Cap(*as_cap(epsilon, delta), accounting, before)
     sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
     is_number_given = n_queries is not None
-    is_calibrated = any(stage.with_scale(1.0) is not None for stage in aggregators)
     n_wanted = sum(wanted)
-    if cap.accounting == "ptr":
+    without_noise = [stage for stage in aggregators if stage.with_scale(1.0) is not None]
+    for stage in without_noise:
+        check_with_scale(stage)
+    if accounting == "ptr":
         _check_for_test(aggregators, is_number_given, cap)
-    else:
-        aggregators, wanted = _calibrate(aggregators, wanted, is_number_given, cap, sizes)
     if cap.epsilon is not None:
-        _check_failure_probability(aggregators, cap.delta)
+        # Facts need noise, and what is asked of them here is the same for any
+        _check_failure_probability(_at_scale(aggregators, 1.0), cap.delta)
+    elif without_noise:
+        raise ValueError(
+            f"{without_noise[0]} is calibrated to epsilon, and epsilon is None; set one of them "
+            "to a number"
+        )
+    if without_noise:
+        aggregators, wanted = _calibrate(aggregators, wanted, is_number_given, cap, sizes)
     costs = [stage.costs(**sizes) for stage in aggregators]
-    for stage in aggregators:
-        _check_threshold(stage, n_teachers=n_teachers)
     plan = _plan_within(list(zip(aggregators, wanted, costs, strict=True)), cap, sizes)
     if is_number_given and plan.n_queries < n_wanted:
         warn(
             f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "
             "only those are asked. Use more noise or raise epsilon to ask them all"
         )
-    told = {"n_public": n_public, "n_wanted": n_wanted, "is_calibrated": is_calibrated}
+    told = {"n_public": n_public, "n_wanted": n_wanted, "is_calibrated": bool(without_noise)}
     return replace(plan, voters=Voters(**sizes), **told)
 
 
@@ -142,20 +149,16 @@ def _plan_within(stages, cap, sizes):
         limit = {"method": "propose-test-release", "test": test}
     # Where all queries cost the same, their number is the budget; else it is a filter
     elif len(stages) == 1 and not _has_check(stages[0][0], sizes):
-        return _plan_fewer(*stages[0], cap, sizes)
+        ((aggregator, wanted, cost_of),) = stages
+        affordable = _most_within(cap, cost_of, wanted)
+        if affordable == 0:
+            raise _query_over_budget(aggregator, cap.epsilon_of(cost_of(1)), cap)
+        return _plan_within([(aggregator, affordable, cost_of)], cap, sizes)
     else:
         budget = _planned_filter(stages, cap, sizes)
         own = budget.cost(own)
         limit = {"method": "filter", "budget": budget}
     return Plan(asked, cap.epsilon, cost=before.plus(own), own_cost=own, **limit)
-
-
-def _plan_fewer(aggregator, wanted, cost_of, cap, sizes):
-    """Plan as many queries of the only stage as the cap pays for."""
-    affordable = _most_within(cap, cost_of, wanted)
-    if affordable == 0:
-        raise _query_over_budget(aggregator, cap.epsilon_of(cost_of(1)), cap)
-    return _plan_within([(aggregator, affordable, cost_of)], cap, sizes)
 
 
 def _planned_test(aggregator, n_queries, needed, cap, sizes):
@@ -348,21 +351,8 @@ def _calibrate(aggregators, wanted, is_number_given, cap, sizes):
     wanted : list of int
         The numbers of queries that the noise is calibrated to.
     """
-    without_noise = [stage for stage in aggregators if stage.with_scale(1.0) is not None]
-    if not without_noise:
-        return aggregators, wanted
-    if cap.epsilon is None:
-        raise ValueError(
-            f"{without_noise[0]} is calibrated to epsilon, and epsilon is None; set one of them "
-            "to a number"
-        )
-    for stage in without_noise:
-        check_with_scale(stage)
-    # Facts need noise, and what is asked of them here is the same for any
-    with_any_noise = _at_scale(aggregators, 1.0)
-    _check_failure_probability(with_any_noise, cap.delta)
     start = None
-    if not is_number_given and facts_of(with_any_noise[0]).total is None:
+    if not is_number_given and facts_of(_at_scale(aggregators, 1.0)[0]).total is None:
         start = most_noise(**sizes)
         # One stage: a list of stages has numbers of queries
         (noisiest,) = _at_scale(aggregators, start)
@@ -371,8 +361,8 @@ def _calibrate(aggregators, wanted, is_number_given, cap, sizes):
         wanted = [max(affordable, min(wanted[0], fewest))]
 
     def cost_at(scale, orders):
-        stages = zip(aggregators, wanted, strict=True)
-        costs = [(a.with_scale(scale) or a).costs(orders, **sizes)(n) for a, n in stages]
+        stages = zip(_at_scale(aggregators, scale), wanted, strict=True)
+        costs = [stage.costs(orders, **sizes)(n) for stage, n in stages]
         return reduce(Cost.plus, costs, cap.before(orders))
 
     scale = least_scale(cost_at, cap.epsilon, cap.delta, start=start)

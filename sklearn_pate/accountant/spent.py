@@ -3,16 +3,13 @@
 import json
 import math
 import operator
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
 from typing import ClassVar
 
 from .._version import __version__
 from ..electorate import Adjacency
-
-#: The number of `to_dict`'s format: it changes where the meaning of a key does.
-_FORMAT = 1
 
 #: What stands over a card, by its kind.
 _TITLES = {"spent": "Privacy spent", "forecast": "A forecast: nothing is spent yet"}
@@ -116,14 +113,13 @@ class PrivacySpent:
             plain[name] = None if value is None else operator.index(value)
         for name in ("not_covered", "tables", "beside"):
             plain[name] = tuple(getattr(self, name))
-        for name, value in plain.items():
-            object.__setattr__(self, name, value)  # it is frozen
+        vars(self).update(plain)  # it is frozen
 
     def __iter__(self):
         return iter((self.epsilon, self.delta))
 
     def __repr__(self):
-        shown = _fields(self) | {"epsilon": float(text_rounded_up(self.epsilon, n_decimals=6))}
+        shown = vars(self) | {"epsilon": float(text_rounded_up(self.epsilon, n_decimals=6))}
         parts = (f"{name}={value!r}" for name, value in shown.items())
         return f"{type(self).__name__}({', '.join(parts)})"
 
@@ -146,11 +142,9 @@ class PrivacySpent:
         >>> record["format"], record["kind"], record["epsilon"]
         (1, 'spent', 0.98)
         """
-        plain = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in _fields(self).items()
-        }
-        return {"format": _FORMAT, "kind": self._kind} | plain
+        lists = {n: list(value) for n, value in vars(self).items() if isinstance(value, tuple)}
+        # The number changes where the meaning of a key does
+        return {"format": 1, "kind": self._kind} | vars(self) | lists
 
     def to_json(self):
         """Return `to_dict` as JSON; an infinite epsilon, which JSON lacks, is "Infinity".
@@ -174,15 +168,11 @@ class PrivacySpent:
         return json.dumps(record, allow_nan=False)
 
     def _repr_html_(self):
-        return card_of(_TITLES[self._kind], self._lines())
-
-    def _lines(self):
-        """Return pairs of a name and what a card says of it, epsilon rounded up."""
-        told = _fields(self) | {"epsilon": text_rounded_up(self.epsilon)}
+        told = vars(self) | {"epsilon": text_rounded_up(self.epsilon)}
         for name in ("not_covered", "tables", "beside"):
             told[name] = "; ".join(told[name]) or None
         lines = [(name, str(value)) for name, value in told.items() if value is not None]
-        return [*lines, ("in words", self.summary())]
+        return card_of(_TITLES[self._kind], [*lines, ("in words", self.summary())])
 
     def summary(self):
         """Return the guarantee in words, for those who must sign for it; epsilon is rounded up.
@@ -200,7 +190,22 @@ class PrivacySpent:
         >>> print(spent.summary().split(". ")[0])
         Any one record (one row of the table) changes the probability of any outcome by at most a factor e^0.98 (epsilon), plus 1e-05 (delta)
         """  # noqa: E501
-        return in_words(self, is_forecast=False)
+        not_covered = "; ".join(self.not_covered)
+        first = f"Not covered by what follows: {not_covered}." if not_covered else ""
+        release = _release(self)
+        if not math.isfinite(self.epsilon):
+            return _joined(first, "No privacy is guaranteed (epsilon is infinite).", release)
+        seeded, system = _SEEDED, ""
+        if self.generator == "system":
+            seeded, system = "", "It came from the operating system's generator."
+        paragraphs = [
+            _joined(first, seeded),
+            _joined(_bound(self), _odds(self), _LEFT_OUT_BY_UNIT.get(self.unit, "")),
+            _joined(release, _published(self)),
+            _about_others(self),
+            _joined(_ABOUT_ARITHMETIC[self.arithmetic], system),
+        ]
+        return "\n\n".join(filter(None, paragraphs))
 
 
 @dataclass(frozen=True, repr=False)
@@ -237,7 +242,7 @@ class PrivacyForecast(PrivacySpent):
         -------
         PrivacyForecast
         """
-        return cls(**_fields(spent))
+        return cls(**vars(spent))
 
     def paid(self):
         """Return the same as what is spent, once the fit has paid for it.
@@ -246,7 +251,7 @@ class PrivacyForecast(PrivacySpent):
         -------
         PrivacySpent
         """
-        return PrivacySpent(**_fields(self))
+        return PrivacySpent(**vars(self))
 
     def summary(self):
         """Return in words what a fit would guarantee; see `PrivacySpent.summary`.
@@ -256,13 +261,8 @@ class PrivacyForecast(PrivacySpent):
         str
             Short paragraphs, the first of which says that it is a forecast.
         """
-        words = in_words(self, is_forecast=True)
+        words = super().summary()
         return f"A forecast, nothing is spent yet. Of what a fit would release, this holds: {words}"
-
-
-def _fields(spent):
-    """Return the fields by name."""
-    return {part.name: getattr(spent, part.name) for part in fields(spent)}
 
 
 # --- a guarantee in words, for those who must sign for it -----------------------------------------
@@ -321,52 +321,8 @@ _OF_TEACHERS = {
     ),
 }
 
-#: What records release where a statement does not say it.
-_BALLOTS = ("a noisy table of the records' ballots",)
-
 #: From this epsilon on, odds are said without a number.
 _NO_DOUBT = 14
-
-
-def in_words(spent, *, is_forecast):
-    """Return a few short paragraphs that are safe to publish; epsilon is rounded up.
-
-    Parameters
-    ----------
-    spent : PrivacySpent
-        The guarantee.
-    is_forecast : bool
-        Whether nothing is paid for yet.
-
-    Returns
-    -------
-    str
-    """
-    not_covered = "; ".join(spent.not_covered)
-    first = f"Not covered by what follows: {not_covered}." if not_covered else ""
-    release = _release(spent, is_forecast)
-    if not math.isfinite(spent.epsilon):
-        none = "No privacy is guaranteed (epsilon is infinite)."
-        return _joined(first, none, release)
-    is_seeded = spent.generator == "seed"
-    is_replaced = spent.adjacency == Adjacency.REPLACE_RECORD
-    paragraphs = [
-        _joined(first, _SEEDED if is_seeded else ""),
-        _joined(
-            _bound(spent),
-            f"The change that is covered: {spent.adjacency}.",
-            "The number of rows is public." if is_replaced else "",
-            _odds(spent),
-            _LEFT_OUT_BY_UNIT.get(spent.unit, ""),
-        ),
-        _joined(release, _published(spent), _about_rows(spent)),
-        _about_others(spent),
-        _joined(
-            _ABOUT_ARITHMETIC[spent.arithmetic],
-            "" if is_seeded else "It came from the operating system's generator.",
-        ),
-    ]
-    return "\n\n".join(filter(None, paragraphs))
 
 
 def _joined(*sentences):
@@ -383,14 +339,16 @@ def text_rounded_up(epsilon, n_decimals=3):
     return text.rstrip("0").rstrip(".")
 
 
-def _release(spent, is_forecast):
+def _release(spent):
     """Say what was released; where it failed, a release that was paid for may not have been."""
     if spent.covers == "rows":
         return "The fit failed after its public rows were drawn, before labels were paid for."
-    outcome = "forecast" if is_forecast else "answers" if spent.n_answered else "none"
+    outcome = "answers" if spent.n_answered else "none"
+    if spent._kind == "forecast":
+        outcome = "forecast"
     texts = _OF_TABLE if spent.n_teachers is None else _OF_TEACHERS
     rows = "drawn rows" if spent.n_synthetic else "public rows"
-    tables = ", and ".join(spent.tables or _BALLOTS)
+    tables = ", and ".join(spent.tables or ["a noisy table of the records' ballots"])
     return texts[outcome].format(spent=spent, tables=tables, rows=rows)
 
 
@@ -412,51 +370,46 @@ def _odds(spent):
 
 
 def _bound(spent):
-    """Say what epsilon and delta bound."""
+    """Say what epsilon and delta bound, and for which change."""
     if spent.adjacency in _OF_NAMED_GROUPS:
         change = "The records of any one site or named group change"
     else:
         change = _ABOUT_UNIT.get(spent.unit, f"Any one {spent.unit} changes")
     # All digits of delta: a rounded one might be too small
     more = f"plus {spent.delta!r} (delta)" if spent.delta else "without exception (delta is 0)"
+    is_replaced = spent.adjacency == Adjacency.REPLACE_RECORD
     return (
         f"{change} the probability of any outcome by at most a factor "
-        f"e^{text_rounded_up(spent.epsilon)} (epsilon), {more}."
+        f"e^{text_rounded_up(spent.epsilon)} (epsilon), {more}. The change that is covered: "
+        f"{spent.adjacency}.{' The number of rows is public.' if is_replaced else ''}"
     )
 
 
 def _published(spent):
-    """Say what was published."""
+    """Say what was published, and whether public rows are protected."""
+    rows, about_rows = [], "The public rows are not protected, and may be part of the student."
+    if spent.n_synthetic:
+        rows = ["the rows that were drawn"]
+        about_rows = (
+            f"It covers the {spent.n_synthetic} drawn rows as well, made from noisy "
+            "statistics of the private data; the names, types, bounds and categories of their "
+            "columns it does not, nor which columns may have missing values."
+        )
     if spent.covers == "rows":
-        return "This covers the rows that were drawn and this statement."
+        return f"This covers the rows that were drawn and this statement. {about_rows}"
     what, last = "one fit", "the labels and this statement"
     if spent.method == "tuning":
         what, last = "one search", "the labels, best_params_, best_score_ and this statement"
-    rows = ["the rows that were drawn"] if spent.n_synthetic else []
-    parts = [*rows, *spent.beside, "the student", last]
-    return f"This covers all that {what} published: {', '.join(parts)}."
-
-
-def _about_rows(spent):
-    """Say whether public rows are protected."""
-    if not spent.n_synthetic:
-        return "The public rows are not protected, and may be part of the student."
-    return (
-        f"It covers the {spent.n_synthetic} drawn rows as well, made from noisy "
-        "statistics of the private data; the names, types, bounds and categories of their "
-        "columns it does not, nor which columns may have missing values."
-    )
+    parts = ", ".join([*rows, *spent.beside, "the student", last])
+    return f"This covers all that {what} published: {parts}. {about_rows}"
 
 
 def _about_others(spent):
     """Say what other fits mean for this one, and what is outside of any fit."""
-    number, other = "", ""
-    if spent.fit_number > 1:
-        number = f" (this is fit number {spent.fit_number} of its process)"
-    if spent.method == "tuning":
-        other = "other "
+    nth = f" (this is fit number {spent.fit_number} of its process)" if spent.fit_number > 1 else ""
+    other = "other " if spent.method == "tuning" else ""
     return (
-        f"Other fits on the same private data are not covered{number}: they add up. Nor is what "
+        f"Other fits on the same private data are not covered{nth}: they add up. Nor is what "
         f"was computed from the private data beside the fit, as {other}scores, scaling or a choice "
         f"of {other}settings; nor what follows about a person from facts that are true of many."
     )

@@ -147,7 +147,9 @@ def forecast(given, plan):
         problems.append(given.synthesis.synthesizer.forecast(**_sizes(given)))
         obstacles += given.synthesis.synthesizer.obstacles(**_sizes(given))
     told["beside"] = _costs_beside(given, spent)
-    told["voters"], of_voters, against_them = given.release.forecast(given, plan, _why(given))
+    voters, of_voters, against_them = given.release.forecast(given, plan)
+    about = {"n_records": given.ballots.n_records, "why": _why(given)}
+    told["voters"] = dataclasses.replace(voters, **about)
     problems = tuple(problem for problem in (*problems, *of_voters) if problem is not None)
     return dataclasses.replace(
         plan, problems=problems, obstacles=(*obstacles, *against_them), **told
@@ -208,7 +210,6 @@ def _rows_cost(given):
     return RowsCost(
         float(epsilon),
         float(delta),
-        adjacency=str(given.ballots.adjacency),
         n_rows=int(synthesizer.n_rows),
         sums=synthesizer.describe(**_sizes(given)),
     )

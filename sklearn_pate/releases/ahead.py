@@ -139,6 +139,7 @@ class Synthesis:
             What `noise` is, as in `PrivacySpent`.
         """
         synthesizer = self.synthesizer
+        name = type(synthesizer).__name__
         units = units_of(private, self.ballots)
         records = (private.X, private.codes, private.sample_weight, units)
         sources = {"noise": np.random.default_rng(noise), "rng": np.random.default_rng(seed)}
@@ -146,30 +147,22 @@ class Synthesis:
         def draw():
             X, codes, weight, groups = records
             given = {"sample_weight": weight, "groups": groups, "n_classes": len(private.classes)}
-            return _bare(synthesizer.draw(X, codes, **given, **sources))
+            rows = synthesizer.draw(X, codes, **given, **sources)
+            # Without what a table may carry beside them
+            is_bare = isinstance(rows, np.ndarray | list | tuple)
+            return np.array(rows) if is_bare else without_index(rows)
 
         with Quiet():
             if not is_ours(synthesizer):
                 records = copied_data(records)  # what it writes into reaches nobody else
-            said = f"{type(synthesizer).__name__} could not draw rows:"
-            rows = withheld(draw, said, "They are paid for")
-        _check_rows(synthesizer, rows)
+            rows = withheld(draw, f"{name} could not draw rows:", "They are paid for")
+        expected = rehearsal_rows(synthesizer)
+        if np.shape(rows) != np.shape(expected) or difference(rows, expected) is not None:
+            raise ValueError(
+                f"draw of {name} must return n_rows={synthesizer.n_rows} rows with the columns and "
+                "dtypes of rehearsal_rows; got others. They are paid for"
+            )
         return dataclasses.replace(self, rows=rows, generator=generator)
-
-
-def _bare(rows):
-    """Return rows without what a table may carry beside them."""
-    return np.array(rows) if isinstance(rows, np.ndarray | list | tuple) else without_index(rows)
-
-
-def _check_rows(synthesizer, rows):
-    """Refuse rows that are not as those to rehearse with."""
-    expected = rehearsal_rows(synthesizer)
-    if np.shape(rows) != np.shape(expected) or difference(rows, expected) is not None:
-        raise ValueError(
-            f"draw of {type(synthesizer).__name__} must return n_rows={synthesizer.n_rows} rows "
-            "with the columns and dtypes of rehearsal_rows; got others. They are paid for"
-        )
 
 
 def rehearsal_rows(synthesizer):
@@ -200,10 +193,8 @@ def units_of(private, ballots):
             "records or groups, or do without"
         )
     if ballots.unit == "record" and adjacency in _OF_RECORDS:
-        has_index = hasattr(private.X, "index")
-        if adjacency == Adjacency.ADD_OR_REMOVE_RECORD and has_index:
-            return spelled_identifiers(private.X.index, "the index of X")
-        return None
+        are_named = adjacency == Adjacency.ADD_OR_REMOVE_RECORD and hasattr(private.X, "index")
+        return spelled_identifiers(private.X.index, "the index of X") if are_named else None
     if private.groups is None:
         raise ValueError(
             f"adjacency {adjacency!r} protects groups of records, and groups= is None: a "
@@ -333,11 +324,9 @@ def rehearse(releases, X_public, private):
         own = replace(made_up, groups=np.arange(n_public)) if release.counts_groups else made_up
         try:
             with isolated(0):
-                gathered = _gathered(release, _handed_out(own))
-                drawn = [
-                    _drawn_once(release, copy.deepcopy(gathered), noise_generator())
-                    for _ in range(_N_DRAWS)
-                ]
+                gathered = _gathered(release, own)
+                copies = [copy.deepcopy(gathered) for _ in range(_N_DRAWS)]
+                drawn = [_drawn_once(release, each, noise_generator()) for each in copies]
                 if all(np.array_equal(drawn[0], other) for other in drawn):
                     raise RuntimeError(
                         f"{_N_DRAWS} draws were all equal: all noise must come from rng"
@@ -357,7 +346,7 @@ def gather(releases, private, ballots, rng):
     numbers = None if units is None else np.unique(units, return_inverse=True)[1]
     own = replace(private, groups=numbers)
     return [
-        _silently(f"gather of {type(release).__name__}", rng, _gathered, release, _handed_out(own))
+        _silently(f"gather of {type(release).__name__}", rng, _gathered, release, own)
         for release in releases
     ]
 
@@ -381,23 +370,15 @@ def draw(releases, gathered, rng, tried):
         drawn = _silently(f"draw of {name}", rng, _drawn_once, release, private, rng)
         if drawn.shape != expected.shape or drawn.dtype != expected.dtype:
             raise ValueError(
-                f"draw of {name} must return what has the form of what it "
-                f"drew for public rows, shape {expected.shape} of {kind_of(expected.dtype)}; "
-                "got another, which is withheld"
+                f"draw of {name} must return what has the form of what it drew for public rows, "
+                f"shape {expected.shape} of {kind_of(expected.dtype)}; got another, withheld"
             )
         yield drawn
 
 
-def _handed_out(private):
-    """Return private data that a release of the user's may write into."""
-    names = ("X", "codes", "classes", "sample_weight", "groups")
-    copies = copied_data(tuple(getattr(private, name) for name in names))
-    return PrivateData(**dict(zip(names, copies, strict=True)))
-
-
 def _gathered(release, private):
-    """Gather by a clone, which keeps nothing."""
-    return clone(release).gather(private)
+    """Gather by a clone, which keeps nothing, from copies that it may write into."""
+    return clone(release).gather(PrivateData(**copied_data(vars(private))))
 
 
 def _drawn_once(release, gathered, rng):

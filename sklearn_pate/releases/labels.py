@@ -19,15 +19,14 @@ from ..students import students_view
 from ..teachers import SiteEnsemble
 from .base import VotesRelease
 
-_ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
-
 
 class LabelsRelease(VotesRelease):
     """Labels, soft or not, of the public rows that are asked about."""
 
     def refused(self, estimator):
         """Return `n_jobs`, where an electorate of the user's votes."""
-        return _ABOUT_WORKERS if isinstance(estimator.base_estimator, Electorate) else {}
+        is_own = isinstance(estimator.base_estimator, Electorate)
+        return {"n_jobs": "says how many teachers are made at once"} if is_own else {}
 
     def mechanism(self, estimator):
         """Return the mechanisms that answer: those given, or one whose noise is calibrated."""
@@ -49,25 +48,47 @@ class LabelsRelease(VotesRelease):
             accounting=estimator.accounting,
             before=given.cost_before,
         )
-        if count_rounds(given.make_strategy()) > 1:
-            check_rounds(plan, estimator.query_strategy, estimator.accounting)
+        # What needs all queries at once: stages whose queries share one cost, and the private test
+        together = [stage for stage, _ in plan.stages if facts_of(stage).total is not None]
+        if estimator.accounting == "ptr":
+            together.append("accounting='ptr'")
+        if together and count_rounds(given.make_strategy()) > 1:
+            raise ValueError(
+                f"query_strategy={estimator.query_strategy!r} asks in rounds, each of which "
+                f"depends on the labels before; {together[0]} needs all queries at once. Use "
+                "query_strategy='random'"
+            )
         return plan
 
     def rehearse(self, given, plan):
-        """Try the user's own mechanisms on made-up votes."""
-        sizes = {"n_teachers": given.ballots.n_teachers, "n_classes": len(given.classes)}
-        for aggregator, _ in plan.stages:
-            if not is_ours(aggregator):  # ours, with many classes, would take seconds
-                rehearse_mechanism(aggregator, **sizes)
+        """Try the user's own mechanisms on votes: what fails now would fail once they are paid for.
 
-    def forecast(self, given, plan, why):
+        Ours, with many classes, would take seconds.
+        """
+        n_teachers, n_classes = given.ballots.n_teachers, len(given.classes)
+        votes = np.zeros((2, n_classes), dtype=np.int64)
+        votes[0, 0] = n_teachers  # all agree
+        votes[1, 1] = n_teachers // 2  # two classes share the votes
+        votes[1, 0] = n_teachers - votes[1, 1]
+        for aggregator in [stage for stage, _ in plan.stages if not is_ours(stage)]:
+            proba = np.full(votes.shape, 1 / n_classes) if aggregator.uses_student_proba else None
+            try:
+                if has_distribution(aggregator):
+                    check_log_proba(aggregator.outcome_log_proba(votes, proba), n_classes=n_classes)
+                _checked_release(aggregator, votes, proba, noise_generator(0))
+            except Exception as error:
+                raise ValueError(
+                    f"{type(aggregator).__name__} failed when tried on made-up votes of "
+                    f"{n_teachers} teachers for {n_classes} classes, before any teacher was "
+                    f"trained. {type(error).__name__}: {error}"
+                ) from error
+
+    def forecast(self, given, plan):
         """Return who votes, and problems and obstacles, by public numbers."""
         classifiers = () if given.private is None else given.electorate.classifiers()
         voters = dataclasses.replace(
             plan.voters,
             names=tuple(type(classifier).__name__ for classifier in classifiers),
-            n_records=given.ballots.n_records,
-            why=why,
             are_sites=isinstance(given.electorate, SiteEnsemble),
             are_levels=given.estimator.predicts_numbers,
         )
@@ -85,7 +106,7 @@ class LabelsRelease(VotesRelease):
     def gather(self, given, plan, rows):
         """Let the electorate vote on some public rows: private, and free."""
         with given.phase("teachers", given.ballots.n_teachers) as done:
-            return collect(given, _safe_indexing(given.X_public, rows), done)
+            return _collected(given, _safe_indexing(given.X_public, rows), done)
 
     def draw(self, given, plan, rows, votes, published, noise):
         """Release labels, stage by stage and round by round, until the plan ends or its budget."""
@@ -122,7 +143,7 @@ class LabelsRelease(VotesRelease):
         return Choice(given.make_strategy, given.X_public, given.seeds["queries"])
 
 
-def collect(given, X_query, on_done):
+def _collected(given, X_query, on_done):
     """Let the electorate vote on some public rows, and return its `Votes`."""
     electorate, ballots = given.electorate, given.ballots
     own = {"temperature": given.temperature, "seed": given.seeds["teachers"]}
@@ -144,14 +165,8 @@ def collect(given, X_query, on_done):
                 TeacherError,
             )
     counts, teacher_indices, teachers = cast_votes
-    votes = Votes(
-        counts,
-        given.classes,
-        ballots,
-        temperature=given.temperature,
-        teacher_indices=teacher_indices,
-        teachers=teachers,
-    )
+    told = {"temperature": given.temperature, "teacher_indices": teacher_indices}
+    votes = Votes(counts, given.classes, ballots, teachers=teachers, **told)
     n_queries = _num_samples(X_query)
     if counts.shape[:1] != (n_queries,) or not are_complete(votes):
         raise TeacherError(
@@ -170,12 +185,10 @@ def handed_out(private, X_public):
 
 def are_complete(votes):
     """Whether each row holds one vote of each teacher, or probabilities that sum to at most 1."""
-    counts = votes.counts
-    if counts.ndim != 2 or counts.shape[1] != len(votes.classes) or counts.dtype.kind not in "iuf":
+    counts, n_teachers = votes.counts, votes.ballots.n_teachers
+    are_numbers = counts.ndim == 2 and counts.dtype.kind in "iuf"
+    if not are_numbers or counts.shape[1] != len(votes.classes) or not (counts >= 0).all():
         return False
-    if not (counts >= 0).all():
-        return False
-    n_teachers = votes.ballots.n_teachers
     sums = counts.sum(axis=1, dtype=float)  # small types would round or overflow
     if votes.temperature is not None:  # probabilities are rounded down
         return bool((sums <= n_teachers * (1 + 1e-9)).all())
@@ -185,10 +198,13 @@ def are_complete(votes):
 def _ask_round(published, plan, votes, rows, aggregator, positions, proba, noise):
     """Release the labels of one round; return how many the budget let through."""
     student_proba = proba[rows[positions]] if aggregator.uses_student_proba else None
-    drawn = draw(aggregator, votes.counts[positions], student_proba, noise)
-    n_asked = plan.allowed(
-        aggregator, drawn.paid, n_teachers=votes.ballots.n_teachers, n_classes=published.n_classes
-    )
+    with Quiet():  # a mechanism of the user's may warn of votes, or print them
+        drawn = withheld(
+            lambda: _checked_release(aggregator, votes.counts[positions], student_proba, noise),
+            f"{type(aggregator).__name__} could not draw labels:",
+            "What the plan costs is spent. Try the mechanism on made-up votes",
+        )
+    n_asked = plan.allowed(aggregator, drawn.paid)
     # The rest was drawn as well, but the budget does not pay for it, and nobody sees it
     asked = positions[:n_asked]
     drawn = drawn.first(n_asked)
@@ -197,35 +213,6 @@ def _ask_round(published, plan, votes, rows, aggregator, positions, proba, noise
     record = StageRecord(aggregator, n_asked, student_proba, drawn.paid)
     published.add(record, asked, rows[asked], drawn)
     return n_asked
-
-
-def rehearse_mechanism(aggregator, *, n_teachers, n_classes):
-    """Try a mechanism on made-up votes: what fails now would fail after the votes are paid for."""
-    votes = np.zeros((2, n_classes), dtype=np.int64)
-    votes[0, 0] = n_teachers  # all agree
-    votes[1, 1] = n_teachers // 2  # two classes share the votes
-    votes[1, 0] = n_teachers - votes[1, 1]
-    proba = np.full(votes.shape, 1 / n_classes) if aggregator.uses_student_proba else None
-    try:
-        if has_distribution(aggregator):
-            check_log_proba(aggregator.outcome_log_proba(votes, proba), n_classes=n_classes)
-        _checked_release(aggregator, votes, proba, noise_generator(0))
-    except Exception as error:
-        raise ValueError(
-            f"{type(aggregator).__name__} failed when tried on made-up votes of {n_teachers} "
-            f"teachers for {n_classes} classes, before any teacher was trained. "
-            f"{type(error).__name__}: {error}"
-        ) from error
-
-
-def draw(aggregator, votes, proba, noise):
-    """Let a mechanism draw labels from private votes; return a checked `aggregators.Released`."""
-    with Quiet():  # a mechanism of the user's may warn of votes, or print them
-        return withheld(
-            lambda: _checked_release(aggregator, votes, proba, noise),
-            f"{type(aggregator).__name__} could not draw labels:",
-            "What the plan costs is spent. Try the mechanism on made-up votes",
-        )
 
 
 def _checked_release(aggregator, votes, proba, noise):
@@ -261,17 +248,3 @@ def _checked_release(aggregator, votes, proba, noise):
             f"shape {soft.shape} of {kind_of(soft.dtype)}"
         )
     return Released(labels, paid, soft)
-
-
-def check_rounds(plan, query_strategy, accounting):
-    """Refuse a strategy that asks in rounds if the plan needs all queries at once."""
-    # What needs them all: stages whose queries share one cost, and the private test
-    together = [stage for stage, _ in plan.stages if facts_of(stage).total is not None]
-    if accounting == "ptr":
-        together.append("accounting='ptr'")
-    if together:
-        raise ValueError(
-            f"query_strategy={query_strategy!r} asks in rounds, each of which depends "
-            f"on the labels before; {together[0]} needs all queries at once. Use "
-            "query_strategy='random'"
-        )

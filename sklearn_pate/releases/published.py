@@ -180,8 +180,9 @@ def student_of(estimator, electorate):
     """Return the student of the parameters; if they have none, what an electorate suggests."""
     if estimator.student is not None:
         return estimator.student
-    numbers = estimator.predicts_numbers
-    return release_of(electorate).default_student(electorate, numbers=numbers)
+    if estimator.predicts_numbers and release_of(electorate).gives_rates:
+        return RatesRegressor()
+    return electorate.default_student()
 
 
 def warn_of_release(plan, released):

@@ -6,7 +6,7 @@ from ..aggregators.table import checked_noisy, rehearse_table
 from ..column_sums import SumsMechanism
 from ..electorate import Votes
 from ..isolation import Quiet, is_ours, withheld
-from ..synthesis.released import RatesRegressor, StackedTable
+from ..synthesis.released import StackedTable
 from .base import VotesRelease
 
 #: Parameters of mechanisms that answer one question at a time, as those of teachers do.
@@ -29,31 +29,22 @@ class TableRelease(VotesRelease):
 
     def check_votes(self, votes, electorate, *, is_given):
         """Refuse votes that were not cast as an electorate of records would have them cast."""
-        name = type(electorate).__name__
-        if getattr(votes, "electorate", None) is None:
+        cast_by = getattr(votes, "electorate", None)
+        if cast_by is None:
             raise ValueError(
-                f"{name} counts ballots in cells, and neither a bare table nor votes of teachers "
-                "say which: pass what poll returned"
+                f"{type(electorate).__name__} counts ballots in cells, and neither a bare table "
+                "nor votes of teachers say which: pass what poll returned"
             )
-        if type(votes.electorate) is not type(electorate):
-            if is_given:
-                raise ValueError(
-                    f"base_estimator is {name}, and {type(votes.electorate).__name__} cast these "
-                    "votes: poll again, or leave base_estimator=None"
-                )
-            return
-        cast_with, wanted = votes.electorate.get_params(), electorate.get_params()
-        for param in ("adjacency", "n_neighbors"):  # the guarantee follows from them
-            if cast_with.get(param) != wanted.get(param):
-                raise ValueError(
-                    f"{param}={wanted[param]!r} of {name}, but these votes were cast with "
-                    f"{cast_with[param]!r}: poll again, or set base_estimator__{param}="
-                    f"{cast_with[param]!r}"
-                )
-
-    def default_student(self, electorate, *, numbers):
-        """Return the unfitted student, if the user gives none."""
-        return RatesRegressor() if numbers else electorate.default_student()
+        is_other = is_given
+        if type(cast_by) is type(electorate):
+            by, wanted = cast_by.get_params(), electorate.get_params()
+            # The guarantee follows from them
+            is_other = any(by.get(p) != wanted.get(p) for p in ("adjacency", "n_neighbors"))
+        if is_other:
+            raise ValueError(
+                f"{cast_by} cast these votes, and base_estimator is {electorate}: poll again, or "
+                "set base_estimator to what cast them"
+            )
 
     def mechanism(self, estimator):
         """Return the mechanism of the table; refuse one that answers one question at a time."""
@@ -78,22 +69,18 @@ class TableRelease(VotesRelease):
             sizes = {"n_changed": given.ballots.n_changed, "n_classes": len(given.classes)}
             rehearse_table(mechanism, **sizes)
 
-    def forecast(self, given, plan, why):
+    def forecast(self, given, plan):
         """Return who votes, and problems and obstacles, by public numbers."""
-        if given.private is None:  # `poll` has told of the rest
-            cells = given.electorate.forecast(**_public_numbers(given, plan), are_drawn=True)
-            return plan.voters, (), cells.obstacles
-        are_drawn = given.rows_are_to_draw
+        was_polled = given.private is None  # `poll` has told of the rest
+        are_drawn = was_polled or given.rows_are_to_draw
         cells = given.electorate.forecast(**_public_numbers(given, plan), are_drawn=are_drawn)
         voters = Voters(
             n_classes=len(given.classes),
             cells=cells,
-            n_records=given.ballots.n_records,
             name=type(given.electorate).__name__,
-            why=why,
             are_levels=given.estimator.predicts_numbers,
         )
-        return voters, cells.problems, cells.obstacles
+        return voters, () if was_polled else cells.problems, cells.obstacles
 
     def gather(self, given, plan, rows):
         """Divide the feature space by public rows, and let records vote in its cells."""
@@ -102,13 +89,8 @@ class TableRelease(VotesRelease):
         with given.phase("ballots", n_steps) as done:
             public = given.X_public
             electorate.divide(public, **_public_numbers(given, plan), are_drawn=given.are_drawn)
-            table = electorate.vote(
-                given.private,
-                public,
-                seed=given.seeds["teachers"],
-                n_jobs=given.estimator.n_jobs,
-                on_done=done,
-            )
+            told = {"seed": given.seeds["teachers"], "n_jobs": given.estimator.n_jobs}
+            table = electorate.vote(given.private, public, **told, on_done=done)
         return Votes(
             table, given.classes, given.ballots, electorate=electorate, n_public=given.n_public
         )
