@@ -182,20 +182,21 @@ def fit_student(student, X_public, released, seed):
 
 def _teach(student, X_public, released, labelled):
     """Fit a student on what it can learn from: all rows, soft labels, rates, labels or means."""
+    has_rates = released.table is not None  # then they are the soft labels
     if released.levels is not None:
-        return student.fit(_safe_indexing(X_public, labelled), released.means[labelled])
+        return student.fit(_safe_indexing(X_public, labelled), released.public_labels[labelled])
     if accepts_unlabeled(student):
         targets = released.labels
-        if released.has_rates:
+        if has_rates:
             targets = sure_labels(released.soft_labels)
         return student.fit(X_public, targets)
     rows = _safe_indexing(X_public, labelled)
     if released.soft_labels is not None and accepts_soft_labels(student):
         return student.fit(rows, released.soft_labels[labelled])
-    if released.has_rates and accepts_weights(student):
+    if has_rates and accepts_weights(student):
         return fit_on_rates(student, rows, released.soft_labels[labelled])
     labels = released.labels[labelled]
-    weight = None if released.has_rates else released.label_weights(labels)
+    weight = None if has_rates else released.label_weights(labels)
     if weight is not None:
         return _fit_weighted(student, rows, labels, weight)
     return student.fit(rows, labels)

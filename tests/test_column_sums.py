@@ -240,11 +240,11 @@ def test_votes_of_others_are_refused():
     columns = PATEClassifier(ColumnSums(), classes=[0, 1])
     with pytest.warns(UserWarning, match="a coin flip is likely"):
         votes = cells.poll(X, y, X_public=rows)
-    with pytest.raises(ValueError, match=r"ReverseNeighbors\(\) cast these votes"):
+    with pytest.raises(ValueError, match="ReverseNeighbors cast these votes"):
         columns.fit_votes(votes, rows)
     votes = columns.poll(X, y, X_public=rows)
     assert columns.fit_votes(votes, rows).score(X, y) > 0.85
-    pytest.raises(ValueError, cells.fit_votes, votes, rows).match(r"ColumnSums\(\) cast these v")
+    pytest.raises(ValueError, cells.fit_votes, votes, rows).match("ColumnSums cast these votes")
 
 
 @pytest.mark.parametrize("student", [None, LogisticRegression()])

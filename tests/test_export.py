@@ -400,7 +400,7 @@ def test_the_statement_is_a_dict_and_json():
     assert record["format"] == 1 and record["kind"] == "spent"
     assert {type(value) for value in record.values()} == {int, float, str, list}
     assert json.loads(spent.to_json()) == record
-    assert PrivacyForecast.of(spent).to_dict() == record | {"kind": "forecast"}
+    assert PrivacyForecast(**vars(spent)).to_dict() == record | {"kind": "forecast"}
     rebuilt = {name: value for name, value in record.items() if name not in ("format", "kind")}
     assert PrivacySpent(**rebuilt) == spent
 
@@ -416,4 +416,4 @@ def test_a_card_rounds_up_and_shows_all_of_delta():
     spent = PrivacySpent(0.7501, 1.25e-6, "renyi", "record", "a < b", **NUMBERS)
     card = spent._repr_html_()
     assert "<td>0.751</td>" in card and "<td>1.25e-06</td>" in card and "a &lt; b" in card
-    assert "nothing is spent yet" in PrivacyForecast.of(spent)._repr_html_()
+    assert "nothing is spent yet" in PrivacyForecast(**vars(spent))._repr_html_()

@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -155,9 +155,8 @@ class RenyiFilter:
         int
             How many were asked.
         """
-        n_asked = np.arange(len(paid) + 1)
         n_answered = np.concatenate([[0], np.cumsum(paid)])
-        spent = self.spent + check * n_asked + answer * n_answered
+        spent = self.spent + check * np.arange(len(paid) + 1) + answer * n_answered
         # Both steps are set aside, whatever the check will say: a refund comes after the query.
         # The sum over queries is rounded; 1e-12 keeps it from passing the limit
         fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)
@@ -235,7 +234,6 @@ class Plan:
     delta: float | None = None
     own_cost: Cost | None = field(default=None, repr=False)
     synthesizer: Any = None
-    _: KW_ONLY
     voters: Voters | None = None
     n_public: int = 0
     n_wanted: int = 0
@@ -246,11 +244,11 @@ class Plan:
     is_calibrated: bool = False
 
     def __str__(self):
-        named = [(f"{name:{_NAMES}}", words) for name, words in _lines(self)]
+        named = [(f"{name:12}", words) for name, words in _lines(self)]
         parts = [_TITLE]
         for start, words in [*named, *(("! ", text) for text in _remarks(self))]:
             rest = " " * len(start)
-            parts.append(textwrap.fill(words, _WIDTH, initial_indent=start, subsequent_indent=rest))
+            parts.append(textwrap.fill(words, 88, initial_indent=start, subsequent_indent=rest))
         return "\n".join(parts)
 
     def _repr_html_(self):
@@ -338,8 +336,7 @@ class Plan:
         """
         if not 0.5 < agreement <= 1:
             raise ValueError(
-                "agreement must be a share of the voters, above 0.5 and at most 1; "
-                f"got {agreement!r}"
+                f"agreement must be a share of the voters above 0.5, at most 1; got {agreement!r}"
             )
         n_right = math.ceil(agreement * self.voters.n_teachers - 1e-9)
         right_class = np.eye(self.voters.n_classes, dtype=int)
@@ -451,9 +448,8 @@ def obstacles_to(plan):
     if plan.voters.are_levels:
         return []
     if plan.n_labels < n_classes:
-        source = "is asked for"
-        if plan.n_wanted >= n_classes:
-            source = f"epsilon={plan.epsilon:.4g} pays for"
+        is_little = plan.n_wanted < n_classes
+        source = "is asked for" if is_little else f"epsilon={plan.epsilon:.4g} pays for"
         return [
             f"{_sizes(plan)}: the number of labels is {plan.n_labels}, all that {source}, so that "
             f"the student cannot learn all classes; {_more_labels(plan)}"
@@ -529,8 +525,7 @@ def _drowned(plan):
     if right >= _FEW_RIGHT or math.isnan(right):
         return None
     n_teachers = plan.voters.n_teachers
-    known = plan.noise_std is not None
-    noise = f" of standard deviation {plan.noise_std:.3g} votes" if known else ""
+    noise = "" if plan.noise_std is None else f" of standard deviation {plan.noise_std:.3g} votes"
     helps = "ask fewer queries, raise epsilon" if plan.is_calibrated else "set less noise"
     return (
         f"the noise{noise} drowns the votes: where {_AGREEMENT:.0%} of {n_teachers} teachers agree "
@@ -578,9 +573,8 @@ def _more_labels(plan):
 
 def _or_records(plan):
     """Say that records may vote in place of teachers, unless nobody has all of them."""
-    if plan.voters.are_sites:
-        return ""
-    return ", or set base_estimator=neighbors.ReverseNeighbors()"
+    records = ", or set base_estimator=neighbors.ReverseNeighbors()"
+    return "" if plan.voters.are_sites else records
 
 
 def percent(share):
@@ -616,9 +610,6 @@ _TEACHERS_AGREE = f"where {' / '.join(map(percent, _AGREEMENTS))} of the teacher
 
 _TITLE = "Plan: a forecast of what a fit would ask and spend. Nothing is spent yet."
 
-_WIDTH = 88
-_NAMES = 12
-
 
 def _remarks(plan):
     """Return the advice of a plan, and of what a fit refuses that it does."""
@@ -640,13 +631,11 @@ def _lines(plan):
     for words, epsilon in plan.beside:
         part = f"of the epsilon below, {text_rounded_up(epsilon)} is for it"
         lines.append(("beside", f"{words}; {part}"))
-    guarantee = f"{text_rounded_up(plan.epsilon)}, method {plan.method}"
+    delta, change = "", ""
     if plan.spent is not None:
-        epsilon, delta = plan.spent
-        guarantee = (
-            f"{text_rounded_up(epsilon)}, delta {delta:g}, method {plan.spent.method}; the change "
-            f"that is covered: {plan.spent.adjacency}"
-        )
+        delta = f", delta {plan.spent.delta:g}"
+        change = f"; the change that is covered: {plan.spent.adjacency}"
+    guarantee = f"{text_rounded_up(plan.epsilon)}{delta}, method {plan.method}{change}"
     return [*lines, ("epsilon", guarantee)]
 
 

@@ -84,7 +84,12 @@ def plan_queries(
         if stage.caveat is not None:
             facts_of(stage)  # refuses parameters that are wrong
             warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
-        _check_threshold(stage, n_teachers=n_teachers)
+        threshold = getattr(stage, "threshold", None)  # if no votes reach it, none is answered
+        if isinstance(threshold, Integral) and threshold > n_teachers:
+            raise ValueError(
+                f"threshold={threshold} of {stage} is more than n_teachers={n_teachers}: no votes "
+                "reach it; lower it, or give a share of the teachers as a float in (0, 1]"
+            )
     cap = _Cap(*as_cap(epsilon, delta), accounting, before)
     sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
     is_number_given = n_queries is not None
@@ -96,11 +101,16 @@ def plan_queries(
         _check_for_test(aggregators, is_number_given, cap)
     if cap.epsilon is not None:
         # Facts need noise, and what is asked of them here is the same for any
-        _check_failure_probability(_at_scale(aggregators, 1.0), cap.delta)
+        totals = [facts_of(stage).total for stage in _at_scale(aggregators, 1.0)]
+        failure_probability = sum(total(DEFAULT_ORDERS).delta for total in totals if total)
+        if failure_probability >= cap.delta:
+            raise ValueError(
+                f"failure_probability of the aggregator, {failure_probability:g} in all, must be "
+                f"below delta={cap.delta:g}, of which it is a part"
+            )
     elif without_noise:
         raise ValueError(
-            f"{without_noise[0]} is calibrated to epsilon, and epsilon is None; set one of them "
-            "to a number"
+            f"{without_noise[0]} is calibrated to epsilon, and epsilon is None; set one of them"
         )
     if without_noise:
         aggregators, wanted = _calibrate(aggregators, wanted, is_number_given, cap, sizes)
@@ -236,8 +246,7 @@ def check_stages(aggregator, n_queries, *, n_public):
     for stage in stages:
         if isinstance(stage, type) or not hasattr(type(stage), "release"):
             raise ValueError(
-                "aggregator must be an Aggregator, or a list of them, each an instance; "
-                f"got {stage!r}"
+                f"aggregator must be an Aggregator, or a list of such instances; got {stage!r}"
             )
     if n_queries is None and not is_list:
         n_queries = n_public
@@ -279,8 +288,7 @@ def soft_stage(aggregators):
         )
     if len(aggregators) > 1:
         raise ValueError(
-            f"{type(stage).__name__} asks teachers for probabilities, other stages for votes; "
-            "use it alone"
+            f"{type(stage).__name__} asks for probabilities, other stages for votes; use it alone"
         )
     return stage
 
@@ -289,38 +297,16 @@ def _check_for_test(aggregators, is_number_given, cap):
     """Refuse what a private test cannot be planned for: all must be fixed in advance."""
     if len(aggregators) > 1:
         raise ValueError("accounting='ptr' tests one list of queries; give one aggregator")
-    (aggregator,) = aggregators
     needed = {
         "epsilon": cap.epsilon is not None,
         "n_queries": is_number_given,
-        f"the noise of {aggregator}": aggregator.with_scale(1.0) is None,
+        f"the noise of {aggregators[0]}": aggregators[0].with_scale(1.0) is None,
     }
     missing = [name for name, is_set in needed.items() if not is_set]
     if missing:
         raise ValueError(
             "accounting='ptr' tests a fixed number of queries with fixed noise against a cap; "
             f"set {missing[0]} to a number"
-        )
-
-
-def _check_failure_probability(aggregators, delta):
-    """Refuse mechanisms that fail more often than `delta` allows."""
-    totals = [facts_of(stage).total for stage in aggregators]
-    failure_probability = sum(total(DEFAULT_ORDERS).delta for total in totals if total is not None)
-    if failure_probability >= delta:
-        raise ValueError(
-            f"failure_probability of the aggregator, {failure_probability:g} in all, must be below "
-            f"delta={delta:g}, of which it is a part"
-        )
-
-
-def _check_threshold(aggregator, *, n_teachers):
-    """Refuse a threshold that no votes reach: every query would be paid for and not answered."""
-    threshold = getattr(aggregator, "threshold", None)
-    if isinstance(threshold, Integral) and threshold > n_teachers:
-        raise ValueError(
-            f"threshold={threshold} of {aggregator} is more than n_teachers={n_teachers}, so that "
-            "no votes reach it; lower it, or give a share of the teachers as a float in (0, 1]"
         )
 
 
@@ -357,8 +343,7 @@ def _calibrate(aggregators, wanted, is_number_given, cap, sizes):
         # One stage: a list of stages has numbers of queries
         (noisiest,) = _at_scale(aggregators, start)
         affordable = _most_queries(noisiest, wanted[0], cap, sizes)
-        fewest = fewest_queries(n_classes=sizes["n_classes"])
-        wanted = [max(affordable, min(wanted[0], fewest))]
+        wanted = [max(affordable, min(wanted[0], fewest_queries(n_classes=sizes["n_classes"])))]
 
     def cost_at(scale, orders):
         stages = zip(_at_scale(aggregators, scale), wanted, strict=True)
@@ -382,8 +367,7 @@ def _at_scale(aggregators, scale):
 def check_with_scale(stage):
     """Refuse a `with_scale` that returns no copy with noise."""
     scaled = stage.with_scale(1.0)
-    is_copy = isinstance(scaled, type(stage)) and scaled is not stage
-    if not is_copy or scaled.with_scale(1.0) is not None:
+    if not isinstance(scaled, type(stage)) or scaled is stage or scaled.with_scale(1.0) is not None:
         raise ValueError(
             f"with_scale of {type(stage).__name__} must return None if the noise is set, else "
             f"a copy with noise of that scale, clone(self).set_params(...); got {scaled!r}"
@@ -514,9 +498,8 @@ def calibrated(part, size, epsilon, delta, before=no_cost, share=1.0):
     spent = rest.pure if is_pure else rest.epsilon(delta)[0]
     if spent >= epsilon:
         raise BudgetExceededError(
-            f"public rows that are drawn from private ones, and releases of yours, cost "
-            f"epsilon={spent:.4g}, and epsilon={epsilon:g} is the cap of these and the labels. "
-            "Raise it"
+            f"drawn public rows, and releases of yours, cost epsilon={spent:.4g}, which leaves "
+            f"nothing of the cap epsilon={epsilon:g} for labels. Raise it"
         )
 
     def cost_at(scale, orders=DEFAULT_ORDERS):
@@ -546,14 +529,11 @@ def stated_cost(part, size, orders=DEFAULT_ORDERS):
     said = f"cost of {type(part).__name__}"
     if not isinstance(cost, Cost) or np.shape(cost.rdp) != np.shape(orders):
         raise TypeError(
-            f"{said} must return rdp.Cost(rdp, mu_squared, pure), with a Renyi cost at each of the "
-            "orders that it is given; got another type or shape"
+            f"{said} must return rdp.Cost(rdp, mu_squared, pure), rdp at each order it is given"
         )
     numbers = np.array([*cost.rdp, cost.mu_squared, cost.pure, cost.delta], dtype=float)
     if not (numbers >= 0).all() or cost.delta >= 1:  # false for NaN, too
-        raise ValueError(
-            f"{said} must return a rdp.Cost of numbers of at least 0, and a delta below 1"
-        )
+        raise ValueError(f"{said} must return a rdp.Cost: numbers of at least 0, a delta below 1")
     sizes = [float(np.max(cost.rdp)), cost.mu_squared, cost.pure]
     if min(sizes) == 0 and any(0 < size < np.inf for size in sizes):
         raise ValueError(f"{said} is 0 in one way and above 0 in another: what has no proof is inf")

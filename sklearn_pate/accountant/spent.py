@@ -195,6 +195,9 @@ class PrivacySpent:
         release = _release(self)
         if not math.isfinite(self.epsilon):
             return _joined(first, "No privacy is guaranteed (epsilon is infinite).", release)
+        arithmetic = "This holds in real arithmetic; floating-point numbers round the noise."
+        if self.arithmetic == "exact":
+            arithmetic = "The noise was whole numbers, drawn exactly."
         seeded, system = _SEEDED, ""
         if self.generator == "system":
             seeded, system = "", "It came from the operating system's generator."
@@ -203,7 +206,7 @@ class PrivacySpent:
             _joined(_bound(self), _odds(self), _LEFT_OUT_BY_UNIT.get(self.unit, "")),
             _joined(release, _published(self)),
             _about_others(self),
-            _joined(_ABOUT_ARITHMETIC[self.arithmetic], system),
+            _joined(arithmetic, system),
         ]
         return "\n\n".join(filter(None, paragraphs))
 
@@ -228,21 +231,6 @@ class PrivacyForecast(PrivacySpent):
     """
 
     _kind: ClassVar[str] = "forecast"
-
-    @classmethod
-    def of(cls, spent):
-        """Return the forecast of what will be spent.
-
-        Parameters
-        ----------
-        spent : PrivacySpent
-            With no query answered yet.
-
-        Returns
-        -------
-        PrivacyForecast
-        """
-        return cls(**vars(spent))
 
     def paid(self):
         """Return the same as what is spent, once the fit has paid for it.
@@ -297,30 +285,6 @@ _SEEDED = (
     "for everybody."
 )
 
-#: How the noise was computed.
-_ABOUT_ARITHMETIC = {
-    "exact": "The noise was whole numbers, drawn exactly.",
-    "real": "This holds in real arithmetic; floating-point numbers round the noise.",
-}
-
-#: What a summary says of the release: before it, after it, and if nobody got a label.
-_OF_TABLE = {
-    "forecast": "This would be released: {tables}. It says something of {spent.n_queries} {rows}.",
-    "answers": "This was released: {tables}. It says something of {spent.n_answered} {rows}.",
-    "none": "This is paid for: {tables}. No row was labelled.",
-}
-_OF_TEACHERS = {
-    "forecast": "{spent.n_teachers} teachers would be asked {spent.n_queries} questions.",
-    "answers": (
-        "{spent.n_teachers} teachers were asked {spent.n_queries} questions and "
-        "{spent.n_answered} answers were released."
-    ),
-    "none": (
-        "{spent.n_queries} questions to {spent.n_teachers} teachers are paid for, and no label "
-        "was released."
-    ),
-}
-
 #: From this epsilon on, odds are said without a number.
 _NO_DOUBT = 14
 
@@ -343,20 +307,29 @@ def _release(spent):
     """Say what was released; where it failed, a release that was paid for may not have been."""
     if spent.covers == "rows":
         return "The fit failed after its public rows were drawn, before labels were paid for."
-    outcome = "answers" if spent.n_answered else "none"
-    if spent._kind == "forecast":
-        outcome = "forecast"
-    texts = _OF_TABLE if spent.n_teachers is None else _OF_TEACHERS
-    rows = "drawn rows" if spent.n_synthetic else "public rows"
-    tables = ", and ".join(spent.tables or ["a noisy table of the records' ballots"])
-    return texts[outcome].format(spent=spent, tables=tables, rows=rows)
+    is_forecast = spent._kind == "forecast"
+    n_teachers, n_queries, n_answered = spent.n_teachers, spent.n_queries, spent.n_answered
+    if n_teachers is None:
+        tables = ", and ".join(spent.tables or ["a noisy table of the records' ballots"])
+        rows = "drawn rows" if spent.n_synthetic else "public rows"
+        if is_forecast:
+            return f"This would be released: {tables}. It says something of {n_queries} {rows}."
+        if n_answered:
+            return f"This was released: {tables}. It says something of {n_answered} {rows}."
+        return f"This is paid for: {tables}. No row was labelled."
+    if is_forecast:
+        return f"{n_teachers} teachers would be asked {n_queries} questions."
+    if n_answered:
+        asked = f"{n_teachers} teachers were asked {n_queries} questions"
+        return f"{asked} and {n_answered} answers were released."
+    paid = f"{n_queries} questions to {n_teachers} teachers are paid for"
+    return f"{paid}, and no label was released."
 
 
 def _odds(spent):
     """Say what epsilon means for somebody who guesses, rounded up."""
-    what = "whether such a change was made"
-    if spent.adjacency == Adjacency.REPLACE_RECORD:
-        what = "which of two records it was"
+    is_replaced = spent.adjacency == Adjacency.REPLACE_RECORD
+    what = "which of two records it was" if is_replaced else "whether such a change was made"
     doubt = 1 / (1 + math.exp(min(spent.epsilon, _NO_DOUBT)))
     n_decimals = 2 if doubt > 0.005 else 1 + math.ceil(-math.log10(100 * doubt))
     percent = f"{text_rounded_up(100 * (1 - doubt), n_decimals)} %"
@@ -371,10 +344,9 @@ def _odds(spent):
 
 def _bound(spent):
     """Say what epsilon and delta bound, and for which change."""
+    change = _ABOUT_UNIT.get(spent.unit, f"Any one {spent.unit} changes")
     if spent.adjacency in _OF_NAMED_GROUPS:
         change = "The records of any one site or named group change"
-    else:
-        change = _ABOUT_UNIT.get(spent.unit, f"Any one {spent.unit} changes")
     # All digits of delta: a rounded one might be too small
     more = f"plus {spent.delta!r} (delta)" if spent.delta else "without exception (delta is 0)"
     is_replaced = spent.adjacency == Adjacency.REPLACE_RECORD

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn import get_config
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..accountant import PrivacyForecast, PrivacySpent, RowsCost
+from ..accountant import PrivacyForecast, RowsCost
 from ..accountant.plan import large_delta, weak_promise
 from ..accountant.pricing import guarantee, stated_cost
 from ..aggregators import TableMechanism
@@ -97,7 +97,7 @@ def spent_by(plan, given):
         for stage, _ in plan.stages
         if getattr(stage, "caveat", None) is not None
     )
-    return PrivacySpent(
+    return PrivacyForecast(
         epsilon=plan.epsilon,
         delta=float(given.estimator.delta) if plan.delta is None else plan.delta,
         method=plan.method,
@@ -135,7 +135,7 @@ def source_of_noise(estimator):
 def forecast(given, plan):
     """Return a plan with all that a person needs to know of it, by public numbers alone."""
     spent = plan.spent
-    told = {"spent": PrivacyForecast.of(spent)}
+    told = {"beside": _costs_beside(given, spent)}
     problems = []
     if spent.delta > 0:
         sizes = {"n_teachers": spent.n_teachers, "n_records": given.ballots.n_records}
@@ -146,7 +146,6 @@ def forecast(given, plan):
         told["rows_cost"] = _rows_cost(given)
         problems.append(given.synthesis.synthesizer.forecast(**_sizes(given)))
         obstacles += given.synthesis.synthesizer.obstacles(**_sizes(given))
-    told["beside"] = _costs_beside(given, spent)
     voters, of_voters, against_them = given.release.forecast(given, plan)
     about = {"n_records": given.ballots.n_records, "why": _why(given)}
     told["voters"] = dataclasses.replace(voters, **about)

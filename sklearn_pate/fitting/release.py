@@ -81,7 +81,7 @@ def _draw_rows(given, paid):
     cost = stated_cost(given.synthesis.synthesizer, ahead.moved_by(given.ballots))
     epsilon, method = cost.epsilon(estimator.delta)
     spent = planning.spent_by(Plan([], epsilon, method, cost), given)
-    _pay(given, paid, dataclasses.replace(spent, covers="rows", beside=()), cost)
+    _pay(given, paid, dataclasses.replace(spent.paid(), covers="rows", beside=()), cost)
     seeds = dict(given.seeds)
     with given.phase("public rows", 1) as done:
         synthesis = given.synthesis.drawn(

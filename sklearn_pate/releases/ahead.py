@@ -1,10 +1,9 @@
 """What is released beside the votes: rows that a synthesizer draws first, and the user's own."""
 
 import copy
-import dataclasses
 import random
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -51,7 +50,7 @@ _FEW_REPEATED = 0.1
 _NEARLY_ALL = 0.9
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Synthesis:
     """What a synthesizer releases in one fit.
 
@@ -75,7 +74,7 @@ class Synthesis:
     ballots: Any
     classes: np.ndarray
     rows: Any = None
-    ledgers: list = dataclasses.field(default_factory=list, repr=False)
+    ledgers: list = field(default_factory=list, repr=False)
     generator: str | None = None
 
     def prior(self, classes):
@@ -86,7 +85,7 @@ class Synthesis:
     def note(self):
         """Remember what was drawn, once the rows are kept."""
         # Without a synthesizer of the user's, which may keep records that it saw
-        own = dataclasses.replace(self, rows=None) if is_ours(self.synthesizer) else None
+        own = replace(self, rows=None) if is_ours(self.synthesizer) else None
         note_drawn(self.rows, own)
 
     @classmethod
@@ -116,8 +115,7 @@ class Synthesis:
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
             raise BudgetExceededError(
                 f"{type(synthesizer).__name__} costs epsilon={spent:.4g}, which leaves nothing of "
-                f"the cap epsilon={epsilon:g} for votes. Use more noise, or raise epsilon. Nothing "
-                "was spent"
+                f"the cap epsilon={epsilon:g} for votes. Use more noise, or raise epsilon"
             )
         noise = getattr(synthesizer, "noise", None)
         if isinstance(noise, TableMechanism):
@@ -162,7 +160,7 @@ class Synthesis:
                 f"draw of {name} must return n_rows={synthesizer.n_rows} rows with the columns and "
                 "dtypes of rehearsal_rows; got others. They are paid for"
             )
-        return dataclasses.replace(self, rows=rows, generator=generator)
+        return replace(self, rows=rows, generator=generator)
 
 
 def rehearsal_rows(synthesizer):
@@ -174,8 +172,8 @@ def moved_by(ballots):
     """Return by how many units the change that is covered moves the data: 2 for a replacement."""
     if ballots.adjacency not in list(Adjacency):
         raise ValueError(
-            f"adjacency {ballots.adjacency!r} is not one of electorate.Adjacency, so what a "
-            "synthesizer, or a release of yours, costs under it is not known; use another partition"
+            f"adjacency {ballots.adjacency!r} is not one of electorate.Adjacency, so what rows or "
+            "releases of yours cost under it is not known; use another partition"
         )
     return 1 if ballots.adjacency in _ONE_MOVE else 2
 
@@ -188,18 +186,16 @@ def units_of(private, ballots):
     adjacency = str(ballots.adjacency)
     if ballots.unit == "teacher" or adjacency == Adjacency.CHANGE_TEACHER:
         raise ValueError(
-            f"adjacency {adjacency!r} protects the votes of one teacher, and a synthesizer, or "
-            "a release of yours, must know whose records count together: state an adjacency of "
-            "records or groups, or do without"
+            f"adjacency {adjacency!r} protects the votes of one teacher; with a synthesizer or "
+            "releases of yours, state an adjacency of records or groups"
         )
     if ballots.unit == "record" and adjacency in _OF_RECORDS:
         are_named = adjacency == Adjacency.ADD_OR_REMOVE_RECORD and hasattr(private.X, "index")
         return spelled_identifiers(private.X.index, "the index of X") if are_named else None
     if private.groups is None:
         raise ValueError(
-            f"adjacency {adjacency!r} protects groups of records, and groups= is None: a "
-            "synthesizer, or a release of yours, must know which records count together. Give "
-            "groups=, one identifier per record"
+            f"adjacency {adjacency!r} protects groups of records, and groups= is None: with a "
+            "synthesizer or releases of yours, give groups=, one identifier per record"
         )
     return spelled_groups(private.groups, len(private.codes))
 
@@ -384,13 +380,12 @@ def _gathered(release, private):
 def _drawn_once(release, gathered, rng):
     """Draw by a clone; what it draws becomes plain numbers."""
     before = _global_state()
-    result = clone(release).draw(gathered, rng)
+    # A copy, without what a table or an object may carry beside it
+    drawn = np.array(clone(release).draw(gathered, rng))
     if _global_state() != before:
         raise RuntimeError(
-            "draw took numbers from a global generator, whose seed can be guessed: all noise must "
-            "come from rng"
+            "draw took numbers from a global generator: all noise must come from rng"
         )
-    drawn = np.array(result)  # a copy, without what a table or an object may carry beside it
     if drawn.dtype.kind not in "biuf":
         raise TypeError(f"draw must return numbers; got {kind_of(drawn.dtype)}")
     return drawn

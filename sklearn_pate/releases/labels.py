@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from .._sklearn import _num_samples, _safe_indexing
+from .._sklearn import _safe_indexing
 from ..accountant import Curator, StageRecord, plan_queries
 from ..accountant.plan import obstacles_to
 from ..aggregators import GNMax, Released, SoftVote
@@ -54,9 +54,8 @@ class LabelsRelease(VotesRelease):
             together.append("accounting='ptr'")
         if together and count_rounds(given.make_strategy()) > 1:
             raise ValueError(
-                f"query_strategy={estimator.query_strategy!r} asks in rounds, each of which "
-                f"depends on the labels before; {together[0]} needs all queries at once. Use "
-                "query_strategy='random'"
+                f"query_strategy={estimator.query_strategy!r} asks in rounds, and {together[0]} "
+                "needs all queries at once. Use query_strategy='random'"
             )
         return plan
 
@@ -97,22 +96,53 @@ class LabelsRelease(VotesRelease):
 
     def rows(self, given, plan):
         """Return the public rows that are voted on."""
-        return self._choice(given).rows_to_vote_on(plan, n_classes=len(given.classes))
+        choice = Choice(given.make_strategy, given.X_public, given.seeds["queries"])
+        return choice.rows_to_vote_on(plan, n_classes=len(given.classes))
 
     def of_rows(self, votes, rows):
         """Return votes on some of the rows that were voted on."""
         return dataclasses.replace(votes, counts=votes.counts[rows])
 
     def gather(self, given, plan, rows):
-        """Let the electorate vote on some public rows: private, and free."""
-        with given.phase("teachers", given.ballots.n_teachers) as done:
-            return _collected(given, _safe_indexing(given.X_public, rows), done)
+        """Let the electorate vote on public rows, and return its `Votes`: private, and free."""
+        electorate, ballots = given.electorate, given.ballots
+        private, X_query = given.private, _safe_indexing(given.X_public, rows)
+        seed = given.seeds["teachers"]
+
+        def cast():
+            own = {"temperature": given.temperature, "seed": seed}
+            counts = electorate.vote(private, X_query, **own, on_done=lambda n: done(int(n)))
+            return np.asarray(counts), electorate.teacher_indices_, electorate.teachers_
+
+        with given.phase("teachers", ballots.n_teachers) as done:
+            if is_ours(electorate):
+                cast_votes = cast()
+            else:
+                private, X_query = handed_out(private, X_query)
+                with isolated(seed_number(seed)):
+                    cast_votes = withheld(
+                        cast,
+                        f"vote of {type(electorate).__name__} failed with",
+                        "No label was released. To read the text, call enrol, and vote(private, "
+                        "X_query, temperature=, seed=, on_done=), yourself",
+                        TeacherError,
+                    )
+        counts, teacher_indices, teachers = cast_votes
+        told = {"temperature": given.temperature, "teacher_indices": teacher_indices}
+        votes = Votes(counts, given.classes, ballots, teachers=teachers, **told)
+        if counts.shape[:1] != (len(rows),) or not are_complete(votes):
+            raise TeacherError(
+                f"vote of {type(electorate).__name__} must return {len(rows)} rows of "
+                f"{len(given.classes)} counts that sum to n_teachers={ballots.n_teachers}"
+            )
+        return votes
 
     def draw(self, given, plan, rows, votes, published, noise):
         """Release labels, stage by stage and round by round, until the plan ends or its budget."""
         student = given.student()
         seed = given.seeds["student"]
-        choice = self._choice(given)
+        # In its first state: trying one out may have changed its strategy
+        choice = Choice(given.make_strategy, given.X_public, given.seeds["queries"])
         with given.phase("queries", plan.n_queries) as done:
             for aggregator, n_queries in plan.stages:
                 for round_ in choice.rounds(n_queries):
@@ -128,53 +158,10 @@ class LabelsRelease(VotesRelease):
 
     def curator(self, published, votes, plan, delta):
         """Return the private view of what was released."""
-        return Curator(
-            published.records,
-            votes.counts[np.concatenate(published.positions)],
-            delta,
-            votes.teacher_indices,
-            votes.teachers,
-            plan.test,
-            cap=None if plan.budget is None else plan.epsilon,
-        )
-
-    def _choice(self, given):
-        """Return a `Choice` in its first state: trying one out may have changed its strategy."""
-        return Choice(given.make_strategy, given.X_public, given.seeds["queries"])
-
-
-def _collected(given, X_query, on_done):
-    """Let the electorate vote on some public rows, and return its `Votes`."""
-    electorate, ballots = given.electorate, given.ballots
-    own = {"temperature": given.temperature, "seed": given.seeds["teachers"]}
-
-    def cast(private, X_query, on_done):
-        counts = electorate.vote(private, X_query, **own, on_done=on_done)
-        return np.asarray(counts), electorate.teacher_indices_, electorate.teachers_
-
-    if is_ours(electorate):
-        cast_votes = cast(given.private, X_query, on_done)
-    else:
-        parts = handed_out(given.private, X_query)
-        with isolated(seed_number(own["seed"])):
-            cast_votes = withheld(
-                lambda: cast(*parts, lambda n: on_done(int(n))),
-                f"vote of {type(electorate).__name__} failed with",
-                "No label was released. To read the text, call enrol, and vote(private, X_query, "
-                "temperature=, seed=, on_done=), yourself",
-                TeacherError,
-            )
-    counts, teacher_indices, teachers = cast_votes
-    told = {"temperature": given.temperature, "teacher_indices": teacher_indices}
-    votes = Votes(counts, given.classes, ballots, teachers=teachers, **told)
-    n_queries = _num_samples(X_query)
-    if counts.shape[:1] != (n_queries,) or not are_complete(votes):
-        raise TeacherError(
-            f"vote of {type(electorate).__name__} must return {n_queries} rows of "
-            f"{len(given.classes)} counts, each of which sums to n_teachers="
-            f"{ballots.n_teachers}, as enrol said. No label was released"
-        )
-    return votes
+        counts = votes.counts[np.concatenate(published.positions)]
+        known = {"teacher_indices": votes.teacher_indices, "teachers": votes.teachers}
+        cap = None if plan.budget is None else plan.epsilon
+        return Curator(published.records, counts, delta, **known, test=plan.test, cap=cap)
 
 
 def handed_out(private, X_public):
@@ -225,9 +212,8 @@ def _checked_release(aggregator, votes, proba, noise):
     are_whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
     if not are_whole or (labels < -1).any() or (labels >= n_classes).any():
         raise ValueError(
-            f"{name} must draw one whole number for each of {n_queries} queries, from 0 to "
-            f"{n_classes - 1} or -1 for no answer; got shape {labels.shape} of "
-            f"{kind_of(labels.dtype)}, or other numbers"
+            f"{name} must draw {n_queries} numbers, from 0 to {n_classes - 1} or -1 for no answer; "
+            f"got shape {labels.shape} of {kind_of(labels.dtype)}, or other numbers"
         )
     if paid.shape != labels.shape or paid.dtype != bool:
         raise ValueError(

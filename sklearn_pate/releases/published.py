@@ -12,9 +12,6 @@ from ..students import accepts_soft_labels, accepts_unlabeled, accepts_weights
 from ..synthesis.released import RatesRegressor
 from . import release_of
 
-#: No class counts as if its share were less.
-_LEAST_SHARE = 1e-3
-
 
 class Published:
     """What one fit publishes and, for the curator alone, how it was obtained.
@@ -45,7 +42,8 @@ class Published:
     levels : ndarray of shape (n_classes,) or None
         The classes, if they are levels of a number.
     table : neighbors.ReleasedTable or None
-        The noisy table of ballots; None where teachers vote.
+        The noisy table of ballots, and then `soft_labels` are rates of the classes, of which
+        students with weights learn; None where teachers vote.
     weight : ndarray of shape (n_classes,) or None
         What each class counts in `soft_labels`, if they are rates.
     beside : list
@@ -79,9 +77,7 @@ class Published:
         labels = estimator.public_labels_
         classes = estimator.levels_ if estimator.predicts_numbers else estimator.classes_
         published = cls(estimator.privacy_spent_, estimator, len(labels), classes)
-        published.labels = labels
-        if estimator.predicts_numbers:
-            published.labels = np.where(np.isnan(labels), -1, 0)
+        published.labels = labels if published.levels is None else np.where(np.isnan(labels), -1, 0)
         published.soft_labels = estimator.public_soft_labels_
         published.query_indices = estimator.query_indices_
         published.table = getattr(estimator, "table_", None)
@@ -126,28 +122,20 @@ class Published:
 
     @property
     def public_labels(self):
-        """What is published of each public row: the code of its label, or its mean."""
-        return self.labels if self.levels is None else self.means
-
-    @property
-    def means(self):
-        """The mean of the levels at each public row, NaN where nothing was released."""
+        """What is published of each public row: the code of its label, or its mean, NaN if none."""
+        if self.levels is None:
+            return self.labels
         if self.soft_labels is None:
             return np.full(len(self.labels), np.nan)
         return mean(self.soft_labels, self.levels)
 
     def student(self, estimator, electorate):
         """Return the unfitted student; if none is given, what was published may be one itself."""
-        if estimator.student is None and self.has_rates and self.levels is not None:
+        if estimator.student is None and self.table is not None and self.levels is not None:
             return RatesRegressor(self.table, self.levels)
         if estimator.student is None and hasattr(self.table, "default_student"):
             return self.table.default_student().set_params(weight=self.weight)
         return student_of(estimator, electorate)
-
-    @property
-    def has_rates(self):
-        """Whether soft labels are rates of the classes, of which students with weights learn."""
-        return self.table is not None
 
     def add_rates(self, rates, labels):
         """Add what a noisy table says of public rows, in place of what it said of others.
@@ -275,4 +263,4 @@ def weights_of(class_weight, classes, shares):
         return None
     if isinstance(class_weight, dict):
         return np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=float)
-    return 1 / (len(classes) * np.maximum(shares, _LEAST_SHARE))
+    return 1 / (len(classes) * np.maximum(shares, 1e-3))  # no share counts as if it were less

@@ -35,16 +35,15 @@ class TableRelease(VotesRelease):
                 f"{type(electorate).__name__} counts ballots in cells, and neither a bare table "
                 "nor votes of teachers say which: pass what poll returned"
             )
-        is_other = is_given
-        if type(cast_by) is type(electorate):
-            by, wanted = cast_by.get_params(), electorate.get_params()
-            # The guarantee follows from them
-            is_other = any(by.get(p) != wanted.get(p) for p in ("adjacency", "n_neighbors"))
-        if is_other:
-            raise ValueError(
-                f"{cast_by} cast these votes, and base_estimator is {electorate}: poll again, or "
-                "set base_estimator to what cast them"
-            )
+        is_same = type(cast_by) is type(electorate)
+        remedy = "poll again, or leave base_estimator=None"
+        if is_given and not is_same:
+            raise ValueError(f"{type(cast_by).__name__} cast these votes: {remedy}")
+        cast_with, wanted = cast_by.get_params(), electorate.get_params()
+        for param in ("adjacency", "n_neighbors"):  # the guarantee follows from them
+            if is_same and cast_with.get(param) != wanted.get(param):
+                remedy = f"poll again, or set base_estimator__{param}={cast_with[param]!r}"
+                raise ValueError(f"{cast_by} cast these votes: {remedy}")
 
     def mechanism(self, estimator):
         """Return the mechanism of the table; refuse one that answers one question at a time."""
@@ -85,8 +84,7 @@ class TableRelease(VotesRelease):
     def gather(self, given, plan, rows):
         """Divide the feature space by public rows, and let records vote in its cells."""
         electorate = given.electorate
-        n_steps = electorate.n_steps(n_records=given.ballots.n_records)
-        with given.phase("ballots", n_steps) as done:
+        with given.phase("ballots", electorate.n_steps(n_records=given.ballots.n_records)) as done:
             public = given.X_public
             electorate.divide(public, **_public_numbers(given, plan), are_drawn=given.are_drawn)
             told = {"seed": given.seeds["teachers"], "n_jobs": given.estimator.n_jobs}
@@ -130,21 +128,18 @@ def _public_numbers(given, plan):
 
 def table_mechanism(aggregator, electorate):
     """Return the mechanism of a table: the electorate's own, the one given, or Laplace noise."""
+    if aggregator is None:
+        return electorate.mechanism if hasattr(electorate, "takes") else LaplaceMechanism()
     if hasattr(electorate, "takes"):
-        if aggregator is None:
-            return electorate.mechanism
         if electorate.takes(aggregator):
             return aggregator
         raise ValueError(
             f"{type(electorate).__name__} has a mechanism of its own, which is calibrated to "
             f"epsilon; got aggregator={aggregator!r}"
         )
-    if aggregator is None:
-        return LaplaceMechanism()
     if not isinstance(aggregator, TableMechanism) or isinstance(aggregator, SumsMechanism):
         raise ValueError(
             "aggregator must be a TableMechanism, as LaplaceMechanism() and GaussianMechanism(): "
-            "records vote in a table, all of which is released at once, so a mechanism that "
-            f"answers one question at a time has no cost here; got {aggregator!r}"
+            f"records vote in a table, all of which is released at once; got {aggregator!r}"
         )
     return aggregator
