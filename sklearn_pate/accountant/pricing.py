@@ -515,7 +515,7 @@ def calibrated(part, size, epsilon, delta, before=no_cost, share=1.0):
                 scale = math.nextafter(scale, math.inf)
         else:
             scale = least_scale(cost_at, epsilon, delta)
-        cost_at(scale)
+        cost_at(scale)  # refuses what is no noise
         return part.with_scale(scale)
     raise BudgetExceededError(
         f"{name} cannot be calibrated to epsilon={epsilon:g}, of the fit or its share of that: "

@@ -195,8 +195,7 @@ def _ask_round(published, plan, votes, rows, aggregator, positions, proba, noise
     # The rest was drawn as well, but the budget does not pay for it, and nobody sees it
     asked = positions[:n_asked]
     drawn = drawn.first(n_asked)
-    if student_proba is not None:
-        student_proba = student_proba[:n_asked]
+    student_proba = None if student_proba is None else student_proba[:n_asked]
     record = StageRecord(aggregator, n_asked, student_proba, drawn.paid)
     published.add(record, asked, rows[asked], drawn)
     return n_asked
@@ -212,8 +211,8 @@ def _checked_release(aggregator, votes, proba, noise):
     are_whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
     if not are_whole or (labels < -1).any() or (labels >= n_classes).any():
         raise ValueError(
-            f"{name} must draw {n_queries} numbers, from 0 to {n_classes - 1} or -1 for no answer; "
-            f"got shape {labels.shape} of {kind_of(labels.dtype)}, or other numbers"
+            f"{name} must draw {n_queries} whole numbers, from 0 to {n_classes - 1} or -1 for no "
+            f"answer; got shape {labels.shape} of {kind_of(labels.dtype)}, or other numbers"
         )
     if paid.shape != labels.shape or paid.dtype != bool:
         raise ValueError(
