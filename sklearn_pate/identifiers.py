@@ -53,25 +53,14 @@ def spelled_identifiers(values, name):
     >>> spelled_identifiers([7, " 7", "7.0", "1e3", "2020-01-05", "1/5/2020"], "groups").tolist()
     ['7', '7', '7', '1000', '20200105', '1/5/2020']
     """
-    if isinstance(values, np.ma.MaskedArray):
-        rows = zip(values.data, np.ma.getmaskarray(values), strict=True)
-        values = [None if masked else value for value, masked in rows]
-    if not hasattr(values, "dtype"):  # each keeps its own type
-        values = pd.Series(list(values), dtype=object)
+    are_plain = getattr(getattr(values, "dtype", None), "kind", "") in ("i", "u", "U")
     try:
-        is_object = values.dtype == object
+        identifiers = values.tolist() if are_plain else list(values)  # each keeps its own type
         # Objects of several kinds may not be told apart by ==, as dates in two time zones
-        if is_object and set(map(type, values)) not in ({str}, {bytes}, {int}):
-            return np.array([_text(value) for value in values], dtype=object)
-        # Text that may hold lone surrogates
-        is_text = values.dtype.kind == "U" or getattr(values.dtype, "storage", None) == "python"
-        if is_object or is_text:
-            codes, distinct = factorize_texts(values)
-        else:
-            codes, distinct = pd.factorize(values, use_na_sentinel=False)
-        if (codes < 0).any():  # some of Arrow's columns have the sentinel all the same
-            raise _NoSpelling("a missing value")
-        return np.array([_text(value) for value in distinct], dtype=object)[codes]
+        if set(map(type, identifiers)) not in ({str}, {bytes}, {int}, {pd.Timestamp}):
+            return np.array([_text(identifier) for identifier in identifiers], dtype=object)
+        codes, distinct = factorize_texts(identifiers)
+        return np.array([_text(identifier) for identifier in distinct], dtype=object)[codes]
     except _NoSpelling as error:
         problem = str(error)
     except Exception:  # its text may quote identifiers
@@ -92,7 +81,7 @@ def factorize_texts(texts):
     Parameters
     ----------
     texts : array-like of shape (n_texts,)
-        All str, all bytes or all int.
+        All str, all bytes, all int or all dates.
 
     Returns
     -------
@@ -200,7 +189,8 @@ def _text(identifier):
         identifier = identifier.decode("utf-8", "surrogateescape")
     if isinstance(identifier, str):
         return _spelled_text(str.__str__(identifier))
-    if pd.api.types.is_scalar(identifier) and pd.isna(identifier):
+    is_scalar = pd.api.types.is_scalar(identifier)
+    if identifier is np.ma.masked or (is_scalar and pd.isna(identifier)):
         raise _NoSpelling("a missing value")
     if isinstance(identifier, datetime.date | np.datetime64):
         return _moment(identifier)
