@@ -88,25 +88,20 @@ class Ballots:
     n_records: int | None = None
 
     def __post_init__(self):
-        fits = (
-            isinstance(self.n_teachers, Integral)
-            and self.n_teachers > 0
-            and self.unit in ("record", "group", "teacher")
-            and isinstance(self.adjacency, str)
-            and self.adjacency != ""
-            and isinstance(self.n_records, Integral | None)
+        are_counts = isinstance(self.n_teachers, Integral) and isinstance(
+            self.n_records, Integral | None
         )
-        if not fits:
+        is_said = isinstance(self.adjacency, str) and self.adjacency != ""
+        is_unit = self.unit in ("record", "group", "teacher")
+        if not (are_counts and self.n_teachers > 0 and is_said and is_unit):
             raise ValueError(
                 "Ballots needs n_teachers, a whole number from 1, a unit ('record', 'group' or "
                 "'teacher'), an adjacency that says what is covered, and n_records, a whole number "
                 f"or None; got {self.n_teachers!r}, {self.unit!r} and {self.adjacency!r}"
             )
         object.__setattr__(self, "n_teachers", int(self.n_teachers))  # numpy's overflow
-        is_private = (
-            self.adjacency in list(Adjacency) and self.adjacency != Adjacency.REPLACE_RECORD
-        )
-        if is_private and self.n_records is not None:
+        private = set(Adjacency) - {Adjacency.REPLACE_RECORD}
+        if self.n_records is not None and self.adjacency in private:
             raise ValueError(
                 f"Ballots.n_records must be None: with {str(self.adjacency)!r} it is private"
             )

@@ -59,8 +59,9 @@ def spelled_identifiers(values, name):
         # Objects of several kinds may not be told apart by ==, as dates in two time zones
         if set(map(type, identifiers)) not in ({str}, {bytes}, {int}, {pd.Timestamp}):
             return np.array([_text(identifier) for identifier in identifiers], dtype=object)
-        codes, distinct = factorize_texts(identifiers)
-        return np.array([_text(identifier) for identifier in distinct], dtype=object)[codes]
+        # `pandas.factorize` takes a lone surrogate for the text of its escape sequence
+        spelled = {identifier: _text(identifier) for identifier in dict.fromkeys(identifiers)}
+        return np.array([spelled[identifier] for identifier in identifiers], dtype=object)
     except _NoSpelling as error:
         problem = str(error)
     except Exception:  # its text may quote identifiers
@@ -70,31 +71,6 @@ def spelled_identifiers(values, name):
         f"{name} has {problem}; every record needs an identifier that is text, a whole number "
         "or a date: make text of others"
     )
-
-
-def factorize_texts(texts):
-    """Return the number of each text and a list of the distinct ones.
-
-    `pandas.factorize` does the same, but takes a lone surrogate for the text of its escape
-    sequence and, before pandas 3, ends texts at a NUL.
-
-    Parameters
-    ----------
-    texts : array-like of shape (n_texts,)
-        All str, all bytes, all int or all dates.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_texts,), int
-        Place of each text among the distinct ones.
-    distinct : list
-        In the order in which they appear.
-    """
-    texts = np.asarray(texts, dtype=object).tolist()
-    distinct = list(dict.fromkeys(texts))
-    places = {text: i for i, text in enumerate(distinct)}
-    codes = np.fromiter((places[text] for text in texts), np.intp, len(texts))
-    return codes, distinct
 
 
 def spelled_names(names):

@@ -21,7 +21,7 @@ import numpy as np
 from joblib import Memory
 from joblib import hash as hash_of
 
-from .isolation import Quiet, attempt
+from .isolation import Quiet, withheld
 
 # --- the folder --------------------------------------------------------------------------------
 
@@ -142,10 +142,8 @@ def code_digest(*objects):
 
 def _fingerprint(of_what, make):
     with Quiet():  # what is hashed may be private
-        fingerprint, failed = attempt(make)
-    if failed is None:
-        return fingerprint
-    raise ValueError(f"memory needs {of_what}, to tell what changed; got {failed}. Use memory=None")
+        said = f"memory needs {of_what}, to tell what changed; got"
+        return withheld(make, said, "Use memory=None")
 
 
 def _code_digest(objects):

@@ -205,8 +205,8 @@ def overlap(X, y, X_public):
     label_columns = []
     if y is not None:
         labels = pd.factorize(pd.Series(np.asarray(y)))[0]
-        found = [_is_one_to_one(private.iloc[:, k], labels) for k in range(len(names))]
-        label_columns = [name for name, is_label in zip(names, found, strict=True) if is_label]
+        columns = private.items()
+        label_columns = [name for name, column in columns if _is_one_to_one(column, labels)]
     return Overlap(np.flatnonzero(is_equal), label_columns)
 
 
@@ -344,8 +344,7 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
         # As in a fit of `PATEClassifier`: what is published must share no generator
         seed = fresh_seed()
         with seeded(seed):
-            transformer = own_clone(self.transformer, seed)
-            set_seeds(transformer, seed, only_missing=True)
+            transformer = set_seeds(own_clone(self.transformer, seed), seed, only_missing=True)
             self.transformer_ = own_generators(transformer.fit(public_rows(X_public)))
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
