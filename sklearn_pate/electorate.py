@@ -88,12 +88,11 @@ class Ballots:
     n_records: int | None = None
 
     def __post_init__(self):
-        are_counts = isinstance(self.n_teachers, Integral) and isinstance(
-            self.n_records, Integral | None
-        )
+        votes_fit = isinstance(self.n_teachers, Integral) and self.n_teachers > 0
+        unit_fits = self.unit in ("record", "group", "teacher")
         is_said = isinstance(self.adjacency, str) and self.adjacency != ""
-        is_unit = self.unit in ("record", "group", "teacher")
-        if not (are_counts and self.n_teachers > 0 and is_said and is_unit):
+        records_fit = isinstance(self.n_records, Integral | None)
+        if not (votes_fit and unit_fits and is_said and records_fit):
             raise ValueError(
                 "Ballots needs n_teachers, a whole number from 1, a unit ('record', 'group' or "
                 "'teacher'), an adjacency that says what is covered, and n_records, a whole number "
@@ -102,9 +101,7 @@ class Ballots:
         object.__setattr__(self, "n_teachers", int(self.n_teachers))  # numpy's overflow
         private = set(Adjacency) - {Adjacency.REPLACE_RECORD}
         if self.n_records is not None and self.adjacency in private:
-            raise ValueError(
-                f"Ballots.n_records must be None: with {str(self.adjacency)!r} it is private"
-            )
+            raise ValueError(f"n_records must be None: with {str(self.adjacency)!r} it is private")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -531,9 +528,7 @@ class Votes(Private):
 def check_predicts(name, estimator, *, numbers):
     """Refuse what cannot be a teacher or a student: what is no classifier or, of numbers, none."""
     if isinstance(estimator, type):
-        raise TypeError(
-            f"{name} must be an estimator instance, {estimator.__name__}(); got the class"
-        )
+        raise TypeError(f"{name} must be an instance, {estimator.__name__}(); got the class")
     is_one, kind = (is_regressor, "regressor") if numbers else (is_classifier, "classifier")
     if not hasattr(estimator, "get_params") or not is_one(estimator):
         raise ValueError(f"{name} must be a {kind}; got {estimator!r}")

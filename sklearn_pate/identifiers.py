@@ -1,5 +1,6 @@
 """How identifiers of records, groups and teachers are spelled: one spelling each, and its hash."""
 
+import contextlib
 import datetime
 import hashlib
 import re
@@ -126,10 +127,8 @@ def keyed_digests(texts, seed):
         Of each text by itself.
     """
     key = seed.generate_state(8, np.uint32).tobytes()
-    digests = (
-        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=8).digest()
-        for text in texts
-    )
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    digests = (hashlib.blake2b(text, key=key, digest_size=8).digest() for text in encoded)
     return np.array([int.from_bytes(digest, "little") for digest in digests], dtype=np.uint64)
 
 
@@ -172,7 +171,11 @@ def _text(identifier):
         return _moment(identifier)
     # numpy's durations count as whole numbers
     if isinstance(identifier, Real | np.bool_) and not isinstance(identifier, np.timedelta64):
-        return str(_whole(identifier))
+        # beyond this, floats are rounded, and which numbers are floats depends on the others
+        is_exact = isinstance(identifier, Integral | np.bool_) or abs(float(identifier)) < _EXACT
+        if is_exact and int(identifier) == identifier:
+            return str(int(identifier))
+        raise _NoSpelling("a number that is not whole, or too large to be exact")
     # The text of any other object may be its address, or depend on more than its value
     raise _NoSpelling("values that cannot be compared")
 
@@ -184,10 +187,8 @@ def _spelled_text(text):
     if number:
         return _spelled_number(text, **number.groupdict())
     if _MOMENT.fullmatch(text):
-        try:
+        with contextlib.suppress(ValueError):  # such as 30 February
             return _moment(text)
-        except ValueError:  # such as 30 February
-            return text
     return _TRUTH.get(text.lower(), text)
 
 
@@ -212,14 +213,3 @@ def _moment(identifier):
     if re.fullmatch(r"[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T00:00:00", text):
         return text[:10].replace("-", "")
     return text
-
-
-def _whole(identifier):
-    """Return a number as an int, if it is certain to be whole."""
-    if isinstance(identifier, Integral | np.bool_):
-        return int(identifier)
-    # beyond this, floats are rounded, and which numbers are floats depends on the others
-    number = float(identifier)
-    if abs(number) < _EXACT and number.is_integer():
-        return int(number)
-    raise _NoSpelling("a number that is not whole, or too large to be exact")

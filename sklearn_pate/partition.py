@@ -39,10 +39,7 @@ class RandomPartition:
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if n_teachers > n_records:
-            raise ValueError(
-                f"n_teachers={n_teachers} is more than the private records, "
-                f"n_samples={n_records}; use fewer teachers"
-            )
+            raise ValueError(f"n_teachers={n_teachers} is more than n_samples={n_records}")
         return np.random.default_rng(seed).permutation(n_records) % n_teachers
 
 
@@ -139,10 +136,7 @@ class PredefinedPartition:
     def teachers(self, groups):
         """Return the name of each teacher, a tuple of str."""
         if groups is None:
-            raise ValueError(
-                'partition="predefined" needs groups=, one name per record that says which '
-                "teacher it belongs to"
-            )
+            raise ValueError('partition="predefined" needs groups=, a name for each record')
         if self.names is not None:
             return self.names
         return tuple(np.unique(spelled_identifiers(groups, "groups")).tolist())
@@ -153,10 +147,7 @@ class PredefinedPartition:
         spelled = pd.Index(spelled_identifiers(groups, "groups"), dtype=object)
         teacher_indices = names.get_indexer(spelled)
         if (teacher_indices < 0).any():
-            raise ValueError(
-                f"groups has a name that is not among the {len(names)} names of "
-                "PredefinedPartition; give it all names that may occur"
-            )
+            raise ValueError(f"groups has a name that is not among the {len(names)} names given")
         return teacher_indices
 
 
@@ -248,10 +239,8 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
             "partition must be an object, not a class, with a string adjacency, the change of the "
             f"data that reaches one teacher at most; got {partition!r}"
         )
-    names = None
-    if isinstance(partition, PredefinedPartition):
-        names = partition.teachers(groups)
-        n_teachers = len(names)
+    names = partition.teachers(groups) if isinstance(partition, PredefinedPartition) else None
+    n_teachers = n_teachers if names is None else len(names)
     records = {"n_records": n_records, "n_teachers": n_teachers, "index": index, "groups": groups}
     records["seed"] = np.random.SeedSequence() if seed is None else seed
     if type(partition).__module__ == __name__:  # ours: their messages quote nothing

@@ -18,6 +18,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ._sklearn import HasMethods, Interval, _num_samples
 from .isolation import seed_number, seeded
+from .rdp.checks import check_count
 from .students import student_error
 
 __all__ = ["DiversityQueries", "RandomQueries", "UncertaintyQueries"]
@@ -199,12 +200,7 @@ def _unasked_in_random_order(X_public, asked, random_state):
 
 def count_rounds(strategy):
     """Return how often a strategy is called for each stage."""
-    n_rounds = getattr(strategy, "n_rounds", 1)
-    if not isinstance(n_rounds, Integral) or n_rounds < 1:
-        raise ValueError(
-            f"n_rounds of query_strategy must be a whole number, at least 1; got {n_rounds!r}"
-        )
-    return n_rounds
+    return check_count("n_rounds of query_strategy", getattr(strategy, "n_rounds", 1))
 
 
 class Choice:
@@ -254,20 +250,18 @@ class Choice:
 
     def _select(self, n_queries, asked=(), labels=(), proba=None):
         """Return the rows that the strategy chooses; for rounds, it is shown what was released."""
-        shown = {}
+        shown = {"random_state": self._rng}
         if self._n_rounds > 1:
             proba = proba if self._uses_student else None
-            shown = {"asked": asked, "labels": labels, "student_proba": proba}
-        given = self._X_public, n_queries
-        rows = np.asarray(self._strategy.select(*given, random_state=self._rng, **shown))
+            shown |= {"asked": asked, "labels": labels, "student_proba": proba}
+        rows = np.asarray(self._strategy.select(self._X_public, n_queries, **shown))
         unasked = np.setdiff1d(np.arange(_num_samples(self._X_public)), asked)
         are_numbers = rows.ndim == 1 and rows.dtype.kind in "iu"
         n_usable = np.intersect1d(rows, unasked).size if are_numbers else 0
         if rows.size != n_queries or n_usable != n_queries:
             raise ValueError(
                 f"query_strategy.select must return {n_queries} distinct numbers of rows of "
-                f"X_public not asked before; got {rows.dtype} of shape {rows.shape}, {n_usable} of "
-                "them such"
+                f"X_public not asked before; got {rows.dtype} {rows.shape}, {n_usable} of them such"
             )
         return rows.astype(np.intp)
 

@@ -167,11 +167,8 @@ def fit_student(student, X_public, released, seed):
             return isolation.own_generators(student)
     except Exception as error:
         if np.unique(labels).size != 1 or released.levels is not None:
-            raise student_error(
-                f"the student could not be trained on what was released of {labelled.size} rows: "
-                f"{error}",
-                released,
-            ) from error
+            problem = f"the student could not be trained on {labelled.size} answered rows: {error}"
+            raise student_error(problem, released) from error
         released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
     # Most classifiers refuse labels of one class, and these are paid for
     return DummyClassifier().fit(_safe_indexing(X_public, labelled), labels)
@@ -241,9 +238,8 @@ def rehearse_student(student, X_public, n_queries, *, n_classes, soft, levels):
             check_predicted(predicted, n_classes=n_classes if levels is None else None)
         except Exception as error:
             raise ValueError(
-                "the student failed when tried on public rows with made-up labels. Its "
-                "preprocessing (an encoder, an imputer) belongs inside it. "
-                f"{type(error).__name__}: {error}"
+                "the student failed when tried on public rows with made-up labels. Preprocessing "
+                f"(an encoder, an imputer) belongs inside it. {type(error).__name__}: {error}"
             ) from error
 
 
@@ -260,9 +256,8 @@ def check_scored_alone(student, X_public, n_queries, *, n_classes, soft):
             isolation.copier(fitted)()
         except Exception as error:
             raise ValueError(
-                "the student cannot be copied, and a private score shows each held-out record "
-                "to a fresh copy. Use a student that pickles, or score on public rows, X_val "
-                f"and y_val. {type(error).__name__}: {error}"
+                "the student cannot be copied, as private scores need it. Use one that pickles, or "
+                f"score on public rows, X_val and y_val. {type(error).__name__}: {error}"
             ) from error
 
 

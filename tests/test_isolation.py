@@ -37,12 +37,12 @@ from sklearn_pate.isolation import (
     applied_to_parts,
     copier,
     isolated,
-    own_copy,
     own_generators,
     redacted,
     seeded,
     unfitted,
 )
+from sklearn_pate.isolation.copies import own_copy
 from sklearn_pate.teachers import Sites
 
 pytestmark = pytest.mark.usefixtures("forked_workers")

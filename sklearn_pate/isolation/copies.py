@@ -138,12 +138,9 @@ def set_seeds(estimator, seed, *, only_missing=False):
             value.random_state = seed_number(sequence)
     params = params_named(estimator, "random_state")
     states = sequence.generate_state(len(params)) % 2**31  # some libraries want a signed number
-    chosen = {
-        name: int(state)
-        for name, state in zip(sorted(params), states, strict=True)
-        if not only_missing or _is_missing(params[name])
-    }
-    estimator.set_params(**chosen)  # of a FrozenEstimator, it returns None
+    for name, state in zip(sorted(params), states, strict=True):
+        if not only_missing or _is_missing(params[name]):
+            estimator.set_params(**{name: int(state)})
     return estimator
 
 
@@ -190,17 +187,6 @@ def _torch_generator(device, seed):
     return torch.Generator(device).manual_seed(seed)
 
 
-def global_generators():
-    """Return the generators that anything in the process may draw from."""
-    # The methods of the last one are the functions of `random`
-    shared = [check_random_state(None), np.random.get_bit_generator(), random._inst]
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        shared.append(torch.default_generator)
-        shared.extend(torch.cuda.default_generators)
-    return shared
-
-
 def fresh_seed():
     """Return a seed from the operating system."""
     return seed_number(np.random.SeedSequence())
@@ -233,7 +219,7 @@ def own_copy(value, seed, *, functions=False):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_pate.isolation import own_copy
+    >>> from sklearn_pate.isolation.copies import own_copy
     >>> given = {"rng": np.random.RandomState(0), "rows": [[1, 2]]}
     >>> own = own_copy(given, seed=5)
     >>> own["rng"] is given["rng"], own["rows"] is given["rows"], own["rows"]
@@ -391,7 +377,12 @@ def own_generators(value):
     (False, False)
     """
     seeds = random.Random(fresh_seed())
-    shared = global_generators()
+    # All that anything in the process may draw from: the methods of the third are the functions of
+    # `random`
+    shared = [check_random_state(None), np.random.get_bit_generator(), random._inst]
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        shared += [torch.default_generator, *torch.cuda.default_generators]
 
     def replacement(obj):
         is_shared = any(obj is generator for generator in shared)
@@ -419,12 +410,11 @@ def copier(value):
     callable
         Takes no arguments, and raises if the value cannot be copied.
     """
-    try:
+    with contextlib.suppress(Exception):
         load = _CloudPickler(lambda obj: None).loader(value)
         load()  # tried: not all that pickles loads
-    except Exception:
-        return partial(copy.deepcopy, value)
-    return load
+        return load
+    return partial(copy.deepcopy, value)
 
 
 class _Unpickler(pickle.Unpickler):

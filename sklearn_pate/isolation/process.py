@@ -105,10 +105,7 @@ def _put_back(read, write, before):
 
 
 def _working_directory():
-    try:
-        return os.getcwd()
-    except OSError:  # it was deleted
-        return None
+    return attempt(os.getcwd)[0]  # None: it was deleted
 
 
 def _return_to(folder):
@@ -213,22 +210,16 @@ class _Nowhere(io.StringIO):
 @contextlib.contextmanager
 def silence():
     """Drop output, logs and warnings, even those that a teacher's own settings let through."""
-    level = logging.root.manager.disable
-    handled = logging.Logger.callHandlers
-    _disable_logs(sys.maxsize)
-    # They may be enabled again
-    logging.Logger.callHandlers = _forget  # type: ignore[method-assign]
-    try:
-        with (
-            warnings.catch_warnings(record=True),
-            contextlib.redirect_stdout(_Nowhere()),
-            contextlib.redirect_stderr(_Nowhere()),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.Logger.callHandlers = handled  # type: ignore[method-assign]
-        _disable_logs(level)
+    with contextlib.ExitStack() as stack:
+        stack.callback(_disable_logs, logging.root.manager.disable)
+        stack.callback(setattr, logging.Logger, "callHandlers", logging.Logger.callHandlers)
+        _disable_logs(sys.maxsize)
+        # They may be enabled again
+        logging.Logger.callHandlers = _forget  # type: ignore[method-assign]
+        stack.enter_context(warnings.catch_warnings(record=True, action="ignore"))
+        stack.enter_context(contextlib.redirect_stdout(_Nowhere()))
+        stack.enter_context(contextlib.redirect_stderr(_Nowhere()))
+        yield
 
 
 def _disable_logs(level):
@@ -389,11 +380,10 @@ def attempt(function):
     try:
         return function(), None
     except BaseException as error:  # SystemExit and panics of Rust extensions too
-        interrupted = isinstance(error, KeyboardInterrupt)
-        failed = type(error).__name__
-    if interrupted:
+        failed = type(error)
+    if issubclass(failed, KeyboardInterrupt):
         raise KeyboardInterrupt
-    return None, failed
+    return None, failed.__name__
 
 
 def withheld(function, said, remedy, error=ValueError):
@@ -500,15 +490,13 @@ def redacted(error, estimator=None):
     text, _ = attempt(lambda: str(error))  # __str__ may be the teacher's, too
     withheld = "its text may quote records and is withheld; fit base_estimator yourself to read it"
     reason = next((phrase for phrase in _TELLABLE if phrase in (text or "")), withheld)
-    if isinstance(error, InvalidParameterError):
+    if isinstance(error, InvalidParameterError) and estimator is not None:
         reason = _wrong_parameter(estimator) or reason
     return f"{type(error).__name__}: {reason}"
 
 
 def _wrong_parameter(estimator):
     """Return what scikit-learn says of the first parameter that it refuses, without its value."""
-    if not hasattr(estimator, "get_params"):
-        return None
     for part in [estimator, *estimator.get_params(deep=True).values()]:
         try:
             BaseEstimator._validate_params(part)
