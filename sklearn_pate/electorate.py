@@ -520,15 +520,14 @@ class Votes(Private):
                 f"{counts.shape[1]} columns and the classes {classes.tolist()}"
             )
         n_teachers = int(counts[0].sum())
-        adjacency = Adjacency.CHANGE_TEACHER
-        ballots = Ballots(n_teachers=n_teachers, unit="teacher", adjacency=adjacency)
+        ballots = Ballots(n_teachers=n_teachers, unit="teacher", adjacency=Adjacency.CHANGE_TEACHER)
         return cls(counts, classes, ballots)
 
 
 def check_predicts(name, estimator, *, numbers):
     """Refuse what cannot be a teacher or a student: what is no classifier or, of numbers, none."""
     if isinstance(estimator, type):
-        raise TypeError(f"{name} must be an instance, {estimator.__name__}(); got the class")
+        raise TypeError(f"{name} must be an estimator, {estimator.__name__}(); got the class")
     is_one, kind = (is_regressor, "regressor") if numbers else (is_classifier, "classifier")
     if not hasattr(estimator, "get_params") or not is_one(estimator):
         raise ValueError(f"{name} must be a {kind}; got {estimator!r}")

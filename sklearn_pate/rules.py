@@ -24,9 +24,6 @@ _MOST_CELLS = 1000
 #: Few cells: what is smoothed needs some places to differ at.
 _FEW_CELLS = 32
 
-#: Fewest records of a teacher.
-_FEWEST_RECORDS = 5
-
 #: The share of epsilon that class sums get where somebody votes.
 _SHARE_OF_SUMS = 0.25
 
@@ -76,7 +73,7 @@ def default_n_teachers(*, n_records, n_classes, epsilon):
         return 100
     strict = 1.0 if epsilon is None else max(1.0, float(epsilon))
     wanted = 2 * math.sqrt(n_records * n_classes) / strict**0.75
-    return max(1, int(min(wanted, n_records / _FEWEST_RECORDS)))
+    return max(1, int(min(wanted, n_records / 5)))
 
 
 def most_noise(*, n_teachers, n_classes):

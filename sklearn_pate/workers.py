@@ -121,7 +121,7 @@ def add_up(add, start, tasks, *, threads, on_done=None):
             get_reusable_executor().shutdown(wait=False, kill_workers=True)
         raise TeacherError(problems[0]) from None
     if not all_kept:
-        warn("memory could not keep all votes (a full disk?): repeated, this fit casts some again")
+        warn("memory could not keep all votes (a full disk?): a repeated fit casts some again")
 
 
 def threads_per_worker(n_jobs):

@@ -65,11 +65,12 @@ def seeded(seed):
         stack.callback(np.random.set_bit_generator, np.random.get_bit_generator())
         np.random.set_bit_generator(own)
         np.random.seed(seed)
-        stack.callback(_seed_afresh, had_torch="torch" in sys.modules)
-        if "torch" in sys.modules:
-            _seed_torch(seed, stack)
-        if "polars" in sys.modules:
-            sys.modules["polars"].set_random_seed(seed)
+        torch, polars = sys.modules.get("torch"), sys.modules.get("polars")
+        stack.callback(_seed_afresh, had_torch=torch is not None)
+        if torch is not None:
+            _seed_torch(torch, seed, stack)
+        if polars is not None:
+            polars.set_random_seed(seed)
         stack.enter_context(parallel_config(backend="sequential"))
         yield
 
@@ -78,34 +79,33 @@ def seeded(seed):
 _spare = []  # type: ignore[var-annotated]
 
 
-def _seed_torch(seed, stack):
+def _seed_torch(torch, seed, stack):
     """Seed torch's generators, and leave it to a stack to put them back."""
-    torch = sys.modules["torch"]
     has_gpu = torch.cuda.is_available() or torch.backends.mps.is_available()
     had_gpu = torch.cuda.is_initialized()
     if has_gpu:
-        stack.callback(_leave_gpu, had_gpu)
+        stack.callback(_leave_gpu, torch, had_gpu)
     on_gpu = range(torch.cuda.device_count()) if had_gpu else ()
     stack.enter_context(torch.random.fork_rng(on_gpu))
     # Without a GPU `torch.manual_seed` would queue a call for one, each time
     (torch if has_gpu else torch.default_generator).manual_seed(seed)
 
 
-def _leave_gpu(had_gpu):
-    cuda = sys.modules["torch"].cuda
-    if not cuda.is_initialized():
+def _leave_gpu(torch, had_gpu):
+    if not torch.cuda.is_initialized():
         # Torch keeps the last seed until a GPU is first used: put back the caller's
-        cuda.manual_seed_all(sys.modules["torch"].initial_seed())
+        torch.cuda.manual_seed_all(torch.initial_seed())
     elif not had_gpu:  # used first within the block: what was drawn may depend on records
-        cuda.seed_all()
+        torch.cuda.seed_all()
 
 
 def _seed_afresh(*, had_torch):
     """Seed what cannot be put back: polars, and torch if the block imported it."""
-    if "torch" in sys.modules and not had_torch:
-        sys.modules["torch"].seed()  # how much was drawn since its import may depend on records
-    if "polars" in sys.modules:
-        sys.modules["polars"].set_random_seed(fresh_seed())
+    torch, polars = sys.modules.get("torch"), sys.modules.get("polars")
+    if torch is not None and not had_torch:
+        torch.seed()  # how much was drawn since its import may depend on records
+    if polars is not None:
+        polars.set_random_seed(fresh_seed())
 
 
 def params_named(estimator, name):
@@ -157,7 +157,8 @@ def without_caches(estimator):
     estimator
         The one given.
     """
-    estimator.set_params(**dict.fromkeys(params_named(estimator, "memory")))
+    for name in params_named(estimator, "memory"):
+        estimator.set_params(**{name: None})
     return estimator
 
 
@@ -344,9 +345,9 @@ def unfitted(value):
         return type(value)(unfitted(part) for part in value)
     copied = clone(value, safe=False)
     if hasattr(copied, "get_params") and not isinstance(copied, type):
-        params = copied.get_params(deep=True)
-        generators = [name for name in params if isinstance(params[name], NUMPY_GENERATORS)]
-        copied.set_params(**dict.fromkeys(generators))
+        for name, part in copied.get_params(deep=True).items():
+            if isinstance(part, NUMPY_GENERATORS):
+                copied.set_params(**{name: None})
     return own_copy(copied, fresh_seed())
 
 
@@ -377,8 +378,7 @@ def own_generators(value):
     (False, False)
     """
     seeds = random.Random(fresh_seed())
-    # All that anything in the process may draw from: the methods of the third are the functions of
-    # `random`
+    # What all draw from; the methods of the last one are the functions of `random`
     shared = [check_random_state(None), np.random.get_bit_generator(), random._inst]
     torch = sys.modules.get("torch")
     if torch is not None:

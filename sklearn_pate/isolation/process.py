@@ -164,7 +164,7 @@ def _set_torch_defaults(before):
 #: What all fits of a process share: context managers that put it back, and functions that read it
 #: and write it.
 _CONTEXTS = (np.errstate, special.errstate, np.printoptions, config_context, parallel_config)
-_SETTINGS = (
+_SETTINGS: Any = (
     (_torch_defaults, _set_torch_defaults),
     (_pandas_options, _set_pandas_options),
     (partial(dict, os.environ), _set_environment),
@@ -180,8 +180,9 @@ _IS_WITHIN = ContextVar("sklearn_pate_is_within_a_fit", default=False)
 
 def silent(estimator):
     """Turn off the `verbose` parameters: compiled code writes past Python's streams."""
-    loud = [name for name, value in params_named(estimator, "verbose").items() if value]
-    estimator.set_params(**dict.fromkeys(loud, 0))  # of a FrozenEstimator, it returns None
+    for name, value in params_named(estimator, "verbose").items():
+        if value:
+            estimator.set_params(**{name: 0})  # of a FrozenEstimator, it returns None
     return estimator
 
 
