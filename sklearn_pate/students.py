@@ -263,16 +263,15 @@ def check_scored_alone(student, X_public, n_queries, *, n_classes, soft):
 
 def _rehearsed(student, X_public, n_queries, n_classes, soft, levels=None):
     """Fit the student as if labels had been released for the first public rows."""
-    n_rows = n_queries
     labels = np.arange(n_queries) % n_classes
     if levels is not None:
         labels = levels[labels]
     elif accepts_unlabeled(student):
-        n_rows = min(_num_samples(X_public), max(1000, n_queries))  # some, to be quick
-        labels = np.append(labels, np.full(n_rows - n_queries, -1))
+        n_unlabeled = max(min(_num_samples(X_public), 1000) - n_queries, 0)  # some, to be quick
+        labels = np.append(labels, np.full(n_unlabeled, -1))
     elif soft and accepts_soft_labels(student):
         labels = np.eye(n_classes)[labels]
-    rows = _safe_indexing(X_public, np.arange(n_rows))
+    rows = _safe_indexing(X_public, np.arange(len(labels)))
     return unfitted_copy(student, 0).fit(rows, labels)
 
 

@@ -246,6 +246,22 @@ def test_what_is_written_below_pythons_streams_is_dropped(n_jobs):
     assert run.stdout.count("teachers 4/4") == 2  # progress is heard
 
 
+def test_what_is_written_to_a_closed_stream_is_dropped_too():
+    code = """if True:
+        import os
+        from sklearn_pate.isolation import isolated
+
+        os.close(1)
+        with isolated(0):
+            os.write(1, b"private")
+        try:
+            os.write(1, b"")
+        except OSError as error:
+            os.write(2, error.strerror.encode())
+    """
+    assert run_script(code).stderr == "Bad file descriptor"
+
+
 # --- seeds --------------------------------------------------------------------------------------
 
 
