@@ -17,12 +17,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier, queries
+from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, SoftVote
 from sklearn_pate.aggregators.argmax import _NoisyArgmax
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.fitting import release
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.queries import Choice
 from sklearn_pate.releases import labels
 from sklearn_pate.teachers import TeacherEnsemble, ensemble
 
@@ -77,7 +78,7 @@ BEFORE = {
     "plan": (labels, "plan_queries"),
     "ledger asked": (PrivacyLedger, "check"),
     "student rehearsed": (Student, "fit"),
-    "queries chosen": (queries, "select_rows"),
+    "queries chosen": (Choice, "_select"),
     "teacher": (GaussianNB, "fit", 7),
     "voting": (GaussianNB, "predict", 20),
     "counted": (TeacherEnsemble, "vote", 1, True),
