@@ -69,57 +69,41 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     votes = check_votes(votes)
     increasing, place = np.unique(check_orders(orders), return_inverse=True)
     facts = facts_of(aggregator)
+    number = np.arange(len(votes))
     if facts.label_symmetric:  # the cost depends on the sorted counts only
-        histograms, number = np.unique(np.sort(votes, axis=1), axis=0, return_inverse=True)
-        noise = facts.argmax_noise
-        # A subclass of a noise may have a distribution of its own
-        if type(noise) in (Gaussian, Laplace) and votes.shape[1] > _FEW_CLASSES:
-            costs = _costs_of_argmax(aggregator, noise, histograms, increasing)
-        else:
-            costs = _costs_in_parts(aggregator, histograms, increasing, None, symmetric=True)
-        return costs[number.reshape(-1)][:, place]
-    if student_proba is not None:
+        votes, number = np.unique(np.sort(votes, axis=1), axis=0, return_inverse=True)
+        student_proba = None
+    elif student_proba is not None:
         student_proba = np.asarray(student_proba, dtype=float)
-    costs = _costs_in_parts(aggregator, votes, increasing, student_proba, symmetric=False)
-    return costs[:, place]
-
-
-def _costs_in_parts(aggregator, votes, orders, student_proba, symmetric):
-    """Costs of votes, (n_queries, n_orders), of a few queries at a time."""
-    costs = np.empty((len(votes), orders.size))
-    size = max(1, _MOVES_AT_A_TIME // votes.shape[1] ** 2)
+    noise = facts.argmax_noise
+    # A subclass of a noise may have a distribution of its own
+    has_moves = type(noise) in (Gaussian, Laplace) and votes.shape[1] > _FEW_CLASSES
+    one_by_one = facts.label_symmetric and has_moves
+    size = 1 if one_by_one else max(1, _MOVES_AT_A_TIME // votes.shape[1] ** 2)
+    costs = np.empty((len(votes), increasing.size))
     for start in range(0, len(votes), size):
         part = slice(start, start + size)
-        proba = None if student_proba is None else student_proba[part]
-        costs[part] = _exact_costs(aggregator, votes[part], orders, proba, symmetric)
-    return costs
-
-
-def _costs_of_argmax(aggregator, noise, votes, orders):
-    """Costs of votes, one query at a time, from what moves change."""
-    costs = np.empty((len(votes), orders.size))
-    for i, counts in enumerate(votes):
-        moves = argmax_moves(noise, counts)
+        moves = argmax_moves(noise, votes[start]) if one_by_one else None
         if moves is None:
-            costs[i] = _exact_costs(aggregator, votes[[i]], orders, None, symmetric=True)
+            proba = None if student_proba is None else student_proba[part]
+            query, *log_proba = _moved(aggregator, votes[part], proba, facts.label_symmetric)
         else:
-            pairs = Pairs.both_ways(*moves)
-            query = np.zeros(len(pairs.q), dtype=int)
-            costs[i] = _Search(pairs, query, orders).run()
-    return costs
+            log_p, change = moves
+            query, log_proba = np.zeros(len(log_p), dtype=int), (log_p, log_p + change, -change)
+        pairs = Pairs.both_ways(*log_proba)
+        costs[part] = _Search(pairs, np.concatenate([query, query]), increasing).run()
+    return costs[number.reshape(-1)][:, place]
 
 
-def _exact_costs(aggregator, votes, orders, student_proba, symmetric):
-    """Costs of a few queries at increasing orders."""
+def _moved(aggregator, votes, student_proba, symmetric):
+    """Query of each neighbour, and log probabilities of its votes and of the neighbour."""
     n_classes = votes.shape[1]
     query, neighbours = _neighbours(votes, symmetric)
     proba_of_moves = None if student_proba is None else student_proba[query]
     log_p = aggregator.outcome_log_proba(votes, student_proba)
-    log_p = check_log_proba(log_p, n_classes=n_classes)[query]
     log_q = aggregator.outcome_log_proba(neighbours, proba_of_moves)
-    log_q = check_log_proba(log_q, n_classes=n_classes)
-    both_ways = Pairs.from_log_proba(np.concatenate([log_p, log_q]), np.concatenate([log_q, log_p]))
-    return _Search(both_ways, np.concatenate([query, query]), orders).run()
+    log_p = check_log_proba(log_p, n_classes=n_classes)[query]
+    return query, log_p, check_log_proba(log_q, n_classes=n_classes)
 
 
 class _Search:
@@ -229,29 +213,23 @@ class Pairs(NamedTuple):
     largest_loss: np.ndarray  # the largest |log(P / Q)|: the pure epsilon of the pair
 
     @classmethod
-    def from_log_proba(cls, log_p, log_q):
-        """Pair rows of log probabilities, (n_pairs, n_outcomes) each."""
-        with np.errstate(invalid="ignore"):
-            log_ratio = log_p - log_q
-        return cls._from_ratio(log_p, log_q, log_ratio)
-
-    @classmethod
-    def both_ways(cls, log_p, log_ratio):
-        """Pair rows of log probabilities with those `log_ratio` higher, and then the reverse."""
-        log_q = log_p + log_ratio
-        return cls._from_ratio(
-            np.concatenate([log_p, log_q]),
-            np.concatenate([log_q, log_p]),
-            np.concatenate([-log_ratio, log_ratio]),
-        )
-
-    @classmethod
-    def _from_ratio(cls, log_p, log_q, log_ratio):
+    def from_log_proba(cls, log_p, log_q, log_ratio=None):
+        """Pair rows of log probabilities, (n_pairs, n_outcomes) each; the ratio may be given."""
         with np.errstate(over="ignore", invalid="ignore"):
+            if log_ratio is None:
+                log_ratio = log_p - log_q
             q = np.exp(log_q)
             drift = np.einsum("ij,ij->i", q, np.expm1(log_ratio))
             largest_loss = np.abs(log_ratio).max(axis=1)
         return cls(log_p, log_q, log_ratio, q, drift, largest_loss)
+
+    @classmethod
+    def both_ways(cls, log_p, log_q, log_ratio=None):
+        """Pair rows of log probabilities, and then the reverse; `log_ratio` is of P to Q."""
+        if log_ratio is not None:
+            log_ratio = np.concatenate([log_ratio, -log_ratio])
+        both = np.concatenate([log_p, log_q]), np.concatenate([log_q, log_p])
+        return cls.from_log_proba(*both, log_ratio)
 
     def take(self, which):
         """Select rows."""
@@ -345,7 +323,7 @@ def argmax_moves(noise, counts):
     near_levels = np.unique(np.concatenate([levels - 1, levels, levels + 1]))
     x, log_weights = noise.nodes(near_levels * one_vote, n_classes=counts.size)
     ends = np.array([x.min() - levels[-1] * one_vote, x.max() - levels[0] * one_vote])
-    largest_change = _changes(noise, ends, one_vote).largest
+    largest_change = max(np.abs(change).max() for change in _changes(noise, ends, one_vote))
     if largest_change > _LARGEST_CHANGE or levels.size * x.size > _LARGEST_TABLE:
         return None
     offset = x - levels[:, None] * one_vote
@@ -359,34 +337,21 @@ def argmax_moves(noise, counts):
     return _kinds_of_moves(levels, n_at, log_p, log_ratio)
 
 
-class _Changes(NamedTuple):
-    """Logs of what a vote less, or more, for a class changes at each node."""
-
-    cdf_less: np.ndarray
-    cdf_more: np.ndarray
-    pdf_less: np.ndarray
-    pdf_more: np.ndarray
-
-    @property
-    def largest(self):
-        return max(np.abs(change).max() for change in self)
-
-
 def _changes(noise, offset, one_vote):
-    """Changes at nodes `offset` above a count. All are monotone, as cdf and pdf are log-concave."""
+    """Logs of what a vote less, or more, for a class changes at nodes `offset` above its count.
+
+    Of the cdf, then of the pdf. All are monotone, as both are log-concave.
+    """
     log_cdf = noise.log_cdf(offset)
     log_pdf = noise.log_pdf(offset)
-    return _Changes(
-        noise.log_cdf(offset + one_vote) - log_cdf,
-        noise.log_cdf(offset - one_vote) - log_cdf,
-        noise.log_pdf(offset + one_vote) - log_pdf,
-        noise.log_pdf(offset - one_vote) - log_pdf,
-    )
+    less, more = offset + one_vote, offset - one_vote
+    of_cdf = [noise.log_cdf(less) - log_cdf, noise.log_cdf(more) - log_cdf]
+    return *of_cdf, noise.log_pdf(less) - log_pdf, noise.log_pdf(more) - log_pdf
 
 
 def _log_mean_changes(density, changes):
     """Log of ``P' / P``, (n_levels, n_levels, n_levels + 2): giver, taker, outcome."""
-    cdf_less, cdf_more, pdf_less, pdf_more = (np.exp(change) for change in changes)
+    cdf_less, cdf_more, pdf_less, pdf_more = map(np.exp, changes)
     n_levels = len(density)
     ratio = np.empty((n_levels, n_levels, n_levels + 2))
     for giver in range(n_levels):

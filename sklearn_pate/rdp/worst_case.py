@@ -82,7 +82,13 @@ def worst_case(aggregator, facts, orders, *, n_teachers, n_classes):
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
     cost = np.full(orders.size, np.inf)
     if facts.rdp is not None:
-        cost = np.minimum(cost, _stated_rdp(aggregator, facts, orders, public))
+        stated = np.asarray(facts.rdp(orders, **public), dtype=float)
+        if stated.shape != orders.shape or not (stated >= 0).all():
+            raise ValueError(
+                f"Facts.rdp of {type(aggregator).__name__} must return a cost of at least 0 for "
+                f"each of {orders.size} orders; got shape {stated.shape}"
+            )
+        cost = np.minimum(cost, stated)
     if facts.gdp_mu < math.inf:
         # Dong, Roth, Su (2022), Corollary B.6
         cost = np.minimum(cost, orders * facts.gdp_mu**2 / 2)
@@ -101,16 +107,6 @@ def worst_case(aggregator, facts, orders, *, n_teachers, n_classes):
             largest = argmax_rdp(noise, orders[near], widest_margin)
             cost[near] = np.minimum(cost[near], largest * (1 + 1e-6))
     return cost, pure
-
-
-def _stated_rdp(aggregator, facts, orders, public):
-    stated = np.asarray(facts.rdp(orders, **public), dtype=float)
-    if stated.shape != orders.shape or not (stated >= 0).all():
-        raise ValueError(
-            f"Facts.rdp of {type(aggregator).__name__} must return a cost of at least 0 for each "
-            f"of {orders.size} orders; got shape {stated.shape}"
-        )
-    return stated
 
 
 def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
@@ -394,7 +390,6 @@ class _Region:
         self.widest = widest
         self.lowest = lowest
         self.one_vote = 1 / noise.scale
-        self.grid = _coarse_grid(widest, lowest)
 
     def peaks_of_grid(self, orders):
         """Votes that are best on a part of the grid, and not far below the best of all.
@@ -402,7 +397,7 @@ class _Region:
         Returns the number of their order and their cost, margin and second count, as rows. There
         may be two peaks: with counts near the others' or far below, in either direction.
         """
-        margin, level = self.grid
+        margin, level = _coarse_grid(self.widest, self.lowest)
         before, after = self._before_and_after(margin, level)
         there = Pairs.from_log_proba(before, after)
         back = Pairs.from_log_proba(after, before)
