@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._sklearn import Interval, StrOptions
-from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Facts
+from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Facts, worst_case_rdp
 from ..rdp.checks import as_array, check_log_proba, check_orders, check_votes
-from ..rdp.cost import query_steps, total_cost
-from ..rdp.facts import age_of, check_stated, defines_anything, stating_class
+from ..rdp.cost import total_cost
+from ..rdp.facts import age_of, check_stated, defines_anything, facts_of, stating_class
 from ..secure import noise_generator
 
 #: What parameters of several mechanisms may be.
@@ -155,7 +155,14 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
             A query whose answer is not `paid` costs `check` alone. None instead of both for a
             mechanism whose queries share their cost.
         """
-        return query_steps(self, orders, n_teachers=n_teachers, n_classes=n_classes)
+        orders = check_orders(orders)
+        facts = facts_of(self)
+        if facts.total is not None:
+            return None
+        public = {"n_teachers": n_teachers, "n_classes": n_classes}
+        if facts.steps is not None:
+            return facts.steps(orders, **public)
+        return np.zeros(orders.size), worst_case_rdp(self, orders, **public)
 
     def costs(self, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
         """Return a function from a number of queries to their data-independent `rdp.Cost`.

@@ -17,7 +17,7 @@ from .conversion import (
 )
 from .facts import argmax_facts, facts_of
 from .noise import Gaussian
-from .worst_case import worst_case, worst_case_rdp
+from .worst_case import worst_case
 
 
 def data_independent_epsilon(aggregator, n_queries, delta, *, n_teachers=None, n_classes=None):
@@ -159,30 +159,6 @@ class Cost:
 def no_cost(orders):
     """Return the `Cost` of nothing, at these orders."""
     return Cost(np.zeros(len(orders)), 0.0, 0.0)
-
-
-def query_steps(aggregator, orders, *, n_teachers, n_classes):
-    """Data-independent Renyi costs of the two steps of one query; the second may not happen.
-
-    Parameters
-    ----------
-    aggregator, orders, n_teachers, n_classes
-        As in `data_independent_epsilon`.
-
-    Returns
-    -------
-    check, answer : ndarray of shape (n_orders,)
-        The check costs 0 for a mechanism without steps. None instead of both for a mechanism whose
-        queries share their cost.
-    """
-    orders = check_orders(orders)
-    facts = facts_of(aggregator)
-    if facts.total is not None:
-        return None
-    public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    if facts.steps is not None:
-        return facts.steps(orders, **public)
-    return np.zeros(orders.size), worst_case_rdp(aggregator, orders, **public)
 
 
 def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
