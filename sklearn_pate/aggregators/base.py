@@ -196,8 +196,7 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
 @lru_cache(maxsize=1000)
 def _known_costs(mechanism, typed_parameters, orders, n_teachers, n_classes):
     stage = mechanism(**{name: value for name, _, value in typed_parameters})
-    sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
-    return total_cost(stage, np.frombuffer(orders), **sizes)
+    return total_cost(stage, np.frombuffer(orders), n_teachers=n_teachers, n_classes=n_classes)
 
 
 class Aggregator(Mechanism):

@@ -216,13 +216,8 @@ def times_up(number, cost):
 # --- the least noise ------------------------------------------------------------------------------
 
 
-#: The largest and the smallest scale that are tried.
-_LARGEST = 1e15
-_SMALLEST = 1e-15
-
 #: On a first look, one in so many orders: the optimum over orders is flat, and a cost is slow.
-_STEP = 4
-FEW_ORDERS = DEFAULT_ORDERS[::_STEP]
+FEW_ORDERS = DEFAULT_ORDERS[::4]
 
 #: On a closer look, so many orders on both sides of the best.
 _NEAR = 8
@@ -326,7 +321,8 @@ def least_scale(cost_at, epsilon, delta, *, start=None):
 
         return excess
 
-    lowest, highest = math.log(_SMALLEST / start), math.log(_LARGEST / start)
+    # Of the smallest and the largest scale that are tried
+    lowest, highest = math.log(1e-15 / start), math.log(1e15 / start)
     high = 0.0
     near = orders_near_best(cost_of(high, FEW_ORDERS), delta)
     while excess_by(near)(high) > 0:

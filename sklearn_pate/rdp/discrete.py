@@ -312,6 +312,10 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
         raise ValueError(f"tau must be at least 0.5; got {tau!r}")
     if any(squares < 0 for squares in squared_moves):
         raise ValueError("squared_moves must hold numbers of at least 0")
+    # sqrt(2 pi) eta of the notes, rounded up
+    first = math.exp(-2 * (math.pi * tau) ** 2)
+    r = 2 * first / (1 - first)  # a geometric series is larger
+    shift = Fraction(math.sqrt(2 * math.pi) * 2 * math.atanh(r) * (1 + 1e-12))
     total = Fraction(0)
     for size, squares in zip(steps, squared_moves, strict=True):
         if squares == 0:
@@ -319,16 +323,9 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
         if not size > tau:
             return math.inf
         size = Fraction(float(size))
-        excess = Fraction(_quantile_shift(tau)) * size
+        excess = shift * size
         total += index(squares) * (1 + excess) ** 2 / (size**2 - Fraction(tau) ** 2)
     return rounded_up(total)
-
-
-def _quantile_shift(tau):
-    """``sqrt(2 pi) eta`` of `discrete_gaussian_mu_squared`, rounded up."""
-    first = math.exp(-2 * (math.pi * tau) ** 2)
-    r = 2 * first / (1 - first)  # a geometric series is larger
-    return math.sqrt(2 * math.pi) * 2 * math.atanh(r) * (1 + 1e-12)
 
 
 # --- noise on every entry of a table, of which one unit changes few -------------------------------

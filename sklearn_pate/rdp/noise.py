@@ -47,6 +47,8 @@ class Noise(ABC):
         Whether the density has no kink. If so, the costliest votes are found in fewer steps.
     """
 
+    mu = math.inf
+    pure_epsilon = math.inf
     two_sided = True
     smooth = False
 
@@ -231,8 +233,6 @@ class Gaussian(Noise):
         """L2 sensitivity over noise."""
         return math.sqrt(2) / self.scale
 
-    pure_epsilon = math.inf
-
     def sample(self, rng, shape):
         """Draw noise of the given shape, in votes."""
         return rng.normal(scale=self.scale, size=shape)
@@ -309,8 +309,6 @@ class Gaussian(Noise):
 
 class Laplace(Noise):
     """Laplace noise of scale `scale` (standard deviation ``sqrt(2) * scale``)."""
-
-    mu = math.inf
 
     @property
     def pure_epsilon(self):
@@ -401,12 +399,9 @@ class Exponential(Noise):
     """
 
     two_sided = False
-    mu = math.inf
 
-    @property
-    def pure_epsilon(self):
-        """One vote more for a class and one less for the best other cost 1 / scale each."""
-        return 2 / self.scale
+    # One vote more for a class and one less for the best other cost 1 / scale each
+    pure_epsilon = Laplace.pure_epsilon
 
     def sample(self, rng, shape):
         """Draw noise of the given shape, in votes."""
