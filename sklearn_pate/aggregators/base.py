@@ -40,8 +40,7 @@ class Released(NamedTuple):
 
     def first(self, n_queries):
         """Return what was released of the first queries alone."""
-        soft_labels = None if self.soft_labels is None else self.soft_labels[:n_queries]
-        return Released(self.labels[:n_queries], self.paid[:n_queries], soft_labels)
+        return Released(*(None if part is None else part[:n_queries] for part in self))
 
 
 class Mechanism(BaseEstimator, metaclass=ABCMeta):
@@ -474,8 +473,7 @@ class SoftVote(SoftAggregator):
         if self.noise == "continuous":
             noisy = sums + rng.normal(scale=sigma, size=sums.shape)
         else:
-            noise = DiscreteGaussian(sigma * _SHARES)
-            noisy = whole_shares(sums) + noise.sample(rng, sums.shape)
+            noisy = whole_shares(sums) + DiscreteGaussian(sigma * _SHARES).sample(rng, sums.shape)
         noisy = np.maximum(noisy, 0)
         noisy[noisy.sum(axis=1) == 0] = 1
         return noisy / noisy.sum(axis=1, keepdims=True)

@@ -154,10 +154,7 @@ class LaplaceMechanism(_AddedNoise):
         self.scale = scale
         self.noise = noise
 
-    @property
-    def is_pure(self):
-        """Whether the noise is discrete: if it is rounded, delta 0 is not true."""
-        return self.noise == "discrete"
+    is_pure = _AddedNoise.is_exact  # with noise that is rounded, delta 0 is not true
 
     @property
     def noise_std(self):

@@ -81,8 +81,7 @@ class NeuralStudent(ClassifierMixin, BaseEstimator):
         targets[labelled] = codes
         seed = check_random_state(self.random_state).randint(2**31)
         with seeded(int(seed)):
-            net = self._make_net(X, len(self.classes_))
-            self.net_ = net.fit(X, targets)
+            self.net_ = self._make_net(X, len(self.classes_)).fit(X, targets)
         return self
 
     def predict_proba(self, X):
@@ -119,24 +118,19 @@ class NeuralStudent(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Elements of `classes_`.
         """
-        proba = self.predict_proba(X)
-        return self.classes_[proba.argmax(axis=1)]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def _skorch_net(self, net_class, X, n_classes, *, generator=None, **params):
         """Return a skorch net with the settings that both students share."""
         network = make_module(self.module, partial(default_module, X.shape[1:], n_classes))
         module = StudentModule(network, n_classes, self.augment, generator)
+        own = "lr", "max_epochs", "batch_size", "unlabeled_batch_size", "device", "verbose"
         return net_class(
             module.to(memory_format=torch.channels_last),  # convolutions on a CPU: twice as fast
             criterion=nn.CrossEntropyLoss,  # tells skorch that outputs are logits
             optimizer=torch.optim.Adam,
-            lr=self.lr,
-            max_epochs=self.max_epochs,
-            batch_size=self.batch_size,
-            unlabeled_batch_size=self.unlabeled_batch_size,
             train_split=None,
-            device=self.device,
-            verbose=self.verbose,
+            **{name: getattr(self, name) for name in own},
             **params,
         )
 
@@ -305,15 +299,9 @@ class RowGenerator(nn.Module):
         low, high = X.min(axis=0), X.max(axis=0)
         self.register_buffer("low", torch.as_tensor(low))
         self.register_buffer("width", torch.as_tensor(high - low))
-        self.layers = nn.Sequential(
-            nn.Linear(noise_dim, 500),
-            nn.BatchNorm1d(500),
-            nn.ReLU(),
-            nn.Linear(500, 500),
-            nn.BatchNorm1d(500),
-            nn.ReLU(),
-            nn.Linear(500, low.size),
-        )
+        first = nn.Linear(noise_dim, 500), nn.BatchNorm1d(500), nn.ReLU()
+        second = nn.Linear(500, 500), nn.BatchNorm1d(500), nn.ReLU()
+        self.layers = nn.Sequential(*first, *second, nn.Linear(500, low.size))
 
     def forward(self, noise):
         """Return one row for each row of noise."""

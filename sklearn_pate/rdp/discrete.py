@@ -30,6 +30,10 @@ class DiscreteNoise(ABC):
     The largest noisy count wins; of equal ones, the lowest class code. So the outcome depends on
     the order of the classes.
 
+    A subclass has `_log_tail`, the log probability that noise is at least so much, above 0;
+    `_log_difference_tail`, the same of how far one draw is above another; and `_reach`, how far
+    below the lowest and above the highest count terms matter.
+
     Parameters
     ----------
     scale : float
@@ -119,18 +123,6 @@ class DiscreteNoise(ABC):
     @abstractmethod
     def log_pmf(self, x):
         """Log probability of `x`, an array of whole numbers."""
-
-    @abstractmethod
-    def _log_tail(self, t):
-        """Log probability that the noise is at least `t`, an array of positive numbers."""
-
-    @abstractmethod
-    def _log_difference_tail(self, t):
-        """Log probability that two draws differ by at least `t`, in this direction."""
-
-    @abstractmethod
-    def _reach(self, n_classes):
-        """How far below the lowest and above the highest count terms matter."""
 
 
 class DiscreteLaplace(DiscreteNoise):

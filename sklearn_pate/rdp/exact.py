@@ -1,5 +1,6 @@
 """The exact Renyi cost of a query on given votes, for any mechanism."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -91,7 +92,7 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
             log_p, change = moves
             query, log_proba = np.zeros(len(log_p), dtype=int), (log_p, log_p + change, -change)
         pairs = Pairs.both_ways(*log_proba)
-        costs[part] = _Search(pairs, np.concatenate([query, query]), increasing).run()
+        costs[part] = _largest_divergences(pairs, np.concatenate([query, query]), increasing)
     return costs[number.reshape(-1)][:, place]
 
 
@@ -106,77 +107,41 @@ def _moved(aggregator, votes, student_proba, symmetric):
     return query, log_p, check_log_proba(log_q, n_classes=n_classes)
 
 
-class _Search:
-    """The largest divergence of each query at each order, over pairs that belong to queries.
+def _largest_divergences(pairs, query, orders):
+    """Largest divergence of each query at each order, over the pairs that belong to it, rounded up.
 
     All pairs are looked at a few orders. Between two of these, ``(a - 1) D_a`` lies below its
     chord, as it is convex in `a`: pairs whose chords lie below what others reach are left out.
     """
+    costs = np.zeros((query.max() + 1, orders.size))
 
-    def __init__(self, pairs, query, orders):
-        self.pairs = pairs
-        self.query = query
-        self.orders = orders
-        self.costs = np.zeros((query.max() + 1, orders.size))
-
-    def run(self):
-        """Costs of each query, (n_queries, n_orders), rounded up."""
-        place = np.arcsinh(np.sqrt(self.orders - 1))  # equally far apart, chords are equally close
-        few = np.linspace(place[0], place[-1], _FEW_ORDERS)
-        coarse = np.unique(np.searchsorted(place, few).clip(max=place.size - 1))
-        divergences = np.array([self._look(slice(None), k) for k in coarse])
-        rows = np.arange(self.query.size)
-        for i in range(coarse.size - 1):
-            self._between(coarse[i : i + 2], rows, divergences[i : i + 2])
-        # Nor may the rounded divergence decrease with the order
-        return np.maximum.accumulate(round_up(self.costs, self.orders), axis=1)
-
-    def _look(self, rows, k):
-        """Divergences of some pairs at orders number `k`, to which the costs are raised."""
-        divergence = self.pairs.take(rows).divergence(self.orders[k])
-        cell = self.query[rows] * self.orders.size + k
-        np.maximum.at(self.costs.reshape(-1), cell.ravel(), divergence.ravel())
+    def look(rows, places):
+        some = pairs.take(rows)
+        for k in places:
+            divergence = some.divergence(orders[k])
+            np.maximum.at(costs[:, k], query[rows], divergence)
         return divergence
 
-    def _between(self, ends, rows, at_ends):
-        """Settle the orders between two, at which the divergences of `rows` are known."""
-        low, high = ends
-        inside = np.arange(low + 1, high)
+    place = np.arcsinh(np.sqrt(orders - 1))  # equally far apart, chords are equally close
+    few = np.linspace(place[0], place[-1], _FEW_ORDERS)
+    coarse = np.unique(np.searchsorted(place, few).clip(max=place.size - 1))
+    divergences = [look(slice(None), [k]) for k in coarse]
+    for ends, at_ends in zip(pairwise(coarse), pairwise(divergences), strict=True):
+        inside = np.arange(ends[0] + 1, ends[1])
         if not inside.size:
-            return
-        winners = np.union1d(*map(self._winners, (rows, rows), ends, at_ends))
-        self._look(rows[winners], inside[:, None])
-        rows, at_ends = np.delete(rows, winners), np.delete(at_ends, winners, axis=1)
-        some, may_win = self._rivals(ends, inside, rows, at_ends)
-        rows, at_ends = rows[some], at_ends[:, some]
-        row, k = np.nonzero(may_win)
-        if row.size <= max(4 * rows.size, 1000):
-            self._look(rows[row], inside[k])
-            return
-        middle = inside[inside.size // 2]
-        at_middle = self._look(rows, middle)
-        self._between((low, middle), rows, np.array([at_ends[0], at_middle]))
-        self._between((middle, high), rows, np.array([at_middle, at_ends[1]]))
-
-    def _winners(self, rows, k, divergence):
-        """Places in `rows` of one pair for each query whose divergence there is the largest."""
-        largest = np.flatnonzero(divergence == self.costs[self.query[rows], k])
-        return largest[np.unique(self.query[rows[largest]], return_index=True)[1]]
-
-    def _rivals(self, ends, inside, rows, at_ends):
-        """Places in `rows` of pairs that may win inside, and the orders at which each may."""
-        low, high = self.orders[list(ends)]
-        order = self.orders[inside]
-        costs = self.costs[:, inside]
+            continue
+        # What costs most at an end is near the most between them
+        is_winner = (at_ends == costs[:, ends].T[:, query]).any(axis=0)
+        look(is_winner, inside)
+        low, high = orders[list(ends)]
+        share = (orders[inside] - low) / (high - low) * ((high - 1) / (orders[inside] - 1))
+        chord = at_ends[0][:, None] * (1 - share) + at_ends[1][:, None] * share
+        known = costs[:, inside]
         with np.errstate(invalid="ignore"):  # where the cost is infinite: NaN, which none reaches
-            least = 2 * costs - round_up(costs, order)  # rounding must leave out no winner
-        at_low, at_high = at_ends
-        some = np.flatnonzero(at_high >= least[self.query[rows], 0])
-        share = (order - low) / (high - low) * ((high - 1) / (order - 1))
-        chord = at_low[some, None] * (1 - share) + at_high[some, None] * share
-        may_win = chord >= least[self.query[rows[some]]]
-        is_rival = may_win.any(axis=1)
-        return some[is_rival], may_win[is_rival]
+            least = 2 * known - round_up(known, orders[inside])  # rounding must leave out no winner
+        look(~is_winner & (chord >= least[query]).any(axis=1), inside)
+    # Nor may the rounded divergence decrease with the order
+    return np.maximum.accumulate(round_up(costs, orders), axis=1)
 
 
 def round_up(costs, orders):

@@ -336,8 +336,7 @@ def split_votes(places, n_classes):
     """Return votes at positions along levels, as whole shares; rows sum to 1 exactly."""
     votes = np.zeros((len(places), n_classes), dtype=np.int64)
     codes, shares = split(places, np.full(len(places), SHARES))
-    for column, part in zip(codes.T, shares.T, strict=True):
-        votes[np.arange(len(places)), column] += part
+    np.add.at(votes, (np.arange(len(places))[:, None], codes), shares)
     return votes
 
 
