@@ -461,7 +461,9 @@ def _costliest(region, orders):
     votes = np.empty((3, orders.size))
     votes[:, few] = _search(region, orders[few])
     rest = np.setdiff1d(np.arange(orders.size), few)
-    start = _between(orders, few, votes, rest, region.widest)
+    through = PchipInterpolator(np.log(orders[few]), votes[1:, few], axis=1)
+    start = through(np.log(orders[rest]))
+    start[0] = np.clip(start[0], -region.widest, region.widest)
     votes[:, rest], is_top = _follow_slopes(region, orders[rest], start)
     is_one_peak = _is_one_peak(region, orders[few], votes[:, few])
     unclear = rest[~(is_top & is_one_peak[np.searchsorted(few, rest) - 1])]
@@ -485,13 +487,6 @@ def _spread(orders):
     wanted = np.linspace(log_orders[0], log_orders[-1], n_few)
     places = np.searchsorted(log_orders, wanted - 1e-9)
     return np.unique([0, *places, orders.size - 1])  # the last may differ by less than 1e-9
-
-
-def _between(orders, known, votes, places, widest):
-    """Margin and second count between the votes at the next known places."""
-    through = PchipInterpolator(np.log(orders[known]), votes[1:, known], axis=1)
-    margin, second = through(np.log(orders[places]))
-    return np.array([np.clip(margin, -widest, widest), second])
 
 
 def _search(region, orders):

@@ -205,14 +205,14 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         n_rows = first.network.get_iterator(range(len(X_query)), training=False).batch_size
         if device.type == "cuda":  # as many rows as a step of all members had, which fitted
             n_rows = max(n_rows, min(_ROWS_ON_GPU, len(members) * first.loader.batch_size))
-        for i, member in enumerate(members):
+        for member, state in zip(members, stack.states(), strict=True):
             if not member.network:
                 yield member.key, None, None
                 continue
             with seeded(member.seed):
-                output = stack.predict(i, queries, n_rows)
+                output = stack.predict(state, queries, n_rows)
             voted = member.proba(output) if proba else output.argmax(axis=1)
-            yield member.key, voted, member.fitted(stack.state(i)) if keep else None
+            yield member.key, voted, member.fitted(state) if keep else None
 
     def _run_epochs(self, stack, members, trained, device):
         """Take all steps of all members, of which some have a network to be trained."""
@@ -249,7 +249,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 rows = rows.to(device)
                 labels = torch.zeros(2, len(rows), dtype=torch.int64, device=device)
                 stack.step(torch.stack([rows] * 2), labels, labels + 1.0, 0)
-                stack.predict(0, rows, len(rows))
+                stack.predict(next(stack.states()), rows, len(rows))
         except Exception as error:
             return f"they failed when tried together on public rows ({type(error).__name__})"
         return None
@@ -324,17 +324,16 @@ class _Stack:
         first = networks[0]
         self.device = device
         self.groups = []  # of each: number of steps, parameters, optimizer
-        self.place = np.empty((len(networks), 2), dtype=int)  # of each: group, place therein
         for n_steps in np.unique(steps):
             members = np.flatnonzero(np.equal(steps, n_steps))
             params = self._stacked([dict(networks[i].module_.named_parameters()) for i in members])
             args, kwargs = first.get_params_for_optimizer("optimizer", list(params.items()))
-            self.place[members] = [(len(self.groups), k) for k in range(len(members))]
             self.groups.append((n_steps, params, first.optimizer(*args, **kwargs)))
         buffers = [dict(network.module_.named_buffers()) for network in networks]
         self.buffers = self._stacked(buffers)
         # Of each network: its place when all groups are laid end to end
-        self.order = torch.from_numpy(np.argsort(np.lexsort(self.place.T[::-1]))).to(device)
+        end_to_end = np.argsort(steps, kind="stable")
+        self.order = torch.from_numpy(np.argsort(end_to_end)).to(device)
         self.module = copy.deepcopy(first.module_).to(device)
         self.criterion = copy.deepcopy(first.criterion_).to(device)
         self.criterion.reduction = "none"
@@ -380,25 +379,23 @@ class _Stack:
                 optimizer.step()
 
     @torch.no_grad()
-    def predict(self, i, X, n_rows):
+    def predict(self, state, X, n_rows):
         """Return the outputs of a network, of shape (len(X), n_outputs); X is on the device.
 
         One by one: many rows keep a GPU busy, and one network's weights fit a CPU's cache.
         """
         self.module.eval()
-        state = self.state(i)
         parts = X.split(n_rows)
         outputs = [functional_call(self.module, state, (rows,)).float() for rows in parts]
         return torch.cat(outputs).cpu().numpy()
 
-    def state(self, i):
-        """Return the parameters and buffers of a network, by name."""
-        group, k = self.place[i]
-        _, params, _ = self.groups[group]
-        state = {name: value[k].detach() for name, value in params.items()}
-        state |= {name: value[i] for name, value in self.buffers.items()}
-        # Copies: the layout of a view depends on the whole stack, and may decide how a GPU rounds
-        return {name: value.clone() for name, value in state.items()}
+    def states(self):
+        """Yield the parameters and buffers of each network, by name."""
+        whole = {name: value.detach() for name, value in self._params().items()} | self.buffers
+        for i in range(len(self.order)):
+            # Copies: the layout of a view depends on the whole stack, which may decide how a GPU
+            # rounds
+            yield {name: value[i].clone() for name, value in whole.items()}
 
 
 def _epoch(members, batch_size):
