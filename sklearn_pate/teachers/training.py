@@ -359,11 +359,11 @@ class _ByName:
 
 
 class _Pickler(_ByName, pickle.Pickler):
-    pass
+    """For what has a name."""
 
 
 class _CloudPickler(_ByName, cloudpickle.Pickler):
-    pass
+    """For what else there is, by value: lambdas, and what is defined within functions."""
 
 
 class _Unpickler(pickle.Unpickler):
