@@ -118,7 +118,8 @@ class NeuralStudent(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Elements of `classes_`.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        proba = self.predict_proba(X)
+        return self.classes_[proba.argmax(axis=1)]
 
     def _skorch_net(self, net_class, X, n_classes, *, generator=None, **params):
         """Return a skorch net with the settings that both students share."""
