@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._sklearn import Interval, StrOptions
-from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Facts
+from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Facts, worst_case_rdp
 from ..rdp.checks import as_array, check_log_proba, check_orders, check_votes
-from ..rdp.cost import query_steps, total_cost
-from ..rdp.facts import age_of, check_stated, defines_anything, stating_class
+from ..rdp.cost import total_cost
+from ..rdp.facts import age_of, check_stated, defines_anything, facts_of, stating_class
 from ..secure import noise_generator
 
 #: What parameters of several mechanisms may be.
@@ -40,8 +40,7 @@ class Released(NamedTuple):
 
     def first(self, n_queries):
         """Return what was released of the first queries alone."""
-        soft_labels = None if self.soft_labels is None else self.soft_labels[:n_queries]
-        return Released(self.labels[:n_queries], self.paid[:n_queries], soft_labels)
+        return Released(*(None if part is None else part[:n_queries] for part in self))
 
 
 class Mechanism(BaseEstimator, metaclass=ABCMeta):
@@ -155,7 +154,14 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
             A query whose answer is not `paid` costs `check` alone. None instead of both for a
             mechanism whose queries share their cost.
         """
-        return query_steps(self, orders, n_teachers=n_teachers, n_classes=n_classes)
+        orders = check_orders(orders)
+        facts = facts_of(self)
+        if facts.total is not None:
+            return None
+        public = {"n_teachers": n_teachers, "n_classes": n_classes}
+        if facts.steps is not None:
+            return facts.steps(orders, **public)
+        return np.zeros(orders.size), worst_case_rdp(self, orders, **public)
 
     def costs(self, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
         """Return a function from a number of queries to their data-independent `rdp.Cost`.
@@ -189,8 +195,7 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
 @lru_cache(maxsize=1000)
 def _known_costs(mechanism, typed_parameters, orders, n_teachers, n_classes):
     stage = mechanism(**{name: value for name, _, value in typed_parameters})
-    sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
-    return total_cost(stage, np.frombuffer(orders), **sizes)
+    return total_cost(stage, np.frombuffer(orders), n_teachers=n_teachers, n_classes=n_classes)
 
 
 class Aggregator(Mechanism):
@@ -468,8 +473,7 @@ class SoftVote(SoftAggregator):
         if self.noise == "continuous":
             noisy = sums + rng.normal(scale=sigma, size=sums.shape)
         else:
-            noise = DiscreteGaussian(sigma * _SHARES)
-            noisy = whole_shares(sums) + noise.sample(rng, sums.shape)
+            noisy = whole_shares(sums) + DiscreteGaussian(sigma * _SHARES).sample(rng, sums.shape)
         noisy = np.maximum(noisy, 0)
         noisy[noisy.sum(axis=1) == 0] = 1
         return noisy / noisy.sum(axis=1, keepdims=True)
