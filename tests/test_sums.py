@@ -27,21 +27,7 @@ from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import gdp_to_epsilon
 from sklearn_pate.rules import columns_tell_more
-from sklearn_pate.sums import (
-    OF_CENTRE,
-    OF_COUNTS,
-    OF_TOTAL,
-    STEP,
-    Discriminants,
-    free_weight,
-    noise_sizes,
-    released,
-    released_centre,
-    sensitivity,
-    shares,
-    sums_cost,
-    unit,
-)
+from sklearn_pate.sums import Discriminants, released, shares, unit
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, Schema
 from sklearn_pate.synthesis.synthesizers import ReleasedSums
 
@@ -59,7 +45,7 @@ def contribution(psi, label, n_classes, of_moment):
     """All that one record adds, each block at its weight."""
     centred = np.eye(n_classes)[label] - 1 / n_classes
     counted = np.eye(n_classes)[label] * psi.any()
-    blocks = (np.outer(centred, psi), OF_TOTAL * psi, OF_COUNTS * counted)
+    blocks = (np.outer(centred, psi), sums.OF_TOTAL * psi, sums.OF_COUNTS * counted)
     moment = of_moment * np.outer(psi, psi)
     return np.concatenate([np.ravel(block) for block in (*blocks, moment)])
 
@@ -67,35 +53,36 @@ def contribution(psi, label, n_classes, of_moment):
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 @pytest.mark.parametrize("part", [0.3, 1.0])
 def test_sensitivity_is_that_of_all_neighbouring_pairs(n_classes, part):
-    weight = part * free_weight(n_classes)
+    weight = part * sums.free_weight(n_classes)
     of_all = product(directions(), range(min(n_classes, 3)))
     records = [contribution(psi, label, n_classes, weight) for psi, label in of_all]
     records = np.array([*records, np.zeros_like(records[0])])
     replaced = np.linalg.norm(records[:, None] - records[None], axis=2).max()
-    bound = sensitivity(2, weight, n_classes=n_classes)
+    bound = sums.sensitivity(2, weight, n_classes=n_classes)
     assert 0.99 * bound < replaced <= bound * (1 + 1e-12)
     joined = np.linalg.norm(records, axis=1).max()
-    bound = sensitivity(1, weight, n_classes=n_classes)
+    bound = sums.sensitivity(1, weight, n_classes=n_classes)
     assert 0.99 * bound < joined <= bound * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 10, 100])
 def test_the_moment_is_free_and_no_larger_weight_is(n_classes):
-    weight = free_weight(n_classes)
-    without = sensitivity(2, 0.0, n_classes=n_classes)
-    assert sensitivity(2, weight, n_classes=n_classes) <= without * (1 + 1e-15)
-    assert weight**2 <= (1 - 1 / n_classes + OF_TOTAL**2) / 2 * (1 + 1e-12)  # what the proof needs
+    weight = sums.free_weight(n_classes)
+    without = sums.sensitivity(2, 0.0, n_classes=n_classes)
+    assert sums.sensitivity(2, weight, n_classes=n_classes) <= without * (1 + 1e-15)
+    most = (1 - 1 / n_classes + sums.OF_TOTAL**2) / 2  # what the proof needs
+    assert weight**2 <= most * (1 + 1e-12)
     if n_classes == 2:
         assert weight**2 == pytest.approx(0.189, abs=1e-3)
-        assert sensitivity(2, 1.01 * weight, n_classes=n_classes) > without
+        assert sums.sensitivity(2, 1.01 * weight, n_classes=n_classes) > without
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5, 17, 1000])
 def test_a_record_that_joins_costs_less_than_is_charged(n_classes):
-    weight = free_weight(n_classes)
-    one, two = (sensitivity(moved, weight, n_classes=n_classes) for moved in (1, 2))
-    spent = OF_CENTRE * ((1 + OF_COUNTS**2) / 4) + (1 - OF_CENTRE) * (one / two) ** 2
-    charged = sums_cost(3.0, 1).mu_squared / sums_cost(3.0, 2).mu_squared
+    weight = sums.free_weight(n_classes)
+    one, two = (sums.sensitivity(moved, weight, n_classes=n_classes) for moved in (1, 2))
+    spent = sums.OF_CENTRE * ((1 + sums.OF_COUNTS**2) / 4) + (1 - sums.OF_CENTRE) * (one / two) ** 2
+    charged = sums.sums_cost(3.0, 1).mu_squared / sums.sums_cost(3.0, 2).mu_squared
     assert 0.8 * charged < spent <= charged
 
 
@@ -131,7 +118,7 @@ def draw(drawn, psi, codes, n_classes, sizes, *, rng=None, units=None, weight=No
     """Return all that is released of records, without noise and with it."""
     drawn.clear()
     part = shares(len(psi), units, weight)
-    released_centre(psi, part, sizes[0], rng)
+    sums.released_centre(psi, part, sizes[0], rng)
     released(psi, codes, part, Still(None), *sizes[1:], rng, n_classes=n_classes)
     return np.concatenate(drawn, axis=1)
 
@@ -146,7 +133,7 @@ def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypat
     """
     drawn = noted(monkeypatch)
     multiplier = 2.0
-    sizes = noise_sizes(1 / multiplier, n_classes=n_classes)
+    sizes = sums.noise_sizes(1 / multiplier, n_classes=n_classes)
     rng = np.random.default_rng(n_classes)
     found = []
     size = 3 if "groups" in kind else 1
@@ -170,7 +157,7 @@ def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypat
             given["weight"] = rng.choice([0.3, 1.0, 7.0], size=size)
         one, other = (draw(drawn, *rows, n_classes, sizes, **given)[0] for rows in (first, second))
         found.append(((one - other) ** 2).sum())
-    claimed = sums_cost(multiplier, 2).mu_squared
+    claimed = sums.sums_cost(multiplier, 2).mu_squared
     assert max(found) <= claimed and max(found) > (0.25 if "groups" in kind else 0.9) * claimed
 
 
@@ -212,7 +199,7 @@ def test_an_audit_finds_what_is_claimed(global_random_seed, monkeypatch):
     drawn = noted(monkeypatch, sums._noisy)
 
     def outcome(end):
-        psi, sizes = np.array([[end, 0.0]]), noise_sizes(1.0, n_classes=2)
+        psi, sizes = np.array([[end, 0.0]]), sums.noise_sizes(1.0, n_classes=2)
         return draw(drawn, psi, np.array([0]), 2, sizes, rng=rng)
 
     change = outcome(1.0)[0] - outcome(-1.0)[0]
@@ -441,7 +428,7 @@ def table_of(X, codes, *, n_classes, groups=None, weight=None, joins=False):
     private = PrivateData(X=np.asarray(X, dtype=float), codes=np.asarray(codes), **given)
     voters = ColumnSums(bends=False, adjacency="add_or_remove" if joins else "replace")
     voters.enrol(private, PUBLIC)
-    table = voters.vote(private, PUBLIC).astype(float) * STEP / _WHOLE / n_classes
+    table = voters.vote(private, PUBLIC).astype(float) * sums.STEP / _WHOLE / n_classes
     table[:, -1] *= _OF_TOTAL
     return table
 
@@ -666,7 +653,7 @@ def test_large_groups_count():
     X, y, rows = wide(9000, 20)
     clf = PATEClassifier(ColumnSums(bends=False), classes=[0, 1], on_bad_plan="warn")
     votes = clf.poll(X, y, X_public=rows, groups=np.arange(9000) // 4500)
-    step = STEP / _WHOLE / 2
+    step = sums.STEP / _WHOLE / 2
     assert votes.counts[-1, -1] * step == pytest.approx(2 * 0.287, abs=0.01)  # of two groups
 
 
@@ -684,7 +671,7 @@ def test_one_odd_text_moves_no_other(voters, odd):
     with_it, without = (clf.poll(rows, labels, X_public=public).counts for rows in tables)
     moved = np.abs(with_it - without).sum()
     if isinstance(voters, ColumnSums):
-        moved *= STEP / _WHOLE / 2
+        moved *= sums.STEP / _WHOLE / 2
     assert moved < 8
 
 
