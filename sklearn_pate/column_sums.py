@@ -16,7 +16,7 @@ from .aggregators.base import checked_scale
 from .electorate import CellForecast
 from .memory import code_digest
 from .neighbors.cells import deal_to_alike, numbers_of_public, sharpened
-from .neighbors.electorate import BlockElectorate, told_of_few, told_of_noise
+from .neighbors.electorate import BlockElectorate, told, told_of_noise
 from .neighbors.landmarks import linear_by_hand, scaler_by_hand
 from .neighbors.transform import (
     RowVectorizer,
@@ -312,14 +312,11 @@ class ColumnSums(BlockElectorate):
         n_public, width = self._public.shape
         n_voters = n_public if n_records is None else n_records
         n_distinct = len(np.unique(self._rows, axis=0))
-        problems, obstacles = told_of_few(
-            n_public=n_public, n_distinct=n_distinct, n_classes=n_classes
-        )
         noise = noise_std * math.sqrt(width)
         fewer = f" or fewer columns, which make {width} numbers"
+        public = {"n_public": n_public, "n_distinct": n_distinct, "n_classes": n_classes}
         text = told_of_noise("sums", n_voters, LEAST_SIGNAL * noise, fewer=fewer)
-        if text is not None:
-            (obstacles if n_voters < HOPELESS_SIGNAL * noise else problems).append(text)
+        problems, obstacles = told(text, n_voters < HOPELESS_SIGNAL * noise, **public)
         if n_voters * n_classes > _MOST_SUMMED:
             obstacles.append(
                 f"{n_voters} records of {n_classes} classes are more than sums hold exactly: use "

@@ -92,7 +92,7 @@ class BlockElectorate(TableElectorate):
         tasks = (
             # Keys here: what a worker unpickles does not lie in memory as it did, which counts
             (block, *shared, (fingerprint, digest(*block)) if keeps else None)
-            for block in _blocks(private, self._groups, BLOCK_SIZE)
+            for block in _blocks(private, self._groups)
         )
         table = 0
 
@@ -123,25 +123,22 @@ class BlockElectorate(TableElectorate):
             )
 
 
-def _blocks(private, groups, size):
+def _blocks(private, groups):
     """Yield blocks of so many records; where they have groups, each ends where a group ends."""
     n_records = len(private.codes)
-    weight = private.sample_weight
-    order = np.arange(n_records)
-    if groups is not None:
-        order = np.argsort(groups, kind="stable")
-        groups = groups[order]
+    unit = np.arange(n_records) if groups is None else groups
+    order = np.argsort(unit, kind="stable")
+    unit = unit[order]
     start = 0
     while start < n_records:
-        stop = min(start + size, n_records)
-        if groups is not None:
-            stop = int(np.searchsorted(groups, groups[stop - 1], side="right"))
+        stop = min(start + BLOCK_SIZE, n_records)
+        stop = int(np.searchsorted(unit, unit[stop - 1], side="right"))
         rows = order[start:stop]
         yield Block(
             own_rows(private.X, rows),
             private.codes[rows],
-            None if weight is None else weight[rows],
-            None if groups is None else groups[start:stop] - groups[start],
+            None if private.sample_weight is None else private.sample_weight[rows],
+            None if groups is None else unit[start:stop] - unit[start],
         )
         start = stop
 
@@ -302,8 +299,7 @@ class ReverseNeighbors(BlockElectorate):
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Make cells of the public rows; see `TableElectorate.divide`."""
         self._n_trusted = _TRUSTED_IF_DRAWN if are_drawn else math.inf
-        sizes = {"n_records": n_records, "n_classes": n_classes}
-        n_cells = self._most_cells(noise_std=noise_std, **sizes)
+        n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
         is_known = n_records is not None and not self._is_weighted
         self._n_ballots = n_records * int(self.n_neighbors) if is_known else None
         self._centers = make_centers(self._public, n_cells, self._seed)
@@ -317,20 +313,17 @@ class ReverseNeighbors(BlockElectorate):
         """Say what the cells will be like; see `TableElectorate.forecast`."""
         n_public = len(self._public)
         n_distinct = n_public if are_drawn else len(np.unique(self._public, axis=0))
-        sizes = {"n_records": n_records, "n_classes": n_classes}
-        n_cells = min(self._most_cells(noise_std=noise_std, **sizes), n_distinct)
+        n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
+        n_cells = min(n_cells, n_distinct)
         n_voters, of_whom = n_records, "private records"
         if n_records is None:
             n_voters, of_whom = n_public, "public rows, as many records as are expected"
-        problems, obstacles = told_of_few(
-            n_public=n_public, n_distinct=n_distinct, n_classes=n_classes
-        )
         # Where the rule has more cells than four a class, smoothing makes up for it
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
+        public = {"n_public": n_public, "n_distinct": n_distinct, "n_classes": n_classes}
         text = told_of_noise("ballots", n_voters, n_needed, of_whom)
-        if text is not None:
-            (obstacles if n_voters < _HOPELESS * n_needed else problems).append(text)
+        problems, obstacles = told(text, n_voters < _HOPELESS * n_needed, **public)
         explained = None if are_drawn else self._explained(n_cells)
         can_tell = not obstacles and n_public >= 8 * n_classes
         if can_tell and explained is not None and explained < _LEAST_EXPLAINED:
@@ -385,16 +378,19 @@ class ReverseNeighbors(BlockElectorate):
         return RowVectorizer() if self.transformer is None else clone(self.transformer)
 
 
-def told_of_few(*, n_public, n_distinct, n_classes):
-    """Return what is wrong with few public rows: problems, and what is hopeless."""
-    if n_public >= 8 * n_classes and n_distinct >= n_classes:
-        return [], []
-    text = (
-        f"X_public has {n_public} rows, {n_distinct} of them different once transformed, and there "
-        f"are {n_classes} classes: few to tell them apart by. Give {8 * n_classes} or more"
-    )
-    is_hopeless = n_public < 2 * n_classes or n_distinct == 1
-    return ([], [text]) if is_hopeless else ([text], [])
+def told(of_noise, is_drowned, *, n_public, n_distinct, n_classes):
+    """Return problems, and what is hopeless, of few public rows and of what is told of noise."""
+    problems, obstacles = [], []
+    if n_public < 8 * n_classes or n_distinct < n_classes:
+        is_hopeless = n_public < 2 * n_classes or n_distinct == 1
+        (obstacles if is_hopeless else problems).append(
+            f"X_public has {n_public} rows, {n_distinct} of them different once transformed, and "
+            f"there are {n_classes} classes: few to tell them apart by. Give {8 * n_classes} or "
+            "more"
+        )
+    if of_noise is not None:
+        (obstacles if is_drowned else problems).append(of_noise)
+    return problems, obstacles
 
 
 def told_of_noise(what, n_records, n_needed, of_whom="records", *, fewer=""):

@@ -1,18 +1,17 @@
 """The student of records that vote, if none is given."""
 
-from operator import methodcaller
-
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import _check_sample_weight
 from .cells import LEAST_RATE, POWERS, sharpened
+from .transform import calling
 
 #: Most landmarks of two classes, and of more.
 _N_LANDMARKS = 300
@@ -69,8 +68,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         middle = np.median(distinct, axis=0)
         spread = np.median(np.linalg.norm(distinct - middle, axis=1)) or 1.0
         scale = scaler_by_hand(middle, np.full(len(middle), spread))
-        ends = np.full((2, len(middle)), [[-_FARTHEST], [_FARTHEST]])
-        cut = MinMaxScaler((-_FARTHEST, _FARTHEST), clip=True).fit(ends)  # changes nothing between
+        cut = calling("clip", -_FARTHEST, _FARTHEST)
         scaled = cut.transform(scale.transform(distinct))
         nearness = Nystroem(
             gamma=1.0, n_components=min(n_landmarks, len(distinct)), random_state=self.random_state
@@ -86,18 +84,15 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         """Return the probabilities of the classes, (n_samples, n_classes)."""
-        X = self._checked(X)
-        return self._model.predict_proba(X)
+        return self._model.predict_proba(self._checked(X))
 
     def decision_function(self, X):
         """Return log odds, (n_samples,), or logarithms of the rates of more classes than two."""
-        X = self._checked(X)
-        return self._model.decision_function(X)
+        return self._model.decision_function(self._checked(X))
 
     def predict(self, X):
         """Return the likeliest labels, (n_samples,)."""
-        X = self._checked(X)
-        return self._model.predict(X)
+        return self._model.predict(self._checked(X))
 
     def to_sklearn(self):
         """Return a Pipeline of scikit-learn's own that predicts the same, with these `classes_`."""
@@ -137,16 +132,16 @@ def _least_squares(features, shares, labels):
     model = Ridge(alpha=0.1).fit(features, shares / weight[:, None], weight)
     means = model.predict(features)
     likelihoods = [(shares * np.log(sharpened(means, power))).sum() for power in POWERS]
+    cut = calling("clip", LEAST_RATE, 1)
     n_classes = len(labels)
-    cut = methodcaller("clip", LEAST_RATE, 1)
     return [
-        FunctionTransformer(methodcaller("__matmul__", model.coef_.T)),
-        FunctionTransformer(methodcaller("__add__", model.intercept_)),
-        # As in `rates.sharpened`
-        FunctionTransformer(cut),
-        FunctionTransformer(methodcaller("__pow__", POWERS[int(np.argmax(likelihoods))])),
+        calling("__matmul__", model.coef_.T),
+        calling("__add__", model.intercept_),
+        # As in `cells.sharpened`
+        cut,
+        calling("__pow__", POWERS[int(np.argmax(likelihoods))]),
         Normalizer("l1"),
-        FunctionTransformer(cut),
+        cut,
         FunctionTransformer(np.log),
         # The softmax of logarithms divides by the sum
         linear_by_hand(np.eye(n_classes), np.zeros(n_classes), labels),
