@@ -112,11 +112,14 @@ def declared_columns(X, *, bounds, categories, missing, n_bins):
     """
     X = checked_table(X)
     dtypes = _dtypes_by_name(X)
-    categories = _own_categories(dtypes) | ({} if categories is None else categories)
+    categories = _own_categories(dtypes) | (categories or {})
     numbers = [name for name, t in dtypes.items() if _kind(t) in "iuf" and name not in categories]
-    bounds = {} if bounds is None else bounds
-    bounds = bounds if isinstance(bounds, dict) else dict.fromkeys(numbers, bounds)
-    missing = _listed_missing(missing)
+    if not isinstance(bounds, dict):
+        bounds = {} if bounds is None else dict.fromkeys(numbers, bounds)
+    missing = [] if missing is None else missing
+    if isinstance(missing, str) or not np.iterable(missing):
+        raise ValueError(f"missing must be a list of columns that may have gaps; got {missing!r}")
+    missing = list(missing)
     _check_are_declared(dtypes, numbers, bounds, categories, missing)
     columns = [
         _category_column(name, dtype, categories[name], name in missing)
@@ -144,12 +147,6 @@ def _own_categories(dtypes):
     own = {name: [False, True] for name, dtype in dtypes.items() if _kind(dtype) == "b"}
     coded = {name: dtype for name, dtype in dtypes.items() if _kind(dtype) == "category"}
     return own | {name: list(dtype.categories) for name, dtype in coded.items()}
-
-
-def _listed_missing(missing):
-    if isinstance(missing, str) or not np.iterable(() if missing is None else missing):
-        raise ValueError(f"missing must be a list of columns that may have gaps; got {missing!r}")
-    return [] if missing is None else list(missing)
 
 
 def _check_are_declared(dtypes, numbers, bounds, categories, missing):
@@ -287,8 +284,7 @@ class Columns(NamedTuple):
 
     def bins(self, X):
         """Yield the bin of each row, -1 for none, column after column."""
-        for column, values in zip(self.columns, columns_of(X).values(), strict=True):
-            yield column.bins(values)
+        return (column.bins(values) for column, values in self._with_values(X))
 
     @property
     def width(self):
@@ -297,25 +293,22 @@ class Columns(NamedTuple):
 
     def spread(self, X):
         """Return rows as numbers from -1 to 1, a constant last, (n_rows, width)."""
-        parts = [
-            column.spread(values)
-            for column, values in zip(self.columns, columns_of(X).values(), strict=True)
-        ]
+        parts = [column.spread(values) for column, values in self._with_values(X)]
         return np.column_stack([*parts, np.ones(len(X))])
+
+    def _with_values(self, X):
+        return zip(self.columns, columns_of(X).values(), strict=True)
 
     def gathered(self, spread):
         """Return the rows that such numbers, with noise or not, are nearest to."""
         ends = np.cumsum([column.width for column in self.columns])
         parts = np.split(spread[:, : ends[-1]], ends[:-1], axis=1)
-        return self._table(
-            [column.gathered(part) for column, part in zip(self.columns, parts, strict=True)]
-        )
+        return self._table(map(Column.gathered, self.columns, parts))
 
     def rows(self, bins, rng):
         """Draw rows from their bins, which are an array for each column."""
-        return self._table(
-            [column.draw(places, rng) for column, places in zip(self.columns, bins, strict=True)]
-        )
+        pairs = zip(self.columns, bins, strict=True)
+        return self._table(column.draw(places, rng) for column, places in pairs)
 
     def _table(self, drawn):
         """Return columns as a table of the same form."""
@@ -364,10 +357,9 @@ def checked_table(X):
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         complex_data = "Complex data not supported: " if X.dtype.kind == "c" else ""
         raise ValueError(
-            f"{complex_data}X must be an array of numbers with two axes for a synthesizer, which "
-            f"draws each column by itself; got {X.ndim} axes of {kind_of(X.dtype)}. Texts and "
-            "objects are to be columns of a DataFrame. Images and long texts need public rows, "
-            "X_public"
+            f"{complex_data}X must be an array of numbers with two axes for a synthesizer; got "
+            f"{X.ndim} axes of {kind_of(X.dtype)}. Texts and objects are to be columns of a "
+            "DataFrame. Images and long texts need public rows, X_public"
         )
     if X.shape[1] == 0:
         raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
@@ -428,8 +420,7 @@ class Column:
     def draw(self, bins, rng):
         """Draw a value from each bin, uniformly; return a Series of the column's dtype."""
         missing = bins == self.n_values
-        drawn = self._draw(np.where(missing, 0, bins), rng)
-        return drawn.mask(missing) if missing.any() else drawn
+        return _masked(self._draw(np.where(missing, 0, bins), rng), missing)
 
     @property
     def width(self):
@@ -451,10 +442,12 @@ class Column:
     def gathered(self, spread):
         """Return the Series of values that such numbers, with noise or not, are nearest to."""
         values = self._gathered(spread[:, : self._width])
-        if not self.may_be_missing:
-            return values
-        missing = spread[:, -1] > 0.5
-        return values.mask(missing) if missing.any() else values
+        return _masked(values, spread[:, -1] > 0.5) if self.may_be_missing else values
+
+
+def _masked(values, missing):
+    """Return values with missing ones; where there are none, the dtype may not hold any."""
+    return values.mask(missing) if missing.any() else values
 
 
 class CategoryColumn(Column):
@@ -479,11 +472,7 @@ class CategoryColumn(Column):
         super().__init__(dtype, self._width, may_be_missing)
 
     def _bins(self, values):
-        if _kind(values.dtype) == "category":
-            place = np.array([self._bin_of(value) for value in values.dtype.categories])
-            return place[values.cat.codes.to_numpy()]
-        objects = values.astype(object)
-        return np.fromiter(map(self._bin_of, objects), dtype=np.int64, count=len(objects))
+        return np.array([self._bin_of(value) for value in values.astype(object)], dtype=np.int64)
 
     def _bin_of(self, value):
         try:
@@ -523,6 +512,7 @@ class NumberColumn(Column):
         self._least = np.array(least, dtype=self._wide)
         self._greatest = np.array(greatest, dtype=self._wide)
         self._edges = np.array(edges, dtype=float)
+        self._places = np.linspace(-1, 1, len(edges))
         super().__init__(dtype, len(bins), may_be_missing)
 
     def _bins(self, values):
@@ -538,18 +528,15 @@ class NumberColumn(Column):
             drawn = rng.integers(least, greatest, endpoint=True, dtype=self._wide)
         return pd.Series(drawn).astype(self.dtype)
 
-    def _places(self):
-        return np.linspace(-1, 1, len(self._edges))
-
     def _spread(self, values):
         if self._edges[0] == self._edges[-1]:
             return np.zeros((len(values), 1))
         with np.errstate(all="ignore"):
-            spread = np.interp(values.to_numpy(dtype=float), self._edges, self._places())
+            spread = np.interp(values.to_numpy(dtype=float), self._edges, self._places)
         return np.where(np.isfinite(spread), spread, 0.0)[:, None]  # no record may make an error
 
     def _gathered(self, spread):
-        numbers = np.interp(spread[:, 0], self._places(), self._edges)
+        numbers = np.interp(spread[:, 0], self._places, self._edges)
         if self._wide.kind != "f":
             numbers = np.rint(numbers)
         drawn = np.clip(numbers.astype(self._wide), self._least[0], self._greatest[-1])
