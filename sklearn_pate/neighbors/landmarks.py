@@ -84,15 +84,15 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         """Return the probabilities of the classes, (n_samples, n_classes)."""
-        return self._model.predict_proba(self._checked(X))
+        return self._ask("predict_proba", X)
 
     def decision_function(self, X):
         """Return log odds, (n_samples,), or logarithms of the rates of more classes than two."""
-        return self._model.decision_function(self._checked(X))
+        return self._ask("decision_function", X)
 
     def predict(self, X):
         """Return the likeliest labels, (n_samples,)."""
-        return self._model.predict(self._checked(X))
+        return self._ask("predict", X)
 
     def to_sklearn(self):
         """Return a Pipeline of scikit-learn's own that predicts the same, with these `classes_`."""
@@ -100,9 +100,10 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         as_floats = FunctionTransformer(np.asarray, kw_args={"dtype": "float64"})
         return make_pipeline(as_floats, *(step for _, step in self._model.steps))
 
-    def _checked(self, X):
+    def _ask(self, method, X):
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return getattr(self._model, method)(X)
 
 
 def _logistic(features, shares, labels):
