@@ -107,7 +107,6 @@ class SumsMechanism(TableMechanism):
 
     def noisy(self, table, random_state=None):
         """Draw the noisy sums, from whole numbers of steps, (n_columns, n_classes + 1)."""
-        checked_scale(self, "noise_multiplier")
         if np.asarray(table).dtype != np.int64 or np.shape(table)[1:] != (self.n_classes + 1,):
             raise ValueError("SumsMechanism draws sums of columns in whole steps, by ColumnSums")
         step = STEP / _WHOLE / self.n_classes

@@ -151,18 +151,16 @@ def _least_squares(features, shares, labels):
 
 def scaler_by_hand(mean, scale):
     """Return a scaler that is fitted by hand."""
-    model = StandardScaler()
-    model.mean_ = mean
-    model.scale_ = scale
-    model.n_features_in_ = len(mean)
-    return model
+    return _by_hand(StandardScaler(), mean_=mean, scale_=scale, n_features_in_=len(mean))
 
 
 def linear_by_hand(coef, intercept, labels):
     """Return a logistic regression that is fitted by hand."""
     model = LogisticRegression(C=2, max_iter=1000)
-    model.coef_ = coef
-    model.intercept_ = intercept
-    model.classes_ = labels
-    model.n_features_in_ = coef.shape[1]
+    learnt = {"coef_": coef, "intercept_": intercept, "classes_": labels}
+    return _by_hand(model, **learnt, n_features_in_=coef.shape[1])
+
+
+def _by_hand(model, **learnt):
+    vars(model).update(learnt)
     return model
