@@ -492,17 +492,7 @@ class Surface(NamedTuple):
         return sharpened(np.concatenate(means), self.power)
 
 
-def smooth(
-    noisy,
-    centers,
-    n_public_in,
-    *,
-    noise_std,
-    n_ballots=None,
-    n_trusted=math.inf,
-    smoothing="auto",
-    is_split=False,
-):
+def smooth(noisy, centers, total, *, noise_std, smoothing="auto", is_split=False):
     """Return the surface that a noisy table lets one expect.
 
     The rate of a class in a cell, less that in the whole table, is taken for a smooth function of
@@ -518,14 +508,10 @@ def smooth(
         The released table.
     centers : ndarray of shape (n_cells, n_columns)
         Centers of the cells.
-    n_public_in : ndarray of shape (n_cells,)
-        The number of public rows in each cell.
+    total : ndarray of shape (n_cells,)
+        Ballots in each cell, from `expected_ballots`.
     noise_std : float
         Standard deviation of the noise on each entry.
-    n_ballots : float or None
-        Number of ballots in the table; None takes the noisy one.
-    n_trusted : float, default=inf
-        What the public rows tell of where records lie is trusted as if there were no more of them.
     smoothing : "auto" or float
         Width of the process, in typical (median) distances of two cells; "auto" chooses one.
     is_split : bool, default=False
@@ -543,7 +529,6 @@ def smooth(
     a single data point. JASA.
     """
     n_classes = noisy.shape[1]
-    total = _totals(noisy, n_public_in, noise_std, n_ballots, n_trusted)
     overall = np.maximum(noisy.sum(axis=0), 1)
     overall = overall / overall.sum()
     difference = _differences(noisy, total, overall)
@@ -574,8 +559,24 @@ def _differences(noisy, total, overall):
     return difference - difference.mean(axis=1, keepdims=True)  # as rates sum to 1
 
 
-def _totals(noisy, n_public_in, noise_std, n_ballots, n_trusted):
-    """Return the ballots of each cell: the noisy sum, and what the public rows let one expect."""
+def expected_ballots(noisy, n_public_in, noise_std, n_ballots=None, n_trusted=math.inf):
+    """Return the ballots of each cell: the noisy sum, and what the public rows let one expect.
+
+    Parameters
+    ----------
+    noisy, noise_std
+        As in `smooth`.
+    n_public_in : ndarray of shape (n_cells,)
+        The number of public rows in each cell.
+    n_ballots : float or None, default=None
+        Number of ballots in the table; None takes the noisy one.
+    n_trusted : float, default=inf
+        What the public rows tell of where records lie is trusted as if there were no more of them.
+
+    Returns
+    -------
+    ndarray of shape (n_cells,)
+    """
     if n_ballots is None:
         n_ballots = max(noisy.sum(), 1.0)
     share = (n_public_in + 0.5) / (n_public_in + 0.5).sum()
@@ -609,7 +610,7 @@ def _likeliest(squared, products, difference, variance, of_ballots, smoothing):
         start[3] = -2.0
         bounds[::3] = (-9, 3), (-6, 0)
     if smoothing != "auto":  # set by hand: only what is near is like
-        start[1:3] = -2 * np.log(smoothing), _NO_SLOPE
+        start[1:3] = -2 * np.log(float(smoothing)), _NO_SLOPE
         bounds[1:3] = zip(start[1:3], start[1:3], strict=True)
 
     def cost(point):

@@ -22,6 +22,7 @@ from ..workers import add_up, run, threads_per_worker, warn_if_taking_turns
 from .cells import (
     ReleasedTable,
     cast_in_cells,
+    expected_ballots,
     explained_share,
     make_centers,
     nearest_cells,
@@ -116,8 +117,8 @@ class BlockElectorate(TableElectorate):
         numbers = transformed(self._transformer, X_public)
         size = np.abs(self._public).max(axis=0)
         least = 1e-6 * size + 1e-12 * size.max()  # sums may be rounded otherwise
-        is_alike = numbers.shape == self._public.shape
-        if not is_alike or not np.allclose(numbers, self._public, rtol=0, atol=least):
+        are_alike = numbers.shape == self._public.shape
+        if not are_alike or not (np.abs(numbers - self._public) <= least).all():
             raise ValueError(
                 "X_public is not what was voted on; pass the X_public that poll was given"
             )
@@ -356,12 +357,12 @@ class ReverseNeighbors(BlockElectorate):
     def released(self, noisy, *, noise_std):
         """Return a noisy table as it is published; see `TableElectorate.released`."""
         cells = nearest_cells(self._public, self._centers)[:, 0]
+        n_public_in = np.bincount(cells, minlength=len(self._centers))
+        known = self._n_ballots, self._n_trusted
         smoothing = {
-            "n_public_in": np.bincount(cells, minlength=len(self._centers)),
+            "total": expected_ballots(noisy, n_public_in, noise_std, *known),
             "noise_std": noise_std,
-            "n_ballots": self._n_ballots,
-            "n_trusted": self._n_trusted,
-            "smoothing": "auto" if self.smoothing == "auto" else float(self.smoothing),
+            "smoothing": self.smoothing,
             "is_split": self._is_split,
         }
         return ReleasedTable(noisy, self._centers, self._transformer, smoothing)

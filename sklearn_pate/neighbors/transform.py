@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from itertools import product
+from itertools import chain, product
 from numbers import Number, Real
 from operator import methodcaller
 
@@ -158,13 +158,9 @@ def treats_rows_alone(fitted, some, by_itself):
     """
     low, middle, high = np.nanpercentile(np.vstack(by_itself), [25, 50, 75], axis=0)
     typical = np.nan_to_num(middle), np.nan_to_num(high - low)  # and how far apart quartiles are
-    if not _is_row_by_row(fitted, some, by_itself, typical):
-        return False
     few = _safe_indexing(some, np.arange(_num_samples(some))[_BESIDE_ODD])
-    return all(
-        _is_row_by_row(fitted, batch, _alone(fitted, batch), typical)
-        for batch in _beside_odd_rows(few)
-    )
+    batches = chain([some], _beside_odd_rows(few))
+    return all(_is_row_by_row(fitted, batch, *typical) for batch in batches)
 
 
 def _alone(fitted, batch):
@@ -186,15 +182,15 @@ def _are_like_wide(rows):
     return len(widths) == 1 and None not in widths
 
 
-def _is_row_by_row(fitted, batch, alone, typical):
+def _is_row_by_row(fitted, batch, middle, width):
     """Whether each row of a batch has the numbers that it has by itself."""
     together, failed = _together(fitted, batch)
     if failed is not None:
         return True  # private rows of such a batch are transformed in smaller ones
+    alone = _alone(fitted, batch)
     if not _are_like_wide([together, *alone]):
         return False
     alone = np.vstack(alone)
-    middle, width = typical
     with np.errstate(over="ignore", invalid="ignore"):
         # Columns have units of their own, but those of no size beside the others hold nothing but
         # what is rounded, as do those of rows that are far away

@@ -398,17 +398,18 @@ class Column:
         Number of bins of values that are not missing.
     may_be_missing : bool
         Whether there is one more bin.
+    n_bins : int
+        Number of bins.
+    width : int
+        Number of columns of `spread`.
     """
 
     def __init__(self, dtype, n_values, may_be_missing):
         self.dtype = dtype
         self.n_values = n_values
         self.may_be_missing = may_be_missing
-
-    @property
-    def n_bins(self):
-        """Number of bins."""
-        return self.n_values + self.may_be_missing
+        self.n_bins = n_values + may_be_missing
+        self.width = self._width + may_be_missing
 
     def bins(self, values):
         """Return the bin of each value of a Series, each by itself; -1 for no bin."""
@@ -421,11 +422,6 @@ class Column:
         """Draw a value from each bin, uniformly; return a Series of the column's dtype."""
         missing = bins == self.n_values
         return _masked(self._draw(np.where(missing, 0, bins), rng), missing)
-
-    @property
-    def width(self):
-        """Number of columns of `spread`."""
-        return self._width + self.may_be_missing
 
     def spread(self, values):
         """Return a Series as numbers from -1 to 1, (n_rows, width), each row by itself.
