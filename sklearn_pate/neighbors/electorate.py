@@ -86,7 +86,8 @@ class BlockElectorate(TableElectorate):
         """
         warn_if_taking_turns(n_jobs, "transformers")
         count, public = self._counter(len(private.classes))
-        transformer = limit_threads(self._transformer, threads_per_worker(n_jobs))
+        threads = threads_per_worker(n_jobs)
+        transformer = limit_threads(self._transformer, threads)
         shared = partial(count, transformer=transformer, **public), get_config(), self._memory
         keeps = self._memory.location is not None
         fingerprint = digest(self._fingerprint, public) if keeps else None
@@ -101,13 +102,9 @@ class BlockElectorate(TableElectorate):
             nonlocal table
             table = table + result.table
 
-        add_up(
-            add,
-            partial(run, function=_count, n_jobs=n_jobs),
-            tasks,
-            threads=threads_per_worker(n_jobs),
-            on_done=on_done if self._tells_blocks else None,
-        )
+        start = partial(run, function=_count, n_jobs=n_jobs)
+        told = on_done if self._tells_blocks else None
+        add_up(add, start, tasks, threads=threads, on_done=told)
         if on_done is not None and not self._tells_blocks:
             on_done(1)
         return table
@@ -322,9 +319,9 @@ class ReverseNeighbors(BlockElectorate):
         # Where the rule has more cells than four a class, smoothing makes up for it
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
-        public = {"n_public": n_public, "n_distinct": n_distinct, "n_classes": n_classes}
         text = told_of_noise("ballots", n_voters, n_needed, of_whom)
-        problems, obstacles = told(text, n_voters < _HOPELESS * n_needed, **public)
+        is_drowned = n_voters < _HOPELESS * n_needed
+        problems, obstacles = told(text, is_drowned, n_public, n_distinct, n_classes)
         explained = None if are_drawn else self._explained(n_cells)
         can_tell = not obstacles and n_public >= 8 * n_classes
         if can_tell and explained is not None and explained < _LEAST_EXPLAINED:
@@ -379,15 +376,15 @@ class ReverseNeighbors(BlockElectorate):
         return RowVectorizer() if self.transformer is None else clone(self.transformer)
 
 
-def told(of_noise, is_drowned, *, n_public, n_distinct, n_classes):
+def told(of_noise, is_drowned, n_public, n_distinct, n_classes):
     """Return problems, and what is hopeless, of few public rows and of what is told of noise."""
     problems, obstacles = [], []
-    if n_public < 8 * n_classes or n_distinct < n_classes:
+    enough = 8 * n_classes
+    if n_public < enough or n_distinct < n_classes:
         is_hopeless = n_public < 2 * n_classes or n_distinct == 1
         (obstacles if is_hopeless else problems).append(
             f"X_public has {n_public} rows, {n_distinct} of them different once transformed, and "
-            f"there are {n_classes} classes: few to tell them apart by. Give {8 * n_classes} or "
-            "more"
+            f"there are {n_classes} classes: few to tell them apart by. Give {enough} or more"
         )
     if of_noise is not None:
         (obstacles if is_drowned else problems).append(of_noise)

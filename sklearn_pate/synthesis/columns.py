@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-from itertools import pairwise
 from numbers import Real
 from typing import NamedTuple
 
@@ -96,7 +95,7 @@ class Schema:
 # --- what the user says of the columns -----------------------------------------------------------
 
 
-def declared_columns(X, *, bounds, categories, missing, n_bins):
+def declared_columns(X, bounds, categories, missing, *, n_bins):
     """Return the columns of a table as they are declared; no value of it is looked at.
 
     Parameters
@@ -213,11 +212,11 @@ def _number_column(name, dtype, edges, may_be_missing, n_bins):
             f"high, or more numbers that increase, the edges of bins; got {_short(given)}"
         )
     make_bins = _real_bins if _kind(dtype) == "f" else _integer_bins
-    return NumberColumn(dtype, make_bins(name, dtype, edges, n_bins), may_be_missing, edges)
+    return NumberColumn(dtype, *make_bins(name, dtype, edges, n_bins), may_be_missing, edges)
 
 
 def _integer_bins(name, dtype, bounds, n_bins):
-    """Return the first and the last whole number of each bin."""
+    """Return the first whole number of each bin, and the last."""
     low = math.ceil(bounds[0])
     high = math.floor(bounds[-1])
     n_values = high - low + 1
@@ -236,11 +235,11 @@ def _integer_bins(name, dtype, bounds, n_bins):
             f"bounds of column {name!r} must have whole numbers between them, and between any two "
             f"edges, from {limits.min} to {limits.max}; got {_short(bounds)}"
         )
-    return list(zip(first, last, strict=True))
+    return first, last
 
 
 def _real_bins(name, dtype, bounds, n_bins):
-    """Return the least and the greatest number of each bin."""
+    """Return the least number of each bin, and the greatest."""
     kind = numpy_dtype(dtype)
     most = min(float(np.finfo(kind).max), _LARGEST)
     if max(abs(edge) for edge in bounds) > most:
@@ -251,9 +250,9 @@ def _real_bins(name, dtype, bounds, n_bins):
     edges = [float(kind.type(edge)) for edge in bounds]
     low, high = edges[0], edges[-1]
     if len(edges) > 2 or low == high:
-        return list(pairwise(edges))
+        return edges[:-1], edges[1:]
     inner = np.maximum(np.linspace(low, high, n_bins - 1), math.nextafter(low, math.inf))
-    return [(low, low), *pairwise(inner.tolist()), (high, high)]
+    return [low, *inner[:-1], high], [low, *inner[1:], high]
 
 
 def _short(value):
@@ -492,7 +491,7 @@ class NumberColumn(Column):
     Parameters
     ----------
     dtype : numpy or pandas dtype
-    bins : list of (float, float) or of (int, int)
+    least, greatest : list of float or of int
         The least and the greatest number that are drawn from each bin, in increasing order.
     may_be_missing : bool
     edges : list of numbers
@@ -501,15 +500,14 @@ class NumberColumn(Column):
 
     _width = 1
 
-    def __init__(self, dtype, bins, may_be_missing, edges):
+    def __init__(self, dtype, least, greatest, may_be_missing, edges):
         kind = numpy_dtype(dtype).kind
         self._wide = np.dtype({"i": np.int64, "u": np.uint64, "f": np.float64}[kind])
-        least, greatest = zip(*bins, strict=True)
         self._least = np.array(least, dtype=self._wide)
         self._greatest = np.array(greatest, dtype=self._wide)
         self._edges = np.array(edges, dtype=float)
         self._places = np.linspace(-1, 1, len(edges))
-        super().__init__(dtype, len(bins), may_be_missing)
+        super().__init__(dtype, len(least), may_be_missing)
 
     def _bins(self, values):
         is_as_declared = _kind(values.dtype) == self._wide.kind

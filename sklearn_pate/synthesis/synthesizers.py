@@ -218,13 +218,8 @@ class ColumnSynthesizer(Synthesizer):
     def declare(self, X, classes):
         """Fix the schema; see `Synthesizer.declare`."""
         self._validate_params()
-        self.schema_ = declared_columns(
-            X,
-            bounds=self.bounds,
-            categories=self.categories,
-            missing=self.missing,
-            n_bins=int(self.n_bins),
-        )
+        said = self.bounds, self.categories, self.missing
+        self.schema_ = declared_columns(X, *said, n_bins=int(self.n_bins))
         return self
 
     def rehearsal_rows(self, n_rows, rng):
