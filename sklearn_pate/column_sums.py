@@ -329,14 +329,10 @@ class ColumnSums(BlockElectorate):
     def released(self, noisy, *, noise_std):
         """Return the discriminants that follow from noisy sums."""
         by_class, total = noisy[:, :-1].T, noisy[:, -1]
-        n = self._n_records
-        if n is None:
-            n = max(total[-1] / _CONSTANT, noise_std)
-        sds = noise_std, noise_std / _OF_TOTAL
+        n = max(total[-1] / _CONSTANT, noise_std) if self._n_records is None else self._n_records
+        released = by_class, total, (noise_std, noise_std / _OF_TOTAL), n
         are_rates = self._is_split and len(by_class) == 2
-        slopes, constants, gain = public_discriminants(
-            by_class, total, sds, n, self._rows, are_rates=are_rates
-        )
+        slopes, constants, gain = public_discriminants(*released, self._rows, are_rates=are_rates)
         constants = constants + _CONSTANT * slopes[:, -1]
         linear = _LENGTH * slopes[:, :-1], constants, gain, are_rates
         return ReleasedColumns(self._transformer, self._mean, self._scale, *linear)

@@ -414,10 +414,8 @@ class Discriminants:
         mean, noise_of_mean = _mean(sums, self.n, moment, rest)
         variance, basis = np.linalg.eigh(moment - np.outer(mean, mean))
         variance = np.maximum(variance, 0.3 * rest)
-        noise = sums.sd, noise_of_mean
-        away, self.gain = _class_means(
-            sums.by_class, counts, mean, noise, variance, basis, doubt=_DOUBT
-        )
+        known = counts, mean, (sums.sd, noise_of_mean), variance, basis
+        away, self.gain = _class_means(sums.by_class, *known, doubt=_DOUBT)
         within, turn = np.linalg.eigh(np.diag(variance) - (away.T * share) @ away)
         within = np.maximum(within, max(0.3 * rest, min(0.4 * edge, 1 / n_columns)))
         slopes = away @ ((turn / within) @ turn.T)

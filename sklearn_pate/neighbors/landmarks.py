@@ -62,7 +62,6 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError(f"y must have two classes or more; got one class, {self.classes_[0]}")
-        n_landmarks = _N_LANDMARKS if n_classes == 2 else _N_LANDMARKS_OF_MORE
         weight = _check_sample_weight(sample_weight, X)
         distinct, row = np.unique(X[weight > 0], axis=0, return_inverse=True)
         middle = np.median(distinct, axis=0)
@@ -70,9 +69,8 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         scale = scaler_by_hand(middle, np.full(len(middle), spread))
         cut = calling("clip", -_FARTHEST, _FARTHEST)
         scaled = cut.transform(scale.transform(distinct))
-        nearness = Nystroem(
-            gamma=1.0, n_components=min(n_landmarks, len(distinct)), random_state=self.random_state
-        )
+        n_landmarks = min(_N_LANDMARKS if n_classes == 2 else _N_LANDMARKS_OF_MORE, len(distinct))
+        nearness = Nystroem(gamma=1.0, n_components=n_landmarks, random_state=self.random_state)
         columns = FeatureUnion([("rows", "passthrough"), ("nearness", nearness)]).fit(scaled)
         # Equal rows as one, which is each class in part
         shares = np.zeros((len(distinct), n_classes))

@@ -374,12 +374,15 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         if sparse.issparse(X):
             n_vectors = max(1, min(self.most_columns, n_columns[0] - 1, n_rows - 1))
             return TruncatedSVD(n_vectors, random_state=self.random_state)
+        n_flat = math.prod(n_columns)
         steps = [_imputer("mean")]
-        if math.prod(n_columns) > self.most_columns:
+        if n_flat > self.most_columns:
             steps.append(PCA(min(self.most_columns, n_rows), random_state=self.random_state))
         elif _units_differ(np.reshape(X, (n_rows, -1))):
             steps = [_ranks(n_rows)]
-        return make_pipeline(*_flattening(n_columns), *steps)
+        if len(n_columns) > 1:
+            steps = [FunctionTransformer(np.asarray), calling("reshape", (-1, n_flat)), *steps]
+        return make_pipeline(*steps)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -407,18 +410,11 @@ def calling(method, *args):
     return FunctionTransformer(methodcaller(method, *args), feature_names_out="one-to-one")
 
 
-def _flattening(n_columns):
-    """Return transformers that make one axis of several."""
-    if len(n_columns) == 1:
-        return []
-    return [FunctionTransformer(np.asarray), calling("reshape", (-1, math.prod(n_columns)))]
-
-
 def _units_differ(columns):
     """Whether one column would decide alone which rows are near each other."""
     columns = np.asarray(columns, dtype=float)
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of columns without any value
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        # Of columns without any value
         ends = np.nanpercentile(columns, [1, 99], axis=0)  # a few rows far away are no unit
         spread = np.nanstd(np.clip(columns, *ends), axis=0)
     spread = spread[spread > 0]

@@ -800,8 +800,7 @@ class ClassSums(ColumnSynthesizer):
     def _drawn(self, released, noise, rng):
         """Draw rows from the discriminants' classes, means and covariance."""
         self.released_ = released
-        n_rows = int(self.n_rows)
-        about = released.discriminants.draw(n_rows, rng)
+        about = released.discriminants.draw(int(self.n_rows), rng)
         constant = np.maximum(about[:, -1:], CONSTANT / 2)
         psi = released.centre.mean + CONSTANT * about[:, :-1] / constant
         psi = psi / np.maximum(psi[:, -1:], CONSTANT / 2)
