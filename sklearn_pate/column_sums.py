@@ -314,8 +314,8 @@ class ColumnSums(BlockElectorate):
         noise = noise_std * math.sqrt(width)
         fewer = f" or fewer columns, which make {width} numbers"
         text = told_of_noise("sums", n_voters, LEAST_SIGNAL * noise, fewer=fewer)
-        is_drowned = n_voters < HOPELESS_SIGNAL * noise
-        problems, obstacles = told(text, is_drowned, n_public, n_distinct, n_classes)
+        public = {"n_public": n_public, "n_distinct": n_distinct, "n_classes": n_classes}
+        problems, obstacles = told(text, n_voters < HOPELESS_SIGNAL * noise, **public)
         if n_voters * n_classes > _MOST_SUMMED:
             obstacles.append(
                 f"{n_voters} records of {n_classes} classes are more than sums hold exactly: use "

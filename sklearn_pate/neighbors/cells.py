@@ -233,10 +233,11 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding
     n_cells, n_columns = centers.shape
     numbers_of = partial(transformed_private, transformer, block.X, n_columns, largest=largest)
     cells = nearest_cells(numbers_of(), centers, n_neighbors, rounding=rounding, alone=numbers_of)
-    return count_ballots(cells, block.codes, n_cells, n_classes, block.weight, block.groups)
+    _, *given = block
+    return count_ballots(cells, *given, n_cells=n_cells, n_classes=n_classes)
 
 
-def count_ballots(cells, codes, n_cells, n_classes, sample_weight=None, groups=None):
+def count_ballots(cells, codes, sample_weight=None, groups=None, *, n_cells, n_classes):
     """Count the ballots of records in a table.
 
     Parameters
@@ -245,12 +246,12 @@ def count_ballots(cells, codes, n_cells, n_classes, sample_weight=None, groups=N
         The cells of each record; -1 for a record that casts no ballot.
     codes : ndarray of shape (n_samples,)
         Classes of the records, or positions along levels, between which ballots are split.
-    n_cells, n_classes : int
-        Shape of the table.
     sample_weight : ndarray of shape (n_samples,) or None
         What a ballot of each record counts, clipped to [0, 1].
     groups : ndarray of shape (n_samples,), int, or None
         The group of each record, numbered from 0. A group casts the mean of its records' ballots.
+    n_cells, n_classes : int
+        Shape of the table.
 
     Returns
     -------

@@ -320,8 +320,8 @@ class ReverseNeighbors(BlockElectorate):
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
         text = told_of_noise("ballots", n_voters, n_needed, of_whom)
-        is_drowned = n_voters < _HOPELESS * n_needed
-        problems, obstacles = told(text, is_drowned, n_public, n_distinct, n_classes)
+        public = {"n_public": n_public, "n_distinct": n_distinct, "n_classes": n_classes}
+        problems, obstacles = told(text, n_voters < _HOPELESS * n_needed, **public)
         explained = None if are_drawn else self._explained(n_cells)
         can_tell = not obstacles and n_public >= 8 * n_classes
         if can_tell and explained is not None and explained < _LEAST_EXPLAINED:
@@ -376,7 +376,7 @@ class ReverseNeighbors(BlockElectorate):
         return RowVectorizer() if self.transformer is None else clone(self.transformer)
 
 
-def told(of_noise, is_drowned, n_public, n_distinct, n_classes):
+def told(of_noise, is_drowned, *, n_public, n_distinct, n_classes):
     """Return problems, and what is hopeless, of few public rows and of what is told of noise."""
     problems, obstacles = [], []
     enough = 8 * n_classes

@@ -492,13 +492,14 @@ class MarginalSynthesizer(ColumnSynthesizer):
         A column of the table for each class, a row for each bin of each column, and a last row for
         the labels.
         """
-        X, codes, *about = records
+        X, *given = records
         tables = [
-            count_ballots(bins[:, None], codes, column.n_bins, n_classes, *about)
+            count_ballots(bins[:, None], *given, n_cells=column.n_bins, n_classes=n_classes)
             for column, bins in zip(self.schema_.columns, self.schema_.bins(X), strict=True)
         ]
-        only_bin = np.zeros((len(codes), 1), dtype=np.int64)
-        return np.concatenate([*tables, count_ballots(only_bin, codes, 1, n_classes, *about)])
+        only_bin = np.zeros((len(X), 1), dtype=np.int64)
+        sizes = count_ballots(only_bin, *given, n_cells=1, n_classes=n_classes)
+        return np.concatenate([*tables, sizes])
 
     def _drawn(self, counts, noise, rng):
         """Draw rows from noisy histograms: a class, and the values of all columns given it."""
