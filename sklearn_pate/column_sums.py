@@ -92,9 +92,9 @@ class SumsMechanism(TableMechanism):
     @property
     def noise_std(self):
         """Standard deviation of the noise on each sum, in records."""
-        checked_scale(self, "noise_multiplier")
+        multiplier = checked_scale(self, "noise_multiplier")
         moved = (1 - 1 / self.n_classes + _OF_TOTAL**2) * (2 * _LENGTH) ** 2
-        return math.sqrt(max(moved, 2.0)) * self.noise_multiplier * (1 + 1e-9)
+        return math.sqrt(max(moved, 2.0)) * multiplier * (1 + 1e-9)
 
     def with_scale(self, scale):
         """Return a copy with this noise multiplier; None if it is set."""
@@ -102,8 +102,8 @@ class SumsMechanism(TableMechanism):
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
         """Return what the noisy sums cost, where 1 record moves, or 2; see `sums.sums_cost`."""
-        checked_scale(self, "noise_multiplier")
-        return sums_cost(self.noise_multiplier, n_changed, orders, of_one=_OF_ONE)
+        multiplier = checked_scale(self, "noise_multiplier")
+        return sums_cost(multiplier, n_changed, orders, of_one=_OF_ONE)
 
     def noisy(self, table, random_state=None):
         """Draw the noisy sums, from whole numbers of steps, (n_columns, n_classes + 1)."""
@@ -271,9 +271,8 @@ class ColumnSums(BlockElectorate):
     @staticmethod
     def suits(X_public):
         """Whether there is no matrix product in encoding such rows: it may round others' digits."""
-        if hasattr(X_public, "columns"):
-            return True
-        return isinstance(X_public, np.ndarray) and X_public[0].size <= _MOST_COLUMNS
+        is_narrow = isinstance(X_public, np.ndarray) and X_public[0].size <= _MOST_COLUMNS
+        return is_narrow or hasattr(X_public, "columns")
 
     def takes(self, mechanism):
         """Whether a mechanism suits these sums: their number of classes is known once enrolled."""

@@ -62,7 +62,16 @@ class Schema:
             If a column is not declared by a tuple or a list.
         """
         dtypes = _dtypes_by_name(checked_table(X))
-        declared = self._by_name(list(dtypes))
+        declared = self.columns
+        if isinstance(declared, tuple):
+            declared = [declared] * len(dtypes)
+        if isinstance(declared, list) and len(declared) == len(dtypes):
+            declared = dict(zip(dtypes, declared, strict=True))
+        if not isinstance(declared, dict):
+            raise ValueError(
+                f"schema must be a dict, a tuple or a list; X has {len(dtypes)} columns, got "
+                f"{_short(declared)}"
+            )
         for name, said in declared.items():
             if not isinstance(said, tuple | list):
                 raise ValueError(
@@ -78,18 +87,6 @@ class Schema:
             "categories": {name: said for name, said in declared.items() if isinstance(said, list)},
             "missing": self.missing,
         }
-
-    def _by_name(self, names):
-        if isinstance(self.columns, dict):
-            return self.columns
-        if isinstance(self.columns, tuple):
-            return dict.fromkeys(names, self.columns)
-        if not isinstance(self.columns, list) or len(self.columns) != len(names):
-            raise ValueError(
-                f"schema must be a dict, a tuple or a list; X has {len(names)} columns, got "
-                f"{_short(self.columns)}"
-            )
-        return dict(zip(names, self.columns, strict=True))
 
 
 # --- what the user says of the columns -----------------------------------------------------------
