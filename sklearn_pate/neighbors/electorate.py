@@ -19,24 +19,8 @@ from ..memory import code_digest, digest, is_kept, kept_seed
 from ..rdp.discrete import GRID
 from ..rules import default_n_cells
 from ..workers import add_up, run, threads_per_worker, warn_if_taking_turns
-from .cells import (
-    ReleasedTable,
-    cast_in_cells,
-    expected_ballots,
-    explained_share,
-    make_centers,
-    nearest_cells,
-    numbered,
-    numbers_of_public,
-)
+from . import cells, transform
 from .landmarks import LandmarkClassifier
-from .transform import (
-    RowVectorizer,
-    fitted_on_public,
-    largest_sizes,
-    rounding_beside_others,
-    transformed,
-)
 
 #: Records of a block, whatever the number of workers: what memory keeps does not depend on that.
 BLOCK_SIZE = 20_000
@@ -63,7 +47,7 @@ class BlockElectorate(TableElectorate):
         self._memory = Memory(None) if memory is None else memory
         self._is_weighted = private.sample_weight is not None
         self._is_split = private.codes.dtype.kind == "f"
-        self._groups = numbered(private.groups, len(private.codes))
+        self._groups = cells.numbered(private.groups, len(private.codes))
         ballots = self.ballots(private, n_ballots)
         self._tells_blocks = ballots.n_records is not None
         return ballots
@@ -111,7 +95,7 @@ class BlockElectorate(TableElectorate):
 
     def check_public(self, X_public):
         """Compare the numbers of public rows; see `TableElectorate.check_public`."""
-        numbers = transformed(self._transformer, X_public)
+        numbers = transform.transformed(self._transformer, X_public)
         size = np.abs(self._public).max(axis=0)
         least = 1e-6 * size + 1e-12 * size.max()  # sums may be rounded otherwise
         are_alike = numbers.shape == self._public.shape
@@ -271,14 +255,14 @@ class ReverseNeighbors(BlockElectorate):
         """Fit the transformer on public rows, and say what one record changes."""
         ballots = self._enrolled(private, memory, int(self.n_neighbors))  # short ints overflow
         self._seed = self._public_seed(X_public, seed)
-        self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
-        self._public = numbers_of_public(self._transformer, X_public)
+        self._transformer = transform.fitted_on_public(self._unfitted(), X_public, self._seed)
+        self._public = cells.numbers_of_public(self._transformer, X_public)
         # Ours treats each row by itself, however far it is
-        is_ours = type(self._transformer) is RowVectorizer
-        self._largest = None if is_ours else largest_sizes(X_public)
-        self._rounding = rounding_beside_others(self._transformer, X_public, self._public)
+        is_ours = type(self._transformer) is transform.RowVectorizer
+        self._largest = None if is_ours else transform.largest_sizes(X_public)
+        self._rounding = transform.rounding_beside_others(self._transformer, X_public, self._public)
         # A fit asks before it chooses who votes, and its plan again
-        self._explained = cache(partial(explained_share, self._public, random_state=0))
+        self._explained = cache(partial(cells.explained_share, self._public, random_state=0))
         if self._memory.location is not None:
             code = code_digest(own_clone(self._unfitted(), self._seed))
             self._fingerprint = digest(code, self._seed, X_public, self._public)
@@ -300,7 +284,7 @@ class ReverseNeighbors(BlockElectorate):
         n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
         is_known = n_records is not None and not self._is_weighted
         self._n_ballots = n_records * int(self.n_neighbors) if is_known else None
-        self._centers = make_centers(self._public, n_cells, self._seed)
+        self._centers = cells.make_centers(self._public, n_cells, self._seed)
 
     def _most_cells(self, **sizes):
         if self.n_cells is not None:
@@ -339,7 +323,7 @@ class ReverseNeighbors(BlockElectorate):
         return self._public.shape
 
     def _counter(self, n_classes):
-        return cast_in_cells, {
+        return cells.cast_in_cells, {
             "centers": self._centers,
             "n_neighbors": self.n_neighbors,
             "largest": self._largest,
@@ -353,16 +337,16 @@ class ReverseNeighbors(BlockElectorate):
 
     def released(self, noisy, *, noise_std):
         """Return a noisy table as it is published; see `TableElectorate.released`."""
-        cells = nearest_cells(self._public, self._centers)[:, 0]
-        n_public_in = np.bincount(cells, minlength=len(self._centers))
+        nearest = cells.nearest_cells(self._public, self._centers)[:, 0]
+        n_public_in = np.bincount(nearest, minlength=len(self._centers))
         known = self._n_ballots, self._n_trusted
         smoothing = {
-            "total": expected_ballots(noisy, n_public_in, noise_std, *known),
+            "total": cells.expected_ballots(noisy, n_public_in, noise_std, *known),
             "noise_std": noise_std,
             "smoothing": self.smoothing,
             "is_split": self._is_split,
         }
-        return ReleasedTable(noisy, self._centers, self._transformer, smoothing)
+        return cells.ReleasedTable(noisy, self._centers, self._transformer, smoothing)
 
     def read(self, table):
         """Return what a published table says of each public row; see `TableElectorate.read`."""
@@ -373,7 +357,7 @@ class ReverseNeighbors(BlockElectorate):
         return make_pipeline(self._unfitted(), LandmarkClassifier())
 
     def _unfitted(self):
-        return RowVectorizer() if self.transformer is None else clone(self.transformer)
+        return transform.RowVectorizer() if self.transformer is None else clone(self.transformer)
 
 
 def told(of_noise, is_drowned, *, n_public, n_distinct, n_classes):
