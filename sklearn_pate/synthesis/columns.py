@@ -464,6 +464,9 @@ class CategoryColumn(Column):
         super().__init__(dtype, self._width, may_be_missing)
 
     def _bins(self, values):
+        if _kind(values.dtype) == "category":
+            place = np.array([self._bin_of(value) for value in values.dtype.categories])
+            return place[values.cat.codes.to_numpy()]
         return np.array([self._bin_of(value) for value in values.astype(object)], dtype=np.int64)
 
     def _bin_of(self, value):
