@@ -560,7 +560,7 @@ class KeepsMissing(GaussianNB):
 @pytest.mark.filterwarnings("ignore:the noise")
 def test_a_student_that_predicts_no_class_is_found_before_teachers_train(ledger):
     told = refused_early(ledger, student=KeepsMissing())
-    assert "codes from 0 to 2" in told and "-1 is not a class" in told
+    assert "codes from 0 to 2" in told and "-1 marks a row" in told
 
 
 def test_what_a_student_predicts_later_is_checked_as_well():

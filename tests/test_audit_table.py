@@ -190,7 +190,7 @@ def fitted_on_private(enrol):
             return clone(transformer).fit(private.X, private.codes)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(electorate, "fitted_on_public", fitted)
+            patch.setattr(electorate.transform, "fitted_on_public", fitted)
             return enrol(self, private, X_public, **given)
 
     return enrolled

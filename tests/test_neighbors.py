@@ -683,7 +683,7 @@ def test_one_record_moves_two_ballots(value, transformer):
 
 
 def test_this_would_be_seen(monkeypatch):
-    monkeypatch.setattr(electorate, "largest_sizes", lambda X_public: None)
+    monkeypatch.setattr(electorate.transform, "largest_sizes", lambda X_public: None)
     assert moved_by(1e17) > 2
 
 

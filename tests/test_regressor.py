@@ -28,7 +28,7 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.levels import levels_of, mean, positions, quantiles, split
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.neighbors.cells import ReleasedTable, count_ballots, smooth
+from sklearn_pate.neighbors.cells import ReleasedTable, count_ballots, expected_ballots, smooth
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
 from sklearn_pate.rdp.discrete import GRID
@@ -273,10 +273,10 @@ def test_ballots_that_scatter_less_are_read_as_that():
     centers = rng.normal(size=(200, 2))
     share = 0.5 + 0.1 * np.sin(3 * centers[:, 0])
     noisy = 30 * np.column_stack([1 - share, share]) + 0.3 * rng.normal(size=(200, 2))
-    told = {"noise_std": 0.3, "n_ballots": 6000}
+    total = expected_ballots(noisy, np.full(200, 5), 0.3, n_ballots=6000)
     error = {}
     for is_split in (True, False):
-        surface = smooth(noisy, centers, np.full(200, 5), **told, is_split=is_split)
+        surface = smooth(noisy, centers, total, noise_std=0.3, is_split=is_split)
         error[is_split] = ((surface.rates(centers)[:, 1] - share) ** 2).mean()
     assert error[True] < 0.5 * error[False]
 

@@ -616,6 +616,9 @@ def test_sums_and_cells_have_noise_of_their_own_kind():
     with pytest.raises(ValueError, match="in whole steps, by ColumnSums"):
         SumsMechanism(2, 1.0).noisy(np.zeros((3, 2)))
     pytest.raises(ValueError, SumsMechanism(2, -1.0).cost, 2).match("noise_multiplier")
+    short, long = (SumsMechanism(2, kind(np.float32(300.1))) for kind in (np.float32, float))
+    assert short.noise_std == long.noise_std
+    assert short.cost(2).mu_squared == long.cost(2).mu_squared
 
 
 @pytest.mark.parametrize("public", [1, 3])

@@ -30,7 +30,14 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.fitting.given import rows_digest
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.neighbors import LandmarkClassifier, ReleasedTable, ReverseNeighbors
-from sklearn_pate.neighbors.cells import Surface, _sharpness, count_ballots, make_centers, smooth
+from sklearn_pate.neighbors.cells import (
+    Surface,
+    _sharpness,
+    count_ballots,
+    expected_ballots,
+    make_centers,
+    smooth,
+)
 from sklearn_pate.rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
 
 
@@ -550,7 +557,8 @@ def test_a_smooth_table_is_recovered():
     n_ballots = 30
     noisy = n_ballots * np.stack([1 - truth, truth], axis=1) + rng.normal(0, 10, (200, 2))
     cells = cdist(public, centers).argmin(axis=1)
-    surface = smooth(noisy, centers, np.bincount(cells), noise_std=10.0, n_ballots=200 * n_ballots)
+    total = expected_ballots(noisy, np.bincount(cells), 10.0, n_ballots=200 * n_ballots)
+    surface = smooth(noisy, centers, total, noise_std=10.0)
     rates = surface.rates(public)
     wanted = 0.5 + 0.4 * np.sin(3 * public[:, 0])
     alone = np.clip(noisy / noisy.sum(axis=1, keepdims=True), 0, 1)[cells, 1]
