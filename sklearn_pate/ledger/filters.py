@@ -1,13 +1,13 @@
 """The arithmetic of a ledger: ways of adding up costs, fixed in advance."""
 
 import math
-from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..rdp import DEFAULT_ORDERS, gdp_to_epsilon, pure_to_gdp
+from ..rdp.checks import check_delta, check_positive
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
 from ..rdp.cost import sum_up
 
@@ -24,76 +24,58 @@ class Budget(NamedTuple):
     failure_probability: float
 
 
-def check_failure_probability(value, delta, composition):
-    """Return the part of delta for fits with a delta of their own; None is the default."""
-    if value is None:
-        return delta if composition == "pure" else delta / 10
-    is_part = isinstance(value, Real) and 0 <= value <= delta
+def checked_budget(epsilon, delta, composition, failure_probability):
+    """Return the `Budget` of a new ledger, as the parameters of `PrivacyLedger` say."""
+    epsilon = check_positive("epsilon", epsilon)
+    delta = check_delta(delta)
+    if composition not in COMPOSITIONS:
+        raise ValueError(f"composition must be one of {COMPOSITIONS}; got {composition!r}")
+    part = failure_probability
+    if part is None:
+        part = delta if composition == "pure" else delta / 10
+    is_part = isinstance(part, Real) and 0 <= part <= delta
     # "pure" adds up without a delta; the other compositions need some of it
-    if not is_part or (value == delta and composition != "pure"):
+    if not is_part or (part == delta and composition != "pure"):
         raise ValueError(
             f"failure_probability is a part of delta={delta:g}: it must be at least 0 and below "
-            f"that, or with composition='pure' at most that; got {value!r}"
+            f"that, or with composition='pure' at most that; got {part!r}"
         )
-    return float(value)
+    return Budget(epsilon, delta, composition, float(part))
 
 
-@dataclass(frozen=True)
-class RenyiFilter:
-    """Adds up Renyi costs at one order.
+class Filter(NamedTuple):
+    """Adds up costs in one way.
 
     Attributes
     ----------
+    kind : {"renyi", "gaussian", "pure"}
+        What it adds up: Renyi costs at one order, squared Gaussian-DP parameters, or pure epsilons.
     order : float or None
-        One of `rdp.DEFAULT_ORDERS`; None for the other filters, which have none.
+        One of `rdp.DEFAULT_ORDERS`; None for the kinds that have none.
     delta : float
-        Its part of the ledger's delta.
+        Its part of the ledger's delta; "pure" needs none.
     """
 
+    kind: str
     order: float | None
     delta: float
-    kind: ClassVar[str] = "renyi"
 
     def amount(self, cost):
         """Return what is added up for a cost."""
-        (index,) = np.flatnonzero(self.order == DEFAULT_ORDERS)
-        return float(cost.rdp[index])
+        if self.kind == "pure":
+            return float(cost.pure)
+        if self.kind == "gaussian":
+            return float(min(cost.mu_squared, pure_to_gdp(float(cost.pure)) ** 2))
+        return cost.rdp[self.order == DEFAULT_ORDERS].item()
 
     def epsilon(self, total):
         """Return the epsilon, at its part of delta, of what was added up."""
+        if self.kind == "pure":
+            return total
+        if self.kind == "gaussian":
+            return gdp_to_epsilon(math.sqrt(total), self.delta)
         return float(epsilon_by_order([total], self.delta, [self.order]).item())
 
-
-class GaussianFilter(RenyiFilter):
-    """Adds up squared Gaussian-DP parameters."""
-
-    kind = "gaussian"
-
-    def amount(self, cost):
-        """Return what is added up for a cost."""
-        return float(min(cost.mu_squared, pure_to_gdp(float(cost.pure)) ** 2))
-
-    def epsilon(self, total):
-        """Return the epsilon, at its part of delta, of what was added up."""
-        return gdp_to_epsilon(math.sqrt(total), self.delta)
-
-
-class PureFilter(RenyiFilter):
-    """Adds up pure epsilons; it needs no delta."""
-
-    kind = "pure"
-
-    def amount(self, cost):
-        """Return what is added up for a cost."""
-        return float(cost.pure)
-
-    def epsilon(self, total):
-        """Return the epsilon of what was added up."""
-        return total
-
-
-#: The filters, by how they are called in the file.
-FILTERS = {kind.kind: kind for kind in (RenyiFilter, GaussianFilter, PureFilter)}
 
 #: What sums may lie above a budget, as a part of it: what the numbers of the fits are rounded by.
 _ROUNDING = 1e-14
@@ -106,13 +88,15 @@ _PARTS = np.array([5 / 6, 5 / 36, 5 / 216, 5 / 1296, 1 / 1296])
 def new_filters(budget):
     """Return the filters of a new ledger: they follow from public numbers, never from an entry."""
     delta_left = budget.delta - budget.failure_probability
+    pure = Filter("pure", None, 0.0)
     if budget.composition == "pure":
-        return [PureFilter(None, 0.0)]
+        return [pure]
     if budget.composition == "gaussian":
-        return [GaussianFilter(None, delta_left), PureFilter(None, 0.0)]
+        return [Filter("gaussian", None, delta_left), pure]
     deltas = delta_left * _PARTS
     orders = _renyi_orders(budget.epsilon, deltas[0])
-    return [*map(RenyiFilter, orders.tolist(), deltas.tolist()), PureFilter(None, 0.0)]
+    renyi = [Filter("renyi", *part) for part in np.column_stack([orders, deltas]).tolist()]
+    return [*renyi, pure]
 
 
 def _renyi_orders(epsilon, first_delta):
@@ -134,6 +118,11 @@ def epsilon_alone(cost, budget):
         return pure
     epsilon, _ = cost.epsilon(budget.delta)
     return min(epsilon, pure)
+
+
+def parts_of(cost):
+    """Return all numbers of a cost that a ledger writes down, as one array."""
+    return np.array([*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta], dtype=float)
 
 
 class Account(NamedTuple):
