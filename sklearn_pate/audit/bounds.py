@@ -19,9 +19,8 @@ _FOR_DELTA = 0.1
 #: Confidence of the rough bounds that pairs are compared by.
 _PILOT_CONFIDENCE = 0.9
 
-#: The largest bound that is looked for, and how often the interval is halved: to 1e-12.
+#: The largest bound that is looked for.
 _MOST_EPSILON = 50.0
-_N_HALVINGS = 45
 
 
 class Event(NamedTuple):
@@ -43,7 +42,7 @@ def padded(*counts):
     return [np.pad(part, (0, size - len(part))) for part in counts]
 
 
-def sampled_pair(sample, pair, n_samples, rng):
+def _sampled_pair(sample, pair, n_samples, rng):
     """Return what ``sample(side, number)`` says of both sides, `n_samples` of each on average."""
     # How many are of which is random, so that each sample has a fair coin
     n_first = int(rng.binomial(2 * n_samples, 0.5))
@@ -51,15 +50,19 @@ def sampled_pair(sample, pair, n_samples, rng):
     return sample(first, n_first), sample(second, 2 * n_samples - n_first)
 
 
-def bound_by_samples(sampled, choose, n_samples, part, delta, confidence):
+def bound_by_samples(sample, pair, choose, rng, *, n_samples, part, delta, confidence):
     """Play the game of all audits: some samples choose an event, and the others bound epsilon.
 
     Parameters
     ----------
-    sampled : callable
-        ``sampled(n)`` returns `n` samples of both sides, on average.
+    sample : callable
+        ``sample(side, n)`` returns `n` samples of a side.
+    pair : tuple
+        The two sides.
     choose : callable
         ``choose(pilot, n_to_choose, n_to_bound)`` returns an event, whose `hits` counts samples.
+    rng : numpy.random.Generator
+        Says how many samples are of which side.
     n_samples : int
         Samples of each side.
     part : float
@@ -78,9 +81,9 @@ def bound_by_samples(sampled, choose, n_samples, part, delta, confidence):
     """
     n_to_choose = int(n_samples * part)
     n_to_bound = n_samples - n_to_choose
-    pilot = sampled(n_to_choose)
+    pilot = _sampled_pair(sample, pair, n_to_choose, rng)
     event = choose(pilot, n_to_choose, n_to_bound)
-    samples = sampled(n_to_bound)
+    samples = _sampled_pair(sample, pair, n_to_bound, rng)
     epsilon = float(lower_bound(*event.hits(*samples), n_to_bound, delta, confidence))
     return max(epsilon, 0.0), event, [pilot, samples]
 
@@ -193,7 +196,7 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
 
     if not is_refuted(0.0):
         return 0.0
-    low, _ = bisect(is_refuted, 0.0, _MOST_EPSILON, _N_HALVINGS)
+    low, _ = bisect(is_refuted, 0.0, _MOST_EPSILON)
     return float(low)
 
 
@@ -336,22 +339,18 @@ def epsilon_of_pairs(mechanism, votes, neighbours, delta):
     """Return the exact epsilon of each pair, the larger of the two directions."""
     log_p = mechanism.stated_log_proba(votes)
     log_q = mechanism.stated_log_proba(neighbours)
-    there = _epsilon_one_way(log_p, log_q, delta)
-    back = _epsilon_one_way(log_q, log_p, delta)
-    return np.maximum(np.maximum(there, back), 0.0)
+    both = [_epsilon_one_way(*way, delta) for way in ((log_p, log_q), (log_q, log_p))]
+    return np.max(both, axis=0, initial=0.0)
 
 
 def _epsilon_one_way(log_p, log_q, delta):
     """Return the largest ``log((P(E) - delta) / Q(E))`` over events E, row by row."""
     log_delta = math.log(delta) if delta else -math.inf
     log_p_event, log_q_event = log_proba_of_events(log_p, log_q)
-    above = log_p_event > log_delta
-    # log(P - delta) = log P + log(1 - delta / P); events up to delta count for nothing
-    log_p_above = np.where(above, log_p_event, 0.0)
-    share_of_delta = np.exp(np.minimum(log_delta - log_p_above, 0)) * above
-    log_excess = log_p_above + np.log1p(-share_of_delta)
-    with np.errstate(invalid="ignore"):
-        loss = np.where(above, log_excess - log_q_event, -np.inf)
+    with np.errstate(all="ignore"):  # events up to delta count for nothing
+        # log(P - delta) = log P + log(1 - delta / P)
+        log_excess = log_p_event + np.log1p(-np.exp(log_delta - log_p_event))
+        loss = np.where(log_p_event > log_delta, log_excess - log_q_event, -np.inf)
     return loss.max(axis=1)
 
 

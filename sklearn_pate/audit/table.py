@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..rdp.checks import as_array, check_count, check_delta
-from .bounds import bound_by_samples, check_confidence, lower_bound, sampled_pair
+from .bounds import bound_by_samples, check_confidence, lower_bound
 
 #: Part of the samples that chooses the event.
 _TO_CHOOSE = 0.2
@@ -221,11 +221,9 @@ def _audit(part, draw, pair, means, n_changed, *, delta, n_samples, confidence, 
     def sample(side, number):
         return _statistics(*means, [draw(side, rng) for _ in range(number)])
 
-    def sampled(n):
-        return sampled_pair(sample, pair, n, rng)
-
-    choose = partial(_choose, delta=delta, confidence=confidence)
-    epsilon, _, _ = bound_by_samples(sampled, choose, n_samples, _TO_CHOOSE, delta, confidence)
+    asked = {"delta": delta, "confidence": confidence}
+    game = {"n_samples": n_samples, "part": _TO_CHOOSE, **asked}
+    epsilon, _, _ = bound_by_samples(sample, pair, partial(_choose, **asked), rng, **game)
     cost = part.cost(n_changed)
     of_pure = cost.pure if cost.delta == 0 else math.inf
     claimed = cost.epsilon(delta)[0] if delta else of_pure
