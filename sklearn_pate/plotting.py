@@ -179,8 +179,7 @@ class PrivacySpentDisplay:
             data_independent = np.full(n_queries.size, spent.epsilon)
         else:
             public = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_)}
-            stages = stages_of(clf)
-            data_independent = _guaranteed(*stages, n_queries, spent.delta, public)
+            data_independent = _guaranteed(*stages_of(clf), n_queries, spent.delta, public)
         curves = _private_curves(curator, n_queries, spent.delta) if private else (None, None)
         told = {"published": spent.epsilon, "delta": spent.delta}
         return cls(n_queries, data_independent, *curves, **told).plot(ax, **kwargs)

@@ -14,6 +14,7 @@ from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedS
 from sklearn_pate.model_selection import search as searches
 from sklearn_pate.model_selection.candidates import calibrate
 from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.rdp import TrialCount
 
 X, Y = three_classes(1500, 4)
 X_PUBLIC, Y_PUBLIC = X[1200:], Y[1200:]
@@ -135,7 +136,7 @@ def planned(found, n_records):
     train = held_out.train
     fit_data = {"X": X[train], "y": Y[train], "X_public": X_PUBLIC}
     fit_data |= {"groups": None, "sample_weight": None}
-    count = found._trial_count(len(candidates))
+    count = TrialCount(5 * len(candidates), found.eta)
     cost = calibrate(candidates, fit_data, scorer, count, epsilon=6.0, delta=1e-5)
     plans = [candidate.plan for candidate in candidates]
     scales = [scorer.noise_scale(plan) for plan in plans]

@@ -25,7 +25,8 @@ from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import BudgetExceededError, StudentError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
-from sklearn_pate.model_selection.trials import PrivateScorer, Trials
+from sklearn_pate.model_selection import search as searches
+from sklearn_pate.model_selection.trials import PrivateScorer
 from sklearn_pate.rdp import DEFAULT_ORDERS, TrialCount, gdp_to_epsilon, rdp_to_epsilon
 from sklearn_pate.secure import SystemGenerator
 
@@ -387,8 +388,11 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
 def test_a_search_draws_what_is_secret_from_the_system(monkeypatch, secure, seed, kind, generator):
     """The number of trials, the candidates, and the noise on scores."""
     sources = [note_calls(monkeypatch, TrialCount, "draw", lambda count, rng: type(rng))]
-    for owner, name in ((Trials, "_run"), (PrivateScorer, "_with_noise")):
-        sources.append(note_calls(monkeypatch, owner, name, lambda self, *_: type(self._rng)))
+    for owner, name, note in (
+        (searches, "best_trial", lambda *given, **_: type(given[4])),
+        (PrivateScorer, "_with_noise", lambda self, *_: type(self._rng)),
+    ):
+        sources.append(note_calls(monkeypatch, owner, name, note))
     found = search(clf=pate(secure=secure), epsilon=20.0, random_state=seed).fit(X, y, X_public)
     assert [set(kinds) for kinds in sources] == [{kind}] * 3
     assert found.privacy_spent_.generator == generator

@@ -185,12 +185,10 @@ def audit_estimator(
     check_canaries(canaries, y)
     n_in_run = len(canaries.positions)
     most = n_runs * n_in_run
-    n_guesses = most if n_guesses is None else check_count("n_guesses", n_guesses)
-    if n_guesses > most:
+    n_guesses = most if n_guesses is None else n_guesses
+    if not isinstance(n_guesses, Integral) or not 1 <= n_guesses <= most:
         raise ValueError(f"n_guesses must be from 1 to the {most} canaries; got {n_guesses}")
-    public = [canaries.X] * n_copies
-    if X_public is not None:
-        public.insert(0, X_public)
+    public = [rows for rows in [X_public, *[canaries.X] * n_copies] if rows is not None]
     X, X_public = replaced(X, canaries), stacked(public) if public else None
     bits = rng.integers(2, size=(n_runs, n_in_run))
     # Without a seed of ours the fits get none either: a ledger refuses seeds
@@ -456,4 +454,4 @@ def stacked(parts):
     """Return rows below each other, arrays or DataFrames."""
     if any(hasattr(part, "iloc") for part in parts):
         return pd.concat(parts, ignore_index=True)
-    return np.concatenate([np.asarray(part) for part in parts])
+    return np.concatenate(parts)

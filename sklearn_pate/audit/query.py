@@ -166,8 +166,8 @@ def audit_aggregator(
     else:
         first, second = check_votes([votes]), check_votes([neighbour_votes])
         bounds.check_neighbours(first, second)
-        pair = first[0], second[0]
-    stated = mechanism.stated_proba(np.array(pair))
+        pair = np.concatenate([first, second])
+    stated = mechanism.stated_proba(pair)
 
     def choose(pilot, n_to_choose, n_to_bound):
         pilot = bounds.padded(*pilot)
@@ -176,7 +176,7 @@ def audit_aggregator(
         if stated is None:
             return event
         # A better guide than the pilot samples, unless they contradict it
-        exact = epsilon_of_pairs(mechanism, *(side[None] for side in pair), delta)[0]
+        exact = epsilon_of_pairs(mechanism, *pair[:, None], delta)[0]
         if bounds.lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) > exact:
             return event
         return bounds.choose_event(*(n_to_bound * stated), 1, n_to_bound, delta, confidence)
@@ -198,7 +198,7 @@ def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
     -------
     mechanism : AuditedMechanism
         What to audit: after a contradiction, the sampler alone.
-    pair : tuple of two ndarrays of shape (n_classes,)
+    pair : ndarray of shape (2, n_classes)
         The histograms.
     contradicts : bool or None
         Whether samples contradict the statement; None if there is none.
@@ -426,20 +426,17 @@ def plain_pairs(rng, *, n_teachers, n_classes):
     def leading(among, margin):
         return _leading(sizes, among, margin), among[0], among[-1]
 
-    def around(top):
-        return np.roll(classes, -top)
-
     wanted = [leading(classes[:2], margin) for margin in (0, 2, -2, n_teachers)]
     if n_classes > 2:
         broken = np.zeros(n_classes, dtype=int)
         broken[:3] = n_teachers // 2, (n_teachers - 1) // 2, 1
         wanted += [(broken, 2, 1), leading(classes, 0)]
     for k, margin in enumerate(2 ** np.arange(2, max(int(n_teachers).bit_length(), 2))):
-        wanted.append(leading(around((k + 1) % n_classes)[[0, -1]], margin))
+        wanted.append(leading(np.roll(classes, -k - 1)[[0, -1]], margin))
         if n_classes > 2:
-            wanted.append(leading(around(k % n_classes), margin))
+            wanted.append(leading(np.roll(classes, -k), margin))
     for top in 1 + rng.permutation(n_classes - 1)[:_MOST_CLASSES]:
-        wanted += [leading(around(top)[:2], margin) for margin in (0, 2, n_teachers)]
+        wanted += [leading(np.roll(classes, -top)[:2], margin) for margin in (0, 2, n_teachers)]
     pairs = {}
     for votes, giver, taker in wanted:
         if votes.min() >= 0 and votes[giver] > 0:

@@ -14,7 +14,7 @@ from ..electorate import Electorate
 from ..estimator import PATEEstimator
 from ..exceptions import BudgetExceededError
 from ..fitting.checks import declared_classes
-from ..fitting.given import check_given, temperature_of
+from ..fitting.given import check_given, check_no_releases, temperature_of
 from ..fitting.planning import accepted, make_plan, spending_plan
 from ..fitting.voters import voters
 from ..isolation import silent
@@ -57,7 +57,7 @@ _NOT_IN_TEACHERS = _OF_QUERIES | {"ledger", "n_jobs", "random_state", "student",
 _IN_STUDENT = {"base_estimator", "student"}
 
 
-def make_candidates(estimator, param_sets, *, search_sets_epsilon):
+def make_candidates(estimator, param_sets, search_sets_epsilon):
     """Return a candidate for each set of parameters.
 
     Parameters
@@ -112,6 +112,7 @@ def _with_params(estimator, params):
     estimator = clone(estimator)
     # Copies: candidates may share an object, and set different parameters of it
     estimator.set_params(**{name: clone(params[name], safe=False) for name in params})
+    check_no_releases(estimator, "a search makes many fits: release in one of its own")
     if estimator.random_state is not None:
         raise ValueError(
             f"estimator has random_state={estimator.random_state!r}, so all trials would "

@@ -10,13 +10,13 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import Interval, _fit_context, delegated
+from .._sklearn import Interval, _fit_context, _safe_indexing, delegated
 from ..accountant.plan import large_delta
 from ..electorate import Adjacency, Electorate
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError, warn
 from ..fitting.checks import checked_targets
-from ..fitting.given import check_given, check_no_releases, read_by, seed_sequence, warn_if_seeded
+from ..fitting.given import check_given, read_by, seed_sequence, warn_if_seeded
 from ..fitting.planning import check_missing, rehearse_teachers, source_of_noise
 from ..fitting.release import keeping
 from ..fitting.voters import declared_synthesizer
@@ -28,10 +28,7 @@ from ..releases import release_of
 from ..releases.ahead import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
 from ..secure import noise_generator
 from .candidates import calibrate, make_candidates, teachers_key
-from .trials import PrivateScorer, PublicScorer, Trials, hold_out, hold_out_by_coins, take
-
-#: Why a search takes no releases.
-_MANY_FITS = "a search makes many fits: release in one of its own"
+from .trials import PrivateScorer, PublicScorer, best_trial, hold_out, hold_out_by_coins
 
 
 def _drawn_before(X_public, X_val):
@@ -95,16 +92,18 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _fit(self, X, y, X_public, X_val, y_val, groups, paid):
         """Do what `fit` does, and say what is paid for."""
-        check_no_releases(self.estimator, _MANY_FITS)
         fit_number = next_fit_number()
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
         not_covered = warn_if_private(X_public, X) + warn_if_private(X_val, X, "X_val")
-        self._check_random_state()
+        is_seeded = self.random_state is not None
+        if is_seeded and (self.estimator.secure or self.estimator.ledger is not None):
+            raise ValueError(
+                "an estimator with secure=True or a ledger refuses seeds: two searches with one "
+                f"share noise; got random_state={self.random_state!r} for the search, give None"
+            )
         seeds = seed_sequence(self.random_state).spawn(4)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seeds
         candidates = self._candidates(np.random.default_rng(candidates_seed))
-        for candidate in candidates:
-            check_no_releases(candidate.estimator, _MANY_FITS)
         given = X
         X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
         codes, classes, _ = checked_targets(self.estimator, X, y)
@@ -123,7 +122,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         of_rows = None
         if synthesizer is not None:
             of_rows = self._plan_of_rows(candidates, synthesizer, fit_data)
-        count = self._trial_count(len(candidates))
+        count = TrialCount(self.n_trials or 5 * len(candidates), self.eta)
         before = no_cost if of_rows is None else of_rows.cost_before
         budget = {"epsilon": self.epsilon, "delta": self.delta}
         cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
@@ -139,7 +138,10 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             fit_number=fit_number,
         )
         warn_if_seeded(spent)
-        self._warn_if_delta_is_large(plans[0].spent, len(codes))
+        n_records = Adjacency.public_count(spent.adjacency, len(codes))
+        text = large_delta(self.delta, n_teachers=plans[0].spent.n_teachers, n_records=n_records)
+        if text is not None:
+            warn(text)
         if self.estimator.ledger is not None:
             self.estimator.ledger.record(spent, cost)
         self._seed_used = True  # what is drawn from here on protects private data
@@ -148,16 +150,9 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         if of_rows is not None:  # once, before the trials: they share the rows
             fit_data["X_public"] = self._draw_rows(of_rows, rows_seed, paid)
         rng = self._generator(trials_seed)
-        of_all = {"seeded": self.random_state is not None, "are_drawn": of_rows is not None}
-        self._publish(Trials(candidates, fit_data, scorer, rng, **of_all).best(count), paid)
+        of_all = {"are_seeded": is_seeded, "are_drawn": of_rows is not None}
+        self._publish(*best_trial(candidates, fit_data, scorer, count, rng, **of_all), paid)
         return self
-
-    def _warn_if_delta_is_large(self, spent, n_records):
-        """Warn of a delta that would allow to publish a record, by public numbers."""
-        sizes = {"n_records": Adjacency.public_count(spent.adjacency, n_records)}
-        text = large_delta(self.delta, n_teachers=spent.n_teachers, **sizes)
-        if text is not None:
-            warn(text)
 
     def _plan_of_rows(self, candidates, synthesizer, fit_data):
         """Return what one fit is given, with what rows for all trials cost of the search's budget.
@@ -185,24 +180,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         paid.synthesis.note()
         return paid.synthesis.rows
 
-    def _check_random_state(self):
-        """Refuse a seed where noise must not repeat itself."""
-        if self.random_state is None:
-            return
-        if self.estimator.secure or self.estimator.ledger is not None:
-            raise ValueError(
-                "an estimator with secure=True or a ledger refuses seeds: two searches with one "
-                f"share noise; got random_state={self.random_state!r} for the search, give None"
-            )
-
     def _candidates(self, rng):
-        sets_epsilon = self.epsilon is not None
-        param_sets = self._param_sets(rng)
-        return make_candidates(self.estimator, param_sets, search_sets_epsilon=sets_epsilon)
-
-    def _trial_count(self, n_candidates):
-        mean = 5 * n_candidates if self.n_trials is None else self.n_trials
-        return TrialCount(mean, self.eta)
+        return make_candidates(self.estimator, self._param_sets(rng), self.epsilon is not None)
 
     def _generator(self, seed):
         """Return the source of what stays secret: noise of scores, trials and their candidates."""
@@ -219,7 +198,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             train = np.array([0])
             fit_data["sample_weight"] = np.zeros(1)
         for name in ("X", "y", "groups"):
-            fit_data[name] = take(fit_data[name], train)
+            if fit_data[name] is not None:
+                fit_data[name] = _safe_indexing(fit_data[name], train)
         return scorer
 
     def _hold_out(self, X, codes, groups, seed, *, may_join=False):
@@ -227,27 +207,25 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
         `may_join` says that records vote, and that one more of them is covered.
         """
-        partition = self.estimator.partition
         asked = "PATERegressor" if self.estimator.predicts_numbers else f"scoring={self.scoring!r}"
         if self.estimator.predicts_numbers or self.scoring is not None:
             raise ValueError(
                 f"{asked} needs public rows, X_val and y_val: on private rows (scoring=None) the "
                 "score is a noisy number of right labels"
             )
-        if not isinstance(partition, str):
+        if not isinstance(self.estimator.partition, str):
             raise ValueError(
                 "private rows cannot be held out with a partition of your own; score on public "
                 "rows, X_val and y_val"
             )
-        fraction, unit = self.validation_fraction, self.estimator.unit
+        fraction, n_records = self.validation_fraction, len(codes)
         split_seed, noise_seed, choice_seed = seed.spawn(3)
         if may_join and groups is None:
             coins = self._generator(split_seed)
-            held_out = hold_out_by_coins(fraction, coins, n_records=len(codes))
+            held_out = hold_out_by_coins(fraction, coins, n_records=n_records)
         else:
-            seeds = [split_seed, choice_seed]
-            split = {"partition": partition, "unit": unit, "fraction": fraction, "seeds": seeds}
-            held_out = hold_out(X, groups, n_records=len(codes), **split)
+            split = fraction, [split_seed, choice_seed]
+            held_out = hold_out(self.estimator, X, groups, *split, n_records=n_records)
         return held_out, PrivateScorer(X, codes, held_out.units, self._generator(noise_seed))
 
     def _spent(self, plans, cost, **told):
@@ -266,10 +244,10 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             **told,
         )
 
-    def _publish(self, trial, paid):
+    def _publish(self, score, candidate, best, paid):
         """Set what is published of the best trial, or raise why its student failed."""
-        failed = isinstance(trial.fitted, StudentError)
-        spent_by_trial = trial.fitted.privacy_spent if failed else trial.fitted.privacy_spent_
+        failed = isinstance(best, StudentError)
+        spent_by_trial = best.privacy_spent if failed else best.privacy_spent_
         paid.spent = spent = replace(
             paid.spent,
             n_teachers=spent_by_trial.n_teachers,
@@ -278,8 +256,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             tables=_tables(getattr(paid.synthesis, "synthesizer", None), spent_by_trial),
         )
         if failed:
-            raise StudentError(str(trial.fitted), trial.fitted.public_labels, spent) from None
-        best = trial.fitted
+            raise StudentError(str(best), best.public_labels, spent) from None
         if paid.synthesis is not None:
             best.X_synthetic_ = paid.synthesis.rows
         best.privacy_spent_ = spent  # its own is that of one trial
@@ -287,8 +264,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         best.on_bad_plan = self.estimator.on_bad_plan
         del best.curator_
         self.best_estimator_ = best
-        self.best_score_ = trial.score
-        self.best_params_ = unfitted(trial.candidate.params)
+        self.best_score_ = score
+        self.best_params_ = unfitted(candidate.params)
         if not self.estimator.predicts_numbers:
             self.classes_ = best.classes_
         self.n_features_in_ = best.n_features_in_
@@ -306,39 +283,37 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         """
         return self.best_estimator_.privacy_spent_
 
+    def _best(self):
+        check_is_fitted(self)
+        return self.best_estimator_
+
     def predict(self, X):
         """Predict labels with the best model; see `PATEClassifier.predict`."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
+        return self._best().predict(X)
 
     def score(self, X, y, sample_weight=None):
         """Return the best model's accuracy or, of numbers, its R2."""
-        check_is_fitted(self)
-        return self.best_estimator_.score(X, y, sample_weight)
+        return self._best().score(X, y, sample_weight)
 
     @available_if(delegated("predict_quantiles", "best_estimator_", "estimator"))
     def predict_quantiles(self, X, q):
         """Predict quantiles with the best model; see `PATERegressor.predict_quantiles`."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_quantiles(X, q)
+        return self._best().predict_quantiles(X, q)
 
     @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
     def predict_proba(self, X):
         """Predict class probabilities with the best model."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
+        return self._best().predict_proba(X)
 
     @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
     def predict_log_proba(self, X):
         """Log of `predict_proba`."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_log_proba(X)
+        return self._best().predict_log_proba(X)
 
     @available_if(delegated("decision_function", "best_estimator_", "estimator"))
     def decision_function(self, X):
         """Decision values of the best model."""
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
+        return self._best().decision_function(X)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "best_estimator_")
