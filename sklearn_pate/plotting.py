@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .accountant import Curator, StageRecord
 from .rdp import DEFAULT_ORDERS, Cost
 from .rdp.checks import check_delta, check_votes, margins
-from .rdp.conversion import epsilon_by_order
+from .rdp.conversion import conversion_penalty, epsilon_by_order
 
 # The palette of Okabe and Ito, which color-blind readers can tell apart
 BLUE = "#0072B2"
@@ -277,8 +277,8 @@ def _private_curves(curator, n_queries, delta):
     for method in ("exact", "bound"):
         totals = curator.rdp(method).cumsum(axis=0)[n_queries - 1]
         # Not rdp_to_epsilon: it warns at the edge of the orders, where a few cheap queries end up
-        epsilons = [epsilon_by_order(total, delta, DEFAULT_ORDERS).min() for total in totals]
-        curves.append(np.array(epsilons))
+        epsilons = totals + conversion_penalty(delta, DEFAULT_ORDERS)
+        curves.append(np.maximum(epsilons, 0.0).min(axis=1))
     return curves
 
 
@@ -612,10 +612,9 @@ class LabelAccuracyDisplay:
             raise ValueError(
                 f"clf was fitted in {len(clf.aggregator_)} stages; use from_votes with one of them"
             )
-        if len(y_public) != len(clf.public_labels_):
-            raise ValueError(
-                f"y_public must have {len(clf.public_labels_)} labels; got {len(y_public)}"
-            )
+        n_public = len(clf.public_labels_)
+        if len(y_public) != n_public:
+            raise ValueError(f"y_public must have {n_public} labels; got {len(y_public)}")
         varied = {"param_name": param_name, "param_range": param_range, "classes": clf.classes_}
         given = votes, y_public[clf.query_indices_], clf.aggregator_
         return cls.from_votes(*given, **varied, ax=ax, **kwargs)
@@ -669,7 +668,9 @@ class LabelAccuracyDisplay:
         shares = []
         for value in param_range:
             mechanism = clone(aggregator).set_params(**{param_name: value})
-            shares.append(_right_and_answered(mechanism, votes, codes, student_proba))
+            proba = np.exp(mechanism.outcome_log_proba(votes, student_proba))
+            answers = proba[:, : votes.shape[1]].sum(axis=1)
+            shares.append((proba[np.arange(len(votes)), codes].mean(), answers.mean()))
         right, answered = np.transpose(shares)
         with np.errstate(invalid="ignore"):  # nan where nothing is answered
             accuracy = right / answered
@@ -724,14 +725,6 @@ def _label_codes(y, classes, shape):
             "there are labels that are not in classes; give classes=, one per column, in their type"
         )
     return codes
-
-
-def _right_and_answered(aggregator, votes, codes, student_proba):
-    """Return the expected shares of queries that get the right answer, and any answer."""
-    proba = np.exp(aggregator.outcome_log_proba(votes, student_proba))
-    right = proba[np.arange(len(votes)), codes].mean()
-    answered = proba[:, : votes.shape[1]].sum(axis=1).mean()
-    return right, answered
 
 
 # --- what audits found, against what is claimed ---------------------------------------------------
@@ -813,8 +806,7 @@ class AuditDisplay:
             raise ValueError("results is empty; give at least one audit")
         if claimed is None:
             claimed = [getattr(result, "claimed", None) for result in results.values()]
-        claimed = np.array(claimed, dtype=float)  # None becomes nan
-        claimed = np.broadcast_to(claimed, len(results))
+        claimed = np.broadcast_to(np.array(claimed, dtype=float), len(results))  # None becomes nan
         epsilon = np.array([result.epsilon for result in results.values()], dtype=float)
         return cls(list(map(str, results)), epsilon, claimed).plot(ax, **kwargs)
 

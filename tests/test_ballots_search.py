@@ -43,9 +43,9 @@ class Coins:
 def parts_of(draws, fraction):
     """The parts by the records' own numbers, which are the first column of draws."""
     number = draws[:, 0].astype(int)
-    held_out = trials.hold_out_by_coins(fraction, Coins(draws[:, 1:]), n_records=len(draws))
-    scored = [number[rows].item() for rows in held_out.units]
-    return set(number[held_out.train]), scored
+    train, units = trials.hold_out_by_coins(fraction, Coins(draws[:, 1:]), n_records=len(draws))
+    scored = [number[rows].item() for rows in units]
+    return set(number[train]), scored
 
 
 @pytest.mark.parametrize("most", [1, 3, 1000])
@@ -72,12 +72,12 @@ def test_each_record_has_a_coin_of_its_own(global_random_seed):
     held = np.zeros((8000, 8))
     first = np.zeros(8)
     for is_held in held:
-        held_out = trials.hold_out_by_coins(0.3, rng, n_records=8)
+        train, units = trials.hold_out_by_coins(0.3, rng, n_records=8)
         is_held[:] = 1
-        is_held[held_out.train] = 0
-        assert sorted(np.concatenate([np.empty(0), *held_out.units])) == [*np.flatnonzero(is_held)]
-        if held_out.units:
-            first[held_out.units[0]] += 1
+        is_held[train] = 0
+        assert sorted(np.concatenate([np.empty(0), *units])) == [*np.flatnonzero(is_held)]
+        if units:
+            first[units[0]] += 1
     assert np.abs(held.mean(axis=0) - 0.3).max() < 0.03
     assert np.abs(np.corrcoef(held.T) - np.eye(8)).max() < 0.07
     assert held.sum(axis=1).var() == pytest.approx(8 * 0.3 * 0.7, rel=0.1)
@@ -100,11 +100,11 @@ def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
     assert found.score(X_PUBLIC, Y_PUBLIC) > 0.6 and 10 < found.best_score_ < 40
     assert "ReverseNeighbors" in found._repr_html_() and "predict" in dir(found)
     may_join = adjacency == "add_or_remove"
-    held_out, _ = found._hold_out(X, Y, groups, np.random.SeedSequence(1), may_join=may_join)
-    assert 850 < len(held_out.train) < 1070
+    train, scorer = found._hold_out(X, Y, groups, np.random.SeedSequence(1), may_join=may_join)
+    assert 850 < len(train) < 1070
     if by_group:
-        held = set(groups) - set(groups[held_out.train])
-        assert all(number in held for rows in held_out.units for number in groups[rows])
+        held = set(groups) - set(groups[train])
+        assert all(number in held for rows in scorer._units for number in groups[rows])
 
 
 def test_the_number_held_out_varies_where_it_is_private():
@@ -112,7 +112,7 @@ def test_the_number_held_out_varies_where_it_is_private():
         found = search("add_or_remove" if may_join else "replace")
         seeds = [np.random.SeedSequence(seed) for seed in range(40)]
         parts = [found._hold_out(X, Y, None, seed, may_join=may_join)[0] for seed in seeds]
-        return {len(part.train) for part in parts}
+        return {len(train) for train in parts}
 
     assert numbers(False) == {960} and len(numbers(True)) > 10
 
@@ -123,17 +123,16 @@ def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
     drawn = []
     generator = found._generator
     monkeypatch.setattr(found, "_generator", lambda seed: drawn.append(seed) or generator(seed))
-    held_out, _ = found._hold_out(X, Y, None, np.random.SeedSequence(0), may_join=True)
+    train, _ = found._hold_out(X, Y, None, np.random.SeedSequence(0), may_join=True)
     again, _ = found._hold_out(X, Y, None, np.random.SeedSequence(0), may_join=True)
-    assert len(drawn) == 4 and not np.array_equal(held_out.train, again.train)
+    assert len(drawn) == 4 and not np.array_equal(train, again)
 
 
 def planned(found, n_records):
     """What a search plans, by private rows of that number, and all that it warns of or raises."""
     candidates = found._candidates(np.random.default_rng(0))
     rows, codes = X[:n_records], Y[:n_records]
-    held_out, scorer = found._hold_out(rows, codes, None, np.random.SeedSequence(0), may_join=True)
-    train = held_out.train
+    train, scorer = found._hold_out(rows, codes, None, np.random.SeedSequence(0), may_join=True)
     fit_data = {"X": X[train], "y": Y[train], "X_public": X_PUBLIC}
     fit_data |= {"groups": None, "sample_weight": None}
     count = TrialCount(5 * len(candidates), found.eta)
@@ -251,6 +250,6 @@ def test_groups_of_other_names_are_held_out_as_often(name, global_random_seed):
     groups = np.array(["same"] * 600 + [name] * 600, dtype=object)
     n_held = 0
     for seed in np.random.SeedSequence(global_random_seed).spawn(300):
-        held_out, _ = found._hold_out(X, Y, groups, seed)
-        n_held += 1199 not in held_out.train
+        train, _ = found._hold_out(X, Y, groups, seed)
+        n_held += 1199 not in train
     assert abs(n_held - 60) < 40  # 5.7 standard deviations

@@ -232,8 +232,7 @@ def test_each_partition_holds_out_whole_units(partition, monkeypatch):
     if partition in ("hash", "predefined"):
         clf.set_params(partition=partition)
     found = search(clf=clf, epsilon=None, random_state=0)
-    held_out, scorer = found._hold_out(frame, y, groups, np.random.SeedSequence(0))
-    train = held_out.train
+    train, scorer = found._hold_out(frame, y, groups, np.random.SeedSequence(0))
     units = {"random": np.arange(n), "hash": names}.get(partition, groups)
     assert not set(units[train]) & set(np.delete(units, train)) and 0.6 < len(train) / n < 0.95
     # a perfect model gets one point for each unit, whatever its number of rows
@@ -276,22 +275,22 @@ def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
 
     def n_right(X, y, index):
         frame = pd.DataFrame(X, columns=["a", "b"], index=index)
-        held_out, scorer = found._hold_out(frame, y, None, np.random.SeedSequence(0))
-        return held_out, scorer._n_right(fitted)
+        train, scorer = found._hold_out(frame, y, None, np.random.SeedSequence(0))
+        return train, scorer._units, scorer._n_right(fitted)
 
-    held_out, before = n_right(X, y, index)
-    held = np.setdiff1d(np.arange(len(X)), held_out.train)
-    scored = np.concatenate(held_out.units)
+    train, units, before = n_right(X, y, index)
+    held = np.setdiff1d(np.arange(len(X)), train)
+    scored = np.concatenate(units)
     moved = []
     # The first of those that are scored and another, and one that is not
     for row in [*scored[::5], np.setdiff1d(held, scored)[0]]:
         for value in (1e12, -1e12):
             other = X.copy()
             other[row] = value
-            moved.append(n_right(other, y, index)[1] - before)
+            moved.append(n_right(other, y, index)[2] - before)
         if partition == "hash":
             fewer = (np.delete(part, row, axis=0) for part in (X, y, index))
-            moved.append(n_right(*fewer)[1] - before)
+            moved.append(n_right(*fewer)[2] - before)
     assert np.max(np.abs(moved)) <= 1
     assert np.any(np.abs(moved) == 1) or student == "scaled together"  # to a constant, alone
 
@@ -365,17 +364,17 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
     found = search(epsilon=None)
     scored = []
     for seed in range(2):
-        held_out, _ = found._hold_out(X, y, names, np.random.SeedSequence(seed))
-        units = [set(names[rows]) for rows in held_out.units]
+        train, scorer = found._hold_out(X, y, names, np.random.SeedSequence(seed))
+        units = [set(names[rows]) for rows in scorer._units]
         assert len(units) == 100 and all(len(unit) == 1 for unit in units)
-        assert not set.union(*units) & set(names[held_out.train])
-        assert all(len(rows) == 2 for rows in held_out.units)
+        assert not set.union(*units) & set(names[train])
+        assert all(len(rows) == 2 for rows in scorer._units)
         scored.append(set.union(*units))
     assert scored[0] != scored[1]
     # one that leaves makes room for one other
     left = np.delete(np.arange(2000), np.flatnonzero(names == min(scored[1])))
-    held_out, _ = found._hold_out(X[left], y[left], names[left], np.random.SeedSequence(1))
-    again = {name for rows in held_out.units for name in names[left][rows]}
+    _, scorer = found._hold_out(X[left], y[left], names[left], np.random.SeedSequence(1))
+    again = {name for rows in scorer._units for name in names[left][rows]}
     assert len(scored[1] - again) == 1 and len(again - scored[1]) == 1
 
 

@@ -23,6 +23,21 @@ _PILOT_CONFIDENCE = 0.9
 _MOST_EPSILON = 50.0
 
 
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found, beside what is claimed."""
+
+    epsilon: float
+    claimed: float | None
+    delta: float
+    confidence: float
+
+    @property
+    def refuted(self):
+        """Whether the lower bound is above the claim."""
+        return self.claimed is not None and self.epsilon > self.claimed
+
+
 class Event(NamedTuple):
     """Outcomes that tell two histograms apart."""
 

@@ -239,17 +239,14 @@ def _p_value(counts, proba):
         statement is true, it is at most `alpha` with probability at most `alpha`, whatever the
         histograms.
     """
-    smallest = 1.0
-    for seen, stated in zip(counts, proba, strict=True):
-        if seen[len(stated) :].any():  # outcomes that are not even named
-            return 0.0
-        hits = seen[: len(stated)]
-        n_samples = seen.sum()
-        at_most = binom.cdf(hits, n_samples, stated)
-        at_least = binom.sf(hits - 1, n_samples, stated)
-        sides = np.minimum(at_most, at_least)
-        smallest = min(smallest, 2 * sides.min() * proba.size)
-    return float(smallest)
+    n_outcomes = proba.shape[1]
+    if any(seen[n_outcomes:].any() for seen in counts):  # outcomes that are not even named
+        return 0.0
+    hits = np.array([seen[:n_outcomes] for seen in counts])
+    n_samples = hits.sum(axis=1, keepdims=True)
+    at_most = binom.cdf(hits, n_samples, proba)
+    at_least = binom.sf(hits - 1, n_samples, proba)
+    return min(1.0, float(2 * np.minimum(at_most, at_least).min() * proba.size))
 
 
 def _compare(mechanism, pairs, n_outcomes, alarm, delta, rng):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..rdp.checks import as_array, check_count, check_delta
-from .bounds import bound_by_samples, check_confidence, lower_bound
+from .bounds import Audit, bound_by_samples, check_confidence, lower_bound
 
 #: Part of the samples that chooses the event.
 _TO_CHOOSE = 0.2
@@ -21,7 +21,7 @@ _N_FOR_MEAN = 200
 
 
 @dataclass(frozen=True)
-class TableAudit:
+class TableAudit(Audit):
     """What an audit of a noisy table, or of a release, found.
 
     Attributes
@@ -38,17 +38,8 @@ class TableAudit:
         Noisy tables, or releases, drawn of each of the two, on average.
     """
 
-    epsilon: float
-    claimed: float
-    delta: float
-    confidence: float
     n_changed: int
     n_samples: int
-
-    @property
-    def refuted(self):
-        """Whether the lower bound is above the claim."""
-        return self.epsilon > self.claimed
 
 
 def audit_table(

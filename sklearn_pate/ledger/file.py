@@ -77,18 +77,20 @@ def make_tables(db, budget):
 
 
 def read_budget(db):
-    """Return the `Budget` in a file, and the random identifier of the file."""
-    *numbers, file_id, orders = _budget_row(
-        db, "epsilon, delta, composition, failure_probability, file, orders"
-    )
+    """Return the `Budget` in a file, its random identifier, and what all fits protect.
+
+    That is the unit and the adjacency; both are None before the first fit.
+    """
+    row = db.execute(
+        "SELECT epsilon, delta, composition, failure_probability, file, orders, unit, adjacency "
+        "FROM budget"
+    ).fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError("it holds no budget")
+    *numbers, file_id, orders, unit, adjacency = row
     if orders != _as_bytes(DEFAULT_ORDERS):
         raise sqlite3.DatabaseError("its costs are at other Renyi orders than this version's")
-    return Budget(*numbers), file_id
-
-
-def read_protected(db):
-    """Return the unit and the adjacency that all fits protect; both None before the first fit."""
-    return _budget_row(db, "unit, adjacency")
+    return Budget(*numbers), file_id, (unit, adjacency)
 
 
 def read_filters(db):
@@ -133,14 +135,6 @@ def write_fit(db, spent, cost, entry):
         (entry, now, spent.method, *asked, *costs),
     )
     return written.lastrowid
-
-
-def _budget_row(db, columns):
-    """Read the one row of the table `budget`."""
-    row = db.execute(f"SELECT {columns} FROM budget").fetchone()
-    if row is None:
-        raise sqlite3.DatabaseError("it holds no budget")
-    return row
 
 
 def _as_bytes(numbers):

@@ -136,11 +136,14 @@ class Account(NamedTuple):
         Its filters.
     costs : list of Cost
         That of each fit.
+    protected : tuple of two str
+        The unit and the adjacency that all fits protect; None before the first.
     """
 
     budget: Budget
     filters: list
     costs: list
+    protected: tuple = (None, None)
 
     def plus(self, cost):
         """Return the account with one more fit."""

@@ -120,7 +120,7 @@ class PrivacyLedger:
         with file.transaction(self.path, "rwc" if is_new else "rw") as db:
             if is_new:
                 file.make_tables(db, self._budget)
-            budget_in_file, self._file_id = file.read_budget(db)
+            budget_in_file, self._file_id, _ = file.read_budget(db)
         if budget_in_file != self._budget:
             raise ValueError(
                 f"{self.path.name} is the ledger of {budget_in_file}; got {self._budget}. A budget "
@@ -223,21 +223,24 @@ class PrivacyLedger:
 
     def _account(self, db, without=None):
         """Return the fits that were recorded; refuse a file that is no longer this ledger's."""
-        budget, file_id = file.read_budget(db)
+        budget, file_id, protected = file.read_budget(db)
         if file_id != self._file_id:
             raise ValueError(
                 f"{self.path.name} is another ledger than the one this object was made with. Put "
                 "the old file back, or make a new PrivacyLedger to use this one"
             )
         costs = file.read_costs(db, "fit IS NOT ?", without)
-        return filters.Account(budget, file.read_filters(db), costs)
+        return filters.Account(budget, file.read_filters(db), costs, protected)
 
     def _check_affordable(self, db, spent, cost, entry=None):
         """Refuse what the budget does not pay for."""
         _check_cost(cost)
         before = self._account(db, without=entry)
-        if before.costs:
-            _check_protects_the_same(spent, *file.read_protected(db))
+        if before.costs and before.protected != (spent.unit, spent.adjacency):
+            raise ValueError(
+                f"this ledger adds up costs of one change of the data, {before.protected[1]!r}; "
+                f"this fit protects {spent.adjacency!r}. Use the same partition and unit in all"
+            )
         _check_can_be_added(spent, cost, before)
         if not before.plus(cost).is_within_budget():
             raise _over_budget(cost, before)
@@ -250,15 +253,6 @@ def _check_cost(cost):
         raise ValueError(
             "a cost must have no negative parts and no NaN, and one Renyi cost for each of the "
             f"{DEFAULT_ORDERS.size} rdp.DEFAULT_ORDERS; nothing was recorded"
-        )
-
-
-def _check_protects_the_same(spent, unit, adjacency):
-    """Refuse a fit that protects another change of the data than those before."""
-    if (spent.unit, spent.adjacency) != (unit, adjacency):
-        raise ValueError(
-            f"this ledger adds up costs of one change of the data, {adjacency!r}; this fit "
-            f"protects {spent.adjacency!r}. Use the same partition and unit in all fits"
         )
 
 

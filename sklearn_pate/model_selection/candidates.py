@@ -211,8 +211,7 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
     """
 
     def cost_of(plans):
-        trials_rdp = [scorer.rdp(plan) for plan in plans]
-        return before(DEFAULT_ORDERS).plus(search_cost(trials_rdp, count))
+        return before(DEFAULT_ORDERS).plus(search_cost(list(map(scorer.rdp, plans)), count))
 
     if epsilon is not None:
 

@@ -148,7 +148,12 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
         paid.spent = spent
         if of_rows is not None:  # once, before the trials: they share the rows
-            fit_data["X_public"] = self._draw_rows(of_rows, rows_seed, paid)
+            noise_seed, other_seed = rows_seed.spawn(2)
+            sources = self._generator(noise_seed), other_seed
+            generator = source_of_noise(self)
+            paid.synthesis = of_rows.synthesis.drawn(of_rows.private, *sources, generator=generator)
+            paid.synthesis.note()
+            fit_data["X_public"] = paid.synthesis.rows
         rng = self._generator(trials_seed)
         of_all = {"are_seeded": is_seeded, "are_drawn": of_rows is not None}
         self._publish(*best_trial(candidates, fit_data, scorer, count, rng, **of_all), paid)
@@ -171,15 +176,6 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             check_missing(of_candidate, are_drawn=True)
         return replace(first, synthesis=synthesis)
 
-    def _draw_rows(self, given, seed, paid):
-        """Return public rows, drawn once they are paid for."""
-        noise_seed, seed = seed.spawn(2)
-        noise = self._generator(noise_seed)
-        generator = source_of_noise(self)
-        paid.synthesis = given.synthesis.drawn(given.private, noise, seed, generator=generator)
-        paid.synthesis.note()
-        return paid.synthesis.rows
-
     def _candidates(self, rng):
         return make_candidates(self.estimator, self._param_sets(rng), self.epsilon is not None)
 
@@ -189,10 +185,9 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _hold_out_from(self, fit_data, codes, candidates, seed):
         """Hold out private rows, leave the others in `fit_data`, and return their scorer."""
-        may_join = _may_join(self.estimator, candidates)
+        may_join = _may_join(candidates)
         X, groups = fit_data["X"], fit_data["groups"]
-        held_out, scorer = self._hold_out(X, codes, groups, seed, may_join=may_join)
-        train = held_out.train
+        train, scorer = self._hold_out(X, codes, groups, seed, may_join=may_join)
         if may_join and train.size == 0:
             # An error would tell of their number: a record that casts nothing stands in
             train = np.array([0])
@@ -203,7 +198,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         return scorer
 
     def _hold_out(self, X, codes, groups, seed, *, may_join=False):
-        """Return private rows in two parts, and a scorer on one of them.
+        """Return the private rows to train on, and a scorer on others.
 
         `may_join` says that records vote, and that one more of them is covered.
         """
@@ -222,17 +217,16 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         split_seed, noise_seed, choice_seed = seed.spawn(3)
         if may_join and groups is None:
             coins = self._generator(split_seed)
-            held_out = hold_out_by_coins(fraction, coins, n_records=n_records)
+            train, units = hold_out_by_coins(fraction, coins, n_records=n_records)
         else:
             split = fraction, [split_seed, choice_seed]
-            held_out = hold_out(self.estimator, X, groups, *split, n_records=n_records)
-        return held_out, PrivateScorer(X, codes, held_out.units, self._generator(noise_seed))
+            train, units = hold_out(self.estimator, X, groups, *split, n_records=n_records)
+        return train, PrivateScorer(X, codes, units, self._generator(noise_seed))
 
     def _spent(self, plans, cost, **told):
         """Return what the search spends; where trials differ, the largest number of any."""
-        one_trial = plans[0].spent.paid()
         return replace(
-            one_trial,
+            plans[0].spent.paid(),
             epsilon=cost.epsilon(self.delta)[0],
             delta=float(self.delta),
             method="tuning",
@@ -240,7 +234,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             n_teachers=max(plan.spent.n_teachers or 0 for plan in plans) or None,
             n_queries=max(plan.spent.n_queries for plan in plans),
             arithmetic="real",  # that of the number of trials and the noise of scores
-            generator=one_trial.generator if self.random_state is None else "seed",
+            generator=source_of_noise(self),
             **told,
         )
 
@@ -248,13 +242,10 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         """Set what is published of the best trial, or raise why its student failed."""
         failed = isinstance(best, StudentError)
         spent_by_trial = best.privacy_spent if failed else best.privacy_spent_
-        paid.spent = spent = replace(
-            paid.spent,
-            n_teachers=spent_by_trial.n_teachers,
-            n_queries=spent_by_trial.n_queries,
-            n_answered=spent_by_trial.n_answered,
-            tables=_tables(getattr(paid.synthesis, "synthesizer", None), spent_by_trial),
-        )
+        names = ("n_teachers", "n_queries", "n_answered")
+        told = {name: getattr(spent_by_trial, name) for name in names}
+        told["tables"] = _tables(getattr(paid.synthesis, "synthesizer", None), spent_by_trial)
+        paid.spent = spent = replace(paid.spent, **told)
         if failed:
             raise StudentError(str(best), best.public_labels, spent) from None
         if paid.synthesis is not None:
@@ -540,13 +531,10 @@ class PrivateRandomizedSearchCV(PrivateSearch):
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
 
 
-def _may_join(estimator, candidates):
-    """Whether records vote that may join or leave; refuse what private rows cannot be held out of.
-
-    By the candidates, one of which votes, and not by the search's estimator, which may not.
-    """
+def _may_join(candidates):
+    """Whether records vote that may join or leave; refuse voters of whose rows none can be held."""
     voters = [candidate.estimator.base_estimator for candidate in candidates]
-    for voter in (estimator.base_estimator, *voters):
+    for voter in voters:
         if isinstance(voter, Electorate) and not release_of(voter).gives_rates:
             raise ValueError(
                 "private rows cannot be held out from another electorate, whose adjacency says "

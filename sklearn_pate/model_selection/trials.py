@@ -6,7 +6,6 @@ They are scored on public rows, or on private rows that were held out, with nois
 import math
 from dataclasses import replace
 from operator import itemgetter
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -228,21 +227,6 @@ class PrivateScorer:
 MOST_SCORED = 1000
 
 
-class HeldOut(NamedTuple):
-    """Private rows in two parts: each record, or group, is in one of them.
-
-    Attributes
-    ----------
-    train : ndarray of int
-        Rows to train on.
-    units : list of ndarray of int
-        The rows of each unit that is scored, at most `MOST_SCORED`.
-    """
-
-    train: np.ndarray
-    units: list
-
-
 def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
     """Hold out a part of the private rows.
 
@@ -266,8 +250,10 @@ def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
 
     Returns
     -------
-    HeldOut
-        The two parts.
+    train : ndarray of int
+        Rows to train on.
+    units : list of ndarray of int
+        The rows of each unit that is scored, at most `MOST_SCORED`.
 
     Raises
     ------
@@ -309,7 +295,7 @@ def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
         distinct, unit = np.unique(units[held], return_inverse=True)
         chosen = np.argsort(keyed_digests(distinct, choice_seed), kind="stable")[:MOST_SCORED]
         scored = [held[unit == k] for k in chosen]
-    return HeldOut(np.flatnonzero(part > 0), scored)
+    return np.flatnonzero(part > 0), scored
 
 
 def hold_out_by_coins(fraction, rng, *, n_records):
@@ -329,11 +315,11 @@ def hold_out_by_coins(fraction, rng, *, n_records):
 
     Returns
     -------
-    HeldOut
-        The two parts. Either may be empty, with a probability that falls with every record, and
-        no error may say so.
+    train, units
+        As from `hold_out`. Either may be empty, with a probability that falls with every record,
+        and no error may say so.
     """
     coin, place = rng.random((n_records, 2)).T
     held = np.flatnonzero(coin < fraction)
     scored = held[np.argsort(place[held])][:MOST_SCORED]
-    return HeldOut(np.flatnonzero(coin >= fraction), list(scored[:, None]))
+    return np.flatnonzero(coin >= fraction), list(scored[:, None])
