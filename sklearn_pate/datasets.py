@@ -90,9 +90,8 @@ def _find_or_download(wanted, folder, openml, data_home):
         files = ", ".join(" or ".join(names) for names in wanted)
         looked_in = ", ".join(map(str, places)) or "no folder, as none was given"
         raise FileNotFoundError(
-            f"Found no files of {name!r}, and the download from OpenML failed ({exc}). "
-            f"Looked for: {files}; in: {looked_in}. Put the files into a folder D or D/{folder} "
-            "and pass data_home=D, or set the environment variable SKLEARN_PATE_DATA to D."
+            f"Found no files of {name!r}, and OpenML failed ({exc}). Looked for: {files}; in: "
+            f"{looked_in}. Put them into D or D/{folder}; give data_home=D or set SKLEARN_PATE_DATA"
         ) from exc
     return [], table.frame
 
@@ -104,9 +103,7 @@ def _naming_source(source):
     try:
         yield
     except damage as exc:
-        raise ValueError(
-            f"{source} is damaged or not the expected file: {exc}. Get a fresh copy."
-        ) from exc
+        raise ValueError(f"{source} is damaged or not the expected file: {exc}") from exc
 
 
 def _read_csv(source, **options):
@@ -145,8 +142,7 @@ def _labels(values, codes, name):
 
 
 def _bunch(X, y, as_frame, return_X_y, **rest):
-    data, target = X, y
-    frame = None
+    data, target, frame = X, y, None
     if as_frame:
         frame = pd.concat([X, y], axis=1)
     else:

@@ -52,13 +52,12 @@ def check_fitted(clf):
     if not hasattr(clf, "fit_votes"):
         raise TypeError(
             f"expected a fitted PATEClassifier; got {type(clf).__name__}. Of a search or pipeline, "
-            "give the PATEClassifier inside, for instance search.best_estimator_"
+            "give the one inside, for instance search.best_estimator_"
         )
     check_is_fitted(clf, "privacy_spent_")
     if clf.privacy_spent_.n_teachers is None:
         raise ValueError(
-            "records voted in a table that was released at once, so there are no queries to draw; "
-            "privacy_spent_ says what it cost"
+            "records voted in one table, so there are no queries to draw; see privacy_spent_"
         )
     return clf
 
@@ -68,8 +67,7 @@ def curator_of(clf):
     curator = getattr(check_fitted(clf), "curator_", None)
     if curator is None:
         raise ValueError(
-            "the curator's view is gone: it is private, and does not survive pickling or copying. "
-            "Draw from the estimator itself, in the process that fitted it"
+            "curator_ is private, and does not survive pickling: draw in the process that fitted it"
         )
     check_asked(len(curator.votes))
     return curator
@@ -82,9 +80,7 @@ def stages_of(clf):
     if len(stages) == 1:
         return stages, [n_asked]
     if sum(clf.n_queries) != n_asked:
-        raise ValueError(
-            f"only {n_asked} of n_queries={clf.n_queries} were asked, of which stages is not known"
-        )
+        raise ValueError(f"{n_asked} of n_queries={clf.n_queries} were asked, of unknown stages")
     return stages, clf.n_queries
 
 
@@ -721,9 +717,7 @@ def _label_codes(y, classes, shape):
         raise ValueError(f"votes of shape {shape} need {shape[0]} labels and {shape[1]} classes")
     codes = pd.Index(classes).get_indexer(y)
     if (codes < 0).any():
-        raise ValueError(
-            "there are labels that are not in classes; give classes=, one per column, in their type"
-        )
+        raise ValueError("y has labels not in classes: give one class per column, in their type")
     return codes
 
 

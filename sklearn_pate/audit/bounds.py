@@ -110,7 +110,6 @@ def lower_bound(hits, other_hits, n_samples, delta, confidence):
     expectations. The letters are those of the notes of `audit_aggregator`.
     """
     hits = np.asarray(hits, dtype=float)
-    other_hits = np.asarray(other_hits, dtype=float)
     alpha = 1 - confidence
     alpha_for_delta = _FOR_DELTA * alpha if delta else 0.0
     some = hits > 1e-9  # expectations far below one bound nothing, and overflow
@@ -199,30 +198,22 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
     """
     delta = check_delta(delta, allow_zero=True)
     check_confidence(confidence)
-    are_whole = all(isinstance(n, Integral) for n in (n_right, n_guesses, n_canaries))
+    numbers = n_right, n_guesses, n_canaries
+    are_whole = all(isinstance(number, Integral) for number in numbers)
     if not are_whole or not 0 <= n_right <= n_guesses <= n_canaries:
-        raise ValueError(
-            f"give n_right <= n_guesses <= n_canaries; got {n_right}, {n_guesses}, {n_canaries}"
-        )
+        raise ValueError(f"give n_right <= n_guesses <= n_canaries; got {numbers}")
 
     def is_refuted(epsilon):
-        p_value = _p_value(epsilon, n_right, n_guesses, n_canaries, delta)
+        q = 1 / (1 + math.exp(-epsilon))
+        below = np.cumsum(binom.pmf(np.arange(n_right - 1, -1, -1), n_guesses, q))
+        largest = (below / np.arange(1, n_right + 1)).max(initial=0.0)
+        p_value = binom.sf(n_right - 1, n_guesses, q) + 2 * delta * n_canaries * largest
         return p_value <= 1 - confidence
 
     if not is_refuted(0.0):
         return 0.0
     low, _ = bisect(is_refuted, 0.0, _MOST_EPSILON)
     return float(low)
-
-
-def _p_value(epsilon, n_right, n_guesses, n_canaries, delta):
-    """Bound the probability of so many correct guesses (Theorem 5.2)."""
-    q = 1 / (1 + math.exp(-epsilon))
-    largest = 0.0
-    if n_right:
-        below = np.cumsum(binom.pmf(np.arange(n_right - 1, -1, -1), n_guesses, q))
-        largest = (below / np.arange(1, n_right + 1)).max()
-    return binom.sf(n_right - 1, n_guesses, q) + 2 * delta * n_canaries * largest
 
 
 # --- checks of arguments -------------------------------------------------------------------------

@@ -165,7 +165,12 @@ def audit_estimator(
     rng = np.random.default_rng(random_state)
     n_runs = check_count("n_runs", n_runs)
     n_copies = check_count("n_copies", n_copies, least=0)
-    _check_attack(attack, n_copies)
+    if not callable(attack) and attack not in ["labels", "rates", "student"]:
+        raise ValueError(
+            f'attack must be "labels", "rates", "student" or a function; got {attack!r}'
+        )
+    if n_copies == 0 and attack in ("labels", "rates"):
+        raise ValueError('attack="labels" and attack="rates" need n_copies of at least 1')
     delta = getattr(estimator, "delta", None) if delta is None else delta
     delta = check_delta(delta, allow_zero=True)
     check_confidence(confidence)
@@ -193,15 +198,6 @@ def audit_estimator(
     return EstimatorAudit(
         epsilon, claimed, delta, confidence, n_runs, bits.size, n_guesses, n_right
     )
-
-
-def _check_attack(attack, n_copies):
-    if not callable(attack) and attack not in ["labels", "rates", "student"]:
-        raise ValueError(
-            f'attack must be "labels", "rates", "student" or a function; got {attack!r}'
-        )
-    if n_copies == 0 and attack in ("labels", "rates"):
-        raise ValueError('attack="labels" and attack="rates" need n_copies of at least 1')
 
 
 def _claim_of(spent):

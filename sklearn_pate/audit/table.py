@@ -115,7 +115,17 @@ def audit_table(
             f"mechanism must be a TableMechanism, or use audit_aggregator; got {mechanism!r}"
         )
     n_changed = check_count("n_changed", n_changed)
-    pair = _pair(table, neighbour_table, n_changed)
+    if table is None and neighbour_table is None:
+        # Entries beside each other lose and gain a ballot in turn
+        table = np.full((math.ceil(n_changed / 2), 2), 10.0)
+        neighbour_table = table.copy()
+        neighbour_table.flat[:n_changed] += np.resize([-1, 1], n_changed)
+    first, second = as_array("table", table), as_array("neighbour_table", neighbour_table)
+    if first.ndim != 2 or first.shape != second.shape or (first == second).all():
+        raise ValueError(
+            f"give two different tables of one shape, or none; got {first.shape}, {second.shape}"
+        )
+    pair = first, second
     rng = np.random.default_rng(random_state)
     asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
     return _audit(mechanism, mechanism.noisy, pair, pair, n_changed, **asked)
@@ -219,22 +229,6 @@ def _audit(part, draw, pair, means, n_changed, *, delta, n_samples, confidence, 
     of_pure = cost.pure if cost.delta == 0 else math.inf
     claimed = cost.epsilon(delta)[0] if delta else of_pure
     return TableAudit(epsilon, claimed, delta, confidence, n_changed, n_samples)
-
-
-def _pair(table, neighbour_table, n_changed):
-    """Return the two tables."""
-    if table is None and neighbour_table is None:
-        # Entries beside each other lose and gain a ballot in turn
-        table = np.full((math.ceil(n_changed / 2), 2), 10.0)
-        neighbour_table = table.copy()
-        neighbour_table.flat[:n_changed] += np.resize([-1, 1], n_changed)
-    tables = as_array("table", table), as_array("neighbour_table", neighbour_table)
-    first, second = tables
-    if first.ndim != 2 or first.shape != second.shape or (first == second).all():
-        raise ValueError(
-            f"give two different tables of one shape, or none; got {first.shape}, {second.shape}"
-        )
-    return tables
 
 
 def _statistics(first, second, drawn):

@@ -64,8 +64,7 @@ def handed_over(estimator, X):
     name = type(last_step(student)).__name__
     if X is None:
         raise ValueError(
-            f"export cannot tell whether {name} predicts labels as it predicts codes: give public "
-            "rows, export(X_public), on which the two are compared"
+            f"{name} may predict codes in the place of labels; give public rows, export(X_public)"
         )
     raise ValueError(f"{name} does not predict the same outside of PATEClassifier")
 

@@ -113,9 +113,7 @@ def check_grows(db, entry, cost):
     """Refuse to change an entry that has queries, or costs more in any way than it would then."""
     before = read_costs(db, "fit = ? AND n_queries = 0", entry)
     if not before or not (parts_of(before[0]) <= parts_of(cost)).all():
-        raise ValueError(
-            f"entry {entry} of the ledger is not one of rows that this cost has as a part"
-        )
+        raise ValueError(f"entry {entry} is not one of rows that this cost has as a part")
 
 
 def read_fits(db):

@@ -94,20 +94,16 @@ def new_filters(budget):
     if budget.composition == "gaussian":
         return [Filter("gaussian", None, delta_left), pure]
     deltas = delta_left * _PARTS
-    orders = _renyi_orders(budget.epsilon, deltas[0])
-    renyi = [Filter("renyi", *part) for part in np.column_stack([orders, deltas]).tolist()]
-    return [*renyi, pure]
-
-
-def _renyi_orders(epsilon, first_delta):
-    """Return the orders that Renyi costs are added up at, one for each part of delta."""
+    penalties = conversion_penalty(deltas[0], DEFAULT_ORDERS)
     # Gaussian noise costs in proportion to the order, and small pure steps nearly so
-    answers_paid_for = (epsilon - conversion_penalty(first_delta, DEFAULT_ORDERS)) / DEFAULT_ORDERS
+    answers_paid_for = (budget.epsilon - penalties) / DEFAULT_ORDERS
     first_order = DEFAULT_ORDERS[np.argmax(answers_paid_for)]
     # Larger costs, private searches among them, need higher orders; there little delta is enough
     wanted = (first_order - 1) * 3.0 ** np.arange(len(_PARTS))
     distance = np.abs(np.log(DEFAULT_ORDERS - 1) - np.log(wanted)[:, None])
-    return DEFAULT_ORDERS[np.argmin(distance, axis=1)]
+    orders = DEFAULT_ORDERS[np.argmin(distance, axis=1)]
+    renyi = [Filter("renyi", *part) for part in np.column_stack([orders, deltas]).tolist()]
+    return [*renyi, pure]
 
 
 def epsilon_alone(cost, budget):
@@ -145,10 +141,6 @@ class Account(NamedTuple):
     costs: list
     protected: tuple = (None, None)
 
-    def plus(self, cost):
-        """Return the account with one more fit."""
-        return self._replace(costs=[*self.costs, cost])
-
     def epsilon(self):
         """Return the epsilon of all costs; above the budget's if no filter allows them."""
         if not self.costs:
@@ -165,9 +157,10 @@ class Account(NamedTuple):
             return epsilon_alone(self.costs[0], self.budget)
         return epsilon
 
-    def is_within_budget(self):
-        """Return whether the budget pays for all costs, but for the rounding of floats.
+    def pays_for(self, cost):
+        """Return whether the budget pays for one more fit, but for the rounding of floats.
 
         Ten floats of 0.1, each of which is a little more than a tenth, are within 1.
         """
-        return bool(self.epsilon() <= self.budget.epsilon * (1 + _ROUNDING))
+        with_it = self._replace(costs=[*self.costs, cost])
+        return with_it.epsilon() <= self.budget.epsilon * (1 + _ROUNDING)

@@ -242,7 +242,7 @@ class PrivacyLedger:
                 f"this fit protects {spent.adjacency!r}. Use the same partition and unit in all"
             )
         _check_can_be_added(spent, cost, before)
-        if not before.plus(cost).is_within_budget():
+        if not before.pays_for(cost):
             raise _over_budget(cost, before)
 
 
@@ -263,9 +263,8 @@ def _check_can_be_added(spent, cost, account):
     has_guarantee = min(epsilon, filters.epsilon_alone(cost, budget)) < math.inf
     if has_guarantee and all(filter_.amount(cost) == math.inf for filter_ in account.filters):
         raise ValueError(
-            f"this ledger has composition={budget.composition!r}, and this fit (method="
-            f"{spent.method!r}) has {_LACKS[budget.composition]}. Use a ledger with "
-            "composition='renyi', or another aggregator"
+            f"composition={budget.composition!r}, and this fit (method={spent.method!r}) has "
+            f"{_LACKS[budget.composition]}. Use composition='renyi', or another aggregator"
         )
 
 

@@ -91,19 +91,16 @@ def _check_params(params, estimator, search_sets_epsilon):
     fixed = sorted(_SAME_FOR_ALL & {name.partition("__")[0] for name in params})
     if fixed:
         raise ValueError(
-            f"candidates cannot differ in {fixed[0]}: all trials must protect the same "
-            "change of the same data, and label the same rows; set it in the estimator"
+            f"candidates cannot differ in {fixed[0]}, as trials share data; set it in the estimator"
         )
     if search_sets_epsilon and "epsilon" in params:
         raise ValueError(
-            "epsilon of the search sets the epsilon of all trials; leave it out of the "
-            "candidates, or give the search epsilon=None"
+            "epsilon of the search sets that of trials; leave it out, or give the search none"
         )
     student = params.get("student", estimator.student)
     if student is None and any(name.startswith("student__") for name in params):
         raise ValueError(
-            "student is None, so it has no parameters to search; give the estimator a "
-            "student, for instance the same as its base_estimator"
+            "student is None, so it has no parameters to search; give the estimator a student"
         )
 
 
@@ -115,8 +112,8 @@ def _with_params(estimator, params):
     check_no_releases(estimator, "a search makes many fits: release in one of its own")
     if estimator.random_state is not None:
         raise ValueError(
-            f"estimator has random_state={estimator.random_state!r}, so all trials would "
-            "share their noise; give it to the search, and None to the estimator"
+            f"estimator has random_state={estimator.random_state!r}, so trials would share noise; "
+            "give it to the search, and None to the estimator"
         )
     if declared_classes(estimator) is None:
         raise ValueError(
@@ -292,8 +289,7 @@ def _largest_trial_epsilon(search_epsilon, budget):
         guess = proportional if low < proportional < high else math.sqrt(low * high)
     if not any_fits:
         raise BudgetExceededError(
-            f"epsilon={budget:g} does not pay for the best of a random number of trials; "
-            "raise it, or lower n_trials"
+            f"epsilon={budget:g} does not pay for so many trials; raise it, or lower n_trials"
         )
     return low
 

@@ -104,19 +104,27 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         seeds = seed_sequence(self.random_state).spawn(4)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seeds
         candidates = self._candidates(np.random.default_rng(candidates_seed))
-        given = X
-        X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
-        codes, classes, _ = checked_targets(self.estimator, X, y)
+        rows, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
+        codes, classes, _ = checked_targets(self.estimator, rows, y)
         if not self.estimator.predicts_numbers:
             y = classes[codes]  # whichever rows are held out, of the dtype of all classes
-        synthesizer = declared_synthesizer(self.estimator, given, X_public, may_be_all=False)
+        synthesizer = declared_synthesizer(self.estimator, X, X_public, may_be_all=False)
         not_covered += _drawn_before(X_public, X_val)
         if synthesizer is not None:
             not_covered += read_by(synthesizer)
             X_public = rehearsal_rows(synthesizer)
-        fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": None}
+        fit_data = {"X": rows, "y": y, "X_public": X_public}
+        fit_data |= {"groups": groups, "sample_weight": None}
         if X_val is None and y_val is None:
-            scorer = self._hold_out_from(fit_data, codes, candidates, hold_out_seed)
+            may_join = _may_join(candidates)
+            train, scorer = self._hold_out(rows, codes, groups, hold_out_seed, may_join=may_join)
+            if may_join and train.size == 0:
+                # An error would tell of their number: a record that casts nothing stands in
+                train = np.array([0])
+                fit_data["sample_weight"] = np.zeros(1)
+            for name in ("X", "y", "groups"):
+                if fit_data[name] is not None:
+                    fit_data[name] = _safe_indexing(fit_data[name], train)
         else:
             scorer = PublicScorer(self.estimator, self.scoring, X_val, y_val, X_public)
         of_rows = None
@@ -129,9 +137,16 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         scorer.check(candidates, fit_data["X_public"])
         plans = [candidate.plan for candidate in candidates]
         not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
-        spent = self._spent(
-            plans,
-            cost,
+        spent = replace(
+            plans[0].spent.paid(),
+            epsilon=cost.epsilon(self.delta)[0],
+            delta=float(self.delta),
+            method="tuning",
+            # Where trials differ, the largest number of any; None where records vote
+            n_teachers=max(plan.spent.n_teachers or 0 for plan in plans) or None,
+            n_queries=max(plan.spent.n_queries for plan in plans),
+            arithmetic="real",  # that of the number of trials and the noise of scores
+            generator=source_of_noise(self),
             n_synthetic=0 if of_rows is None else len(X_public),
             tables=_tables(synthesizer, *(plan.spent for plan in plans)),
             not_covered=dict.fromkeys(not_covered),
@@ -183,20 +198,6 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         """Return the source of what stays secret: noise of scores, trials and their candidates."""
         return noise_generator(None if self.random_state is None else seed)
 
-    def _hold_out_from(self, fit_data, codes, candidates, seed):
-        """Hold out private rows, leave the others in `fit_data`, and return their scorer."""
-        may_join = _may_join(candidates)
-        X, groups = fit_data["X"], fit_data["groups"]
-        train, scorer = self._hold_out(X, codes, groups, seed, may_join=may_join)
-        if may_join and train.size == 0:
-            # An error would tell of their number: a record that casts nothing stands in
-            train = np.array([0])
-            fit_data["sample_weight"] = np.zeros(1)
-        for name in ("X", "y", "groups"):
-            if fit_data[name] is not None:
-                fit_data[name] = _safe_indexing(fit_data[name], train)
-        return scorer
-
     def _hold_out(self, X, codes, groups, seed, *, may_join=False):
         """Return the private rows to train on, and a scorer on others.
 
@@ -205,13 +206,11 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         asked = "PATERegressor" if self.estimator.predicts_numbers else f"scoring={self.scoring!r}"
         if self.estimator.predicts_numbers or self.scoring is not None:
             raise ValueError(
-                f"{asked} needs public rows, X_val and y_val: on private rows (scoring=None) the "
-                "score is a noisy number of right labels"
+                f"{asked} needs public rows, X_val and y_val: private ones take scoring=None"
             )
         if not isinstance(self.estimator.partition, str):
             raise ValueError(
-                "private rows cannot be held out with a partition of your own; score on public "
-                "rows, X_val and y_val"
+                "a partition of your own holds no rows out: score on public ones, X_val and y_val"
             )
         fraction, n_records = self.validation_fraction, len(codes)
         split_seed, noise_seed, choice_seed = seed.spawn(3)
@@ -222,21 +221,6 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             split = fraction, [split_seed, choice_seed]
             train, units = hold_out(self.estimator, X, groups, *split, n_records=n_records)
         return train, PrivateScorer(X, codes, units, self._generator(noise_seed))
-
-    def _spent(self, plans, cost, **told):
-        """Return what the search spends; where trials differ, the largest number of any."""
-        return replace(
-            plans[0].spent.paid(),
-            epsilon=cost.epsilon(self.delta)[0],
-            delta=float(self.delta),
-            method="tuning",
-            # None where records vote
-            n_teachers=max(plan.spent.n_teachers or 0 for plan in plans) or None,
-            n_queries=max(plan.spent.n_queries for plan in plans),
-            arithmetic="real",  # that of the number of trials and the noise of scores
-            generator=source_of_noise(self),
-            **told,
-        )
 
     def _publish(self, score, candidate, best, paid):
         """Set what is published of the best trial, or raise why its student failed."""
@@ -537,8 +521,7 @@ def _may_join(candidates):
     for voter in voters:
         if isinstance(voter, Electorate) and not release_of(voter).gives_rates:
             raise ValueError(
-                "private rows cannot be held out from another electorate, whose adjacency says "
-                "which of them belong together; score on public rows, X_val and y_val"
+                "private rows cannot be held out from another electorate; give X_val and y_val"
             )
     join = {release_of(voter).gives_rates and voter.may_join for voter in voters}
     if len(join) > 1:

@@ -128,8 +128,7 @@ class PublicScorer:
             self._scorer(made_up.fit(X_val, y_val), X_val, y_val)
         except Exception as error:
             raise ValueError(
-                f"scoring={scoring!r} failed when tried on X_val and y_val, before anything "
-                f"was spent. {type(error).__name__}: {error}"
+                f"scoring={scoring!r} failed on X_val and y_val. {type(error).__name__}: {error}"
             ) from error
 
     def rdp(self, plan):
@@ -271,8 +270,7 @@ def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
         units = spelled_identifiers(X.index, "the index of X")
     if partition == "random" and groups is None and n_parts > n_records:  # their number is public
         raise ValueError(
-            f"validation_fraction={fraction:g} is less than one of the "
-            f"{n_records} private records; hold out more"
+            f"validation_fraction={fraction:g} is less than one of the {n_records} private records"
         )
     with Quiet():  # what libraries warn of may quote identifiers
         part = assign_teachers(
