@@ -74,11 +74,8 @@ def _find_or_download(wanted, folder, openml, data_home):
     """Return local paths, one per group of alternative names, or else the table from OpenML."""
     if not isinstance(data_home, str | os.PathLike | None):
         raise TypeError(f"data_home must be a folder's path or None, got {data_home!r}.")
-    places = []
-    for root in (data_home, os.environ.get("SKLEARN_PATE_DATA")):
-        if root:
-            home = Path(root).expanduser()
-            places += [home, home / folder]
+    roots = [root for root in (data_home, os.environ.get("SKLEARN_PATE_DATA")) if root]
+    places = [Path(root).expanduser() / below for root in roots for below in ("", folder)]
     for place in places:
         local = [[place / name for name in names if (place / name).is_file()] for names in wanted]
         if all(local):

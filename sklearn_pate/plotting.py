@@ -359,9 +359,16 @@ class BudgetDisplay:
             raise ValueError(f"method={spent.method!r} has no shares by stages: draw another fit")
         aggregators, n_asked = stages_of(clf)
         check_asked(sum(n_asked))
+        both = zip(aggregators, n_asked, strict=True)
+        names = [f"{type(stage).__name__}\n{asked} asked" for stage, asked in both]
         n_paid = [None] * len(n_asked)
         if spent.method == "filter":  # it gives back the answers that a check refused
-            n_paid = _answers_by_stage(clf, aggregators, n_asked)
+            if any(stage.uses_student_proba for stage in aggregators):
+                raise ValueError("how many answers were paid for is private; draw another fit")
+            answered = clf.public_labels_[clf.query_indices_] >= 0
+            parts = np.split(answered, np.cumsum(n_asked)[:-1])
+            n_paid = [int(part.sum()) for part in parts]
+            names = [f"{name}, {paid} paid" for name, paid in zip(names, n_paid, strict=True)]
         stages = list(zip(aggregators, n_asked, n_paid, strict=True))
         public = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_)}
         costs = np.array([_check_and_answer(*stage, **public) for stage in stages])
@@ -370,7 +377,6 @@ class BudgetDisplay:
         if not np.isfinite(epsilons[best]):
             raise ValueError(f"cost of {aggregators} is infinite, so it has no shares; use others")
         shares = costs[:, :, best] / costs[:, :, best].sum()
-        names = [_stage_name(*stage) for stage in stages]
         return cls(names, shares, float(DEFAULT_ORDERS[best])).plot(ax, **kwargs)
 
     def plot(self, ax=None, **kwargs):
@@ -410,15 +416,6 @@ class BudgetDisplay:
         return self
 
 
-def _answers_by_stage(clf, aggregators, n_asked):
-    """Return how many queries of each stage were answered, if that is public."""
-    if any(stage.uses_student_proba for stage in aggregators):
-        raise ValueError("how many interactive answers were paid for is private; draw another fit")
-    answered = clf.public_labels_[clf.query_indices_] >= 0
-    first_of_stage = np.cumsum(n_asked)[:-1]
-    return [int(stage.sum()) for stage in np.split(answered, first_of_stage)]
-
-
 def _check_and_answer(aggregator, n_asked, n_paid, **public):
     """Return the Renyi costs of a stage's checks and of its answers, shape (n_orders,) each."""
     check, answer = aggregator.steps(DEFAULT_ORDERS, **public) or (0 * DEFAULT_ORDERS, None)
@@ -428,11 +425,6 @@ def _check_and_answer(aggregator, n_asked, n_paid, **public):
         return checks, np.maximum(total - checks, 0)
     # Where nothing is checked, no answer is given back
     return checks, (n_paid if checks.any() else n_asked) * answer
-
-
-def _stage_name(aggregator, asked, paid):
-    name = f"{type(aggregator).__name__}\n{asked} asked"
-    return name if paid is None else f"{name}, {paid} paid"
 
 
 # --- what votes show: how much teachers agree, and how good labels would be: both private ---------

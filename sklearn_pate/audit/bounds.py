@@ -129,6 +129,7 @@ def choose_event(first, second, scale, n_samples, delta, confidence):
     `first` and `second` are counts of the outcomes of each side; times `scale`, they are what
     `n_samples` samples are expected to give.
     """
+    first, second = padded(first, second)
     largest = -math.inf
     event = Event(np.ones(len(first), dtype=bool), swapped=False)
     for swapped in (False, True):
@@ -146,7 +147,6 @@ def choose_event(first, second, scale, n_samples, delta, confidence):
 
 def pilot_bound(first, second, n_samples, delta):
     """Compare pairs by a few samples of each; not a valid bound: they choose the event as well."""
-    first, second = padded(first, second)
     event = choose_event(first, second, 1, n_samples, delta, _PILOT_CONFIDENCE)
     hits, other_hits = event.hits(first, second)
     return float(lower_bound(hits, other_hits, n_samples, delta, _PILOT_CONFIDENCE))

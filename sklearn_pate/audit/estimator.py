@@ -171,8 +171,7 @@ def audit_estimator(
         )
     if n_copies == 0 and attack in ("labels", "rates"):
         raise ValueError('attack="labels" and attack="rates" need n_copies of at least 1')
-    delta = getattr(estimator, "delta", None) if delta is None else delta
-    delta = check_delta(delta, allow_zero=True)
+    delta = check_delta(getattr(estimator, "delta", None) if delta is None else delta, True)
     check_confidence(confidence)
     y = np.array(y)
     if isinstance(canaries, str):

@@ -170,7 +170,6 @@ def audit_aggregator(
     stated = mechanism.stated_proba(pair)
 
     def choose(pilot, n_to_choose, n_to_bound):
-        pilot = bounds.padded(*pilot)
         scale = n_to_bound / n_to_choose
         event = bounds.choose_event(*pilot, scale, n_to_bound, delta, confidence)
         if stated is None:
@@ -210,12 +209,21 @@ def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
         choose, pairs = search, plain_pairs(other_rng, n_teachers=n_teachers, n_classes=n_classes)
     else:
         choose, pairs = best_of, pairs_with(check_votes([votes])[0])
+    # As many as there are samples for
     n_outcomes = int(2 * TO_COMPARE * settings["n_samples"])
-    delta = settings["delta"]
-    contradicts, compared = _compare(mechanism, pairs, n_outcomes, alarm, delta, other_rng)
-    if contradicts:  # the statement is no guide: the sampler alone
+    compared = pairs[:, : n_outcomes // (2 * _LEAST)]
+    histograms, rows = np.unique(np.concatenate(compared), axis=0, return_inverse=True)
+    stated = mechanism.stated_proba(histograms) if len(histograms) else None
+    contradicts = None
+    if stated is not None:
+        n_of_each = n_outcomes // len(histograms)
+        counts = [mechanism.sample(histogram, n_of_each, other_rng) for histogram in histograms]
+        contradicts = _p_value(counts, stated) <= alarm
+    if contradicts:  # the statement is no guide: the sampler alone, from what it tells apart best
+        of_pairs = ((counts[k], counts[j]) for k, j in rows.reshape(2, -1).T)
+        found = [bounds.pilot_bound(*both, n_of_each, settings["delta"]) for both in of_pairs]
         mechanism = AuditedMechanism(mechanism.draw)
-        pairs = compared[:, :_RANKED]
+        pairs = compared[:, np.argsort(-np.array(found), kind="stable")[:_RANKED]]
     return mechanism, choose(mechanism, pairs, rng, **settings), contradicts
 
 
@@ -247,46 +255,6 @@ def _p_value(counts, proba):
     at_most = binom.cdf(hits, n_samples, proba)
     at_least = binom.sf(hits - 1, n_samples, proba)
     return min(1.0, float(2 * np.minimum(at_most, at_least).min() * proba.size))
-
-
-def _compare(mechanism, pairs, n_outcomes, alarm, delta, rng):
-    """Compare samples of pairs of histograms with the statement.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is audited.
-    pairs : ndarray of shape (2, n_pairs, n_classes)
-        The most telling first; as many are used as there are samples for.
-    n_outcomes : int
-        The most that are drawn here.
-    alarm : float
-        Largest probability of a contradiction although the statement is true.
-    delta : float
-        As in the audit.
-    rng : Generator
-        Source of the samples.
-
-    Returns
-    -------
-    contradicts : bool or None
-        Whether the samples contradict the statement; None if there is none.
-    pairs : ndarray of shape (2, n_pairs, n_classes)
-        Those that were used; after a contradiction, those that samples tell apart best first.
-    """
-    pairs = pairs[:, : n_outcomes // (2 * _LEAST)]
-    histograms, rows = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
-    stated = mechanism.stated_proba(histograms) if len(histograms) else None
-    if stated is None:
-        return None, pairs
-    n_of_each = n_outcomes // len(histograms)
-    counts = [mechanism.sample(votes, n_of_each, rng) for votes in histograms]
-    contradicts = _p_value(counts, stated) <= alarm
-    if contradicts:
-        row_pairs = rows.reshape(2, -1).T
-        found = [bounds.pilot_bound(counts[k], counts[j], n_of_each, delta) for k, j in row_pairs]
-        pairs = pairs[:, np.argsort(-np.array(found), kind="stable")]
-    return contradicts, pairs
 
 
 # --- the search for neighbouring histograms -------------------------------------------------------

@@ -143,8 +143,6 @@ class Account(NamedTuple):
 
     def epsilon(self):
         """Return the epsilon of all costs; above the budget's if no filter allows them."""
-        if not self.costs:
-            return 0.0
         most = self.budget.failure_probability * (1 + _ROUNDING)
         if sum_up(*(cost.delta for cost in self.costs)) > most:
             return math.inf

@@ -53,9 +53,6 @@ _NOT_IN_PLAN = {"base_estimator", "student", "n_jobs", "verbose", "keep_teachers
 _OF_QUERIES = {"accounting", "aggregator", "delta", "epsilon", "n_queries", "query_strategy"}
 _NOT_IN_TEACHERS = _OF_QUERIES | {"ledger", "n_jobs", "random_state", "student", "verbose"}
 
-#: Parameters that change the student.
-_IN_STUDENT = {"base_estimator", "student"}
-
 
 def make_candidates(estimator, param_sets, search_sets_epsilon):
     """Return a candidate for each set of parameters.
@@ -81,13 +78,11 @@ def make_candidates(estimator, param_sets, search_sets_epsilon):
     """
     if not param_sets:
         raise ValueError("there are no candidates; give at least one set of parameters")
-    for params in param_sets:
-        _check_params(params, estimator, search_sets_epsilon)
-    return [Candidate(params, _with_params(estimator, params)) for params in param_sets]
+    return [_candidate(estimator, params, search_sets_epsilon) for params in param_sets]
 
 
-def _check_params(params, estimator, search_sets_epsilon):
-    """Refuse parameters in which candidates cannot differ."""
+def _candidate(estimator, params, search_sets_epsilon):
+    """Return a candidate that tells nothing of its trials."""
     fixed = sorted(_SAME_FOR_ALL & {name.partition("__")[0] for name in params})
     if fixed:
         raise ValueError(
@@ -95,17 +90,13 @@ def _check_params(params, estimator, search_sets_epsilon):
         )
     if search_sets_epsilon and "epsilon" in params:
         raise ValueError(
-            "epsilon of the search sets that of trials; leave it out, or give the search none"
+            "epsilon of the search sets the others; leave it out, or give the search epsilon=None"
         )
     student = params.get("student", estimator.student)
     if student is None and any(name.startswith("student__") for name in params):
         raise ValueError(
             "student is None, so it has no parameters to search; give the estimator a student"
         )
-
-
-def _with_params(estimator, params):
-    """Return a clone that has the parameters, and that tells nothing of its trials."""
     estimator = clone(estimator)
     # Copies: candidates may share an object, and set different parameters of it
     estimator.set_params(**{name: clone(params[name], safe=False) for name in params})
@@ -124,7 +115,7 @@ def _with_params(estimator, params):
     # Synthetic rows are drawn once, for all trials
     estimator.set_params(ledger=None, keep_teachers=False, synthesizer=None, schema=None)
     estimator._validate_params()
-    return silent(estimator)
+    return Candidate(params, silent(estimator))
 
 
 def set_plan(estimator, plan):
@@ -155,11 +146,6 @@ def teachers_key(estimator):
     if release.gives_rates:
         without = without - {"aggregator", "epsilon"}  # the noise decides how many cells there are
     return _key(estimator, without=without), temperature_of(estimator, release)
-
-
-def student_key(estimator):
-    """Return a key that is the same for candidates that have the same student."""
-    return _key(estimator, without=set(estimator.get_params(deep=False)) - _IN_STUDENT)
 
 
 def _key(estimator, without):
@@ -223,7 +209,10 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
             trial_epsilon = _largest_trial_epsilon(search_epsilon, float(epsilon))
         for candidate in candidates:
             candidate.estimator.set_params(epsilon=trial_epsilon)
-    _set_plans(candidates, fit_data)
+    for candidate in candidates:
+        estimator = candidate.estimator
+        candidate.plan = accepted(make_plan(check_given(estimator, **fit_data)), estimator)
+        set_plan(estimator, candidate.plan)
     plans = [candidate.plan for candidate in candidates]
     if len({(plan.spent.unit, plan.spent.adjacency) for plan in plans}) > 1:
         raise ValueError("all candidates must protect the same change of the data (partition)")
@@ -232,26 +221,11 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
 
 def _spending_plans(candidates, fit_data):
     """Return the plan of each candidate; nothing is tried out."""
-    plan_by_key = {}
     # A plan is slow (its noise is searched for), and many candidates differ in the student alone
     keys = [plan_key(candidate.estimator) for candidate in candidates]
-    for candidate, key in zip(candidates, keys, strict=True):
-        if key not in plan_by_key:
-            plan_by_key[key] = spending_plan(check_given(candidate.estimator, **fit_data))
-    return [plan_by_key[key] for key in keys]
-
-
-def _set_plans(candidates, fit_data):
-    """Plan a trial of each candidate, try it out, and set what was planned in its estimator."""
-    plan_by_key = {}
-    for candidate in candidates:
-        estimator = candidate.estimator
-        key = plan_key(estimator)
-        if key in plan_by_key:  # the same noise and queries need not be calibrated again
-            set_plan(estimator, plan_by_key[key])
-        candidate.plan = accepted(make_plan(check_given(estimator, **fit_data)), estimator)
-        plan_by_key[key] = candidate.plan
-        set_plan(estimator, candidate.plan)
+    alike = {key: candidate.estimator for key, candidate in zip(keys, candidates, strict=True)}
+    plans = {key: spending_plan(check_given(alike[key], **fit_data)) for key in alike}
+    return [plans[key] for key in keys]
 
 
 def _largest_trial_epsilon(search_epsilon, budget):

@@ -22,7 +22,7 @@ from ..isolation import Quiet, attempt, copied_data, copier, isolated, own_rows,
 from ..partition import assign_teachers
 from ..public import indexable_rows
 from ..rdp import DEFAULT_ORDERS
-from .candidates import fit_rdp, student_key, teachers_key
+from .candidates import fit_rdp, teachers_key
 
 
 def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_drawn):
@@ -184,12 +184,9 @@ class PrivateScorer:
 
     def check(self, candidates, X_public):
         """Refuse students whose prediction for a public row depends on the rows beside it."""
-        checked = set()
         for candidate in candidates:
-            key = student_key(candidate.estimator)
-            if key not in checked and candidate.plan.n_queries > 1:
+            if candidate.plan.n_queries > 1:
                 check_scored(candidate.estimator, X_public, candidate.plan.n_queries)
-                checked.add(key)
 
     def score(self, estimator, plan):
         """Return the score of a fitted estimator."""
@@ -272,16 +269,12 @@ def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
         raise ValueError(
             f"validation_fraction={fraction:g} is less than one of the {n_records} private records"
         )
+    dealt = {"index": getattr(X, "index", None), "groups": groups, "unit": estimator.unit}
+    dealt |= {"n_records": n_records, "n_teachers": n_parts, "seed": split_seed}
+    if groups is not None:
+        partition = "hash"  # whole groups, in any partition
     with Quiet():  # what libraries warn of may quote identifiers
-        part = assign_teachers(
-            partition if groups is None else "hash",  # whole groups, in any partition
-            n_records=n_records,
-            n_teachers=n_parts,
-            unit=estimator.unit,
-            index=getattr(X, "index", None),
-            groups=groups,
-            seed=split_seed,
-        ).teacher_indices
+        part = assign_teachers(partition, **dealt).teacher_indices
     held = np.flatnonzero(part == 0)
     if units is None:
         shuffled = np.random.default_rng(choice_seed).permutation(held)
