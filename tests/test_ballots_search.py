@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV, trials
 from sklearn_pate.model_selection import search as searches
-from sklearn_pate.model_selection.candidates import calibrate
+from sklearn_pate.model_selection.candidates import calibrate, make_candidates
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import TrialCount
 
@@ -130,7 +130,7 @@ def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
 
 def planned(found, n_records):
     """What a search plans, by private rows of that number, and all that it warns of or raises."""
-    candidates = found._candidates(np.random.default_rng(0))
+    candidates = make_candidates(found.estimator, [{"student": GaussianNB()}], True)
     rows, codes = X[:n_records], Y[:n_records]
     train, scorer = found._hold_out(rows, codes, None, np.random.SeedSequence(0), may_join=True)
     fit_data = {"X": X[train], "y": Y[train], "X_public": X_PUBLIC}

@@ -210,8 +210,6 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
         p_value = binom.sf(n_right - 1, n_guesses, q) + 2 * delta * n_canaries * largest
         return p_value <= 1 - confidence
 
-    if not is_refuted(0.0):
-        return 0.0
     low, _ = bisect(is_refuted, 0.0, _MOST_EPSILON)
     return float(low)
 

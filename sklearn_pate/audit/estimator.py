@@ -399,8 +399,7 @@ def _far_table(table, n_points, rng):
                 far = far.round().astype(np.int64)
             columns[name] = pd.Series(far).astype(column.dtype)
         else:
-            taken = rng.integers(len(column), size=n_points)
-            columns[name] = column.iloc[taken].reset_index(drop=True)
+            columns[name] = column.iloc[rng.integers(len(column), size=n_points)].array
     return pd.DataFrame(columns)[table.columns]
 
 

@@ -203,10 +203,8 @@ def audit_release(
     n_moved = check_count("n_moved", n_moved)
     pair = [release.gather(data) for data in (private, neighbour)]
     rng = np.random.default_rng(random_state)
-    means = [
-        np.mean([np.ravel(release.draw(side, rng)) for _ in range(_N_FOR_MEAN)], axis=0)
-        for side in pair
-    ]
+    drawn = [[np.ravel(release.draw(side, rng)) for _ in range(_N_FOR_MEAN)] for side in pair]
+    means = [np.mean(of_side, axis=0) for of_side in drawn]
     asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
     return _audit(release, release.draw, pair, means, n_moved, **asked)
 

@@ -152,7 +152,7 @@ def _with_labels(student, labels):
     last = last_step(labelled)
     if "classes_" not in vars(last):
         return []
-    last.classes_ = labels[_codes_seen(last)]
+    last.classes_ = labels[np.asarray(last.classes_).astype(np.intp)]
     return [labelled]
 
 
@@ -161,12 +161,9 @@ def _votes_of_one(student, labels):
     kinds = [("hard", labels)]
     if hasattr(student, "predict_proba"):
         # Some have a column for each class, others for those that they saw
-        kinds = [("soft", labels[_codes_seen(student)]), ("soft", labels), *kinds]
+        seen = labels[np.asarray(student.classes_).astype(np.intp)]
+        kinds = [("soft", seen), ("soft", labels), *kinds]
     return [_vote_of_one(student, voting, seen) for voting, seen in kinds]
-
-
-def _codes_seen(student):
-    return np.asarray(student.classes_).astype(np.intp)
 
 
 def _vote_of_one(student, voting, labels):

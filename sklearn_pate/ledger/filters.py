@@ -24,13 +24,12 @@ class Budget(NamedTuple):
     failure_probability: float
 
 
-def checked_budget(epsilon, delta, composition, failure_probability):
-    """Return the `Budget` of a new ledger, as the parameters of `PrivacyLedger` say."""
+def checked_budget(epsilon, delta, composition, part):
+    """Return a `Budget`; `part` is the `failure_probability` that is given, or None."""
     epsilon = check_positive("epsilon", epsilon)
     delta = check_delta(delta)
     if composition not in COMPOSITIONS:
         raise ValueError(f"composition must be one of {COMPOSITIONS}; got {composition!r}")
-    part = failure_probability
     if part is None:
         part = delta if composition == "pure" else delta / 10
     is_part = isinstance(part, Real) and 0 <= part <= delta
@@ -112,8 +111,7 @@ def epsilon_alone(cost, budget):
     pure = float(cost.pure) if cost.delta <= budget.delta else math.inf
     if budget.composition == "pure":
         return pure
-    epsilon, _ = cost.epsilon(budget.delta)
-    return min(epsilon, pure)
+    return min(cost.epsilon(budget.delta)[0], pure)
 
 
 def parts_of(cost):
@@ -150,8 +148,7 @@ class Account(NamedTuple):
         epsilon = min(
             filter_.epsilon(sum_up(*map(filter_.amount, self.costs))) for filter_ in self.filters
         )
-        is_only_fit = len(self.costs) == 1
-        if is_only_fit and epsilon > self.budget.epsilon:  # it takes the whole budget
+        if len(self.costs) == 1 and epsilon > self.budget.epsilon:  # it takes the whole budget
             return epsilon_alone(self.costs[0], self.budget)
         return epsilon
 

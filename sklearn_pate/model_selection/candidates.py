@@ -123,12 +123,11 @@ def set_plan(estimator, plan):
     aggregators, n_queries = map(list, zip(*plan.stages, strict=True))
     if not isinstance(estimator.aggregator, list):
         (aggregators,), (n_queries,) = aggregators, n_queries
-    params = {"aggregator": aggregators}
+    estimator.set_params(aggregator=aggregators)
     if plan.spent.n_teachers is not None:  # else a table, which no queries are asked of
-        params["n_queries"] = n_queries
+        estimator.set_params(n_queries=n_queries)
         if not isinstance(estimator.base_estimator, Electorate):  # None depends on epsilon
-            params["n_teachers"] = plan.spent.n_teachers
-    estimator.set_params(**params)
+            estimator.set_params(n_teachers=plan.spent.n_teachers)
 
 
 def plan_key(estimator):

@@ -103,7 +103,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             )
         seeds = seed_sequence(self.random_state).spawn(4)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seeds
-        candidates = self._candidates(np.random.default_rng(candidates_seed))
+        param_sets = self._param_sets(np.random.default_rng(candidates_seed))
+        candidates = make_candidates(self.estimator, param_sets, self.epsilon is not None)
         rows, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
         codes, classes, _ = checked_targets(self.estimator, rows, y)
         if not self.estimator.predicts_numbers:
@@ -190,9 +191,6 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         for of_candidate in given:
             check_missing(of_candidate, are_drawn=True)
         return replace(first, synthesis=synthesis)
-
-    def _candidates(self, rng):
-        return make_candidates(self.estimator, self._param_sets(rng), self.epsilon is not None)
 
     def _generator(self, seed):
         """Return the source of what stays secret: noise of scores, trials and their candidates."""
@@ -294,13 +292,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         return hasattr(self, "best_estimator_")
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        of_estimator = get_tags(self.estimator)
-        tags.input_tags = of_estimator.input_tags
-        tags.target_tags = of_estimator.target_tags
-        for name in ("estimator_type", "classifier_tags", "regressor_tags"):
-            setattr(tags, name, getattr(of_estimator, name))
-        return tags
+        return get_tags(self.estimator)
 
     def __getstate__(self):
         state = own_generators(dict(super().__getstate__()))

@@ -5,6 +5,7 @@ They are scored on public rows, or on private rows that were held out, with nois
 
 import math
 from dataclasses import replace
+from functools import partial
 from operator import itemgetter
 
 import numpy as np
@@ -67,8 +68,7 @@ def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_draw
             given = check_given(teachers, **fit_data)
             votes[key] = poll(replace(given, are_drawn=are_drawn), Paid())
         # An error would tell which candidate was tried
-        seeded = {"random_state": noise_seed, "on_bad_plan": "warn"}
-        fitted = clone(candidate.estimator).set_params(**seeded)
+        fitted = clone(candidate.estimator).set_params(random_state=noise_seed, on_bad_plan="warn")
         try:
             fitted.fit_votes(votes[key], fit_data["X_public"])
         except StudentError as error:
@@ -199,21 +199,18 @@ class PrivateScorer:
     def _n_right(self, estimator):
         """Return the number of units predicted right, as a sum of shares: private."""
         fresh_student = copier(estimator.student_)
-        return sum(self._share_right(fresh_student, rows) for rows in self._units)
+        # What cannot be predicted is wrong
+        tries = (attempt(partial(self._share, fresh_student, rows)) for rows in self._units)
+        return sum(share or 0.0 for share, _ in tries)
 
-    def _share_right(self, fresh_student, rows):
-        """Return the share of a unit's rows predicted right; what cannot be predicted is wrong."""
-
-        def share_right():
-            with isolated(0):
-                unit = copied_data(own_rows(self._X, rows))
-                predicted = np.asarray(fresh_student().predict(unit))
-                if predicted.shape != rows.shape:
-                    return 0.0
-                return float(np.mean(predicted.astype(np.intp) == self._codes[rows]))
-
-        share, failed = attempt(share_right)
-        return share if failed is None else 0.0
+    def _share(self, fresh_student, rows):
+        """Return the share of a unit's rows that is predicted right."""
+        with isolated(0):
+            unit = copied_data(own_rows(self._X, rows))
+            predicted = np.asarray(fresh_student().predict(unit))
+            if predicted.shape != rows.shape:
+                return 0.0
+            return float(np.mean(predicted.astype(np.intp) == self._codes[rows]))
 
 
 # --- private rows held out, so that trials are scored on what their teachers never saw ------------
