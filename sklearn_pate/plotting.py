@@ -56,9 +56,7 @@ def check_fitted(clf):
         )
     check_is_fitted(clf, "privacy_spent_")
     if clf.privacy_spent_.n_teachers is None:
-        raise ValueError(
-            "records voted in one table, so there are no queries to draw; see privacy_spent_"
-        )
+        raise ValueError("records voted in a table that was released at once: no queries to draw")
     return clf
 
 

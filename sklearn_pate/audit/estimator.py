@@ -225,8 +225,8 @@ def _run(estimator, X, y, X_public, canaries, attack, n_copies, fit_params, bits
 def _count_right(evidence, bits, n_guesses, rng):
     """Guess the bits with the most evidence, and count the correct guesses."""
     most_evidence_first = np.lexsort((rng.random(evidence.size), -np.abs(evidence)))
-    coins = rng.integers(2, size=evidence.size)
-    guesses = np.where(evidence == 0, coins, evidence < 0)  # bit 0 is the first label
+    # Bit 0 is the first label; without evidence, a coin decides
+    guesses = np.where(evidence == 0, rng.integers(2, size=evidence.size), evidence < 0)
     is_right = (guesses == bits)[most_evidence_first]
     return int(is_right[:n_guesses].sum())
 

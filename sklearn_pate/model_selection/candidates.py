@@ -94,9 +94,7 @@ def _candidate(estimator, params, search_sets_epsilon):
         )
     student = params.get("student", estimator.student)
     if student is None and any(name.startswith("student__") for name in params):
-        raise ValueError(
-            "student is None, so it has no parameters to search; give the estimator a student"
-        )
+        raise ValueError("student is None, so it has no parameters to search; give a student")
     estimator = clone(estimator)
     # Copies: candidates may share an object, and set different parameters of it
     estimator.set_params(**{name: clone(params[name], safe=False) for name in params})
@@ -208,9 +206,14 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
             trial_epsilon = _largest_trial_epsilon(search_epsilon, float(epsilon))
         for candidate in candidates:
             candidate.estimator.set_params(epsilon=trial_epsilon)
+    plan_by_key = {}
     for candidate in candidates:
         estimator = candidate.estimator
+        key = plan_key(estimator)
+        if key in plan_by_key:  # the same noise and queries need not be calibrated again
+            set_plan(estimator, plan_by_key[key])
         candidate.plan = accepted(make_plan(check_given(estimator, **fit_data)), estimator)
+        plan_by_key[key] = candidate.plan
         set_plan(estimator, candidate.plan)
     plans = [candidate.plan for candidate in candidates]
     if len({(plan.spent.unit, plan.spent.adjacency) for plan in plans}) > 1:

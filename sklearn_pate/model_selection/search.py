@@ -182,9 +182,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         """
         given = [check_given(candidate.estimator, **fit_data) for candidate in candidates]
         first = given[0]
-        budget = {"epsilon": self.epsilon, "delta": self.delta}
-        of_fit = first.private, first.ballots
-        synthesis = Synthesis.planned(synthesizer, *of_fit, pure=False, **budget)
+        budget = {"pure": False, "epsilon": self.epsilon, "delta": self.delta}
+        synthesis = Synthesis.planned(synthesizer, first.private, first.ballots, **budget)
         keys = [teachers_key(candidate.estimator) for candidate in candidates]
         for of_teachers in dict(zip(keys, given, strict=True)).values():
             rehearse_teachers(of_teachers, synthesizer)

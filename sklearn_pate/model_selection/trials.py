@@ -260,16 +260,15 @@ def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
     units = None  # each row is one by itself
     if groups is not None:
         units = spelled_identifiers(groups, "groups")
+        partition = "hash"  # whole groups, in any partition
     elif partition == "hash" and hasattr(X, "index"):
         units = spelled_identifiers(X.index, "the index of X")
-    if partition == "random" and groups is None and n_parts > n_records:  # their number is public
+    if partition == "random" and n_parts > n_records:  # their number is public
         raise ValueError(
             f"validation_fraction={fraction:g} is less than one of the {n_records} private records"
         )
     dealt = {"index": getattr(X, "index", None), "groups": groups, "unit": estimator.unit}
     dealt |= {"n_records": n_records, "n_teachers": n_parts, "seed": split_seed}
-    if groups is not None:
-        partition = "hash"  # whole groups, in any partition
     with Quiet():  # what libraries warn of may quote identifiers
         part = assign_teachers(partition, **dealt).teacher_indices
     held = np.flatnonzero(part == 0)
