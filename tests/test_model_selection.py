@@ -27,8 +27,8 @@ from sklearn_pate.exceptions import BudgetExceededError, StudentError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV, trials
 from sklearn_pate.model_selection import search as searches
-from sklearn_pate.model_selection.candidates import calibrate
-from sklearn_pate.model_selection.trials import PrivateScorer, Trials
+from sklearn_pate.model_selection.candidates import calibrate, make_candidates
+from sklearn_pate.model_selection.trials import PrivateScorer
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import DEFAULT_ORDERS, TrialCount, gdp_to_epsilon, rdp_to_epsilon
 from sklearn_pate.secure import SystemGenerator
@@ -235,8 +235,7 @@ def test_each_partition_holds_out_whole_units(partition, monkeypatch):
     if partition in ("hash", "predefined"):
         clf.set_params(partition=partition)
     found = search(clf=clf, epsilon=None, random_state=0)
-    held_out, scorer = found._hold_out(frame, y, groups, np.random.SeedSequence(0))
-    train = held_out.train
+    train, scorer = found._hold_out(frame, y, groups, np.random.SeedSequence(0))
     units = {"random": np.arange(n), "hash": names}.get(partition, groups)
     assert not set(units[train]) & set(np.delete(units, train)) and 0.6 < len(train) / n < 0.95
     # a perfect model gets one point for each unit, whatever its number of rows
@@ -279,22 +278,22 @@ def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
 
     def n_right(X, y, index):
         frame = pd.DataFrame(X, columns=["a", "b"], index=index)
-        held_out, scorer = found._hold_out(frame, y, None, np.random.SeedSequence(0))
-        return held_out, scorer._n_right(fitted)
+        train, scorer = found._hold_out(frame, y, None, np.random.SeedSequence(0))
+        return train, scorer._units, scorer._n_right(fitted)
 
-    held_out, before = n_right(X, y, index)
-    held = np.setdiff1d(np.arange(len(X)), held_out.train)
-    scored = np.concatenate(held_out.units)
+    train, units, before = n_right(X, y, index)
+    held = np.setdiff1d(np.arange(len(X)), train)
+    scored = np.concatenate(units)
     moved = []
     # The first of those that are scored and another, and one that is not
     for row in [*scored[::5], np.setdiff1d(held, scored)[0]]:
         for value in (1e12, -1e12):
             other = X.copy()
             other[row] = value
-            moved.append(n_right(other, y, index)[1] - before)
+            moved.append(n_right(other, y, index)[2] - before)
         if partition == "hash":
             fewer = (np.delete(part, row, axis=0) for part in (X, y, index))
-            moved.append(n_right(*fewer)[1] - before)
+            moved.append(n_right(*fewer)[2] - before)
     assert np.max(np.abs(moved)) <= 1
     assert np.any(np.abs(moved) == 1) or student == "scaled together"  # to a constant, alone
 
@@ -368,17 +367,17 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
     found = search(epsilon=None)
     scored = []
     for seed in range(2):
-        held_out, _ = found._hold_out(X, y, names, np.random.SeedSequence(seed))
-        units = [set(names[rows]) for rows in held_out.units]
+        train, scorer = found._hold_out(X, y, names, np.random.SeedSequence(seed))
+        units = [set(names[rows]) for rows in scorer._units]
         assert len(units) == 100 and all(len(unit) == 1 for unit in units)
-        assert not set.union(*units) & set(names[held_out.train])
-        assert all(len(rows) == 2 for rows in held_out.units)
+        assert not set.union(*units) & set(names[train])
+        assert all(len(rows) == 2 for rows in scorer._units)
         scored.append(set.union(*units))
     assert scored[0] != scored[1]
     # one that leaves makes room for one other
     left = np.delete(np.arange(2000), np.flatnonzero(names == min(scored[1])))
-    held_out, _ = found._hold_out(X[left], y[left], names[left], np.random.SeedSequence(1))
-    again = {name for rows in held_out.units for name in names[left][rows]}
+    _, scorer = found._hold_out(X[left], y[left], names[left], np.random.SeedSequence(1))
+    again = {name for rows in scorer._units for name in names[left][rows]}
     assert len(scored[1] - again) == 1 and len(again - scored[1]) == 1
 
 
@@ -391,8 +390,11 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
 def test_a_search_draws_what_is_secret_from_the_system(monkeypatch, secure, seed, kind, generator):
     """The number of trials, the candidates, and the noise on scores."""
     sources = [note_calls(monkeypatch, TrialCount, "draw", lambda count, rng: type(rng))]
-    for owner, name in ((Trials, "_run"), (PrivateScorer, "_with_noise")):
-        sources.append(note_calls(monkeypatch, owner, name, lambda self, *_: type(self._rng)))
+    for owner, name, note in (
+        (searches, "best_trial", lambda *given, **_: type(given[4])),
+        (PrivateScorer, "_with_noise", lambda self, *_: type(self._rng)),
+    ):
+        sources.append(note_calls(monkeypatch, owner, name, note))
     found = search(clf=pate(secure=secure), epsilon=20.0, random_state=seed).fit(X, y, X_public)
     assert [set(kinds) for kinds in sources] == [{kind}] * 3
     assert found.privacy_spent_.generator == generator
@@ -529,9 +531,9 @@ class Coins:
 def parts_of(draws, fraction):
     """The parts by the records' own numbers, which are the first column of draws."""
     number = draws[:, 0].astype(int)
-    held_out = trials.hold_out_by_coins(fraction, Coins(draws[:, 1:]), n_records=len(draws))
-    scored = [number[rows].item() for rows in held_out.units]
-    return set(number[held_out.train]), scored
+    train, units = trials.hold_out_by_coins(fraction, Coins(draws[:, 1:]), n_records=len(draws))
+    scored = [number[rows].item() for rows in units]
+    return set(number[train]), scored
 
 
 @pytest.mark.parametrize("most", [1, 3, 1000])
@@ -558,12 +560,12 @@ def test_each_record_has_a_coin_of_its_own(global_random_seed):
     held = np.zeros((8000, 8))
     first = np.zeros(8)
     for is_held in held:
-        held_out = trials.hold_out_by_coins(0.3, rng, n_records=8)
+        train, units = trials.hold_out_by_coins(0.3, rng, n_records=8)
         is_held[:] = 1
-        is_held[held_out.train] = 0
-        assert sorted(np.concatenate([np.empty(0), *held_out.units])) == [*np.flatnonzero(is_held)]
-        if held_out.units:
-            first[held_out.units[0]] += 1
+        is_held[train] = 0
+        assert sorted(np.concatenate([np.empty(0), *units])) == [*np.flatnonzero(is_held)]
+        if units:
+            first[units[0]] += 1
     assert np.abs(held.mean(axis=0) - 0.3).max() < 0.03
     assert np.abs(np.corrcoef(held.T) - np.eye(8)).max() < 0.07
     assert held.sum(axis=1).var() == pytest.approx(8 * 0.3 * 0.7, rel=0.1)
@@ -586,11 +588,13 @@ def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
     assert found.score(PUBLIC_ROWS, PUBLIC_CODES) > 0.6 and 10 < found.best_score_ < 40
     assert "ReverseNeighbors" in found._repr_html_() and "predict" in dir(found)
     may_join = adjacency == "add_or_remove"
-    held_out, _ = found._hold_out(ROWS, CODES, groups, np.random.SeedSequence(1), may_join=may_join)
-    assert 850 < len(held_out.train) < 1070
+    train, scorer = found._hold_out(
+        ROWS, CODES, groups, np.random.SeedSequence(1), may_join=may_join
+    )
+    assert 850 < len(train) < 1070
     if by_group:
-        held = set(groups) - set(groups[held_out.train])
-        assert all(number in held for rows in held_out.units for number in groups[rows])
+        held = set(groups) - set(groups[train])
+        assert all(number in held for rows in scorer._units for number in groups[rows])
 
 
 def test_the_number_held_out_varies_where_it_is_private():
@@ -598,7 +602,7 @@ def test_the_number_held_out_varies_where_it_is_private():
         found = search_ballots("add_or_remove" if may_join else "replace")
         seeds = [np.random.SeedSequence(seed) for seed in range(40)]
         parts = [found._hold_out(ROWS, CODES, None, seed, may_join=may_join)[0] for seed in seeds]
-        return {len(part.train) for part in parts}
+        return {len(train) for train in parts}
 
     assert numbers(False) == {960} and len(numbers(True)) > 10
 
@@ -609,20 +613,19 @@ def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
     drawn = []
     generator = found._generator
     monkeypatch.setattr(found, "_generator", lambda seed: drawn.append(seed) or generator(seed))
-    held_out, _ = found._hold_out(ROWS, CODES, None, np.random.SeedSequence(0), may_join=True)
+    train, _ = found._hold_out(ROWS, CODES, None, np.random.SeedSequence(0), may_join=True)
     again, _ = found._hold_out(ROWS, CODES, None, np.random.SeedSequence(0), may_join=True)
-    assert len(drawn) == 4 and not np.array_equal(held_out.train, again.train)
+    assert len(drawn) == 4 and not np.array_equal(train, again)
 
 
 def planned(found, n_records):
     """What a search plans, by private rows of that number, and all that it warns of or raises."""
-    candidates = found._candidates(np.random.default_rng(0))
+    candidates = make_candidates(found.estimator, [{"student": GaussianNB()}], True)
     rows, codes = ROWS[:n_records], CODES[:n_records]
-    held_out, scorer = found._hold_out(rows, codes, None, np.random.SeedSequence(0), may_join=True)
-    train = held_out.train
+    train, scorer = found._hold_out(rows, codes, None, np.random.SeedSequence(0), may_join=True)
     fit_data = {"X": ROWS[train], "y": CODES[train], "X_public": PUBLIC_ROWS}
     fit_data |= {"groups": None, "sample_weight": None}
-    count = found._trial_count(len(candidates))
+    count = TrialCount(5 * len(candidates), found.eta)
     cost = calibrate(candidates, fit_data, scorer, count, epsilon=6.0, delta=1e-5)
     plans = [candidate.plan for candidate in candidates]
     scales = [scorer.noise_scale(plan) for plan in plans]
@@ -737,6 +740,6 @@ def test_groups_of_other_names_are_held_out_as_often(name, global_random_seed):
     groups = np.array(["same"] * 600 + [name] * 600, dtype=object)
     n_held = 0
     for seed in np.random.SeedSequence(global_random_seed).spawn(300):
-        held_out, _ = found._hold_out(ROWS, CODES, groups, seed)
-        n_held += 1199 not in held_out.train
+        train, _ = found._hold_out(ROWS, CODES, groups, seed)
+        n_held += 1199 not in train
     assert abs(n_held - 60) < 40  # 5.7 standard deviations
