@@ -173,7 +173,7 @@ def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
 @cases(
     "owner, name, fault",
     (cells, "count_ballots", lambda *args, **given: 2 * count_ballots(*args, **given)),
-    (LaplaceMechanism, "_discrete", lambda self, scale: DiscreteLaplace(2 * GRID / scale)),
+    (LaplaceMechanism, "_noise", lambda self, scale: DiscreteLaplace(2 * GRID / scale)),
 )
 def test_two_ballots_of_each_record_or_half_the_noise_are_caught(
     monkeypatch, owner, name, fault, many

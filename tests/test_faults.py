@@ -23,6 +23,7 @@ from sklearn_pate.aggregators.argmax import _NoisyArgmax
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.fitting import release
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.queries import Choice
 from sklearn_pate.releases import labels
 from sklearn_pate.teachers import TeacherEnsemble, ensemble
@@ -141,9 +142,16 @@ def test_an_interrupt_says_no_less_than_was_spent(owner, name, ledger, monkeypat
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_an_interrupt_of_the_ledger_may_have_been_after_it_wrote(after, ledger, monkeypatch):
+@pytest.mark.parametrize("searches", [False, True])
+def test_an_interrupt_of_the_ledger_may_have_been_after_it_wrote(
+    searches, after, ledger, monkeypatch
+):
+    clf = model(ledger=ledger)
+    if searches:
+        clf = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=300.0, n_trials=2)
     interrupt(monkeypatch, PrivacyLedger, "record", 1, after)
-    pytest.raises(KeyboardInterrupt, model(ledger=ledger).fit, X, Y, X_PUBLIC).match("is spent")
+    pytest.raises(KeyboardInterrupt, clf.fit, X, Y, X_PUBLIC).match("is spent")
+    assert len(ledger.history()) == after
 
 
 @pytest.mark.slow

@@ -452,7 +452,7 @@ def test_the_student_between_stages_is_fitted_on_what_was_released():
 
 
 def test_a_student_that_fails_between_stages_keeps_what_is_paid_for():
-    with pytest.raises(StudentError, match="40 released labels") as caught:
+    with pytest.raises(StudentError, match="on 40 answered rows") as caught:
         staged([GNMax(20.0), INTERACTIVE], [40, 60], student=Unwilling())
     assert (caught.value.public_labels >= 0).sum() == 40
     assert caught.value.privacy_spent.n_queries == 40

@@ -492,7 +492,7 @@ def test_scores_that_are_no_numbers_lose():
     def scoring(estimator, X, y):
         return next(scores)
 
-    found = search(epsilon=20.0, scoring=scoring, n_trials=20)
+    found = search(epsilon=20.0, scoring=scoring, n_trials=20, random_state=1)
     assert found.fit(X, y, X_public, **VALIDATION).best_score_ == 0.5
 
 

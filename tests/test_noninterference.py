@@ -235,7 +235,7 @@ def stream(monkeypatch):
     stream = Stream()
     monkeypatch.setattr("numpy.random.bit_generator.randbits", stream.bits)
     monkeypatch.setattr(SystemGenerator, "_bits", lambda self, size: stream.noise_bits(self, size))
-    monkeypatch.setattr("sklearn_pate.fitting.release.time", STOPPED)
+    monkeypatch.setattr("sklearn_pate.fitting.given.time", STOPPED)
     monkeypatch.setattr("sklearn.model_selection._search.time", STOPPED)
     monkeypatch.setattr("sklearn.model_selection._validation.time", STOPPED)
     if "skorch" in sys.modules:

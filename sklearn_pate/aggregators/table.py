@@ -38,7 +38,8 @@ class TableMechanism(BaseEstimator, metaclass=ABCMeta):
     def __init_subclass__(cls, **kwargs):
         """Refuse a class that draws tables at the cost of others."""
         super().__init_subclass__(**kwargs)
-        check_stated(cls, "cost", ("noisy",))
+        drawn_by = ("noisy", "_noise", "noise_std")
+        check_stated(cls, "cost", [name for name in drawn_by if hasattr(cls, name)])
 
     @property
     @abstractmethod

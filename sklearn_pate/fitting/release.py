@@ -112,16 +112,9 @@ def _pay(given, paid, spent, cost, **entry):
     """Record what is spent, before anything is drawn; as a part of an `entry`, if one is given."""
     given.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
     ledger = given.estimator.ledger
-    before = paid.spent
-    paid.spent = spent  # if it is interrupted, it may have been recorded
-    if ledger is not None:
-        try:
-            paid.entry = ledger.record(spent, cost, **entry)
-        except (BudgetExceededError, ValueError):
-            paid.spent = before
-            raise
-        if given.synthesis is not None:
-            given.synthesis.ledgers.append(ledger)
+    paid.pay(ledger, spent, cost, **entry)
+    if ledger is not None and given.synthesis is not None:
+        given.synthesis.ledgers.append(ledger)
 
 
 def _pay_for_labels(given, plan, paid):
@@ -220,6 +213,16 @@ class Paid:
         self.entry = None
         self.synthesis = None
         self.has_begun = False
+
+    def pay(self, ledger, spent, cost, **entry):
+        """Record what is spent, before anything is drawn."""
+        before, self.spent = self.spent, spent  # if it is interrupted, it may have been recorded
+        if ledger is not None:
+            try:
+                self.entry = ledger.record(spent, cost, **entry)
+            except (BudgetExceededError, ValueError):
+                self.spent = before
+                raise
 
 
 @contextlib.contextmanager

@@ -117,15 +117,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         fit_data = {"X": rows, "y": y, "X_public": X_public}
         fit_data |= {"groups": groups, "sample_weight": None}
         if X_val is None and y_val is None:
-            may_join = _may_join(candidates)
-            train, scorer = self._hold_out(rows, codes, groups, hold_out_seed, may_join=may_join)
-            if may_join and train.size == 0:
-                # An error would tell of their number: a record that casts nothing stands in
-                train = np.array([0])
-                fit_data["sample_weight"] = np.zeros(1)
-            for name in ("X", "y", "groups"):
-                if fit_data[name] is not None:
-                    fit_data[name] = _safe_indexing(fit_data[name], train)
+            scorer = self._hold_out_of(fit_data, codes, candidates, hold_out_seed)
         else:
             scorer = PublicScorer(self.estimator, self.scoring, X_val, y_val, X_public)
         of_rows = None
@@ -139,15 +131,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         plans = [candidate.plan for candidate in candidates]
         not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
         spent = replace(
-            plans[0].spent.paid(),
-            epsilon=cost.epsilon(self.delta)[0],
-            delta=float(self.delta),
-            method="tuning",
-            # Where trials differ, the largest number of any; None where records vote
-            n_teachers=max(plan.spent.n_teachers or 0 for plan in plans) or None,
-            n_queries=max(plan.spent.n_queries for plan in plans),
-            arithmetic="real",  # that of the number of trials and the noise of scores
-            generator=source_of_noise(self),
+            self._spent_by(plans, cost),
             n_synthetic=0 if of_rows is None else len(X_public),
             tables=_tables(synthesizer, *(plan.spent for plan in plans)),
             not_covered=dict.fromkeys(not_covered),
@@ -158,11 +142,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         text = large_delta(self.delta, n_teachers=plans[0].spent.n_teachers, n_records=n_records)
         if text is not None:
             warn(text)
-        if self.estimator.ledger is not None:
-            self.estimator.ledger.record(spent, cost)
         self._seed_used = True  # what is drawn from here on protects private data
-
-        paid.spent = spent
+        paid.pay(self.estimator.ledger, spent, cost)
         if of_rows is not None:  # once, before the trials: they share the rows
             noise_seed, other_seed = rows_seed.spawn(2)
             sources = self._generator(noise_seed), other_seed
@@ -190,6 +171,34 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         for of_candidate in given:
             check_missing(of_candidate, are_drawn=True)
         return replace(first, synthesis=synthesis)
+
+    def _spent_by(self, plans, cost):
+        """Return what a search states that costs so much, whichever trials are run."""
+        return replace(
+            plans[0].spent.paid(),
+            epsilon=cost.epsilon(self.delta)[0],
+            delta=float(self.delta),
+            method="tuning",
+            # Where trials differ, the largest number of any; None where records vote
+            n_teachers=max(plan.spent.n_teachers or 0 for plan in plans) or None,
+            n_queries=max(plan.spent.n_queries for plan in plans),
+            arithmetic="real",  # that of the number of trials and the noise of scores
+            generator=source_of_noise(self),
+        )
+
+    def _hold_out_of(self, fit_data, codes, candidates, seed):
+        """Leave in `fit_data` the private rows to train on, and return a scorer on others."""
+        may_join = _may_join(candidates)
+        X, groups = fit_data["X"], fit_data["groups"]
+        train, scorer = self._hold_out(X, codes, groups, seed, may_join=may_join)
+        if may_join and train.size == 0:
+            # An error would tell of their number: a record that casts nothing stands in
+            train = np.array([0])
+            fit_data["sample_weight"] = np.zeros(1)
+        for name in ("X", "y", "groups"):
+            if fit_data[name] is not None:
+                fit_data[name] = _safe_indexing(fit_data[name], train)
+        return scorer
 
     def _generator(self, seed):
         """Return the source of what stays secret: noise of scores, trials and their candidates."""

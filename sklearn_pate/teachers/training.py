@@ -294,6 +294,8 @@ def votes_of(answered, classes, X_query, settings):
     if settings.levels is not None:
         return number_votes(answered, settings.levels, n_queries=n_queries)
     if settings.temperature is not None:
+        if np.shape(answered)[:1] != (n_queries,):
+            raise TellableError("predict_proba must return one row of probabilities per row")
         temperature = settings.temperature
         return probability_shares(answered, classes, n_classes=n_classes, temperature=temperature)
     labels = np.asarray(answered)
