@@ -26,6 +26,7 @@ from .neighbors.transform import (
     transformed_private,
 )
 from .rdp import DEFAULT_ORDERS, DiscreteGaussian
+from .rdp.discrete import SHARES
 from .secure import noise_generator
 from .sums import STEP, ballots, of_classes, public_discriminants, shares, sums_cost, whole_steps
 from .sums import unit as on_sphere
@@ -43,9 +44,6 @@ _OF_TOTAL = 0.25
 
 #: What one record adds, beside what two of one class change at most; rounded up.
 _OF_ONE = 0.273
-
-#: A record is so many shares, whether or not it counts in part.
-_WHOLE = 2**20
 
 #: Most columns: a product of so many takes seconds, and its rounding may depend on other rows.
 _MOST_COLUMNS = 2000
@@ -109,7 +107,7 @@ class SumsMechanism(TableMechanism):
         """Draw the noisy sums, from whole numbers of steps, (n_columns, n_classes + 1)."""
         if np.asarray(table).dtype != np.int64 or np.shape(table)[1:] != (self.n_classes + 1,):
             raise ValueError("SumsMechanism draws sums of columns in whole steps, by ColumnSums")
-        step = STEP / _WHOLE / self.n_classes
+        step = STEP / SHARES / self.n_classes
         rng = noise_generator(random_state)
         noise = DiscreteGaussian(self.noise_std / step).sample(rng, table.shape)
         # The weight of the sums of all records lies in their noise, so that these stay whole
@@ -151,8 +149,8 @@ def _summed(block, *, transformer, mean, scale, n_classes):
     By class, and of all records; the last of the columns is constant. All else follows from public
     rows.
     """
-    amount, whole = shares(len(block.codes), block.groups, block.weight, whole=_WHOLE)
-    cast = ballots(block.codes, amount * (_WHOLE // whole), n_classes)
+    amount, whole = shares(len(block.codes), block.groups, block.weight, whole=SHARES)
+    cast = ballots(block.codes, amount * (SHARES // whole), n_classes)
     numbers = transformed_private(transformer, block.X, len(mean))
     by_class = of_classes(whole_steps(_psi(numbers, mean, scale)), cast)
     total = by_class.sum(axis=0)

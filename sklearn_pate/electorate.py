@@ -486,7 +486,7 @@ class Votes(Private):
         Who reads the table, if `counts` is one: it knows the cells.
     n_public : int or None
         Number of public rows, if `counts` is a table; else each has a row of counts.
-    synthesis : releases.rows.Synthesis or None
+    synthesis : releases.ahead.Synthesis or None
         Where the public rows come from, if they were drawn: they, and what they cost.
     not_covered : tuple of str
         What `PrivacySpent.not_covered` says of a fit to them.

@@ -281,7 +281,7 @@ class Choice:
         ----------
         round_ : ndarray of shape (n_queries,), int
             One of `rounds`.
-        released : Release
+        released : Published
             What was released so far.
         proba : ndarray of shape (n_public, n_classes) or None
             Probabilities from a student of the labels so far, if the round needs them.

@@ -1,4 +1,4 @@
-"""Students that scikit-learn lacks: distillation from soft labels."""
+"""How students learn from what was released, and one that learns from soft labels."""
 
 import numpy as np
 from sklearn import config_context
@@ -139,7 +139,7 @@ def fit_student(student, X_public, released, seed):
         Unfitted.
     X_public : array-like with n_public rows
         All public rows.
-    released : Release
+    released : Published
         Labels, and soft labels if there are any.
     seed : numpy.random.SeedSequence
         Source of the student's randomness.

@@ -30,7 +30,6 @@ from sklearn_pate.aggregators import (
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import DiscreteGaussian, DiscreteLaplace, pure_rdp, worst_case_rdp
 from sklearn_pate.rdp.facts import facts_of, has_distribution
-from sklearn_pate.teachers import training
 
 MANY = [60, 55, 50, 40, 30, 10, 5, 0, 0, 0]
 CASES = [[83, 83, 84], [250, 0, 0], [40, 6, 4], [0, 1, 0], [5, 5, 5, 5, 5], [9] * 9 + [7, 0, 0]]
@@ -647,8 +646,7 @@ def test_soft_noise_is_what_it_says(noise, global_random_seed):
     assert aggregators.SoftVote(sigma=0.1).soft_labels([[-5.0, -5.0]]).tolist() == [[0.5, 0.5]]
 
 
-def test_grid_of_soft_labels_is_the_teachers():
-    assert aggregators.base._SHARES == training.SHARES
+def test_soft_labels_are_of_whole_shares():
     with pytest.raises(ValueError, match="needs multiples of 2"):
         aggregators.SoftVote(40.0).soft_labels([[0.1, 0.9]])
     assert aggregators.SoftVote(40.0, noise="continuous").soft_labels([[0.1, 0.9]]).shape == (1, 2)

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, sums
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.column_sums import _OF_TOTAL, _WHOLE, ColumnSums, ReleasedColumns, SumsMechanism
+from sklearn_pate.column_sums import _OF_TOTAL, SHARES, ColumnSums, ReleasedColumns, SumsMechanism
 from sklearn_pate.electorate import PrivateData
 from sklearn_pate.exceptions import BadPlanError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
@@ -428,7 +428,7 @@ def table_of(X, codes, *, n_classes, groups=None, weight=None, joins=False):
     private = PrivateData(X=np.asarray(X, dtype=float), codes=np.asarray(codes), **given)
     voters = ColumnSums(bends=False, adjacency="add_or_remove" if joins else "replace")
     voters.enrol(private, PUBLIC)
-    table = voters.vote(private, PUBLIC).astype(float) * sums.STEP / _WHOLE / n_classes
+    table = voters.vote(private, PUBLIC).astype(float) * sums.STEP / SHARES / n_classes
     table[:, -1] *= _OF_TOTAL
     return table
 
@@ -656,7 +656,7 @@ def test_large_groups_count():
     X, y, rows = wide(9000, 20)
     clf = PATEClassifier(ColumnSums(bends=False), classes=[0, 1], on_bad_plan="warn")
     votes = clf.poll(X, y, X_public=rows, groups=np.arange(9000) // 4500)
-    step = sums.STEP / _WHOLE / 2
+    step = sums.STEP / SHARES / 2
     assert votes.counts[-1, -1] * step == pytest.approx(2 * 0.287, abs=0.01)  # of two groups
 
 
@@ -674,7 +674,7 @@ def test_one_odd_text_moves_no_other(voters, odd):
     with_it, without = (clf.poll(rows, labels, X_public=public).counts for rows in tables)
     moved = np.abs(with_it - without).sum()
     if isinstance(voters, ColumnSums):
-        moved *= sums.STEP / _WHOLE / 2
+        moved *= sums.STEP / SHARES / 2
     assert moved < 8
 
 

@@ -13,6 +13,7 @@ from .._sklearn import Interval, StrOptions
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Facts, worst_case_rdp
 from ..rdp.checks import as_array, check_log_proba, check_orders, check_votes
 from ..rdp.cost import total_cost
+from ..rdp.discrete import SHARES
 from ..rdp.facts import age_of, check_stated, defines_anything, facts_of, stating_class
 from ..secure import noise_generator
 
@@ -379,10 +380,6 @@ def checked_scale(mechanism, name):
 # --- noisy sums of probabilities ------------------------------------------------------------------
 
 
-#: Sums of probabilities are whole multiples of one over this number, see `teachers`.
-_SHARES = 2**20
-
-
 class SoftVote(SoftAggregator):
     """Noisy mean of the teachers' class probabilities: soft labels, for distillation.
 
@@ -473,7 +470,7 @@ class SoftVote(SoftAggregator):
         if self.noise == "continuous":
             noisy = sums + rng.normal(scale=sigma, size=sums.shape)
         else:
-            noisy = whole_shares(sums) + DiscreteGaussian(sigma * _SHARES).sample(rng, sums.shape)
+            noisy = whole_shares(sums) + DiscreteGaussian(sigma * SHARES).sample(rng, sums.shape)
         noisy = np.maximum(noisy, 0)
         noisy[noisy.sum(axis=1) == 0] = 1
         return noisy / noisy.sum(axis=1, keepdims=True)
@@ -481,7 +478,7 @@ class SoftVote(SoftAggregator):
 
 def whole_shares(sums):
     """Return sums as whole numbers of 2**-20."""
-    shares = sums * _SHARES
+    shares = sums * SHARES
     fits = (np.abs(shares) < 2**53).all()
     if not fits or not np.array_equal(shares.astype(np.int64), shares):
         raise ValueError('noise="discrete" needs multiples of 2**-20: round down what teachers add')

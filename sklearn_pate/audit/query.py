@@ -236,7 +236,7 @@ def _p_value(counts, proba):
     Parameters
     ----------
     counts : list of ndarray
-        Sampled outcomes of each histogram, as `Mechanism.sample` counts them.
+        Sampled outcomes of each histogram, as `AuditedMechanism.sample` counts them.
     proba : ndarray of shape (n_histograms, n_classes + 1)
         Their stated probabilities.
 

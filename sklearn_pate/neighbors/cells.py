@@ -13,10 +13,8 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 
 from ..identifiers import spelled_groups
 from ..levels import split
-from ..rdp.discrete import GRID
+from ..rdp.discrete import SHARES
 from .transform import transformed, transformed_private
-
-_SHARES = round(1 / GRID)
 
 #: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
@@ -260,7 +258,7 @@ def count_ballots(cells, codes, sample_weight=None, groups=None, *, n_cells, n_c
         each group. So the order in which they are added makes no difference.
     """
     weight = np.ones(len(codes)) if sample_weight is None else np.clip(sample_weight, 0, 1)
-    classes, shares = split(codes, np.floor(weight * _SHARES).astype(np.int64))
+    classes, shares = split(codes, np.floor(weight * SHARES).astype(np.int64))
     entry = (cells * n_classes)[:, :, None] + classes[:, None, :]
     casts = np.broadcast_to((cells >= 0)[:, :, None], entry.shape)
     shares = np.broadcast_to(shares[:, None, :], entry.shape)[casts]

@@ -307,7 +307,7 @@ ODD = (_extreme, _negative, _half_missing, _unseen)
 #: Units differ where the largest spread of a column is so many times the median one.
 _OTHER_UNITS = 10
 
-#: A transformer is tried beside rows a million times as large, see `transform.ODD`. Rounding beside
+#: A transformer is tried beside rows a million times as large, see `ODD`. Rounding beside
 #: rows that are so many times as large at most is a thousandth of what was tried.
 _MOST = 1e3
 

@@ -328,8 +328,10 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
 # costs more than one in which `n_changed` entries move by 1.
 
 
-#: Discrete noise, and shares of ballots, are whole multiples of this.
-GRID = 2.0**-20
+#: Ballots, probabilities and discrete noise are whole numbers of shares: their sums do not depend
+#: on the order in which they are added.
+SHARES = 2**20
+GRID = 1 / SHARES
 
 
 def laplace_table_cost(scale, n_changed, orders=DEFAULT_ORDERS, *, discrete=True):

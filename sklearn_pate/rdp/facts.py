@@ -163,7 +163,7 @@ def facts_of(mechanism):
     return facts
 
 
-# --- the bounds of the papers, and the cost of a pure step ----------------------------------------
+# --- the bounds that the papers print -------------------------------------------------------------
 
 
 def _log_not_plurality(votes, log_tail):

@@ -16,9 +16,9 @@ from ..identifiers import keyed_digests
 from ..isolation import Quiet, own_clone, own_rows, seed_number, seeded
 from ..memory import code_digest, digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
+from ..rdp.discrete import SHARES
 from .sites import Site, Sites
 from .training import (
-    SHARES,
     Part,
     Settings,
     Task,

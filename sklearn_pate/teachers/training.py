@@ -35,11 +35,8 @@ from ..isolation import (
 )
 from ..levels import numbers_at, positions, split
 from ..memory import digest, is_kept
+from ..rdp.discrete import SHARES
 from .sites import Site, Sites
-
-#: Probabilities are whole multiples of one over this number: sums of whole numbers do not depend on
-#: the order in which teachers finish.
-SHARES = 2**20
 
 
 class Settings(NamedTuple):
