@@ -129,16 +129,18 @@ def rounding_beside_others(fitted, X_public, public):
     rows = np.unique(np.linspace(0, len(public) - 1, _N_TRIED).astype(int))  # far apart
     some = _safe_indexing(X_public, rows)
     with Quiet():
-        by_itself = _alone(fitted, some)
-        together, _ = _together(fitted, some)
-        is_ours = type(fitted) is RowVectorizer
-        are_alone = _are_like_wide(by_itself)
-        if not are_alone or not (is_ours or treats_rows_alone(fitted, some, by_itself)):
-            raise ValueError(
-                "the transformer's numbers for a row depend on the rows beside it, so one record "
-                "could move the ballots of others; use one that treats each row by itself in "
-                "transform"
-            )
+        if type(fitted) is RowVectorizer:
+            by_itself = [transformed(fitted, _safe_indexing(some, [k])) for k in range(len(rows))]
+            together = transformed(fitted, some)
+        else:
+            by_itself = _alone(fitted, some)
+            together, _ = _together(fitted, some)
+            if not (_are_like_wide(by_itself) and treats_rows_alone(fitted, some, by_itself)):
+                raise ValueError(
+                    "the transformer's numbers for a row depend on the rows beside it, so one "
+                    "record could move the ballots of others; use one that treats each row by "
+                    "itself in transform"
+                )
     alone = np.vstack(by_itself)
     difference = max(np.abs(alone - public[rows]).max(), np.abs(alone - together).max())
     return float(difference / max(np.sqrt((public**2).sum(axis=1).mean()), 1e-300))
