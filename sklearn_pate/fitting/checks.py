@@ -225,6 +225,8 @@ def check_dtypes(X, X_public):
     found = difference(X, X_public)
     if found is None:
         return
+    problem = f"X has another dtype than X_public, which has {getattr(X_public, 'dtype', None)}"
+    remedy = f"fix them in advance:{_SAME_DTYPES}"
     if found.kind == "unknown":
         problem = (
             "X and X_public must be arrays, which have a dtype, or DataFrames, which have dtypes "
@@ -232,12 +234,8 @@ def check_dtypes(X, X_public):
         )
         remedy = "convert both:\n    X, X_public = X.to_pandas(), X_public.to_pandas()"
     elif found.kind == "columns":
-        reordered = (
-            "" if set(X.columns) != set(X_public.columns) else "\n    X = X[X_public.columns]"
-        )
-        problem = (
-            "X has other columns than X_public, other levels of columns or other names of levels"
-        )
+        problem = "X has other columns than X_public, other levels or other names of levels"
+        reordered = "\n    X = X[X_public.columns]" * (set(X.columns) == set(X_public.columns))
         remedy = f"make them equal:{reordered}\n    X.columns = X_public.columns"
     elif found.kind == "codes":
         problem = (
@@ -248,14 +246,11 @@ def check_dtypes(X, X_public):
             "fix categories in advance, pandas.CategoricalDtype([...]) or polars.Enum([...]), the "
             "same in X and X_public, or give text"
         )
-    else:
-        problem = f"X has another dtype than X_public, which has {getattr(X_public, 'dtype', None)}"
-        if found.columns:
-            problem = (
-                f"columns {found.columns} of X and X_public have different dtypes or categories "
-                f"({_dtypes(X, X_public, found.columns)})"
-            )
-        remedy = f"fix them in advance:{_SAME_DTYPES}"
+    elif found.kind == "dtypes":
+        problem = (
+            f"columns {found.columns} of X and X_public have different dtypes or categories "
+            f"({_dtypes(X, X_public, found.columns)})"
+        )
     raise ValueError(
         f"{problem}. Whoever votes sees the types of columns, so they must be public and not what "
         f"private records happen to hold: {remedy}"
@@ -264,15 +259,12 @@ def check_dtypes(X, X_public):
 
 def _dtypes(X, X_public, columns):
     """Name the dtypes of the first of some columns, without what they hold."""
-    both = zip(X_public.columns, list(X.dtypes), list(X_public.dtypes), strict=True)
     said = []
-    for name, *dtypes in both:
-        if name in columns:
-            private, public = map(dtype_name, dtypes)
-            different = f"{private} in X, {public} in X_public"
-            said.append(f"{name}: {f'not the same {public}' if private == public else different}")
-    more = "; ..." if len(said) > _N_NAMED else ""
-    return "; ".join(said[:_N_NAMED]) + more
+    for name in columns[:_N_NAMED]:
+        private, public = (dtype_name(table[name].dtype) for table in (X, X_public))
+        another = "another " if private == public else ""
+        said.append(f"{name}: {private} in X, {another}{public} in X_public")
+    return "; ".join(said) + "; ..." * (len(columns) > _N_NAMED)
 
 
 # --- labels, numbers and weights ------------------------------------------------------------------
