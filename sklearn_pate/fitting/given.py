@@ -66,8 +66,6 @@ class Given:
         Sorted labels.
     ballots : Ballots or TableBallots
         What one protected unit can change of the votes.
-    digest : str
-        What tells the public rows from others.
     seeds : dict
         A source of randomness for each use.
     electorate : Electorate
@@ -95,7 +93,6 @@ class Given:
     checked_clone: Any
     classes: np.ndarray
     ballots: Ballots | TableBallots
-    digest: str
     seeds: dict
     electorate: Electorate
     release: VotesRelease
@@ -210,7 +207,16 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     electorate = voters.make_electorate(estimator, X, synthesizer=synthesizer)
     release = release_of(electorate)
     _check_parts(estimator, electorate, release)
-    X_public, not_covered, obstacles = _rows_of(estimator, X, X_public, synthesizer)
+    not_covered = () if checks.declared_classes(estimator) is not None else (_READ_CLASSES,)
+    obstacles = ()
+    if synthesizer is not None:
+        X_public = ahead.rehearsal_rows(synthesizer)
+        not_covered += read_by(synthesizer)
+    else:
+        are_private = warn_if_private(X_public, X)
+        X_public = checks.given_rows(X_public)
+        not_covered += are_private
+        obstacles += (_NOT_PUBLIC,) if are_private else ()
     checked_clone = clone(estimator)  # a refit that fails must not change what predict expects
     private = checks.check_data(
         checked_clone,
@@ -221,23 +227,15 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         groups=groups,
         casts_ballots=release.gives_rates or synthesizer is not None,
     )
-    if synthesizer is None and are_all_equal(X_public):
-        obstacles += (_ALL_EQUAL,)
     seeds = seed_streams(estimator.random_state, estimator.secure)
     ballots = enrolled(estimator, electorate, private, X_public, seeds)
-    columns = None
     if synthesizer is None:
+        obstacles += (_ALL_EQUAL,) if are_all_equal(X_public) else ()
         columns = voters.with_columns(electorate, estimator, private, X_public)
-    if columns is not None:
-        electorate = columns
-        memory = private_memory(estimator.memory)
-        ballots = voters.enrol(electorate, private, X_public, seed=None, memory=memory)
-    _check_unit(
-        estimator,
-        ballots,
-        "give groups=, one identifier per record. Searches and cross-validation drop groups "
-        "unless metadata routing is on",
-    )
+        if columns is not None:
+            electorate = columns
+            ballots = enrolled(estimator, electorate, private, X_public, seeds)
+    _check_unit(estimator, ballots)
     cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
     beside = ahead.planned(estimator.releases, private, ballots, **cap)
     synthesis = None
@@ -251,7 +249,6 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         checked_clone,
         private.classes,
         ballots,
-        rows_digest(X_public),
         seeds,
         electorate,
         release,
@@ -290,16 +287,6 @@ def _check_sites(estimator, X_public, **not_given):
         )
 
 
-def _rows_of(estimator, X, X_public, synthesizer):
-    """Return public rows or such to rehearse with, what is not covered, and obstacles."""
-    not_covered = () if checks.declared_classes(estimator) is not None else (_READ_CLASSES,)
-    if synthesizer is not None:
-        return ahead.rehearsal_rows(synthesizer), (*not_covered, *read_by(synthesizer)), ()
-    are_private = warn_if_private(X_public, X)
-    obstacles = (_NOT_PUBLIC,) if are_private else ()
-    return checks.given_rows(X_public), not_covered + are_private, obstacles
-
-
 def check_votes_and_rows(estimator, votes, X_public):
     """Check all that `fit_votes` is given, votes that were cast before.
 
@@ -319,19 +306,17 @@ def check_votes_and_rows(estimator, votes, X_public):
     are_counts = not isinstance(votes, Votes)  # `poll` counts the cost of its rows
     by_records = getattr(votes, "electorate", None) is not None
     electorate = voters.make_electorate(estimator, by_records=by_records)
-    is_given = estimator.base_estimator is not None
     release = release_of(electorate)
-    release.check_votes(votes, electorate, is_given=is_given)
+    release.check_votes(votes, electorate, is_given=estimator.base_estimator is not None)
     _check_parts(estimator, electorate, release)
-    if by_records:
-        electorate = votes.electorate
     X_public = checks.given_rows(X_public)
     checked_clone = clone(estimator)
     checks.check_features(checked_clone, X_public, "X_public", reset=True)
     temperature = temperature_of(estimator, release)
     votes = checks.check_votes_given(estimator, votes, X_public, temperature)
-    _check_unit(estimator, votes.ballots, "poll with groups")
+    _check_unit(estimator, votes.ballots)
     if by_records:
+        electorate = votes.electorate
         electorate.check_public(X_public)
     given = Given(
         estimator,
@@ -339,7 +324,6 @@ def check_votes_and_rows(estimator, votes, X_public):
         checked_clone,
         votes.classes,
         votes.ballots,
-        rows_digest(X_public),
         seed_streams(estimator.random_state, estimator.secure),
         electorate,
         release,
@@ -390,9 +374,10 @@ def enrolled(estimator, electorate, private, X_public, seeds):
 
 def _check_parts(estimator, electorate, release):
     """Check that electorate, aggregator, student and query strategy fit together."""
+    refused = release.refused(estimator)
     if isinstance(estimator.base_estimator, Electorate):
-        voters.check_defaults(estimator, voters.ABOUT_TEACHERS)
-    voters.check_defaults(estimator, release.refused(estimator))
+        refused = voters.ABOUT_TEACHERS | refused
+    voters.check_defaults(estimator, refused, electorate)
     stages = as_list(release.mechanism(estimator))
     electorate.check(soft_aggregator=soft_stage(stages))
     student = student_of(estimator, electorate)
@@ -408,9 +393,13 @@ def _check_parts(estimator, electorate, release):
             raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
 
 
-def _check_unit(estimator, ballots, remedy):
+def _check_unit(estimator, ballots):
     if estimator.unit == "group" and ballots.unit != "group":
-        raise ValueError(f"unit='group', but these votes protect one {ballots.unit}; {remedy}")
+        raise ValueError(
+            f"unit='group', but these votes protect one {ballots.unit}; to fit, or to poll, "
+            "give groups=, one identifier per record. Searches and cross-validation drop groups "
+            "unless metadata routing is on"
+        )
 
 
 def rows_digest(X_public):

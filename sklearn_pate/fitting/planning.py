@@ -40,11 +40,16 @@ def make_plan(given):
     -------
     Plan
     """
-    estimator = given.estimator
-    _check_ledger(given)
     plan = spending_plan(given)
-    if estimator.ledger is not None:
-        estimator.ledger.check(plan.spent, given.cost_to_pay(plan))
+    ledger = given.estimator.ledger
+    if ledger is not None:
+        if plan.spent.generator == "seed":
+            raise ValueError(
+                "ledger refuses fits with a random_state, and rows that were drawn with one: two "
+                "of one seed, as of clones in a search, share noise. Give None, and draw such "
+                f"rows again; got random_state={given.estimator.random_state!r}"
+            )
+        ledger.check(plan.spent, given.cost_to_pay(plan))
     rehearse(given, plan)
     return forecast(given, plan)
 
@@ -67,27 +72,13 @@ def accepted(plan, estimator):
     return plan
 
 
-def _check_ledger(given):
-    """Refuse noise that follows from a seed where a ledger adds costs up."""
-    if given.estimator.ledger is None:
-        return
-    if given.synthesis is not None and given.synthesis.generator == "seed":
-        raise ValueError(
-            "ledger refuses rows that were drawn with a random_state: two draws with one seed "
-            "share noise; draw them again with random_state=None"
-        )
-    if given.estimator.random_state is not None:
-        raise ValueError(
-            "ledger refuses fits with a random_state: two fits with one seed, for instance of "
-            f"clones in a search, share noise; got random_state={given.estimator.random_state!r}, "
-            "give random_state=None"
-        )
-
-
 def spent_by(plan, given):
     """Return what `privacy_spent_` will say, with no query answered yet."""
     ballots = given.ballots
     synthesis = given.synthesis
+    voters = [given.electorate]
+    if synthesis is not None:
+        voters.insert(0, synthesis.synthesizer)
     are_exact = [part.is_exact for part in given.released_before]
     for stage, _ in plan.stages:
         is_table = isinstance(stage, TableMechanism)
@@ -111,18 +102,10 @@ def spent_by(plan, given):
         generator="seed" if "seed" in sources else "system",
         n_synthetic=0 if synthesis is None else given.n_public,
         not_covered=(*given.not_covered, *caveats),
-        tables=_tables(given),
+        tables=tuple(voter.released_as for voter in voters if voter.released_as),
         beside=tuple(str(release.describe()) for release in given.beside),
         fit_number=given.fit_number,
     )
-
-
-def _tables(given):
-    """Say what is released of records that vote: of the rows' synthesizer, and of the votes."""
-    sources = [given.electorate]
-    if given.synthesis is not None:
-        sources.insert(0, given.synthesis.synthesizer)
-    return tuple(source.released_as for source in sources if source.released_as)
 
 
 def source_of_noise(estimator):
@@ -136,23 +119,22 @@ def source_of_noise(estimator):
 def forecast(given, plan):
     """Return a plan with all that a person needs to know of it, by public numbers alone."""
     spent = plan.spent
-    told = {"spent": PrivacyForecast.of(spent)}
-    problems = []
-    if spent.delta > 0:
-        sizes = {"n_teachers": spent.n_teachers, "n_records": given.ballots.n_records}
-        problems.append(large_delta(spent.delta, **sizes))
-    obstacles = [*given.obstacles]
+    n_records = given.ballots.n_records
+    told = {"spent": PrivacyForecast.of(spent), "beside": _costs_beside(given, spent)}
+    told["voters"], problems, obstacles = given.release.forecast(given, plan, _why(given))
     if given.synthesis is not None:
-        told["synthesizer"] = given.synthesis.synthesizer
-        told["rows_cost"] = _rows_cost(given)
-        problems.append(given.synthesis.synthesizer.forecast(**_sizes(given)))
-        obstacles += given.synthesis.synthesizer.obstacles(**_sizes(given))
-    told["beside"] = _costs_beside(given, spent)
-    told["voters"], of_voters, against_them = given.release.forecast(given, plan, _why(given))
-    problems = tuple(problem for problem in (*problems, *of_voters) if problem is not None)
-    return dataclasses.replace(
-        plan, problems=problems, obstacles=(*obstacles, *against_them), **told
+        synthesizer = given.synthesis.synthesizer
+        sizes = {"n_records": n_records, "n_classes": len(given.classes)}
+        told["synthesizer"] = synthesizer
+        told["rows_cost"] = _rows_cost(given, synthesizer.describe(**sizes))
+        problems = (synthesizer.forecast(**sizes), *problems)
+        obstacles = (*synthesizer.obstacles(**sizes), *obstacles)
+    problems = (
+        large_delta(spent.delta, n_teachers=spent.n_teachers, n_records=n_records),
+        *problems,
     )
+    told["problems"] = tuple(problem for problem in problems if problem is not None)
+    return dataclasses.replace(plan, obstacles=(*given.obstacles, *obstacles), **told)
 
 
 def warn_of_plan(plan, epsilon):
@@ -201,7 +183,7 @@ def _why(given):
     return f"base_estimator is a {type(base_estimator).__name__}"
 
 
-def _rows_cost(given):
+def _rows_cost(given, sums):
     """Return what the synthesizer takes for its rows."""
     synthesizer = given.synthesis.synthesizer
     cost = stated_cost(synthesizer, ahead.moved_by(given.ballots))
@@ -214,20 +196,15 @@ def _rows_cost(given):
         float(delta),
         adjacency=str(given.ballots.adjacency),
         n_rows=int(synthesizer.n_rows),
-        sums=synthesizer.describe(**_sizes(given)),
+        sums=sums,
     )
 
 
 def _costs_beside(given, spent):
     """Return what else is released, each with the epsilon that it takes."""
-    n_moved = ahead.moved_by(given.ballots) if given.beside else 0
-    costs = [stated_cost(release, n_moved) for release in given.beside]
+    costs = [stated_cost(release, ahead.moved_by(given.ballots)) for release in given.beside]
     epsilons = [cost.epsilon(given.estimator.delta)[0] for cost in costs]
     return tuple(zip(spent.beside, epsilons, strict=True))
-
-
-def _sizes(given):
-    return {"n_records": given.ballots.n_records, "n_classes": len(given.classes)}
 
 
 # --- what is tried out: mechanisms, teachers, students, missing values ----------------------------
@@ -295,10 +272,8 @@ def rehearse_teachers(given, synthesizer):
         Declared.
     """
     n_classes = len(given.classes)
-    n_train = 500
-    n_teachers = given.ballots.n_teachers
-    if given.ballots.n_records is not None and n_teachers is not None:
-        n_train = min(n_train, given.ballots.n_records // n_teachers)
+    n_records, n_teachers = given.ballots.n_records, given.ballots.n_teachers
+    n_train = 500 if None in (n_records, n_teachers) else min(500, n_records // n_teachers)
     n_train = max(n_train, 20, 2 * n_classes)  # fewer might be of one class, which is not learnt
     rows = synthesizer.rehearsal_rows(n_train + 500, np.random.default_rng(0))
     levels = given.classes if given.estimator.predicts_numbers else None
@@ -389,9 +364,7 @@ def is_missing_in(X):
     ndarray of shape (n_rows,), bool
     """
     if sparse.issparse(X):
-        entries = X.tocoo()
-        holes = entries.row[pd.isna(entries.data)]
-        return np.isin(np.arange(X.shape[0]), holes)
+        return np.diff((X != X).tocsr().indptr) > 0  # a missing value is unequal to itself
     return table_of(X).isna().to_numpy().any(axis=1)
 
 

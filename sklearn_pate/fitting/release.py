@@ -57,11 +57,10 @@ def poll(given, paid):
     plan = None
     if given.rows_are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
         plan = planning.accepted(planning.make_plan(given), given.estimator)
+        given = _draw_rows(given, paid)
     elif given.release.gives_rates:  # what is gathered follows from the noise
         plan = planning.forecast(given, planning.spending_plan(given))
         planning.warn_of_plan(plan, given.estimator.epsilon)
-    if given.rows_are_to_draw:
-        given = _draw_rows(given, paid)
     votes = given.release.gather(given, plan, np.arange(given.n_public))
     told = {"not_covered": given.not_covered, "obstacles": given.obstacles}
     return dataclasses.replace(votes, synthesis=given.synthesis, **told)
@@ -99,12 +98,7 @@ def _draw_rows(given, paid):
     )
     enrolled(estimator, electorate, given.private, X_public, seeds)
     return dataclasses.replace(
-        given,
-        synthesis=synthesis,
-        X_public=X_public,
-        digest=rows_digest(X_public),
-        electorate=electorate,
-        seeds=seeds,
+        given, synthesis=synthesis, X_public=X_public, electorate=electorate, seeds=seeds
     )
 
 
@@ -158,14 +152,13 @@ def _run_private_test(plan, votes, seed):
         return
     with Quiet():
         passed = plan.test.passes(votes.counts, np.random.default_rng(seed))
-    if passed:
-        return
-    raise PrivacyTestError(
-        "the votes did not pass the private test of accounting='ptr': their labels may cost "
-        "more than it allows. No label was released, but the outcome of the test was. Ask fewer "
-        "queries, use more noise, raise epsilon, or use accounting='data_independent'",
-        plan.spent.paid(),
-    )
+    if not passed:
+        raise PrivacyTestError(
+            "the votes did not pass the private test of accounting='ptr': their labels may cost "
+            "more than it allows. No label was released, but the outcome of the test was. Ask "
+            "fewer queries, use more noise, raise epsilon, or use accounting='data_independent'",
+            plan.spent.paid(),
+        )
 
 
 def _show_what_is_public(given, plan):
@@ -180,7 +173,7 @@ def _show_what_is_public(given, plan):
     setattr(estimator, "levels_" if estimator.predicts_numbers else "classes_", given.classes)
     if plan.spent.n_teachers is not None:
         estimator.n_teachers_ = plan.spent.n_teachers
-    estimator._rows_asked_about = given.digest
+    estimator._rows_asked_about = rows_digest(given.X_public)
     estimator.n_features_in_ = given.checked_clone.n_features_in_
     if hasattr(given.checked_clone, "feature_names_in_"):
         estimator.feature_names_in_ = given.checked_clone.feature_names_in_
@@ -208,11 +201,10 @@ class Paid:
         Whether the estimator holds what is released, and no more of an earlier fit.
     """
 
-    def __init__(self):
-        self.spent = None
-        self.entry = None
-        self.synthesis = None
-        self.has_begun = False
+    spent = None
+    entry = None
+    synthesis = None
+    has_begun = False
 
     def pay(self, ledger, spent, cost, **entry):
         """Record what is spent, before anything is drawn."""

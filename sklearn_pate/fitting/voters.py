@@ -56,9 +56,7 @@ def voters(estimator, *, by_records=None):
     """
     if estimator.base_estimator is not None:
         return estimator.base_estimator
-    if by_records is None:
-        by_records = not speaks_of_teachers(estimator)
-    if by_records:
+    if by_records or (by_records is None and not speaks_of_teachers(estimator)):
         return ReverseNeighbors()
     # Teachers are clones of it: it learns from few rows, of any kind
     numbers = estimator.predicts_numbers
@@ -92,9 +90,7 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
             )
         return OnlySums()
     is_sites = isinstance(X, Sites)
-    if is_sites and estimator.base_estimator is None:
-        by_records = False
-    chosen = voters(estimator, by_records=by_records)
+    chosen = voters(estimator, by_records=False if is_sites else by_records)
     if synthesizer is not None and isinstance(chosen, ColumnSums):
         raise ValueError(
             "ColumnSums needs public rows that are there before a fit; without any, leave "
@@ -106,15 +102,8 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
     ensemble_class = SiteEnsemble if is_sites else TeacherEnsemble
     if estimator.predicts_numbers:
         ensemble_class = RegressorEnsemble
-    return ensemble_class(
-        chosen if isinstance(chosen, list) else [chosen],
-        n_teachers=estimator.n_teachers,
-        partition=estimator.partition,
-        unit=estimator.unit,
-        keep_teachers=estimator.keep_teachers,
-        n_jobs=estimator.n_jobs,
-        timeout=estimator.timeout,
-    )
+    params = {name: getattr(estimator, name) for name in (*ABOUT_TEACHERS, "unit", "n_jobs")}
+    return ensemble_class(chosen if isinstance(chosen, list) else [chosen], **params)
 
 
 def _check_casts(electorate, *, numbers):
@@ -234,10 +223,10 @@ def speaks_of_teachers(estimator):
     return estimator.aggregator is not None and not isinstance(estimator.aggregator, TableMechanism)
 
 
-def check_defaults(estimator, reason_by_name):
+def check_defaults(estimator, reason_by_name, electorate):
     """Refuse parameters that were set, each for its reason, if another electorate votes."""
     for name, default in _that_are_set(estimator, reason_by_name).items():
-        voter = type(voters(estimator, by_records=True)).__name__
+        voter = type(electorate).__name__
         raise ValueError(
             f"{name}={getattr(estimator, name)!r} {reason_by_name[name]}, and base_estimator is "
             f"another electorate, {voter}; leave {name} at its default, {default!r}"
