@@ -416,7 +416,7 @@ def test_what_makes_no_sense_is_refused(ledger):
         pytest.raises(ValueError, clf.fit, *given).match(message)
 
     sites = Sites(lambda name: None, ["a", "b"])
-    with pytest.raises(ValueError, match="synthesizer needs the private rows"):
+    with pytest.raises(ValueError, match="a synthesizer cannot draw rows when X is Sites"):
         teachers(ledger=ledger).fit(sites, None)
     unable = make_pipeline(FunctionTransformer(validate=True), GaussianNB())
     with pytest.raises(ValueError, match="the student failed when tried"):

@@ -60,8 +60,6 @@ class Given:
         Its parameters say the rest.
     X_public : array-like with n_public rows
         All public rows.
-    checked_clone : PATEClassifier
-        An unfitted clone that has `n_features_in_` and, if there are names, `feature_names_in_`.
     classes : ndarray of shape (n_classes,)
         Sorted labels.
     ballots : Ballots or TableBallots
@@ -90,7 +88,6 @@ class Given:
 
     estimator: Any
     X_public: Any
-    checked_clone: Any
     classes: np.ndarray
     ballots: Ballots | TableBallots
     seeds: dict
@@ -217,9 +214,8 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         X_public = checks.given_rows(X_public)
         not_covered += are_private
         obstacles += (_NOT_PUBLIC,) if are_private else ()
-    checked_clone = clone(estimator)  # a refit that fails must not change what predict expects
     private = checks.check_data(
-        checked_clone,
+        clone(estimator),  # a refit that fails must not change what predict expects
         X,
         y,
         X_public,
@@ -246,7 +242,6 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     return Given(
         estimator,
         X_public,
-        checked_clone,
         private.classes,
         ballots,
         seeds,
@@ -263,28 +258,21 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
 
 def _check_sites(estimator, X_public, **not_given):
     """Refuse what needs the private records, where each teacher loads its own."""
-    for name, value in not_given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} must be None when X is Sites, whose load returns X and y of each site"
-            )
     draws_rows = estimator.schema is not None and X_public is None
-    needs_records = {
-        "records that vote need": release_of(estimator.base_estimator).gives_rates,
-        "synthesizer needs": estimator.synthesizer is not None or draws_rows,
-        "releases need": bool(estimator.releases),
-        "PATERegressor needs": estimator.predicts_numbers,
+    refused = {
+        **{f"{name} must be None": value is not None for name, value in not_given.items()},
+        "records cannot vote": release_of(estimator.base_estimator).gives_rates,
+        "a synthesizer cannot draw rows": estimator.synthesizer is not None or draws_rows,
+        "releases must be None": bool(estimator.releases),
+        "PATERegressor cannot be fitted": estimator.predicts_numbers,
+        "classes must be given": getattr(estimator, "classes", None) is None,
     }
-    for what, is_asked in needs_records.items():
-        if is_asked:
+    for what, is_so in refused.items():
+        if is_so:
             raise ValueError(
-                f"{what} the private rows, and with Sites each teacher loads its own: leave that "
-                "out, or give X and y, the site of each in groups= and partition='predefined'"
+                f"{what} when X is Sites, as each teacher loads the records of its site. Otherwise "
+                "give X and y, and the site of each in groups=, with partition='predefined'"
             )
-    if estimator.classes is None:
-        raise ValueError(
-            "classes must be given when X is Sites: all labels that may occur at any site"
-        )
 
 
 def check_votes_and_rows(estimator, votes, X_public):
@@ -310,8 +298,7 @@ def check_votes_and_rows(estimator, votes, X_public):
     release.check_votes(votes, electorate, is_given=estimator.base_estimator is not None)
     _check_parts(estimator, electorate, release)
     X_public = checks.given_rows(X_public)
-    checked_clone = clone(estimator)
-    checks.check_features(checked_clone, X_public, "X_public", reset=True)
+    checks.check_features(clone(estimator), X_public, "X_public", reset=True)
     temperature = temperature_of(estimator, release)
     votes = checks.check_votes_given(estimator, votes, X_public, temperature)
     _check_unit(estimator, votes.ballots)
@@ -321,7 +308,6 @@ def check_votes_and_rows(estimator, votes, X_public):
     given = Given(
         estimator,
         X_public,
-        checked_clone,
         votes.classes,
         votes.ballots,
         seed_streams(estimator.random_state, estimator.secure),
@@ -345,14 +331,14 @@ def with_cost_of_rows(given):
     if given.synthesis is not None:
         return given
     are_drawn, synthesis = ahead.recalled(given.X_public)
-    if not are_drawn:
-        return given
-    given = dataclasses.replace(given, are_drawn=True)
     if synthesis is None or _protected(given.ballots) != _protected(synthesis.ballots):
-        return dataclasses.replace(given, not_covered=(*given.not_covered, ahead.DRAWN_BEFORE))
-    synthesis = dataclasses.replace(synthesis, rows=given.X_public)
-    not_covered = (*given.not_covered, *read_by(synthesis.synthesizer))
-    return dataclasses.replace(given, synthesis=synthesis, not_covered=not_covered)
+        synthesis, not_covered = None, (ahead.DRAWN_BEFORE,) if are_drawn else ()
+    else:
+        synthesis = dataclasses.replace(synthesis, rows=given.X_public)
+        not_covered = read_by(synthesis.synthesizer)
+    not_covered = given.not_covered + not_covered
+    found = {"are_drawn": are_drawn, "synthesis": synthesis, "not_covered": not_covered}
+    return dataclasses.replace(given, **found)
 
 
 def _protected(ballots):

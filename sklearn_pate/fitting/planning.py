@@ -326,21 +326,13 @@ def check_missing(given, *, are_drawn):
     classifiers = [] if given.private is None else given.electorate.classifiers()
     parts = [("base_estimator", classifier) for classifier in classifiers]
     for name, classifier in [*parts, ("student", given.student())]:
-        problem = _problem(
-            classifier,
-            _safe_indexing(X_public, complete),
-            _safe_indexing(X_public, tried),
-            labels,
-            learns=name == "student",
-        )
+        both = _safe_indexing(X_public, complete), _safe_indexing(X_public, tried)
+        problem = _problem(classifier, *both, labels, learns=name == "student")
         if problem is None:
             continue
-        found = (
-            f"X_public has missing values in {len(rows)} of its rows (the first is row {rows[0]})"
-        )
+        found = f"X_public has missing values in {len(rows)} rows (the first is row {rows[0]})"
         others = "leave these rows out"
-        if isinstance(X_public, pd.DataFrame):
-            others += _NAN_FOR_NA
+        others += _NAN_FOR_NA if isinstance(X_public, pd.DataFrame) else ""
         if are_drawn:
             found = "the synthesizer may draw missing values"
             others = "name fewer columns in its missing=[...]"

@@ -17,7 +17,7 @@ from ..releases import ahead
 from ..releases.published import Published, warn_of_release
 from ..students import fit_student
 from . import planning
-from .checks import given_rows
+from .checks import check_features, given_rows
 from .given import check_no_releases, enrolled, rows_digest
 from .voters import make_electorate
 
@@ -174,9 +174,7 @@ def _show_what_is_public(given, plan):
     if plan.spent.n_teachers is not None:
         estimator.n_teachers_ = plan.spent.n_teachers
     estimator._rows_asked_about = rows_digest(given.X_public)
-    estimator.n_features_in_ = given.checked_clone.n_features_in_
-    if hasattr(given.checked_clone, "feature_names_in_"):
-        estimator.feature_names_in_ = given.checked_clone.feature_names_in_
+    check_features(estimator, given.X_public, "X_public", reset=True)  # they are those of X
 
 
 # --- what an error says of privacy, and what is kept of a fit that failed -------------------------

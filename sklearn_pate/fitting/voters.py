@@ -177,27 +177,20 @@ def with_columns(electorate, estimator, private, X_public):
     if not hasattr(X_public, "columns"):  # sums have all columns of arrays, cells few components
         n_columns = max(n_columns, X_public[0].size)
     n_records = n_public if private.groups is not None else len(private.codes)
-    cells = electorate.forecast(
-        noise_std=2 * math.sqrt(2) / estimator.epsilon, n_records=n_records, n_classes=n_classes
-    )
-    signal = rules.signal_of_sums(
-        n_records=n_records,
-        n_columns=n_columns,
-        n_classes=n_classes,
-        noise_std=2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(estimator.epsilon, estimator.delta),
-    )
+    sizes = {"n_records": n_records, "n_classes": n_classes}
+    epsilon, explained = estimator.epsilon, None
+    noise_std = 2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(epsilon, estimator.delta)
+    signal = rules.signal_of_sums(n_columns=n_columns, noise_std=noise_std, **sizes)
     if estimator.predicts_numbers:
-        tell_more = rules.sums_tell_more(
-            n_records=n_records, epsilon=estimator.epsilon, signal=signal
-        )
+        tell_more = rules.sums_tell_more(n_records=n_records, epsilon=epsilon, signal=signal)
     else:
-        tell_more = rules.columns_tell_more(
-            explained=cells.explained, n_classes=n_classes, signal=signal
-        )
+        explained = electorate.forecast(noise_std=2 * math.sqrt(2) / epsilon, **sizes).explained
+        told = {"explained": explained, "signal": signal}
+        tell_more = rules.columns_tell_more(n_classes=n_classes, **told)
     if not tell_more:
         return None
     columns = ColumnSums(bends=rules.bends_are_seen(signal=signal))
-    columns.cells_explain = None if estimator.predicts_numbers else cells.explained
+    columns.cells_explain = explained
     return columns
 
 
@@ -282,8 +275,7 @@ class OnlySums(TableElectorate):
 
     def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
         """Return a table without cells."""
-        if on_done is not None:
-            on_done(1)
+        on_done(1)
         return np.zeros((0, len(private.classes)))
 
     def check_public(self, X_public):
