@@ -41,7 +41,7 @@ _OR_A_PIPELINE = (
 )
 
 
-def check_data(estimator, X, y, X_public, *, sample_weight, groups, casts_ballots):
+def check_data(estimator, X, y, X_public, sample_weight, groups, casts_ballots):
     """Check the private data of a fit, alone and against the public rows, and return them.
 
     Parameters

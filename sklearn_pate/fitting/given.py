@@ -132,8 +132,6 @@ class Given:
         """Return the `Cost` that the ledger has not recorded yet: rows that were drawn, it may."""
         if self.synthesis is None or self.estimator.ledger not in self.synthesis.ledgers:
             return plan.cost
-        if not self.beside:
-            return plan.own_cost
         return cost_of_all(self.beside, ahead.moved_by(self.ballots)).plus(plan.own_cost)
 
     @contextmanager
@@ -149,8 +147,8 @@ class Given:
             took = f" in {seconds:.0f} s" if number == total else ""
             if 0 < number < total:
                 took = f", {seconds * (total - number) / number:.0f} s left"
-            out.write(f"\r{name} {number}/{total}{took}    ")  # spaces wipe out a longer line
-            out.flush()
+            # Spaces wipe out a longer line
+            print(f"\r{name} {number}/{total}{took}    ", end="", file=out, flush=True)
 
         show(0)
         try:
@@ -214,15 +212,9 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         X_public = checks.given_rows(X_public)
         not_covered += are_private
         obstacles += (_NOT_PUBLIC,) if are_private else ()
-    private = checks.check_data(
-        clone(estimator),  # a refit that fails must not change what predict expects
-        X,
-        y,
-        X_public,
-        sample_weight=sample_weight,
-        groups=groups,
-        casts_ballots=release.gives_rates or synthesizer is not None,
-    )
+    checked = clone(estimator)  # a refit that fails must not change what predict expects
+    casts_ballots = release.gives_rates or synthesizer is not None
+    private = checks.check_data(checked, X, y, X_public, sample_weight, groups, casts_ballots)
     seeds = seed_streams(estimator.random_state, estimator.secure)
     ballots = enrolled(estimator, electorate, private, X_public, seeds)
     if synthesizer is None:
@@ -239,21 +231,9 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         pure = release.gives_rates and all(part.is_pure for part in beside)
         pure = pure and table_mechanism(estimator.aggregator, electorate).is_pure
         synthesis = ahead.Synthesis.planned(synthesizer, private, ballots, pure=pure, **cap)
-    return Given(
-        estimator,
-        X_public,
-        private.classes,
-        ballots,
-        seeds,
-        electorate,
-        release,
-        private=private,
-        synthesis=synthesis,
-        beside=beside,
-        are_drawn=synthesis is not None,
-        not_covered=not_covered,
-        obstacles=obstacles,
-    )
+    given = Given(estimator, X_public, private.classes, ballots, seeds, electorate, release)
+    told = {"not_covered": not_covered, "obstacles": obstacles, "are_drawn": synthesis is not None}
+    return dataclasses.replace(given, private=private, synthesis=synthesis, beside=beside, **told)
 
 
 def _check_sites(estimator, X_public, **not_given):
@@ -305,18 +285,10 @@ def check_votes_and_rows(estimator, votes, X_public):
     if by_records:
         electorate = votes.electorate
         electorate.check_public(X_public)
-    given = Given(
-        estimator,
-        X_public,
-        votes.classes,
-        votes.ballots,
-        seed_streams(estimator.random_state, estimator.secure),
-        electorate,
-        release,
-        synthesis=synthesis,
-        not_covered=votes.not_covered,
-        obstacles=votes.obstacles,
-    )
+    seeds = seed_streams(estimator.random_state, estimator.secure)
+    given = Given(estimator, X_public, votes.classes, votes.ballots, seeds, electorate, release)
+    told = {"not_covered": votes.not_covered, "obstacles": votes.obstacles}
+    given = dataclasses.replace(given, synthesis=synthesis, **told)
     return (with_cost_of_rows(given) if are_counts else given), votes
 
 
@@ -367,11 +339,6 @@ def _check_parts(estimator, electorate, release):
     stages = as_list(release.mechanism(estimator))
     electorate.check(soft_aggregator=soft_stage(stages))
     student = student_of(estimator, electorate)
-    if student is None:
-        kind = "regressor" if estimator.predicts_numbers else "classifier"
-        raise ValueError(
-            f"student must be a {kind}: {type(electorate).__name__} suggests none; got student=None"
-        )
     check_predicts("student", student, numbers=estimator.predicts_numbers)
     for part in (*stages, strategy_of(estimator)):
         needs_proba = getattr(part, "uses_student_proba", False)

@@ -2,13 +2,10 @@
 
 import dataclasses
 import math
-import os
 
 import numpy as np
 import pandas as pd
-from joblib import Memory
 from scipy import sparse
-from sklearn import get_config
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant import PrivacyForecast, PrivacySpent, RowsCost
@@ -74,28 +71,25 @@ def accepted(plan, estimator):
 
 def spent_by(plan, given):
     """Return what `privacy_spent_` will say, with no query answered yet."""
-    ballots = given.ballots
     synthesis = given.synthesis
+    stages = [stage for stage, _ in plan.stages]
     voters = [given.electorate]
     if synthesis is not None:
         voters.insert(0, synthesis.synthesizer)
     are_exact = [part.is_exact for part in given.released_before]
-    for stage, _ in plan.stages:
+    for stage in stages:
         is_table = isinstance(stage, TableMechanism)
         are_exact.append(stage.is_exact if is_table else facts_of(stage).exact)
     sources = (source_of_noise(given.estimator), getattr(synthesis, "generator", None))
-    caveats = dict.fromkeys(
-        f"{type(stage).__name__}: {stage.caveat}"
-        for stage, _ in plan.stages
-        if getattr(stage, "caveat", None) is not None
-    )
+    unsafe = [stage for stage in stages if getattr(stage, "caveat", None) is not None]
+    caveats = dict.fromkeys(f"{type(stage).__name__}: {stage.caveat}" for stage in unsafe)
     return PrivacySpent(
         epsilon=plan.epsilon,
         delta=float(given.estimator.delta) if plan.delta is None else plan.delta,
         method=plan.method,
-        unit=ballots.unit,
-        adjacency=str(ballots.adjacency),  # what is published is plain text
-        n_teachers=ballots.n_teachers,
+        unit=given.ballots.unit,
+        adjacency=str(given.ballots.adjacency),  # what is published is plain text
+        n_teachers=given.ballots.n_teachers,
         n_queries=plan.n_queries,
         n_answered=0,
         arithmetic="exact" if plan.test is None and all(are_exact) else "real",
@@ -280,12 +274,10 @@ def rehearse_teachers(given, synthesizer):
     codes = (np.arange(n_train) % n_classes).astype(int if levels is None else float)
     part = Part(_safe_indexing(rows, np.arange(n_train)), codes)
     asked = _safe_indexing(rows, np.arange(n_train, _num_samples(rows)))
-    settings = Settings(
-        n_classes, given.temperature, False, None, get_config(), None, os.getpid(), levels
-    )
+    settings = Settings(n_classes, given.temperature, levels=levels)
     for classifier in given.electorate.classifiers() if is_ours(given.electorate) else []:
         try:
-            fit_and_predict(Task(0, classifier, asked, 0, settings, Memory(None), (), part))
+            fit_and_predict(Task(0, classifier, asked, 0, settings, part=part))
         except Exception as error:
             raise ValueError(
                 "base_estimator failed when tried on made-up rows and labels. It must take what is "

@@ -76,8 +76,8 @@ def _gather_beside(given):
 
 def _draw_rows(given, paid):
     """Pay for public rows, draw them, and enrol the electorate with them."""
-    estimator = given.estimator
-    cost = stated_cost(given.synthesis.synthesizer, ahead.moved_by(given.ballots))
+    estimator, synthesizer = given.estimator, given.synthesis.synthesizer
+    cost = stated_cost(synthesizer, ahead.moved_by(given.ballots))
     epsilon, method = cost.epsilon(estimator.delta)
     spent = planning.spent_by(Plan([], epsilon, method, cost), given)
     _pay(given, paid, dataclasses.replace(spent, covers="rows", beside=()), cost)
@@ -93,9 +93,7 @@ def _draw_rows(given, paid):
         done(1)
     synthesis.note()
     X_public = given_rows(synthesis.rows)
-    electorate = make_electorate(
-        estimator, given.private.X, synthesizer=given.synthesis.synthesizer
-    )
+    electorate = make_electorate(estimator, given.private.X, synthesizer=synthesizer)
     enrolled(estimator, electorate, given.private, X_public, seeds)
     return dataclasses.replace(
         given, synthesis=synthesis, X_public=X_public, electorate=electorate, seeds=seeds

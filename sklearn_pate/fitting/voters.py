@@ -335,7 +335,8 @@ def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True
     if isinstance(synthesizer, ClassSums):
         synthesizer.n_jobs = estimator.n_jobs
     if isinstance(synthesizer, ClassSums) and synthesizer.share is None:
-        is_public = groups is None and not _may_join(estimator)
+        may_join = getattr(estimator.base_estimator, "may_join", False)
+        is_public = groups is None and estimator.partition == "random" and not may_join
         synthesizer.share = rules.share_of_sums(
             n_records=_num_samples(X) if is_public else None,
             n_columns=len(synthesizer.schema_.columns),
@@ -369,11 +370,6 @@ def _says_columns_alone(synthesizer):
     said = synthesizer.get_params(deep=False)
     default = MarginalSynthesizer().get_params(deep=False)
     return all(said[name] == default[name] for name in ("n_bins", "share", "noise"))
-
-
-def _may_join(estimator):
-    """Whether the number of records may be private."""
-    return estimator.partition != "random" or getattr(estimator.base_estimator, "may_join", False)
 
 
 def check_no_public(X_public):

@@ -64,11 +64,11 @@ class Settings(NamedTuple):
 
     n_classes: int
     temperature: float | None
-    keep: bool
-    threads: int | None
-    config: dict
-    timeout: float | None
-    caller: int
+    keep: bool = False
+    threads: int | None = None
+    config: dict = {}
+    timeout: float | None = None
+    caller: int | None = None
     levels: np.ndarray | None = None
 
 
@@ -118,8 +118,8 @@ class Task(NamedTuple):
     X_query: Any
     seed: int
     settings: Settings
-    memory: Memory
-    key: tuple
+    memory: Memory = Memory(None)
+    key: tuple = ()
     part: Part | None = None
 
 
