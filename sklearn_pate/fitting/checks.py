@@ -97,11 +97,8 @@ def _check_alike(estimator, X, X_public):
 
 def _may_be_transformed(X, X_public):
     """Whether private rows look like the output of a transformer: no names, or all are others."""
-    if not hasattr(X, "columns"):
-        return True
-    if not hasattr(X_public, "columns"):
-        return False
-    return not any(name in X_public.columns for name in X.columns)
+    names = getattr(X, "columns", ())
+    return not any(name in getattr(X_public, "columns", names) for name in names)
 
 
 def check_votes_given(estimator, votes, X_public, temperature):
@@ -111,10 +108,7 @@ def check_votes_given(estimator, votes, X_public, temperature):
     n_rows = getattr(votes, "n_public", None) or len(counts)
     n_public = _num_samples(X_public)
     if n_rows != n_public:
-        raise ValueError(
-            f"votes has {n_rows} rows and X_public {n_public}; give one row of "
-            "votes for each public row"
-        )
+        raise ValueError(f"votes has {n_rows} rows and X_public {n_public}; give as many of both")
     if not isinstance(votes, Votes):
         votes = Votes.of_teachers(counts, classes)
     elif classes is not None and not np.array_equal(votes.classes, np.unique(classes)):
@@ -141,10 +135,9 @@ def given_rows(X_public):
     X_public = public_rows(X_public)
     if X_public is None:
         raise ValueError(
-            "X_public is missing: public, unlabelled rows with the same features as X. A private "
-            "vote labels some of them, and the student learns from those alone; private rows "
-            "cannot take their place. Call fit(X, y, X_public=...). If there are none, declare "
-            "what the columns may hold: PATEClassifier(schema={column: (low, high) or [values]})"
+            "X_public is missing: public, unlabelled rows with the features of X, from which the "
+            "student learns; private ones cannot take their place. Call fit(X, y, X_public=...) "
+            "or, without any, say what columns may hold, schema={name: (low, high) or [values]}"
         )
     return without_index(indexable_rows(X_public, "X_public"))
 

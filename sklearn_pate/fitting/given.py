@@ -423,9 +423,8 @@ def warn_if_seeded(spent):
     _has_warned.set()
     warn(
         "random_state is set, so the noise follows from a seed: whoever knows or guesses it can "
-        "subtract the noise, and a published seed voids the guarantee. Use random_state=None for "
-        "whatever you publish; privacy_spent_.generator of a seeded fit is 'seed'. This warning is "
-        "given once in a process"
+        "subtract the noise. Use random_state=None for whatever you publish; else "
+        "privacy_spent_.generator is 'seed'. This warning is given once in a process"
     )
 
 

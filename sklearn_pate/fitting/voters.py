@@ -97,25 +97,19 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
             "base_estimator=None: class sums are released by the schema"
         )
     if isinstance(chosen, Electorate):
-        _check_casts(chosen, numbers=estimator.predicts_numbers)
+        casts_numbers = isinstance(chosen, RegressorEnsemble)
+        if casts_numbers != estimator.predicts_numbers and not release_of(chosen).gives_rates:
+            casts, wanted = ("numbers", "classifier") if casts_numbers else ("classes", "regressor")
+            raise ValueError(
+                f"{type(chosen).__name__} votes for {casts}: give base_estimator a {wanted}, or "
+                "let records vote, base_estimator=None"
+            )
         return clone(chosen)
     ensemble_class = SiteEnsemble if is_sites else TeacherEnsemble
     if estimator.predicts_numbers:
         ensemble_class = RegressorEnsemble
     params = {name: getattr(estimator, name) for name in (*ABOUT_TEACHERS, "unit", "n_jobs")}
     return ensemble_class(chosen if isinstance(chosen, list) else [chosen], **params)
-
-
-def _check_casts(electorate, *, numbers):
-    """Refuse an electorate that votes for classes where numbers are wanted, and the reverse."""
-    votes_for_numbers = isinstance(electorate, RegressorEnsemble)
-    if release_of(electorate).gives_rates or votes_for_numbers == numbers:
-        return
-    casts, wanted = ("classes", "regressor") if numbers else ("numbers", "classifier")
-    raise ValueError(
-        f"{type(electorate).__name__} votes for {casts}: give base_estimator a {wanted}, or let "
-        "records vote, base_estimator=None"
-    )
 
 
 def enrol(electorate, private, X_public, *, seed, memory):
@@ -352,14 +346,10 @@ def _declare_columns(synthesizer, schema, X):
     schema = schema if isinstance(schema, Schema) else Schema(schema)
     name = type(synthesizer).__name__
     if not isinstance(synthesizer, ClassSums | MarginalSynthesizer):
-        raise ValueError(
-            f"schema declares columns for synthesizers of this library, not for {name}"
-        )
+        raise ValueError(f"schema is for synthesizers of this library, not for {name}")
     said = [p for p in ("bounds", "categories", "missing") if getattr(synthesizer, p) is not None]
     if said:
-        raise ValueError(
-            f"columns are declared once: schema was given, and {said[0]} of {name} as well"
-        )
+        raise ValueError(f"columns are declared once: by schema, or by {said[0]} of {name}")
     synthesizer.set_params(**schema.parameters(X))
 
 
