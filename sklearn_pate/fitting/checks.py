@@ -136,8 +136,8 @@ def given_rows(X_public):
     if X_public is None:
         raise ValueError(
             "X_public is missing: public, unlabelled rows with the features of X, from which the "
-            "student learns; private ones cannot take their place. Call fit(X, y, X_public=...) "
-            "or, without any, say what columns may hold, schema={name: (low, high) or [values]}"
+            "student learns; private ones cannot take their place. Call fit(X, y, X_public=...) or "
+            "declare what columns may hold: PATEClassifier(schema={name: (low, high) or [values]})"
         )
     return without_index(indexable_rows(X_public, "X_public"))
 
