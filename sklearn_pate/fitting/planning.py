@@ -123,11 +123,8 @@ def forecast(given, plan):
         told["rows_cost"] = _rows_cost(given, synthesizer.describe(**sizes))
         problems = (synthesizer.forecast(**sizes), *problems)
         obstacles = (*synthesizer.obstacles(**sizes), *obstacles)
-    problems = (
-        large_delta(spent.delta, n_teachers=spent.n_teachers, n_records=n_records),
-        *problems,
-    )
-    told["problems"] = tuple(problem for problem in problems if problem is not None)
+    of_delta = large_delta(spent.delta, n_teachers=spent.n_teachers, n_records=n_records)
+    told["problems"] = tuple(text for text in (of_delta, *problems) if text is not None)
     return dataclasses.replace(plan, obstacles=(*given.obstacles, *obstacles), **told)
 
 
