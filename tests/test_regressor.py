@@ -397,7 +397,7 @@ def test_a_student_that_fails_loses_no_means():
 
 
 def test_sites_are_refused():
-    with pytest.raises(ValueError, match="PATERegressor needs the private rows"):
+    with pytest.raises(ValueError, match="PATERegressor cannot be fitted when X is Sites"):
         PATERegressor(bounds=(0, 1)).fit(Sites(print, ["a", "b"]), None, X[PUBLIC])
 
 

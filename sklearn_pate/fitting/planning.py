@@ -42,9 +42,9 @@ def make_plan(given):
     if ledger is not None:
         if plan.spent.generator == "seed":
             raise ValueError(
-                "ledger refuses fits with a random_state, and rows that were drawn with one: two "
-                "of one seed, as of clones in a search, share noise. Give None, and draw such "
-                f"rows again; got random_state={given.estimator.random_state!r}"
+                "ledger refuses fits with a random_state, and rows that were drawn with a "
+                "random_state: two of one seed, as of clones in a search, share noise. Give None, "
+                f"and draw such rows again; got random_state={given.estimator.random_state!r}"
             )
         ledger.check(plan.spent, given.cost_to_pay(plan))
     rehearse(given, plan)
