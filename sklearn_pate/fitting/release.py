@@ -126,12 +126,14 @@ def _release(given, plan, rows, votes, paid, draw_beside):
     Published
     """
     estimator = given.estimator
+    digest = rows_digest(given.X_public)  # what fails here, fails before labels are paid for
     _pay_for_labels(given, plan, paid)
     _run_private_test(plan, votes, given.seeds["test"])
     published = Published(plan.spent.paid(), estimator, given.n_public, given.classes)
     forget(estimator)
     published.show(estimator)
     paid.has_begun = True
+    estimator._rows_asked_about = digest
     _show_what_is_public(given, plan)
     noise = np.random.default_rng(given.seeds["noise"])
     try:
@@ -171,7 +173,6 @@ def _show_what_is_public(given, plan):
     setattr(estimator, "levels_" if estimator.predicts_numbers else "classes_", given.classes)
     if plan.spent.n_teachers is not None:
         estimator.n_teachers_ = plan.spent.n_teachers
-    estimator._rows_asked_about = rows_digest(given.X_public)
     check_features(estimator, given.X_public, "X_public", reset=True)  # they are those of X
 
 
