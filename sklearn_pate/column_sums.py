@@ -16,7 +16,7 @@ from .aggregators.base import checked_scale
 from .electorate import CellForecast
 from .memory import code_digest
 from .neighbors.cells import deal_to_alike, numbers_of_public, sharpened
-from .neighbors.electorate import BlockElectorate, told_of_few, told_of_noise
+from .neighbors.electorate import BlockElectorate, told, told_of_noise
 from .neighbors.landmarks import linear_by_hand, scaler_by_hand
 from .neighbors.transform import (
     RowVectorizer,
@@ -26,6 +26,7 @@ from .neighbors.transform import (
     transformed_private,
 )
 from .rdp import DEFAULT_ORDERS, DiscreteGaussian
+from .rdp.discrete import SHARES
 from .secure import noise_generator
 from .sums import STEP, ballots, of_classes, public_discriminants, shares, sums_cost, whole_steps
 from .sums import unit as on_sphere
@@ -43,9 +44,6 @@ _OF_TOTAL = 0.25
 
 #: What one record adds, beside what two of one class change at most; rounded up.
 _OF_ONE = 0.273
-
-#: A record is so many shares, whether or not it counts in part.
-_WHOLE = 2**20
 
 #: Most columns: a product of so many takes seconds, and its rounding may depend on other rows.
 _MOST_COLUMNS = 2000
@@ -92,9 +90,9 @@ class SumsMechanism(TableMechanism):
     @property
     def noise_std(self):
         """Standard deviation of the noise on each sum, in records."""
-        checked_scale(self, "noise_multiplier")
+        multiplier = checked_scale(self, "noise_multiplier")
         moved = (1 - 1 / self.n_classes + _OF_TOTAL**2) * (2 * _LENGTH) ** 2
-        return math.sqrt(max(moved, 2.0)) * self.noise_multiplier * (1 + 1e-9)
+        return math.sqrt(max(moved, 2.0)) * multiplier * (1 + 1e-9)
 
     def with_scale(self, scale):
         """Return a copy with this noise multiplier; None if it is set."""
@@ -102,15 +100,14 @@ class SumsMechanism(TableMechanism):
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
         """Return what the noisy sums cost, where 1 record moves, or 2; see `sums.sums_cost`."""
-        checked_scale(self, "noise_multiplier")
-        return sums_cost(self.noise_multiplier, n_changed, orders, of_one=_OF_ONE)
+        multiplier = checked_scale(self, "noise_multiplier")
+        return sums_cost(multiplier, n_changed, orders, of_one=_OF_ONE)
 
     def noisy(self, table, random_state=None):
         """Draw the noisy sums, from whole numbers of steps, (n_columns, n_classes + 1)."""
-        checked_scale(self, "noise_multiplier")
         if np.asarray(table).dtype != np.int64 or np.shape(table)[1:] != (self.n_classes + 1,):
             raise ValueError("SumsMechanism draws sums of columns in whole steps, by ColumnSums")
-        step = STEP / _WHOLE / self.n_classes
+        step = STEP / SHARES / self.n_classes
         rng = noise_generator(random_state)
         noise = DiscreteGaussian(self.noise_std / step).sample(rng, table.shape)
         # The weight of the sums of all records lies in their noise, so that these stay whole
@@ -152,8 +149,8 @@ def _summed(block, *, transformer, mean, scale, n_classes):
     By class, and of all records; the last of the columns is constant. All else follows from public
     rows.
     """
-    amount, whole = shares(len(block.codes), block.groups, block.weight, whole=_WHOLE)
-    cast = ballots(block.codes, amount * (_WHOLE // whole), n_classes)
+    amount, whole = shares(len(block.codes), block.groups, block.weight, whole=SHARES)
+    cast = ballots(block.codes, amount * (SHARES // whole), n_classes)
     numbers = transformed_private(transformer, block.X, len(mean))
     by_class = of_classes(whole_steps(_psi(numbers, mean, scale)), cast)
     total = by_class.sum(axis=0)
@@ -272,9 +269,8 @@ class ColumnSums(BlockElectorate):
     @staticmethod
     def suits(X_public):
         """Whether there is no matrix product in encoding such rows: it may round others' digits."""
-        if hasattr(X_public, "columns"):
-            return True
-        return isinstance(X_public, np.ndarray) and X_public[0].size <= _MOST_COLUMNS
+        is_narrow = isinstance(X_public, np.ndarray) and X_public[0].size <= _MOST_COLUMNS
+        return is_narrow or hasattr(X_public, "columns")
 
     def takes(self, mechanism):
         """Whether a mechanism suits these sums: their number of classes is known once enrolled."""
@@ -312,14 +308,11 @@ class ColumnSums(BlockElectorate):
         n_public, width = self._public.shape
         n_voters = n_public if n_records is None else n_records
         n_distinct = len(np.unique(self._rows, axis=0))
-        problems, obstacles = told_of_few(
-            n_public=n_public, n_distinct=n_distinct, n_classes=n_classes
-        )
         noise = noise_std * math.sqrt(width)
         fewer = f" or fewer columns, which make {width} numbers"
         text = told_of_noise("sums", n_voters, LEAST_SIGNAL * noise, fewer=fewer)
-        if text is not None:
-            (obstacles if n_voters < HOPELESS_SIGNAL * noise else problems).append(text)
+        public = {"n_public": n_public, "n_distinct": n_distinct, "n_classes": n_classes}
+        problems, obstacles = told(text, n_voters < HOPELESS_SIGNAL * noise, **public)
         if n_voters * n_classes > _MOST_SUMMED:
             obstacles.append(
                 f"{n_voters} records of {n_classes} classes are more than sums hold exactly: use "
@@ -333,14 +326,10 @@ class ColumnSums(BlockElectorate):
     def released(self, noisy, *, noise_std):
         """Return the discriminants that follow from noisy sums."""
         by_class, total = noisy[:, :-1].T, noisy[:, -1]
-        n = self._n_records
-        if n is None:
-            n = max(total[-1] / _CONSTANT, noise_std)
-        sds = noise_std, noise_std / _OF_TOTAL
+        n = max(total[-1] / _CONSTANT, noise_std) if self._n_records is None else self._n_records
+        released = by_class, total, (noise_std, noise_std / _OF_TOTAL), n
         are_rates = self._is_split and len(by_class) == 2
-        slopes, constants, gain = public_discriminants(
-            by_class, total, sds, n, self._rows, are_rates=are_rates
-        )
+        slopes, constants, gain = public_discriminants(*released, self._rows, are_rates=are_rates)
         constants = constants + _CONSTANT * slopes[:, -1]
         linear = _LENGTH * slopes[:, :-1], constants, gain, are_rates
         return ReleasedColumns(self._transformer, self._mean, self._scale, *linear)

@@ -70,29 +70,24 @@ def _parts_of(subset):
     return _PARTS[subset]
 
 
-def _find_or_download(wanted, folder, openml, data_home):
+def _find_or_download(wanted, folder, name, version, data_home):
     """Return local paths, one per group of alternative names, or else the table from OpenML."""
     if not isinstance(data_home, str | os.PathLike | None):
         raise TypeError(f"data_home must be a folder's path or None, got {data_home!r}.")
-    places = []
-    for root in (data_home, os.environ.get("SKLEARN_PATE_DATA")):
-        if root:
-            home = Path(root).expanduser()
-            places += [home, home / folder]
+    roots = [root for root in (data_home, os.environ.get("SKLEARN_PATE_DATA")) if root]
+    places = [Path(root).expanduser() / below for root in roots for below in ("", folder)]
     for place in places:
         local = [[place / name for name in names if (place / name).is_file()] for names in wanted]
         if all(local):
             return [paths[0] for paths in local], None
-    name, version = openml
     try:
         table = fetch_openml(name, version=version, data_home=data_home, as_frame=True)
     except OSError as exc:
         files = ", ".join(" or ".join(names) for names in wanted)
         looked_in = ", ".join(map(str, places)) or "no folder, as none was given"
         raise FileNotFoundError(
-            f"Found no files of {name!r}, and the download from OpenML failed ({exc}). "
-            f"Looked for: {files}; in: {looked_in}. Put the files into a folder D or D/{folder} "
-            "and pass data_home=D, or set the environment variable SKLEARN_PATE_DATA to D."
+            f"Found no files of {name!r}, and OpenML failed ({exc}). Looked for: {files}; in: "
+            f"{looked_in}. Put them into D or D/{folder}; give data_home=D or set SKLEARN_PATE_DATA"
         ) from exc
     return [], table.frame
 
@@ -104,9 +99,7 @@ def _naming_source(source):
     try:
         yield
     except damage as exc:
-        raise ValueError(
-            f"{source} is damaged or not the expected file: {exc}. Get a fresh copy."
-        ) from exc
+        raise ValueError(f"{source} is damaged or not the expected file: {exc}") from exc
 
 
 def _read_csv(source, **options):
@@ -145,8 +138,7 @@ def _labels(values, codes, name):
 
 
 def _bunch(X, y, as_frame, return_X_y, **rest):
-    data, target = X, y
-    frame = None
+    data, target, frame = X, y, None
     if as_frame:
         frame = pd.concat([X, y], axis=1)
     else:
@@ -235,7 +227,7 @@ def fetch_adult(*, data_home=None, subset="all", as_frame=True, return_X_y=False
     """
     parts = _parts_of(subset)
     wanted = [["adult.data" if part == "train" else "adult.test"] for part in parts]
-    paths, raw = _find_or_download(wanted, "adult", ("adult", 2), data_home)
+    paths, raw = _find_or_download(wanted, "adult", "adult", 2, data_home)
     tables = map(_read_adult, paths) if raw is None else _cut_openml_adult(raw, parts)
     X, y = (pd.concat(columns, ignore_index=True) for columns in zip(*tables, strict=True))
     about = "Adult (UCI): income above 50,000 dollars a year. Becker and Kohavi (1996), CC BY 4.0."
@@ -338,7 +330,7 @@ def fetch_diabetes130(*, data_home=None, subset="all", as_frame=True, return_X_y
             f"subset must be 'all', got {subset!r}: no official split; use GroupShuffleSplit"
         )
     wanted = [["dataset_diabetes.zip", "diabetic_data.csv"]]
-    paths, raw = _find_or_download(wanted, "diabetes130", ("Diabetes130US", 1), data_home)
+    paths, raw = _find_or_download(wanted, "diabetes130", "Diabetes130US", 1, data_home)
     if raw is None:
         X, y, groups = _read_diabetes(paths[0])
     else:
@@ -441,7 +433,7 @@ def fetch_mnist(*, data_home=None, subset="all", as_frame=False, return_X_y=Fals
     """
     parts = _parts_of(subset)
     wanted = [[name + ".gz", name] for part in parts for name in _MNIST_FILES[part]]
-    paths, raw = _find_or_download(wanted, "mnist", ("mnist_784", 1), data_home)
+    paths, raw = _find_or_download(wanted, "mnist", "mnist_784", 1, data_home)
     if raw is None:
         tables = [_read_mnist(*pair) for pair in zip(paths[::2], paths[1::2], strict=True)]
     else:

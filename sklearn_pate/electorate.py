@@ -88,28 +88,20 @@ class Ballots:
     n_records: int | None = None
 
     def __post_init__(self):
-        fits = (
-            isinstance(self.n_teachers, Integral)
-            and self.n_teachers > 0
-            and self.unit in ("record", "group", "teacher")
-            and isinstance(self.adjacency, str)
-            and self.adjacency != ""
-            and isinstance(self.n_records, Integral | None)
-        )
-        if not fits:
+        votes_fit = isinstance(self.n_teachers, Integral) and self.n_teachers > 0
+        unit_fits = self.unit in ("record", "group", "teacher")
+        is_said = isinstance(self.adjacency, str) and self.adjacency != ""
+        records_fit = isinstance(self.n_records, Integral | None)
+        if not (votes_fit and unit_fits and is_said and records_fit):
             raise ValueError(
                 "Ballots needs n_teachers, a whole number from 1, a unit ('record', 'group' or "
                 "'teacher'), an adjacency that says what is covered, and n_records, a whole number "
                 f"or None; got {self.n_teachers!r}, {self.unit!r} and {self.adjacency!r}"
             )
         object.__setattr__(self, "n_teachers", int(self.n_teachers))  # numpy's overflow
-        is_private = (
-            self.adjacency in list(Adjacency) and self.adjacency != Adjacency.REPLACE_RECORD
-        )
-        if is_private and self.n_records is not None:
-            raise ValueError(
-                f"Ballots.n_records must be None: with {str(self.adjacency)!r} it is private"
-            )
+        private = set(Adjacency) - {Adjacency.REPLACE_RECORD}
+        if self.n_records is not None and self.adjacency in private:
+            raise ValueError(f"n_records must be None: with {str(self.adjacency)!r} it is private")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -494,7 +486,7 @@ class Votes(Private):
         Who reads the table, if `counts` is one: it knows the cells.
     n_public : int or None
         Number of public rows, if `counts` is a table; else each has a row of counts.
-    synthesis : releases.rows.Synthesis or None
+    synthesis : releases.ahead.Synthesis or None
         Where the public rows come from, if they were drawn: they, and what they cost.
     not_covered : tuple of str
         What `PrivacySpent.not_covered` says of a fit to them.
@@ -528,17 +520,14 @@ class Votes(Private):
                 f"{counts.shape[1]} columns and the classes {classes.tolist()}"
             )
         n_teachers = int(counts[0].sum())
-        adjacency = Adjacency.CHANGE_TEACHER
-        ballots = Ballots(n_teachers=n_teachers, unit="teacher", adjacency=adjacency)
+        ballots = Ballots(n_teachers=n_teachers, unit="teacher", adjacency=Adjacency.CHANGE_TEACHER)
         return cls(counts, classes, ballots)
 
 
 def check_predicts(name, estimator, *, numbers):
     """Refuse what cannot be a teacher or a student: what is no classifier or, of numbers, none."""
     if isinstance(estimator, type):
-        raise TypeError(
-            f"{name} must be an estimator instance, {estimator.__name__}(); got the class"
-        )
+        raise TypeError(f"{name} must be an estimator, {estimator.__name__}(); got the class")
     is_one, kind = (is_regressor, "regressor") if numbers else (is_classifier, "classifier")
     if not hasattr(estimator, "get_params") or not is_one(estimator):
         raise ValueError(f"{name} must be a {kind}; got {estimator!r}")

@@ -370,9 +370,8 @@ class PATEEstimator(BaseEstimator):
         check_is_fitted(self)
         X = getattr(self, "X_synthetic_", None) if X is None else public_rows(X)
         model = handed_over(self, X)
-        frames = []
-        if hasattr(self, "feature_names_in_"):
-            frames.append(pd.DataFrame() if X is None else X)
+        has_names = hasattr(self, "feature_names_in_")
+        frames = [pd.DataFrame() if X is None else X] if has_names else []
         model.libraries_ = libraries_of(model, rows=frames)
         model.privacy_spent_ = self.privacy_spent_.to_dict()
         return model

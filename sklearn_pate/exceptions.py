@@ -92,12 +92,7 @@ def warn(message, category=UserWarning):
     """
     level = 2  # the caller of this function
     frame = sys._getframe(1)
-    while frame is not None and _is_between(frame):
+    while frame and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
         level += 1
         frame = frame.f_back
     warnings.warn(message, category, stacklevel=level)
-
-
-def _is_between(frame):
-    module = frame.f_globals.get("__name__") or ""
-    return module.partition(".")[0] in _BETWEEN

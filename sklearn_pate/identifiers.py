@@ -1,5 +1,6 @@
 """How identifiers of records, groups and teachers are spelled: one spelling each, and its hash."""
 
+import contextlib
 import datetime
 import hashlib
 import re
@@ -53,25 +54,15 @@ def spelled_identifiers(values, name):
     >>> spelled_identifiers([7, " 7", "7.0", "1e3", "2020-01-05", "1/5/2020"], "groups").tolist()
     ['7', '7', '7', '1000', '20200105', '1/5/2020']
     """
-    if isinstance(values, np.ma.MaskedArray):
-        rows = zip(values.data, np.ma.getmaskarray(values), strict=True)
-        values = [None if masked else value for value, masked in rows]
-    if not hasattr(values, "dtype"):  # each keeps its own type
-        values = pd.Series(list(values), dtype=object)
+    are_plain = getattr(getattr(values, "dtype", None), "kind", "") in ("i", "u", "U")
     try:
-        is_object = values.dtype == object
+        identifiers = values.tolist() if are_plain else list(values)  # each keeps its own type
         # Objects of several kinds may not be told apart by ==, as dates in two time zones
-        if is_object and set(map(type, values)) not in ({str}, {bytes}, {int}):
-            return np.array([_text(value) for value in values], dtype=object)
-        # Text that may hold lone surrogates
-        is_text = values.dtype.kind == "U" or getattr(values.dtype, "storage", None) == "python"
-        if is_object or is_text:
-            codes, distinct = factorize_texts(values)
-        else:
-            codes, distinct = pd.factorize(values, use_na_sentinel=False)
-        if (codes < 0).any():  # some of Arrow's columns have the sentinel all the same
-            raise _NoSpelling("a missing value")
-        return np.array([_text(value) for value in distinct], dtype=object)[codes]
+        if set(map(type, identifiers)) not in ({str}, {bytes}, {int}, {pd.Timestamp}):
+            return np.array([_text(identifier) for identifier in identifiers], dtype=object)
+        # `pandas.factorize` takes a lone surrogate for the text of its escape sequence
+        spelled = {identifier: _text(identifier) for identifier in dict.fromkeys(identifiers)}
+        return np.array([spelled[identifier] for identifier in identifiers], dtype=object)
     except _NoSpelling as error:
         problem = str(error)
     except Exception:  # its text may quote identifiers
@@ -81,31 +72,6 @@ def spelled_identifiers(values, name):
         f"{name} has {problem}; every record needs an identifier that is text, a whole number "
         "or a date: make text of others"
     )
-
-
-def factorize_texts(texts):
-    """Return the number of each text and a list of the distinct ones.
-
-    `pandas.factorize` does the same, but takes a lone surrogate for the text of its escape
-    sequence and, before pandas 3, ends texts at a NUL.
-
-    Parameters
-    ----------
-    texts : array-like of shape (n_texts,)
-        All str, all bytes or all int.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_texts,), int
-        Place of each text among the distinct ones.
-    distinct : list
-        In the order in which they appear.
-    """
-    texts = np.asarray(texts, dtype=object).tolist()
-    distinct = list(dict.fromkeys(texts))
-    places = {text: i for i, text in enumerate(distinct)}
-    codes = np.fromiter((places[text] for text in texts), np.intp, len(texts))
-    return codes, distinct
 
 
 def spelled_names(names):
@@ -161,10 +127,8 @@ def keyed_digests(texts, seed):
         Of each text by itself.
     """
     key = seed.generate_state(8, np.uint32).tobytes()
-    digests = (
-        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=8).digest()
-        for text in texts
-    )
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    digests = (hashlib.blake2b(text, key=key, digest_size=8).digest() for text in encoded)
     return np.array([int.from_bytes(digest, "little") for digest in digests], dtype=np.uint64)
 
 
@@ -200,13 +164,18 @@ def _text(identifier):
         identifier = identifier.decode("utf-8", "surrogateescape")
     if isinstance(identifier, str):
         return _spelled_text(str.__str__(identifier))
-    if pd.api.types.is_scalar(identifier) and pd.isna(identifier):
+    is_scalar = pd.api.types.is_scalar(identifier)
+    if identifier is np.ma.masked or (is_scalar and pd.isna(identifier)):
         raise _NoSpelling("a missing value")
     if isinstance(identifier, datetime.date | np.datetime64):
         return _moment(identifier)
     # numpy's durations count as whole numbers
     if isinstance(identifier, Real | np.bool_) and not isinstance(identifier, np.timedelta64):
-        return str(_whole(identifier))
+        # beyond this, floats are rounded, and which numbers are floats depends on the others
+        is_exact = isinstance(identifier, Integral | np.bool_) or abs(float(identifier)) < _EXACT
+        if is_exact and int(identifier) == identifier:
+            return str(int(identifier))
+        raise _NoSpelling("a number that is not whole, or too large to be exact")
     # The text of any other object may be its address, or depend on more than its value
     raise _NoSpelling("values that cannot be compared")
 
@@ -218,10 +187,8 @@ def _spelled_text(text):
     if number:
         return _spelled_number(text, **number.groupdict())
     if _MOMENT.fullmatch(text):
-        try:
+        with contextlib.suppress(ValueError):  # such as 30 February
             return _moment(text)
-        except ValueError:  # such as 30 February
-            return text
     return _TRUTH.get(text.lower(), text)
 
 
@@ -246,14 +213,3 @@ def _moment(identifier):
     if re.fullmatch(r"[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T00:00:00", text):
         return text[:10].replace("-", "")
     return text
-
-
-def _whole(identifier):
-    """Return a number as an int, if it is certain to be whole."""
-    if isinstance(identifier, Integral | np.bool_):
-        return int(identifier)
-    # beyond this, floats are rounded, and which numbers are floats depends on the others
-    number = float(identifier)
-    if abs(number) < _EXACT and number.is_integer():
-        return int(number)
-    raise _NoSpelling("a number that is not whole, or too large to be exact")

@@ -35,16 +35,12 @@ def levels_of(bounds, n_levels):
             "bounds is missing: bounds=(low, high), between which y counts. They are published, so "
             "take them from what everybody knows, not from y"
         )
-    rises = False
     with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore", invalid="ignore"):
         low, high = map(float, bounds)
         levels = np.linspace(low, high, n_levels)
-        rises = bool((np.diff(levels) > 0).all()) and np.isfinite(high - low)
-    if not rises:
-        raise ValueError(
-            f"bounds must be two finite numbers, (low, high), the lower one first; got {bounds!r}"
-        )
-    return levels
+        if (np.diff(levels) > 0).all() and np.isfinite(high - low):
+            return levels
+    raise ValueError(f"bounds must be two finite numbers, the lower one first; got {bounds!r}")
 
 
 def positions(y, levels):

@@ -21,7 +21,7 @@ import numpy as np
 from joblib import Memory
 from joblib import hash as hash_of
 
-from .isolation import Quiet, attempt
+from .isolation import Quiet, withheld
 
 # --- the folder --------------------------------------------------------------------------------
 
@@ -63,24 +63,19 @@ def private_memory(memory):
             "yours, on a disk with room, or memory=None"
         ) from None
     if hasattr(os, "getuid"):  # elsewhere modes do not say who may read
-        _check_modes(memory, inner)
+        outer_mode = os.stat(memory).st_mode
+        inner_stat = os.stat(inner)
+        # With the sticky bit, as of /tmp, others cannot replace the folder within
+        others_write = outer_mode & (stat.S_IWGRP | stat.S_IWOTH) and not outer_mode & stat.S_ISVTX
+        others_read = inner_stat.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+        owners = {os.lstat(inner).st_uid, inner_stat.st_uid}  # of a link and its target
+        if others_write or others_read or owners != {os.getuid()}:
+            raise ValueError(
+                f"memory={memory!r} keeps votes in {inner!r}, and others own one of these folders, "
+                "may write in the first or read the second. chmod go-w the first and chmod 700 the "
+                "second, or choose a folder that does not exist yet"
+            )
     return Memory(memory, verbose=0)
-
-
-def _check_modes(outer, inner):
-    """Refuse folders in which others could read votes, or put votes of their own."""
-    outer_mode = os.stat(outer).st_mode
-    inner_stat = os.stat(inner)
-    # With the sticky bit, as of /tmp, others cannot replace the folder within
-    others_write = outer_mode & (stat.S_IWGRP | stat.S_IWOTH) and not outer_mode & stat.S_ISVTX
-    others_read = inner_stat.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
-    owners = {os.lstat(inner).st_uid, inner_stat.st_uid}  # of a link and its target
-    if others_write or others_read or owners != {os.getuid()}:
-        raise ValueError(
-            f"memory={outer!r} keeps votes in {inner!r}, and others own one of these folders, may "
-            "write in the first or read the second. chmod go-w the first and chmod 700 the second, "
-            "or choose a folder that does not exist yet"
-        )
 
 
 def kept_seed(memory, key):
@@ -142,10 +137,8 @@ def code_digest(*objects):
 
 def _fingerprint(of_what, make):
     with Quiet():  # what is hashed may be private
-        fingerprint, failed = attempt(make)
-    if failed is None:
-        return fingerprint
-    raise ValueError(f"memory needs {of_what}, to tell what changed; got {failed}. Use memory=None")
+        said = f"memory needs {of_what}, to tell what changed; got"
+        return withheld(make, said, "Use memory=None")
 
 
 def _code_digest(objects):
@@ -201,15 +194,12 @@ def _pickled(obj, modules):
 
 def _with_imported(modules):
     """Return names of modules and, for those of one's own, of what their sources import."""
-    found = set()
-    left = set(modules)
-    while left:
-        name = left.pop()
-        found.add(name)
+    names = list(modules)
+    for name in names:  # also those that are added meanwhile
         file = _own_file(name)
         if file is not None:
-            left |= set(_imported(name, file)) - found
-    return sorted(found)
+            names += set(_imported(name, file)) - set(names)
+    return sorted(names)
 
 
 def _imported(name, file):

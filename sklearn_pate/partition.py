@@ -14,13 +14,7 @@ import numpy as np
 import pandas as pd
 
 from .electorate import Adjacency
-from .identifiers import (
-    factorize_texts,
-    keyed_digests,
-    spelled_groups,
-    spelled_identifiers,
-    spelled_names,
-)
+from .identifiers import keyed_digests, spelled_groups, spelled_identifiers, spelled_names
 from .isolation import kind_of, withheld
 
 __all__ = [
@@ -45,10 +39,7 @@ class RandomPartition:
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if n_teachers > n_records:
-            raise ValueError(
-                f"n_teachers={n_teachers} is more than the private records, "
-                f"n_samples={n_records}; use fewer teachers"
-            )
+            raise ValueError(f"n_teachers={n_teachers} is more than n_samples={n_records}")
         return np.random.default_rng(seed).permutation(n_records) % n_teachers
 
 
@@ -145,10 +136,7 @@ class PredefinedPartition:
     def teachers(self, groups):
         """Return the name of each teacher, a tuple of str."""
         if groups is None:
-            raise ValueError(
-                'partition="predefined" needs groups=, one name per record that says which '
-                "teacher it belongs to"
-            )
+            raise ValueError('partition="predefined" needs groups=, a name for each record')
         if self.names is not None:
             return self.names
         return tuple(np.unique(spelled_identifiers(groups, "groups")).tolist())
@@ -159,10 +147,7 @@ class PredefinedPartition:
         spelled = pd.Index(spelled_identifiers(groups, "groups"), dtype=object)
         teacher_indices = names.get_indexer(spelled)
         if (teacher_indices < 0).any():
-            raise ValueError(
-                f"groups has a name that is not among the {len(names)} names of "
-                "PredefinedPartition; give it all names that may occur"
-            )
+            raise ValueError(f"groups has a name that is not among the {len(names)} names given")
         return teacher_indices
 
 
@@ -254,6 +239,8 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
             "partition must be an object, not a class, with a string adjacency, the change of the "
             f"data that reaches one teacher at most; got {partition!r}"
         )
+    names = partition.teachers(groups) if isinstance(partition, PredefinedPartition) else None
+    n_teachers = n_teachers if names is None else len(names)
     records = {"n_records": n_records, "n_teachers": n_teachers, "index": index, "groups": groups}
     records["seed"] = np.random.SeedSequence() if seed is None else seed
     if type(partition).__module__ == __name__:  # ours: their messages quote nothing
@@ -264,10 +251,6 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
             "partition.assign failed with",
             "To read it, call assign(n_records=, n_teachers=, index=, groups=, seed=) yourself",
         )
-    names = None
-    if isinstance(partition, PredefinedPartition):
-        names = partition.teachers(groups)
-        n_teachers = len(names)
     are_whole = teacher_indices.shape == (n_records,) and teacher_indices.dtype.kind in "iu"
     if not are_whole or ((teacher_indices < 0) | (teacher_indices >= n_teachers)).any():
         raise ValueError(
@@ -275,24 +258,16 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
             f"got others, shape {teacher_indices.shape} and {kind_of(teacher_indices.dtype)}"
         )
     if unit == "group":
-        _check_groups_are_whole(groups, teacher_indices)
+        pairs = set(zip(groups.tolist(), teacher_indices.tolist(), strict=True))
+        if len(pairs) > len(set(groups.tolist())):
+            raise ValueError(
+                'unit="group" needs all records of a group with one teacher, and this partition '
+                'splits groups; use partition="random" or "hash", which deal whole groups'
+            )
     return Assignment(teacher_indices, n_teachers, unit, partition.adjacency, names)
-
-
-def _check_groups_are_whole(groups, teacher_indices):
-    """Refuse a partition that splits a group over several teachers."""
-    group_indices, distinct = factorize_texts(groups)
-    of_group = np.empty(len(distinct), dtype=np.int64)
-    of_group[group_indices] = teacher_indices
-    if (of_group[group_indices] != teacher_indices).any():
-        raise ValueError(
-            'unit="group" needs all records of a group with one teacher, and this partition '
-            'splits groups; use partition="random" or "hash", which deal whole groups'
-        )
 
 
 def _keyed_hash(values, n_teachers, seed, name):
     """Return the teacher of each identifier; no identifier affects another's."""
-    codes, spellings = factorize_texts(spelled_identifiers(values, name))
-    teachers = keyed_digests(spellings, seed) % np.uint64(n_teachers)
-    return teachers.astype(np.int64)[codes]
+    digests = keyed_digests(spelled_identifiers(values, name), seed)
+    return (digests % np.uint64(n_teachers)).astype(np.int64)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .accountant import Curator, StageRecord
 from .rdp import DEFAULT_ORDERS, Cost
 from .rdp.checks import check_delta, check_votes, margins
-from .rdp.conversion import epsilon_by_order
+from .rdp.conversion import conversion_penalty, epsilon_by_order
 
 # The palette of Okabe and Ito, which color-blind readers can tell apart
 BLUE = "#0072B2"
@@ -52,14 +52,11 @@ def check_fitted(clf):
     if not hasattr(clf, "fit_votes"):
         raise TypeError(
             f"expected a fitted PATEClassifier; got {type(clf).__name__}. Of a search or pipeline, "
-            "give the PATEClassifier inside, for instance search.best_estimator_"
+            "give the one inside, for instance search.best_estimator_"
         )
     check_is_fitted(clf, "privacy_spent_")
     if clf.privacy_spent_.n_teachers is None:
-        raise ValueError(
-            "records voted in a table that was released at once, so there are no queries to draw; "
-            "privacy_spent_ says what it cost"
-        )
+        raise ValueError("records voted in a table that was released at once: no queries to draw")
     return clf
 
 
@@ -68,8 +65,7 @@ def curator_of(clf):
     curator = getattr(check_fitted(clf), "curator_", None)
     if curator is None:
         raise ValueError(
-            "the curator's view is gone: it is private, and does not survive pickling or copying. "
-            "Draw from the estimator itself, in the process that fitted it"
+            "curator_ is private, and does not survive pickling: draw in the process that fitted it"
         )
     check_asked(len(curator.votes))
     return curator
@@ -82,9 +78,7 @@ def stages_of(clf):
     if len(stages) == 1:
         return stages, [n_asked]
     if sum(clf.n_queries) != n_asked:
-        raise ValueError(
-            f"only {n_asked} of n_queries={clf.n_queries} were asked, of which stages is not known"
-        )
+        raise ValueError(f"{n_asked} of n_queries={clf.n_queries} were asked, of unknown stages")
     return stages, clf.n_queries
 
 
@@ -179,8 +173,7 @@ class PrivacySpentDisplay:
             data_independent = np.full(n_queries.size, spent.epsilon)
         else:
             public = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_)}
-            stages = stages_of(clf)
-            data_independent = _guaranteed(*stages, n_queries, spent.delta, public)
+            data_independent = _guaranteed(*stages_of(clf), n_queries, spent.delta, public)
         curves = _private_curves(curator, n_queries, spent.delta) if private else (None, None)
         told = {"published": spent.epsilon, "delta": spent.delta}
         return cls(n_queries, data_independent, *curves, **told).plot(ax, **kwargs)
@@ -278,8 +271,8 @@ def _private_curves(curator, n_queries, delta):
     for method in ("exact", "bound"):
         totals = curator.rdp(method).cumsum(axis=0)[n_queries - 1]
         # Not rdp_to_epsilon: it warns at the edge of the orders, where a few cheap queries end up
-        epsilons = [epsilon_by_order(total, delta, DEFAULT_ORDERS).min() for total in totals]
-        curves.append(np.array(epsilons))
+        epsilons = totals + conversion_penalty(delta, DEFAULT_ORDERS)
+        curves.append(np.maximum(epsilons, 0.0).min(axis=1))
     return curves
 
 
@@ -364,9 +357,16 @@ class BudgetDisplay:
             raise ValueError(f"method={spent.method!r} has no shares by stages: draw another fit")
         aggregators, n_asked = stages_of(clf)
         check_asked(sum(n_asked))
+        both = zip(aggregators, n_asked, strict=True)
+        names = [f"{type(stage).__name__}\n{asked} asked" for stage, asked in both]
         n_paid = [None] * len(n_asked)
         if spent.method == "filter":  # it gives back the answers that a check refused
-            n_paid = _answers_by_stage(clf, aggregators, n_asked)
+            if any(stage.uses_student_proba for stage in aggregators):
+                raise ValueError("how many answers were paid for is private; draw another fit")
+            answered = clf.public_labels_[clf.query_indices_] >= 0
+            parts = np.split(answered, np.cumsum(n_asked)[:-1])
+            n_paid = [int(part.sum()) for part in parts]
+            names = [f"{name}, {paid} paid" for name, paid in zip(names, n_paid, strict=True)]
         stages = list(zip(aggregators, n_asked, n_paid, strict=True))
         public = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_)}
         costs = np.array([_check_and_answer(*stage, **public) for stage in stages])
@@ -375,7 +375,6 @@ class BudgetDisplay:
         if not np.isfinite(epsilons[best]):
             raise ValueError(f"cost of {aggregators} is infinite, so it has no shares; use others")
         shares = costs[:, :, best] / costs[:, :, best].sum()
-        names = [_stage_name(*stage) for stage in stages]
         return cls(names, shares, float(DEFAULT_ORDERS[best])).plot(ax, **kwargs)
 
     def plot(self, ax=None, **kwargs):
@@ -415,15 +414,6 @@ class BudgetDisplay:
         return self
 
 
-def _answers_by_stage(clf, aggregators, n_asked):
-    """Return how many queries of each stage were answered, if that is public."""
-    if any(stage.uses_student_proba for stage in aggregators):
-        raise ValueError("how many interactive answers were paid for is private; draw another fit")
-    answered = clf.public_labels_[clf.query_indices_] >= 0
-    first_of_stage = np.cumsum(n_asked)[:-1]
-    return [int(stage.sum()) for stage in np.split(answered, first_of_stage)]
-
-
 def _check_and_answer(aggregator, n_asked, n_paid, **public):
     """Return the Renyi costs of a stage's checks and of its answers, shape (n_orders,) each."""
     check, answer = aggregator.steps(DEFAULT_ORDERS, **public) or (0 * DEFAULT_ORDERS, None)
@@ -433,11 +423,6 @@ def _check_and_answer(aggregator, n_asked, n_paid, **public):
         return checks, np.maximum(total - checks, 0)
     # Where nothing is checked, no answer is given back
     return checks, (n_paid if checks.any() else n_asked) * answer
-
-
-def _stage_name(aggregator, asked, paid):
-    name = f"{type(aggregator).__name__}\n{asked} asked"
-    return name if paid is None else f"{name}, {paid} paid"
 
 
 # --- what votes show: how much teachers agree, and how good labels would be: both private ---------
@@ -613,10 +598,9 @@ class LabelAccuracyDisplay:
             raise ValueError(
                 f"clf was fitted in {len(clf.aggregator_)} stages; use from_votes with one of them"
             )
-        if len(y_public) != len(clf.public_labels_):
-            raise ValueError(
-                f"y_public must have {len(clf.public_labels_)} labels; got {len(y_public)}"
-            )
+        n_public = len(clf.public_labels_)
+        if len(y_public) != n_public:
+            raise ValueError(f"y_public must have {n_public} labels; got {len(y_public)}")
         varied = {"param_name": param_name, "param_range": param_range, "classes": clf.classes_}
         given = votes, y_public[clf.query_indices_], clf.aggregator_
         return cls.from_votes(*given, **varied, ax=ax, **kwargs)
@@ -670,7 +654,9 @@ class LabelAccuracyDisplay:
         shares = []
         for value in param_range:
             mechanism = clone(aggregator).set_params(**{param_name: value})
-            shares.append(_right_and_answered(mechanism, votes, codes, student_proba))
+            proba = np.exp(mechanism.outcome_log_proba(votes, student_proba))
+            answers = proba[:, : votes.shape[1]].sum(axis=1)
+            shares.append((proba[np.arange(len(votes)), codes].mean(), answers.mean()))
         right, answered = np.transpose(shares)
         with np.errstate(invalid="ignore"):  # nan where nothing is answered
             accuracy = right / answered
@@ -721,18 +707,8 @@ def _label_codes(y, classes, shape):
         raise ValueError(f"votes of shape {shape} need {shape[0]} labels and {shape[1]} classes")
     codes = pd.Index(classes).get_indexer(y)
     if (codes < 0).any():
-        raise ValueError(
-            "there are labels that are not in classes; give classes=, one per column, in their type"
-        )
+        raise ValueError("y has labels not in classes: give one class per column, in their type")
     return codes
-
-
-def _right_and_answered(aggregator, votes, codes, student_proba):
-    """Return the expected shares of queries that get the right answer, and any answer."""
-    proba = np.exp(aggregator.outcome_log_proba(votes, student_proba))
-    right = proba[np.arange(len(votes)), codes].mean()
-    answered = proba[:, : votes.shape[1]].sum(axis=1).mean()
-    return right, answered
 
 
 # --- what audits found, against what is claimed ---------------------------------------------------
@@ -814,8 +790,7 @@ class AuditDisplay:
             raise ValueError("results is empty; give at least one audit")
         if claimed is None:
             claimed = [getattr(result, "claimed", None) for result in results.values()]
-        claimed = np.array(claimed, dtype=float)  # None becomes nan
-        claimed = np.broadcast_to(claimed, len(results))
+        claimed = np.broadcast_to(np.array(claimed, dtype=float), len(results))  # None becomes nan
         epsilon = np.array([result.epsilon for result in results.values()], dtype=float)
         return cls(list(map(str, results)), epsilon, claimed).plot(ax, **kwargs)
 

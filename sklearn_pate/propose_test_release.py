@@ -154,8 +154,7 @@ class ProposeTestRelease:
             if total * (1 + 1e-12) > self.limit:
                 break
             distance += 1
-        last = len(self.pass_probability_at) - 1
-        return float(self.pass_probability_at[min(distance, last)])
+        return float(np.take(self.pass_probability_at, distance, mode="clip"))
 
     def passes(self, votes, random_state=None):
         """Draw the outcome of the test: safe to publish."""

@@ -102,14 +102,11 @@ def warn_if_private(X_public, X, name="X_public"):
         What `PrivacySpent.not_covered` says of it; empty if there is nothing to warn of.
     """
     X_public = public_rows(X_public)
-    if X_public is X:
-        found = f"{name} is X"
-    elif _share_memory(X_public, X):
-        found = f"{name} shares memory with X, as a slice of it does"
-    else:
+    if X_public is not X and not _share_memory(X_public, X):
         return ()
+    found = "is X" if X_public is X else "shares memory with X, as a slice of it does"
     warn(
-        f"{found}: what is published would be learnt from private rows, which the privacy "
+        f"{name} {found}: what is published would be learnt from private rows, which the privacy "
         "guarantee does not cover; pass rows that are public",
         PrivacyLeakWarning,
     )
@@ -132,8 +129,8 @@ def _arrays(X):
     if isinstance(X, np.ndarray):
         return [X]
     if isinstance(X, pd.DataFrame):
-        plain = [isinstance(dtype, np.dtype) for dtype in X.dtypes]
-        return [X.iloc[:, k].to_numpy() for k in np.flatnonzero(plain)]
+        columns = [column for _, column in X.items()]
+        return [column.to_numpy() for column in columns if isinstance(column.dtype, np.dtype)]
     return []
 
 
@@ -195,9 +192,7 @@ def overlap(X, y, X_public):
     private = table_of(X)
     public = table_of(public_rows(X_public))
     if private.shape[1] != public.shape[1]:
-        raise ValueError(
-            f"X has {private.shape[1]} columns and X_public {public.shape[1]}; give the same"
-        )
+        raise ValueError(f"X has {private.shape[1]} columns and X_public {public.shape[1]}")
     names = list(private.columns)
     if public.columns.is_unique and set(names) == set(public.columns):
         public = public[names]
@@ -205,8 +200,8 @@ def overlap(X, y, X_public):
     label_columns = []
     if y is not None:
         labels = pd.factorize(pd.Series(np.asarray(y)))[0]
-        found = [_is_one_to_one(private.iloc[:, k], labels) for k in range(len(names))]
-        label_columns = [name for name, is_label in zip(names, found, strict=True) if is_label]
+        columns = private.items()
+        label_columns = [name for name, column in columns if _is_one_to_one(column, labels)]
     return Overlap(np.flatnonzero(is_equal), label_columns)
 
 
@@ -344,8 +339,7 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
         # As in a fit of `PATEClassifier`: what is published must share no generator
         seed = fresh_seed()
         with seeded(seed):
-            transformer = own_clone(self.transformer, seed)
-            set_seeds(transformer, seed, only_missing=True)
+            transformer = set_seeds(own_clone(self.transformer, seed), seed, only_missing=True)
             self.transformer_ = own_generators(transformer.fit(public_rows(X_public)))
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)

@@ -18,6 +18,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ._sklearn import HasMethods, Interval, _num_samples
 from .isolation import seed_number, seeded
+from .rdp.checks import check_count
 from .students import student_error
 
 __all__ = ["DiversityQueries", "RandomQueries", "UncertaintyQueries"]
@@ -186,8 +187,7 @@ class DiversityQueries(BaseEstimator):
         for _ in range(n_queries):
             farthest = int(distance.argmax())
             chosen.append(farthest)
-            to_farthest = euclidean_distances(points, points[[farthest]])[:, 0]
-            distance = np.minimum(distance, to_farthest)
+            distance = np.minimum(distance, euclidean_distances(points, points[[farthest]])[:, 0])
             distance[farthest] = -1.0  # not again, even where all others coincide with it
         return rows[chosen]
 
@@ -200,33 +200,7 @@ def _unasked_in_random_order(X_public, asked, random_state):
 
 def count_rounds(strategy):
     """Return how often a strategy is called for each stage."""
-    n_rounds = getattr(strategy, "n_rounds", 1)
-    if not isinstance(n_rounds, Integral) or n_rounds < 1:
-        raise ValueError(
-            f"n_rounds of query_strategy must be a whole number, at least 1; got {n_rounds!r}"
-        )
-    return n_rounds
-
-
-def select_rows(strategy, X_public, n_queries, rng, proba=None, **so_far):
-    """Return the rows that a strategy chooses.
-
-    A strategy that asks in rounds is shown what was released `so_far`: the rows `asked`, and their
-    `labels`.
-    """
-    if so_far:
-        uses_student = getattr(strategy, "uses_student_proba", False)
-        so_far["student_proba"] = proba if uses_student else None
-    rows = np.asarray(strategy.select(X_public, n_queries, random_state=rng, **so_far))
-    unasked = np.setdiff1d(np.arange(_num_samples(X_public)), so_far.get("asked", []))
-    are_numbers = rows.ndim == 1 and rows.dtype.kind in "iu"
-    n_usable = np.intersect1d(rows, unasked).size if are_numbers else 0
-    if rows.size != n_queries or n_usable != n_queries:
-        raise ValueError(
-            f"query_strategy.select must return {n_queries} distinct numbers of rows of X_public "
-            f"not asked before; got {rows.dtype} of shape {rows.shape}, {n_usable} of them such"
-        )
-    return rows.astype(np.intp)
+    return check_count("n_rounds of query_strategy", getattr(strategy, "n_rounds", 1))
 
 
 class Choice:
@@ -240,11 +214,6 @@ class Choice:
         All public rows.
     seed : numpy.random.SeedSequence
         Source of randomness of the strategy.
-
-    Attributes
-    ----------
-    in_rounds : bool
-        Whether the strategy asks in rounds, and so has to see labels before it chooses more rows.
     """
 
     def __init__(self, make_strategy, X_public, seed):
@@ -254,36 +223,47 @@ class Choice:
         self._seed = seed
         self._rng = np.random.default_rng(seed)
         self._n_rounds = count_rounds(self._strategy)
-        self.in_rounds = self._n_rounds > 1
+        self._uses_student = getattr(self._strategy, "uses_student_proba", False)
 
     def rows_to_vote_on(self, plan, *, n_classes):
         """Return the rows that teachers vote on: the queries or, if rounds will choose, all rows.
 
-        This is called before any teacher is trained, so rounds are tried with made-up labels.
+        This is called before any teacher is trained. The first two rounds are tried with made-up
+        labels: what fails here would fail later.
         """
+        rows = np.arange(_num_samples(self._X_public))
         try:
             with seeded(seed_number(self._seed)):
-                if not self.in_rounds:
-                    return select_rows(self._strategy, self._X_public, plan.n_queries, self._rng)
-                self._rehearse(plan.stages[0][1], n_classes)
+                if self._n_rounds == 1:
+                    return self._select(plan.n_queries)
+                first, *later = self.rounds(plan.stages[0][1])
+                asked = self._select(first.size, rows[:0], rows[:0])
+                if later:
+                    proba = np.full((rows.size, n_classes), 1 / n_classes)
+                    self._select(later[0].size, asked, np.arange(asked.size) % n_classes, proba)
         except Exception as error:
-            tried = " when tried with made-up labels" if self.in_rounds else ""
             raise ValueError(
-                f"query_strategy failed{tried}, before any teacher was trained. "
-                f"{type(error).__name__}: {error}"
+                "query_strategy failed when tried (in rounds, with made-up labels), before any "
+                f"teacher was trained. {type(error).__name__}: {error}"
             ) from error
-        return np.arange(_num_samples(self._X_public))
+        return rows
 
-    def _rehearse(self, n_queries, n_classes):
-        """Ask the first two rounds with made-up labels: what fails here would fail later."""
-        first, *later = self.rounds(n_queries)
-        given = self._strategy, self._X_public
-        so_far = {"asked": np.array([], int), "labels": []}
-        rows = select_rows(*given, first.size, self._rng, **so_far)
-        if later:
-            so_far = {"asked": rows, "labels": np.arange(rows.size) % n_classes}
-            proba = np.full((_num_samples(self._X_public), n_classes), 1 / n_classes)
-            select_rows(*given, later[0].size, self._rng, proba, **so_far)
+    def _select(self, n_queries, asked=(), labels=(), proba=None):
+        """Return the rows that the strategy chooses; for rounds, it is shown what was released."""
+        shown = {"random_state": self._rng}
+        if self._n_rounds > 1:
+            proba = proba if self._uses_student else None
+            shown |= {"asked": asked, "labels": labels, "student_proba": proba}
+        rows = np.asarray(self._strategy.select(self._X_public, n_queries, **shown))
+        unasked = np.setdiff1d(np.arange(_num_samples(self._X_public)), asked)
+        are_numbers = rows.ndim == 1 and rows.dtype.kind in "iu"
+        n_usable = np.intersect1d(rows, unasked).size if are_numbers else 0
+        if rows.size != n_queries or n_usable != n_queries:
+            raise ValueError(
+                f"query_strategy.select must return {n_queries} distinct numbers of rows of "
+                f"X_public not asked before; got {rows.dtype} {rows.shape}, {n_usable} of them such"
+            )
+        return rows.astype(np.intp)
 
     def rounds(self, n_queries):
         """Split the queries of a stage, numbered from 0, into nearly equal rounds."""
@@ -291,9 +271,8 @@ class Choice:
 
     def wants_student(self, released):
         """Whether the strategy uses a student's probabilities, and labels can train a student."""
-        if not self.in_rounds or not getattr(self._strategy, "uses_student_proba", False):
-            return False
-        return len(set(released.labels) - {-1}) > 1  # labels of two classes
+        has_two_classes = len(set(released.labels) - {-1}) > 1
+        return self._n_rounds > 1 and self._uses_student and has_two_classes
 
     def next_positions(self, round_, released, proba):
         """Return the queries of a round, as positions among the rows that were voted on.
@@ -302,21 +281,19 @@ class Choice:
         ----------
         round_ : ndarray of shape (n_queries,), int
             One of `rounds`.
-        released : Release
+        released : Published
             What was released so far.
         proba : ndarray of shape (n_public, n_classes) or None
             Probabilities from a student of the labels so far, if the round needs them.
         """
-        if not self.in_rounds:
+        if self._n_rounds == 1:
             # Only the queries were voted on, in the order in which they are asked
             return released.query_indices.size + round_
         # All rows were voted on, so the rows that a strategy selects are positions as well
         asked = released.query_indices
         try:
             with seeded(int(self._rng.integers(2**32))):
-                so_far = {"asked": asked, "labels": released.labels[asked]}
-                given = self._strategy, self._X_public, round_.size, self._rng
-                return select_rows(*given, proba, **so_far)
+                return self._select(round_.size, asked, released.labels[asked], proba)
         except Exception as error:
             problem = f"query_strategy failed: {type(error).__name__}: {error}"
             raise student_error(problem, released) from error

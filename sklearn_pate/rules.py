@@ -24,15 +24,6 @@ _MOST_CELLS = 1000
 #: Few cells: what is smoothed needs some places to differ at.
 _FEW_CELLS = 32
 
-#: Fewest records of a teacher.
-_FEWEST_RECORDS = 5
-
-#: Number of teachers where the number of records is private.
-_N_TEACHERS = 100
-
-#: The share of epsilon that synthetic rows get.
-_SHARE = 0.4
-
 #: The share of epsilon that class sums get where somebody votes.
 _SHARE_OF_SUMS = 0.25
 
@@ -79,10 +70,10 @@ def default_n_teachers(*, n_records, n_classes, epsilon):
     505
     """
     if n_records is None:
-        return _N_TEACHERS
+        return 100
     strict = 1.0 if epsilon is None else max(1.0, float(epsilon))
     wanted = 2 * math.sqrt(n_records * n_classes) / strict**0.75
-    return max(1, int(min(wanted, n_records / _FEWEST_RECORDS)))
+    return max(1, int(min(wanted, n_records / 5)))
 
 
 def most_noise(*, n_teachers, n_classes):
@@ -281,7 +272,7 @@ def default_share():
     >>> default_share()
     0.4
     """
-    return _SHARE
+    return 0.4
 
 
 def share_of_sums(*, n_records, n_columns, width, epsilon, may_be_all):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .isolation import kind_of
+from .isolation import attempt, kind_of
 
 __all__ = ["Difference", "difference", "dtype_name", "same_dtypes"]
 
@@ -177,20 +177,16 @@ def _is_readable(X):
 
 def _are_same(private, public):
     """Compare two types, and their categories in order and type, which decide the codes."""
-    try:
-        equal = bool(private == public)
-    except Exception:  # types of two libraries
-        return False
-    return equal and _categories(private) == _categories(public)
+    are_equal, _ = attempt(lambda: bool(private == public))  # types of two libraries may fail
+    return are_equal and _categories(private) == _categories(public)
 
 
 def _categories(dtype):
-    """Return the categories of a type with their types, as 1, 1.0 and True are equal."""
-    categories = getattr(dtype, "categories", None)  # types of polars have them too
-    try:
-        return None if categories is None else [(type(value), value) for value in categories]
-    except TypeError:  # polars' `Categorical`, see below
-        return None
+    """Return the categories of a type with their types, as 1, 1.0 and True are equal.
+
+    None if it has none, as polars' `Categorical`, see below.
+    """
+    return attempt(lambda: [(type(value), value) for value in dtype.categories])[0]
 
 
 def _assigns_codes(dtype):

@@ -77,9 +77,7 @@ class SystemGenerator(np.random.Generator):
             low, high = 0, low
         width = int(high) - int(low)
         if not (0 < width <= 2**63 and low >= -(2**63) and high <= 2**63):
-            raise ValueError(
-                f"high must exceed low, by at most 2**63 and within 64 bits; got {low} and {high}"
-            )
+            raise ValueError(f"high must exceed low, by up to 2**63, in 64 bits; got {low}, {high}")
         drawn = np.atleast_1d(self._bits(size))
         most = 2**64 // width * width - 1  # beyond, some remainders would be more likely
         while (beyond := drawn > np.uint64(most)).any():
@@ -163,8 +161,7 @@ def _discrete_gaussian(rng, sigma, n):
     """Make `n` attempts by Algorithm 3: Laplace draws that are accepted at random."""
     t = math.floor(sigma) + 1
     y = _discrete_laplace(rng, Fraction(1, t), n)
-    numerator = sigma.numerator**2
-    denominator = sigma.denominator**2
+    numerator, denominator = (part**2 for part in sigma.as_integer_ratio())
     # (|y| - sigma**2 / t)**2 / (2 sigma**2) over a common denominator
     distance = (np.abs(y) * (t * denominator) - numerator) ** 2
     return y[_bernoulli_exp(rng, distance, 2 * t**2 * denominator * numerator)]
@@ -172,8 +169,7 @@ def _discrete_gaussian(rng, sigma, n):
 
 def _discrete_laplace(rng, gamma, n):
     """Make `n` attempts by Algorithm 2: a geometric draw in two parts, and a sign."""
-    s = gamma.numerator
-    t = gamma.denominator
+    s, t = gamma.as_integer_ratio()
     u = _integers(rng, t, n)
     u = u[_bernoulli_exp(rng, u, t)]
     v = np.zeros(u.size, dtype=np.int64)

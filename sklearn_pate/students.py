@@ -1,4 +1,4 @@
-"""Students that scikit-learn lacks: distillation from soft labels."""
+"""How students learn from what was released, and one that learns from soft labels."""
 
 import numpy as np
 from sklearn import config_context
@@ -101,9 +101,8 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
-                f"the fit of {self.estimator!r} takes no sample_weight, which soft labels "
-                "need; put preprocessing outside it: "
-                "make_pipeline(scaler, SoftLabelClassifier(classifier))"
+                f"the fit of {self.estimator!r} takes no sample_weight, which soft labels need; "
+                "put preprocessing outside: make_pipeline(scaler, SoftLabelClassifier(classifier))"
             )
         rows, codes = np.nonzero(y)
         self.estimator_ = clone(self.estimator).fit(
@@ -140,7 +139,7 @@ def fit_student(student, X_public, released, seed):
         Unfitted.
     X_public : array-like with n_public rows
         All public rows.
-    released : Release
+    released : Published
         Labels, and soft labels if there are any.
     seed : numpy.random.SeedSequence
         Source of the student's randomness.
@@ -167,14 +166,9 @@ def fit_student(student, X_public, released, seed):
             _teach(student, X_public, released, labelled)
             return isolation.own_generators(student)
     except Exception as error:
-        n_classes = np.unique(labels).size
-        if n_classes != 1 or released.levels is not None:
-            of_what = f"labels of {n_classes} classes" if released.levels is None else "means"
-            raise student_error(
-                f"the student could not be trained on the {labelled.size} released {of_what}: "
-                f"{str(error).removesuffix('.')}",
-                released,
-            ) from error
+        if np.unique(labels).size != 1 or released.levels is not None:
+            problem = f"the student could not be trained on {labelled.size} answered rows: {error}"
+            raise student_error(problem, released) from error
         released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
     # Most classifiers refuse labels of one class, and these are paid for
     return DummyClassifier().fit(_safe_indexing(X_public, labelled), labels)
@@ -186,20 +180,19 @@ def _teach(student, X_public, released, labelled):
     if released.levels is not None:
         return student.fit(_safe_indexing(X_public, labelled), released.public_labels[labelled])
     if accepts_unlabeled(student):
-        targets = released.labels
-        if has_rates:
-            targets = sure_labels(released.soft_labels)
+        targets = sure_labels(released.soft_labels) if has_rates else released.labels
         return student.fit(X_public, targets)
     rows = _safe_indexing(X_public, labelled)
     if released.soft_labels is not None and accepts_soft_labels(student):
         return student.fit(rows, released.soft_labels[labelled])
     if has_rates and accepts_weights(student):
-        return fit_on_rates(student, rows, released.soft_labels[labelled])
+        # Rows are of each class in part, by weights; every class has some rows
+        rates = released.soft_labels[labelled]
+        row, code = np.nonzero(rates > np.minimum(_LEAST_RATE, rates.max(axis=0) / 2))
+        return _fit_weighted(student, _safe_indexing(rows, row), code, rates[row, code])
     labels = released.labels[labelled]
     weight = None if has_rates else released.label_weights(labels)
-    if weight is not None:
-        return _fit_weighted(student, rows, labels, weight)
-    return student.fit(rows, labels)
+    return _fit_weighted(student, rows, labels, weight)
 
 
 def students_view(student, X_public, released, seed):
@@ -217,9 +210,8 @@ def students_view(student, X_public, released, seed):
 def student_error(problem, released):
     """Return an error that carries the released labels, because they are paid for."""
     return StudentError(
-        f"{problem.removesuffix('.')}. The labels released so far are paid for, and this "
-        "error's public_labels holds them; fit_student(X_public, student) tries another student "
-        "at no cost",
+        f"{problem.removesuffix('.')}. What was released is paid for, and in public_labels of "
+        "this error; fit_student(X_public, student) tries another student at no cost",
         released.public_labels.copy(),
         released.spent,
     )
@@ -241,16 +233,14 @@ def rehearse_student(student, X_public, n_queries, *, n_classes, soft, levels):
     """
     with isolation.Quiet(), isolation.seeded(0):  # any number: nothing of this fit is kept
         try:
-            made_up = n_classes, soft, levels
-            fitted = _fitted_on_made_up_labels(student, X_public, n_queries, *made_up)
+            fitted = _rehearsed(student, X_public, n_queries, n_classes, soft, levels)
             first_rows = np.arange(min(_num_samples(X_public), 50))
             predicted = fitted.predict(_safe_indexing(X_public, first_rows))
             check_predicted(predicted, n_classes=n_classes if levels is None else None)
         except Exception as error:
             raise ValueError(
-                "the student failed when tried on public rows with made-up labels. Its "
-                "preprocessing (an encoder, an imputer) belongs inside it. "
-                f"{type(error).__name__}: {error}"
+                "the student failed when tried on public rows with made-up labels. Preprocessing "
+                f"(an encoder, an imputer) belongs inside it. {type(error).__name__}: {error}"
             ) from error
 
 
@@ -259,7 +249,7 @@ def check_scored_alone(student, X_public, n_queries, *, n_classes, soft):
     X_public = indexable_rows(X_public, "X_public")
     with isolation.Quiet(), isolation.seeded(0):
         try:
-            fitted = _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft)
+            fitted = _rehearsed(student, X_public, n_queries, n_classes, soft)
         except Exception:  # released labels may train it all the same, and rows are scored alone
             return
         check_predicts_alone(fitted, X_public)
@@ -267,49 +257,38 @@ def check_scored_alone(student, X_public, n_queries, *, n_classes, soft):
             isolation.copier(fitted)()
         except Exception as error:
             raise ValueError(
-                "the student cannot be copied, and a private score shows each held-out record "
-                "to a fresh copy. Use a student that pickles, or score on public rows, X_val "
-                f"and y_val. {type(error).__name__}: {error}"
+                "the student cannot be copied, as private scores need it. Use one that pickles, or "
+                f"score on public rows, X_val and y_val. {type(error).__name__}: {error}"
             ) from error
 
 
-def _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft, levels=None):
+def _rehearsed(student, X_public, n_queries, n_classes, soft, levels=None):
     """Fit the student as if labels had been released for the first public rows."""
-    n_rows = n_queries
     labels = np.arange(n_queries) % n_classes
     if levels is not None:
         labels = levels[labels]
     elif accepts_unlabeled(student):
-        n_rows = min(_num_samples(X_public), max(1000, n_queries))  # some, to be quick
-        labels = np.append(labels, np.full(n_rows - n_queries, -1))
+        n_unlabeled = max(min(_num_samples(X_public), 1000) - n_queries, 0)  # some, to be quick
+        labels = np.append(labels, np.full(n_unlabeled, -1))
     elif soft and accepts_soft_labels(student):
         labels = np.eye(n_classes)[labels]
-    rows = _safe_indexing(X_public, np.arange(n_rows))
+    rows = _safe_indexing(X_public, np.arange(len(labels)))
     return unfitted_copy(student, 0).fit(rows, labels)
 
 
 def unfitted_copy(student, number):
     """Return a copy that has seeds of its own and caches nothing on disk."""
     student = isolation.own_clone(student, number)
-    isolation.set_seeds(student, number, only_missing=True)
-    isolation.without_caches(student)
-    return student
-
-
-def fit_on_rates(student, rows, rates):
-    """Fit a student on rows that are of each class in part, by weights."""
-    least = np.minimum(_LEAST_RATE, rates.max(axis=0) / 2)  # every class has some rows
-    row, code = np.nonzero(rates > least)
-    return _fit_weighted(student, _safe_indexing(rows, row), code, rates[row, code])
+    return isolation.without_caches(isolation.set_seeds(student, number, only_missing=True))
 
 
 def _fit_weighted(student, rows, labels, weight):
-    """Fit a student with weights of rows."""
-    name = "sample_weight"
-    if isinstance(student, Pipeline):
-        name = f"{student.steps[-1][0]}__sample_weight"
+    """Fit a student with weights of rows, if there are any."""
+    if weight is None:
+        return student.fit(rows, labels)
+    step = f"{student.steps[-1][0]}__" if isinstance(student, Pipeline) else ""
     with config_context(enable_metadata_routing=False):  # with it, pipelines need a request
-        return student.fit(rows, labels, **{name: weight})
+        return student.fit(rows, labels, **{f"{step}sample_weight": weight})
 
 
 def sure_labels(rates):
@@ -362,8 +341,7 @@ def check_predicted(predicted, *, n_classes=None):
     wanted = "one number for each row"
     if n_classes is not None:
         fits = fits and np.isin(predicted, np.arange(n_classes)).all()
-        wanted = f"codes of classes, the whole numbers from 0 to {n_classes - 1}"
-        wanted += " that it was fitted on (-1 is not a class: it marks a row without a label)"
+        wanted = f"codes from 0 to {n_classes - 1}, as fitted on (-1 marks a row without a label)"
     if not fits:
         raise ValueError(
             f"predict of the student must return {wanted}; got "
@@ -377,33 +355,27 @@ def check_predicts_alone(student, X_public):
     rows = np.unique(np.linspace(0, _num_samples(X_public) - 1, 50).astype(int))
     labels, scores = _predicted(student, _safe_indexing(X_public, rows))
     n_different = 0
-    for k, row in enumerate(rows):
-        label, score = _predicted(student, _safe_indexing(X_public, [row]))
+    for row, together, label in zip(rows, scores, labels, strict=True):
+        (alone,), (score,) = _predicted(student, _safe_indexing(X_public, [row]))
         # Sums of one row and of many may be rounded differently, and rounding decides a tie
-        same_score = np.allclose(score[0], scores[k], rtol=1e-3, atol=1e-4, equal_nan=True)
-        same_label = label[0] == labels[k] or _is_tie(scores[k])
-        if not (same_score and same_label):
-            n_different += 1
+        same_score = np.allclose(score, together, rtol=1e-3, atol=1e-4, equal_nan=True)
+        is_tie = np.diff(np.sort(together)[-2:]).min(initial=np.inf) < 1e-4
+        n_different += not (same_score and (alone == label or is_tie))
     if n_different:
         raise ValueError(
             f"the student's prediction for a row depends on the rows beside it: {n_different} of "
-            f"{len(rows)} public rows are predicted differently alone, as private scores need it. "
-            "Use a student that treats each row by itself, or score on public rows, X_val and y_val"
+            f"{len(rows)} public rows are predicted differently alone. Use a student that treats "
+            "each row by itself, or score on public rows, X_val and y_val"
         )
 
 
 def _predicted(student, rows):
-    """Return predicted labels, and probabilities or decision values (no columns if neither)."""
+    """Return predicted labels, and a column for each class that has one: none without scores."""
     labels = np.asarray(student.predict(rows))
     for method in ("predict_proba", "decision_function"):
         if hasattr(student, method):
-            return labels, np.asarray(getattr(student, method)(rows), dtype=float)
+            scores = np.asarray(getattr(student, method)(rows), dtype=float)
+            if scores.ndim == 1:
+                scores = np.column_stack([scores, np.zeros(len(scores))])
+            return labels, scores
     return labels, np.empty((len(labels), 0))
-
-
-def _is_tie(scores):
-    """Whether rounding can decide between the first two classes."""
-    if scores.ndim == 0:
-        return abs(scores) < 1e-4
-    first_two = np.sort(scores)[-2:]
-    return len(first_two) == 2 and first_two[1] - first_two[0] < 1e-4

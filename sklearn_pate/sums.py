@@ -313,12 +313,11 @@ def released(
 
 def _added(sums_of, n_jobs, encode, *records):
     """Add up what a function says of blocks of rows, whose sums are exact in floats."""
-    starts = range(0, len(records[-1]), _ROWS)
-    blocks = (slice(start, start + _ROWS) for start in starts)
+    blocks = [slice(start, start + _ROWS) for start in range(0, len(records[-1]), _ROWS)]
     tasks = ((tuple(_safe_indexing(part, rows) for part in records),) for rows in blocks)
     added = None
     with threadpool_limits(threads_per_worker(n_jobs)):
-        size = batch_size(len(starts), n_jobs)
+        size = batch_size(len(blocks), n_jobs)
         for found in run(tasks, partial(_of_block, sums_of, encode), n_jobs, size):
             added = found if added is None else list(map(np.add, added, found))
     return added
@@ -415,10 +414,8 @@ class Discriminants:
         mean, noise_of_mean = _mean(sums, self.n, moment, rest)
         variance, basis = np.linalg.eigh(moment - np.outer(mean, mean))
         variance = np.maximum(variance, 0.3 * rest)
-        noise = sums.sd, noise_of_mean
-        away, self.gain = _class_means(
-            sums.by_class, counts, mean, noise, variance, basis, doubt=_DOUBT
-        )
+        known = counts, mean, (sums.sd, noise_of_mean), variance, basis
+        away, self.gain = _class_means(sums.by_class, *known, doubt=_DOUBT)
         within, turn = np.linalg.eigh(np.diag(variance) - (away.T * share) @ away)
         within = np.maximum(within, max(0.3 * rest, min(0.4 * edge, 1 / n_columns)))
         slopes = away @ ((turn / within) @ turn.T)
@@ -493,9 +490,7 @@ def public_discriminants(by_class, total, sds, n, public, *, are_rates):
 def _number(sums):
     """Return the number of records by what was released."""
     n_classes, n_columns = sums.by_class.shape
-    trust = np.array(
-        [1 / (n_classes * (sums.sd / OF_COUNTS) ** 2), 1 / (n_columns * sums.sd_moment**2)]
-    )
+    trust = 1 / np.array([n_classes * (sums.sd / OF_COUNTS) ** 2, n_columns * sums.sd_moment**2])
     seen = np.array([sums.counts.sum(), np.trace(sums.moment)])
     return max((trust * seen).sum() / trust.sum(), 1.0)
 

@@ -13,11 +13,6 @@ from threadpoolctl import threadpool_limits
 from .exceptions import TeacherError, warn
 from .isolation import Quiet, attempt
 
-_ADVICE = (
-    "What is sent must pickle and be importable: estimators and, with keep_teachers=True, what "
-    "they learnt. Define classes in a module, not in the script that runs; or use n_jobs=1"
-)
-
 
 def batch_size(n_tasks, n_jobs):
     """Return how many quick tasks a worker is sent at once."""
@@ -117,7 +112,8 @@ def add_up(add, start, tasks, *, threads, on_done=None):
         except Exception as error:  # its text may be data: it can hold whole results
             problems.append(
                 "private records could not be sent to a worker process, or what it made of them "
-                f"back, or a worker died ({type(error).__name__}). {_ADVICE}"
+                f"back, or a worker died ({type(error).__name__}). What is sent must pickle and be "
+                "importable: define classes in a module, not in the script; or use n_jobs=1"
             )
     if problems:
         if "TimeoutError" in problems[0] and isinstance(get_active_backend()[0], LokyBackend):
@@ -125,10 +121,7 @@ def add_up(add, start, tasks, *, threads, on_done=None):
             get_reusable_executor().shutdown(wait=False, kill_workers=True)
         raise TeacherError(problems[0]) from None
     if not all_kept:
-        warn(
-            "memory could not keep all votes (a full disk?): they are right, but if this fit is "
-            "repeated, some will be cast again"
-        )
+        warn("memory could not keep all votes (a full disk?): a repeated fit casts some again")
 
 
 def threads_per_worker(n_jobs):

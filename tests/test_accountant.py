@@ -1,37 +1,45 @@
-"""Planning from public numbers, what is reported as spent, and the curator's view."""
+"""Plans, what is reported as spent, the curator's view, and forecasts, from public numbers."""
 
 import copy
+import dataclasses
 import math
 import pickle
+import re
 import warnings
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from scipy.stats import binom
+from scipy.stats import binom, norm
+from sklearn.datasets import load_breast_cancer
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate.accountant import Curator, StageRecord, plan_queries
+from sklearn_pate import PATEClassifier, PrivacySpent, rdp
+from sklearn_pate.accountant import Curator, StageRecord, Voters, plan_queries
+from sklearn_pate.accountant.plan import large_delta, weak_promise
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     ExponentialNMax,
+    GaussianMechanism,
     GNMax,
+    LaplaceMechanism,
     LNMax,
+    PluralityVote,
     StableArgmax,
 )
-from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
-    data_independent_epsilon,
-    exact_rdp,
-    gdp_to_epsilon,
-    gnmax_rdp,
-    lnmax_rdp,
-    rdp_to_epsilon,
-)
+from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
+from sklearn_pate.neighbors import ReleasedTable, ReverseNeighbors
+from sklearn_pate.neighbors.cells import explained_share
+from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon
 from sklearn_pate.rdp.cost import total_cost
+from sklearn_pate.synthesis import MarginalSynthesizer
+from sklearn_pate.teachers import Sites
 
 PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "epsilon": 1.0, "delta": 1e-5}
 
@@ -75,7 +83,7 @@ def test_costs_of_a_mechanism_of_ones_own_are_not_remembered():
 def test_gaussian_cost_is_at_most_exact_composition():
     for n_queries, best in ((1, "gaussian"), (3, "renyi"), (100, "renyi"), (5000, "renyi")):
         epsilon, method = data_independent_epsilon(GNMax(40.0), n_queries, 1e-5)
-        composed = gdp_to_epsilon(math.sqrt(2 * n_queries) / 40, 1e-5)
+        composed = rdp.gdp_to_epsilon(math.sqrt(2 * n_queries) / 40, 1e-5)
         assert method == best
         assert epsilon == composed if best == "gaussian" else 0.75 < epsilon / composed < 1
 
@@ -161,7 +169,7 @@ def test_too_few_teachers_for_any_useful_query_are_refused():
 def test_discrete_noise_is_paid_for_without_gaussian_composition():
     plan = plan_queries(GNMax(40.0, noise="discrete"), None, **PUBLIC)
     assert plan.method == "renyi" and 0.97 < plan.epsilon <= 1.0
-    every = rdp_to_epsilon(plan.n_queries * DEFAULT_ORDERS / 40**2, 1e-5, DEFAULT_ORDERS)[0]
+    every = rdp.rdp_to_epsilon(plan.n_queries * DEFAULT_ORDERS / 40**2, 1e-5, DEFAULT_ORDERS)[0]
     assert plan.epsilon == pytest.approx(every)
     assert plan.n_queries < plan_queries(GNMax(40.0), None, **PUBLIC).n_queries
 
@@ -181,21 +189,25 @@ def curator(aggregator, votes):
     return Curator([StageRecord(aggregator, len(votes))], np.asarray(votes), 1e-5, np.arange(5))
 
 
-@cases("aggregator, bound, noise", (GNMax(40.0), gnmax_rdp, 40.0), (LNMax(0.05), lnmax_rdp, 0.05))
+@cases(
+    "aggregator, bound, noise",
+    (GNMax(40.0), rdp.gnmax_rdp, 40.0),
+    (LNMax(0.05), rdp.lnmax_rdp, 0.05),
+)
 def test_curators_epsilon_is_exact_or_the_published_bound(aggregator, bound, noise):
     votes = np.random.default_rng(0).multinomial(250, [0.8, 0.15, 0.05], size=300)
     view = curator(aggregator, votes)
     total = bound(votes, noise, DEFAULT_ORDERS).sum(axis=0)
     for conversion in ("improved", "classic"):
-        expected, _ = rdp_to_epsilon(total, 1e-5, DEFAULT_ORDERS, conversion)
+        expected, _ = rdp.rdp_to_epsilon(total, 1e-5, DEFAULT_ORDERS, conversion)
         got = view.epsilon(method="bound", conversion=conversion)
         assert got == pytest.approx(expected, rel=1e-9)
     np.testing.assert_array_equal(view.rdp("bound", orders=[2, 4]), bound(votes, noise, [2, 4]))
     public = {"n_teachers": 250, "n_classes": 3}
     independent = data_independent_epsilon(aggregator, 300, 1e-5, **public)[0]
     assert view.epsilon(method="data_independent") == independent
-    exact = exact_rdp(aggregator, votes, DEFAULT_ORDERS).sum(axis=0)
-    assert view.epsilon() == rdp_to_epsilon(exact, 1e-5, DEFAULT_ORDERS)[0]
+    exact = rdp.exact_rdp(aggregator, votes, DEFAULT_ORDERS).sum(axis=0)
+    assert view.epsilon() == rdp.rdp_to_epsilon(exact, 1e-5, DEFAULT_ORDERS)[0]
     assert view.epsilon(delta=1e-3) < view.epsilon() < view.epsilon(method="bound") < independent
 
 
@@ -213,3 +225,480 @@ def test_costs_that_are_kept_cannot_be_changed():
             with pytest.raises(ValueError, match="read-only"):
                 change(cost.rdp, 0.5, out=cost.rdp)
         assert stage.costs(n_teachers=200, n_classes=2)(30).epsilon(1e-5) == cost.epsilon(1e-5)
+
+
+# --- what a plan says before a fit ----------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+N_RECORDS = 1847  # a number that occurs nowhere else
+X = pd.DataFrame(RNG.normal(size=(N_RECORDS, 3)), columns=["a", "b", "c"])
+Y = np.arange(N_RECORDS) % 3
+X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=["a", "b", "c"])
+SIZES = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
+FLAT = "what was released may be little better than a coin flip"
+
+
+NAMED = GaussianNB()
+
+
+def pate(base=NAMED, **params):
+    """A classifier whose voters are named; with None, those that the rules choose."""
+    if isinstance(base, GaussianNB):
+        params = {"n_teachers": 100} | params
+    return PATEClassifier(base, **{"classes": [0, 1, 2], "random_state": 0} | params)
+
+
+def planned(aggregator, n_queries=100, **changes):
+    return plan_queries(aggregator, n_queries, **({"epsilon": None} | SIZES | changes))
+
+
+def said(clf, *data, **kwargs):
+    """The texts of all warnings of a fit that follow from its plan, which itself warns of none."""
+    with warnings.catch_warnings(action="error"):
+        clf.plan(*data, **kwargs)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        clf.set_params(on_bad_plan="warn").fit(*data, **kwargs)
+    texts = [str(warning.message) for warning in caught]
+    of_plan = [text for text in texts if not text.startswith(FLAT)]
+    # The labels here have nothing to do with the rows: so a table says, and teachers cannot
+    assert len(texts) - len(of_plan) == isinstance(clf.base_estimator, ReverseNeighbors)
+    return of_plan
+
+
+# --- the share of labels that will be right ------------------------------------------------------
+
+
+@cases("n_teachers, agreement", (7, 0.8), (250, 0.51), (250, 1.0))
+def test_of_two_classes_it_is_the_normal_distributions(n_teachers, agreement):
+    plan = planned(GNMax(30.0), n_teachers=n_teachers, n_classes=2)
+    expected = norm.cdf((2 * math.ceil(agreement * n_teachers) - n_teachers) / (30 * math.sqrt(2)))
+    assert plan.share_right(agreement) == pytest.approx(expected, rel=1e-9)
+    assert plan.share_answered(agreement) == pytest.approx(1)
+
+
+@cases(
+    "aggregator, drawn",
+    (GNMax(60.0), lambda rng, shape: rng.normal(scale=60, size=shape)),
+    (LNMax(0.02), lambda rng, shape: rng.laplace(scale=50, size=shape)),
+    (ExponentialNMax(0.02), lambda rng, shape: rng.exponential(50, size=shape)),
+    (GNMax(60.0, "discrete"), lambda rng, shape: np.rint(rng.normal(scale=60, size=shape))),
+)
+def test_of_ten_classes_it_is_that_of_drawn_noise(aggregator, drawn, global_random_seed):
+    """Finds shares that are wrong by 0.012, in all but one of 10^5 runs."""
+    noisy = drawn(np.random.default_rng(global_random_seed), (100_000, 10))
+    noisy[:, :2] += 200, 50
+    share = (noisy.argmax(axis=1) == 0).mean()
+    assert share_is_close(share, planned(aggregator).share_right(0.8), 100_000)
+
+
+def share_is_close(share, expected, n, scales=6):
+    """Whether a share of drawn votes is as expected, but once in 10^9 runs."""
+    return abs(share - expected) < scales * math.sqrt(expected * (1 - expected) / n)
+
+
+def test_of_answers_alone_where_a_mechanism_may_refuse(global_random_seed):
+    """Finds shares that are wrong by 0.015, in all but one of 10^5 runs."""
+    rng = np.random.default_rng(global_random_seed)
+    noisy = rng.normal(scale=40, size=(200_000, 10))
+    noisy[:, :2] += 150, 100
+    passes = 150 + rng.normal(scale=20, size=200_000) >= 170
+    right = noisy.argmax(axis=1)[passes] == 0
+    plan = planned(ConfidentGNMax(170, 20.0, 40.0))
+    assert share_is_close(passes.mean(), plan.share_answered(0.6), 200_000)
+    assert share_is_close(right.mean(), plan.share_right(0.6), len(right))
+
+
+def test_of_stages_by_their_queries_and_answers():
+    confident = ConfidentGNMax(0.9, 5.0, 40.0)
+    alone = [planned(confident), planned(GNMax(60.0))]
+    both = plan_queries([confident, GNMax(60.0)], [100, 300], **SIZES, epsilon=None)
+    answered = [plan.share_answered(0.8) for plan in alone]
+    right = [plan.share_right(0.8) for plan in alone]
+    assert answered[0] < 0.01 and answered[1] == pytest.approx(1)
+    assert both.share_answered(0.8) == pytest.approx(0.25 * answered[0] + 0.75 * answered[1])
+    expected = 0.25 * answered[0] * right[0] + 0.75 * answered[1] * right[1]
+    assert both.share_right(0.8) * both.share_answered(0.8) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("aggregator", [GNMax(3.0), LNMax(0.3), ExponentialNMax(0.3)])
+def test_no_spread_of_the_other_votes_is_worse(aggregator):
+    least = planned(aggregator, n_teachers=10, n_classes=4).share_right(0.6)
+    spreads = [[6, a, b, 4 - a - b] for a in range(5) for b in range(5 - a)]
+    right = np.exp(aggregator.outcome_log_proba(spreads)[:, 0])
+    assert right.min() == pytest.approx(least, rel=1e-9) and right.max() > least + 0.001
+
+
+def test_queries_that_share_a_cost_stop_together():
+    plan = planned(StableArgmax(1.0, 2), 300, n_teachers=1000, n_classes=2)
+    assert plan.share_answered(0.6) == pytest.approx(1, abs=0.05) and plan.share_right(0.6) == 1
+    few = planned(StableArgmax(1.0, 2), 300, n_teachers=20, n_classes=2)
+    assert few.share_answered(0.95) == 0 and math.isnan(few.share_right(0.95))
+    assert "right       none: nothing is answered" in str(few)
+    assert "almost nothing will be answered" in few.advice[-1]
+
+
+@pytest.mark.parametrize("agreement", [0.5, 0.2, 1.01, -1, math.nan])
+def test_an_agreement_of_which_most_are_not_right_is_refused(agreement):
+    with pytest.raises(ValueError, match="agreement must be a share of the voters"):
+        planned(GNMax(40.0)).share_right(agreement)
+    with pytest.raises(ValueError, match="share_right is about teachers"):
+        pate(ReverseNeighbors()).plan(X, Y, X_PUBLIC).share_right(0.8)
+
+
+# --- labels --------------------------------------------------------------------------------------
+
+
+def test_labels_that_a_budget_lets_through_are_those_of_a_fit():
+    aggregator = ConfidentGNMax(0.6, 10.0, 6.0)
+    clf = pate(aggregator=aggregator, n_queries=400, epsilon=5.0)
+    votes = np.tile([100, 0, 0], (400, 1))
+    public = {"n_public": 400, "n_teachers": 100, "n_classes": 3}
+    plan = plan_queries(aggregator, 400, **public, epsilon=5.0, delta=1e-5)
+    assert 3 <= plan.n_labels < plan.n_queries == 400
+    with pytest.warns(UserWarning, match="only those were asked"):
+        clf.fit_votes(votes, X_PUBLIC)
+    assert clf.privacy_spent_.n_answered == plan.n_labels
+    assert plan.labels_per_class == plan.n_labels / 3
+
+
+# --- advice --------------------------------------------------------------------------------------
+
+
+def test_more_teachers_are_advised_where_labels_are_few():
+    sizes = {"n_public": 2000, "n_classes": 4, "epsilon": 1.0, "delta": 1e-5}
+    text = plan_queries(GNMax(sigma=None), None, n_teachers=60, **sizes).advice[0]
+    assert text.startswith("4 classes and 60 teachers: ")
+    assert text.endswith("raise epsilon, or set base_estimator=neighbors.ReverseNeighbors()")
+    assert not plan_queries(GNMax(None), None, n_teachers=300, **sizes).advice
+
+
+def test_sites_are_not_told_that_records_may_vote():
+    sites = Sites(lambda name: None, list("0123456789"))
+    advice = PATEClassifier(GaussianNB(), classes=[0, 1]).plan(sites, None, np.eye(50, 2)).advice
+    assert len(advice) == 2 and any("drowns the votes" in text for text in advice)
+    assert not any("ReverseNeighbors" in text for text in advice)
+
+
+@cases(
+    "aggregator, n_queries, epsilon, n_teachers, helps",
+    (GNMax(sigma=None), 500, 1.0, 100, "ask fewer queries, raise epsilon"),
+    (ConfidentGNMax(0.6, 100.0, 40.0), 200, 60.0, 40, "set less noise"),
+    ids=str,
+)
+def test_more_teachers_are_advised_where_the_noise_drowns_the_votes(
+    aggregator, n_queries, epsilon, n_teachers, helps
+):
+    sizes = {"n_public": 1000, "n_classes": 10, "epsilon": epsilon, "delta": 1e-5}
+    plan = plan_queries(aggregator, n_queries, n_teachers=n_teachers, **sizes)
+    (text,) = (text for text in plan.advice if "drowns the votes" in text)
+    assert f"as few as {math.floor(100 * plan.share_right(0.8))}% of the labels" in text
+    assert f"use more teachers, {helps}, or set base_estimator" in text
+    more = plan_queries(aggregator, n_queries, n_teachers=10 * n_teachers, **sizes)
+    assert more.share_right(0.8) > 0.75
+
+
+@cases(
+    "aggregator, n_queries, changes, advised",
+    (GNMax(None), None, {"n_public": 60}, "give more public rows, 100 or more, not 60"),
+    (GNMax(None), 60, {"epsilon": 1.0}, "ask more, n_queries=100 or None, or set"),
+    (GNMax(40.0), None, {"epsilon": 0.5}, "raise epsilon, or set base_estimator"),
+)
+def test_what_more_teachers_do_not_change_is_not_advised(aggregator, n_queries, changes, advised):
+    assert advised in planned(aggregator, n_queries, **{"epsilon": 8.0} | changes).advice[0]
+
+
+def test_a_plan_with_enough_of_all_needs_no_advice():
+    assert planned(GNMax(60.0)).advice == []
+    assert planned(GNMax(40.0), 10, n_classes=2, n_teachers=1000).advice != []  # 5 labels a class
+    assert planned(GNMax(60.0), 20, n_classes=2).advice == []
+
+
+def test_where_promises_get_weak_and_deltas_large():
+    assert weak_promise(10.0, "record") is None
+    assert "one group may make an outcome 26,000 times as likely" in weak_promise(10.18, "group")
+    assert "no privacy is guaranteed" in weak_promise(math.inf, "record")
+    assert "epsilon is infinite" in planned(PluralityVote()).advice[-1]
+    assert large_delta(0.01, n_teachers=50, n_records=99) is None
+    assert "records, 100" in large_delta(0.01, n_teachers=50, n_records=100)
+    assert "teachers, 100" in large_delta(0.01, n_teachers=100) and large_delta(0.5) is None
+
+
+# --- refused, and warned of ----------------------------------------------------------------------
+
+
+def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(ledger):
+    clf = pate(n_queries=2, epsilon=8.0, ledger=ledger, random_state=None)
+    message = "3 classes and 100 teachers: the number of labels is 2, all that is asked for"
+    with pytest.raises(BadPlanError, match=message) as caught:
+        clf.fit(X, Y, X_PUBLIC)
+    assert "ask more, n_queries=30 or None" in str(caught.value)
+    plan = clf.plan(X, Y, X_PUBLIC)
+    assert re.search(message, plan.obstacles[0])
+    assert [text for text in plan.advice if "labels is 2" in text] == [*plan.obstacles]
+    votes = np.tile([100, 0, 0], (2, 1))
+    for own in ({}, {"epsilon": None, "aggregator": GNMax(9.0), "ledger": None}):
+        with pytest.raises(BadPlanError, match="labels is 2,.* give more public rows, 30"):
+            clf.set_params(n_queries=None, **own).fit_votes(votes, X_PUBLIC[:2])
+    assert not hasattr(clf, "privacy_spent_") and len(ledger.history()) == 0
+
+
+def test_a_budget_for_fewer_queries_than_classes_is_refused():
+    clf = pate(n_teachers=20, epsilon=1.0, aggregator=GNMax(7.0))
+    refused = r"labels is 2, all that epsilon=\S+ pays for.*raise epsilon, or set base_est"
+    pytest.raises(BadPlanError, clf.fit, X, Y, X_PUBLIC).match(refused)
+    plan = clf.plan(X, Y, X_PUBLIC)
+    assert plan.n_labels == 2 and re.search(refused, plan.obstacles[0])
+
+
+def test_as_many_queries_as_classes_are_asked():
+    stages = {"aggregator": [GNMax(9.0), GNMax(9.0)], "n_queries": [1, 2], "epsilon": None}
+    plan = pate(**stages).plan(X, Y, X_PUBLIC)
+    assert plan.n_labels == 3 and plan.obstacles == ()
+    with pytest.warns(UserWarning, match="100 teachers: 1 labels a class"):
+        assert pate(**stages).fit(X, Y, X_PUBLIC).privacy_spent_.n_queries == 3
+
+
+@cases("n_rows, is_told, is_refused", (5, True, True), (6, True, False), (24, False, False))
+def test_few_rows_are_told_of_and_hardly_any_refused(n_rows, is_told, is_refused):
+    public = X_PUBLIC[:n_rows]
+    plan = pate(ReverseNeighbors(), epsilon=9.0).plan(X, Y, public)
+    text = (
+        f"X_public has {n_rows} rows, {n_rows} of them different once transformed, and there are "
+        "3 classes: few to tell them apart by. Give 24 or more"
+    )
+    assert plan.advice == [text] * is_told and plan.obstacles == (text,) * is_refused
+    equal = pd.concat([public[:1]] * n_rows)
+    with pytest.raises(BadPlanError, match=f"all equal.* X_public has {n_rows} rows, 1 of them"):
+        pate(ReverseNeighbors(), epsilon=9.0).fit(X, Y, equal)
+
+
+def test_teachers_are_refused_only_if_they_are_drowned_though_all_agree():
+    assert pate(n_queries=300, epsilon=0.5).plan(X, Y, X_PUBLIC).obstacles == ()
+    plan = pate(n_queries=300, epsilon=0.01).plan(X, Y, X_PUBLIC)
+    (text,) = plan.obstacles
+    assert "drowns the votes" in text and plan.share_right(1.0) < 1 / 3 + 0.05
+    assert plan.advice == [text] and str(plan).count("drowns the votes") == 1
+
+
+@cases(
+    "params, beginnings",
+    ({"n_queries": 300, "epsilon": 0.01}, ["the noise of standard deviation"]),
+    ({"epsilon": 11.0, "delta": 0.01}, ["delta=0.01 is", "epsilon=11 is hardly"]),
+    (
+        {"base": ReverseNeighbors(), "delta": 0.1, "aggregator": GaussianMechanism()},
+        ["delta=0.1 is not below one over the number of records, 1847"],
+    ),
+)
+def test_what_is_warned_of_is_advice_and_once(params, beginnings):
+    texts = said(pate(**params), X, Y, X_PUBLIC)
+    assert len(texts) == len(beginnings)
+    for text, beginning in zip(texts, beginnings, strict=True):
+        assert text.startswith(beginning)
+    assert pate(**params).plan(X, Y, X_PUBLIC).advice == texts
+
+
+@cases(
+    "params",
+    {"aggregator": GNMax(4000.0), "n_queries": 50},
+    {"base": ReverseNeighbors(), "epsilon": 0.001},
+)
+def test_a_poll_is_refused_if_it_draws_rows(params):
+    drawing = pate(synthesizer=MarginalSynthesizer((-9, 9), missing=[], n_rows=300), **params)
+    for act in (drawing.poll, drawing.fit):
+        pytest.raises(BadPlanError, act, X, Y).match("cannot work: .*drowns the ")
+    assert not hasattr(drawing, "X_synthetic_")
+
+
+# --- the forecast --------------------------------------------------------------------------------
+
+
+def test_what_is_forecast_does_not_read_as_if_it_were_released():
+    clf = pate(ReverseNeighbors(), epsilon=4.0)
+    spent = clf.plan(X, Y, X_PUBLIC).spent
+    text = spent.summary()
+    assert text.startswith("A forecast, nothing is spent yet.") and "would be" in text
+    assert "was released" not in text and " were asked" not in text
+    assert spent.n_answered == 0 and isinstance(spent, PrivacySpent)
+    paid = clf.fit(X, Y, X_PUBLIC).privacy_spent_
+    assert type(paid) is PrivacySpent and "forecast" not in paid.summary().lower()
+    assert tuple(paid) == tuple(spent) and type(pickle.loads(pickle.dumps(paid))) is PrivacySpent
+
+
+# --- text and pages ------------------------------------------------------------------------------
+
+
+def test_all_that_a_page_shows_is_escaped():
+    evil = "<script>alert('x')</script>&"
+    voters = Voters(n_teachers=250, n_classes=10, names=(evil,), why=evil)
+    plan = dataclasses.replace(planned(GNMax(40.0)), voters=voters, problems=(evil,), method=evil)
+    page = plan._repr_html_()
+    assert "<script" not in page and "@import" not in page and "http" not in page
+    assert page.count("&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;&amp;") == 4
+
+
+# --- public numbers alone ------------------------------------------------------------------------
+
+DRAWS = MarginalSynthesizer((-3, 3), missing=[], noise=LaplaceMechanism())
+
+
+def numbers(plan):
+    """All that a plan says."""
+    names = "n_labels noise_std labels_per_class rows_cost advice obstacles problems voters spent"
+    shares = []
+    if plan.has_teachers:
+        shares = [(plan.share_right(a), plan.share_answered(a)) for a in (0.6, 0.8, 0.95)]
+    told = [getattr(plan, name) for name in names.split()]
+    return [*told, shares, plan.epsilon, str(plan.stages), str(plan), plan._repr_html_()]
+
+
+@cases(
+    "params",
+    {"aggregator": ConfidentGNMax(0.6, 20.0, 10.0), "n_queries": 50},
+    {"base": ReverseNeighbors(), "epsilon": 0.001},
+    {"n_queries": 300, "epsilon": 0.01},
+    {"base": ReverseNeighbors(adjacency="add_or_remove")},
+    {"synthesizer": MarginalSynthesizer((-9, 9), missing=[]), "epsilon": 2.0},
+    {"n_teachers": None, "epsilon": 2.0},
+    {"base": None, "epsilon": 0.25},
+    {"base": None, "epsilon": 2.0, "n_queries": 50},
+    {"base": None, "synthesizer": DRAWS, "epsilon": 1.0},
+)
+def test_private_values_change_nothing_that_a_plan_says(params):
+    public = None if "synthesizer" in params else X_PUBLIC
+    other = pd.DataFrame(RNG.exponential(size=X.shape), columns=X.columns)
+    one = pate(**params).plan(X, Y, public)
+    two = pate(**params).plan(other, np.zeros(N_RECORDS, dtype=int), public)
+    assert numbers(one) == numbers(two)
+
+
+@cases("params", {"base": ReverseNeighbors(adjacency="add_or_remove")}, {"partition": "hash"})
+def test_a_number_of_records_that_is_private_changes_nothing(params):
+    named = X.set_axis([f"name {k}" for k in range(N_RECORDS)])
+    one = pate(**params).plan(named, Y, X_PUBLIC)
+    two = pate(**params).plan(named[:1200], Y[:1200], X_PUBLIC)
+    assert numbers(one) == numbers(two) and "1847" not in str(one) and one.voters.n_records is None
+
+
+def test_a_plan_holds_no_private_data():
+    people = np.array([f"person-{k:05d}-SECRET" for k in range(N_RECORDS)])
+    rows = MarginalSynthesizer((-9, 9), missing=[], n_rows=600)
+    for params in ({}, {"base": ReverseNeighbors()}, {"synthesizer": rows, "epsilon": 8.0}):
+        public = None if "synthesizer" in params else X_PUBLIC
+        plan = pate(**{"epsilon": 4.0} | params).plan(X, Y, public, groups=people)
+        pickled = pickle.dumps(plan)
+        assert len(pickled) < 20_000 and str(pickle.loads(pickled)) == str(plan)
+        assert b"SECRET" not in pickled
+
+
+# --- budgets that would be spent for nothing ------------------------------------------------------
+
+DATA, LABELS = load_breast_cancer(return_X_y=True)
+ORDER = np.random.default_rng(0).permutation(len(LABELS))
+CELLS, ILL = DATA[ORDER[:350]], LABELS[ORDER[:350]]
+OTHER_CELLS = DATA[ORDER[350:]]
+
+
+def of_two(base_estimator=None, **params):
+    return PATEClassifier(base_estimator, **({"classes": [0, 1]} | params))
+
+
+EQUAL = np.tile(OTHER_CELLS[:1], (100, 1))
+ALL_EQUAL = "rows of X_public are all equal"
+NOISY = {"n_teachers": 5, "aggregator": GNMax(100.0), "n_queries": 50}
+HOPELESS = {
+    "noise": (of_two(epsilon=0.01), CELLS[:100], OTHER_CELLS, "the noise drowns the ballots"),
+    "three rows": (of_two(), CELLS, OTHER_CELLS[:3], "X_public has 3 rows"),
+    "equal rows": (of_two(), CELLS, EQUAL, "1 of them different"),
+    "equal, teachers": (of_two(GaussianNB(), n_teachers=20), CELLS, EQUAL, ALL_EQUAL),
+    "noise of teachers": (of_two(GaussianNB(), **NOISY), CELLS, OTHER_CELLS, "drowns the votes"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@table("clf, private, public, words", HOPELESS)
+def test_a_fit_refuses_what_cannot_work_and_a_plan_tells(clf, private, public, words, tmp_path):
+    labels = ILL[: len(private)]
+    plan = clf.plan(private, labels, X_public=public)
+    assert any(words in text for text in plan.obstacles) and words in " ".join(plan.advice)
+    assert "! fit refuses: " in str(plan)
+    votes = clf.poll(private, labels, X_public=public)
+    fit = partial(clf.fit, private, labels, public)
+    for act in (fit, partial(clf.fit_votes, votes, public)):
+        with pytest.raises(BadPlanError, match="this cannot work: ") as caught:
+            act()
+        assert words in str(caught.value) or ALL_EQUAL in str(caught.value)
+        assert caught.value.plan.epsilon == plan.epsilon
+    assert not hasattr(clf, "privacy_spent_")
+    insists = of_two(**(clf.get_params(deep=False) | {"on_bad_plan": "warn"}))
+    with pytest.warns(UserWarning, match=words):
+        insists.fit(private, labels, X_public=public)
+    assert insists.privacy_spent_.epsilon > 0
+
+
+def test_what_works_is_not_refused():
+    assert of_two().plan(CELLS, ILL, X_public=OTHER_CELLS).obstacles == ()
+    assert (
+        of_two(GaussianNB(), n_teachers=40, epsilon=2).fit(CELLS, ILL, OTHER_CELLS).n_teachers_
+        == 40
+    )
+
+
+# --- how much the cells tell ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_columns, low, high", [(2, 0.9, 1), (10, 0.3, 0.8), (200, 0, 0.05)])
+def test_what_cells_explain_falls_with_independent_columns(n_columns, low, high):
+    public = np.random.default_rng(0).normal(size=(3000, n_columns))
+    assert low <= explained_share(public, 100, 0) <= high
+    assert explained_share(np.ones((50, n_columns)), 10, 0) == 0
+
+
+def test_many_columns_that_say_a_little_each_are_told_of():
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(9000, 200))
+    slopes = 4 * rng.normal(size=200) / np.sqrt(200)
+    labels = (rng.random(9000) < 1 / (1 + np.exp(-wide @ slopes))).astype(int)
+    clf = of_two(ReverseNeighbors())
+    plan = clf.plan(wide[:6000], labels[:6000], X_public=wide[6000:])
+    assert plan.voters.cells.explained < 0.05 and "a coin flip is likely" in plan.advice[0]
+    assert "cells tell" in str(plan)
+    with pytest.warns(UserWarning, match="a coin flip is likely"):
+        clf.fit(wide[:6000], labels[:6000], X_public=wide[6000:])
+
+
+def test_a_table_that_tells_nothing_is_told_of():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(5000, 4))
+    coins, labels = rng.integers(2, size=5000), (rows[:, 0] > 0).astype(int)
+    clf = of_two(random_state=1)  # for some seeds coins look as if they told a little
+    with pytest.warns(UserWarning, match="little better than a coin flip"):
+        clf.fit(rows[:4000], coins[:4000], X_public=rows[4000:])
+    assert clf.table_.surface.gain < 3
+    clf.fit(rows[:4000], labels[:4000], X_public=rows[4000:])  # without a warning
+    assert clf.table_.surface.gain > 50  # about 750, give or take 30
+
+
+# --- what was paid for is not lost ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_cells_of_unrelated_truth_values_explain_nothing(share):
+    rows = (np.random.default_rng(0).random((1000, 100)) < share).astype(float)
+    assert explained_share(rows, 1, 0) < 0.01 and explained_share(rows, 100, 0) < 0.05
+
+
+def test_warnings_that_are_errors_lose_no_model(monkeypatch):
+    monkeypatch.setattr(ReleasedTable, "is_flat", True)
+    clf = of_two()
+    is_told = pytest.raises(UserWarning, match="little better than a coin flip")
+    with warnings.catch_warnings(action="error"), is_told:
+        clf.fit(CELLS, ILL, X_public=OTHER_CELLS)
+    assert clf.predict(OTHER_CELLS).shape == (219,)
+
+
+def test_a_student_that_learns_from_one_class_is_told_of_too():
+    clf = of_two(GaussianNB(), n_teachers=20, epsilon=20, n_queries=30)
+    clf.student = DecisionTreeClassifier()
+    with pytest.warns(UserWarning, match="30 released labels are of one class, .* predicts. A"):
+        clf.fit(CELLS, 0 * ILL, X_public=OTHER_CELLS)
+    assert isinstance(clf.student_, DecisionTreeClassifier)

@@ -1,17 +1,22 @@
-"""Mechanisms: the outcome distribution against mpmath, closed forms and their own samples."""
+"""Mechanisms: their outcome distributions, against mpmath and samples, and what they state."""
 
 import math
+import re
 
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import cases, outcome_probabilities
+from conftest import cases, outcome_probabilities, table
 from draws import assert_drawn_from
+from faulty import RaisesIt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import secure
+from sklearn_pate import PATEClassifier, aggregators, rdp, secure
+from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import (
     Aggregator,
     ConfidentGNMax,
@@ -22,8 +27,9 @@ from sklearn_pate.aggregators import (
     PluralityVote,
     StableArgmax,
 )
+from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import DiscreteGaussian, DiscreteLaplace, pure_rdp, worst_case_rdp
-from sklearn_pate.rdp.facts import facts_of
+from sklearn_pate.rdp.facts import facts_of, has_distribution
 
 MANY = [60, 55, 50, 40, 30, 10, 5, 0, 0, 0]
 CASES = [[83, 83, 84], [250, 0, 0], [40, 6, 4], [0, 1, 0], [5, 5, 5, 5, 5], [9] * 9 + [7, 0, 0]]
@@ -299,3 +305,411 @@ def test_discrete_noise_too_large_for_its_distribution_is_refused_and_still_samp
         with pytest.raises(ValueError, match="too large; use continuous"):
             mechanism.outcome_log_proba([[250, 0, 0]])
         assert mechanism.aggregate([[250, 0, 0]], random_state=0).shape == (1,)
+
+
+# --- what a mechanism states of itself ------------------------------------------------------------
+
+MECHANISMS = [
+    *(aggregators.GNMax(40.0, noise) for noise in ("continuous", "discrete")),
+    *(aggregators.LNMax(0.05, noise) for noise in ("continuous", "discrete")),
+    *(aggregators.SoftVote(40.0, noise=noise) for noise in ("continuous", "discrete")),
+    *(aggregators.ExponentialNMax(0.05), aggregators.ConfidentGNMax(150, 100.0, 40.0)),
+    aggregators.InteractiveGNMax(0.5, 100.0, 40.0, confidence=0.9),
+    *(aggregators.ImmutableArgmax(sigma=40.0), aggregators.StableArgmax(0.1)),
+]
+PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 3, "epsilon": 1.0, "delta": 1e-5}
+
+
+X = np.random.default_rng(0).normal(size=(900, 2))
+Y = (X[:600, 0] > 0).astype(int) + (X[:600, 1] > 0)
+CLASSES = [0, 1, 2]
+
+
+def states_nothing(facts):
+    return all(getattr(facts, name) == getattr(rdp.Facts(), name) for name in vars(rdp.Facts()))
+
+
+def own_names(kind):
+    """What the classes of ours define, for a subclass to override."""
+    ours = [base for base in kind.__mro__ if base.__module__.startswith("sklearn_pate")]
+    names = {name for base in ours for name in vars(base) if not name.startswith(("__", "_abc"))}
+    return sorted(names - {"costs", "steps", "facts"})
+
+
+# --- a claim holds for the class whose body states it --------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+def test_a_subclass_that_defines_anything_states_nothing_until_it_does(mechanism):
+    kind = type(mechanism)
+    assert not states_nothing(facts_of(mechanism))
+    for name in own_names(kind):
+        body = {name: next(vars(base)[name] for base in kind.__mro__ if name in vars(base))}
+        if name in ("aggregate", "draw", "release"):  # a sampler with another's distribution
+            with pytest.raises(TypeError, match="Write (outcome_log_proba|soft_labels) as well"):
+                type("Changed", (kind,), body)
+            continue
+        altered = type("Changed", (kind,), body)(**mechanism.get_params())
+        assert states_nothing(facts_of(altered)), name
+        if name != "published_rdp" and has_distribution(altered):
+            assert np.isinf(altered.published_rdp([[3, 1]], [2.0])).all(), name
+    renamed = type("Renamed", (kind,), {"__doc__": "The same."})(**mechanism.get_params())
+    assert not states_nothing(facts_of(renamed))
+
+
+class Unstable:
+    """A base that changes what a mechanism stands on."""
+
+    def stability_needed(self, n_queries):
+        return 0.0
+
+
+class Sure:
+    """A base with the distribution of a mechanism without noise."""
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return aggregators.PluralityVote().outcome_log_proba(votes)
+
+
+def test_other_bases_in_between_state_nothing():
+    for base in (Sure, Unstable):
+        assert states_nothing(facts_of(type("Mixed", (base, aggregators.GNMax), {})(40.0)))
+
+
+def test_a_subclass_may_state_its_own():
+    class Twice(aggregators.GNMax):
+        """The votes count twice: a vote moves two counts by two."""
+
+        def outcome_log_proba(self, votes, student_proba=None):
+            return aggregators.GNMax(self.sigma).outcome_log_proba(2 * np.asarray(votes))
+
+        def facts(self):
+            return rdp.Facts(gdp_mu=2 * math.sqrt(2) / self.sigma, label_symmetric=True)
+
+    assert (rdp.worst_case_rdp(Twice(40.0), [2.0]) == 2 * 8 / 40**2 / 2).all()
+    ((calibrated, _),) = plan_queries(Twice(None), 60, **PUBLIC).stages
+    # as GNMax it would get noise for an eighth of the epsilon
+    assert calibrated.sigma > 1.9 * rdp.gnmax_sigma(1.0, 1e-5, 60, n_teachers=250, n_classes=3)
+
+
+def argmax(self, votes, student_proba=None, random_state=None):
+    return np.argmax(votes, axis=1)
+
+
+# --- which claim is missing ----------------------------------------------------------------------
+
+
+class Coin(aggregators.Aggregator):
+    def outcome_log_proba(self, votes, student_proba=None):
+        return np.full(np.shape(votes), -math.log(np.shape(votes)[1]))
+
+
+class Shifted(aggregators.GNMax):
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        return super().aggregate(votes, random_state=random_state)
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return aggregators.GNMax(self.sigma).outcome_log_proba(votes)
+
+
+@pytest.mark.filterwarnings("ignore:.*adds a constant to the top count")
+@cases(
+    "mechanism, parts",
+    (Coin(), ["Coin states no cost", "method facts that returns rdp.Facts with gdp_mu, pure"]),
+    (Shifted(), ["Shifted states no cost", "holds for no subclass that changes"]),
+    (aggregators.PluralityVote(), ["Use an aggregator with noise"]),
+    (aggregators.ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
+    ids=["own", "inherited", "none", "too large"],
+)
+def test_an_infinite_cost_says_which_claim_is_missing(mechanism, parts):
+    with pytest.raises(BudgetExceededError) as caught:
+        plan_queries(mechanism, 10, **PUBLIC)
+    for part in [*parts, "epsilon=None"]:
+        assert part in str(caught.value)
+
+
+# --- calibration of any mechanism ----------------------------------------------------------------
+
+
+class Geometric(aggregators.Aggregator):
+    """A mechanism of one's own with noise of its own."""
+
+    def __init__(self, width=None):
+        self.width = width
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return aggregators.LNMax(1 / self.width).outcome_log_proba(votes)
+
+    def facts(self):
+        return rdp.Facts(pure_epsilon=2 / self.width)
+
+    def with_scale(self, scale):
+        return clone(self).set_params(width=scale) if self.width is None else None
+
+
+@pytest.mark.filterwarnings("ignore:the noise")
+def test_a_mechanism_of_ones_own_is_calibrated_by_the_same_method():
+    ((stage, n_queries),) = plan_queries(Geometric(), 50, **PUBLIC).stages
+    assert n_queries == 50 and 1 - 1e-5 < rdp.data_independent_epsilon(stage, 50, 1e-5)[0] <= 1.0
+    with pytest.raises(ValueError, match=r"Geometric\(\) is calibrated to epsilon, and .* None"):
+        plan_queries(Geometric(), 50, **(PUBLIC | {"epsilon": None}))
+
+
+@cases(
+    "aggregator, n_queries, n_classes",
+    *((aggregators.GNMax(None), 300, 3), (aggregators.LNMax(None), 40, 2)),
+    *((aggregators.GNMax(None, "discrete"), None, 3), (aggregators.LNMax(None, "discrete"), 9, 3)),
+    ([aggregators.StableArgmax(None), aggregators.GNMax(None)], [100, 50], 2),
+    (aggregators.StableArgmax(None, max_unstable=200, failure_probability=8e-6), 10, 2),
+    ([aggregators.ConfidentGNMax(200, 200.0, 100.0), aggregators.LNMax(None)], [30, 20], 2),
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:.*almost nothing will be answered")
+def test_whatever_has_no_noise_is_calibrated_to_the_cap(aggregator, n_queries, n_classes):
+    plan = plan_queries(aggregator, n_queries, **(PUBLIC | {"n_classes": n_classes}))
+    assert 1 - 1e-5 < plan.epsilon <= 1.0
+    public = {"n_teachers": 250, "n_classes": n_classes}
+    costs = [stage.costs(**public)(n) for stage, n in plan.stages]
+    total = costs[0] if len(costs) == 1 else costs[0].plus(costs[1])
+    assert total.epsilon(1e-5)[0] == plan.epsilon
+
+
+def test_noise_that_changes_nothing_is_refused():
+    class Deaf(Geometric):
+        def facts(self):
+            return rdp.Facts(pure_epsilon=2.0)
+
+    pytest.raises(BudgetExceededError, plan_queries, Deaf(), 50, **PUBLIC).match("does not pay for")
+
+
+# --- mistakes are found before anything is spent -------------------------------------------------
+
+
+def refused_early(ledger, **params):
+    """The error of a fit that no teacher was trained for and nothing was booked of."""
+    given = {"n_teachers": 30, "n_queries": 10, "epsilon": 5.0, "classes": CLASSES}
+    given |= {"student": GaussianNB(), "ledger": ledger} | params
+    clf = PATEClassifier(RaisesIt(AssertionError("trained")), **given)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        clf.fit(X[:600], Y, X[600:])
+    assert "trained" not in str(caught.value).replace("any teacher was trained", "")
+    assert ledger.epsilon_spent == 0
+    return str(caught.value)
+
+
+class Mine(aggregators.Aggregator):
+    """Random answers, whatever the votes."""
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return np.full(np.shape(votes), -math.log(np.shape(votes)[1]))
+
+    def facts(self):
+        return rdp.Facts(pure_epsilon=0.01)
+
+
+def drawn(labels, paid):
+    """A method that draws the same, whatever the votes."""
+    return lambda self, votes, p=None, random_state=None: (np.array(labels), np.array(paid))
+
+
+def stated(**facts):
+    """The method that states these facts."""
+    return {"facts": lambda self: rdp.Facts(**facts)}
+
+
+MISTAKES = {
+    "probabilities, not their logs": (
+        {"outcome_log_proba": lambda self, votes, p=None: np.full(np.shape(votes), 1 / 3)},
+        "made-up votes of 30 teachers for 3 classes.*log of probabilities",
+    ),
+    "columns": (
+        {"outcome_log_proba": lambda self, votes, p=None: np.zeros((len(votes), 1))},
+        "before any teacher was trained.*a column for each of the 3 classes",
+    ),
+    "one argument": (
+        {"outcome_log_proba": lambda self, votes: np.full(np.shape(votes), -math.log(3))},
+        "before any teacher was trained.*TypeError",
+    ),
+    "codes": ({"draw": drawn([3, 7], [True, True])}, "from 0 to 2 or -1 for no answer"),
+    "paid": ({"draw": drawn([0, 1], [1.0, 1.0])}, "a bool for each label"),
+    "facts as an attribute": ({"facts": rdp.Facts()}, "'Facts' object is not callable"),
+    "negative": (stated(pure_epsilon=-1), "Facts.pure_epsilon must be a"),
+    "text": (stated(gdp_mu="0.1"), "Facts.gdp_mu must be a number"),
+    "noise": (stated(argmax_noise=40.0), "Facts.argmax_noise must be an rdp"),
+    "costs": (stated(rdp=np.ones(204)), "'numpy.ndarray' object is not callable"),
+    "length": (stated(rdp=lambda *_, **__: 0.1), "Facts.rdp of Wrong must return a cost"),
+    "with_scale, itself": ({"with_scale": lambda self, scale: self}, "with_scale of Wrong must"),
+}
+
+
+@table("body, message", MISTAKES)
+@pytest.mark.filterwarnings("ignore:the noise")
+def test_mistakes_in_a_mechanism_are_found_before_teachers_train(body, message, ledger):
+    own = {name: vars(Mine)[name] for name in ("outcome_log_proba", "facts")}
+    told = refused_early(ledger, aggregator=type("Wrong", (aggregators.Aggregator,), own | body)())
+    assert re.search(message, told, re.DOTALL), told
+
+
+class KeepsMissing(GaussianNB):
+    """Takes rows without a label for a class of their own."""
+
+    accepts_unlabeled = True
+
+
+@pytest.mark.filterwarnings("ignore:the noise")
+def test_a_student_that_predicts_no_class_is_found_before_teachers_train(ledger):
+    told = refused_early(ledger, student=KeepsMissing())
+    assert "codes from 0 to 2" in told and "-1 marks a row" in told
+
+
+def test_what_a_student_predicts_later_is_checked_as_well():
+    class Later(GaussianNB):
+        def predict(self, X):
+            codes = super().predict(X)
+            return np.where(np.asarray(X)[:, 0] > 5, -1, codes)
+
+    params = {"n_teachers": 30, "n_queries": 60, "epsilon": 20.0, "classes": CLASSES}
+    clf = PATEClassifier(GaussianNB(), student=Later(), **params).fit(X[:600], Y, X[600:])
+    assert clf.predict(X[:3]).shape == (3,)
+    with pytest.raises(ValueError, match="predict of the student must return codes"):
+        clf.predict([[6.0, 0.0]])
+
+
+@pytest.mark.filterwarnings("ignore:the noise")
+def test_what_a_mechanism_draws_later_is_checked_as_well():
+    class Later(Mine):
+        """Draws a code that does not exist, of votes that are not made up."""
+
+        outcome_log_proba = Mine.outcome_log_proba
+        facts = Mine.facts
+
+        def aggregate(self, votes, student_proba=None, random_state=None):
+            return np.full(len(votes), 0 if len(votes) == 2 else 5)
+
+    params = {"n_teachers": 30, "n_queries": 10, "classes": CLASSES, "student": GaussianNB()}
+    clf = PATEClassifier(GaussianNB(), aggregator=Later(), on_bad_plan="warn", **params)
+    with pytest.raises(ValueError, match="Later could not draw labels: .*What the plan costs is"):
+        clf.fit(X[:600], Y, X[600:])
+
+
+# --- soft votes on a grid ------------------------------------------------------------------------
+
+
+class WholeNumbersOnly(np.random.Generator):
+    """A generator that draws no floating-point numbers."""
+
+    def __init__(self):
+        super().__init__(np.random.PCG64(0))
+
+
+for _name in ("normal", "standard_normal", "random", "uniform", "laplace", "exponential"):
+    setattr(WholeNumbersOnly, _name, None)
+
+
+def test_soft_labels_see_noisy_whole_numbers_and_nothing_else(monkeypatch):
+    # Whatever comes out of one data set could have come out of its neighbour, digit by digit: the
+    # noise makes up for the difference. Floating-point noise does not.
+    rng = np.random.default_rng(0)
+    n_classes = 400
+    sums = rng.multinomial(50 * 2**20, np.ones(n_classes) / n_classes)[None]
+    moved = sums.copy()
+    moved[0, :2] += [-(2**20) // 3, 2**20 // 3]
+    drawn = rng.integers(-(2**25), 2**25, size=sums.shape)
+
+    def soft_label_with(noise, shares):
+        monkeypatch.setattr(aggregators.base.DiscreteGaussian, "sample", lambda *_: noise)
+        return aggregators.SoftVote(40.0).soft_labels(shares / 2**20)
+
+    first = soft_label_with(drawn, sums)
+    second = soft_label_with(drawn + sums - moved, moved)
+    assert first.tobytes() == second.tobytes()
+
+
+def test_soft_labels_are_drawn_from_whole_numbers():
+    sums = [[6.25, 3.5, 0.25]] * 99
+    labels = aggregators.SoftVote(2.0).soft_labels(sums, random_state=WholeNumbersOnly())
+    assert labels.shape == (99, 3)
+    with pytest.raises(TypeError):
+        aggregators.SoftVote(2.0, noise="continuous").soft_labels([[1.0, 2.0]], WholeNumbersOnly())
+
+
+@pytest.mark.parametrize("noise", ["discrete", "continuous"])
+def test_soft_noise_is_what_it_says(noise, global_random_seed):
+    """Finds noise of 3 % less on a sum."""
+    sums = np.tile([600.0, 400.0], (50_000, 1))
+    soft_vote = aggregators.SoftVote(20.0, noise=noise)
+    share = soft_vote.soft_labels(sums, random_state=global_random_seed)[:, 0]
+    # at these sums the share is nearly linear in the noise
+    expected = 20 * math.hypot(600, 400) / 1000**2
+    assert share.std() == pytest.approx(expected, rel=0.02)  # more than 6 standard errors
+    assert share.mean() == pytest.approx(0.6, abs=6 * expected / math.sqrt(50_000))
+    assert aggregators.SoftVote(sigma=0.1).soft_labels([[-5.0, -5.0]]).tolist() == [[0.5, 0.5]]
+
+
+def test_soft_labels_are_of_whole_shares():
+    with pytest.raises(ValueError, match="needs multiples of 2"):
+        aggregators.SoftVote(40.0).soft_labels([[0.1, 0.9]])
+    assert aggregators.SoftVote(40.0, noise="continuous").soft_labels([[0.1, 0.9]]).shape == (1, 2)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 2.0, 40.0])
+def test_discrete_soft_votes_cost_what_whole_gaussians_do(sigma):
+    # one teacher moves all its weight from one class to another: two sums shift by 2**20 units
+    orders = np.array([1.5, 4.0, 30.0])
+    claimed = rdp.worst_case_rdp(aggregators.SoftVote(sigma), orders)
+    np.testing.assert_allclose(claimed, orders / sigma**2, rtol=1e-12)
+    grid = 2**6  # coarser, so that sums over the whole numbers are short
+    scale = sigma * grid
+    log_p = -0.5 * (np.arange(-math.ceil(60 * scale), math.ceil(60 * scale) + 1) / scale) ** 2
+    log_p -= np.logaddexp.reduce(log_p)
+    for order, bound in zip(orders, claimed, strict=True):
+        if order * grid > 50 * scale:
+            continue  # the worst term lies outside the window
+        shifted = log_p[:-grid], log_p[grid:]
+        for p, q in (shifted, shifted[::-1]):
+            one = np.logaddexp.reduce(order * p + (1 - order) * q) / (order - 1)
+            assert 2 * one <= bound * (1 + 1e-9) and 2 * one >= bound * 0.98
+
+
+class Clipped(aggregators.SoftAggregator):
+    """Shares of the sums after noise: a soft mechanism of one's own."""
+
+    def __init__(self, sigma=5.0, temperature=2.0):
+        self.sigma, self.temperature = sigma, temperature
+
+    def soft_labels(self, sums, random_state=None):
+        noise = np.random.default_rng(random_state).normal(scale=self.sigma, size=np.shape(sums))
+        positive = np.maximum(np.asarray(sums) + noise, 1e-3)
+        return positive / positive.sum(axis=1, keepdims=True)
+
+    def facts(self):
+        return rdp.Facts(gdp_mu=math.sqrt(2) / self.sigma)
+
+
+def test_a_soft_mechanism_of_ones_own_releases_soft_labels():
+    params = {"n_teachers": 30, "n_queries": 20, "epsilon": 9.0, "classes": CLASSES}
+    clf = PATEClassifier(GaussianNB(), aggregator=Clipped(), **params)
+    clf.fit(X[:600], Y, X[600:])
+    labels = clf.public_soft_labels_[clf.query_indices_]
+    np.testing.assert_allclose(labels.sum(axis=1), 1)
+    np.testing.assert_array_equal(labels.argmax(axis=1), clf.public_labels_[clf.query_indices_])
+    assert clf.privacy_spent_.epsilon == rdp.gdp_to_epsilon(math.sqrt(40) / 5.0, 1e-5)
+    assert clf.privacy_spent_.n_answered == 20 and clf.poll(X[:600], Y, X[600:]).temperature == 2.0
+
+
+def test_a_soft_mechanism_has_no_distribution_over_classes():
+    assert has_distribution(aggregators.GNMax()) and not has_distribution(aggregators.SoftVote())
+    assert aggregators.GNMax().temperature is None
+    assert aggregators.SoftVote(temperature=3.0).temperature == 3.0
+
+    with pytest.raises(TypeError, match="Write soft_labels as well"):
+        type("Louder", (aggregators.SoftVote,), {"aggregate": argmax})
+
+
+def test_votes_have_no_temperature():
+    class Softmax(Mine):
+        def __init__(self, temperature=1.0):
+            self.temperature = temperature
+
+    with pytest.raises(ValueError, match="Softmax.* has a temperature.* takes votes"):
+        plan_queries(Softmax(), 10, **PUBLIC)

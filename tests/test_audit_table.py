@@ -173,7 +173,7 @@ def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
 @cases(
     "owner, name, fault",
     (cells, "count_ballots", lambda *args, **given: 2 * count_ballots(*args, **given)),
-    (LaplaceMechanism, "_discrete", lambda self, scale: DiscreteLaplace(2 * GRID / scale)),
+    (LaplaceMechanism, "_noise", lambda self, scale: DiscreteLaplace(2 * GRID / scale)),
 )
 def test_two_ballots_of_each_record_or_half_the_noise_are_caught(
     monkeypatch, owner, name, fault, many
@@ -190,7 +190,7 @@ def fitted_on_private(enrol):
             return clone(transformer).fit(private.X, private.codes)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(electorate, "fitted_on_public", fitted)
+            patch.setattr(electorate.transform, "fitted_on_public", fitted)
             return enrol(self, private, X_public, **given)
 
     return enrolled

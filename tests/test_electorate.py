@@ -81,7 +81,7 @@ def test_all_that_goes_with_teachers_goes_with_it():
 
 @cases(
     "params, match",
-    ({"student": None}, "student must be a classifier: Neighbors suggests none"),
+    ({"student": None}, "student must be a classifier; got None"),
     ({"n_teachers": 10}, "n_teachers=.* another electorate, Neighbors"),
     ({"partition": "hash"}, "partition=.* another electorate, Neighbors"),
     ({"keep_teachers": True}, "keep_teachers=.* another electorate, Neighbors"),

@@ -17,12 +17,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier, queries
+from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, SoftVote
 from sklearn_pate.aggregators.argmax import _NoisyArgmax
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.fitting import release
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.queries import Choice
 from sklearn_pate.releases import labels
 from sklearn_pate.teachers import TeacherEnsemble, ensemble
 
@@ -77,7 +79,7 @@ BEFORE = {
     "plan": (labels, "plan_queries"),
     "ledger asked": (PrivacyLedger, "check"),
     "student rehearsed": (Student, "fit"),
-    "queries chosen": (queries, "select_rows"),
+    "queries chosen": (Choice, "_select"),
     "teacher": (GaussianNB, "fit", 7),
     "voting": (GaussianNB, "predict", 20),
     "counted": (TeacherEnsemble, "vote", 1, True),
@@ -140,9 +142,16 @@ def test_an_interrupt_says_no_less_than_was_spent(owner, name, ledger, monkeypat
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_an_interrupt_of_the_ledger_may_have_been_after_it_wrote(after, ledger, monkeypatch):
+@pytest.mark.parametrize("searches", [False, True])
+def test_an_interrupt_of_the_ledger_may_have_been_after_it_wrote(
+    searches, after, ledger, monkeypatch
+):
+    clf = model(ledger=ledger)
+    if searches:
+        clf = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=300.0, n_trials=2)
     interrupt(monkeypatch, PrivacyLedger, "record", 1, after)
-    pytest.raises(KeyboardInterrupt, model(ledger=ledger).fit, X, Y, X_PUBLIC).match("is spent")
+    pytest.raises(KeyboardInterrupt, clf.fit, X, Y, X_PUBLIC).match("is spent")
+    assert len(ledger.history()) == after
 
 
 @pytest.mark.slow

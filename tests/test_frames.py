@@ -214,7 +214,7 @@ def test_teachers_and_students_that_take_no_missing_values_are_refused(params, w
     Counting.n_fits = 0
     clf = few_teachers(**params, query_strategy=AtRandom(rows))
     message = (
-        rf"missing values in 2 of its rows \(the first is row 7\), and {who}, does not take them: "
+        rf"missing values in 2 rows \(the first is row 7\), and {who}, does not take them: "
         r"ValueError: Input X contains NaN\. .*SimpleImputer\(\)"
     )
     for call in (clf.fit, clf.plan):

@@ -37,12 +37,12 @@ from sklearn_pate.isolation import (
     applied_to_parts,
     copier,
     isolated,
-    own_copy,
     own_generators,
     redacted,
     seeded,
     unfitted,
 )
+from sklearn_pate.isolation.copies import own_copy
 from sklearn_pate.teachers import Sites
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
@@ -244,6 +244,22 @@ def test_what_is_written_below_pythons_streams_is_dropped(n_jobs):
     assert "private" not in run.stdout + run.stderr
     assert [run.stdout.count(word) for word in ("one", "two", "three", "four")] == [1] * 4
     assert run.stdout.count("teachers 4/4") == 2  # progress is heard
+
+
+def test_what_is_written_to_a_closed_stream_is_dropped_too():
+    code = """if True:
+        import os
+        from sklearn_pate.isolation import isolated
+
+        os.close(1)
+        with isolated(0):
+            os.write(1, b"private")
+        try:
+            os.write(1, b"")
+        except OSError as error:
+            os.write(2, error.strerror.encode())
+    """
+    assert run_script(code).stderr == "Bad file descriptor"
 
 
 # --- seeds --------------------------------------------------------------------------------------

@@ -198,7 +198,7 @@ def test_large_margins_do_not_overflow():
             assert np.isfinite(cost).all() and (cost >= 0).all()
 
 
-# 10 was permute-and-flip charged as the exponential mechanism (opendp 2911): test_worst_case.py
+# 10 was permute-and-flip charged as the exponential mechanism (opendp 2911): test_rdp.py
 
 
 # --- 11. seeds stored with the model -------------------------------------------------------------

@@ -452,7 +452,7 @@ def test_the_student_between_stages_is_fitted_on_what_was_released():
 
 
 def test_a_student_that_fails_between_stages_keeps_what_is_paid_for():
-    with pytest.raises(StudentError, match="40 released labels") as caught:
+    with pytest.raises(StudentError, match="on 40 answered rows") as caught:
         staged([GNMax(20.0), INTERACTIVE], [40, 60], student=Unwilling())
     assert (caught.value.public_labels >= 0).sum() == 40
     assert caught.value.privacy_spent.n_queries == 40
@@ -461,8 +461,6 @@ def test_a_student_that_fails_between_stages_keeps_what_is_paid_for():
 def test_stages_that_are_tested_together_are_refused():
     with pytest.raises(ValueError, match="accounting='ptr' tests one list"):
         staged([GNMax(20.0), GNMax(20.0)], [9, 9], accounting="ptr")
-    with pytest.raises(ValueError, match="is one stage, so n_queries must be one number; got n_q"):
-        staged(GNMax(20.0), [10, 10])
 
 
 def test_a_stage_that_cannot_ask_a_query_is_refused_before_anything_is_spent():
@@ -470,12 +468,6 @@ def test_a_stage_that_cannot_ask_a_query_is_refused_before_anything_is_spent():
     for dear in (PluralityVote(), GNMax(1.0), ConfidentGNMax(0.6, 3.0, 1.0)):
         with pytest.raises(BudgetExceededError, match=f"one query of {type(dear).__name__}"):
             plan_queries([GNMax(40.0), dear], [30, 30], epsilon=1.0, **public)
-
-
-def test_a_threshold_beyond_the_teachers_is_said_before_they_train():
-    public = {"n_public": 500, "n_teachers": 100, "n_classes": 2, "delta": 1e-5}
-    plan = plan_queries(StableArgmax(0.1, 5), 100, epsilon=1.0, **public)
-    assert "almost nothing will be answered" in plan.advice[-1]
 
 
 # --- soft votes ----------------------------------------------------------------------------------

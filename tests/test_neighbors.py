@@ -603,14 +603,15 @@ BROKEN = {
     "cost, negative": (broken(cost=own_cost(pure=-1.0)), "numbers of at least 0"),
     "cost, delta": (broken(cost=own_cost(delta=1.0)), "a delta below 1"),
     "pure, delta": (broken(cost=own_cost(delta=1e-9), is_pure=True), "says is_pure"),
-    "noise_std": (broken(noise_std=None), "noise_std must be a finite number above 0"),
+    "noise_std": (broken(noise_std=None, cost=Own.cost), "noise_std must be a finite number"),
     "with_scale": (broken(with_scale=lambda self, scale: self), "with_scale of Broken must"),
 }
 
 
 def test_a_mechanism_that_draws_in_its_own_way_states_what_it_costs():
-    with pytest.raises(TypeError, match="Broken changes noisy, .* inherits cost"):
-        broken(noisy=Own.noisy)
+    for name in ("noisy", "_noise", "noise_std"):
+        with pytest.raises(TypeError, match=f"Broken changes {name}, .* inherits cost"):
+            type("Broken", (LaplaceMechanism,), {name: None})
 
 
 @table("mechanism, reason", BROKEN)
@@ -623,6 +624,8 @@ def test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent(mechanism, re
 
 def test_noise_is_said_before_the_table_is_seen():
     class Tells(Own):
+        cost = Own.cost
+
         @property
         def noise_std(self):
             return 2.0 + getattr(self, "table_", np.zeros(1)).sum()
@@ -683,7 +686,7 @@ def test_one_record_moves_two_ballots(value, transformer):
 
 
 def test_this_would_be_seen(monkeypatch):
-    monkeypatch.setattr(electorate, "largest_sizes", lambda X_public: None)
+    monkeypatch.setattr(electorate.transform, "largest_sizes", lambda X_public: None)
     assert moved_by(1e17) > 2
 
 

@@ -28,7 +28,7 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.levels import levels_of, mean, positions, quantiles, split
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.neighbors.cells import ReleasedTable, count_ballots, smooth
+from sklearn_pate.neighbors.cells import ReleasedTable, count_ballots, expected_ballots, smooth
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
 from sklearn_pate.rdp.discrete import GRID
@@ -273,10 +273,10 @@ def test_ballots_that_scatter_less_are_read_as_that():
     centers = rng.normal(size=(200, 2))
     share = 0.5 + 0.1 * np.sin(3 * centers[:, 0])
     noisy = 30 * np.column_stack([1 - share, share]) + 0.3 * rng.normal(size=(200, 2))
-    told = {"noise_std": 0.3, "n_ballots": 6000}
+    total = expected_ballots(noisy, np.full(200, 5), 0.3, n_ballots=6000)
     error = {}
     for is_split in (True, False):
-        surface = smooth(noisy, centers, np.full(200, 5), **told, is_split=is_split)
+        surface = smooth(noisy, centers, total, noise_std=0.3, is_split=is_split)
         error[is_split] = ((surface.rates(centers)[:, 1] - share) ** 2).mean()
     assert error[True] < 0.5 * error[False]
 
@@ -355,9 +355,9 @@ class Loses(RegressorMixin, BaseEstimator):
     ("too far apart", {"bounds": (-1.7e308, 1.7e308)}, "two finite numbers"),
     ("one level", {"n_levels": 1}, "'n_levels' parameter"),
     ("missing number", {"y": NAN}, "Input y contains NaN or infinity"),
-    ("text for a number", {"y": TEXT}, "y must hold numbers; got text"),
-    ("objects", {"y": OBJECTS}, "y must hold numbers; some are of another type"),
-    ("a signal", {"y": SIGNALS}, "y must hold numbers; some are of another type"),
+    ("text for a number", {"y": TEXT}, "y must hold numbers alone; got text"),
+    ("objects", {"y": OBJECTS}, "y must hold numbers alone; got objects"),
+    ("a signal", {"y": SIGNALS}, "Input y contains NaN or infinity"),
     ("none", {"y": None}, "requires y to be passed"),
     ("all outside", {"bounds": (100, 200)}, "all of y lies outside of bounds"),
     ("several", {"y": np.column_stack([Y, Y])}, "MultiOutputRegressor.*ledger"),
@@ -390,14 +390,14 @@ def test_a_student_that_fails_loses_no_means():
                 raise ValueError("no")
             return super().fit(X, y)
 
-    with pytest.raises(StudentError, match="released means") as caught:
+    with pytest.raises(StudentError, match="could not be trained on 500 answered rows") as caught:
         fitted(student=Fails())
     assert caught.value.public_labels.shape == (500,)
     assert not np.isnan(caught.value.public_labels).any()
 
 
 def test_sites_are_refused():
-    with pytest.raises(ValueError, match="PATERegressor needs the private rows"):
+    with pytest.raises(ValueError, match="PATERegressor cannot be fitted when X is Sites"):
         PATERegressor(bounds=(0, 1)).fit(Sites(print, ["a", "b"]), None, X[PUBLIC])
 
 

@@ -18,7 +18,7 @@ Y = np.arange(N_RECORDS) % 3
 X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=X.columns)
 
 
-# --- blind to private values: test_forecast.py has all that a plan says --------------------------
+# --- blind to private values: see test_accountant.py for plans ------------------------------------
 
 
 def test_public_numbers_do_change_defaults():

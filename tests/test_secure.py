@@ -1,15 +1,22 @@
 """Noise from the operating system: its distributions, and that nothing else is drawn from."""
 
 import copy
+import functools
+import itertools
+import math
 import os
 import pickle
 from functools import partial
 
 import numpy as np
 import pytest
-from conftest import cases
+from conftest import cases, histograms_of, moves
 from draws import assert_drawn_from
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
+from scipy.integrate import quad
+from scipy.stats import binom, norm
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, rdp
@@ -22,12 +29,19 @@ from sklearn_pate.aggregators import (
     InteractiveGNMax,
     LaplaceMechanism,
     LNMax,
+    PluralityVote,
     SoftVote,
     StableArgmax,
 )
 from sklearn_pate.propose_test_release import ProposeTestRelease
+from sklearn_pate.rdp import data_independent_epsilon, exact_rdp, margin_rdp
 from sklearn_pate.secure import SystemGenerator
-from sklearn_pate.smooth_sensitivity import SanitizedRelease
+from sklearn_pate.smooth_sensitivity import (
+    SanitizedRelease,
+    half_margins,
+    smooth_release_rdp,
+    smooth_sensitivity,
+)
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 RNG = np.random.default_rng(0)
@@ -181,8 +195,8 @@ def test_mechanisms_called_by_themselves_draw_from_the_system(asked, number):
 
 def test_a_table_and_rows_that_are_drawn_have_noise_from_the_system(asked):
     synthesizer = MarginalSynthesizer((-4, 4), missing=[], n_rows=200)
-    for given, public in (({}, X_PUBLIC), ({"synthesizer": synthesizer}, None)):
-        clf = PATEClassifier(classes=[0, 1], epsilon=8.0, random_state=0, **given)
+    for params, public in (({}, X_PUBLIC), ({"synthesizer": synthesizer}, None)):
+        clf = PATEClassifier(classes=[0, 1], epsilon=8.0, random_state=0, **params)
         clf.fit(X, Y, public)
         assert clf.privacy_spent_.generator == "seed" and not asked
         clf.set_params(random_state=None).fit(X, Y, public)
@@ -225,3 +239,242 @@ def test_a_seed_is_refused(call):
     given = (np.full((60, 2), 10), X_PUBLIC) if call == "fit_votes" else (X, Y, X_PUBLIC)
     message = "secure=True .* give random_state=None, got random_state=0"
     pytest.raises(ValueError, getattr(clf, call), *given).match(message)
+
+
+# --- sanitised releases and propose-test-release against enumeration, quadrature and simulation ---
+
+PUBLIC = {"n_teachers": 250, "n_classes": 2, "delta": 1e-5}
+
+
+@functools.cache
+def planned(n_queries, epsilon):
+    return ProposeTestRelease.plan(GNMax(40.0), n_queries, **PUBLIC, epsilon=epsilon)
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=6))
+def test_one_teacher_changes_a_half_margin_by_at_most_one(counts):
+    counts[0] += 1
+    assert np.abs(half_margins([counts]) - half_margins(moves(counts))).max() <= 1
+
+
+@pytest.mark.parametrize("n_teachers", [1, 2, 7, 12, 13])
+@pytest.mark.parametrize("mechanism", [GNMax(3.0), LNMax(0.7), GNMax(40.0)])
+def test_table_of_two_classes_is_the_exact_cost_of_each_margin(mechanism, n_teachers):
+    orders, votes = [1.5, 8.0, 60.0], histograms_of(n_teachers, 2)
+    table = margin_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=2)
+    assert len(table) == n_teachers // 2 + 1
+    exact = exact_rdp(mechanism, votes, orders)
+    np.testing.assert_allclose(table[half_margins(votes)], exact, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n_teachers", "n_classes"), [(24, 3), (25, 3), (9, 4)])
+@pytest.mark.parametrize("mechanism", [GNMax(3.0), LNMax(1.5), LNMax(0.7)])
+def test_table_covers_all_votes_in_both_directions(mechanism, n_teachers, n_classes):
+    orders, votes = [1.5, 5.0, 60.0], histograms_of(n_teachers, n_classes)
+    table = margin_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=n_classes)
+    assert (exact_rdp(mechanism, votes, orders) <= table[half_margins(votes)] * (1 + 1e-9)).all()
+    assert (np.diff(table, axis=0) <= 0).all()
+
+
+# --- smooth sensitivity --------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.floats(0, 3), min_size=2, max_size=6),
+    st.lists(st.integers(0, 5), min_size=1, max_size=2),
+    st.floats(0.01, 2),
+)
+def test_smooth_sensitivity_by_enumeration(cost, half_margin, beta):
+    cost, half_margin = np.array(cost), [min(j, len(cost) - 1) for j in half_margin]
+    every = np.array(list(itertools.product(range(len(cost)), repeat=len(half_margin))))
+    sums = cost[every].sum(axis=1)
+    distance = np.abs(every[:, None] - every[None]).max(axis=2)  # one teacher votes on all queries
+    local = np.where(distance <= 1, np.abs(sums[:, None] - sums[None]), 0).max(axis=1)
+    here = np.flatnonzero((every == half_margin).all(axis=1))[0]
+    needed = (np.exp(-beta * distance[here]) * local).max()
+    result = smooth_sensitivity(cost, half_margin, beta)
+    assert result >= needed * (1 - 1e-12)
+    if len(half_margin) == 1:
+        assert result == pytest.approx(needed, rel=1e-12)
+    for near in np.flatnonzero(distance[here] <= 1):
+        assert result <= math.exp(beta) * smooth_sensitivity(cost, every[near], beta) * (1 + 1e-12)
+
+
+def divergence_of_normals(order, shift, scale):
+    """D_order(N(shift, scale) || N(0, 1)) by quadrature."""
+
+    def integrand(x):
+        return math.exp(order * norm.logpdf(x, shift, scale) + (1 - order) * norm.logpdf(x))
+
+    w = order - (order - 1) * scale**2
+    if w <= 0:
+        return math.inf
+    peak, width = order * shift / w, scale / math.sqrt(w)
+    value, _ = quad(integrand, peak - 40 * width, peak + 40 * width, points=[peak], limit=500)
+    return math.log(value) / (order - 1)
+
+
+@pytest.mark.parametrize("order, beta, sigma", [(20, 0.015, 6), (20, 0.0225, 6), (5, 0.08, 2)])
+def test_release_cost_against_quadrature(order, beta, sigma):
+    worst = 0.0
+    for log_ratio in np.linspace(-beta, beta, 9):  # of the two smooth sensitivities
+        mine, other = 1.0, math.exp(log_ratio)
+        shift = min(mine, other)  # local sensitivity is at most either
+        worst = max(worst, divergence_of_normals(order, shift / (other * sigma), mine / other))
+    assert smooth_release_rdp([order], beta, sigma)[0] == pytest.approx(worst, rel=1e-9)
+    assert smooth_release_rdp([order], 1 / order, sigma)[0] == math.inf
+
+
+def test_sanitised_bound_covers_as_often_as_it_says(global_random_seed):
+    """Finds a bound that misses in 0.09 of all draws instead of 0.05."""
+    failure, n_draws = 0.05, 2_000
+    release = SanitizedRelease(order=12.0, failure_probability=failure)
+    cost = margin_rdp(GNMax(20.0), [12.0], n_teachers=60, n_classes=2)[:, 0]
+    rng = np.random.default_rng(global_random_seed)
+    half_margin = rng.integers(0, 31, size=40)
+    draws = np.array([release.draw(cost, half_margin, rng) for _ in range(n_draws)])
+    misses = int((draws < cost[half_margin].sum()).sum())
+    assert 0 < misses <= binom.isf(1e-7, n_draws, failure)  # and the bound is not vacuous
+    assert len(np.unique(draws)) == n_draws
+
+
+def test_sanitised_release_is_shifted_by_a_noisy_scale(global_random_seed):
+    # were it shifted by the smooth sensitivity itself, its mean would depend on that, unpaid for
+    release = SanitizedRelease(order=12.0, failure_probability=0.01)
+    cost, half_margin = np.linspace(1.0, 0.0, 21), np.array([4, 9, 15])
+    sensitivity = smooth_sensitivity(cost, half_margin, release.beta)
+    rng = np.random.default_rng(global_random_seed)
+    draws = np.array([release.draw(cost, half_margin, rng) for _ in range(2_000)])
+    z, spread = norm.ppf(0.995), release.beta * release.sigma_scale
+    scale = math.exp(spread * z + spread**2 / 2)  # mean of exp(spread (Z + z))
+    variance = 1 + z**2 * scale**2 * math.expm1(spread**2)
+    unit = release.sigma_cost * sensitivity
+    got = (draws - cost[half_margin].sum()) / unit
+    assert abs(got.mean() - z * scale) < 6 * math.sqrt(variance / 2_000)
+    assert got.var() == pytest.approx(variance, rel=0.2)
+    assert z * scale > z + 10 * math.sqrt(variance / 2_000)
+
+
+def test_sanitised_release_costs_both_draws():
+    release = SanitizedRelease(order=12.0, beta=0.02, sigma_scale=8.0, sigma_cost=6.0)
+    assert release.rdp == pytest.approx(12 / (2 * 64) + smooth_release_rdp([12.0], 0.02, 6.0)[0])
+
+
+# --- propose-test-release ------------------------------------------------------------------------
+
+
+def small_test(mechanism, n_teachers, n_queries, share, delta):
+    public = {"n_teachers": n_teachers, "n_classes": 2}
+    worst = data_independent_epsilon(mechanism, n_queries, delta, **public)[0]
+    public |= {"epsilon": share * worst, "delta": delta}
+    return ProposeTestRelease.plan(mechanism, n_queries, **public)
+
+
+@cases("mechanism, share, delta", (GNMax(4.0), 0.7, 1e-3), (LNMax(0.4), 0.8, 1e-2))
+def test_the_guarantee_by_enumeration_of_all_neighbours(mechanism, share, delta):
+    # 3 queries, two classes: outcomes are "fail" and 8 label vectors; one teacher moves the count
+    # of each query by -1, 0 or 1
+    n_teachers, n_queries = 80, 3
+    test = small_test(mechanism, n_teachers, n_queries, share, delta)
+    first = np.arange(n_teachers + 1)
+    log_p = mechanism.outcome_log_proba(np.column_stack([first, n_teachers - first]))
+    labels = np.array(list(itertools.product((0, 1), repeat=n_queries)))
+
+    def outcomes(counts):
+        counts = np.array(counts)
+        passes = test.pass_probability(np.column_stack([counts, n_teachers - counts]))
+        released = np.exp(log_p[counts][np.arange(n_queries), labels].sum(axis=1))
+        return np.append(passes * released, 1 - passes)
+
+    rng = np.random.default_rng(0)
+    largest, passed = 0.0, []
+    for _ in range(700):
+        counts = rng.integers(0, n_teachers + 1, size=n_queries)
+        if rng.random() < 0.7:  # near the limit of the test
+            counts = np.clip(rng.integers(0, 25) + rng.integers(-3, 4, n_queries), 0, n_teachers)
+        neighbour = np.clip(counts + rng.integers(-1, 2, size=n_queries), 0, n_teachers)
+        p, q = outcomes(counts), outcomes(neighbour)
+        passed.append(1 - p[-1])
+        largest = max(largest, np.maximum(p - math.exp(test.epsilon) * q, 0).sum())
+    assert largest <= delta
+    assert min(passed) == pytest.approx(delta) and max(passed) > 0.9  # both kinds were drawn
+
+
+def test_each_step_of_the_curve_costs_at_most_the_budget():
+    test = planned(500, 1.6)
+    a, p = test.order, test.pass_probability_at
+    assert p[0] == pytest.approx(1e-5) and (np.diff(p) >= 0).all() and p[-1] > 0.99
+    conversion = math.log((a - 1) / a) - (math.log(1e-5) + math.log(a)) / (a - 1)
+    for x, y in itertools.chain(zip(p, p[1:], strict=False), zip(p[1:], p, strict=False)):
+        moment = (1 - x) ** a * (1 - y) ** (1 - a)
+        moment += x**a * y ** (1 - a) * math.exp((a - 1) * test.limit)
+        assert math.log(moment) / (a - 1) + conversion <= 1.6
+
+
+def test_distance_counts_teachers():
+    test = planned(100, 0.8)
+    reached = []
+
+    def reachable(half_margin, d):  # the largest cost that teachers reach who move all queries
+        return 100 * test.cost_by_half_margin[max(half_margin - d, 0) : half_margin + d + 1].max()
+
+    for half_margin in range(126):
+        d = 0
+        while d < 126 and reachable(half_margin, d) <= test.limit:
+            d += 1
+        votes = np.tile([125 + half_margin, 125 - half_margin], (100, 1))
+        expected = test.pass_probability_at[min(d, len(test.pass_probability_at) - 1)]
+        assert test.pass_probability(votes) == expected
+        reached.append(d)
+    assert reached[0] == 0 and reached[-1] > 20
+
+
+def test_passes_as_often_as_it_says(global_random_seed):
+    """Finds a chance that is 0.1 off."""
+    test = planned(100, 0.8)
+    votes = np.tile([200, 50], (100, 1))
+    votes[:12] = [140, 110]
+    expected = test.pass_probability(votes)
+    assert 0.001 < expected < 0.999
+    rng = np.random.default_rng(global_random_seed)
+    passes = sum(test.passes(votes, rng) for _ in range(1000))
+    assert abs(passes / 1000 - expected) < 6 * math.sqrt(expected * (1 - expected) / 1000)
+
+
+def test_a_hopeless_test_is_not_planned():
+    assert ProposeTestRelease.plan(GNMax(40.0), 500, **PUBLIC, epsilon=0.5) is None
+    assert ProposeTestRelease.plan(PluralityVote(), 500, **PUBLIC, epsilon=5.0) is None
+    # a mechanism whose cost does not depend on the margin leaves nothing to test
+    three = PUBLIC | {"n_classes": 3}
+    assert ProposeTestRelease.plan(LNMax(0.001), 5, **three, epsilon=1e-4) is None
+
+
+def test_a_publishable_epsilon_far_below_the_worst_case_on_real_votes(data_home):
+    adult = np.load(data_home / "votes" / "adult_250_random_forest.npz")["votes"][:500]
+    assert data_independent_epsilon(GNMax(40.0), 500, 1e-5, n_teachers=250, n_classes=2)[0] > 2.8
+    test = planned(500, 1.6)
+    assert test.pass_probability(adult) > 0.999
+    mnist = np.load(data_home / "votes" / "mnist_250_cnn.npz")["votes"][:1000]
+    ten = PUBLIC | {"n_classes": 10}
+    assert data_independent_epsilon(GNMax(40.0), 1000, 1e-5, n_teachers=250, n_classes=10)[0] > 4.1
+    test = ProposeTestRelease.plan(GNMax(40.0), 1000, **ten, epsilon=3.2)
+    assert test.pass_probability(mnist) > 0.99
+
+
+def test_two_draws_never_share_noise():
+    release, cost = SanitizedRelease(order=12.0), np.linspace(1, 0, 20)
+    assert release.draw(cost, [3]) != release.draw(cost, [3])
+
+
+def test_half_margins_and_votes_of_another_kind_are_refused():
+    release, cost = SanitizedRelease(order=12.0), np.linspace(1, 0, 20)
+    for half_margin in ([25], [-1], [1.5], [[1]]):
+        with pytest.raises(ValueError, match="half_margin must be whole numbers below 20"):
+            release.draw(cost, half_margin)
+    with pytest.raises(ValueError, match="beta=0.1 is too large for order=12"):
+        SanitizedRelease(order=12.0, beta=0.1).draw(cost, [3])
+    test = planned(100, 0.8)
+    for votes in ([[200, 50]] * 99, [[200, 51]] * 100):
+        with pytest.raises(ValueError, match="planned for 100 queries of 250 teachers"):
+            test.pass_probability(votes)

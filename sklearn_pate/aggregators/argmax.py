@@ -3,7 +3,6 @@
 import functools
 import math
 import operator
-from abc import abstractmethod
 from dataclasses import replace
 from numbers import Integral, Real
 
@@ -13,19 +12,6 @@ from sklearn.base import clone
 
 from .. import rdp
 from .._sklearn import Interval
-from ..rdp import (
-    Cost,
-    Facts,
-    Gaussian,
-    Laplace,
-    checked_rdp,
-    gaussian_rdp,
-    gnmax_rdp,
-    laplace_rdp,
-    pure_rdp,
-    pure_to_gdp,
-    worst_case_rdp,
-)
 from ..rdp.checks import check_votes, margins
 from ..rdp.cost import bisect
 from ..rdp.facts import argmax_facts
@@ -34,13 +20,10 @@ from .base import NOISES, POSITIVE, Aggregator, checked_scale
 
 
 class _NoisyArgmax(Aggregator):
-    """The class with the largest count after independent noise on every count."""
-
-    @abstractmethod
-    def _noise(self):
-        """The noise on each count."""
+    """The class with the largest count after independent noise on every count, `_noise`."""
 
     def _facts_of_noise(self):
+        """Return what is proved of its noise; see `Aggregator.facts`."""
         noise = self._noise()
         if not isinstance(noise, rdp.Noise):  # discrete noise has ties, which go to the lowest code
             return rdp.Facts(pure_epsilon=noise.pure_epsilon, exact=True)
@@ -123,9 +106,7 @@ class LNMax(_NoisyArgmax):
         """Standard deviation of the noise on each count, in votes; None if it is not set."""
         return None if self.gamma is None else math.sqrt(2) / self.gamma
 
-    def facts(self):
-        """Return what is proved of its noise; see `Aggregator.facts`."""
-        return self._facts_of_noise()
+    facts = _NoisyArgmax._facts_of_noise
 
     def with_scale(self, scale):
         """Return a copy with Laplace noise of this scale; see `Aggregator.with_scale`."""
@@ -181,9 +162,7 @@ class ExponentialNMax(_NoisyArgmax):
         """Standard deviation of the noise on each count, in votes."""
         return 1 / self.gamma
 
-    def facts(self):
-        """Return what is proved of its noise; see `Aggregator.facts`."""
-        return self._facts_of_noise()
+    facts = _NoisyArgmax._facts_of_noise
 
 
 class GNMax(_NoisyArgmax):
@@ -258,7 +237,11 @@ class GNMax(_NoisyArgmax):
 
 
 class _CheckedGNMax(Aggregator):
-    """GNMax that answers only queries that pass a noisy check of the teachers' agreement."""
+    """GNMax that answers only queries that pass a noisy check of the teachers' agreement.
+
+    A subclass has `_agreement`, what the check looks at: a number that one teacher changes by at
+    most 1; and `_labels_if_failed`, the labels of queries that fail the check, -1 for no answer.
+    """
 
     _parameter_constraints = {"threshold": [POSITIVE], "sigma1": [POSITIVE], "sigma2": [POSITIVE]}
 
@@ -268,17 +251,17 @@ class _CheckedGNMax(Aggregator):
         argmax = GNMax(sigma2)
 
         def steps(orders, n_teachers, n_classes):
-            answer = worst_case_rdp(argmax, orders, n_teachers=n_teachers, n_classes=n_classes)
-            return checked_rdp(sigma1, np.zeros(len(answer)), orders), answer
+            answer = rdp.worst_case_rdp(argmax, orders, n_teachers=n_teachers, n_classes=n_classes)
+            return rdp.checked_rdp(sigma1, np.zeros(len(answer)), orders), answer
 
-        def rdp(orders, n_teachers, n_classes):
+        def of_query(orders, n_teachers, n_classes):
             _, answer = steps(orders, n_teachers, n_classes)
-            return checked_rdp(sigma1, answer, orders)
+            return rdp.checked_rdp(sigma1, answer, orders)
 
         # The check and the answer of every query asked, as two Gaussian mechanisms
         gdp_mu = math.sqrt(1 / sigma1**2 + 2 / sigma2**2)
         symmetric = not self.uses_student_proba
-        return Facts(gdp_mu=gdp_mu, rdp=rdp, steps=steps, label_symmetric=symmetric)
+        return rdp.Facts(gdp_mu=gdp_mu, rdp=of_query, steps=steps, label_symmetric=symmetric)
 
     @property
     def noise_std(self):
@@ -314,14 +297,15 @@ class _CheckedGNMax(Aggregator):
         labels = np.where(passes, answer, self._labels_if_failed(len(votes), student_proba))
         return labels, passes
 
-    def _published_of_both_steps(self, votes, orders, student_proba, paid):
+    def published_rdp(self, votes, orders, student_proba=None, paid=None):
+        """The 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
         self._validate_params()
         votes = check_votes(votes)
         excess = self._excess(votes, student_proba)
         log_smaller = np.minimum(log_ndtr(excess), log_ndtr(-excess))
-        check = gaussian_rdp(log_smaller, math.sqrt(2) * float(self.sigma1), orders)
+        check = rdp.gaussian_rdp(log_smaller, math.sqrt(2) * float(self.sigma1), orders)
         paid = np.ones(len(votes)) if paid is None else np.asarray(paid, dtype=float)
-        return check + paid[:, None] * gnmax_rdp(votes, self.sigma2, orders)
+        return check + paid[:, None] * rdp.gnmax_rdp(votes, self.sigma2, orders)
 
     def _excess(self, votes, student_proba):
         """How far the agreement is above the threshold, in units of its noise."""
@@ -336,14 +320,6 @@ class _CheckedGNMax(Aggregator):
             raise ValueError(
                 f"threshold={self.threshold!r} is above 1: give {round(self.threshold)}, or a share"
             )
-
-    @abstractmethod
-    def _agreement(self, votes, student_proba):
-        """Return what the check looks at: a number that one teacher changes by at most 1."""
-
-    @abstractmethod
-    def _labels_if_failed(self, n_queries, student_proba):
-        """Return the labels of the queries if they fail the check, -1 for no answer."""
 
 
 class ConfidentGNMax(_CheckedGNMax):
@@ -387,9 +363,7 @@ class ConfidentGNMax(_CheckedGNMax):
         """
         return self._facts_of_both_steps()
 
-    def published_rdp(self, votes, orders, student_proba=None, paid=None):
-        """The 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
-        return self._published_of_both_steps(votes, orders, student_proba, paid)
+    published_rdp = _CheckedGNMax.published_rdp
 
     def _agreement(self, votes, student_proba):
         return votes.max(axis=1)
@@ -451,30 +425,22 @@ class InteractiveGNMax(_CheckedGNMax):
         """
         return self._facts_of_both_steps()
 
-    def published_rdp(self, votes, orders, student_proba=None, paid=None):
-        """The 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
-        return self._published_of_both_steps(votes, orders, student_proba, paid)
+    published_rdp = _CheckedGNMax.published_rdp
 
     def _agreement(self, votes, student_proba):
-        n_teachers = votes[:1].sum()
-        return (votes - n_teachers * _check_proba(student_proba, votes.shape)).max(axis=1)
+        proba = np.asarray(np.nan if student_proba is None else student_proba, dtype=float)
+        sums_to_1 = proba.shape == votes.shape and np.allclose(proba.sum(axis=1), 1)
+        if not sums_to_1 or (proba < 0).any():
+            got = "None" if student_proba is None else f"shape {proba.shape}"
+            raise ValueError(
+                f"student_proba must hold the student's probabilities, shape {votes.shape}, rows "
+                f"that sum to 1; got {got}"
+            )
+        return (votes - votes[:1].sum() * proba).max(axis=1)
 
     def _labels_if_failed(self, n_queries, student_proba):
         proba = np.asarray(student_proba, dtype=float)
         return np.where(proba.max(axis=1) > self.confidence, proba.argmax(axis=1), -1)
-
-
-def _check_proba(student_proba, shape):
-    """Return the student's probabilities; each row must be a distribution."""
-    proba = np.asarray(np.nan if student_proba is None else student_proba, dtype=float)
-    sums_to_1 = proba.shape == shape and np.allclose(proba.sum(axis=1), 1)
-    if not sums_to_1 or (proba < 0).any():
-        got = "None" if student_proba is None else f"shape {proba.shape}"
-        raise ValueError(
-            f"student_proba must hold the student's probabilities, shape {shape}, rows that sum to "
-            f"1; got {got}"
-        )
-    return proba
 
 
 # --- a constant added to the top count, and what it truly costs -----------------------------------
@@ -550,7 +516,7 @@ class ImmutableArgmax(Aggregator):
         """Return its true cost: two counts change by up to ``1 + constant`` each."""
         noise = self._noise()
 
-        def rdp(orders, n_teachers, n_classes):
+        def of_query(orders, n_teachers, n_classes):
             if self.constant is None and n_classes is None:
                 return np.full(len(orders), np.inf)
             change = 1 + self._added(n_classes)
@@ -558,9 +524,9 @@ class ImmutableArgmax(Aggregator):
                 with np.errstate(over="ignore"):
                     return np.asarray(orders) * np.square(np.float64(noise.mu * change)) / 2
             pure = noise.pure_epsilon * change
-            return pure_rdp(pure, orders) if pure < math.inf else np.full(len(orders), np.inf)
+            return rdp.pure_rdp(pure, orders) if pure < math.inf else np.full(len(orders), np.inf)
 
-        return Facts(rdp=rdp)
+        return rdp.Facts(rdp=of_query)
 
     def qualified(self, votes):
         """Queries to which the paper's claim applies: of a margin above 2. Private.
@@ -597,8 +563,8 @@ class ImmutableArgmax(Aggregator):
         log_q = np.minimum(logsumexp(log_proba, axis=1), math.log(0.5))
         log_q = np.maximum(log_q, -1e4)  # at -inf the cost is 0, and the formulas fail
         if self.sigma is not None:
-            return gaussian_rdp(log_q, self.sigma, orders)
-        return laplace_rdp(log_q, self.gamma, orders)
+            return rdp.gaussian_rdp(log_q, self.sigma, orders)
+        return rdp.laplace_rdp(log_q, self.gamma, orders)
 
     def _noise(self):
         self._validate_params()
@@ -606,7 +572,9 @@ class ImmutableArgmax(Aggregator):
             raise ValueError(
                 f"give either gamma or sigma; got gamma={self.gamma!r} and sigma={self.sigma!r}"
             )
-        return Gaussian(float(self.sigma)) if self.gamma is None else Laplace(1 / float(self.gamma))
+        if self.gamma is None:
+            return rdp.Gaussian(float(self.sigma))
+        return rdp.Laplace(1 / float(self.gamma))
 
     def _added(self, n_classes):
         if self.constant is not None:
@@ -690,10 +658,11 @@ class StableArgmax(Aggregator):
         failure_probability = float(self.failure_probability)
 
         def total(orders):
-            of_a_run = pure_rdp(run_epsilon, orders), pure_to_gdp(run_epsilon) ** 2, run_epsilon
-            return Cost(*(n_runs * cost for cost in of_a_run), delta=failure_probability)
+            mu_squared = rdp.pure_to_gdp(run_epsilon) ** 2
+            of_a_run = rdp.pure_rdp(run_epsilon, orders), mu_squared, run_epsilon
+            return rdp.Cost(*(n_runs * cost for cost in of_a_run), delta=failure_probability)
 
-        return Facts(total=total)
+        return rdp.Facts(total=total)
 
     def with_scale(self, scale):
         """Return a copy whose runs cost the inverse of the scale; see `Aggregator.with_scale`."""
@@ -712,11 +681,8 @@ class StableArgmax(Aggregator):
 
     def aggregate(self, votes, student_proba=None, random_state=None):
         """Draw the released label of each query in order, -1 once all runs are used up."""
-        votes = check_votes(votes)
-        labels = np.full(len(votes), -1)
-        drawn, _ = self.draw(votes, student_proba, random_state)
-        labels[: len(drawn)] = drawn
-        return labels
+        labels, _ = self.draw(votes, student_proba, random_state)
+        return np.pad(labels, (0, len(votes) - len(labels)), constant_values=-1)
 
     def draw(self, votes, student_proba=None, random_state=None):
         """Draw labels until all runs are used up; see `Aggregator.draw`."""

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._sklearn import Interval, StrOptions
-from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Facts
+from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Facts, worst_case_rdp
 from ..rdp.checks import as_array, check_log_proba, check_orders, check_votes
-from ..rdp.cost import query_steps, total_cost
-from ..rdp.facts import age_of, check_stated, defines_anything, stating_class
+from ..rdp.cost import total_cost
+from ..rdp.discrete import SHARES
+from ..rdp.facts import age_of, check_stated, defines_anything, facts_of, stating_class
 from ..secure import noise_generator
 
 #: What parameters of several mechanisms may be.
@@ -40,8 +41,7 @@ class Released(NamedTuple):
 
     def first(self, n_queries):
         """Return what was released of the first queries alone."""
-        soft_labels = None if self.soft_labels is None else self.soft_labels[:n_queries]
-        return Released(self.labels[:n_queries], self.paid[:n_queries], soft_labels)
+        return Released(*(None if part is None else part[:n_queries] for part in self))
 
 
 class Mechanism(BaseEstimator, metaclass=ABCMeta):
@@ -155,7 +155,14 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
             A query whose answer is not `paid` costs `check` alone. None instead of both for a
             mechanism whose queries share their cost.
         """
-        return query_steps(self, orders, n_teachers=n_teachers, n_classes=n_classes)
+        orders = check_orders(orders)
+        facts = facts_of(self)
+        if facts.total is not None:
+            return None
+        public = {"n_teachers": n_teachers, "n_classes": n_classes}
+        if facts.steps is not None:
+            return facts.steps(orders, **public)
+        return np.zeros(orders.size), worst_case_rdp(self, orders, **public)
 
     def costs(self, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
         """Return a function from a number of queries to their data-independent `rdp.Cost`.
@@ -189,8 +196,7 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
 @lru_cache(maxsize=1000)
 def _known_costs(mechanism, typed_parameters, orders, n_teachers, n_classes):
     stage = mechanism(**{name: value for name, _, value in typed_parameters})
-    sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
-    return total_cost(stage, np.frombuffer(orders), **sizes)
+    return total_cost(stage, np.frombuffer(orders), n_teachers=n_teachers, n_classes=n_classes)
 
 
 class Aggregator(Mechanism):
@@ -374,10 +380,6 @@ def checked_scale(mechanism, name):
 # --- noisy sums of probabilities ------------------------------------------------------------------
 
 
-#: Sums of probabilities are whole multiples of one over this number, see `teachers`.
-_SHARES = 2**20
-
-
 class SoftVote(SoftAggregator):
     """Noisy mean of the teachers' class probabilities: soft labels, for distillation.
 
@@ -468,8 +470,7 @@ class SoftVote(SoftAggregator):
         if self.noise == "continuous":
             noisy = sums + rng.normal(scale=sigma, size=sums.shape)
         else:
-            noise = DiscreteGaussian(sigma * _SHARES)
-            noisy = whole_shares(sums) + noise.sample(rng, sums.shape)
+            noisy = whole_shares(sums) + DiscreteGaussian(sigma * SHARES).sample(rng, sums.shape)
         noisy = np.maximum(noisy, 0)
         noisy[noisy.sum(axis=1) == 0] = 1
         return noisy / noisy.sum(axis=1, keepdims=True)
@@ -477,7 +478,7 @@ class SoftVote(SoftAggregator):
 
 def whole_shares(sums):
     """Return sums as whole numbers of 2**-20."""
-    shares = sums * _SHARES
+    shares = sums * SHARES
     fits = (np.abs(shares) < 2**53).all()
     if not fits or not np.array_equal(shares.astype(np.int64), shares):
         raise ValueError('noise="discrete" needs multiples of 2**-20: round down what teachers add')

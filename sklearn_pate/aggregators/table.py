@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._sklearn import Interval
-from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, DiscreteLaplace
+from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from ..rdp.checks import as_array
 from ..rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
 from ..rdp.facts import check_stated
@@ -38,7 +38,8 @@ class TableMechanism(BaseEstimator, metaclass=ABCMeta):
     def __init_subclass__(cls, **kwargs):
         """Refuse a class that draws tables at the cost of others."""
         super().__init_subclass__(**kwargs)
-        check_stated(cls, "cost", ("noisy",))
+        drawn_by = ("noisy", "_noise", "noise_std")
+        check_stated(cls, "cost", [name for name in drawn_by if hasattr(cls, name)])
 
     @property
     @abstractmethod
@@ -90,7 +91,8 @@ class TableMechanism(BaseEstimator, metaclass=ABCMeta):
 class _AddedNoise(TableMechanism):
     """Noise that is added to every entry: discrete, or continuous.
 
-    A subclass has the parameters `_size`, the name of its first parameter, and `noise`.
+    A subclass has the parameters `_size`, the name of its first parameter, and `noise`. What its
+    `_noise` draws are ballots or, of discrete noise, multiples of the grid.
     """
 
     _size: str
@@ -104,11 +106,11 @@ class _AddedNoise(TableMechanism):
         """Draw the noisy table; see `TableMechanism.noisy`."""
         size = checked_scale(self, self._size)
         table = as_array("table", table, dtype=float)
-        rng = noise_generator(random_state)
-        if not self.is_exact:
-            # Low digits of floats would tell which noise was added to which number
-            return np.round((table + self._continuous(size, rng, table.shape)) / GRID) * GRID
-        return (whole_shares(table) + self._discrete(size).sample(rng, table.shape)) * GRID
+        noise = self._noise(size).sample(noise_generator(random_state), table.shape)
+        if self.is_exact:
+            return (whole_shares(table) + noise) * GRID
+        # Low digits of floats would tell which noise was added to which number
+        return np.round((table + noise) / GRID) * GRID
 
     def with_scale(self, scale):
         """Return a copy with noise of this size; None if the noise is set."""
@@ -153,10 +155,7 @@ class LaplaceMechanism(_AddedNoise):
         self.scale = scale
         self.noise = noise
 
-    @property
-    def is_pure(self):
-        """Whether the noise is discrete: if it is rounded, delta 0 is not true."""
-        return self.noise == "discrete"
+    is_pure = _AddedNoise.is_exact  # with noise that is rounded, delta 0 is not true
 
     @property
     def noise_std(self):
@@ -168,13 +167,8 @@ class LaplaceMechanism(_AddedNoise):
         scale = checked_scale(self, "scale")
         return laplace_table_cost(scale, n_changed, orders, discrete=self.is_exact)
 
-    @staticmethod
-    def _discrete(scale):
-        return DiscreteLaplace(GRID / scale)
-
-    @staticmethod
-    def _continuous(scale, rng, shape):
-        return rng.laplace(scale=scale, size=shape)
+    def _noise(self, scale):
+        return DiscreteLaplace(GRID / scale) if self.is_exact else Laplace(scale)
 
 
 class GaussianMechanism(_AddedNoise):
@@ -223,13 +217,8 @@ class GaussianMechanism(_AddedNoise):
         sigma = checked_scale(self, "sigma")
         return gaussian_table_cost(sigma, n_changed, orders, discrete=self.is_exact)
 
-    @staticmethod
-    def _discrete(sigma):
-        return DiscreteGaussian(sigma / GRID)
-
-    @staticmethod
-    def _continuous(sigma, rng, shape):
-        return rng.normal(scale=sigma, size=shape)
+    def _noise(self, sigma):
+        return DiscreteGaussian(sigma / GRID) if self.is_exact else Gaussian(sigma)
 
 
 def rehearse_table(mechanism, *, n_changed, n_classes):

@@ -19,9 +19,23 @@ _FOR_DELTA = 0.1
 #: Confidence of the rough bounds that pairs are compared by.
 _PILOT_CONFIDENCE = 0.9
 
-#: The largest bound that is looked for, and how often the interval is halved: to 1e-12.
+#: The largest bound that is looked for.
 _MOST_EPSILON = 50.0
-_N_HALVINGS = 45
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found, beside what is claimed."""
+
+    epsilon: float
+    claimed: float | None
+    delta: float
+    confidence: float
+
+    @property
+    def refuted(self):
+        """Whether the lower bound is above the claim."""
+        return self.claimed is not None and self.epsilon > self.claimed
 
 
 class Event(NamedTuple):
@@ -43,7 +57,7 @@ def padded(*counts):
     return [np.pad(part, (0, size - len(part))) for part in counts]
 
 
-def sampled_pair(sample, pair, n_samples, rng):
+def _sampled_pair(sample, pair, n_samples, rng):
     """Return what ``sample(side, number)`` says of both sides, `n_samples` of each on average."""
     # How many are of which is random, so that each sample has a fair coin
     n_first = int(rng.binomial(2 * n_samples, 0.5))
@@ -51,15 +65,19 @@ def sampled_pair(sample, pair, n_samples, rng):
     return sample(first, n_first), sample(second, 2 * n_samples - n_first)
 
 
-def bound_by_samples(sampled, choose, n_samples, part, delta, confidence):
+def bound_by_samples(sample, pair, choose, rng, *, n_samples, part, delta, confidence):
     """Play the game of all audits: some samples choose an event, and the others bound epsilon.
 
     Parameters
     ----------
-    sampled : callable
-        ``sampled(n)`` returns `n` samples of both sides, on average.
+    sample : callable
+        ``sample(side, n)`` returns `n` samples of a side.
+    pair : tuple
+        The two sides.
     choose : callable
         ``choose(pilot, n_to_choose, n_to_bound)`` returns an event, whose `hits` counts samples.
+    rng : numpy.random.Generator
+        Says how many samples are of which side.
     n_samples : int
         Samples of each side.
     part : float
@@ -78,9 +96,9 @@ def bound_by_samples(sampled, choose, n_samples, part, delta, confidence):
     """
     n_to_choose = int(n_samples * part)
     n_to_bound = n_samples - n_to_choose
-    pilot = sampled(n_to_choose)
+    pilot = _sampled_pair(sample, pair, n_to_choose, rng)
     event = choose(pilot, n_to_choose, n_to_bound)
-    samples = sampled(n_to_bound)
+    samples = _sampled_pair(sample, pair, n_to_bound, rng)
     epsilon = float(lower_bound(*event.hits(*samples), n_to_bound, delta, confidence))
     return max(epsilon, 0.0), event, [pilot, samples]
 
@@ -92,7 +110,6 @@ def lower_bound(hits, other_hits, n_samples, delta, confidence):
     expectations. The letters are those of the notes of `audit_aggregator`.
     """
     hits = np.asarray(hits, dtype=float)
-    other_hits = np.asarray(other_hits, dtype=float)
     alpha = 1 - confidence
     alpha_for_delta = _FOR_DELTA * alpha if delta else 0.0
     some = hits > 1e-9  # expectations far below one bound nothing, and overflow
@@ -112,6 +129,7 @@ def choose_event(first, second, scale, n_samples, delta, confidence):
     `first` and `second` are counts of the outcomes of each side; times `scale`, they are what
     `n_samples` samples are expected to give.
     """
+    first, second = padded(first, second)
     largest = -math.inf
     event = Event(np.ones(len(first), dtype=bool), swapped=False)
     for swapped in (False, True):
@@ -129,7 +147,6 @@ def choose_event(first, second, scale, n_samples, delta, confidence):
 
 def pilot_bound(first, second, n_samples, delta):
     """Compare pairs by a few samples of each; not a valid bound: they choose the event as well."""
-    first, second = padded(first, second)
     event = choose_event(first, second, 1, n_samples, delta, _PILOT_CONFIDENCE)
     hits, other_hits = event.hits(first, second)
     return float(lower_bound(hits, other_hits, n_samples, delta, _PILOT_CONFIDENCE))
@@ -181,30 +198,20 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
     """
     delta = check_delta(delta, allow_zero=True)
     check_confidence(confidence)
-    are_whole = all(isinstance(n, Integral) for n in (n_right, n_guesses, n_canaries))
+    numbers = n_right, n_guesses, n_canaries
+    are_whole = all(isinstance(number, Integral) for number in numbers)
     if not are_whole or not 0 <= n_right <= n_guesses <= n_canaries:
-        raise ValueError(
-            f"give n_right <= n_guesses <= n_canaries; got {n_right}, {n_guesses}, {n_canaries}"
-        )
+        raise ValueError(f"give n_right <= n_guesses <= n_canaries; got {numbers}")
 
     def is_refuted(epsilon):
-        p_value = _p_value(epsilon, n_right, n_guesses, n_canaries, delta)
+        q = 1 / (1 + math.exp(-epsilon))
+        below = np.cumsum(binom.pmf(np.arange(n_right - 1, -1, -1), n_guesses, q))
+        largest = (below / np.arange(1, n_right + 1)).max(initial=0.0)
+        p_value = binom.sf(n_right - 1, n_guesses, q) + 2 * delta * n_canaries * largest
         return p_value <= 1 - confidence
 
-    if not is_refuted(0.0):
-        return 0.0
-    low, _ = bisect(is_refuted, 0.0, _MOST_EPSILON, _N_HALVINGS)
+    low, _ = bisect(is_refuted, 0.0, _MOST_EPSILON)
     return float(low)
-
-
-def _p_value(epsilon, n_right, n_guesses, n_canaries, delta):
-    """Bound the probability of so many correct guesses (Theorem 5.2)."""
-    q = 1 / (1 + math.exp(-epsilon))
-    largest = 0.0
-    if n_right:
-        below = np.cumsum(binom.pmf(np.arange(n_right - 1, -1, -1), n_guesses, q))
-        largest = (below / np.arange(1, n_right + 1)).max()
-    return binom.sf(n_right - 1, n_guesses, q) + 2 * delta * n_canaries * largest
 
 
 # --- checks of arguments -------------------------------------------------------------------------
@@ -336,22 +343,18 @@ def epsilon_of_pairs(mechanism, votes, neighbours, delta):
     """Return the exact epsilon of each pair, the larger of the two directions."""
     log_p = mechanism.stated_log_proba(votes)
     log_q = mechanism.stated_log_proba(neighbours)
-    there = _epsilon_one_way(log_p, log_q, delta)
-    back = _epsilon_one_way(log_q, log_p, delta)
-    return np.maximum(np.maximum(there, back), 0.0)
+    both = [_epsilon_one_way(*way, delta) for way in ((log_p, log_q), (log_q, log_p))]
+    return np.max(both, axis=0, initial=0.0)
 
 
 def _epsilon_one_way(log_p, log_q, delta):
     """Return the largest ``log((P(E) - delta) / Q(E))`` over events E, row by row."""
     log_delta = math.log(delta) if delta else -math.inf
     log_p_event, log_q_event = log_proba_of_events(log_p, log_q)
-    above = log_p_event > log_delta
-    # log(P - delta) = log P + log(1 - delta / P); events up to delta count for nothing
-    log_p_above = np.where(above, log_p_event, 0.0)
-    share_of_delta = np.exp(np.minimum(log_delta - log_p_above, 0)) * above
-    log_excess = log_p_above + np.log1p(-share_of_delta)
-    with np.errstate(invalid="ignore"):
-        loss = np.where(above, log_excess - log_q_event, -np.inf)
+    with np.errstate(all="ignore"):  # events up to delta count for nothing
+        # log(P - delta) = log P + log(1 - delta / P)
+        log_excess = log_p_event + np.log1p(-np.exp(log_delta - log_p_event))
+        loss = np.where(log_p_event > log_delta, log_excess - log_q_event, -np.inf)
     return loss.max(axis=1)
 
 

@@ -11,11 +11,11 @@ from sklearn.base import clone
 
 from ..electorate import Adjacency
 from ..rdp.checks import check_count, check_delta
-from .bounds import check_confidence, one_run_epsilon
+from .bounds import Audit, check_confidence, one_run_epsilon
 
 
 @dataclass(frozen=True)
-class EstimatorAudit:
+class EstimatorAudit(Audit):
     """What an audit of an estimator found.
 
     Attributes
@@ -34,19 +34,10 @@ class EstimatorAudit:
         Bits guessed, and bits guessed correctly.
     """
 
-    epsilon: float
-    claimed: float | None
-    delta: float
-    confidence: float
     n_runs: int
     n_canaries: int
     n_guesses: int
     n_right: int
-
-    @property
-    def refuted(self):
-        """Whether the lower bound is above the claim."""
-        return self.claimed is not None and self.epsilon > self.claimed
 
 
 def audit_estimator(
@@ -174,9 +165,13 @@ def audit_estimator(
     rng = np.random.default_rng(random_state)
     n_runs = check_count("n_runs", n_runs)
     n_copies = check_count("n_copies", n_copies, least=0)
-    _check_attack(attack, n_copies)
-    delta = getattr(estimator, "delta", None) if delta is None else delta
-    delta = check_delta(delta, allow_zero=True)
+    if not callable(attack) and attack not in ["labels", "rates", "student"]:
+        raise ValueError(
+            f'attack must be "labels", "rates", "student" or a function; got {attack!r}'
+        )
+    if n_copies == 0 and attack in ("labels", "rates"):
+        raise ValueError('attack="labels" and attack="rates" need n_copies of at least 1')
+    delta = check_delta(getattr(estimator, "delta", None) if delta is None else delta, True)
     check_confidence(confidence)
     y = np.array(y)
     if isinstance(canaries, str):
@@ -185,13 +180,10 @@ def audit_estimator(
     check_canaries(canaries, y)
     n_in_run = len(canaries.positions)
     most = n_runs * n_in_run
-    n_guesses = most if n_guesses is None else check_count("n_guesses", n_guesses)
-    if n_guesses > most:
+    n_guesses = most if n_guesses is None else n_guesses
+    if not isinstance(n_guesses, Integral) or not 1 <= n_guesses <= most:
         raise ValueError(f"n_guesses must be from 1 to the {most} canaries; got {n_guesses}")
-    public = [canaries.X] * n_copies
-    if X_public is not None:
-        public.insert(0, X_public)
-    X, X_public = replaced(X, canaries), stacked(public) if public else None
+    X, X_public = replaced(X, canaries), _stacked(X_public, [canaries.X] * n_copies)
     bits = rng.integers(2, size=(n_runs, n_in_run))
     # Without a seed of ours the fits get none either: a ledger refuses seeds
     is_seeded = random_state is not None
@@ -205,15 +197,6 @@ def audit_estimator(
     return EstimatorAudit(
         epsilon, claimed, delta, confidence, n_runs, bits.size, n_guesses, n_right
     )
-
-
-def _check_attack(attack, n_copies):
-    if not callable(attack) and attack not in list(_ATTACKS):
-        raise ValueError(
-            f'attack must be "labels", "rates", "student" or a function; got {attack!r}'
-        )
-    if n_copies == 0 and attack in ("labels", "rates"):
-        raise ValueError('attack="labels" and attack="rates" need n_copies of at least 1')
 
 
 def _claim_of(spent):
@@ -242,8 +225,8 @@ def _run(estimator, X, y, X_public, canaries, attack, n_copies, fit_params, bits
 def _count_right(evidence, bits, n_guesses, rng):
     """Guess the bits with the most evidence, and count the correct guesses."""
     most_evidence_first = np.lexsort((rng.random(evidence.size), -np.abs(evidence)))
-    coins = rng.integers(2, size=evidence.size)
-    guesses = np.where(evidence == 0, coins, evidence < 0)  # bit 0 is the first label
+    # Bit 0 is the first label; without evidence, a coin decides
+    guesses = np.where(evidence == 0, rng.integers(2, size=evidence.size), evidence < 0)
     is_right = (guesses == bits)[most_evidence_first]
     return int(is_right[:n_guesses].sum())
 
@@ -253,38 +236,26 @@ def _count_right(evidence, bits, n_guesses, rng):
 
 def _evidence(fitted, canaries, attack, n_copies):
     """Return a number for each canary, above 0 where the evidence is for its first label."""
-    if not callable(attack):
-        return _ATTACKS[attack](fitted, canaries, n_copies)
-    n_canaries = len(canaries.positions)
-    evidence = np.asarray(attack(fitted), dtype=float)
-    if evidence.shape != (n_canaries,) or np.isnan(evidence).any():
-        raise ValueError(f"attack must return {n_canaries} numbers, no NaN; got {evidence.shape}")
-    return evidence
-
-
-def _by_labels(fitted, canaries, n_copies):
-    """Read the released labels of the copies."""
-    codes = _of_copies(fitted.public_labels_, canaries, n_copies)
-    labels = np.asarray(fitted.classes_)[codes]
-    return np.where(codes >= 0, _which_label(labels, canaries), 0.0).mean(axis=0)
-
-
-def _by_rates(fitted, canaries, n_copies):
-    """Read the released rates of the copies."""
-    rates = _of_copies(fitted.public_soft_labels_, canaries, n_copies).mean(axis=0)
-    return _above_mean(_which_rate(fitted, rates, canaries))
-
-
-def _by_student(fitted, canaries, n_copies):
-    """Ask the estimator for its predictions."""
-    if hasattr(fitted, "predict_proba"):
+    if callable(attack):
+        n_canaries = len(canaries.positions)
+        evidence = np.asarray(attack(fitted), dtype=float)
+        if evidence.shape != (n_canaries,) or np.isnan(evidence).any():
+            shape = evidence.shape
+            raise ValueError(f"attack must return {n_canaries} numbers, no NaN; got {shape}")
+        return evidence
+    if attack == "labels":
+        codes = _of_copies(fitted.public_labels_, canaries, n_copies)
+        labels = np.asarray(fitted.classes_)[codes]
+        return np.where(codes >= 0, _which_label(labels, canaries), 0.0).mean(axis=0)
+    if attack == "rates":
+        rates = _of_copies(fitted.public_soft_labels_, canaries, n_copies).mean(axis=0)
+        evidence = _which_rate(fitted, rates, canaries)
+    elif hasattr(fitted, "predict_proba"):
         evidence = _which_rate(fitted, fitted.predict_proba(canaries.X), canaries)
     else:
         evidence = _which_label(np.asarray(fitted.predict(canaries.X)), canaries)
-    return _above_mean(evidence)
-
-
-_ATTACKS = {"labels": _by_labels, "rates": _by_rates, "student": _by_student}
+    # Without what is found whatever the bits of a run: right labels are more likely
+    return evidence - evidence.mean() if len(evidence) > 1 else evidence
 
 
 def _of_copies(released, canaries, n_copies):
@@ -292,11 +263,6 @@ def _of_copies(released, canaries, n_copies):
     released = np.asarray(released)
     shape = n_copies, len(canaries.positions), *released.shape[1:]
     return released[-shape[0] * shape[1] :].reshape(shape)
-
-
-def _above_mean(evidence):
-    """Take off what is found whatever the bits of a run: right labels are more likely."""
-    return evidence - evidence.mean() if len(evidence) > 1 else evidence
 
 
 def _which_label(labels, canaries):
@@ -433,8 +399,7 @@ def _far_table(table, n_points, rng):
                 far = far.round().astype(np.int64)
             columns[name] = pd.Series(far).astype(column.dtype)
         else:
-            taken = rng.integers(len(column), size=n_points)
-            columns[name] = column.iloc[taken].reset_index(drop=True)
+            columns[name] = column.iloc[rng.integers(len(column), size=n_points)].array
     return pd.DataFrame(columns)[table.columns]
 
 
@@ -452,8 +417,11 @@ def replaced(X, canaries):
     return X
 
 
-def stacked(parts):
-    """Return rows below each other, arrays or DataFrames."""
+def _stacked(X_public, copies):
+    """Return public rows and copies of canaries below each other; None if there are none."""
+    parts = copies if X_public is None else [X_public, *copies]
+    if not parts:
+        return None
     if any(hasattr(part, "iloc") for part in parts):
         return pd.concat(parts, ignore_index=True)
-    return np.concatenate([np.asarray(part) for part in parts])
+    return np.concatenate(parts)

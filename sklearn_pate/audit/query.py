@@ -1,25 +1,16 @@
 """Lower bounds on epsilon of one query, on the histograms that are told apart best."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import binom
 
-from ..rdp.checks import check_count, check_delta, check_votes
+from ..rdp.checks import check_count, check_delta, check_public, check_votes
 from ..rdp.exact import move_one_vote, moves_of_one_vote
 from ..rdp.facts import has_distribution
 from . import bounds
-from .bounds import (
-    AuditedMechanism,
-    added,
-    epsilon_of_pairs,
-    log_proba_of_events,
-    lower_bound,
-    pilot_bound,
-)
+from .bounds import AuditedMechanism, added, epsilon_of_pairs, log_proba_of_events
 
 #: Pairs that are sampled again if samples contradict the statement.
 _RANKED = 30
@@ -175,26 +166,23 @@ def audit_aggregator(
     else:
         first, second = check_votes([votes]), check_votes([neighbour_votes])
         bounds.check_neighbours(first, second)
-        pair = first[0], second[0]
-    stated = mechanism.stated_proba(np.array(pair))
-
-    def sampled(n):
-        return bounds.sampled_pair(partial(mechanism.sample, rng=rng), pair, n, rng)
+        pair = np.concatenate([first, second])
+    stated = mechanism.stated_proba(pair)
 
     def choose(pilot, n_to_choose, n_to_bound):
-        pilot = bounds.padded(*pilot)
         scale = n_to_bound / n_to_choose
         event = bounds.choose_event(*pilot, scale, n_to_bound, delta, confidence)
         if stated is None:
             return event
         # A better guide than the pilot samples, unless they contradict it
-        exact = epsilon_of_pairs(mechanism, *(side[None] for side in pair), delta)[0]
+        exact = epsilon_of_pairs(mechanism, *pair[:, None], delta)[0]
         if bounds.lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) > exact:
             return event
         return bounds.choose_event(*(n_to_bound * stated), 1, n_to_bound, delta, confidence)
 
-    of_game = n_samples, TO_CHOOSE, delta, confidence
-    epsilon, event, samples = bounds.bound_by_samples(sampled, choose, *of_game)
+    sample = partial(mechanism.sample, rng=rng)
+    game = {"part": TO_CHOOSE, **settings}
+    epsilon, event, samples = bounds.bound_by_samples(sample, pair, choose, rng, **game)
     if stated is not None:
         every = [added(first, second) for first, second in zip(*samples, strict=True)]
         contradicts = bool(contradicts or _p_value(every, stated) <= alarm)
@@ -209,7 +197,7 @@ def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
     -------
     mechanism : AuditedMechanism
         What to audit: after a contradiction, the sampler alone.
-    pair : tuple of two ndarrays of shape (n_classes,)
+    pair : ndarray of shape (2, n_classes)
         The histograms.
     contradicts : bool or None
         Whether samples contradict the statement; None if there is none.
@@ -217,20 +205,25 @@ def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
     # Draws from elsewhere: if nothing is found, the audit goes on as if nobody had looked
     (other_rng,) = rng.spawn(1)
     if votes is None:
-        choose = search
-        n_teachers = check_count("n_teachers", size["n_teachers"])
-        n_classes = check_count("n_classes", size["n_classes"], least=2)
-        pairs = plain_pairs(other_rng, n_teachers=n_teachers, n_classes=n_classes)
+        n_teachers, n_classes = check_public(**size)
+        choose, pairs = search, plain_pairs(other_rng, n_teachers=n_teachers, n_classes=n_classes)
     else:
-        choose = best_of
-        pairs = pairs_with(check_votes([votes])[0])
+        choose, pairs = best_of, pairs_with(check_votes([votes])[0])
+    # As many as there are samples for
     n_outcomes = int(2 * TO_COMPARE * settings["n_samples"])
-    contradicts, compared = _compare(
-        mechanism, pairs, n_outcomes, alarm, settings["delta"], other_rng
-    )
-    if contradicts:  # the statement is no guide: the sampler alone
+    compared = pairs[:, : n_outcomes // (2 * _LEAST)]
+    histograms, rows = np.unique(np.concatenate(compared), axis=0, return_inverse=True)
+    stated = mechanism.stated_proba(histograms) if len(histograms) else None
+    contradicts = None
+    if stated is not None:
+        n_of_each = n_outcomes // len(histograms)
+        counts = [mechanism.sample(histogram, n_of_each, other_rng) for histogram in histograms]
+        contradicts = _p_value(counts, stated) <= alarm
+    if contradicts:  # the statement is no guide: the sampler alone, from what it tells apart best
+        of_pairs = ((counts[k], counts[j]) for k, j in rows.reshape(2, -1).T)
+        found = [bounds.pilot_bound(*both, n_of_each, settings["delta"]) for both in of_pairs]
         mechanism = AuditedMechanism(mechanism.draw)
-        pairs = compared[:, :_RANKED]
+        pairs = compared[:, np.argsort(-np.array(found), kind="stable")[:_RANKED]]
     return mechanism, choose(mechanism, pairs, rng, **settings), contradicts
 
 
@@ -243,7 +236,7 @@ def _p_value(counts, proba):
     Parameters
     ----------
     counts : list of ndarray
-        Sampled outcomes of each histogram, as `Mechanism.sample` counts them.
+        Sampled outcomes of each histogram, as `AuditedMechanism.sample` counts them.
     proba : ndarray of shape (n_histograms, n_classes + 1)
         Their stated probabilities.
 
@@ -254,57 +247,14 @@ def _p_value(counts, proba):
         statement is true, it is at most `alpha` with probability at most `alpha`, whatever the
         histograms.
     """
-    smallest = 1.0
-    for seen, stated in zip(counts, proba, strict=True):
-        if seen[len(stated) :].any():  # outcomes that are not even named
-            return 0.0
-        hits = seen[: len(stated)]
-        n_samples = seen.sum()
-        at_most = binom.cdf(hits, n_samples, stated)
-        at_least = binom.sf(hits - 1, n_samples, stated)
-        sides = np.minimum(at_most, at_least)
-        smallest = min(smallest, 2 * sides.min() * proba.size)
-    return float(smallest)
-
-
-def _compare(mechanism, pairs, n_outcomes, alarm, delta, rng):
-    """Compare samples of pairs of histograms with the statement.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is audited.
-    pairs : ndarray of shape (2, n_pairs, n_classes)
-        The most telling first; as many are used as there are samples for.
-    n_outcomes : int
-        The most that are drawn here.
-    alarm : float
-        Largest probability of a contradiction although the statement is true.
-    delta : float
-        As in the audit.
-    rng : Generator
-        Source of the samples.
-
-    Returns
-    -------
-    contradicts : bool or None
-        Whether the samples contradict the statement; None if there is none.
-    pairs : ndarray of shape (2, n_pairs, n_classes)
-        Those that were used; after a contradiction, those that samples tell apart best first.
-    """
-    pairs = pairs[:, : n_outcomes // (2 * _LEAST)]
-    histograms, rows = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
-    stated = mechanism.stated_proba(histograms) if len(histograms) else None
-    if stated is None:
-        return None, pairs
-    n_of_each = n_outcomes // len(histograms)
-    counts = [mechanism.sample(votes, n_of_each, rng) for votes in histograms]
-    contradicts = _p_value(counts, stated) <= alarm
-    if contradicts:
-        row_pairs = rows.reshape(2, -1).T
-        found = [bounds.pilot_bound(counts[k], counts[j], n_of_each, delta) for k, j in row_pairs]
-        pairs = pairs[:, np.argsort(-np.array(found), kind="stable")]
-    return contradicts, pairs
+    n_outcomes = proba.shape[1]
+    if any(seen[n_outcomes:].any() for seen in counts):  # outcomes that are not even named
+        return 0.0
+    hits = np.array([seen[:n_outcomes] for seen in counts])
+    n_samples = hits.sum(axis=1, keepdims=True)
+    at_most = binom.cdf(hits, n_samples, proba)
+    at_least = binom.sf(hits - 1, n_samples, proba)
+    return min(1.0, float(2 * np.minimum(at_most, at_least).min() * proba.size))
 
 
 # --- the search for neighbouring histograms -------------------------------------------------------
@@ -328,104 +278,73 @@ _MOST_STATED = 4000
 _MOST_CLASSES = 64
 
 
-class Objective(NamedTuple):
-    """How pairs are compared."""
-
-    score: Callable  # of votes and neighbours: large where they are told apart
-    is_sampled: bool
-
-
 def search(mechanism, pairs, rng, **settings):
     """Return the best pair found; if pairs have to be sampled, the given ones are tried first.
 
-    Pairs are compared by the lower bound that is expected from so many samples or, if the mechanism
-    states no distribution, by a few samples. Then some histograms are looked at: from the best of
-    ties of the top classes, and of margins of many sizes, votes are moved as long as that helps.
+    From the best of ties of the top classes, and of margins of many sizes, votes are moved as long
+    as that helps. Only some histograms are looked at.
     """
-    objective = _objective(mechanism, rng, **settings)
-    n_classes = pairs.shape[2]
-    n_teachers = int(pairs[0, 0].sum())
-    moves = single_moves(n_classes)
-    starts = starting_histograms(n_teachers=n_teachers, n_classes=n_classes)
-    first_votes, first_neighbours = pairs if objective.is_sampled else pairs[:, :0]
-    score, votes, move = _best_of(
-        objective,
-        np.concatenate([first_votes, np.repeat(starts, len(moves), axis=0)]),
-        np.concatenate([first_neighbours - first_votes, np.tile(moves, (len(starts), 1))]),
-        rng,
-        n_first=len(first_votes),
-    )
-    step = max(1, n_teachers // 8)
+    scores = partial(_scores, mechanism, rng=rng, to_try=_TO_TRY, **settings)
+    most, n_first = _MOST_STATED, 0
+    if not has_distribution(mechanism.aggregator):
+        most, n_first = _MOST_SAMPLED, min(pairs.shape[1], _MOST_SAMPLED)
+    sizes = {"n_teachers": int(pairs[0, 0].sum()), "n_classes": pairs.shape[2]}
+    moves = single_moves(sizes["n_classes"])
+    tried = [pairs[:, :n_first], pairs_around(starting_histograms(**sizes))]
+    score, pair = _best_of(scores, tried, rng, most, n_first)
+    step = max(1, sizes["n_teachers"] // 8)
     for _ in range(100):
         # Either the histogram moves by `step` votes, or another single vote makes the neighbour
-        tried = np.concatenate([votes + step * moves, np.tile(votes, (len(moves), 1))])
-        tried_moves = np.concatenate([np.tile(move, (len(moves), 1)), moves])
-        found = _best_of(objective, tried, tried_moves, rng)
-        if found[0] > score + 1e-9:
-            score, votes, move = found
+        tried = [pair[:, None] + step * moves, pairs_around(pair[:1])]
+        found, better = _best_of(scores, tried, rng, most)
+        if found > score + 1e-9:
+            score, pair = found, better
         elif step == 1:
             break
         else:
             step = max(1, step // 2)
-    return votes, votes + move
+    return pair
 
 
 def best_of(mechanism, pairs, rng, **settings):
     """Return the pair that is told apart best, of those given."""
-    objective = _objective(mechanism, rng, **settings, to_try=_TO_TRY_OF_FEW)
-    votes, neighbours = pairs
-    best = int(np.argmax(objective.score(votes, neighbours)))
-    return votes[best], neighbours[best]
+    scores = _scores(mechanism, pairs, rng=rng, to_try=_TO_TRY_OF_FEW, **settings)
+    return pairs[:, np.argmax(scores)]
 
 
-def _objective(mechanism, rng, *, delta, n_samples, confidence, to_try=_TO_TRY):
-    """Return how to compare pairs: by what the mechanism states, else by samples."""
+def _scores(mechanism, pairs, *, rng, to_try, delta, n_samples, confidence):
+    """Return how well pairs are told apart.
+
+    That is the lower bound that is expected from so many samples or, if the mechanism states no
+    distribution, what a few samples say.
+    """
     if has_distribution(mechanism.aggregator):
-        to_bound = {"n_samples": int(n_samples * (1 - TO_CHOOSE)), "confidence": confidence}
-        score = partial(_expected_bound, mechanism, delta=delta, **to_bound)
-        return Objective(score, is_sampled=False)
+        n_to_bound = int(n_samples * (1 - TO_CHOOSE))
+        log_p, log_q = map(mechanism.stated_log_proba, pairs)
+        both = []
+        for way in ((log_p, log_q), (log_q, log_p)):
+            hits = n_to_bound * np.exp(log_proba_of_events(*way))
+            both.append(bounds.lower_bound(*hits, n_to_bound, delta, confidence).max(axis=1))
+        return np.maximum(*both)
     n_to_try = max(int(n_samples * to_try), _LEAST_TRIED)
-    score = partial(_sampled_score, mechanism, n_samples=n_to_try, delta=delta, rng=rng)
-    return Objective(score, is_sampled=True)
-
-
-def _expected_bound(mechanism, votes, neighbours, *, n_samples, delta, confidence):
-    """Return the lower bound that is expected from so many samples."""
-    log_p = mechanism.stated_log_proba(votes)
-    log_q = mechanism.stated_log_proba(neighbours)
-    bounds = []
-    for log_first, log_second in ((log_p, log_q), (log_q, log_p)):
-        log_hits, log_other_hits = log_proba_of_events(log_first, log_second)
-        hits = n_samples * np.exp(log_hits)
-        other_hits = n_samples * np.exp(log_other_hits)
-        bound = lower_bound(hits, other_hits, n_samples, delta, confidence)
-        bounds.append(bound.max(axis=1))
-    return np.maximum(*bounds)
-
-
-def _sampled_score(mechanism, votes, neighbours, *, n_samples, delta, rng):
-    """Return what a few samples say of each pair."""
     scores = []
-    for histogram, neighbour in zip(votes, neighbours, strict=True):
-        first = mechanism.sample(histogram, n_samples, rng)
-        second = mechanism.sample(neighbour, n_samples, rng)
-        scores.append(pilot_bound(first, second, n_samples, delta))
+    for pair in pairs.transpose(1, 0, 2):
+        counts = [mechanism.sample(votes, n_to_try, rng) for votes in pair]
+        scores.append(bounds.pilot_bound(*counts, n_to_try, delta))
     return np.array(scores)
 
 
-def _best_of(objective, votes, moves, rng, n_first=0):
-    """Return score, votes and move of the best pair; of too many, of a part with the first few."""
-    possible = (votes >= 0).all(axis=1) & (votes + moves >= 0).all(axis=1)
-    votes, moves = votes[possible], moves[possible]
-    most = _MOST_SAMPLED if objective.is_sampled else _MOST_STATED
-    if len(votes) > most:
-        n_first = min(n_first, most)
-        others = rng.choice(len(votes) - n_first, most - n_first, replace=False)
-        kept = np.append(np.arange(n_first), n_first + others)
-        votes, moves = votes[kept], moves[kept]
-    scores = objective.score(votes, votes + moves)
-    best = int(np.argmax(scores))
-    return scores[best], votes[best], moves[best]
+def _best_of(scores, pairs, rng, most, n_first=0):
+    """Return score and histograms of the best pair; of too many, of a part with the first few."""
+    pairs = np.concatenate(pairs, axis=1)
+    pairs = pairs[:, (pairs >= 0).all(axis=(0, 2))]
+    n_others = pairs.shape[1] - n_first
+    if n_first + n_others > most:
+        others = rng.choice(n_others, most - n_first, replace=False)
+        pairs = pairs[:, np.append(np.arange(n_first), n_first + others)]
+    found = scores(pairs)
+    best = int(np.argmax(found))
+    return found[best], pairs[:, best]
 
 
 # --- pairs to look at, and where to start --------------------------------------------------------
@@ -438,15 +357,25 @@ def single_moves(n_classes):
     return move_one_vote(unmoved, giver, taker)
 
 
-def pairs_with(votes):
-    """Return all pairs of a histogram with a neighbour, shape (2, n_pairs, n_classes).
+def pairs_around(histograms):
+    """Return all pairs of histograms with what a move of one vote makes of them.
 
-    Those between whose classes there are most votes come first: they are the most telling.
+    Their shape is (2, n_pairs, n_classes). Some may have negative counts.
     """
-    moves = single_moves(len(votes))
-    moves = moves[(votes + moves >= 0).all(axis=1)]
-    moves = moves[np.argsort(-(np.abs(moves) @ votes), kind="stable")]
-    return np.stack([np.tile(votes, (len(moves), 1)), votes + moves])
+    moves = single_moves(histograms.shape[1])
+    votes = np.repeat(histograms, len(moves), axis=0)
+    return np.stack([votes, votes + np.tile(moves, (len(histograms), 1))])
+
+
+def pairs_with(votes):
+    """Return all pairs of a histogram with a neighbour, the most telling first.
+
+    Those are the pairs between whose classes there are most votes.
+    """
+    pairs = pairs_around(votes[None])
+    pairs = pairs[:, (pairs >= 0).all(axis=(0, 2))]
+    votes_between = (pairs[0] != pairs[1]) @ votes
+    return pairs[:, np.argsort(-votes_between, kind="stable")]
 
 
 def plain_pairs(rng, *, n_teachers, n_classes):
@@ -462,20 +391,17 @@ def plain_pairs(rng, *, n_teachers, n_classes):
     def leading(among, margin):
         return _leading(sizes, among, margin), among[0], among[-1]
 
-    def around(top):
-        return np.roll(classes, -top)
-
     wanted = [leading(classes[:2], margin) for margin in (0, 2, -2, n_teachers)]
     if n_classes > 2:
         broken = np.zeros(n_classes, dtype=int)
         broken[:3] = n_teachers // 2, (n_teachers - 1) // 2, 1
         wanted += [(broken, 2, 1), leading(classes, 0)]
     for k, margin in enumerate(2 ** np.arange(2, max(int(n_teachers).bit_length(), 2))):
-        wanted.append(leading(around((k + 1) % n_classes)[[0, -1]], margin))
+        wanted.append(leading(np.roll(classes, -k - 1)[[0, -1]], margin))
         if n_classes > 2:
-            wanted.append(leading(around(k % n_classes), margin))
+            wanted.append(leading(np.roll(classes, -k), margin))
     for top in 1 + rng.permutation(n_classes - 1)[:_MOST_CLASSES]:
-        wanted += [leading(around(top)[:2], margin) for margin in (0, 2, n_teachers)]
+        wanted += [leading(np.roll(classes, -top)[:2], margin) for margin in (0, 2, n_teachers)]
     pairs = {}
     for votes, giver, taker in wanted:
         if votes.min() >= 0 and votes[giver] > 0:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..rdp.checks import as_array, check_count, check_delta
-from .bounds import bound_by_samples, check_confidence, lower_bound, sampled_pair
+from .bounds import Audit, bound_by_samples, check_confidence, lower_bound
 
 #: Part of the samples that chooses the event.
 _TO_CHOOSE = 0.2
@@ -21,7 +21,7 @@ _N_FOR_MEAN = 200
 
 
 @dataclass(frozen=True)
-class TableAudit:
+class TableAudit(Audit):
     """What an audit of a noisy table, or of a release, found.
 
     Attributes
@@ -38,17 +38,8 @@ class TableAudit:
         Noisy tables, or releases, drawn of each of the two, on average.
     """
 
-    epsilon: float
-    claimed: float
-    delta: float
-    confidence: float
     n_changed: int
     n_samples: int
-
-    @property
-    def refuted(self):
-        """Whether the lower bound is above the claim."""
-        return self.epsilon > self.claimed
 
 
 def audit_table(
@@ -124,7 +115,17 @@ def audit_table(
             f"mechanism must be a TableMechanism, or use audit_aggregator; got {mechanism!r}"
         )
     n_changed = check_count("n_changed", n_changed)
-    pair = _pair(table, neighbour_table, n_changed)
+    if table is None and neighbour_table is None:
+        # Entries beside each other lose and gain a ballot in turn
+        table = np.full((math.ceil(n_changed / 2), 2), 10.0)
+        neighbour_table = table.copy()
+        neighbour_table.flat[:n_changed] += np.resize([-1, 1], n_changed)
+    first, second = as_array("table", table), as_array("neighbour_table", neighbour_table)
+    if first.ndim != 2 or first.shape != second.shape or (first == second).all():
+        raise ValueError(
+            f"give two different tables of one shape, or none; got {first.shape}, {second.shape}"
+        )
+    pair = first, second
     rng = np.random.default_rng(random_state)
     asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
     return _audit(mechanism, mechanism.noisy, pair, pair, n_changed, **asked)
@@ -202,10 +203,8 @@ def audit_release(
     n_moved = check_count("n_moved", n_moved)
     pair = [release.gather(data) for data in (private, neighbour)]
     rng = np.random.default_rng(random_state)
-    means = [
-        np.mean([np.ravel(release.draw(side, rng)) for _ in range(_N_FOR_MEAN)], axis=0)
-        for side in pair
-    ]
+    drawn = [[np.ravel(release.draw(side, rng)) for _ in range(_N_FOR_MEAN)] for side in pair]
+    means = [np.mean(of_side, axis=0) for of_side in drawn]
     asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
     return _audit(release, release.draw, pair, means, n_moved, **asked)
 
@@ -221,31 +220,13 @@ def _audit(part, draw, pair, means, n_changed, *, delta, n_samples, confidence, 
     def sample(side, number):
         return _statistics(*means, [draw(side, rng) for _ in range(number)])
 
-    def sampled(n):
-        return sampled_pair(sample, pair, n, rng)
-
-    choose = partial(_choose, delta=delta, confidence=confidence)
-    epsilon, _, _ = bound_by_samples(sampled, choose, n_samples, _TO_CHOOSE, delta, confidence)
+    asked = {"delta": delta, "confidence": confidence}
+    game = {"n_samples": n_samples, "part": _TO_CHOOSE, **asked}
+    epsilon, _, _ = bound_by_samples(sample, pair, partial(_choose, **asked), rng, **game)
     cost = part.cost(n_changed)
     of_pure = cost.pure if cost.delta == 0 else math.inf
     claimed = cost.epsilon(delta)[0] if delta else of_pure
     return TableAudit(epsilon, claimed, delta, confidence, n_changed, n_samples)
-
-
-def _pair(table, neighbour_table, n_changed):
-    """Return the two tables."""
-    if table is None and neighbour_table is None:
-        # Entries beside each other lose and gain a ballot in turn
-        table = np.full((math.ceil(n_changed / 2), 2), 10.0)
-        neighbour_table = table.copy()
-        neighbour_table.flat[:n_changed] += np.resize([-1, 1], n_changed)
-    tables = as_array("table", table), as_array("neighbour_table", neighbour_table)
-    first, second = tables
-    if first.ndim != 2 or first.shape != second.shape or (first == second).all():
-        raise ValueError(
-            f"give two different tables of one shape, or none; got {first.shape}, {second.shape}"
-        )
-    return tables
 
 
 def _statistics(first, second, drawn):

@@ -1,18 +1,16 @@
 """Checks of what `fit` is given. Their messages never quote private values."""
 
-import contextlib
-
 import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples
 from ..electorate import PrivateData, Votes
 from ..exceptions import PrivacyLeakWarning, warn
-from ..isolation import Quiet, kind_of, without_index
+from ..isolation import Quiet, attempt, kind_of, without_index
 from ..levels import levels_of, positions
 from ..public import indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
@@ -43,7 +41,7 @@ _OR_A_PIPELINE = (
 )
 
 
-def check_data(estimator, X, y, X_public, *, sample_weight, groups, casts_ballots):
+def check_data(estimator, X, y, X_public, sample_weight, groups, casts_ballots):
     """Check the private data of a fit, alone and against the public rows, and return them.
 
     Parameters
@@ -87,44 +85,34 @@ def check_data(estimator, X, y, X_public, *, sample_weight, groups, casts_ballot
 
 def _check_alike(estimator, X, X_public):
     """Refuse private and public rows of unlike form, names or types."""
-    problem = None
     try:
         check_forms(X, X_public)  # before names are compared, which only one of them might have
         check_features(estimator, X_public, "X_public")
         check_dtypes(X, X_public)
     except (TypeError, ValueError) as error:
-        problem = type(error), str(error)
-    if problem is not None:  # outside, so that no other error goes with it
-        kind, words = problem
-        raise kind(f"{words}\n{_OR_A_PIPELINE}" if _may_be_transformed(X, X_public) else words)
+        if _may_be_transformed(X, X_public):
+            error.args = (f"{error}\n{_OR_A_PIPELINE}",)
+        raise
 
 
 def _may_be_transformed(X, X_public):
     """Whether private rows look like the output of a transformer: no names, or all are others."""
-    if not hasattr(X, "columns"):
-        return True
-    if not hasattr(X_public, "columns"):
-        return False
-    return not any(name in X_public.columns for name in X.columns)
+    names = getattr(X, "columns", ())
+    return not any(name in getattr(X_public, "columns", names) for name in names)
 
 
 def check_votes_given(estimator, votes, X_public, temperature):
     """Check votes that the user gave, `Votes` or counts, and return them as `Votes`."""
     classes = declared_classes(estimator)
+    counts = votes.counts if isinstance(votes, Votes) else check_votes(votes)
+    n_rows = getattr(votes, "n_public", None) or len(counts)
+    n_public = _num_samples(X_public)
+    if n_rows != n_public:
+        raise ValueError(f"votes has {n_rows} rows and X_public {n_public}; give as many of both")
     if not isinstance(votes, Votes):
-        counts = check_votes(votes)
-        if len(counts) == 0:
-            raise ValueError("votes has no rows; give one row of votes for each public row")
         votes = Votes.of_teachers(counts, classes)
     elif classes is not None and not np.array_equal(votes.classes, np.unique(classes)):
         raise ValueError(f"votes are about other classes than classes={classes}")
-    n_rows = len(votes.counts) if votes.n_public is None else votes.n_public
-    n_public = _num_samples(X_public)
-    if n_rows != n_public:
-        raise ValueError(
-            f"votes has {n_rows} rows and X_public {n_public}; give one row of "
-            "votes for each public row"
-        )
     if votes.temperature != temperature:
         kind = "counts"
         if votes.temperature is not None:
@@ -147,10 +135,9 @@ def given_rows(X_public):
     X_public = public_rows(X_public)
     if X_public is None:
         raise ValueError(
-            "X_public is missing: public, unlabelled rows with the same features as X. A private "
-            "vote labels some of them, and the student learns from those alone; private rows "
-            "cannot take their place. Call fit(X, y, X_public=...). If there are none, declare "
-            "what the columns may hold: PATEClassifier(schema={column: (low, high) or [values]})"
+            "X_public is missing: public, unlabelled rows with the features of X, from which the "
+            "student learns; private ones cannot take their place. Call fit(X, y, X_public=...) or "
+            "declare what columns may hold: PATEClassifier(schema={name: (low, high) or [values]})"
         )
     return without_index(indexable_rows(X_public, "X_public"))
 
@@ -193,8 +180,7 @@ def check_features(estimator, X, name, reset=False):
         elif name != "X":
             remedy = _COMMON_COLUMNS if hasattr(X, "columns") else ""
             words = f"{name} does not have the features of X: {words}{remedy}"
-        kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(words) from None
+        raise type(error)(words) from None
 
 
 def check_forms(X, X_public):
@@ -232,6 +218,8 @@ def check_dtypes(X, X_public):
     found = difference(X, X_public)
     if found is None:
         return
+    problem = f"X has another dtype than X_public, which has {getattr(X_public, 'dtype', None)}"
+    remedy = f"fix them in advance:{_SAME_DTYPES}"
     if found.kind == "unknown":
         problem = (
             "X and X_public must be arrays, which have a dtype, or DataFrames, which have dtypes "
@@ -239,12 +227,8 @@ def check_dtypes(X, X_public):
         )
         remedy = "convert both:\n    X, X_public = X.to_pandas(), X_public.to_pandas()"
     elif found.kind == "columns":
-        reordered = (
-            "" if set(X.columns) != set(X_public.columns) else "\n    X = X[X_public.columns]"
-        )
-        problem = (
-            "X has other columns than X_public, other levels of columns or other names of levels"
-        )
+        problem = "X has other columns than X_public, other levels or other names of levels"
+        reordered = "\n    X = X[X_public.columns]" * (set(X.columns) == set(X_public.columns))
         remedy = f"make them equal:{reordered}\n    X.columns = X_public.columns"
     elif found.kind == "codes":
         problem = (
@@ -255,14 +239,11 @@ def check_dtypes(X, X_public):
             "fix categories in advance, pandas.CategoricalDtype([...]) or polars.Enum([...]), the "
             "same in X and X_public, or give text"
         )
-    else:
-        problem = f"X has another dtype than X_public, which has {getattr(X_public, 'dtype', None)}"
-        if found.columns:
-            problem = (
-                f"columns {found.columns} of X and X_public have different dtypes or categories "
-                f"({_dtypes(X, X_public, found.columns)})"
-            )
-        remedy = f"fix them in advance:{_SAME_DTYPES}"
+    elif found.kind == "dtypes":
+        problem = (
+            f"columns {found.columns} of X and X_public have different dtypes or categories "
+            f"({_dtypes(X, X_public, found.columns)})"
+        )
     raise ValueError(
         f"{problem}. Whoever votes sees the types of columns, so they must be public and not what "
         f"private records happen to hold: {remedy}"
@@ -271,24 +252,15 @@ def check_dtypes(X, X_public):
 
 def _dtypes(X, X_public, columns):
     """Name the dtypes of the first of some columns, without what they hold."""
-    both = zip(X_public.columns, list(X.dtypes), list(X_public.dtypes), strict=True)
     said = []
-    for name, *dtypes in both:
-        if name in columns:
-            private, public = map(dtype_name, dtypes)
-            different = f"{private} in X, {public} in X_public"
-            said.append(f"{name}: {f'not the same {public}' if private == public else different}")
-    more = "; ..." if len(said) > _N_NAMED else ""
-    return "; ".join(said[:_N_NAMED]) + more
+    for name in columns[:_N_NAMED]:
+        private, public = (dtype_name(table[name].dtype) for table in (X, X_public))
+        another = "another " if private == public else ""
+        said.append(f"{name}: {private} in X, {another}{public} in X_public")
+    return "; ".join(said) + "; ..." * (len(columns) > _N_NAMED)
 
 
 # --- labels, numbers and weights ------------------------------------------------------------------
-
-#: What of scikit-learn's messages about labels is passed on. The rest may quote labels.
-_SAFE_REASONS = tuple(
-    f"Unknown label type: {kind}"
-    for kind in ("continuous-multioutput", "continuous", "multiclass-multioutput", "unknown")
-)
 
 
 def declared_classes(estimator):
@@ -301,7 +273,13 @@ def declared_classes(estimator):
 def checked_targets(estimator, X, y, sample_weight=None):
     """Return what `y` says as codes or positions, the classes or levels, and the weights."""
     declared = declared_classes(estimator)
-    y = _one_each(y, "number" if estimator.predicts_numbers else "label")
+    what = "number" if estimator.predicts_numbers else "label"
+    y = _one_each(y, what)
+    if _num_samples(X) != len(y):
+        raise ValueError(
+            f"X and y have inconsistent numbers of samples: {_num_samples(X)} records and "
+            f"{len(y)} {what}s"
+        )
     if declared is None:
         warn(
             "classes_ is read from the private labels, which the privacy guarantee does not "
@@ -309,11 +287,14 @@ def checked_targets(estimator, X, y, sample_weight=None):
             PrivacyLeakWarning,
         )
     with Quiet():  # from here on, libraries warn of private values
+        is_finite, _ = attempt(lambda: not (pd.isna(y) | (y == np.inf) | (y == -np.inf)).any())
+        if not is_finite:
+            raise ValueError(f"Input y contains NaN or infinity; every record needs a {what}")
         if estimator.predicts_numbers:
-            codes, classes = positions(_finite(y, declared), declared), declared
+            codes, classes = positions(_within(y, declared), declared), declared
         else:
             codes, classes = _encode(y, declared)
-        return codes, classes, _checked_weight(X, codes, sample_weight)
+        return codes, classes, _checked_weight(len(y), sample_weight)
 
 
 def _one_each(y, what):
@@ -334,20 +315,15 @@ def _one_each(y, what):
     return column_or_1d(y, warn=True)
 
 
-def _checked_weight(X, codes, sample_weight):
-    """Return weights as floats, or None; refuse other numbers of them, or of codes, than of X."""
-    if _num_samples(X) != len(codes):
-        raise ValueError(
-            "X and y have inconsistent numbers of samples: "
-            f"{_num_samples(X)} records and {len(codes)} labels"
-        )
+def _checked_weight(n_records, sample_weight):
+    """Return weights as floats, or None; refuse other numbers of them than of records."""
     if sample_weight is None:
         return None
     given = as_array("sample_weight", sample_weight)
-    fits = given.dtype.kind in "iufb" and given.shape == codes.shape
+    fits = given.dtype.kind in "iufb" and given.shape == (n_records,)
     if not (fits and np.isfinite(given).all()):
         raise ValueError(
-            f"sample_weight must be {len(codes)} finite numbers, one per record of X; got "
+            f"sample_weight must be {n_records} finite numbers, one per record of X; got "
             f"{kind_of(given.dtype)} of shape {given.shape}{', not all finite' * fits}"
         )
     return given.astype(float)
@@ -358,12 +334,8 @@ def check_classes(labels, name="classes"):
     labels = as_array(name, labels)
     if labels.ndim != 1 or pd.isna(labels).any():
         raise ValueError(f"{name} must be a list of labels, none of them missing")
-    classes = None
-    # The error's text may quote labels. Ours is raised after the block: within `except` it would
-    # keep the other one as its context.
-    with contextlib.suppress(Exception):
-        classes = np.unique(labels)
-    if classes is None:
+    classes, failed = attempt(lambda: np.unique(labels))
+    if failed is not None:
         raise ValueError(f"{name} must hold labels of one type, which can be sorted")
     if len(classes) < 2:
         raise ValueError(
@@ -379,16 +351,18 @@ def check_classes(labels, name="classes"):
 
 def _encode(y, classes):
     """Return labels as indices into the sorted classes, and these."""
-    _check_labels(y)
-    if classes is None:
-        classes = check_classes(y, "y")
-        return np.searchsorted(classes, y).astype(np.int64), classes
-    classes = check_classes(classes)
-    known = False
-    with contextlib.suppress(Exception):  # text and numbers, for instance, cannot be compared
-        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-        known = bool(np.all(classes[codes] == y))
-    if not known:
+    if y.dtype.kind == "S":
+        raise TypeError("y holds bytes: labels that are bytes are not supported; decode them")
+    kind, _ = attempt(lambda: type_of_target(y))  # its own text may quote labels
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(
+            f"y holds {kind_of(y.dtype)}: Unknown label type: {kind}. y must hold text, integers "
+            "or booleans; for other numbers, PATERegressor"
+        )
+    classes = check_classes(y, "y") if classes is None else check_classes(classes)
+    # Text and numbers, for instance, cannot be compared
+    codes, _ = attempt(lambda: np.minimum(np.searchsorted(classes, y), len(classes) - 1))
+    if codes is None or not np.all(classes[codes] == y):
         kinds = [_kind_of_labels(labels) for labels in (classes, y)]
         of_kinds = f": these are {kinds[0]}, y holds {kinds[1]}" if kinds[0] != kinds[1] else ""
         raise ValueError(
@@ -405,42 +379,16 @@ def _kind_of_labels(labels):
     return kind_of(labels.dtype)
 
 
-def _check_labels(y):
-    """Refuse labels that are missing or are not labels of classes."""
-    if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
-        raise ValueError("Input y contains NaN or infinity; every private record needs a label")
-    if y.dtype.kind == "S":
-        raise TypeError("y holds bytes: labels that are bytes are not supported; decode them")
-    problem = None
-    try:
-        check_classification_targets(y)
-    except Exception as error:
-        text = str(error)
-        problem = next((safe for safe in _SAFE_REASONS if safe in text), "no labels of classes")
-    if problem is not None:
+def _within(y, levels):
+    """Return numbers as floats, cut to the levels; refuse other types, and numbers all beyond."""
+    low, high = levels[[0, -1]]
+    # Cut first: some are too large for a float
+    numbers, failed = attempt(lambda: np.clip(y, low, high).astype(float))
+    if failed is not None or y.dtype.kind not in "iufbO":
+        raise ValueError(f"y must hold numbers alone; got {kind_of(y.dtype)}")
+    if ((y < low) | (y > high)).all():
         raise ValueError(
-            f"y holds {kind_of(y.dtype)}: {problem}. y must hold text, integers or booleans; for "
-            "other numbers, PATERegressor"
-        )
-
-
-def _finite(y, levels):
-    """Return numbers as floats, cut to the levels; refuse missing, infinite or only far ones."""
-    if y.dtype.kind not in "iufbO":
-        raise ValueError(f"y must hold numbers; got {kind_of(y.dtype)}")
-    is_finite = numbers = are_outside = None
-    # As the error's text may quote them, ours is raised after the block
-    with contextlib.suppress(Exception):
-        is_finite = not (pd.isna(y) | (np.abs(y) == np.inf)).any()
-        are_outside = ((y < levels[0]) | (y > levels[-1])).all()
-        numbers = np.clip(y, levels[0], levels[-1]).astype(float)  # some are too large for a float
-    if is_finite is False:
-        raise ValueError("Input y contains NaN or infinity; every private record needs a number")
-    if numbers is None:
-        raise ValueError("y must hold numbers; some are of another type")
-    if len(numbers) and are_outside:
-        raise ValueError(
-            f"all of y lies outside of bounds=({levels[0]:g}, {levels[-1]:g}): give bounds in the "
+            f"all of y lies outside of bounds=({low:g}, {high:g}): give bounds in the "
             "unit of y. If y is transformed, as in a TransformedTargetRegressor, in the new unit"
         )
     return numbers

@@ -64,8 +64,7 @@ def handed_over(estimator, X):
     name = type(last_step(student)).__name__
     if X is None:
         raise ValueError(
-            f"export cannot tell whether {name} predicts labels as it predicts codes: give public "
-            "rows, export(X_public), on which the two are compared"
+            f"{name} may predict codes in the place of labels; give public rows, export(X_public)"
         )
     raise ValueError(f"{name} does not predict the same outside of PATEClassifier")
 
@@ -104,17 +103,11 @@ def _in_sklearn(student):
     for name, step in student.steps:
         replaced = _in_sklearn(step)
         steps += replaced.steps if isinstance(replaced, Pipeline) else [(name, replaced)]
-    return Pipeline(_with_own_names(steps))
-
-
-def _with_own_names(steps):
-    """Number the steps whose name others have too."""
     names = [name for name, _ in steps]
-    numbers = [names[: k + 1].count(name) for k, name in enumerate(names)]
-    return [
-        (f"{name}-{number}" if names.count(name) > 1 else name, step)
-        for (name, step), number in zip(steps, numbers, strict=True)
-    ]
+    for k, (name, step) in enumerate(steps):
+        if names.count(name) > 1:
+            steps[k] = f"{name}-{names[: k + 1].count(name)}", step
+    return Pipeline(steps)
 
 
 def _check_modules(student):
@@ -123,16 +116,14 @@ def _check_modules(student):
     unnamed = [name for name in names if name.startswith("__main__.")]
     if unnamed:
         raise ValueError(
-            f"the student holds {', '.join(unnamed)}, of the program or notebook that runs, from "
-            "which nobody else can load it: put that into a file of its own, import it from there, "
-            "and let fit_student(X_public, student) train it, at no privacy cost"
+            f"the student holds {', '.join(unnamed)}, of the program or notebook that runs: import "
+            "it from a file, and let fit_student(X_public, student) train it, at no privacy cost"
         )
     ours = [name for name in names if name.partition(".")[0] == _OURS]
     if ours:
         raise ValueError(
-            f"the student holds {', '.join(ours)}, and an export must load without sklearn_pate. "
-            "Pickle the whole estimator; or train a student of scikit-learn at no privacy cost, "
-            "fit_student(X_public, student), with X_public=X_synthetic_ where rows were drawn"
+            f"the student holds {', '.join(ours)}, and an export must load without sklearn_pate: "
+            "pickle the estimator, or train one of scikit-learn, fit_student(X_public, student)"
         )
 
 
@@ -141,9 +132,8 @@ def _names_in(model):
     try:
         data = pickle.dumps(model, protocol=3)  # the last that has each name in one instruction
     except Exception as error:
-        raise ValueError(
-            f"the student cannot be pickled: {type(error).__name__}: {error}"
-        ) from error
+        name = type(error).__name__
+        raise ValueError(f"the student cannot be pickled: {name}: {error}") from error
     found = (text for opcode, text, _ in pickletools.genops(data) if opcode.name == "GLOBAL")
     return {text.replace(" ", ".") for text in found}
 
@@ -162,22 +152,18 @@ def _with_labels(student, labels):
     last = last_step(labelled)
     if "classes_" not in vars(last):
         return []
-    last.classes_ = labels[_codes_seen(last)]
+    last.classes_ = labels[np.asarray(last.classes_).astype(np.intp)]
     return [labelled]
 
 
 def _votes_of_one(student, labels):
     """Return votes of one: of the likeliest label, or else of the label that it predicts."""
-    votes = [_vote_of_one(student, "hard", labels)]
+    kinds = [("hard", labels)]
     if hasattr(student, "predict_proba"):
         # Some have a column for each class, others for those that they saw
-        columns = [labels[_codes_seen(student)], labels]
-        votes = [_vote_of_one(student, "soft", seen) for seen in columns] + votes
-    return votes
-
-
-def _codes_seen(student):
-    return np.asarray(student.classes_).astype(np.intp)
+        seen = labels[np.asarray(student.classes_).astype(np.intp)]
+        kinds = [("soft", seen), ("soft", labels), *kinds]
+    return [_vote_of_one(student, voting, seen) for voting, seen in kinds]
 
 
 def _vote_of_one(student, voting, labels):

@@ -60,14 +60,10 @@ class Given:
         Its parameters say the rest.
     X_public : array-like with n_public rows
         All public rows.
-    checked_clone : PATEClassifier
-        An unfitted clone that has `n_features_in_` and, if there are names, `feature_names_in_`.
     classes : ndarray of shape (n_classes,)
         Sorted labels.
     ballots : Ballots or TableBallots
         What one protected unit can change of the votes.
-    digest : str
-        What tells the public rows from others.
     seeds : dict
         A source of randomness for each use.
     electorate : Electorate
@@ -92,10 +88,8 @@ class Given:
 
     estimator: Any
     X_public: Any
-    checked_clone: Any
     classes: np.ndarray
     ballots: Ballots | TableBallots
-    digest: str
     seeds: dict
     electorate: Electorate
     release: VotesRelease
@@ -138,8 +132,6 @@ class Given:
         """Return the `Cost` that the ledger has not recorded yet: rows that were drawn, it may."""
         if self.synthesis is None or self.estimator.ledger not in self.synthesis.ledgers:
             return plan.cost
-        if not self.beside:
-            return plan.own_cost
         return cost_of_all(self.beside, ahead.moved_by(self.ballots)).plus(plan.own_cost)
 
     @contextmanager
@@ -155,8 +147,8 @@ class Given:
             took = f" in {seconds:.0f} s" if number == total else ""
             if 0 < number < total:
                 took = f", {seconds * (total - number) / number:.0f} s left"
-            out.write(f"\r{name} {number}/{total}{took}    ")  # spaces wipe out a longer line
-            out.flush()
+            # Spaces wipe out a longer line
+            print(f"\r{name} {number}/{total}{took}    ", end="", file=out, flush=True)
 
         show(0)
         try:
@@ -210,34 +202,28 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     electorate = voters.make_electorate(estimator, X, synthesizer=synthesizer)
     release = release_of(electorate)
     _check_parts(estimator, electorate, release)
-    X_public, not_covered, obstacles = _rows_of(estimator, X, X_public, synthesizer)
-    checked_clone = clone(estimator)  # a refit that fails must not change what predict expects
-    private = checks.check_data(
-        checked_clone,
-        X,
-        y,
-        X_public,
-        sample_weight=sample_weight,
-        groups=groups,
-        casts_ballots=release.gives_rates or synthesizer is not None,
-    )
-    if synthesizer is None and are_all_equal(X_public):
-        obstacles += (_ALL_EQUAL,)
+    not_covered = () if checks.declared_classes(estimator) is not None else (_READ_CLASSES,)
+    obstacles = ()
+    if synthesizer is not None:
+        X_public = ahead.rehearsal_rows(synthesizer)
+        not_covered += read_by(synthesizer)
+    else:
+        are_private = warn_if_private(X_public, X)
+        X_public = checks.given_rows(X_public)
+        not_covered += are_private
+        obstacles += (_NOT_PUBLIC,) if are_private else ()
+    checked = clone(estimator)  # a refit that fails must not change what predict expects
+    casts_ballots = release.gives_rates or synthesizer is not None
+    private = checks.check_data(checked, X, y, X_public, sample_weight, groups, casts_ballots)
     seeds = seed_streams(estimator.random_state, estimator.secure)
     ballots = enrolled(estimator, electorate, private, X_public, seeds)
-    columns = None
     if synthesizer is None:
+        obstacles += (_ALL_EQUAL,) if are_all_equal(X_public) else ()
         columns = voters.with_columns(electorate, estimator, private, X_public)
-    if columns is not None:
-        electorate = columns
-        memory = private_memory(estimator.memory)
-        ballots = voters.enrol(electorate, private, X_public, seed=None, memory=memory)
-    _check_unit(
-        estimator,
-        ballots,
-        "give groups=, one identifier per record. Searches and cross-validation drop groups "
-        "unless metadata routing is on",
-    )
+        if columns is not None:
+            electorate = columns
+            ballots = enrolled(estimator, electorate, private, X_public, seeds)
+    _check_unit(estimator, ballots)
     cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
     beside = ahead.planned(estimator.releases, private, ballots, **cap)
     synthesis = None
@@ -245,59 +231,28 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         pure = release.gives_rates and all(part.is_pure for part in beside)
         pure = pure and table_mechanism(estimator.aggregator, electorate).is_pure
         synthesis = ahead.Synthesis.planned(synthesizer, private, ballots, pure=pure, **cap)
-    return Given(
-        estimator,
-        X_public,
-        checked_clone,
-        private.classes,
-        ballots,
-        rows_digest(X_public),
-        seeds,
-        electorate,
-        release,
-        private=private,
-        synthesis=synthesis,
-        beside=beside,
-        are_drawn=synthesis is not None,
-        not_covered=not_covered,
-        obstacles=obstacles,
-    )
+    given = Given(estimator, X_public, private.classes, ballots, seeds, electorate, release)
+    told = {"not_covered": not_covered, "obstacles": obstacles, "are_drawn": synthesis is not None}
+    return dataclasses.replace(given, private=private, synthesis=synthesis, beside=beside, **told)
 
 
 def _check_sites(estimator, X_public, **not_given):
     """Refuse what needs the private records, where each teacher loads its own."""
-    for name, value in not_given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} must be None when X is Sites, whose load returns X and y of each site"
-            )
     draws_rows = estimator.schema is not None and X_public is None
-    needs_records = {
-        "records that vote need": release_of(estimator.base_estimator).gives_rates,
-        "synthesizer needs": estimator.synthesizer is not None or draws_rows,
-        "releases need": bool(estimator.releases),
-        "PATERegressor needs": estimator.predicts_numbers,
+    refused = {
+        **{f"{name} must be None": value is not None for name, value in not_given.items()},
+        "records cannot vote": release_of(estimator.base_estimator).gives_rates,
+        "a synthesizer cannot draw rows": estimator.synthesizer is not None or draws_rows,
+        "releases must be None": bool(estimator.releases),
+        "PATERegressor cannot be fitted": estimator.predicts_numbers,
+        "classes must be given": getattr(estimator, "classes", None) is None,
     }
-    for what, is_asked in needs_records.items():
-        if is_asked:
+    for what, is_so in refused.items():
+        if is_so:
             raise ValueError(
-                f"{what} the private rows, and with Sites each teacher loads its own: leave that "
-                "out, or give X and y, the site of each in groups= and partition='predefined'"
+                f"{what} when X is Sites, as each teacher loads the records of its site. Otherwise "
+                "give X and y, and the site of each in groups=, with partition='predefined'"
             )
-    if estimator.classes is None:
-        raise ValueError(
-            "classes must be given when X is Sites: all labels that may occur at any site"
-        )
-
-
-def _rows_of(estimator, X, X_public, synthesizer):
-    """Return public rows or such to rehearse with, what is not covered, and obstacles."""
-    not_covered = () if checks.declared_classes(estimator) is not None else (_READ_CLASSES,)
-    if synthesizer is not None:
-        return ahead.rehearsal_rows(synthesizer), (*not_covered, *read_by(synthesizer)), ()
-    are_private = warn_if_private(X_public, X)
-    obstacles = (_NOT_PUBLIC,) if are_private else ()
-    return checks.given_rows(X_public), not_covered + are_private, obstacles
 
 
 def check_votes_and_rows(estimator, votes, X_public):
@@ -319,34 +274,21 @@ def check_votes_and_rows(estimator, votes, X_public):
     are_counts = not isinstance(votes, Votes)  # `poll` counts the cost of its rows
     by_records = getattr(votes, "electorate", None) is not None
     electorate = voters.make_electorate(estimator, by_records=by_records)
-    is_given = estimator.base_estimator is not None
     release = release_of(electorate)
-    release.check_votes(votes, electorate, is_given=is_given)
+    release.check_votes(votes, electorate, is_given=estimator.base_estimator is not None)
     _check_parts(estimator, electorate, release)
-    if by_records:
-        electorate = votes.electorate
     X_public = checks.given_rows(X_public)
-    checked_clone = clone(estimator)
-    checks.check_features(checked_clone, X_public, "X_public", reset=True)
+    checks.check_features(clone(estimator), X_public, "X_public", reset=True)
     temperature = temperature_of(estimator, release)
     votes = checks.check_votes_given(estimator, votes, X_public, temperature)
-    _check_unit(estimator, votes.ballots, "poll with groups")
+    _check_unit(estimator, votes.ballots)
     if by_records:
+        electorate = votes.electorate
         electorate.check_public(X_public)
-    given = Given(
-        estimator,
-        X_public,
-        checked_clone,
-        votes.classes,
-        votes.ballots,
-        rows_digest(X_public),
-        seed_streams(estimator.random_state, estimator.secure),
-        electorate,
-        release,
-        synthesis=synthesis,
-        not_covered=votes.not_covered,
-        obstacles=votes.obstacles,
-    )
+    seeds = seed_streams(estimator.random_state, estimator.secure)
+    given = Given(estimator, X_public, votes.classes, votes.ballots, seeds, electorate, release)
+    told = {"not_covered": votes.not_covered, "obstacles": votes.obstacles}
+    given = dataclasses.replace(given, synthesis=synthesis, **told)
     return (with_cost_of_rows(given) if are_counts else given), votes
 
 
@@ -361,14 +303,14 @@ def with_cost_of_rows(given):
     if given.synthesis is not None:
         return given
     are_drawn, synthesis = ahead.recalled(given.X_public)
-    if not are_drawn:
-        return given
-    given = dataclasses.replace(given, are_drawn=True)
     if synthesis is None or _protected(given.ballots) != _protected(synthesis.ballots):
-        return dataclasses.replace(given, not_covered=(*given.not_covered, ahead.DRAWN_BEFORE))
-    synthesis = dataclasses.replace(synthesis, rows=given.X_public)
-    not_covered = (*given.not_covered, *read_by(synthesis.synthesizer))
-    return dataclasses.replace(given, synthesis=synthesis, not_covered=not_covered)
+        synthesis, not_covered = None, (ahead.DRAWN_BEFORE,) if are_drawn else ()
+    else:
+        synthesis = dataclasses.replace(synthesis, rows=given.X_public)
+        not_covered = read_by(synthesis.synthesizer)
+    not_covered = given.not_covered + not_covered
+    found = {"are_drawn": are_drawn, "synthesis": synthesis, "not_covered": not_covered}
+    return dataclasses.replace(given, **found)
 
 
 def _protected(ballots):
@@ -390,17 +332,13 @@ def enrolled(estimator, electorate, private, X_public, seeds):
 
 def _check_parts(estimator, electorate, release):
     """Check that electorate, aggregator, student and query strategy fit together."""
+    refused = release.refused(estimator)
     if isinstance(estimator.base_estimator, Electorate):
-        voters.check_defaults(estimator, voters.ABOUT_TEACHERS)
-    voters.check_defaults(estimator, release.refused(estimator))
+        refused = voters.ABOUT_TEACHERS | refused
+    voters.check_defaults(estimator, refused, electorate)
     stages = as_list(release.mechanism(estimator))
     electorate.check(soft_aggregator=soft_stage(stages))
     student = student_of(estimator, electorate)
-    if student is None:
-        kind = "regressor" if estimator.predicts_numbers else "classifier"
-        raise ValueError(
-            f"student must be a {kind}: {type(electorate).__name__} suggests none; got student=None"
-        )
     check_predicts("student", student, numbers=estimator.predicts_numbers)
     for part in (*stages, strategy_of(estimator)):
         needs_proba = getattr(part, "uses_student_proba", False)
@@ -408,9 +346,13 @@ def _check_parts(estimator, electorate, release):
             raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
 
 
-def _check_unit(estimator, ballots, remedy):
+def _check_unit(estimator, ballots):
     if estimator.unit == "group" and ballots.unit != "group":
-        raise ValueError(f"unit='group', but these votes protect one {ballots.unit}; {remedy}")
+        raise ValueError(
+            f"unit='group', but these votes protect one {ballots.unit}; to fit, or to poll, "
+            "give groups=, one identifier per record. Searches and cross-validation drop groups "
+            "unless metadata routing is on"
+        )
 
 
 def rows_digest(X_public):
@@ -481,9 +423,8 @@ def warn_if_seeded(spent):
     _has_warned.set()
     warn(
         "random_state is set, so the noise follows from a seed: whoever knows or guesses it can "
-        "subtract the noise, and a published seed voids the guarantee. Use random_state=None for "
-        "whatever you publish; privacy_spent_.generator of a seeded fit is 'seed'. This warning is "
-        "given once in a process"
+        "subtract the noise. Use random_state=None for whatever you publish; else "
+        "privacy_spent_.generator is 'seed'. This warning is given once in a process"
     )
 
 

@@ -1,13 +1,10 @@
 """What a fit will publish and spend, decided and tried out before anything is paid for."""
 
 import dataclasses
-import os
 
 import numpy as np
 import pandas as pd
-from joblib import Memory
 from scipy import sparse
-from sklearn import get_config
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant import PrivacyForecast, RowsCost
@@ -39,11 +36,16 @@ def make_plan(given):
     -------
     Plan
     """
-    estimator = given.estimator
-    _check_ledger(given)
     plan = spending_plan(given)
-    if estimator.ledger is not None:
-        estimator.ledger.check(plan.spent, given.cost_to_pay(plan))
+    ledger = given.estimator.ledger
+    if ledger is not None:
+        if plan.spent.generator == "seed":
+            raise ValueError(
+                "ledger refuses fits with a random_state, and rows that were drawn with a "
+                "random_state: two of one seed, as of clones in a search, share noise. Give None, "
+                f"and draw such rows again; got random_state={given.estimator.random_state!r}"
+            )
+        ledger.check(plan.spent, given.cost_to_pay(plan))
     rehearse(given, plan)
     return forecast(given, plan)
 
@@ -66,62 +68,37 @@ def accepted(plan, estimator):
     return plan
 
 
-def _check_ledger(given):
-    """Refuse noise that follows from a seed where a ledger adds costs up."""
-    if given.estimator.ledger is None:
-        return
-    if given.synthesis is not None and given.synthesis.generator == "seed":
-        raise ValueError(
-            "ledger refuses rows that were drawn with a random_state: two draws with one seed "
-            "share noise; draw them again with random_state=None"
-        )
-    if given.estimator.random_state is not None:
-        raise ValueError(
-            "ledger refuses fits with a random_state: two fits with one seed, for instance of "
-            f"clones in a search, share noise; got random_state={given.estimator.random_state!r}, "
-            "give random_state=None"
-        )
-
-
 def spent_by(plan, given):
     """Return what `privacy_spent_` will say, with no query answered yet."""
-    ballots = given.ballots
     synthesis = given.synthesis
+    stages = [stage for stage, _ in plan.stages]
+    voters = [given.electorate]
+    if synthesis is not None:
+        voters.insert(0, synthesis.synthesizer)
     are_exact = [part.is_exact for part in given.released_before]
-    for stage, _ in plan.stages:
+    for stage in stages:
         is_table = isinstance(stage, TableMechanism)
         are_exact.append(stage.is_exact if is_table else facts_of(stage).exact)
     sources = (source_of_noise(given.estimator), getattr(synthesis, "generator", None))
-    caveats = dict.fromkeys(
-        f"{type(stage).__name__}: {stage.caveat}"
-        for stage, _ in plan.stages
-        if getattr(stage, "caveat", None) is not None
-    )
+    unsafe = [stage for stage in stages if getattr(stage, "caveat", None) is not None]
+    caveats = dict.fromkeys(f"{type(stage).__name__}: {stage.caveat}" for stage in unsafe)
     return PrivacyForecast(
         epsilon=plan.epsilon,
         delta=float(given.estimator.delta) if plan.delta is None else plan.delta,
         method=plan.method,
-        unit=ballots.unit,
-        adjacency=str(ballots.adjacency),  # what is published is plain text
-        n_teachers=ballots.n_teachers,
+        unit=given.ballots.unit,
+        adjacency=str(given.ballots.adjacency),  # what is published is plain text
+        n_teachers=given.ballots.n_teachers,
         n_queries=plan.n_queries,
         n_answered=0,
         arithmetic="exact" if plan.test is None and all(are_exact) else "real",
         generator="seed" if "seed" in sources else "system",
         n_synthetic=0 if synthesis is None else given.n_public,
         not_covered=(*given.not_covered, *caveats),
-        tables=_tables(given),
+        tables=tuple(voter.released_as for voter in voters if voter.released_as),
         beside=tuple(str(release.describe()) for release in given.beside),
         fit_number=given.fit_number,
     )
-
-
-def _tables(given):
-    """Say what is released of records that vote: of the rows' synthesizer, and of the votes."""
-    sources = [given.electorate]
-    if given.synthesis is not None:
-        sources.insert(0, given.synthesis.synthesizer)
-    return tuple(source.released_as for source in sources if source.released_as)
 
 
 def source_of_noise(estimator):
@@ -135,24 +112,20 @@ def source_of_noise(estimator):
 def forecast(given, plan):
     """Return a plan with all that a person needs to know of it, by public numbers alone."""
     spent = plan.spent
+    n_records = given.ballots.n_records
     told = {"beside": _costs_beside(given, spent)}
-    problems = []
-    if spent.delta > 0:
-        sizes = {"n_teachers": spent.n_teachers, "n_records": given.ballots.n_records}
-        problems.append(large_delta(spent.delta, **sizes))
-    obstacles = [*given.obstacles]
+    voters, problems, obstacles = given.release.forecast(given, plan)
+    told["voters"] = dataclasses.replace(voters, n_records=n_records, why=_why(given))
     if given.synthesis is not None:
-        told["synthesizer"] = given.synthesis.synthesizer
-        told["rows_cost"] = _rows_cost(given)
-        problems.append(given.synthesis.synthesizer.forecast(**_sizes(given)))
-        obstacles += given.synthesis.synthesizer.obstacles(**_sizes(given))
-    voters, of_voters, against_them = given.release.forecast(given, plan)
-    about = {"n_records": given.ballots.n_records, "why": _why(given)}
-    told["voters"] = dataclasses.replace(voters, **about)
-    problems = tuple(problem for problem in (*problems, *of_voters) if problem is not None)
-    return dataclasses.replace(
-        plan, problems=problems, obstacles=(*obstacles, *against_them), **told
-    )
+        synthesizer = given.synthesis.synthesizer
+        sizes = {"n_records": n_records, "n_classes": len(given.classes)}
+        told["synthesizer"] = synthesizer
+        told["rows_cost"] = _rows_cost(given, synthesizer.describe(**sizes))
+        problems = (synthesizer.forecast(**sizes), *problems)
+        obstacles = (*synthesizer.obstacles(**sizes), *obstacles)
+    of_delta = large_delta(spent.delta, n_teachers=spent.n_teachers, n_records=n_records)
+    told["problems"] = tuple(text for text in (of_delta, *problems) if text is not None)
+    return dataclasses.replace(plan, obstacles=(*given.obstacles, *obstacles), **told)
 
 
 def warn_of_plan(plan, epsilon):
@@ -201,7 +174,7 @@ def _why(given):
     return f"base_estimator is a {type(base_estimator).__name__}"
 
 
-def _rows_cost(given):
+def _rows_cost(given, sums):
     """Return what the synthesizer takes for its rows."""
     synthesizer = given.synthesis.synthesizer
     cost = stated_cost(synthesizer, ahead.moved_by(given.ballots))
@@ -210,20 +183,15 @@ def _rows_cost(given):
         float(epsilon),
         float(delta),
         n_rows=int(synthesizer.n_rows),
-        sums=synthesizer.describe(**_sizes(given)),
+        sums=sums,
     )
 
 
 def _costs_beside(given, spent):
     """Return what else is released, each with the epsilon that it takes."""
-    n_moved = ahead.moved_by(given.ballots) if given.beside else 0
-    costs = [stated_cost(release, n_moved) for release in given.beside]
+    costs = [stated_cost(release, ahead.moved_by(given.ballots)) for release in given.beside]
     epsilons = [cost.epsilon(given.estimator.delta)[0] for cost in costs]
     return tuple(zip(spent.beside, epsilons, strict=True))
-
-
-def _sizes(given):
-    return {"n_records": given.ballots.n_records, "n_classes": len(given.classes)}
 
 
 # --- what is tried out: mechanisms, teachers, students, missing values ----------------------------
@@ -291,22 +259,18 @@ def rehearse_teachers(given, synthesizer):
         Declared.
     """
     n_classes = len(given.classes)
-    n_train = 500
-    n_teachers = given.ballots.n_teachers
-    if given.ballots.n_records is not None and n_teachers is not None:
-        n_train = min(n_train, given.ballots.n_records // n_teachers)
+    n_records, n_teachers = given.ballots.n_records, given.ballots.n_teachers
+    n_train = 500 if None in (n_records, n_teachers) else min(500, n_records // n_teachers)
     n_train = max(n_train, 20, 2 * n_classes)  # fewer might be of one class, which is not learnt
     rows = synthesizer.rehearsal_rows(n_train + 500, np.random.default_rng(0))
     levels = given.classes if given.estimator.predicts_numbers else None
     codes = (np.arange(n_train) % n_classes).astype(int if levels is None else float)
     part = Part(_safe_indexing(rows, np.arange(n_train)), codes)
     asked = _safe_indexing(rows, np.arange(n_train, _num_samples(rows)))
-    settings = Settings(
-        n_classes, given.temperature, False, None, get_config(), None, os.getpid(), levels
-    )
+    settings = Settings(n_classes, given.temperature, levels=levels)
     for classifier in given.electorate.classifiers() if is_ours(given.electorate) else []:
         try:
-            fit_and_predict(Task(0, classifier, asked, 0, settings, Memory(None), (), part))
+            fit_and_predict(Task(0, classifier, asked, 0, settings, part=part))
         except Exception as error:
             raise ValueError(
                 "base_estimator failed when tried on made-up rows and labels. It must take what is "
@@ -347,21 +311,13 @@ def check_missing(given, *, are_drawn):
     classifiers = [] if given.private is None else given.electorate.classifiers()
     parts = [("base_estimator", classifier) for classifier in classifiers]
     for name, classifier in [*parts, ("student", given.student())]:
-        problem = _problem(
-            classifier,
-            _safe_indexing(X_public, complete),
-            _safe_indexing(X_public, tried),
-            labels,
-            learns=name == "student",
-        )
+        both = _safe_indexing(X_public, complete), _safe_indexing(X_public, tried)
+        problem = _problem(classifier, *both, labels, learns=name == "student")
         if problem is None:
             continue
-        found = (
-            f"X_public has missing values in {len(rows)} of its rows (the first is row {rows[0]})"
-        )
+        found = f"X_public has missing values in {len(rows)} rows (the first is row {rows[0]})"
         others = "leave these rows out"
-        if isinstance(X_public, pd.DataFrame):
-            others += _NAN_FOR_NA
+        others += _NAN_FOR_NA if isinstance(X_public, pd.DataFrame) else ""
         if are_drawn:
             found = "the synthesizer may draw missing values"
             others = "name fewer columns in its missing=[...]"
@@ -385,9 +341,7 @@ def is_missing_in(X):
     ndarray of shape (n_rows,), bool
     """
     if sparse.issparse(X):
-        entries = X.tocoo()
-        holes = entries.row[pd.isna(entries.data)]
-        return np.isin(np.arange(X.shape[0]), holes)
+        return np.diff((X != X).tocsr().indptr) > 0  # a missing value is unequal to itself
     return table_of(X).isna().to_numpy().any(axis=1)
 
 

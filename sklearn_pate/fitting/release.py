@@ -17,7 +17,7 @@ from ..releases import ahead
 from ..releases.published import Published, warn_of_release
 from ..students import fit_student
 from . import planning
-from .checks import given_rows
+from .checks import check_features, given_rows
 from .given import check_no_releases, enrolled, rows_digest
 from .voters import make_electorate
 
@@ -57,11 +57,10 @@ def poll(given, paid):
     plan = None
     if given.rows_are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
         plan = planning.accepted(planning.make_plan(given), given.estimator)
+        given = _draw_rows(given, paid)
     elif given.release.gives_rates:  # what is gathered follows from the noise
         plan = planning.forecast(given, planning.spending_plan(given))
         planning.warn_of_plan(plan, given.estimator.epsilon)
-    if given.rows_are_to_draw:
-        given = _draw_rows(given, paid)
     votes = given.release.gather(given, plan, np.arange(given.n_public))
     told = {"not_covered": given.not_covered, "obstacles": given.obstacles}
     return dataclasses.replace(votes, synthesis=given.synthesis, **told)
@@ -77,8 +76,8 @@ def _gather_beside(given):
 
 def _draw_rows(given, paid):
     """Pay for public rows, draw them, and enrol the electorate with them."""
-    estimator = given.estimator
-    cost = stated_cost(given.synthesis.synthesizer, ahead.moved_by(given.ballots))
+    estimator, synthesizer = given.estimator, given.synthesis.synthesizer
+    cost = stated_cost(synthesizer, ahead.moved_by(given.ballots))
     epsilon, method = cost.epsilon(estimator.delta)
     spent = planning.spent_by(Plan([], epsilon, method, cost), given)
     _pay(given, paid, dataclasses.replace(spent.paid(), covers="rows", beside=()), cost)
@@ -94,17 +93,10 @@ def _draw_rows(given, paid):
         done(1)
     synthesis.note()
     X_public = given_rows(synthesis.rows)
-    electorate = make_electorate(
-        estimator, given.private.X, synthesizer=given.synthesis.synthesizer
-    )
+    electorate = make_electorate(estimator, given.private.X, synthesizer=synthesizer)
     enrolled(estimator, electorate, given.private, X_public, seeds)
     return dataclasses.replace(
-        given,
-        synthesis=synthesis,
-        X_public=X_public,
-        digest=rows_digest(X_public),
-        electorate=electorate,
-        seeds=seeds,
+        given, synthesis=synthesis, X_public=X_public, electorate=electorate, seeds=seeds
     )
 
 
@@ -112,16 +104,9 @@ def _pay(given, paid, spent, cost, **entry):
     """Record what is spent, before anything is drawn; as a part of an `entry`, if one is given."""
     given.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
     ledger = given.estimator.ledger
-    before = paid.spent
-    paid.spent = spent  # if it is interrupted, it may have been recorded
-    if ledger is not None:
-        try:
-            paid.entry = ledger.record(spent, cost, **entry)
-        except (BudgetExceededError, ValueError):
-            paid.spent = before
-            raise
-        if given.synthesis is not None:
-            given.synthesis.ledgers.append(ledger)
+    paid.pay(ledger, spent, cost, **entry)
+    if ledger is not None and given.synthesis is not None:
+        given.synthesis.ledgers.append(ledger)
 
 
 def _pay_for_labels(given, plan, paid):
@@ -141,12 +126,14 @@ def _release(given, plan, rows, votes, paid, draw_beside):
     Published
     """
     estimator = given.estimator
+    digest = rows_digest(given.X_public)  # what fails here, fails before labels are paid for
     _pay_for_labels(given, plan, paid)
     _run_private_test(plan, votes, given.seeds["test"])
     published = Published(plan.spent.paid(), estimator, given.n_public, given.classes)
     forget(estimator)
     published.show(estimator)
     paid.has_begun = True
+    estimator._rows_asked_about = digest
     _show_what_is_public(given, plan)
     noise = np.random.default_rng(given.seeds["noise"])
     try:
@@ -165,14 +152,13 @@ def _run_private_test(plan, votes, seed):
         return
     with Quiet():
         passed = plan.test.passes(votes.counts, np.random.default_rng(seed))
-    if passed:
-        return
-    raise PrivacyTestError(
-        "the votes did not pass the private test of accounting='ptr': their labels may cost "
-        "more than it allows. No label was released, but the outcome of the test was. Ask fewer "
-        "queries, use more noise, raise epsilon, or use accounting='data_independent'",
-        plan.spent.paid(),
-    )
+    if not passed:
+        raise PrivacyTestError(
+            "the votes did not pass the private test of accounting='ptr': their labels may cost "
+            "more than it allows. No label was released, but the outcome of the test was. Ask "
+            "fewer queries, use more noise, raise epsilon, or use accounting='data_independent'",
+            plan.spent.paid(),
+        )
 
 
 def _show_what_is_public(given, plan):
@@ -187,10 +173,7 @@ def _show_what_is_public(given, plan):
     setattr(estimator, "levels_" if estimator.predicts_numbers else "classes_", given.classes)
     if plan.spent.n_teachers is not None:
         estimator.n_teachers_ = plan.spent.n_teachers
-    estimator._rows_asked_about = given.digest
-    estimator.n_features_in_ = given.checked_clone.n_features_in_
-    if hasattr(given.checked_clone, "feature_names_in_"):
-        estimator.feature_names_in_ = given.checked_clone.feature_names_in_
+    check_features(estimator, given.X_public, "X_public", reset=True)  # they are those of X
 
 
 # --- what an error says of privacy, and what is kept of a fit that failed -------------------------
@@ -215,11 +198,20 @@ class Paid:
         Whether the estimator holds what is released, and no more of an earlier fit.
     """
 
-    def __init__(self):
-        self.spent = None
-        self.entry = None
-        self.synthesis = None
-        self.has_begun = False
+    spent = None
+    entry = None
+    synthesis = None
+    has_begun = False
+
+    def pay(self, ledger, spent, cost, **entry):
+        """Record what is spent, before anything is drawn."""
+        before, self.spent = self.spent, spent  # if it is interrupted, it may have been recorded
+        if ledger is not None:
+            try:
+                self.entry = ledger.record(spent, cost, **entry)
+            except (BudgetExceededError, ValueError):
+                self.spent = before
+                raise
 
 
 @contextlib.contextmanager

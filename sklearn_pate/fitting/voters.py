@@ -56,9 +56,7 @@ def voters(estimator, *, by_records=None):
     """
     if estimator.base_estimator is not None:
         return estimator.base_estimator
-    if by_records is None:
-        by_records = not speaks_of_teachers(estimator)
-    if by_records:
+    if by_records or (by_records is None and not speaks_of_teachers(estimator)):
         return ReverseNeighbors()
     # Teachers are clones of it: it learns from few rows, of any kind
     numbers = estimator.predicts_numbers
@@ -92,41 +90,26 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
             )
         return OnlySums()
     is_sites = isinstance(X, Sites)
-    if is_sites and estimator.base_estimator is None:
-        by_records = False
-    chosen = voters(estimator, by_records=by_records)
+    chosen = voters(estimator, by_records=False if is_sites else by_records)
     if synthesizer is not None and isinstance(chosen, ColumnSums):
         raise ValueError(
             "ColumnSums needs public rows that are there before a fit; without any, leave "
             "base_estimator=None: class sums are released by the schema"
         )
     if isinstance(chosen, Electorate):
-        _check_casts(chosen, numbers=estimator.predicts_numbers)
+        casts_numbers = isinstance(chosen, RegressorEnsemble)
+        if casts_numbers != estimator.predicts_numbers and not release_of(chosen).gives_rates:
+            casts, wanted = ("numbers", "classifier") if casts_numbers else ("classes", "regressor")
+            raise ValueError(
+                f"{type(chosen).__name__} votes for {casts}: give base_estimator a {wanted}, or "
+                "let records vote, base_estimator=None"
+            )
         return clone(chosen)
     ensemble_class = SiteEnsemble if is_sites else TeacherEnsemble
     if estimator.predicts_numbers:
         ensemble_class = RegressorEnsemble
-    return ensemble_class(
-        chosen if isinstance(chosen, list) else [chosen],
-        n_teachers=estimator.n_teachers,
-        partition=estimator.partition,
-        unit=estimator.unit,
-        keep_teachers=estimator.keep_teachers,
-        n_jobs=estimator.n_jobs,
-        timeout=estimator.timeout,
-    )
-
-
-def _check_casts(electorate, *, numbers):
-    """Refuse an electorate that votes for classes where numbers are wanted, and the reverse."""
-    votes_for_numbers = isinstance(electorate, RegressorEnsemble)
-    if release_of(electorate).gives_rates or votes_for_numbers == numbers:
-        return
-    casts, wanted = ("classes", "regressor") if numbers else ("numbers", "classifier")
-    raise ValueError(
-        f"{type(electorate).__name__} votes for {casts}: give base_estimator a {wanted}, or let "
-        "records vote, base_estimator=None"
-    )
+    params = {name: getattr(estimator, name) for name in (*ABOUT_TEACHERS, "unit", "n_jobs")}
+    return ensemble_class(chosen if isinstance(chosen, list) else [chosen], **params)
 
 
 def enrol(electorate, private, X_public, *, seed, memory):
@@ -188,27 +171,20 @@ def with_columns(electorate, estimator, private, X_public):
     if not hasattr(X_public, "columns"):  # sums have all columns of arrays, cells few components
         n_columns = max(n_columns, X_public[0].size)
     n_records = n_public if private.groups is not None else len(private.codes)
-    cells = electorate.forecast(
-        noise_std=2 * math.sqrt(2) / estimator.epsilon, n_records=n_records, n_classes=n_classes
-    )
-    signal = rules.signal_of_sums(
-        n_records=n_records,
-        n_columns=n_columns,
-        n_classes=n_classes,
-        noise_std=2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(estimator.epsilon, estimator.delta),
-    )
+    sizes = {"n_records": n_records, "n_classes": n_classes}
+    epsilon, explained = estimator.epsilon, None
+    noise_std = 2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(epsilon, estimator.delta)
+    signal = rules.signal_of_sums(n_columns=n_columns, noise_std=noise_std, **sizes)
     if estimator.predicts_numbers:
-        tell_more = rules.sums_tell_more(
-            n_records=n_records, epsilon=estimator.epsilon, signal=signal
-        )
+        tell_more = rules.sums_tell_more(n_records=n_records, epsilon=epsilon, signal=signal)
     else:
-        tell_more = rules.columns_tell_more(
-            explained=cells.explained, n_classes=n_classes, signal=signal
-        )
+        explained = electorate.forecast(noise_std=2 * math.sqrt(2) / epsilon, **sizes).explained
+        told = {"explained": explained, "signal": signal}
+        tell_more = rules.columns_tell_more(n_classes=n_classes, **told)
     if not tell_more:
         return None
     columns = ColumnSums(bends=rules.bends_are_seen(signal=signal))
-    columns.cells_explain = None if estimator.predicts_numbers else cells.explained
+    columns.cells_explain = explained
     return columns
 
 
@@ -234,10 +210,10 @@ def speaks_of_teachers(estimator):
     return estimator.aggregator is not None and not isinstance(estimator.aggregator, TableMechanism)
 
 
-def check_defaults(estimator, reason_by_name):
+def check_defaults(estimator, reason_by_name, electorate):
     """Refuse parameters that were set, each for its reason, if another electorate votes."""
     for name, default in _that_are_set(estimator, reason_by_name).items():
-        voter = type(voters(estimator, by_records=True)).__name__
+        voter = type(electorate).__name__
         raise ValueError(
             f"{name}={getattr(estimator, name)!r} {reason_by_name[name]}, and base_estimator is "
             f"another electorate, {voter}; leave {name} at its default, {default!r}"
@@ -293,8 +269,7 @@ class OnlySums(TableElectorate):
 
     def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
         """Return a table without cells."""
-        if on_done is not None:
-            on_done(1)
+        on_done(1)
         return np.zeros((0, len(private.classes)))
 
     def check_public(self, X_public):
@@ -354,7 +329,8 @@ def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True
     if isinstance(synthesizer, ClassSums):
         synthesizer.n_jobs = estimator.n_jobs
     if isinstance(synthesizer, ClassSums) and synthesizer.share is None:
-        is_public = groups is None and not _may_join(estimator)
+        may_join = getattr(estimator.base_estimator, "may_join", False)
+        is_public = groups is None and estimator.partition == "random" and not may_join
         synthesizer.share = rules.share_of_sums(
             n_records=_num_samples(X) if is_public else None,
             n_columns=len(synthesizer.schema_.columns),
@@ -370,14 +346,10 @@ def _declare_columns(synthesizer, schema, X):
     schema = schema if isinstance(schema, Schema) else Schema(schema)
     name = type(synthesizer).__name__
     if not isinstance(synthesizer, ClassSums | MarginalSynthesizer):
-        raise ValueError(
-            f"schema declares columns for synthesizers of this library, not for {name}"
-        )
+        raise ValueError(f"schema is for synthesizers of this library, not for {name}")
     said = [p for p in ("bounds", "categories", "missing") if getattr(synthesizer, p) is not None]
     if said:
-        raise ValueError(
-            f"columns are declared once: schema was given, and {said[0]} of {name} as well"
-        )
+        raise ValueError(f"columns are declared once: by schema, or by {said[0]} of {name}")
     synthesizer.set_params(**schema.parameters(X))
 
 
@@ -388,11 +360,6 @@ def _says_columns_alone(synthesizer):
     said = synthesizer.get_params(deep=False)
     default = MarginalSynthesizer().get_params(deep=False)
     return all(said[name] == default[name] for name in ("n_bins", "share", "noise"))
-
-
-def _may_join(estimator):
-    """Whether the number of records may be private."""
-    return estimator.partition != "random" or getattr(estimator.base_estimator, "may_join", False)
 
 
 def check_no_public(X_public):

@@ -9,7 +9,6 @@ from .copies import (
     copier,
     fresh_seed,
     own_clone,
-    own_copy,
     own_generators,
     own_rows,
     seed_number,

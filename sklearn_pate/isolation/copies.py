@@ -9,7 +9,6 @@ import random
 import sys
 import threading
 from functools import partial
-from operator import itemgetter
 
 import cloudpickle
 import numpy as np
@@ -23,23 +22,18 @@ from .._sklearn import _safe_indexing
 #: What a `random_state` may be instead of a number.
 NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
-#: Held while the generators of the process are swapped: threads take turns.
-_turn = threading.RLock()
+#: "turn" is held while the generators of the process are swapped, "quiet" as it is silenced.
+locks: dict = {}
 
 
-def turn():
-    """Return the lock under which threads take turns."""
-    return _turn
+def _make_locks():
+    """Make the locks; in a forked process too, as threads that held the old ones are not in it."""
+    locks.update(turn=threading.RLock(), quiet=threading.Lock())
 
 
-def _new_lock():
-    """Make a lock for a forked process, in which threads that held the old one do not exist."""
-    global _turn
-    _turn = threading.RLock()
-
-
+_make_locks()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_new_lock)
+    os.register_at_fork(after_in_child=_make_locks)
 
 
 def seed_number(sequence):
@@ -60,9 +54,23 @@ def seeded(seed):
     seed : int
         Below 2**32.
     """
-    with _turn, contextlib.ExitStack() as stack:
-        for context in (_numpy_seeded, _python_seeded, _torch_seeded, _polars_seeded):
-            stack.enter_context(context(seed))
+    with locks["turn"], contextlib.ExitStack() as stack:
+        stack.callback(random.setstate, random.getstate())
+        random.seed(seed)
+        own = _spare.pop() if _spare else np.random.MT19937()
+        stack.callback(_spare.append, own)
+        # Normal numbers are drawn in pairs: this holds the second of a pair too, which the
+        # generator does not
+        stack.callback(np.random.set_state, np.random.get_state(legacy=False))
+        stack.callback(np.random.set_bit_generator, np.random.get_bit_generator())
+        np.random.set_bit_generator(own)
+        np.random.seed(seed)
+        torch, polars = sys.modules.get("torch"), sys.modules.get("polars")
+        stack.callback(_seed_afresh, had_torch=torch is not None)
+        if torch is not None:
+            _seed_torch(torch, seed, stack)
+        if polars is not None:
+            polars.set_random_seed(seed)
         stack.enter_context(parallel_config(backend="sequential"))
         yield
 
@@ -71,74 +79,33 @@ def seeded(seed):
 _spare = []  # type: ignore[var-annotated]
 
 
-@contextlib.contextmanager
-def _numpy_seeded(seed):
-    outer = np.random.get_bit_generator()
-    # Normal numbers are drawn in pairs: this holds the second of a pair too, the generator does not
-    state = np.random.get_state(legacy=False)
-    own = _spare.pop() if _spare else np.random.MT19937()
-    np.random.set_bit_generator(own)
-    np.random.seed(seed)
-    try:
-        yield
-    finally:
-        np.random.set_bit_generator(outer)
-        np.random.set_state(state)
-        _spare.append(own)
-
-
-@contextlib.contextmanager
-def _python_seeded(seed):
-    state = random.getstate()
-    random.seed(seed)
-    try:
-        yield
-    finally:
-        random.setstate(state)
-
-
-@contextlib.contextmanager
-def _torch_seeded(seed):
-    torch = sys.modules.get("torch")
-    if torch is None:
-        try:
-            yield
-        finally:
-            torch = sys.modules.get("torch")
-            if torch is not None:  # how much was drawn since its import may depend on records
-                torch.seed()
-        return
-    # Without a GPU `torch.manual_seed` would queue a call for one, each time
-    if not (torch.cuda.is_available() or torch.backends.mps.is_available()):
-        with torch.random.fork_rng(()):
-            torch.default_generator.manual_seed(seed)
-            yield
-        return
+def _seed_torch(torch, seed, stack):
+    """Seed torch's generators, and leave it to a stack to put them back."""
+    has_gpu = torch.cuda.is_available() or torch.backends.mps.is_available()
     had_gpu = torch.cuda.is_initialized()
+    if has_gpu:
+        stack.callback(_leave_gpu, torch, had_gpu)
     on_gpu = range(torch.cuda.device_count()) if had_gpu else ()
-    try:
-        with torch.random.fork_rng(on_gpu):
-            torch.manual_seed(seed)
-            yield
-    finally:
-        if not torch.cuda.is_initialized():
-            # Torch keeps the last seed until a GPU is first used: put back the caller's
-            torch.cuda.manual_seed_all(torch.initial_seed())
-        elif not had_gpu:  # used first within the block: what was drawn may depend on records
-            torch.cuda.seed_all()
+    stack.enter_context(torch.random.fork_rng(on_gpu))
+    # Without a GPU `torch.manual_seed` would queue a call for one, each time
+    (torch if has_gpu else torch.default_generator).manual_seed(seed)
 
 
-@contextlib.contextmanager
-def _polars_seeded(seed):
-    polars = sys.modules.get("polars")
+def _leave_gpu(torch, had_gpu):
+    if not torch.cuda.is_initialized():
+        # Torch keeps the last seed until a GPU is first used: put back the caller's
+        torch.cuda.manual_seed_all(torch.initial_seed())
+    elif not had_gpu:  # used first within the block: what was drawn may depend on records
+        torch.cuda.seed_all()
+
+
+def _seed_afresh(*, had_torch):
+    """Seed what cannot be put back: polars, and torch if the block imported it."""
+    torch, polars = sys.modules.get("torch"), sys.modules.get("polars")
+    if torch is not None and not had_torch:
+        torch.seed()  # how much was drawn since its import may depend on records
     if polars is not None:
-        polars.set_random_seed(seed)
-    try:
-        yield
-    finally:
-        polars = sys.modules.get("polars")
-        if polars is not None:
-            polars.set_random_seed(fresh_seed())
+        polars.set_random_seed(fresh_seed())
 
 
 def params_named(estimator, name):
@@ -169,14 +136,12 @@ def set_seeds(estimator, seed, *, only_missing=False):
     for value in estimator.get_params(deep=True).values():
         if hasattr(value, "split") and _is_missing(getattr(value, "random_state", 0)):
             value.random_state = seed_number(sequence)
-    params = sorted(params_named(estimator, "random_state").items(), key=itemgetter(0))
+    params = params_named(estimator, "random_state")
     states = sequence.generate_state(len(params)) % 2**31  # some libraries want a signed number
-    chosen = {
-        name: int(state)
-        for (name, value), state in zip(params, states, strict=True)
-        if not only_missing or _is_missing(value)
-    }
-    return estimator.set_params(**chosen) if chosen else estimator
+    for name, state in zip(sorted(params), states, strict=True):
+        if not only_missing or _is_missing(params[name]):
+            estimator.set_params(**{name: int(state)})
+    return estimator
 
 
 def without_caches(estimator):
@@ -192,8 +157,9 @@ def without_caches(estimator):
     estimator
         The one given.
     """
-    names = params_named(estimator, "memory")
-    return estimator.set_params(**dict.fromkeys(names)) if names else estimator
+    for name in params_named(estimator, "memory"):
+        estimator.set_params(**{name: None})
+    return estimator
 
 
 def _is_missing(random_state):
@@ -220,17 +186,6 @@ def _torch_generator(device, seed):
     import torch
 
     return torch.Generator(device).manual_seed(seed)
-
-
-def global_generators():
-    """Return the generators that anything in the process may draw from."""
-    shared = [check_random_state(None), np.random.get_bit_generator()]
-    shared.append(random._inst)  # its methods are the functions of `random`
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        shared.append(torch.default_generator)
-        shared.extend(torch.cuda.default_generators)
-    return shared
 
 
 def fresh_seed():
@@ -265,24 +220,20 @@ def own_copy(value, seed, *, functions=False):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_pate.isolation import own_copy
+    >>> from sklearn_pate.isolation.copies import own_copy
     >>> given = {"rng": np.random.RandomState(0), "rows": [[1, 2]]}
     >>> own = own_copy(given, seed=5)
     >>> own["rng"] is given["rng"], own["rows"] is given["rows"], own["rows"]
     (False, False, [[1, 2]])
     """
     seeds = random.Random(seed)
-    picklers = [_CloudPickler] if functions else [_Pickler, _CloudPickler]
-    for kind in picklers:
-        pickler = kind(lambda obj: new_generator(obj, seeds))
-        try:
-            return pickler.loader(value)()
-        except Exception:  # an error of any kind says that it cannot be copied in this way
-            continue
-    try:
+    for kind in [_CloudPickler] if functions else [_Pickler, _CloudPickler]:
+        # An error of any kind says that it cannot be copied in this way
+        with contextlib.suppress(Exception):
+            return kind(lambda obj: new_generator(obj, seeds)).loader(value)()
+    with contextlib.suppress(Exception):
         return copy.deepcopy(value)
-    except Exception:
-        return value
+    return value
 
 
 def own_clone(estimator, seed, *, functions=False):
@@ -306,10 +257,7 @@ def own_clone(estimator, seed, *, functions=False):
 
 def _without_callbacks(estimator):
     """Drop scikit-learn's callbacks, in place: clones share them, and they see the records."""
-    parts = [estimator]
-    if hasattr(estimator, "get_params"):
-        parts += estimator.get_params(deep=True).values()
-    for part in parts:
+    for part in (estimator, *estimator.get_params(deep=True).values()):
         if hasattr(part, "get_params") and not isinstance(part, type):
             getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
     return estimator
@@ -328,11 +276,10 @@ def copied_data(data):
     object
         The copy; if the data do not pickle, by `copy.deepcopy`, which shares those objects.
     """
-    try:
+    with contextlib.suppress(Exception):
         # From protocol 5 on, copies of read-only arrays are read-only as well
         return pickle.loads(pickle.dumps(data, protocol=4))
-    except Exception:
-        return copy.deepcopy(data)
+    return copy.deepcopy(data)
 
 
 def own_rows(X, rows):
@@ -398,10 +345,9 @@ def unfitted(value):
         return type(value)(unfitted(part) for part in value)
     copied = clone(value, safe=False)
     if hasattr(copied, "get_params") and not isinstance(copied, type):
-        params = copied.get_params(deep=True)
-        generators = [name for name in params if isinstance(params[name], NUMPY_GENERATORS)]
-        if generators:
-            copied.set_params(**dict.fromkeys(generators))
+        for name, part in copied.get_params(deep=True).items():
+            if isinstance(part, NUMPY_GENERATORS):
+                copied.set_params(**{name: None})
     return own_copy(copied, fresh_seed())
 
 
@@ -432,7 +378,11 @@ def own_generators(value):
     (False, False)
     """
     seeds = random.Random(fresh_seed())
-    shared = global_generators()
+    # What all draw from; the methods of the last one are the functions of `random`
+    shared = [check_random_state(None), np.random.get_bit_generator(), random._inst]
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        shared += [torch.default_generator, *torch.cuda.default_generators]
 
     def replacement(obj):
         is_shared = any(obj is generator for generator in shared)
@@ -440,11 +390,10 @@ def own_generators(value):
 
     for kind in (_Pickler, _CloudPickler):
         pickler = kind(replacement)
-        try:
+        # An error of any kind says that it does not pickle
+        with contextlib.suppress(Exception):
             load = pickler.loader(value)
             return load() if pickler.has_replaced else value
-        except Exception:  # an error of any kind says that it does not pickle
-            continue
     return value  # it does not pickle, so it cannot leave in a file
 
 
@@ -461,12 +410,11 @@ def copier(value):
     callable
         Takes no arguments, and raises if the value cannot be copied.
     """
-    try:
+    with contextlib.suppress(Exception):
         load = _CloudPickler(lambda obj: None).loader(value)
         load()  # tried: not all that pickles loads
-    except Exception:
-        return partial(copy.deepcopy, value)
-    return load
+        return load
+    return partial(copy.deepcopy, value)
 
 
 class _Unpickler(pickle.Unpickler):

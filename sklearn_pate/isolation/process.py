@@ -2,17 +2,16 @@
 
 import contextlib
 import ctypes
-import errno
 import io
 import itertools
 import logging
 import os
 import sys
-import threading
 import warnings
 from contextvars import ContextVar
 from functools import partial
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator
 
 from .._sklearn import InvalidParameterError
-from .copies import copier, own_rows, params_named, seeded, turn
+from .copies import copier, locks, own_rows, params_named, seeded
 
 
 @contextlib.contextmanager
@@ -56,9 +55,11 @@ def isolated(seed, *, descriptors=True):
     >>> bool((first == again).all()), np.random.get_state()[2] == before
     (True, True)
     """
-    with turn(), Quiet(), uncounted(), contextlib.ExitStack() as stack:
-        for restored in _PROCESS_WIDE:
-            stack.enter_context(restored())
+    with locks["turn"], Quiet(), uncounted(), contextlib.ExitStack() as stack:
+        for context in _CONTEXTS:
+            stack.enter_context(context())
+        for read, write in _SETTINGS:
+            stack.callback(_put_back, read, write, read())
         if descriptors:
             stack.enter_context(silence_below())
         # After the settings, so that it ends before they are read: under a warning filter that a
@@ -98,22 +99,13 @@ def applied_to_parts(function, fitted, X, parts, seed=0):
         yield rows, outcome
 
 
-@contextlib.contextmanager
-def _restored(read, write):
-    """Put back what `read` returns, if the block changed it."""
-    before = read()
-    try:
-        yield
-    finally:
-        if read() != before:
-            write(before)
+def _put_back(read, write, before):
+    if read() != before:
+        write(before)
 
 
 def _working_directory():
-    try:
-        return os.getcwd()
-    except OSError:  # it was deleted
-        return None
+    return attempt(os.getcwd)[0]  # None: it was deleted
 
 
 def _return_to(folder):
@@ -169,17 +161,14 @@ def _set_torch_defaults(before):
         getattr(torch, write)(value)
 
 
-#: Context managers, each of which puts back one thing that all fits of a process share.
-_PROCESS_WIDE = (
-    np.errstate,
-    special.errstate,
-    np.printoptions,
-    config_context,
-    parallel_config,
-    partial(_restored, _torch_defaults, _set_torch_defaults),
-    partial(_restored, _pandas_options, _set_pandas_options),
-    partial(_restored, partial(dict, os.environ), _set_environment),
-    partial(_restored, _working_directory, _return_to),
+#: What all fits of a process share: context managers that put it back, and functions that read it
+#: and write it.
+_CONTEXTS = (np.errstate, special.errstate, np.printoptions, config_context, parallel_config)
+_SETTINGS: Any = (
+    (_torch_defaults, _set_torch_defaults),
+    (_pandas_options, _set_pandas_options),
+    (partial(dict, os.environ), _set_environment),
+    (_working_directory, _return_to),
 )
 
 
@@ -191,8 +180,10 @@ _IS_WITHIN = ContextVar("sklearn_pate_is_within_a_fit", default=False)
 
 def silent(estimator):
     """Turn off the `verbose` parameters: compiled code writes past Python's streams."""
-    loud = {name: 0 for name, value in params_named(estimator, "verbose").items() if value}
-    return estimator.set_params(**loud) if loud else estimator
+    for name, value in params_named(estimator, "verbose").items():
+        if value:
+            estimator.set_params(**{name: 0})  # of a FrozenEstimator, it returns None
+    return estimator
 
 
 def limit_threads(estimator, threads):
@@ -201,17 +192,12 @@ def limit_threads(estimator, threads):
     None is no limit. What joblib runs is sequential in a worker; this is for libraries with threads
     of their own.
     """
-    if threads is None:
-        return estimator
-    too_many = [
-        name
-        for name, value in params_named(estimator, "n_jobs").items()
-        if isinstance(value, Integral)
-        # `effective_n_jobs` says 1 within a task
-        and (value if value > 0 else cpu_count() + 1 + value) > threads
-    ]
-    if too_many:  # and a FrozenEstimator's set_params returns None
-        estimator.set_params(**dict.fromkeys(too_many, threads))
+    for name, value in params_named(estimator, "n_jobs").items():
+        if threads is not None and isinstance(value, Integral):
+            # `effective_n_jobs` says 1 within a task
+            n_jobs = value if value > 0 else cpu_count() + 1 + value
+            if n_jobs > threads:
+                estimator.set_params(**{name: threads})
     return estimator
 
 
@@ -225,22 +211,16 @@ class _Nowhere(io.StringIO):
 @contextlib.contextmanager
 def silence():
     """Drop output, logs and warnings, even those that a teacher's own settings let through."""
-    level = logging.root.manager.disable
-    handled = logging.Logger.callHandlers
-    _disable_logs(sys.maxsize)
-    # They may be enabled again
-    logging.Logger.callHandlers = _forget  # type: ignore[method-assign]
-    try:
-        with (
-            warnings.catch_warnings(record=True),
-            contextlib.redirect_stdout(_Nowhere()),
-            contextlib.redirect_stderr(_Nowhere()),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.Logger.callHandlers = handled  # type: ignore[method-assign]
-        _disable_logs(level)
+    with contextlib.ExitStack() as stack:
+        stack.callback(_disable_logs, logging.root.manager.disable)
+        stack.callback(setattr, logging.Logger, "callHandlers", logging.Logger.callHandlers)
+        _disable_logs(sys.maxsize)
+        # They may be enabled again
+        logging.Logger.callHandlers = _forget  # type: ignore[method-assign]
+        stack.enter_context(warnings.catch_warnings(record=True, action="ignore"))
+        stack.enter_context(contextlib.redirect_stdout(_Nowhere()))
+        stack.enter_context(contextlib.redirect_stderr(_Nowhere()))
+        yield
 
 
 def _disable_logs(level):
@@ -253,15 +233,10 @@ def _forget(logger, record):
     """Do with a record of the log what `_Nowhere` does with text."""
 
 
-def _flush_of_c():
-    """Return the function that flushes the streams of compiled code, or None."""
-    try:
-        return ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush
-    except (AttributeError, OSError, TypeError):
-        return None
-
-
-_flush_compiled = _flush_of_c()
+#: Flushes the streams of compiled code, where it is found.
+_flush_compiled: Any = None
+with contextlib.suppress(AttributeError, OSError, TypeError):
+    _flush_compiled = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush
 
 
 def _flush():
@@ -277,26 +252,18 @@ def _flush():
 def silence_below():
     """Drop what is written to the file descriptors 1 and 2."""
     _flush()
-    duplicates = {}
-    try:
+    with contextlib.ExitStack() as stack:
+        nowhere = 0
+        while nowhere < 3:  # it takes the places of closed ones first
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            stack.callback(os.close, nowhere)
         for descriptor in (1, 2):
-            try:
-                duplicates[descriptor] = os.dup(descriptor)
-            except OSError as error:
-                if error.errno != errno.EBADF:  # a closed one needs no silence
-                    raise
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        try:
-            for descriptor in duplicates:
-                os.dup2(nowhere, descriptor)
-        finally:
-            os.close(nowhere)
+            duplicate = os.dup(descriptor)
+            stack.callback(os.close, duplicate)
+            stack.callback(os.dup2, duplicate, descriptor)
+            os.dup2(nowhere, descriptor)
+        stack.callback(_flush)
         yield
-    finally:
-        _flush()
-        for descriptor, duplicate in duplicates.items():
-            os.dup2(duplicate, descriptor)
-            os.close(duplicate)
 
 
 class Quiet:
@@ -307,12 +274,11 @@ class Quiet:
     within, because a teacher may undo this.
     """
 
-    _lock = threading.Lock()
     _depth = 0
     _silence = None
 
     def __enter__(self):
-        with Quiet._lock:
+        with locks["quiet"]:
             if Quiet._depth == 0:
                 _flush()  # before `isolated` redirects descriptors
                 Quiet._silence = silence()
@@ -320,19 +286,10 @@ class Quiet:
             Quiet._depth += 1
 
     def __exit__(self, *exc_info):
-        with Quiet._lock:
+        with locks["quiet"]:
             Quiet._depth -= 1
             if Quiet._depth == 0:
                 Quiet._silence.__exit__(None, None, None)
-
-
-def _new_lock():
-    """Make a lock for a forked process, in which threads that held the old one do not exist."""
-    Quiet._lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_new_lock)
 
 
 # --- fits within other fits: how many there are may be private, so nothing counts them -----------
@@ -424,11 +381,10 @@ def attempt(function):
     try:
         return function(), None
     except BaseException as error:  # SystemExit and panics of Rust extensions too
-        interrupted = isinstance(error, KeyboardInterrupt)
-        failed = type(error).__name__
-    if interrupted:
+        failed = type(error)
+    if issubclass(failed, KeyboardInterrupt):
         raise KeyboardInterrupt
-    return None, failed
+    return None, failed.__name__
 
 
 def withheld(function, said, remedy, error=ValueError):
@@ -535,15 +491,13 @@ def redacted(error, estimator=None):
     text, _ = attempt(lambda: str(error))  # __str__ may be the teacher's, too
     withheld = "its text may quote records and is withheld; fit base_estimator yourself to read it"
     reason = next((phrase for phrase in _TELLABLE if phrase in (text or "")), withheld)
-    if isinstance(error, InvalidParameterError):
+    if isinstance(error, InvalidParameterError) and estimator is not None:
         reason = _wrong_parameter(estimator) or reason
     return f"{type(error).__name__}: {reason}"
 
 
 def _wrong_parameter(estimator):
     """Return what scikit-learn says of the first parameter that it refuses, without its value."""
-    if not hasattr(estimator, "get_params"):
-        return None
     for part in [estimator, *estimator.get_params(deep=True).values()]:
         try:
             BaseEstimator._validate_params(part)

@@ -8,7 +8,7 @@ from secrets import token_hex
 import numpy as np
 
 from ..rdp import DEFAULT_ORDERS, Cost
-from .filters import FILTERS, Budget, new_filters
+from .filters import COMPOSITIONS, Budget, Filter, new_filters, parts_of
 
 
 @contextmanager
@@ -69,62 +69,51 @@ def make_tables(db, budget):
         "mu_squared REAL, pure REAL, delta REAL)"
     )
     inserted = db.execute(
-        "INSERT OR IGNORE INTO budget (one, epsilon, delta, composition, failure_probability, "
-        "file, orders) VALUES (1, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO budget VALUES (1, ?, ?, ?, ?, ?, ?, NULL, NULL)",
         (*budget, token_hex(16), _as_bytes(DEFAULT_ORDERS)),
     )
     if inserted.rowcount:  # else another process was first, and its filters count
-        rows = [(filter_.kind, filter_.order, filter_.delta) for filter_ in new_filters(budget)]
-        db.executemany("INSERT INTO filters VALUES (?, ?, ?)", rows)
+        db.executemany("INSERT INTO filters VALUES (?, ?, ?)", new_filters(budget))
 
 
 def read_budget(db):
-    """Return the `Budget` in a file, and the random identifier of the file."""
-    *numbers, file_id, orders = _budget_row(
-        db, "epsilon, delta, composition, failure_probability, file, orders"
-    )
+    """Return the `Budget` in a file, its random identifier, and what all fits protect.
+
+    That is the unit and the adjacency; both are None before the first fit.
+    """
+    row = db.execute(
+        "SELECT epsilon, delta, composition, failure_probability, file, orders, unit, adjacency "
+        "FROM budget"
+    ).fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError("it holds no budget")
+    *numbers, file_id, orders, unit, adjacency = row
     if orders != _as_bytes(DEFAULT_ORDERS):
         raise sqlite3.DatabaseError("its costs are at other Renyi orders than this version's")
-    return Budget(*numbers), file_id
-
-
-def read_protected(db):
-    """Return the unit and the adjacency that all fits protect; both None before the first fit."""
-    return _budget_row(db, "unit, adjacency")
+    return Budget(*numbers), file_id, (unit, adjacency)
 
 
 def read_filters(db):
     """Return the filters that were fixed when the file was made."""
-    rows = db.execute('SELECT kind, "order", delta FROM filters')
-    try:
-        filters = [FILTERS[kind](order, delta) for kind, order, delta in rows]
-    except KeyError as error:
-        raise sqlite3.DatabaseError(f"it has a filter of an unknown kind, {error}") from error
-    if not filters:
-        raise sqlite3.DatabaseError("it holds no filters")
+    filters = [Filter(*row) for row in db.execute('SELECT kind, "order", delta FROM filters')]
+    if not filters or any(filter_.kind not in COMPOSITIONS for filter_ in filters):
+        raise sqlite3.DatabaseError("it holds no filters, or some of an unknown kind")
     return filters
 
 
-def read_costs(db, without):
-    """Return the `Cost` of each fit, in order, but for one entry."""
+def read_costs(db, which, entry):
+    """Return the `Cost` of each fit that a condition on its entry picks, in order."""
     rows = db.execute(
-        "SELECT rdp, mu_squared, pure, delta FROM spending WHERE fit IS NOT ? ORDER BY fit",
-        (without,),
+        f"SELECT rdp, mu_squared, pure, delta FROM spending WHERE {which} ORDER BY fit", (entry,)
     )
     return [Cost(np.frombuffer(rdp, dtype="<f8"), *numbers) for rdp, *numbers in rows]
 
 
 def check_grows(db, entry, cost):
     """Refuse to change an entry that has queries, or costs more in any way than it would then."""
-    columns = "rdp, mu_squared, pure, delta"
-    query = f"SELECT {columns} FROM spending WHERE fit = ? AND n_queries = 0"
-    found = db.execute(query, (entry,)).fetchone()
-    if found is not None:
-        rdp, *numbers = found
-        after = [*cost.rdp, cost.mu_squared, cost.pure, cost.delta]
-        if np.all(np.array([*np.frombuffer(rdp, dtype="<f8"), *numbers]) <= after):
-            return
-    raise ValueError(f"entry {entry} of the ledger is not one of rows that this cost has as a part")
+    before = read_costs(db, "fit = ? AND n_queries = 0", entry)
+    if not before or not (parts_of(before[0]) <= parts_of(cost)).all():
+        raise ValueError(f"entry {entry} is not one of rows that this cost has as a part")
 
 
 def read_fits(db):
@@ -138,21 +127,12 @@ def write_fit(db, spent, cost, entry):
     db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, spent.adjacency))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     asked = int(spent.n_teachers or 0), int(spent.n_queries)  # no teachers, where records vote
-    numbers = float(cost.mu_squared), float(cost.pure), float(cost.delta)
+    costs = _as_bytes(cost.rdp), float(cost.mu_squared), float(cost.pure), float(cost.delta)
     written = db.execute(
-        "INSERT OR REPLACE INTO spending (fit, time, method, n_teachers, n_queries, rdp, "
-        "mu_squared, pure, delta) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (entry, now, spent.method, *asked, _as_bytes(np.asarray(cost.rdp)), *numbers),
+        "INSERT OR REPLACE INTO spending VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (entry, now, spent.method, *asked, *costs),
     )
     return written.lastrowid
-
-
-def _budget_row(db, columns):
-    """Read the one row of the table `budget`."""
-    row = db.execute(f"SELECT {columns} FROM budget").fetchone()
-    if row is None:
-        raise sqlite3.DatabaseError("it holds no budget")
-    return row
 
 
 def _as_bytes(numbers):

@@ -1,13 +1,13 @@
 """The arithmetic of a ledger: ways of adding up costs, fixed in advance."""
 
 import math
-from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..rdp import DEFAULT_ORDERS, gdp_to_epsilon, pure_to_gdp
+from ..rdp.checks import check_delta, check_positive
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
 from ..rdp.cost import sum_up
 
@@ -24,76 +24,57 @@ class Budget(NamedTuple):
     failure_probability: float
 
 
-def check_failure_probability(value, delta, composition):
-    """Return the part of delta for fits with a delta of their own; None is the default."""
-    if value is None:
-        return delta if composition == "pure" else delta / 10
-    is_part = isinstance(value, Real) and 0 <= value <= delta
+def checked_budget(epsilon, delta, composition, part):
+    """Return a `Budget`; `part` is the `failure_probability` that is given, or None."""
+    epsilon = check_positive("epsilon", epsilon)
+    delta = check_delta(delta)
+    if composition not in COMPOSITIONS:
+        raise ValueError(f"composition must be one of {COMPOSITIONS}; got {composition!r}")
+    if part is None:
+        part = delta if composition == "pure" else delta / 10
+    is_part = isinstance(part, Real) and 0 <= part <= delta
     # "pure" adds up without a delta; the other compositions need some of it
-    if not is_part or (value == delta and composition != "pure"):
+    if not is_part or (part == delta and composition != "pure"):
         raise ValueError(
             f"failure_probability is a part of delta={delta:g}: it must be at least 0 and below "
-            f"that, or with composition='pure' at most that; got {value!r}"
+            f"that, or with composition='pure' at most that; got {part!r}"
         )
-    return float(value)
+    return Budget(epsilon, delta, composition, float(part))
 
 
-@dataclass(frozen=True)
-class RenyiFilter:
-    """Adds up Renyi costs at one order.
+class Filter(NamedTuple):
+    """Adds up costs in one way.
 
     Attributes
     ----------
+    kind : {"renyi", "gaussian", "pure"}
+        What it adds up: Renyi costs at one order, squared Gaussian-DP parameters, or pure epsilons.
     order : float or None
-        One of `rdp.DEFAULT_ORDERS`; None for the other filters, which have none.
+        One of `rdp.DEFAULT_ORDERS`; None for the kinds that have none.
     delta : float
-        Its part of the ledger's delta.
+        Its part of the ledger's delta; "pure" needs none.
     """
 
+    kind: str
     order: float | None
     delta: float
-    kind: ClassVar[str] = "renyi"
 
     def amount(self, cost):
         """Return what is added up for a cost."""
-        (index,) = np.flatnonzero(self.order == DEFAULT_ORDERS)
-        return float(cost.rdp[index])
+        if self.kind == "pure":
+            return float(cost.pure)
+        if self.kind == "gaussian":
+            return float(min(cost.mu_squared, pure_to_gdp(float(cost.pure)) ** 2))
+        return cost.rdp[self.order == DEFAULT_ORDERS].item()
 
     def epsilon(self, total):
         """Return the epsilon, at its part of delta, of what was added up."""
+        if self.kind == "pure":
+            return total
+        if self.kind == "gaussian":
+            return gdp_to_epsilon(math.sqrt(total), self.delta)
         return float(epsilon_by_order([total], self.delta, [self.order]).item())
 
-
-class GaussianFilter(RenyiFilter):
-    """Adds up squared Gaussian-DP parameters."""
-
-    kind = "gaussian"
-
-    def amount(self, cost):
-        """Return what is added up for a cost."""
-        return float(min(cost.mu_squared, pure_to_gdp(float(cost.pure)) ** 2))
-
-    def epsilon(self, total):
-        """Return the epsilon, at its part of delta, of what was added up."""
-        return gdp_to_epsilon(math.sqrt(total), self.delta)
-
-
-class PureFilter(RenyiFilter):
-    """Adds up pure epsilons; it needs no delta."""
-
-    kind = "pure"
-
-    def amount(self, cost):
-        """Return what is added up for a cost."""
-        return float(cost.pure)
-
-    def epsilon(self, total):
-        """Return the epsilon of what was added up."""
-        return total
-
-
-#: The filters, by how they are called in the file.
-FILTERS = {kind.kind: kind for kind in (RenyiFilter, GaussianFilter, PureFilter)}
 
 #: What sums may lie above a budget, as a part of it: what the numbers of the fits are rounded by.
 _ROUNDING = 1e-14
@@ -106,24 +87,22 @@ _PARTS = np.array([5 / 6, 5 / 36, 5 / 216, 5 / 1296, 1 / 1296])
 def new_filters(budget):
     """Return the filters of a new ledger: they follow from public numbers, never from an entry."""
     delta_left = budget.delta - budget.failure_probability
+    pure = Filter("pure", None, 0.0)
     if budget.composition == "pure":
-        return [PureFilter(None, 0.0)]
+        return [pure]
     if budget.composition == "gaussian":
-        return [GaussianFilter(None, delta_left), PureFilter(None, 0.0)]
+        return [Filter("gaussian", None, delta_left), pure]
     deltas = delta_left * _PARTS
-    orders = _renyi_orders(budget.epsilon, deltas[0])
-    return [*map(RenyiFilter, orders.tolist(), deltas.tolist()), PureFilter(None, 0.0)]
-
-
-def _renyi_orders(epsilon, first_delta):
-    """Return the orders that Renyi costs are added up at, one for each part of delta."""
+    penalties = conversion_penalty(deltas[0], DEFAULT_ORDERS)
     # Gaussian noise costs in proportion to the order, and small pure steps nearly so
-    answers_paid_for = (epsilon - conversion_penalty(first_delta, DEFAULT_ORDERS)) / DEFAULT_ORDERS
+    answers_paid_for = (budget.epsilon - penalties) / DEFAULT_ORDERS
     first_order = DEFAULT_ORDERS[np.argmax(answers_paid_for)]
     # Larger costs, private searches among them, need higher orders; there little delta is enough
     wanted = (first_order - 1) * 3.0 ** np.arange(len(_PARTS))
     distance = np.abs(np.log(DEFAULT_ORDERS - 1) - np.log(wanted)[:, None])
-    return DEFAULT_ORDERS[np.argmin(distance, axis=1)]
+    orders = DEFAULT_ORDERS[np.argmin(distance, axis=1)]
+    renyi = [Filter("renyi", *part) for part in np.column_stack([orders, deltas]).tolist()]
+    return [*renyi, pure]
 
 
 def epsilon_alone(cost, budget):
@@ -132,8 +111,12 @@ def epsilon_alone(cost, budget):
     pure = float(cost.pure) if cost.delta <= budget.delta else math.inf
     if budget.composition == "pure":
         return pure
-    epsilon, _ = cost.epsilon(budget.delta)
-    return min(epsilon, pure)
+    return min(cost.epsilon(budget.delta)[0], pure)
+
+
+def parts_of(cost):
+    """Return all numbers of a cost that a ledger writes down, as one array."""
+    return np.array([*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta], dtype=float)
 
 
 class Account(NamedTuple):
@@ -147,20 +130,17 @@ class Account(NamedTuple):
         Its filters.
     costs : list of Cost
         That of each fit.
+    protected : tuple of two str
+        The unit and the adjacency that all fits protect; None before the first.
     """
 
     budget: Budget
     filters: list
     costs: list
-
-    def plus(self, cost):
-        """Return the account with one more fit."""
-        return self._replace(costs=[*self.costs, cost])
+    protected: tuple = (None, None)
 
     def epsilon(self):
         """Return the epsilon of all costs; above the budget's if no filter allows them."""
-        if not self.costs:
-            return 0.0
         most = self.budget.failure_probability * (1 + _ROUNDING)
         if sum_up(*(cost.delta for cost in self.costs)) > most:
             return math.inf
@@ -168,14 +148,14 @@ class Account(NamedTuple):
         epsilon = min(
             filter_.epsilon(sum_up(*map(filter_.amount, self.costs))) for filter_ in self.filters
         )
-        is_only_fit = len(self.costs) == 1
-        if is_only_fit and epsilon > self.budget.epsilon:  # it takes the whole budget
+        if len(self.costs) == 1 and epsilon > self.budget.epsilon:  # it takes the whole budget
             return epsilon_alone(self.costs[0], self.budget)
         return epsilon
 
-    def is_within_budget(self):
-        """Return whether the budget pays for all costs, but for the rounding of floats.
+    def pays_for(self, cost):
+        """Return whether the budget pays for one more fit, but for the rounding of floats.
 
         Ten floats of 0.1, each of which is a little more than a tenth, are within 1.
         """
-        return bool(self.epsilon() <= self.budget.epsilon * (1 + _ROUNDING))
+        with_it = self._replace(costs=[*self.costs, cost])
+        return with_it.epsilon() <= self.budget.epsilon * (1 + _ROUNDING)

@@ -9,21 +9,13 @@ import pandas as pd
 
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
-from ..rdp.checks import check_delta, check_positive
-from . import file
-from .filters import COMPOSITIONS, Account, Budget, check_failure_probability, epsilon_alone
+from . import file, filters
 
-#: What a fit lacks, and what to do, if the composition of a ledger cannot add up its cost.
-_ADVICE = {
-    "renyi": "no Renyi cost. Use another aggregator",
-    "gaussian": (
-        "neither a Gaussian nor a pure cost. Use a ledger with composition='renyi', or another "
-        "aggregator, and no private search"
-    ),
-    "pure": (
-        "no pure cost. Use a ledger with composition='renyi', or an aggregator with Laplace or "
-        "exponential noise"
-    ),
+#: What a fit lacks if the composition of a ledger cannot add up its cost.
+_LACKS = {
+    "renyi": "no Renyi cost",
+    "gaussian": "neither a Gaussian nor a pure cost",
+    "pure": "no pure cost",
 }
 
 
@@ -121,19 +113,14 @@ class PrivacyLedger:
 
     def __init__(self, path, epsilon, delta=1e-5, *, composition="renyi", failure_probability=None):
         self._path = Path(path).absolute()
-        epsilon = check_positive("epsilon", epsilon)
-        delta = check_delta(delta)
-        if composition not in COMPOSITIONS:
-            raise ValueError(f"composition must be one of {COMPOSITIONS}; got {composition!r}")
-        failure_probability = check_failure_probability(failure_probability, delta, composition)
-        self._budget = Budget(epsilon, delta, composition, failure_probability)
+        self._budget = filters.checked_budget(epsilon, delta, composition, failure_probability)
         is_new = not self.path.exists() or self.path.stat().st_size == 0
         if is_new and not self.path.parent.is_dir():
             raise ValueError(f"the folder of the ledger does not exist: {self.path.parent}")
         with file.transaction(self.path, "rwc" if is_new else "rw") as db:
             if is_new:
                 file.make_tables(db, self._budget)
-            budget_in_file, self._file_id = file.read_budget(db)
+            budget_in_file, self._file_id, _ = file.read_budget(db)
         if budget_in_file != self._budget:
             raise ValueError(
                 f"{self.path.name} is the ledger of {budget_in_file}; got {self._budget}. A budget "
@@ -142,14 +129,10 @@ class PrivacyLedger:
 
     path = property(attrgetter("_path"), doc="The file.")
     epsilon = property(attrgetter("_budget.epsilon"), doc="Budget of all fits together.")
-    delta = property(
-        attrgetter("_budget.delta"),
-        doc="Probability with which the guarantee of all fits together may fail.",
-    )
+    delta = property(attrgetter("_budget.delta"), doc="Probability that their guarantee fails.")
     composition = property(attrgetter("_budget.composition"), doc="How costs add up.")
     failure_probability = property(
-        attrgetter("_budget.failure_probability"),
-        doc="Part of `delta` for fits with a delta of their own.",
+        attrgetter("_budget.failure_probability"), doc="Part of `delta` for fits with their own."
     )
 
     def __repr__(self):
@@ -215,8 +198,7 @@ class PrivacyLedger:
     def epsilon_spent(self):
         """What the recorded fits cost together, rounded up; at most `epsilon`, but for rounding."""
         with file.transaction(self.path) as db:
-            account = self._account(db)
-        return account.epsilon()
+            return self._account(db).epsilon()
 
     def history(self):
         """Return the fits that were recorded.
@@ -233,37 +215,40 @@ class PrivacyLedger:
             fits = file.read_fits(db)
         rows = []
         for n_fits, (fit, cost) in enumerate(zip(fits, account.costs, strict=True), start=1):
+            alone = filters.epsilon_alone(cost, account.budget)
             so_far = account._replace(costs=account.costs[:n_fits])
-            rows.append((*fit, epsilon_alone(cost, account.budget), so_far.epsilon()))
+            rows.append((*fit, alone, so_far.epsilon()))
         names = ["time", "method", "n_teachers", "n_queries", "epsilon", "epsilon_total"]
         return pd.DataFrame(rows, columns=names)
 
     def _account(self, db, without=None):
         """Return the fits that were recorded; refuse a file that is no longer this ledger's."""
-        budget, file_id = file.read_budget(db)
+        budget, file_id, protected = file.read_budget(db)
         if file_id != self._file_id:
             raise ValueError(
                 f"{self.path.name} is another ledger than the one this object was made with. Put "
                 "the old file back, or make a new PrivacyLedger to use this one"
             )
-        return Account(budget, file.read_filters(db), file.read_costs(db, without))
+        costs = file.read_costs(db, "fit IS NOT ?", without)
+        return filters.Account(budget, file.read_filters(db), costs, protected)
 
     def _check_affordable(self, db, spent, cost, entry=None):
         """Refuse what the budget does not pay for."""
         _check_cost(cost)
         before = self._account(db, without=entry)
-        if before.costs:
-            _check_protects_the_same(spent, *file.read_protected(db))
+        if before.costs and before.protected != (spent.unit, spent.adjacency):
+            raise ValueError(
+                f"this ledger adds up costs of one change of the data, {before.protected[1]!r}; "
+                f"this fit protects {spent.adjacency!r}. Use the same partition and unit in all"
+            )
         _check_can_be_added(spent, cost, before)
-        if before.plus(cost).is_within_budget():
-            return
-        raise _over_budget(cost, before)
+        if not before.pays_for(cost):
+            raise _over_budget(cost, before)
 
 
 def _check_cost(cost):
     """Refuse what would corrupt a sum."""
-    parts = [*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta]
-    are_numbers = all(part >= 0 for part in parts)  # false for NaN, too
+    are_numbers = (filters.parts_of(cost) >= 0).all()  # false for NaN, too
     if not are_numbers or np.shape(cost.rdp) != DEFAULT_ORDERS.shape:
         raise ValueError(
             "a cost must have no negative parts and no NaN, and one Renyi cost for each of the "
@@ -271,24 +256,15 @@ def _check_cost(cost):
         )
 
 
-def _check_protects_the_same(spent, unit, adjacency):
-    """Refuse a fit that protects another change of the data than those before."""
-    if (spent.unit, spent.adjacency) != (unit, adjacency):
-        raise ValueError(
-            f"this ledger adds up costs of one change of the data, {adjacency!r}; this fit "
-            f"protects {spent.adjacency!r}. Use the same partition and unit in all fits"
-        )
-
-
 def _check_can_be_added(spent, cost, account):
     """Refuse a fit that has a guarantee, but none of the kind that the filters add up."""
     budget = account.budget
     epsilon, _ = cost.epsilon(budget.delta)
-    has_guarantee = min(epsilon, epsilon_alone(cost, budget)) < math.inf
+    has_guarantee = min(epsilon, filters.epsilon_alone(cost, budget)) < math.inf
     if has_guarantee and all(filter_.amount(cost) == math.inf for filter_ in account.filters):
         raise ValueError(
-            f"this ledger has composition={budget.composition!r}, and this fit (method="
-            f"{spent.method!r}) has {_ADVICE[budget.composition]}"
+            f"composition={budget.composition!r}, and this fit (method={spent.method!r}) has "
+            f"{_LACKS[budget.composition]}. Use composition='renyi', or another aggregator"
         )
 
 
@@ -302,8 +278,9 @@ def _over_budget(cost, before):
             f", {budget.failure_probability:g} of which is for fits with a delta of their own; "
             f"this one has {cost.delta:g}, and those before {delta_before:g}"
         )
+    alone = filters.epsilon_alone(cost, budget)
     return BudgetExceededError(
-        f"this fit costs epsilon={epsilon_alone(cost, budget):.4g}, and the {len(before.costs)} "
+        f"this fit costs epsilon={alone:.4g}, and the {len(before.costs)} "
         f"fit(s) before {before.epsilon():.4g}: together more than the ledger's epsilon="
         f"{budget.epsilon:g} at delta={budget.delta:g}{set_aside}. Lower epsilon or ask less"
     )

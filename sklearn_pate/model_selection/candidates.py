@@ -14,7 +14,7 @@ from ..electorate import Electorate
 from ..estimator import PATEEstimator
 from ..exceptions import BudgetExceededError
 from ..fitting.checks import declared_classes
-from ..fitting.given import check_given, temperature_of
+from ..fitting.given import check_given, check_no_releases, temperature_of
 from ..fitting.planning import accepted, make_plan, spending_plan
 from ..fitting.voters import voters
 from ..isolation import silent
@@ -53,11 +53,8 @@ _NOT_IN_PLAN = {"base_estimator", "student", "n_jobs", "verbose", "keep_teachers
 _OF_QUERIES = {"accounting", "aggregator", "delta", "epsilon", "n_queries", "query_strategy"}
 _NOT_IN_TEACHERS = _OF_QUERIES | {"ledger", "n_jobs", "random_state", "student", "verbose"}
 
-#: Parameters that change the student.
-_IN_STUDENT = {"base_estimator", "student"}
 
-
-def make_candidates(estimator, param_sets, *, search_sets_epsilon):
+def make_candidates(estimator, param_sets, search_sets_epsilon):
     """Return a candidate for each set of parameters.
 
     Parameters
@@ -81,41 +78,31 @@ def make_candidates(estimator, param_sets, *, search_sets_epsilon):
     """
     if not param_sets:
         raise ValueError("there are no candidates; give at least one set of parameters")
-    for params in param_sets:
-        _check_params(params, estimator, search_sets_epsilon)
-    return [Candidate(params, _with_params(estimator, params)) for params in param_sets]
+    return [_candidate(estimator, params, search_sets_epsilon) for params in param_sets]
 
 
-def _check_params(params, estimator, search_sets_epsilon):
-    """Refuse parameters in which candidates cannot differ."""
+def _candidate(estimator, params, search_sets_epsilon):
+    """Return a candidate that tells nothing of its trials."""
     fixed = sorted(_SAME_FOR_ALL & {name.partition("__")[0] for name in params})
     if fixed:
         raise ValueError(
-            f"candidates cannot differ in {fixed[0]}: all trials must protect the same "
-            "change of the same data, and label the same rows; set it in the estimator"
+            f"candidates cannot differ in {fixed[0]}, as trials share data; set it in the estimator"
         )
     if search_sets_epsilon and "epsilon" in params:
         raise ValueError(
-            "epsilon of the search sets the epsilon of all trials; leave it out of the "
-            "candidates, or give the search epsilon=None"
+            "epsilon of the search sets the others; leave it out, or give the search epsilon=None"
         )
     student = params.get("student", estimator.student)
     if student is None and any(name.startswith("student__") for name in params):
-        raise ValueError(
-            "student is None, so it has no parameters to search; give the estimator a "
-            "student, for instance the same as its base_estimator"
-        )
-
-
-def _with_params(estimator, params):
-    """Return a clone that has the parameters, and that tells nothing of its trials."""
+        raise ValueError("student is None, so it has no parameters to search; give a student")
     estimator = clone(estimator)
     # Copies: candidates may share an object, and set different parameters of it
     estimator.set_params(**{name: clone(params[name], safe=False) for name in params})
+    check_no_releases(estimator, "a search makes many fits: release in one of its own")
     if estimator.random_state is not None:
         raise ValueError(
-            f"estimator has random_state={estimator.random_state!r}, so all trials would "
-            "share their noise; give it to the search, and None to the estimator"
+            f"estimator has random_state={estimator.random_state!r}, so trials would share noise; "
+            "give it to the search, and None to the estimator"
         )
     if declared_classes(estimator) is None:
         raise ValueError(
@@ -126,7 +113,7 @@ def _with_params(estimator, params):
     # Synthetic rows are drawn once, for all trials
     estimator.set_params(ledger=None, keep_teachers=False, synthesizer=None, schema=None)
     estimator._validate_params()
-    return silent(estimator)
+    return Candidate(params, silent(estimator))
 
 
 def set_plan(estimator, plan):
@@ -134,12 +121,11 @@ def set_plan(estimator, plan):
     aggregators, n_queries = map(list, zip(*plan.stages, strict=True))
     if not isinstance(estimator.aggregator, list):
         (aggregators,), (n_queries,) = aggregators, n_queries
-    params = {"aggregator": aggregators}
+    estimator.set_params(aggregator=aggregators)
     if plan.spent.n_teachers is not None:  # else a table, which no queries are asked of
-        params["n_queries"] = n_queries
+        estimator.set_params(n_queries=n_queries)
         if not isinstance(estimator.base_estimator, Electorate):  # None depends on epsilon
-            params["n_teachers"] = plan.spent.n_teachers
-    estimator.set_params(**params)
+            estimator.set_params(n_teachers=plan.spent.n_teachers)
 
 
 def plan_key(estimator):
@@ -157,11 +143,6 @@ def teachers_key(estimator):
     if release.gives_rates:
         without = without - {"aggregator", "epsilon"}  # the noise decides how many cells there are
     return _key(estimator, without=without), temperature_of(estimator, release)
-
-
-def student_key(estimator):
-    """Return a key that is the same for candidates that have the same student."""
-    return _key(estimator, without=set(estimator.get_params(deep=False)) - _IN_STUDENT)
 
 
 def _key(estimator, without):
@@ -210,8 +191,7 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
     """
 
     def cost_of(plans):
-        trials_rdp = [scorer.rdp(plan) for plan in plans]
-        return before(DEFAULT_ORDERS).plus(search_cost(trials_rdp, count))
+        return before(DEFAULT_ORDERS).plus(search_cost(list(map(scorer.rdp, plans)), count))
 
     if epsilon is not None:
 
@@ -226,26 +206,6 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
             trial_epsilon = _largest_trial_epsilon(search_epsilon, float(epsilon))
         for candidate in candidates:
             candidate.estimator.set_params(epsilon=trial_epsilon)
-    _set_plans(candidates, fit_data)
-    plans = [candidate.plan for candidate in candidates]
-    if len({(plan.spent.unit, plan.spent.adjacency) for plan in plans}) > 1:
-        raise ValueError("all candidates must protect the same change of the data (partition)")
-    return cost_of(plans)
-
-
-def _spending_plans(candidates, fit_data):
-    """Return the plan of each candidate; nothing is tried out."""
-    plan_by_key = {}
-    # A plan is slow (its noise is searched for), and many candidates differ in the student alone
-    keys = [plan_key(candidate.estimator) for candidate in candidates]
-    for candidate, key in zip(candidates, keys, strict=True):
-        if key not in plan_by_key:
-            plan_by_key[key] = spending_plan(check_given(candidate.estimator, **fit_data))
-    return [plan_by_key[key] for key in keys]
-
-
-def _set_plans(candidates, fit_data):
-    """Plan a trial of each candidate, try it out, and set what was planned in its estimator."""
     plan_by_key = {}
     for candidate in candidates:
         estimator = candidate.estimator
@@ -255,6 +215,19 @@ def _set_plans(candidates, fit_data):
         candidate.plan = accepted(make_plan(check_given(estimator, **fit_data)), estimator)
         plan_by_key[key] = candidate.plan
         set_plan(estimator, candidate.plan)
+    plans = [candidate.plan for candidate in candidates]
+    if len({(plan.spent.unit, plan.spent.adjacency) for plan in plans}) > 1:
+        raise ValueError("all candidates must protect the same change of the data (partition)")
+    return cost_of(plans)
+
+
+def _spending_plans(candidates, fit_data):
+    """Return the plan of each candidate; nothing is tried out."""
+    # A plan is slow (its noise is searched for), and many candidates differ in the student alone
+    keys = [plan_key(candidate.estimator) for candidate in candidates]
+    alike = {key: candidate.estimator for key, candidate in zip(keys, candidates, strict=True)}
+    plans = {key: spending_plan(check_given(alike[key], **fit_data)) for key in alike}
+    return [plans[key] for key in keys]
 
 
 def _largest_trial_epsilon(search_epsilon, budget):
@@ -292,8 +265,7 @@ def _largest_trial_epsilon(search_epsilon, budget):
         guess = proportional if low < proportional < high else math.sqrt(low * high)
     if not any_fits:
         raise BudgetExceededError(
-            f"epsilon={budget:g} does not pay for the best of a random number of trials; "
-            "raise it, or lower n_trials"
+            f"epsilon={budget:g} does not pay for so many trials; raise it, or lower n_trials"
         )
     return low
 

@@ -10,13 +10,13 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import Interval, _fit_context, delegated
+from .._sklearn import Interval, _fit_context, _safe_indexing, delegated
 from ..accountant.plan import large_delta
 from ..electorate import Adjacency, Electorate
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError, warn
 from ..fitting.checks import checked_targets
-from ..fitting.given import check_given, check_no_releases, read_by, seed_sequence, warn_if_seeded
+from ..fitting.given import check_given, read_by, seed_sequence, warn_if_seeded
 from ..fitting.planning import check_missing, rehearse_teachers, source_of_noise
 from ..fitting.release import keeping
 from ..fitting.voters import declared_synthesizer
@@ -28,10 +28,7 @@ from ..releases import release_of
 from ..releases.ahead import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
 from ..secure import noise_generator
 from .candidates import calibrate, make_candidates, teachers_key
-from .trials import PrivateScorer, PublicScorer, Trials, hold_out, hold_out_by_coins, take
-
-#: Why a search takes no releases.
-_MANY_FITS = "a search makes many fits: release in one of its own"
+from .trials import PrivateScorer, PublicScorer, best_trial, hold_out, hold_out_by_coins
 
 
 def _drawn_before(X_public, X_val):
@@ -95,69 +92,69 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _fit(self, X, y, X_public, X_val, y_val, groups, paid):
         """Do what `fit` does, and say what is paid for."""
-        check_no_releases(self.estimator, _MANY_FITS)
         fit_number = next_fit_number()
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
         not_covered = warn_if_private(X_public, X) + warn_if_private(X_val, X, "X_val")
-        self._check_random_state()
+        is_seeded = self.random_state is not None
+        if is_seeded and (self.estimator.secure or self.estimator.ledger is not None):
+            raise ValueError(
+                "an estimator with secure=True or a ledger refuses seeds: two searches with one "
+                f"share noise; got random_state={self.random_state!r} for the search, give None"
+            )
         seeds = seed_sequence(self.random_state).spawn(4)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seeds
-        candidates = self._candidates(np.random.default_rng(candidates_seed))
-        for candidate in candidates:
-            check_no_releases(candidate.estimator, _MANY_FITS)
-        given = X
-        X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
-        codes, classes, _ = checked_targets(self.estimator, X, y)
+        param_sets = self._param_sets(np.random.default_rng(candidates_seed))
+        candidates = make_candidates(self.estimator, param_sets, self.epsilon is not None)
+        rows, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
+        codes, classes, _ = checked_targets(self.estimator, rows, y)
         if not self.estimator.predicts_numbers:
             y = classes[codes]  # whichever rows are held out, of the dtype of all classes
-        synthesizer = declared_synthesizer(self.estimator, given, X_public, may_be_all=False)
+        synthesizer = declared_synthesizer(self.estimator, X, X_public, may_be_all=False)
         not_covered += _drawn_before(X_public, X_val)
         if synthesizer is not None:
             not_covered += read_by(synthesizer)
             X_public = rehearsal_rows(synthesizer)
-        fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": None}
+        fit_data = {"X": rows, "y": y, "X_public": X_public}
+        fit_data |= {"groups": groups, "sample_weight": None}
         if X_val is None and y_val is None:
-            scorer = self._hold_out_from(fit_data, codes, candidates, hold_out_seed)
+            scorer = self._hold_out_of(fit_data, codes, candidates, hold_out_seed)
         else:
             scorer = PublicScorer(self.estimator, self.scoring, X_val, y_val, X_public)
         of_rows = None
         if synthesizer is not None:
             of_rows = self._plan_of_rows(candidates, synthesizer, fit_data)
-        count = self._trial_count(len(candidates))
+        count = TrialCount(self.n_trials or 5 * len(candidates), self.eta)
         before = no_cost if of_rows is None else of_rows.cost_before
         budget = {"epsilon": self.epsilon, "delta": self.delta}
         cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
         scorer.check(candidates, fit_data["X_public"])
         plans = [candidate.plan for candidate in candidates]
         not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
-        spent = self._spent(
-            plans,
-            cost,
+        spent = replace(
+            self._spent_by(plans, cost),
             n_synthetic=0 if of_rows is None else len(X_public),
             tables=_tables(synthesizer, *(plan.spent for plan in plans)),
             not_covered=dict.fromkeys(not_covered),
             fit_number=fit_number,
         )
         warn_if_seeded(spent)
-        self._warn_if_delta_is_large(plans[0].spent, len(codes))
-        if self.estimator.ledger is not None:
-            self.estimator.ledger.record(spent, cost)
-        self._seed_used = True  # what is drawn from here on protects private data
-
-        paid.spent = spent
-        if of_rows is not None:  # once, before the trials: they share the rows
-            fit_data["X_public"] = self._draw_rows(of_rows, rows_seed, paid)
-        rng = self._generator(trials_seed)
-        of_all = {"seeded": self.random_state is not None, "are_drawn": of_rows is not None}
-        self._publish(Trials(candidates, fit_data, scorer, rng, **of_all).best(count), paid)
-        return self
-
-    def _warn_if_delta_is_large(self, spent, n_records):
-        """Warn of a delta that would allow to publish a record, by public numbers."""
-        sizes = {"n_records": Adjacency.public_count(spent.adjacency, n_records)}
-        text = large_delta(self.delta, n_teachers=spent.n_teachers, **sizes)
+        n_records = Adjacency.public_count(spent.adjacency, len(codes))
+        text = large_delta(self.delta, n_teachers=plans[0].spent.n_teachers, n_records=n_records)
         if text is not None:
             warn(text)
+        self._seed_used = True  # what is drawn from here on protects private data
+        paid.pay(self.estimator.ledger, spent, cost)
+        if of_rows is not None:  # once, before the trials: they share the rows
+            noise_seed, other_seed = rows_seed.spawn(2)
+            sources = self._generator(noise_seed), other_seed
+            generator = source_of_noise(self)
+            paid.synthesis = of_rows.synthesis.drawn(of_rows.private, *sources, generator=generator)
+            paid.synthesis.note()
+            fit_data["X_public"] = paid.synthesis.rows
+        rng = self._generator(trials_seed)
+        of_all = {"are_seeded": is_seeded, "are_drawn": of_rows is not None}
+        self._publish(*best_trial(candidates, fit_data, scorer, count, rng, **of_all), paid)
+        return self
 
     def _plan_of_rows(self, candidates, synthesizer, fit_data):
         """Return what one fit is given, with what rows for all trials cost of the search's budget.
@@ -166,9 +163,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         """
         given = [check_given(candidate.estimator, **fit_data) for candidate in candidates]
         first = given[0]
-        budget = {"epsilon": self.epsilon, "delta": self.delta}
-        of_fit = first.private, first.ballots
-        synthesis = Synthesis.planned(synthesizer, *of_fit, pure=False, **budget)
+        budget = {"pure": False, "epsilon": self.epsilon, "delta": self.delta}
+        synthesis = Synthesis.planned(synthesizer, first.private, first.ballots, **budget)
         keys = [teachers_key(candidate.estimator) for candidate in candidates]
         for of_teachers in dict(zip(keys, given, strict=True)).values():
             rehearse_teachers(of_teachers, synthesizer)
@@ -176,110 +172,72 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             check_missing(of_candidate, are_drawn=True)
         return replace(first, synthesis=synthesis)
 
-    def _draw_rows(self, given, seed, paid):
-        """Return public rows, drawn once they are paid for."""
-        noise_seed, seed = seed.spawn(2)
-        noise = self._generator(noise_seed)
-        generator = source_of_noise(self)
-        paid.synthesis = given.synthesis.drawn(given.private, noise, seed, generator=generator)
-        paid.synthesis.note()
-        return paid.synthesis.rows
+    def _spent_by(self, plans, cost):
+        """Return what a search states that costs so much, whichever trials are run."""
+        return replace(
+            plans[0].spent.paid(),
+            epsilon=cost.epsilon(self.delta)[0],
+            delta=float(self.delta),
+            method="tuning",
+            # Where trials differ, the largest number of any; None where records vote
+            n_teachers=max(plan.spent.n_teachers or 0 for plan in plans) or None,
+            n_queries=max(plan.spent.n_queries for plan in plans),
+            arithmetic="real",  # that of the number of trials and the noise of scores
+            generator=source_of_noise(self),
+        )
 
-    def _check_random_state(self):
-        """Refuse a seed where noise must not repeat itself."""
-        if self.random_state is None:
-            return
-        if self.estimator.secure or self.estimator.ledger is not None:
-            raise ValueError(
-                "an estimator with secure=True or a ledger refuses seeds: two searches with one "
-                f"share noise; got random_state={self.random_state!r} for the search, give None"
-            )
-
-    def _candidates(self, rng):
-        sets_epsilon = self.epsilon is not None
-        param_sets = self._param_sets(rng)
-        return make_candidates(self.estimator, param_sets, search_sets_epsilon=sets_epsilon)
-
-    def _trial_count(self, n_candidates):
-        mean = 5 * n_candidates if self.n_trials is None else self.n_trials
-        return TrialCount(mean, self.eta)
-
-    def _generator(self, seed):
-        """Return the source of what stays secret: noise of scores, trials and their candidates."""
-        return noise_generator(None if self.random_state is None else seed)
-
-    def _hold_out_from(self, fit_data, codes, candidates, seed):
-        """Hold out private rows, leave the others in `fit_data`, and return their scorer."""
-        may_join = _may_join(self.estimator, candidates)
+    def _hold_out_of(self, fit_data, codes, candidates, seed):
+        """Leave in `fit_data` the private rows to train on, and return a scorer on others."""
+        may_join = _may_join(candidates)
         X, groups = fit_data["X"], fit_data["groups"]
-        held_out, scorer = self._hold_out(X, codes, groups, seed, may_join=may_join)
-        train = held_out.train
+        train, scorer = self._hold_out(X, codes, groups, seed, may_join=may_join)
         if may_join and train.size == 0:
             # An error would tell of their number: a record that casts nothing stands in
             train = np.array([0])
             fit_data["sample_weight"] = np.zeros(1)
         for name in ("X", "y", "groups"):
-            fit_data[name] = take(fit_data[name], train)
+            if fit_data[name] is not None:
+                fit_data[name] = _safe_indexing(fit_data[name], train)
         return scorer
 
+    def _generator(self, seed):
+        """Return the source of what stays secret: noise of scores, trials and their candidates."""
+        return noise_generator(None if self.random_state is None else seed)
+
     def _hold_out(self, X, codes, groups, seed, *, may_join=False):
-        """Return private rows in two parts, and a scorer on one of them.
+        """Return the private rows to train on, and a scorer on others.
 
         `may_join` says that records vote, and that one more of them is covered.
         """
-        partition = self.estimator.partition
         asked = "PATERegressor" if self.estimator.predicts_numbers else f"scoring={self.scoring!r}"
         if self.estimator.predicts_numbers or self.scoring is not None:
             raise ValueError(
-                f"{asked} needs public rows, X_val and y_val: on private rows (scoring=None) the "
-                "score is a noisy number of right labels"
+                f"{asked} needs public rows, X_val and y_val: private ones take scoring=None"
             )
-        if not isinstance(partition, str):
+        if not isinstance(self.estimator.partition, str):
             raise ValueError(
-                "private rows cannot be held out with a partition of your own; score on public "
-                "rows, X_val and y_val"
+                "a partition of your own holds no rows out: score on public ones, X_val and y_val"
             )
-        fraction, unit = self.validation_fraction, self.estimator.unit
+        fraction, n_records = self.validation_fraction, len(codes)
         split_seed, noise_seed, choice_seed = seed.spawn(3)
         if may_join and groups is None:
             coins = self._generator(split_seed)
-            held_out = hold_out_by_coins(fraction, coins, n_records=len(codes))
+            train, units = hold_out_by_coins(fraction, coins, n_records=n_records)
         else:
-            seeds = [split_seed, choice_seed]
-            split = {"partition": partition, "unit": unit, "fraction": fraction, "seeds": seeds}
-            held_out = hold_out(X, groups, n_records=len(codes), **split)
-        return held_out, PrivateScorer(X, codes, held_out.units, self._generator(noise_seed))
+            split = fraction, [split_seed, choice_seed]
+            train, units = hold_out(self.estimator, X, groups, *split, n_records=n_records)
+        return train, PrivateScorer(X, codes, units, self._generator(noise_seed))
 
-    def _spent(self, plans, cost, **told):
-        """Return what the search spends; where trials differ, the largest number of any."""
-        one_trial = plans[0].spent.paid()
-        return replace(
-            one_trial,
-            epsilon=cost.epsilon(self.delta)[0],
-            delta=float(self.delta),
-            method="tuning",
-            # None where records vote
-            n_teachers=max(plan.spent.n_teachers or 0 for plan in plans) or None,
-            n_queries=max(plan.spent.n_queries for plan in plans),
-            arithmetic="real",  # that of the number of trials and the noise of scores
-            generator=one_trial.generator if self.random_state is None else "seed",
-            **told,
-        )
-
-    def _publish(self, trial, paid):
+    def _publish(self, score, candidate, best, paid):
         """Set what is published of the best trial, or raise why its student failed."""
-        failed = isinstance(trial.fitted, StudentError)
-        spent_by_trial = trial.fitted.privacy_spent if failed else trial.fitted.privacy_spent_
-        paid.spent = spent = replace(
-            paid.spent,
-            n_teachers=spent_by_trial.n_teachers,
-            n_queries=spent_by_trial.n_queries,
-            n_answered=spent_by_trial.n_answered,
-            tables=_tables(getattr(paid.synthesis, "synthesizer", None), spent_by_trial),
-        )
+        failed = isinstance(best, StudentError)
+        spent_by_trial = best.privacy_spent if failed else best.privacy_spent_
+        names = ("n_teachers", "n_queries", "n_answered")
+        told = {name: getattr(spent_by_trial, name) for name in names}
+        told["tables"] = _tables(getattr(paid.synthesis, "synthesizer", None), spent_by_trial)
+        paid.spent = spent = replace(paid.spent, **told)
         if failed:
-            raise StudentError(str(trial.fitted), trial.fitted.public_labels, spent) from None
-        best = trial.fitted
+            raise StudentError(str(best), best.public_labels, spent) from None
         if paid.synthesis is not None:
             best.X_synthetic_ = paid.synthesis.rows
         best.privacy_spent_ = spent  # its own is that of one trial
@@ -287,8 +245,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         best.on_bad_plan = self.estimator.on_bad_plan
         del best.curator_
         self.best_estimator_ = best
-        self.best_score_ = trial.score
-        self.best_params_ = unfitted(trial.candidate.params)
+        self.best_score_ = score
+        self.best_params_ = unfitted(candidate.params)
         if not self.estimator.predicts_numbers:
             self.classes_ = best.classes_
         self.n_features_in_ = best.n_features_in_
@@ -306,51 +264,43 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         """
         return self.best_estimator_.privacy_spent_
 
+    def _best(self):
+        check_is_fitted(self)
+        return self.best_estimator_
+
     def predict(self, X):
         """Predict labels with the best model; see `PATEClassifier.predict`."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
+        return self._best().predict(X)
 
     def score(self, X, y, sample_weight=None):
         """Return the best model's accuracy or, of numbers, its R2."""
-        check_is_fitted(self)
-        return self.best_estimator_.score(X, y, sample_weight)
+        return self._best().score(X, y, sample_weight)
 
     @available_if(delegated("predict_quantiles", "best_estimator_", "estimator"))
     def predict_quantiles(self, X, q):
         """Predict quantiles with the best model; see `PATERegressor.predict_quantiles`."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_quantiles(X, q)
+        return self._best().predict_quantiles(X, q)
 
     @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
     def predict_proba(self, X):
         """Predict class probabilities with the best model."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
+        return self._best().predict_proba(X)
 
     @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
     def predict_log_proba(self, X):
         """Log of `predict_proba`."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_log_proba(X)
+        return self._best().predict_log_proba(X)
 
     @available_if(delegated("decision_function", "best_estimator_", "estimator"))
     def decision_function(self, X):
         """Decision values of the best model."""
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
+        return self._best().decision_function(X)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "best_estimator_")
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        of_estimator = get_tags(self.estimator)
-        tags.input_tags = of_estimator.input_tags
-        tags.target_tags = of_estimator.target_tags
-        for name in ("estimator_type", "classifier_tags", "regressor_tags"):
-            setattr(tags, name, getattr(of_estimator, name))
-        return tags
+        return get_tags(self.estimator)
 
     def __getstate__(self):
         state = own_generators(dict(super().__getstate__()))
@@ -565,17 +515,13 @@ class PrivateRandomizedSearchCV(PrivateSearch):
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
 
 
-def _may_join(estimator, candidates):
-    """Whether records vote that may join or leave; refuse what private rows cannot be held out of.
-
-    By the candidates, one of which votes, and not by the search's estimator, which may not.
-    """
+def _may_join(candidates):
+    """Whether records vote that may join or leave; refuse voters of whose rows none can be held."""
     voters = [candidate.estimator.base_estimator for candidate in candidates]
-    for voter in (estimator.base_estimator, *voters):
+    for voter in voters:
         if isinstance(voter, Electorate) and not release_of(voter).gives_rates:
             raise ValueError(
-                "private rows cannot be held out from another electorate, whose adjacency says "
-                "which of them belong together; score on public rows, X_val and y_val"
+                "private rows cannot be held out from another electorate; give X_val and y_val"
             )
     join = {release_of(voter).gives_rates and voter.may_join for voter in voters}
     if len(join) > 1:

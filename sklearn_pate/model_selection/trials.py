@@ -5,7 +5,8 @@ They are scored on public rows, or on private rows that were held out, with nois
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from operator import itemgetter
 
 import numpy as np
 from sklearn.base import clone
@@ -13,7 +14,6 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
 from sklearn.utils import indexable
 
-from .._sklearn import _safe_indexing
 from ..exceptions import StudentError
 from ..fitting.given import check_given
 from ..fitting.planning import check_scored
@@ -23,32 +23,11 @@ from ..isolation import Quiet, attempt, copied_data, copier, isolated, own_rows,
 from ..partition import assign_teachers
 from ..public import indexable_rows
 from ..rdp import DEFAULT_ORDERS
-from .candidates import Candidate, fit_rdp, student_key, teachers_key
+from .candidates import fit_rdp, teachers_key
 
 
-class Trial(NamedTuple):
-    """One trial: private, unless it is the best.
-
-    Attributes
-    ----------
-    score : float
-        The higher the better; -inf if the student could not be trained.
-    tie_breaker : float
-        A random number that decides between equal scores.
-    candidate : Candidate
-        What was tried.
-    fitted : PATEClassifier or StudentError
-        The fitted estimator, or why there is none.
-    """
-
-    score: float
-    tie_breaker: float
-    candidate: Candidate
-    fitted: object
-
-
-class Trials:
-    """Runs trials; those that need the same teachers share the votes of these.
+def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_drawn):
+    """Run a random number of trials; those that need the same teachers share the votes of these.
 
     Parameters
     ----------
@@ -56,62 +35,55 @@ class Trials:
         With their noise set.
     fit_data : dict
         What `check_given` takes.
-    are_drawn : bool
-        Whether a synthesizer drew the public rows.
     scorer : PublicScorer or PrivateScorer
         Scores the trials.
+    count : TrialCount
+        The random number of trials.
     rng : numpy.random.Generator
         Draws the number of trials and their candidates.
-    seeded : bool
+    are_seeded : bool
         Whether teachers and noise are seeded from `rng`; else by the operating system.
+    are_drawn : bool
+        Whether a synthesizer drew the public rows.
+
+    Returns
+    -------
+    score : float
+        The higher the better; -inf if the student could not be trained.
+    candidate : Candidate
+        What was tried.
+    fitted : PATEClassifier or StudentError
+        The fitted estimator, or why there is none.
     """
+    votes = {}
 
-    def __init__(self, candidates, fit_data, scorer, rng, *, seeded, are_drawn):
-        self._candidates = candidates
-        self._fit_data = fit_data
-        self._scorer = scorer
-        self._rng = rng
-        self._seeded = seeded
-        self._are_drawn = are_drawn
-        self._votes = {}
-
-    def best(self, count):
-        """Return the best of a random number of trials.
-
-        Parameters
-        ----------
-        count : TrialCount
-            The random number of trials.
-        """
-        n_trials = count.draw(self._rng)
-        # What trials print, warn of or count would tell how many there were
-        with Quiet(), uncounted():
-            numbers = (int(self._rng.integers(len(self._candidates))) for _ in range(n_trials))
-            trials = (self._run(self._candidates[k]) for k in numbers)
-            return max(trials, key=lambda trial: (trial.score, trial.tie_breaker))
-
-    def _run(self, candidate):
-        """Fit a candidate and score it."""
+    def run(candidate):
         teachers_seed = noise_seed = None
-        if self._seeded:
-            teachers_seed, noise_seed = self._rng.integers(2**31, size=2).tolist()
+        if are_seeded:
+            teachers_seed, noise_seed = rng.integers(2**31, size=2).tolist()
         # Votes are shared, noise never is: each trial answers with its own
         key = teachers_key(candidate.estimator)
-        if key not in self._votes:
+        if key not in votes:
             teachers = clone(candidate.estimator).set_params(random_state=teachers_seed)
-            given = check_given(teachers, **self._fit_data)
-            self._votes[key] = poll(replace(given, are_drawn=self._are_drawn), Paid())
+            given = check_given(teachers, **fit_data)
+            votes[key] = poll(replace(given, are_drawn=are_drawn), Paid())
         # An error would tell which candidate was tried
-        seeded = {"random_state": noise_seed, "on_bad_plan": "warn"}
-        estimator = clone(candidate.estimator).set_params(**seeded)
+        fitted = clone(candidate.estimator).set_params(random_state=noise_seed, on_bad_plan="warn")
         try:
-            estimator.fit_votes(self._votes[key], self._fit_data["X_public"])
+            fitted.fit_votes(votes[key], fit_data["X_public"])
         except StudentError as error:
-            score, estimator = math.nan, error
+            score, fitted = math.nan, error
         else:
-            score = self._scorer.score(estimator, candidate.plan)
+            score = scorer.score(fitted, candidate.plan)
         score = -math.inf if math.isnan(score) else score
-        return Trial(score, self._rng.random(), candidate, estimator)
+        return (score, rng.random()), candidate, fitted  # the number decides between equal scores
+
+    n_trials = count.draw(rng)
+    # What trials print, warn of or count would tell how many there were
+    with Quiet(), uncounted():
+        trials = (run(candidates[rng.integers(len(candidates))]) for _ in range(n_trials))
+        (score, _), candidate, fitted = max(trials, key=itemgetter(0))
+    return score, candidate, fitted
 
 
 # --- scores --------------------------------------------------------------------------------------
@@ -135,7 +107,15 @@ class PublicScorer:
     """
 
     def __init__(self, estimator, scoring, X_val, y_val, X_public):
-        _check_validation_rows(X_val, y_val, X_public)
+        if X_val is None or y_val is None:
+            raise ValueError("X_val and y_val belong together: public rows and their labels")
+        columns, public_columns = (list(getattr(rows, "columns", [])) for rows in (X_val, X_public))
+        shape, public_shape = np.shape(X_val), np.shape(X_public)
+        if len(y_val) == 0 or shape[1:] != public_shape[1:] or columns != public_columns:
+            raise ValueError(
+                f"X_val must have rows with the features of X_public; got shapes {shape} and "
+                f"{public_shape}, columns {columns} and {public_columns}"
+            )
         X_val, y_val = indexable(X_val, y_val)
         made_up = DummyRegressor() if estimator.predicts_numbers else DummyClassifier()
         if not estimator.predicts_numbers:
@@ -148,8 +128,7 @@ class PublicScorer:
             self._scorer(made_up.fit(X_val, y_val), X_val, y_val)
         except Exception as error:
             raise ValueError(
-                f"scoring={scoring!r} failed when tried on X_val and y_val, before anything "
-                f"was spent. {type(error).__name__}: {error}"
+                f"scoring={scoring!r} failed on X_val and y_val. {type(error).__name__}: {error}"
             ) from error
 
     def rdp(self, plan):
@@ -163,20 +142,6 @@ class PublicScorer:
         """Return the score of a fitted estimator."""
         with isolated(0):  # what a scorer draws would tell how many trials there were
             return float(self._scorer(estimator, *self._validation))
-
-
-def _check_validation_rows(X_val, y_val, X_public):
-    """Refuse rows that are missing, or that differ from the public ones in form."""
-    if X_val is None or y_val is None:
-        raise ValueError("X_val and y_val belong together: public rows and their labels")
-    columns = list(getattr(X_val, "columns", []))
-    public_columns = list(getattr(X_public, "columns", []))
-    same_shape = np.shape(X_val)[1:] == np.shape(X_public)[1:]
-    if len(y_val) == 0 or not same_shape or columns != public_columns:
-        raise ValueError(
-            "X_val must have rows with the features of X_public; got shapes "
-            f"{np.shape(X_val)} and {np.shape(X_public)}, columns {columns} and {public_columns}"
-        )
 
 
 class PrivateScorer:
@@ -219,12 +184,9 @@ class PrivateScorer:
 
     def check(self, candidates, X_public):
         """Refuse students whose prediction for a public row depends on the rows beside it."""
-        checked = set()
         for candidate in candidates:
-            key = student_key(candidate.estimator)
-            if key not in checked and candidate.plan.n_queries > 1:
+            if candidate.plan.n_queries > 1:
                 check_scored(candidate.estimator, X_public, candidate.plan.n_queries)
-                checked.add(key)
 
     def score(self, estimator, plan):
         """Return the score of a fitted estimator."""
@@ -237,21 +199,18 @@ class PrivateScorer:
     def _n_right(self, estimator):
         """Return the number of units predicted right, as a sum of shares: private."""
         fresh_student = copier(estimator.student_)
-        return sum(self._share_right(fresh_student, rows) for rows in self._units)
+        # What cannot be predicted is wrong
+        tries = (attempt(partial(self._share, fresh_student, rows)) for rows in self._units)
+        return sum(share or 0.0 for share, _ in tries)
 
-    def _share_right(self, fresh_student, rows):
-        """Return the share of a unit's rows predicted right; what cannot be predicted is wrong."""
-
-        def share_right():
-            with isolated(0):
-                unit = copied_data(own_rows(self._X, rows))
-                predicted = np.asarray(fresh_student().predict(unit))
-                if predicted.shape != rows.shape:
-                    return 0.0
-                return float(np.mean(predicted.astype(np.intp) == self._codes[rows]))
-
-        share, failed = attempt(share_right)
-        return share if failed is None else 0.0
+    def _share(self, fresh_student, rows):
+        """Return the share of a unit's rows that is predicted right."""
+        with isolated(0):
+            unit = copied_data(own_rows(self._X, rows))
+            predicted = np.asarray(fresh_student().predict(unit))
+            if predicted.shape != rows.shape:
+                return 0.0
+            return float(np.mean(predicted.astype(np.intp) == self._codes[rows]))
 
 
 # --- private rows held out, so that trials are scored on what their teachers never saw ------------
@@ -261,22 +220,7 @@ class PrivateScorer:
 MOST_SCORED = 1000
 
 
-class HeldOut(NamedTuple):
-    """Private rows in two parts: each record, or group, is in one of them.
-
-    Attributes
-    ----------
-    train : ndarray of int
-        Rows to train on.
-    units : list of ndarray of int
-        The rows of each unit that is scored, at most `MOST_SCORED`.
-    """
-
-    train: np.ndarray
-    units: list
-
-
-def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
+def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
     """Hold out a part of the private rows.
 
     Groups are dealt by a keyed hash, under which all names are alike. So the guarantee lets a group
@@ -284,25 +228,25 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
 
     Parameters
     ----------
+    estimator : PATEClassifier or PATERegressor
+        Its `partition` is a text, which says with `unit` what is dealt as a whole.
     X : array-like with n_records rows
         Private rows.
     groups : array-like of shape (n_records,) or None
         Identifiers of groups.
-    n_records : int
-        Number of private rows.
-    partition : str
-        How the rows are dealt to teachers.
-    unit : str
-        What the guarantee protects, as in `PATEClassifier`.
     fraction : float
         Part of the private data to hold out.
     seeds : list of numpy.random.SeedSequence
         Source of the split, and of the choice of the units that are scored.
+    n_records : int
+        Number of private rows.
 
     Returns
     -------
-    HeldOut
-        The two parts.
+    train : ndarray of int
+        Rows to train on.
+    units : list of ndarray of int
+        The rows of each unit that is scored, at most `MOST_SCORED`.
 
     Raises
     ------
@@ -312,22 +256,21 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
     """
     split_seed, choice_seed = seeds
     n_parts = round(1 / fraction)
-    units = _identifiers(X, groups, partition)
-    if partition == "random" and groups is None and n_parts > n_records:  # their number is public
+    partition = estimator.partition
+    units = None  # each row is one by itself
+    if groups is not None:
+        units = spelled_identifiers(groups, "groups")
+        partition = "hash"  # whole groups, in any partition
+    elif partition == "hash" and hasattr(X, "index"):
+        units = spelled_identifiers(X.index, "the index of X")
+    if partition == "random" and n_parts > n_records:  # their number is public
         raise ValueError(
-            f"validation_fraction={fraction:g} is less than one of the "
-            f"{n_records} private records; hold out more"
+            f"validation_fraction={fraction:g} is less than one of the {n_records} private records"
         )
+    dealt = {"index": getattr(X, "index", None), "groups": groups, "unit": estimator.unit}
+    dealt |= {"n_records": n_records, "n_teachers": n_parts, "seed": split_seed}
     with Quiet():  # what libraries warn of may quote identifiers
-        part = assign_teachers(
-            partition if groups is None else "hash",  # whole groups, in any partition
-            n_records=n_records,
-            n_teachers=n_parts,
-            unit=unit,
-            index=getattr(X, "index", None),
-            groups=groups,
-            seed=split_seed,
-        ).teacher_indices
+        part = assign_teachers(partition, **dealt).teacher_indices
     held = np.flatnonzero(part == 0)
     if units is None:
         shuffled = np.random.default_rng(choice_seed).permutation(held)
@@ -339,7 +282,7 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
         distinct, unit = np.unique(units[held], return_inverse=True)
         chosen = np.argsort(keyed_digests(distinct, choice_seed), kind="stable")[:MOST_SCORED]
         scored = [held[unit == k] for k in chosen]
-    return HeldOut(np.flatnonzero(part > 0), scored)
+    return np.flatnonzero(part > 0), scored
 
 
 def hold_out_by_coins(fraction, rng, *, n_records):
@@ -359,25 +302,11 @@ def hold_out_by_coins(fraction, rng, *, n_records):
 
     Returns
     -------
-    HeldOut
-        The two parts. Either may be empty, with a probability that falls with every record, and
-        no error may say so.
+    train, units
+        As from `hold_out`. Either may be empty, with a probability that falls with every record,
+        and no error may say so.
     """
     coin, place = rng.random((n_records, 2)).T
     held = np.flatnonzero(coin < fraction)
     scored = held[np.argsort(place[held])][:MOST_SCORED]
-    return HeldOut(np.flatnonzero(coin >= fraction), list(scored[:, None]))
-
-
-def _identifiers(X, groups, partition):
-    """Return the identifier of each row's unit, or None if each row is a unit of its own."""
-    if groups is not None:
-        return spelled_identifiers(groups, "groups")
-    if partition == "hash" and hasattr(X, "index"):
-        return spelled_identifiers(X.index, "the index of X")
-    return None
-
-
-def take(array, rows):
-    """Return some rows of an array; None for None."""
-    return None if array is None else _safe_indexing(array, rows)
+    return np.flatnonzero(coin >= fraction), list(scored[:, None])

@@ -1,7 +1,7 @@
 """Cells of the feature space, the ballots that records cast, and what a noisy table says."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -13,10 +13,8 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 
 from ..identifiers import spelled_groups
 from ..levels import split
-from ..rdp.discrete import GRID
+from ..rdp.discrete import SHARES
 from .transform import transformed, transformed_private
-
-_SHARES = round(1 / GRID)
 
 #: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
@@ -233,17 +231,11 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding
     n_cells, n_columns = centers.shape
     numbers_of = partial(transformed_private, transformer, block.X, n_columns, largest=largest)
     cells = nearest_cells(numbers_of(), centers, n_neighbors, rounding=rounding, alone=numbers_of)
-    return count_ballots(
-        cells,
-        block.codes,
-        n_cells=n_cells,
-        n_classes=n_classes,
-        sample_weight=block.weight,
-        groups=block.groups,
-    )
+    _, *given = block
+    return count_ballots(cells, *given, n_cells=n_cells, n_classes=n_classes)
 
 
-def count_ballots(cells, codes, *, n_cells, n_classes, sample_weight=None, groups=None):
+def count_ballots(cells, codes, sample_weight=None, groups=None, *, n_cells, n_classes):
     """Count the ballots of records in a table.
 
     Parameters
@@ -252,12 +244,12 @@ def count_ballots(cells, codes, *, n_cells, n_classes, sample_weight=None, group
         The cells of each record; -1 for a record that casts no ballot.
     codes : ndarray of shape (n_samples,)
         Classes of the records, or positions along levels, between which ballots are split.
-    n_cells, n_classes : int
-        Shape of the table.
     sample_weight : ndarray of shape (n_samples,) or None
         What a ballot of each record counts, clipped to [0, 1].
     groups : ndarray of shape (n_samples,), int, or None
         The group of each record, numbered from 0. A group casts the mean of its records' ballots.
+    n_cells, n_classes : int
+        Shape of the table.
 
     Returns
     -------
@@ -266,7 +258,7 @@ def count_ballots(cells, codes, *, n_cells, n_classes, sample_weight=None, group
         each group. So the order in which they are added makes no difference.
     """
     weight = np.ones(len(codes)) if sample_weight is None else np.clip(sample_weight, 0, 1)
-    classes, shares = split(codes, np.floor(weight * _SHARES).astype(np.int64))
+    classes, shares = split(codes, np.floor(weight * SHARES).astype(np.int64))
     entry = (cells * n_classes)[:, :, None] + classes[:, None, :]
     casts = np.broadcast_to((cells >= 0)[:, :, None], entry.shape)
     shares = np.broadcast_to(shares[:, None, :], entry.shape)[casts]
@@ -281,9 +273,7 @@ def count_ballots(cells, codes, *, n_cells, n_classes, sample_weight=None, group
 
 
 def _sums_of(shares, place, n_places):
-    total = np.zeros(n_places, dtype=np.int64)
-    np.add.at(total, place, shares)
-    return total
+    return np.bincount(place, shares, n_places).astype(np.int64)  # floats hold them exactly
 
 
 def numbered(groups, n_records):
@@ -362,7 +352,7 @@ class ReleasedTable:
     counts: np.ndarray
     centers: np.ndarray
     transformer: Any
-    smoothing: dict = field(repr=False)
+    smoothing: dict
 
     @property
     def is_flat(self):
@@ -438,8 +428,8 @@ class Surface(NamedTuple):
         Centers of the cells.
     overall : ndarray of shape (n_classes,)
         Rates in the whole table.
-    weights : ndarray of shape (n_cells, n_classes)
-        What each cell adds to them nearby.
+    weights : ndarray of shape (n_cells, n_classes) or None
+        What each cell adds to them nearby; None until the power is chosen.
     height, steepness, slope : float
         Of the likeness of two places: ``height * exp(-steepness * d)`` at a squared distance d,
         and `slope` times the product of how far they are from the middle of all cells.
@@ -455,11 +445,11 @@ class Surface(NamedTuple):
 
     centers: np.ndarray
     overall: np.ndarray
-    weights: np.ndarray
+    weights: np.ndarray | None
     height: float
     steepness: float
     slope: float
-    power: float
+    power: float = 1.0
     gain: float = 0.0
     variance: np.ndarray | None = None
     total: np.ndarray | None = None
@@ -501,17 +491,7 @@ class Surface(NamedTuple):
         return sharpened(np.concatenate(means), self.power)
 
 
-def smooth(
-    noisy,
-    centers,
-    n_public_in,
-    *,
-    noise_std,
-    n_ballots=None,
-    n_trusted=math.inf,
-    smoothing="auto",
-    is_split=False,
-):
+def smooth(noisy, centers, total, *, noise_std, smoothing="auto", is_split=False):
     """Return the surface that a noisy table lets one expect.
 
     The rate of a class in a cell, less that in the whole table, is taken for a smooth function of
@@ -527,14 +507,10 @@ def smooth(
         The released table.
     centers : ndarray of shape (n_cells, n_columns)
         Centers of the cells.
-    n_public_in : ndarray of shape (n_cells,)
-        The number of public rows in each cell.
+    total : ndarray of shape (n_cells,)
+        Ballots in each cell, from `expected_ballots`.
     noise_std : float
         Standard deviation of the noise on each entry.
-    n_ballots : float or None
-        Number of ballots in the table; None takes the noisy one.
-    n_trusted : float, default=inf
-        What the public rows tell of where records lie is trusted as if there were no more of them.
     smoothing : "auto" or float
         Width of the process, in typical (median) distances of two cells; "auto" chooses one.
     is_split : bool, default=False
@@ -552,7 +528,6 @@ def smooth(
     a single data point. JASA.
     """
     n_classes = noisy.shape[1]
-    total = _totals(noisy, n_public_in, noise_std, n_ballots, n_trusted)
     overall = np.maximum(noisy.sum(axis=0), 1)
     overall = overall / overall.sum()
     difference = _differences(noisy, total, overall)
@@ -560,42 +535,21 @@ def smooth(
     squared = cdist(centers, centers, "sqeuclidean")
     unit = max(np.median(squared), 1e-300)  # one center that is far from all moves no median
     away = centers - centers.mean(axis=0)
-    places = squared / unit, away @ away.T / unit
     variance = (noise_std**2 + total * scatter) / total**2
-    log_height, log_steepness, log_slope, log_less = _likeliest(
-        *places,
-        difference / np.sqrt(scatter),
-        variance / scatter,
-        smoothing,
-        1 / total if is_split else None,
+    of_noise = variance / scatter, 1 / total if is_split else None
+    height, steepness, slope, less = _likeliest(
+        squared / unit, away @ away.T / unit, difference / np.sqrt(scatter), *of_noise, smoothing
     )
-    variance = variance - (1 - np.exp(log_less)) * scatter / total
-    surface = Surface(
-        centers,
-        overall,
-        weights=np.zeros_like(difference),
-        height=scatter * np.exp(log_height),
-        steepness=np.exp(log_steepness) / 2 / unit,
-        slope=scatter * np.exp(log_slope) / unit,
-        power=1.0,
-        variance=variance,
-        total=total,
-    )
-    between = surface.likeness(centers)
-    factor = cho_factor(between + np.diag(variance), lower=True)
+    variance = variance - (1 - less) * scatter / total
+    process = scatter * height, steepness / 2 / unit, scatter * slope / unit
+    surface = Surface(centers, overall, None, *process, variance=variance, total=total)
+    factor = cho_factor(surface.likeness(centers) + np.diag(variance), lower=True)
     weights = cho_solve(factor, difference)
-    return surface._replace(
-        weights=weights,
-        power=_sharpness(surface, noisy),
-        gain=_gain(difference, weights, factor[0], variance),
-    )
-
-
-def _gain(difference, weights, factor, variance):
-    """Return the log likelihood of a process less that of rates that are the same everywhere."""
-    n_free = difference.shape[1] - 1
-    explained = ((difference**2 / variance[:, None]).sum() - (difference * weights).sum()) / 2
-    return float(explained + n_free * np.log(np.sqrt(variance) / np.diag(factor)).sum())
+    # The log likelihood, less that with rates that are the same everywhere
+    gain = ((difference**2 / variance[:, None]).sum() - (difference * weights).sum()) / 2
+    gain += (n_classes - 1) * np.log(np.sqrt(variance) / np.diag(factor[0])).sum()
+    power = _sharpness(surface, noisy)
+    return surface._replace(weights=weights, power=power, gain=float(gain))
 
 
 def _differences(noisy, total, overall):
@@ -604,8 +558,24 @@ def _differences(noisy, total, overall):
     return difference - difference.mean(axis=1, keepdims=True)  # as rates sum to 1
 
 
-def _totals(noisy, n_public_in, noise_std, n_ballots, n_trusted):
-    """Return the ballots of each cell: the noisy sum, and what the public rows let one expect."""
+def expected_ballots(noisy, n_public_in, noise_std, n_ballots=None, n_trusted=math.inf):
+    """Return the ballots of each cell: the noisy sum, and what the public rows let one expect.
+
+    Parameters
+    ----------
+    noisy, noise_std
+        As in `smooth`.
+    n_public_in : ndarray of shape (n_cells,)
+        The number of public rows in each cell.
+    n_ballots : float or None, default=None
+        Number of ballots in the table; None takes the noisy one.
+    n_trusted : float, default=inf
+        What the public rows tell of where records lie is trusted as if there were no more of them.
+
+    Returns
+    -------
+    ndarray of shape (n_cells,)
+    """
     if n_ballots is None:
         n_ballots = max(noisy.sum(), 1.0)
     share = (n_public_in + 0.5) / (n_public_in + 0.5).sum()
@@ -617,12 +587,12 @@ def _totals(noisy, n_public_in, noise_std, n_ballots, n_trusted):
     return np.maximum(both / (trust_in_sum + trust_in_share), expected / 20)
 
 
-def _likeliest(squared, products, difference, variance, smoothing, of_ballots):
-    """Return log height, steepness and slope of the likeliest process, in units of the spread.
+def _likeliest(squared, products, difference, variance, of_ballots, smoothing):
+    """Return height, steepness and slope of the likeliest process, in units of the spread.
 
     With a wide normal prior, as few cells or much noise say little. Steep slopes are rare in it.
-    The fourth number is the logarithm of what ballots scatter beside whole ones: 0 if these are
-    whole, and `of_ballots`, the part of the variance that is theirs, is None.
+    The fourth number is what ballots scatter beside whole ones: 1 if these are whole, and
+    `of_ballots`, the part of the variance that is theirs, is None.
     """
     some = np.unique(np.linspace(0, len(squared) - 1, _MOST_COMPARED).astype(int))
     squared = squared[np.ix_(some, some)]
@@ -630,41 +600,41 @@ def _likeliest(squared, products, difference, variance, smoothing, of_ballots):
     difference = difference[some]
     noise = variance[some]
     n_free = difference.shape[1] - 1
-    start = np.array([0.0, 2.0, -3.3])
-    bounds = [(-6, 3), (-2, 6), (-11.3, 3.7)]
-    is_split = of_ballots is not None
-    if is_split:
-        of_ballots = of_ballots[some]
-        start = np.append(start, -2.0)
-        bounds = [(-9, 3), *bounds[1:], (-6, 0)]
+    # Their logarithms
+    start = np.array([0.0, 2.0, -3.3, 0.0])
+    bounds = [(-6, 3), (-2, 6), (-11.3, 3.7), (0, 0)]
+    scattered = np.zeros(len(some))
+    if of_ballots is not None:
+        scattered = of_ballots[some]
+        start[3] = -2.0
+        bounds[::3] = (-9, 3), (-6, 0)
     if smoothing != "auto":  # set by hand: only what is near is like
-        start[1:3] = -2 * np.log(smoothing), _NO_SLOPE
+        start[1:3] = -2 * np.log(float(smoothing)), _NO_SLOPE
         bounds[1:3] = zip(start[1:3], start[1:3], strict=True)
 
     def cost(point):
         steepness = np.exp(point[1]) / 2
         kernel = np.exp(point[0] - steepness * squared)
         linear = np.exp(point[2]) * products
-        less = (1 - np.exp(point[3])) * of_ballots if is_split else 0.0
+        less = (1 - np.exp(point[3])) * scattered
         factor = cho_factor(kernel + linear + np.diag(noise - less), lower=True)
         weights = cho_solve(factor, difference)
         inverse = cho_solve(factor, np.eye(len(some)))
         change = (n_free * inverse - weights @ weights.T) / 2
-        by_height = (change * kernel).sum()
         off = (point - start) / 2
         value = (difference * weights).sum() / 2 + off @ off / 2
         value += n_free * np.log(np.diag(factor[0])).sum()
-        by_steepness = -steepness * (change * kernel * squared).sum()
-        by_slope = (change * linear).sum()
-        slopes = [by_height, by_steepness, by_slope]
-        if is_split:
-            slopes.append((np.diag(change) * (of_ballots - less)).sum())
-        return value, np.array(slopes) + off / 2
+        slopes = [
+            (change * kernel).sum(),
+            -steepness * (change * kernel * squared).sum(),
+            (change * linear).sum(),
+            (np.diag(change) * (scattered - less)).sum(),
+        ]
+        return value, slopes + off / 2
 
-    found = minimize(
-        cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": _PRECISE}
-    )
-    return found.x if is_split else np.append(found.x, 0.0)
+    options = {"ftol": _PRECISE}
+    found = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return np.exp(found.x)
 
 
 def sharpened(means, power):

@@ -19,23 +19,8 @@ from ..memory import code_digest, digest, is_kept, kept_seed
 from ..rdp.discrete import GRID
 from ..rules import default_n_cells
 from ..workers import add_up, run, threads_per_worker, warn_if_taking_turns
-from .cells import (
-    ReleasedTable,
-    cast_in_cells,
-    explained_share,
-    make_centers,
-    nearest_cells,
-    numbered,
-    numbers_of_public,
-)
+from . import cells, transform
 from .landmarks import LandmarkClassifier
-from .transform import (
-    RowVectorizer,
-    fitted_on_public,
-    largest_sizes,
-    rounding_beside_others,
-    transformed,
-)
 
 #: Records of a block, whatever the number of workers: what memory keeps does not depend on that.
 BLOCK_SIZE = 20_000
@@ -62,7 +47,7 @@ class BlockElectorate(TableElectorate):
         self._memory = Memory(None) if memory is None else memory
         self._is_weighted = private.sample_weight is not None
         self._is_split = private.codes.dtype.kind == "f"
-        self._groups = numbered(private.groups, len(private.codes))
+        self._groups = cells.numbered(private.groups, len(private.codes))
         ballots = self.ballots(private, n_ballots)
         self._tells_blocks = ballots.n_records is not None
         return ballots
@@ -85,14 +70,15 @@ class BlockElectorate(TableElectorate):
         """
         warn_if_taking_turns(n_jobs, "transformers")
         count, public = self._counter(len(private.classes))
-        transformer = limit_threads(self._transformer, threads_per_worker(n_jobs))
+        threads = threads_per_worker(n_jobs)
+        transformer = limit_threads(self._transformer, threads)
         shared = partial(count, transformer=transformer, **public), get_config(), self._memory
         keeps = self._memory.location is not None
         fingerprint = digest(self._fingerprint, public) if keeps else None
         tasks = (
             # Keys here: what a worker unpickles does not lie in memory as it did, which counts
             (block, *shared, (fingerprint, digest(*block)) if keeps else None)
-            for block in _blocks(private, self._groups, BLOCK_SIZE)
+            for block in _blocks(private, self._groups)
         )
         table = 0
 
@@ -100,48 +86,41 @@ class BlockElectorate(TableElectorate):
             nonlocal table
             table = table + result.table
 
-        add_up(
-            add,
-            partial(run, function=_count, n_jobs=n_jobs),
-            tasks,
-            threads=threads_per_worker(n_jobs),
-            on_done=on_done if self._tells_blocks else None,
-        )
+        start = partial(run, function=_count, n_jobs=n_jobs)
+        told = on_done if self._tells_blocks else None
+        add_up(add, start, tasks, threads=threads, on_done=told)
         if on_done is not None and not self._tells_blocks:
             on_done(1)
         return table
 
     def check_public(self, X_public):
         """Compare the numbers of public rows; see `TableElectorate.check_public`."""
-        numbers = transformed(self._transformer, X_public)
+        numbers = transform.transformed(self._transformer, X_public)
         size = np.abs(self._public).max(axis=0)
         least = 1e-6 * size + 1e-12 * size.max()  # sums may be rounded otherwise
-        is_alike = numbers.shape == self._public.shape
-        if not is_alike or not np.allclose(numbers, self._public, rtol=0, atol=least):
+        are_alike = numbers.shape == self._public.shape
+        if not are_alike or not (np.abs(numbers - self._public) <= least).all():
             raise ValueError(
                 "X_public is not what was voted on; pass the X_public that poll was given"
             )
 
 
-def _blocks(private, groups, size):
+def _blocks(private, groups):
     """Yield blocks of so many records; where they have groups, each ends where a group ends."""
     n_records = len(private.codes)
-    weight = private.sample_weight
-    order = np.arange(n_records)
-    if groups is not None:
-        order = np.argsort(groups, kind="stable")
-        groups = groups[order]
+    unit = np.arange(n_records) if groups is None else groups
+    order = np.argsort(unit, kind="stable")
+    unit = unit[order]
     start = 0
     while start < n_records:
-        stop = min(start + size, n_records)
-        if groups is not None:
-            stop = int(np.searchsorted(groups, groups[stop - 1], side="right"))
+        stop = min(start + BLOCK_SIZE, n_records)
+        stop = int(np.searchsorted(unit, unit[stop - 1], side="right"))
         rows = order[start:stop]
         yield Block(
             own_rows(private.X, rows),
             private.codes[rows],
-            None if weight is None else weight[rows],
-            None if groups is None else groups[start:stop] - groups[start],
+            None if private.sample_weight is None else private.sample_weight[rows],
+            None if groups is None else unit[start:stop] - unit[start],
         )
         start = stop
 
@@ -276,14 +255,14 @@ class ReverseNeighbors(BlockElectorate):
         """Fit the transformer on public rows, and say what one record changes."""
         ballots = self._enrolled(private, memory, int(self.n_neighbors))  # short ints overflow
         self._seed = self._public_seed(X_public, seed)
-        self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
-        self._public = numbers_of_public(self._transformer, X_public)
+        self._transformer = transform.fitted_on_public(self._unfitted(), X_public, self._seed)
+        self._public = cells.numbers_of_public(self._transformer, X_public)
         # Ours treats each row by itself, however far it is
-        is_ours = type(self._transformer) is RowVectorizer
-        self._largest = None if is_ours else largest_sizes(X_public)
-        self._rounding = rounding_beside_others(self._transformer, X_public, self._public)
+        is_ours = type(self._transformer) is transform.RowVectorizer
+        self._largest = None if is_ours else transform.largest_sizes(X_public)
+        self._rounding = transform.rounding_beside_others(self._transformer, X_public, self._public)
         # A fit asks before it chooses who votes, and its plan again
-        self._explained = cache(partial(explained_share, self._public, random_state=0))
+        self._explained = cache(partial(cells.explained_share, self._public, random_state=0))
         if self._memory.location is not None:
             code = code_digest(own_clone(self._unfitted(), self._seed))
             self._fingerprint = digest(code, self._seed, X_public, self._public)
@@ -302,11 +281,10 @@ class ReverseNeighbors(BlockElectorate):
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Make cells of the public rows; see `TableElectorate.divide`."""
         self._n_trusted = _TRUSTED_IF_DRAWN if are_drawn else math.inf
-        sizes = {"n_records": n_records, "n_classes": n_classes}
-        n_cells = self._most_cells(noise_std=noise_std, **sizes)
+        n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
         is_known = n_records is not None and not self._is_weighted
         self._n_ballots = n_records * int(self.n_neighbors) if is_known else None
-        self._centers = make_centers(self._public, n_cells, self._seed)
+        self._centers = cells.make_centers(self._public, n_cells, self._seed)
 
     def _most_cells(self, **sizes):
         if self.n_cells is not None:
@@ -317,20 +295,17 @@ class ReverseNeighbors(BlockElectorate):
         """Say what the cells will be like; see `TableElectorate.forecast`."""
         n_public = len(self._public)
         n_distinct = n_public if are_drawn else len(np.unique(self._public, axis=0))
-        sizes = {"n_records": n_records, "n_classes": n_classes}
-        n_cells = min(self._most_cells(noise_std=noise_std, **sizes), n_distinct)
+        n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
+        n_cells = min(n_cells, n_distinct)
         n_voters, of_whom = n_records, "private records"
         if n_records is None:
             n_voters, of_whom = n_public, "public rows, as many records as are expected"
-        problems, obstacles = told_of_few(
-            n_public=n_public, n_distinct=n_distinct, n_classes=n_classes
-        )
         # Where the rule has more cells than four a class, smoothing makes up for it
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
         text = told_of_noise("ballots", n_voters, n_needed, of_whom)
-        if text is not None:
-            (obstacles if n_voters < _HOPELESS * n_needed else problems).append(text)
+        public = {"n_public": n_public, "n_distinct": n_distinct, "n_classes": n_classes}
+        problems, obstacles = told(text, n_voters < _HOPELESS * n_needed, **public)
         explained = None if are_drawn else self._explained(n_cells)
         can_tell = not obstacles and n_public >= 8 * n_classes
         if can_tell and explained is not None and explained < _LEAST_EXPLAINED:
@@ -348,7 +323,7 @@ class ReverseNeighbors(BlockElectorate):
         return self._public.shape
 
     def _counter(self, n_classes):
-        return cast_in_cells, {
+        return cells.cast_in_cells, {
             "centers": self._centers,
             "n_neighbors": self.n_neighbors,
             "largest": self._largest,
@@ -362,16 +337,16 @@ class ReverseNeighbors(BlockElectorate):
 
     def released(self, noisy, *, noise_std):
         """Return a noisy table as it is published; see `TableElectorate.released`."""
-        cells = nearest_cells(self._public, self._centers)[:, 0]
+        nearest = cells.nearest_cells(self._public, self._centers)[:, 0]
+        n_public_in = np.bincount(nearest, minlength=len(self._centers))
+        known = self._n_ballots, self._n_trusted
         smoothing = {
-            "n_public_in": np.bincount(cells, minlength=len(self._centers)),
+            "total": cells.expected_ballots(noisy, n_public_in, noise_std, *known),
             "noise_std": noise_std,
-            "n_ballots": self._n_ballots,
-            "n_trusted": self._n_trusted,
-            "smoothing": "auto" if self.smoothing == "auto" else float(self.smoothing),
+            "smoothing": self.smoothing,
             "is_split": self._is_split,
         }
-        return ReleasedTable(noisy, self._centers, self._transformer, smoothing)
+        return cells.ReleasedTable(noisy, self._centers, self._transformer, smoothing)
 
     def read(self, table):
         """Return what a published table says of each public row; see `TableElectorate.read`."""
@@ -382,19 +357,22 @@ class ReverseNeighbors(BlockElectorate):
         return make_pipeline(self._unfitted(), LandmarkClassifier())
 
     def _unfitted(self):
-        return RowVectorizer() if self.transformer is None else clone(self.transformer)
+        return transform.RowVectorizer() if self.transformer is None else clone(self.transformer)
 
 
-def told_of_few(*, n_public, n_distinct, n_classes):
-    """Return what is wrong with few public rows: problems, and what is hopeless."""
-    if n_public >= 8 * n_classes and n_distinct >= n_classes:
-        return [], []
-    text = (
-        f"X_public has {n_public} rows, {n_distinct} of them different once transformed, and there "
-        f"are {n_classes} classes: few to tell them apart by. Give {8 * n_classes} or more"
-    )
-    is_hopeless = n_public < 2 * n_classes or n_distinct == 1
-    return ([], [text]) if is_hopeless else ([text], [])
+def told(of_noise, is_drowned, *, n_public, n_distinct, n_classes):
+    """Return problems, and what is hopeless, of few public rows and of what is told of noise."""
+    problems, obstacles = [], []
+    enough = 8 * n_classes
+    if n_public < enough or n_distinct < n_classes:
+        is_hopeless = n_public < 2 * n_classes or n_distinct == 1
+        (obstacles if is_hopeless else problems).append(
+            f"X_public has {n_public} rows, {n_distinct} of them different once transformed, and "
+            f"there are {n_classes} classes: few to tell them apart by. Give {enough} or more"
+        )
+    if of_noise is not None:
+        (obstacles if is_drowned else problems).append(of_noise)
+    return problems, obstacles
 
 
 def told_of_noise(what, n_records, n_needed, of_whom="records", *, fewer=""):

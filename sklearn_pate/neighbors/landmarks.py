@@ -1,18 +1,17 @@
 """The student of records that vote, if none is given."""
 
-from operator import methodcaller
-
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import _check_sample_weight
 from .cells import LEAST_RATE, POWERS, sharpened
+from .transform import calling
 
 #: Most landmarks of two classes, and of more.
 _N_LANDMARKS = 300
@@ -63,18 +62,15 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError(f"y must have two classes or more; got one class, {self.classes_[0]}")
-        n_landmarks = _N_LANDMARKS if n_classes == 2 else _N_LANDMARKS_OF_MORE
         weight = _check_sample_weight(sample_weight, X)
         distinct, row = np.unique(X[weight > 0], axis=0, return_inverse=True)
         middle = np.median(distinct, axis=0)
         spread = np.median(np.linalg.norm(distinct - middle, axis=1)) or 1.0
         scale = scaler_by_hand(middle, np.full(len(middle), spread))
-        ends = np.full((2, len(middle)), [[-_FARTHEST], [_FARTHEST]])
-        cut = MinMaxScaler((-_FARTHEST, _FARTHEST), clip=True).fit(ends)  # changes nothing between
+        cut = calling("clip", -_FARTHEST, _FARTHEST)
         scaled = cut.transform(scale.transform(distinct))
-        nearness = Nystroem(
-            gamma=1.0, n_components=min(n_landmarks, len(distinct)), random_state=self.random_state
-        )
+        n_landmarks = min(_N_LANDMARKS if n_classes == 2 else _N_LANDMARKS_OF_MORE, len(distinct))
+        nearness = Nystroem(gamma=1.0, n_components=n_landmarks, random_state=self.random_state)
         columns = FeatureUnion([("rows", "passthrough"), ("nearness", nearness)]).fit(scaled)
         # Equal rows as one, which is each class in part
         shares = np.zeros((len(distinct), n_classes))
@@ -86,18 +82,15 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         """Return the probabilities of the classes, (n_samples, n_classes)."""
-        X = self._checked(X)
-        return self._model.predict_proba(X)
+        return self._ask("predict_proba", X)
 
     def decision_function(self, X):
         """Return log odds, (n_samples,), or logarithms of the rates of more classes than two."""
-        X = self._checked(X)
-        return self._model.decision_function(X)
+        return self._ask("decision_function", X)
 
     def predict(self, X):
         """Return the likeliest labels, (n_samples,)."""
-        X = self._checked(X)
-        return self._model.predict(X)
+        return self._ask("predict", X)
 
     def to_sklearn(self):
         """Return a Pipeline of scikit-learn's own that predicts the same, with these `classes_`."""
@@ -105,9 +98,10 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         as_floats = FunctionTransformer(np.asarray, kw_args={"dtype": "float64"})
         return make_pipeline(as_floats, *(step for _, step in self._model.steps))
 
-    def _checked(self, X):
+    def _ask(self, method, X):
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return getattr(self._model, method)(X)
 
 
 def _logistic(features, shares, labels):
@@ -137,16 +131,16 @@ def _least_squares(features, shares, labels):
     model = Ridge(alpha=0.1).fit(features, shares / weight[:, None], weight)
     means = model.predict(features)
     likelihoods = [(shares * np.log(sharpened(means, power))).sum() for power in POWERS]
+    cut = calling("clip", LEAST_RATE, 1)
     n_classes = len(labels)
-    cut = methodcaller("clip", LEAST_RATE, 1)
     return [
-        FunctionTransformer(methodcaller("__matmul__", model.coef_.T)),
-        FunctionTransformer(methodcaller("__add__", model.intercept_)),
-        # As in `rates.sharpened`
-        FunctionTransformer(cut),
-        FunctionTransformer(methodcaller("__pow__", POWERS[int(np.argmax(likelihoods))])),
+        calling("__matmul__", model.coef_.T),
+        calling("__add__", model.intercept_),
+        # As in `cells.sharpened`
+        cut,
+        calling("__pow__", POWERS[int(np.argmax(likelihoods))]),
         Normalizer("l1"),
-        FunctionTransformer(cut),
+        cut,
         FunctionTransformer(np.log),
         # The softmax of logarithms divides by the sum
         linear_by_hand(np.eye(n_classes), np.zeros(n_classes), labels),
@@ -155,18 +149,16 @@ def _least_squares(features, shares, labels):
 
 def scaler_by_hand(mean, scale):
     """Return a scaler that is fitted by hand."""
-    model = StandardScaler()
-    model.mean_ = mean
-    model.scale_ = scale
-    model.n_features_in_ = len(mean)
-    return model
+    return _by_hand(StandardScaler(), mean_=mean, scale_=scale, n_features_in_=len(mean))
 
 
 def linear_by_hand(coef, intercept, labels):
     """Return a logistic regression that is fitted by hand."""
     model = LogisticRegression(C=2, max_iter=1000)
-    model.coef_ = coef
-    model.intercept_ = intercept
-    model.classes_ = labels
-    model.n_features_in_ = coef.shape[1]
+    learnt = {"coef_": coef, "intercept_": intercept, "classes_": labels}
+    return _by_hand(model, **learnt, n_features_in_=coef.shape[1])
+
+
+def _by_hand(model, **learnt):
+    vars(model).update(learnt)
     return model

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from itertools import product
+from itertools import chain, product
 from numbers import Number, Real
 from operator import methodcaller
 
@@ -160,13 +160,9 @@ def treats_rows_alone(fitted, some, by_itself):
     """
     low, middle, high = np.nanpercentile(np.vstack(by_itself), [25, 50, 75], axis=0)
     typical = np.nan_to_num(middle), np.nan_to_num(high - low)  # and how far apart quartiles are
-    if not _is_row_by_row(fitted, some, by_itself, typical):
-        return False
     few = _safe_indexing(some, np.arange(_num_samples(some))[_BESIDE_ODD])
-    return all(
-        _is_row_by_row(fitted, batch, _alone(fitted, batch), typical)
-        for batch in _beside_odd_rows(few)
-    )
+    batches = chain([some], _beside_odd_rows(few))
+    return all(_is_row_by_row(fitted, batch, *typical) for batch in batches)
 
 
 def _alone(fitted, batch):
@@ -188,15 +184,15 @@ def _are_like_wide(rows):
     return len(widths) == 1 and None not in widths
 
 
-def _is_row_by_row(fitted, batch, alone, typical):
+def _is_row_by_row(fitted, batch, middle, width):
     """Whether each row of a batch has the numbers that it has by itself."""
     together, failed = _together(fitted, batch)
     if failed is not None:
         return True  # private rows of such a batch are transformed in smaller ones
+    alone = _alone(fitted, batch)
     if not _are_like_wide([together, *alone]):
         return False
     alone = np.vstack(alone)
-    middle, width = typical
     with np.errstate(over="ignore", invalid="ignore"):
         # Columns have units of their own, but those of no size beside the others hold nothing but
         # what is rounded, as do those of rows that are far away
@@ -313,12 +309,7 @@ ODD = (_extreme, _negative, _half_missing, _unseen)
 #: Units differ where the largest spread of a column is so many times the median one.
 _OTHER_UNITS = 10
 
-#: Kinds of dtypes whose order matters: whole numbers and floats, and lengths of time.
-_NUMBERS = "iuf"
-_LENGTH_OF_TIME = "m"
-
-
-#: A transformer is tried beside rows a million times as large, see `transform.ODD`. Rounding beside
+#: A transformer is tried beside rows a million times as large, see `ODD`. Rounding beside
 #: rows that are so many times as large at most is a thousandth of what was tried.
 _MOST = 1e3
 
@@ -385,13 +376,15 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         if sparse.issparse(X):
             n_vectors = max(1, min(self.most_columns, n_columns[0] - 1, n_rows - 1))
             return TruncatedSVD(n_vectors, random_state=self.random_state)
-        flat = _flattening(n_columns)
-        if math.prod(n_columns) <= self.most_columns:
-            if _units_differ(np.reshape(X, (n_rows, -1))):
-                return make_pipeline(*flat, _ranks(n_rows))
-            return make_pipeline(*flat, _imputer("mean"))
-        components = PCA(min(self.most_columns, n_rows), random_state=self.random_state)
-        return make_pipeline(*flat, _imputer("mean"), components)
+        n_flat = math.prod(n_columns)
+        steps = [_imputer("mean")]
+        if n_flat > self.most_columns:
+            steps.append(PCA(min(self.most_columns, n_rows), random_state=self.random_state))
+        elif _units_differ(np.reshape(X, (n_rows, -1))):
+            steps = [_ranks(n_rows)]
+        if len(n_columns) > 1:
+            steps = [FunctionTransformer(np.asarray), calling("reshape", (-1, n_flat)), *steps]
+        return make_pipeline(*steps)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -409,31 +402,21 @@ def of_pandas(X):
     """
     if isinstance(X, pd.DataFrame) or not hasattr(X, "columns") or not hasattr(X, "get_column"):
         return X
-    columns = {}
-    for name in X.columns:
-        column = X.get_column(name)
-        dtype = float if column.dtype.is_numeric() else object
-        columns[name] = pd.Series(column.to_list(), dtype=dtype)
+    dtypes = {name: float if X[name].dtype.is_numeric() else object for name in X.columns}
+    columns = {name: pd.Series(X[name].to_list(), dtype=dtypes[name]) for name in dtypes}
     return pd.DataFrame(columns)
 
 
-def _calling(method, *args):
+def calling(method, *args):
     """Return a transformer that calls a method of the rows, and loads where this room is not."""
     return FunctionTransformer(methodcaller(method, *args), feature_names_out="one-to-one")
-
-
-def _flattening(n_columns):
-    """Return transformers that make one axis of several."""
-    if len(n_columns) == 1:
-        return []
-    return [FunctionTransformer(np.asarray), _calling("reshape", (-1, math.prod(n_columns)))]
 
 
 def _units_differ(columns):
     """Whether one column would decide alone which rows are near each other."""
     columns = np.asarray(columns, dtype=float)
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of columns without any value
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        # Of columns without any value
         ends = np.nanpercentile(columns, [1, 99], axis=0)  # a few rows far away are no unit
         spread = np.nanstd(np.clip(columns, *ends), axis=0)
     spread = spread[spread > 0]
@@ -459,29 +442,29 @@ def closeness(n_public):
     return make_pipeline(
         _imputer("median"),
         QuantileTransformer(n_quantiles=min(200, n_public)),
-        FunctionTransformer(methodcaller("__sub__", 0.5)),
+        calling("__sub__", 0.5),
         FunctionTransformer(np.abs),
     )
 
 
 def _of_columns(X_public):
     kinds = {name: dtype.kind for name, dtype in X_public.dtypes.items()}
-    times = [name for name, kind in kinds.items() if kind == _LENGTH_OF_TIME]
-    numbers = [name for name, kind in kinds.items() if kind in _NUMBERS]
-    others = [name for name in kinds if name not in {*times, *numbers}]
+    numbers = [name for name, kind in kinds.items() if kind in "iuf"]
+    times = [name for name, kind in kinds.items() if kind == "m"]  # lengths of time
+    others = [name for name, kind in kinds.items() if kind not in "iufm"]
     as_texts = make_pipeline(
-        _calling("astype", "object"),
+        calling("astype", "object"),
         # Each value by itself: `map(str)` chooses a dtype by all of them, and refuses some together
-        _calling("astype", "string[python]"),
-        _calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
+        calling("astype", "string[python]"),
+        calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
         _imputer("constant", fill_value="missing"),
         OneHotEncoder(
             min_frequency=0.005, handle_unknown="infrequent_if_exist", sparse_output=False
         ),
     )
     n_public = len(X_public)
-    floats = _calling("to_numpy", "float64", True, np.nan)
-    in_seconds = _calling("__truediv__", np.timedelta64(1, "s"))
+    floats = calling("to_numpy", "float64", True, np.nan)
+    in_seconds = calling("__truediv__", np.timedelta64(1, "s"))
     return make_column_transformer(
         (make_pipeline(floats, _ranks(n_public)), numbers),
         (make_pipeline(in_seconds, floats, _ranks(n_public)), times),
@@ -525,11 +508,10 @@ def are_far(X, largest):
 
 
 def _sizes(X):
-    """Return the absolute numbers of rows, (n_rows, n_columns), 0 for all else."""
+    """Return the absolute numbers of rows, (n_rows, n_columns), 0 or NaN for all else."""
     if sparse.issparse(X):
         # One size for each row: that of its largest number
-        largest = abs(X).nanmax(axis=1).toarray().astype(float)
-        return np.nan_to_num(largest, posinf=np.inf).reshape(-1, 1)
+        return abs(X).nanmax(axis=1).toarray().astype(float).reshape(-1, 1)
     if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
         return np.abs(X.reshape(len(X), -1).astype(float))
     table = table_of(of_pandas(X))
@@ -537,24 +519,20 @@ def _sizes(X):
 
 
 def _numbers(column):
-    """Return the absolute numbers of a column, 0 for all else. No value makes it fail."""
+    """Return the absolute numbers of a column, 0 or NaN for all else. No value makes it fail."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
     if column.dtype == object:
         return np.array([_size(value) for value in column])
     if getattr(column.dtype, "kind", "O") not in "iuf":
         return np.zeros(len(column))
-    sizes = np.abs(column.to_numpy(float, na_value=np.nan))
-    return np.where(np.isnan(sizes), 0, sizes)
+    return np.abs(column.to_numpy(float, na_value=np.nan))
 
 
 def _size(value):
-    if not isinstance(value, Number):  # Decimal is one
-        return 0.0
     try:
-        size = abs(float(value))
+        return abs(float(value)) if isinstance(value, Number) else 0.0  # Decimal is one
     except OverflowError:
         return np.inf
     except Exception:  # complex numbers, signalling NaN
         return 0.0
-    return 0.0 if np.isnan(size) else size

@@ -2,7 +2,6 @@
 
 import copy
 import math
-from abc import ABCMeta, abstractmethod
 from functools import partial
 from numbers import Integral, Real
 
@@ -20,8 +19,11 @@ from .._sklearn import Interval, _fit_context
 from ..isolation import seeded
 
 
-class NeuralStudent(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
-    """What both students share: labels with -1, seeds, device, prediction."""
+class NeuralStudent(ClassifierMixin, BaseEstimator):
+    """What both students share: labels with -1, seeds, device, prediction.
+
+    Each has a `_make_net`, which returns the skorch net that `fit` trains.
+    """
 
     #: `PATEClassifier` gives all public rows to students that declare this.
     accepts_unlabeled = True
@@ -79,8 +81,7 @@ class NeuralStudent(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         targets[labelled] = codes
         seed = check_random_state(self.random_state).randint(2**31)
         with seeded(int(seed)):
-            net = self._make_net(X, len(self.classes_))
-            self.net_ = net.fit(X, targets)
+            self.net_ = self._make_net(X, len(self.classes_)).fit(X, targets)
         return self
 
     def predict_proba(self, X):
@@ -120,25 +121,17 @@ class NeuralStudent(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
 
-    @abstractmethod
-    def _make_net(self, X, n_classes):
-        """Return the skorch net that `fit` trains; each student has its own."""
-
     def _skorch_net(self, net_class, X, n_classes, *, generator=None, **params):
         """Return a skorch net with the settings that both students share."""
         network = make_module(self.module, partial(default_module, X.shape[1:], n_classes))
         module = StudentModule(network, n_classes, self.augment, generator)
+        own = "lr", "max_epochs", "batch_size", "unlabeled_batch_size", "device", "verbose"
         return net_class(
             module.to(memory_format=torch.channels_last),  # convolutions on a CPU: twice as fast
             criterion=nn.CrossEntropyLoss,  # tells skorch that outputs are logits
             optimizer=torch.optim.Adam,
-            lr=self.lr,
-            max_epochs=self.max_epochs,
-            batch_size=self.batch_size,
-            unlabeled_batch_size=self.unlabeled_batch_size,
             train_split=None,
-            device=self.device,
-            verbose=self.verbose,
+            **{name: getattr(self, name) for name in own},
             **params,
         )
 
@@ -164,24 +157,19 @@ class SemiSupervisedNet(NeuralNet):
         self.unlabeled_batch_size = unlabeled_batch_size
 
     def get_iterator(self, dataset, training=False):
-        """Return `PairedBatches` in training, and batches of rows otherwise."""
-        if training:
-            return self._paired_batches(dataset.X, dataset.y)
-        return self._plain_batches(dataset.X)
-
-    def _paired_batches(self, X, y):
-        return PairedBatches(X, y, self.batch_size, self.unlabeled_batch_size)
+        """Return batches of rows or, where training starts, `PairedBatches`; count their steps."""
+        if not training:
+            return self._plain_batches(dataset.X)
+        batches = PairedBatches(dataset.X, dataset.y, self.batch_size, self.unlabeled_batch_size)
+        self.n_steps_ = 0
+        self.most_steps_ = self.max_epochs * len(batches)
+        return batches
 
     def _plain_batches(self, X):
         # Not a DataLoader, which draws from torch's generator even if it does not shuffle
         for start in range(0, len(X), _ROWS_AT_A_TIME):
             rows = X[start : start + _ROWS_AT_A_TIME]
             yield torch.from_numpy(np.array(rows)), None  # a copy: torch warns of read-only arrays
-
-    def on_train_begin(self, *args, **kwargs):
-        """Start counting the steps of this training."""
-        super().on_train_begin(*args, **kwargs)
-        self.n_steps_ = 0
 
     def _prepare(self, batch):
         """Move a batch to the device, augment it, and set the learning rate of this step."""
@@ -200,7 +188,7 @@ class SemiSupervisedNet(NeuralNet):
     @property
     def share_done(self):
         """Steps taken, as a share of all steps."""
-        return self.n_steps_ / (self.max_epochs * self.steps_per_epoch_)
+        return self.n_steps_ / self.most_steps_
 
     def _all_optimizers(self):
         return [self.optimizer_]
@@ -213,11 +201,6 @@ class SemiSupervisedNet(NeuralNet):
                 f"got {tuple(getattr(changed, 'shape', ())) or type(changed).__name__}"
             )
         return changed
-
-    def fit_loop(self, X, y=None, epochs=None, **fit_params):
-        """Train; needs the number of steps for the learning rate."""
-        self.steps_per_epoch_ = len(self._paired_batches(X, y))
-        return super().fit_loop(X, y, epochs=epochs, **fit_params)
 
 
 class PairedBatches:
@@ -317,15 +300,9 @@ class RowGenerator(nn.Module):
         low, high = X.min(axis=0), X.max(axis=0)
         self.register_buffer("low", torch.as_tensor(low))
         self.register_buffer("width", torch.as_tensor(high - low))
-        self.layers = nn.Sequential(
-            nn.Linear(noise_dim, 500),
-            nn.BatchNorm1d(500),
-            nn.ReLU(),
-            nn.Linear(500, 500),
-            nn.BatchNorm1d(500),
-            nn.ReLU(),
-            nn.Linear(500, low.size),
-        )
+        first = nn.Linear(noise_dim, 500), nn.BatchNorm1d(500), nn.ReLU()
+        second = nn.Linear(500, 500), nn.BatchNorm1d(500), nn.ReLU()
+        self.layers = nn.Sequential(*first, *second, nn.Linear(500, low.size))
 
     def forward(self, noise):
         """Return one row for each row of noise."""

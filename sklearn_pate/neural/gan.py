@@ -131,12 +131,10 @@ class GANNet(SemiSupervisedNet):
 
     def initialize_optimizer(self, *args, **kwargs):
         """Make an optimizer for the discriminator and one for the generator."""
-        self.optimizer_ = self._adam(self.module_.network)
-        self.optimizer_generator_ = self._adam(self.module_.generator)
+        adam = partial(self.optimizer, lr=self.lr, betas=(0.5, 0.999))
+        self.optimizer_ = adam(self.module_.network.parameters())
+        self.optimizer_generator_ = adam(self.module_.generator.parameters())
         return self
-
-    def _adam(self, module):
-        return self.optimizer(module.parameters(), lr=self.lr, betas=(0.5, 0.999))
 
     def _all_optimizers(self):
         return [self.optimizer_, self.optimizer_generator_]

@@ -118,7 +118,9 @@ class VATClassifier(NeuralStudent):
         self.verbose = verbose
 
     def _make_net(self, X, n_classes):
-        radius = 0.25 * _spread(X) if self.radius is None else float(self.radius)
+        # A quarter of the root mean square distance of the rows from their mean
+        variance = np.var(X.reshape(len(X), -1), axis=0, dtype=np.float64).sum()
+        radius = 0.25 * (math.sqrt(variance) or 1.0) if self.radius is None else float(self.radius)
         weights = {"vat_weight": self.vat_weight, "entropy_weight": self.entropy_weight}
         return self._skorch_net(VATNet, X, n_classes, radius=radius, **weights)
 
@@ -164,9 +166,3 @@ def unit_steps(steps):
     length = steps.flatten(1).norm(dim=1).clamp_min(1e-12)
     one_per_row = [-1] + [1] * (steps.ndim - 1)
     return steps / length.reshape(one_per_row)
-
-
-def _spread(X):
-    """Root mean square distance of the rows from their mean."""
-    flat = X.reshape(len(X), -1)
-    return math.sqrt(np.var(flat, axis=0, dtype=np.float64).sum()) or 1.0

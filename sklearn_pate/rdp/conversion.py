@@ -85,12 +85,11 @@ def epsilon_by_order(rdp, delta, orders, conversion="improved"):
     >>> epsilon_by_order([0.1, 0.5], 1e-5, [2, 10]).round(2)
     array([10.23,  1.42])
     """
-    orders = check_orders(orders)
     penalty = conversion_penalty(delta, orders, conversion)
     rdp = np.asarray(rdp, dtype=float)
-    if rdp.shape != orders.shape:
-        raise ValueError(f"rdp must have one cost per order, {orders.shape}; got {rdp.shape}")
-    if np.isnan(rdp).any() or (rdp < 0).any():
+    if rdp.shape != penalty.shape:
+        raise ValueError(f"rdp must have one cost per order, {penalty.shape}; got {rdp.shape}")
+    if not (rdp >= 0).all():
         raise ValueError("rdp must hold costs that are at least 0")
     return np.maximum(rdp + penalty, 0.0)
 

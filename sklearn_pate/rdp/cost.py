@@ -17,7 +17,7 @@ from .conversion import (
 )
 from .facts import argmax_facts, facts_of
 from .noise import Gaussian
-from .worst_case import worst_case, worst_case_rdp
+from .worst_case import worst_case
 
 
 def data_independent_epsilon(aggregator, n_queries, delta, *, n_teachers=None, n_classes=None):
@@ -161,30 +161,6 @@ def no_cost(orders):
     return Cost(np.zeros(len(orders)), 0.0, 0.0)
 
 
-def query_steps(aggregator, orders, *, n_teachers, n_classes):
-    """Data-independent Renyi costs of the two steps of one query; the second may not happen.
-
-    Parameters
-    ----------
-    aggregator, orders, n_teachers, n_classes
-        As in `data_independent_epsilon`.
-
-    Returns
-    -------
-    check, answer : ndarray of shape (n_orders,)
-        The check costs 0 for a mechanism without steps. None instead of both for a mechanism whose
-        queries share their cost.
-    """
-    orders = check_orders(orders)
-    facts = facts_of(aggregator)
-    if facts.total is not None:
-        return None
-    public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    if facts.steps is not None:
-        return facts.steps(orders, **public)
-    return np.zeros(orders.size), worst_case_rdp(aggregator, orders, **public)
-
-
 def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
     """Return a function from a number of queries to their data-independent `Cost`.
 
@@ -240,13 +216,8 @@ def times_up(number, cost):
 # --- the least noise ------------------------------------------------------------------------------
 
 
-#: The largest and the smallest scale that are tried.
-_LARGEST = 1e15
-_SMALLEST = 1e-15
-
 #: On a first look, one in so many orders: the optimum over orders is flat, and a cost is slow.
-_STEP = 4
-FEW_ORDERS = DEFAULT_ORDERS[::_STEP]
+FEW_ORDERS = DEFAULT_ORDERS[::4]
 
 #: On a closer look, so many orders on both sides of the best.
 _NEAR = 8
@@ -350,7 +321,8 @@ def least_scale(cost_at, epsilon, delta, *, start=None):
 
         return excess
 
-    lowest, highest = math.log(_SMALLEST / start), math.log(_LARGEST / start)
+    # Of the smallest and the largest scale that are tried
+    lowest, highest = math.log(1e-15 / start), math.log(1e15 / start)
     high = 0.0
     near = orders_near_best(cost_of(high, FEW_ORDERS), delta)
     while excess_by(near)(high) > 0:

@@ -30,6 +30,10 @@ class DiscreteNoise(ABC):
     The largest noisy count wins; of equal ones, the lowest class code. So the outcome depends on
     the order of the classes.
 
+    A subclass has `_log_tail`, the log probability that noise is at least so much, above 0;
+    `_log_difference_tail`, the same of how far one draw is above another; and `_reach`, how far
+    below the lowest and above the highest count terms matter.
+
     Parameters
     ----------
     scale : float
@@ -119,18 +123,6 @@ class DiscreteNoise(ABC):
     @abstractmethod
     def log_pmf(self, x):
         """Log probability of `x`, an array of whole numbers."""
-
-    @abstractmethod
-    def _log_tail(self, t):
-        """Log probability that the noise is at least `t`, an array of positive numbers."""
-
-    @abstractmethod
-    def _log_difference_tail(self, t):
-        """Log probability that two draws differ by at least `t`, in this direction."""
-
-    @abstractmethod
-    def _reach(self, n_classes):
-        """How far below the lowest and above the highest count terms matter."""
 
 
 class DiscreteLaplace(DiscreteNoise):
@@ -312,6 +304,10 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
         raise ValueError(f"tau must be at least 0.5; got {tau!r}")
     if any(squares < 0 for squares in squared_moves):
         raise ValueError("squared_moves must hold numbers of at least 0")
+    # sqrt(2 pi) eta of the notes, rounded up
+    first = math.exp(-2 * (math.pi * tau) ** 2)
+    r = 2 * first / (1 - first)  # a geometric series is larger
+    shift = Fraction(math.sqrt(2 * math.pi) * 2 * math.atanh(r) * (1 + 1e-12))
     total = Fraction(0)
     for size, squares in zip(steps, squared_moves, strict=True):
         if squares == 0:
@@ -319,16 +315,9 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
         if not size > tau:
             return math.inf
         size = Fraction(float(size))
-        excess = Fraction(_quantile_shift(tau)) * size
+        excess = shift * size
         total += index(squares) * (1 + excess) ** 2 / (size**2 - Fraction(tau) ** 2)
     return rounded_up(total)
-
-
-def _quantile_shift(tau):
-    """``sqrt(2 pi) eta`` of `discrete_gaussian_mu_squared`, rounded up."""
-    first = math.exp(-2 * (math.pi * tau) ** 2)
-    r = 2 * first / (1 - first)  # a geometric series is larger
-    return math.sqrt(2 * math.pi) * 2 * math.atanh(r) * (1 + 1e-12)
 
 
 # --- noise on every entry of a table, of which one unit changes few -------------------------------
@@ -339,8 +328,10 @@ def _quantile_shift(tau):
 # costs more than one in which `n_changed` entries move by 1.
 
 
-#: Discrete noise, and shares of ballots, are whole multiples of this.
-GRID = 2.0**-20
+#: Ballots, probabilities and discrete noise are whole numbers of shares: their sums do not depend
+#: on the order in which they are added.
+SHARES = 2**20
+GRID = 1 / SHARES
 
 
 def laplace_table_cost(scale, n_changed, orders=DEFAULT_ORDERS, *, discrete=True):

@@ -1,19 +1,15 @@
 """The exact Renyi cost of a query on given votes, for any mechanism."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from .checks import check_log_proba, check_orders, check_votes
 from .facts import facts_of
-from .noise import Gaussian, Laplace
 
 #: About how many moves of one vote are looked at together, which bounds the memory that takes.
 _MOVES_AT_A_TIME = 60_000
-
-#: Up to here, neighbours of many queries are computed together; above, all moves of one query.
-_FEW_CLASSES = 20
 
 #: At how many orders all pairs are looked at.
 _FEW_ORDERS = 10
@@ -29,8 +25,7 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     Parameters
     ----------
     aggregator : Aggregator
-        Any mechanism. Of what it states, `outcome_log_proba` and `Facts.label_symmetric` are used,
-        and, for more than 20 classes, `Facts.argmax_noise` in the place of `outcome_log_proba`.
+        Any mechanism. Of what it states, `outcome_log_proba` and `Facts.label_symmetric` are used.
     votes : array-like of shape (n_queries, n_classes)
         Vote counts; each row sums to the number of teachers.
     orders : array-like of shape (n_orders,)
@@ -69,130 +64,69 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     votes = check_votes(votes)
     increasing, place = np.unique(check_orders(orders), return_inverse=True)
     facts = facts_of(aggregator)
+    number = np.arange(len(votes))
     if facts.label_symmetric:  # the cost depends on the sorted counts only
-        histograms, number = np.unique(np.sort(votes, axis=1), axis=0, return_inverse=True)
-        noise = facts.argmax_noise
-        # A subclass of a noise may have a distribution of its own
-        if type(noise) in (Gaussian, Laplace) and votes.shape[1] > _FEW_CLASSES:
-            costs = _costs_of_argmax(aggregator, noise, histograms, increasing)
-        else:
-            costs = _costs_in_parts(aggregator, histograms, increasing, None, symmetric=True)
-        return costs[number.reshape(-1)][:, place]
-    if student_proba is not None:
+        votes, number = np.unique(np.sort(votes, axis=1), axis=0, return_inverse=True)
+        student_proba = None
+    elif student_proba is not None:
         student_proba = np.asarray(student_proba, dtype=float)
-    costs = _costs_in_parts(aggregator, votes, increasing, student_proba, symmetric=False)
-    return costs[:, place]
-
-
-def _costs_in_parts(aggregator, votes, orders, student_proba, symmetric):
-    """Costs of votes, (n_queries, n_orders), of a few queries at a time."""
-    costs = np.empty((len(votes), orders.size))
     size = max(1, _MOVES_AT_A_TIME // votes.shape[1] ** 2)
+    costs = np.empty((len(votes), increasing.size))
     for start in range(0, len(votes), size):
         part = slice(start, start + size)
         proba = None if student_proba is None else student_proba[part]
-        costs[part] = _exact_costs(aggregator, votes[part], orders, proba, symmetric)
-    return costs
+        query, log_p, log_q = _moved(aggregator, votes[part], proba, facts.label_symmetric)
+        pairs = Pairs.from_log_proba(np.concatenate([log_p, log_q]), np.concatenate([log_q, log_p]))
+        costs[part] = _largest_divergences(pairs, np.concatenate([query, query]), increasing)
+    return costs[number.reshape(-1)][:, place]
 
 
-def _costs_of_argmax(aggregator, noise, votes, orders):
-    """Costs of votes, one query at a time, from what moves change."""
-    costs = np.empty((len(votes), orders.size))
-    for i, counts in enumerate(votes):
-        moves = argmax_moves(noise, counts)
-        if moves is None:
-            costs[i] = _exact_costs(aggregator, votes[[i]], orders, None, symmetric=True)
-        else:
-            pairs = Pairs.both_ways(*moves)
-            query = np.zeros(len(pairs.q), dtype=int)
-            costs[i] = _Search(pairs, query, orders).run()
-    return costs
-
-
-def _exact_costs(aggregator, votes, orders, student_proba, symmetric):
-    """Costs of a few queries at increasing orders."""
+def _moved(aggregator, votes, student_proba, symmetric):
+    """Query of each neighbour, and log probabilities of its votes and of the neighbour."""
     n_classes = votes.shape[1]
     query, neighbours = _neighbours(votes, symmetric)
     proba_of_moves = None if student_proba is None else student_proba[query]
     log_p = aggregator.outcome_log_proba(votes, student_proba)
-    log_p = check_log_proba(log_p, n_classes=n_classes)[query]
     log_q = aggregator.outcome_log_proba(neighbours, proba_of_moves)
-    log_q = check_log_proba(log_q, n_classes=n_classes)
-    both_ways = Pairs.from_log_proba(np.concatenate([log_p, log_q]), np.concatenate([log_q, log_p]))
-    return _Search(both_ways, np.concatenate([query, query]), orders).run()
+    log_p = check_log_proba(log_p, n_classes=n_classes)[query]
+    return query, log_p, check_log_proba(log_q, n_classes=n_classes)
 
 
-class _Search:
-    """The largest divergence of each query at each order, over pairs that belong to queries.
+def _largest_divergences(pairs, query, orders):
+    """Largest divergence of each query at each order, over the pairs that belong to it, rounded up.
 
     All pairs are looked at a few orders. Between two of these, ``(a - 1) D_a`` lies below its
     chord, as it is convex in `a`: pairs whose chords lie below what others reach are left out.
     """
+    costs = np.zeros((query.max() + 1, orders.size))
 
-    def __init__(self, pairs, query, orders):
-        self.pairs = pairs
-        self.query = query
-        self.orders = orders
-        self.costs = np.zeros((query.max() + 1, orders.size))
-
-    def run(self):
-        """Costs of each query, (n_queries, n_orders), rounded up."""
-        place = np.arcsinh(np.sqrt(self.orders - 1))  # equally far apart, chords are equally close
-        few = np.linspace(place[0], place[-1], _FEW_ORDERS)
-        coarse = np.unique(np.searchsorted(place, few).clip(max=place.size - 1))
-        divergences = np.array([self._look(slice(None), k) for k in coarse])
-        rows = np.arange(self.query.size)
-        for i in range(coarse.size - 1):
-            self._between(coarse[i : i + 2], rows, divergences[i : i + 2])
-        # Nor may the rounded divergence decrease with the order
-        return np.maximum.accumulate(round_up(self.costs, self.orders), axis=1)
-
-    def _look(self, rows, k):
-        """Divergences of some pairs at orders number `k`, to which the costs are raised."""
-        divergence = self.pairs.take(rows).divergence(self.orders[k])
-        cell = self.query[rows] * self.orders.size + k
-        np.maximum.at(self.costs.reshape(-1), cell.ravel(), divergence.ravel())
+    def look(rows, places):
+        some = pairs.take(rows)
+        for k in places:
+            divergence = some.divergence(orders[k])
+            np.maximum.at(costs[:, k], query[rows], divergence)
         return divergence
 
-    def _between(self, ends, rows, at_ends):
-        """Settle the orders between two, at which the divergences of `rows` are known."""
-        low, high = ends
-        inside = np.arange(low + 1, high)
+    place = np.arcsinh(np.sqrt(orders - 1))  # equally far apart, chords are equally close
+    few = np.linspace(place[0], place[-1], _FEW_ORDERS)
+    coarse = np.unique(np.searchsorted(place, few).clip(max=place.size - 1))
+    divergences = [look(slice(None), [k]) for k in coarse]
+    for ends, at_ends in zip(pairwise(coarse), pairwise(divergences), strict=True):
+        inside = np.arange(ends[0] + 1, ends[1])
         if not inside.size:
-            return
-        winners = np.union1d(*map(self._winners, (rows, rows), ends, at_ends))
-        self._look(rows[winners], inside[:, None])
-        rows, at_ends = np.delete(rows, winners), np.delete(at_ends, winners, axis=1)
-        some, may_win = self._rivals(ends, inside, rows, at_ends)
-        rows, at_ends = rows[some], at_ends[:, some]
-        row, k = np.nonzero(may_win)
-        if row.size <= max(4 * rows.size, 1000):
-            self._look(rows[row], inside[k])
-            return
-        middle = inside[inside.size // 2]
-        at_middle = self._look(rows, middle)
-        self._between((low, middle), rows, np.array([at_ends[0], at_middle]))
-        self._between((middle, high), rows, np.array([at_middle, at_ends[1]]))
-
-    def _winners(self, rows, k, divergence):
-        """Places in `rows` of one pair for each query whose divergence there is the largest."""
-        largest = np.flatnonzero(divergence == self.costs[self.query[rows], k])
-        return largest[np.unique(self.query[rows[largest]], return_index=True)[1]]
-
-    def _rivals(self, ends, inside, rows, at_ends):
-        """Places in `rows` of pairs that may win inside, and the orders at which each may."""
-        low, high = self.orders[list(ends)]
-        order = self.orders[inside]
-        costs = self.costs[:, inside]
+            continue
+        # What costs most at an end is near the most between them
+        is_winner = (at_ends == costs[:, ends].T[:, query]).any(axis=0)
+        look(is_winner, inside)
+        low, high = orders[list(ends)]
+        share = (orders[inside] - low) / (high - low) * ((high - 1) / (orders[inside] - 1))
+        chord = at_ends[0][:, None] * (1 - share) + at_ends[1][:, None] * share
+        known = costs[:, inside]
         with np.errstate(invalid="ignore"):  # where the cost is infinite: NaN, which none reaches
-            least = 2 * costs - round_up(costs, order)  # rounding must leave out no winner
-        at_low, at_high = at_ends
-        some = np.flatnonzero(at_high >= least[self.query[rows], 0])
-        share = (order - low) / (high - low) * ((high - 1) / (order - 1))
-        chord = at_low[some, None] * (1 - share) + at_high[some, None] * share
-        may_win = chord >= least[self.query[rows[some]]]
-        is_rival = may_win.any(axis=1)
-        return some[is_rival], may_win[is_rival]
+            least = 2 * known - round_up(known, orders[inside])  # rounding must leave out no winner
+        look(~is_winner & (chord >= least[query]).any(axis=1), inside)
+    # Nor may the rounded divergence decrease with the order
+    return np.maximum.accumulate(round_up(costs, orders), axis=1)
 
 
 def round_up(costs, orders):
@@ -231,23 +165,8 @@ class Pairs(NamedTuple):
     @classmethod
     def from_log_proba(cls, log_p, log_q):
         """Pair rows of log probabilities, (n_pairs, n_outcomes) each."""
-        with np.errstate(invalid="ignore"):
-            log_ratio = log_p - log_q
-        return cls._from_ratio(log_p, log_q, log_ratio)
-
-    @classmethod
-    def both_ways(cls, log_p, log_ratio):
-        """Pair rows of log probabilities with those `log_ratio` higher, and then the reverse."""
-        log_q = log_p + log_ratio
-        return cls._from_ratio(
-            np.concatenate([log_p, log_q]),
-            np.concatenate([log_q, log_p]),
-            np.concatenate([-log_ratio, log_ratio]),
-        )
-
-    @classmethod
-    def _from_ratio(cls, log_p, log_q, log_ratio):
         with np.errstate(over="ignore", invalid="ignore"):
+            log_ratio = log_p - log_q
             q = np.exp(log_q)
             drift = np.einsum("ij,ij->i", q, np.expm1(log_ratio))
             largest_loss = np.abs(log_ratio).max(axis=1)
@@ -301,135 +220,3 @@ def move_one_vote(votes, giver, taker):
     moved[row, giver] -= 1
     moved[row, taker] += 1
     return moved
-
-
-# --- what each move of one vote does to the outcomes of a noisy argmax ----------------------------
-
-
-#: Above these, the log of a change might overflow, or tables take more than 16 MB each.
-_LARGEST_CHANGE = 100.0
-_LARGEST_TABLE = 2_000_000
-
-#: Counts are at most that far apart, in units of the noise.
-_WIDEST = 1000.0
-
-
-def argmax_moves(noise, counts):
-    """Outcomes of one histogram, and the factors by which each move of a vote changes them.
-
-    Parameters
-    ----------
-    noise : Gaussian or Laplace
-        The noise on every count.
-    counts : ndarray of shape (n_classes,)
-        Vote counts.
-
-    Returns
-    -------
-    (log_p, log_ratio), each of shape (n_moves, n_levels + 2), or None
-        Log probabilities before each move, and the logs of the factors. A row stands for all moves
-        from a class with one count to a class with another. A column stands for all classes that
-        have one count and keep it, and the last two for the classes where the vote leaves and
-        arrives; without any class, it is -inf and 0. None if the noise is very small.
-
-    Notes
-    -----
-    Given that class o wins, its noisy count x has the density
-    ``pdf(x - n_o) prod_{k != o} cdf(x - n_k) / P(o)``. A move changes two of these factors, and
-    the mean of what both change is ``P'(o) / P(o)``: some matrix products for all moves together.
-    """
-    levels, n_at = np.unique(counts, return_counts=True)
-    one_vote = 1 / noise.scale
-    if (levels[-1] - levels[0]) * one_vote > _WIDEST:
-        return None
-    near_levels = np.unique(np.concatenate([levels - 1, levels, levels + 1]))
-    x, log_weights = noise.nodes(near_levels * one_vote, n_classes=counts.size)
-    ends = np.array([x.min() - levels[-1] * one_vote, x.max() - levels[0] * one_vote])
-    largest_change = _changes(noise, ends, one_vote).largest
-    if largest_change > _LARGEST_CHANGE or levels.size * x.size > _LARGEST_TABLE:
-        return None
-    offset = x - levels[:, None] * one_vote
-    log_cdf = noise.log_cdf(offset)
-    log_density = noise.log_pdf(offset) - log_cdf + n_at @ log_cdf + log_weights
-    log_p = logsumexp(log_density, axis=1)
-    log_density -= log_p[:, None]
-    matters = log_density.max(axis=0) > -50 - 4 * largest_change
-    density = np.exp(log_density[:, matters])
-    log_ratio = _log_mean_changes(density, _changes(noise, offset[:, matters], one_vote))
-    return _kinds_of_moves(levels, n_at, log_p, log_ratio)
-
-
-class _Changes(NamedTuple):
-    """Logs of what a vote less, or more, for a class changes at each node."""
-
-    cdf_less: np.ndarray
-    cdf_more: np.ndarray
-    pdf_less: np.ndarray
-    pdf_more: np.ndarray
-
-    @property
-    def largest(self):
-        return max(np.abs(change).max() for change in self)
-
-
-def _changes(noise, offset, one_vote):
-    """Changes at nodes `offset` above a count. All are monotone, as cdf and pdf are log-concave."""
-    log_cdf = noise.log_cdf(offset)
-    log_pdf = noise.log_pdf(offset)
-    return _Changes(
-        noise.log_cdf(offset + one_vote) - log_cdf,
-        noise.log_cdf(offset - one_vote) - log_cdf,
-        noise.log_pdf(offset + one_vote) - log_pdf,
-        noise.log_pdf(offset - one_vote) - log_pdf,
-    )
-
-
-def _log_mean_changes(density, changes):
-    """Log of ``P' / P``, (n_levels, n_levels, n_levels + 2): giver, taker, outcome."""
-    cdf_less, cdf_more, pdf_less, pdf_more = (np.exp(change) for change in changes)
-    n_levels = len(density)
-    ratio = np.empty((n_levels, n_levels, n_levels + 2))
-    for giver in range(n_levels):
-        ratio[giver, :, :-2] = cdf_more @ (density * cdf_less[giver]).T
-    ratio[:, :, -2] = (density * pdf_less) @ cdf_more.T
-    ratio[:, :, -1] = cdf_less @ (density * pdf_more).T
-    return np.log(ratio)
-
-
-def _kinds_of_moves(levels, n_at, log_p, log_ratio):
-    """Rows for the moves that are possible, with the number of classes of each outcome."""
-    n_levels = levels.size
-    possible = np.ones((n_levels, n_levels), dtype=bool)
-    possible[levels == 0] = False
-    possible[np.diag(n_at == 1)] = False
-    giver, taker = np.nonzero(possible)
-    row = np.arange(giver.size)
-    n_classes = np.ones((giver.size, n_levels + 2))
-    n_classes[:, :-2] = n_at
-    n_classes[row, giver] -= 1
-    n_classes[row, taker] -= 1
-    outcome = np.column_stack([np.tile(np.arange(n_levels), (giver.size, 1)), giver, taker])
-    with np.errstate(divide="ignore"):
-        log_before = log_p[outcome] + np.log(n_classes)
-    log_change = np.where(n_classes > 0, log_ratio[giver, taker], 0.0)
-    _refine_likeliest(log_before, log_change)
-    for log_proba in (log_before, log_before + log_change):
-        total = np.exp(log_proba).sum(axis=1, keepdims=True)
-        check_log_proba(np.log(total))
-    return log_before, log_change
-
-
-def _refine_likeliest(log_p, log_ratio):
-    """In place: near 1, the log of a probability, and of its change, from those of all others."""
-    row = np.arange(len(log_p))
-    likeliest = log_p.argmax(axis=1)
-    p = np.exp(log_p)
-    gain = p * np.expm1(log_ratio)
-    p[row, likeliest] = 0
-    gain[row, likeliest] = 0
-    others = p.sum(axis=1)
-    change = -gain.sum(axis=1) / (1 - others)
-    near_1 = (others < 0.5) & (change > -0.5)
-    row, likeliest = row[near_1], likeliest[near_1]
-    log_p[row, likeliest] = np.log1p(-others[near_1])
-    log_ratio[row, likeliest] = np.log1p(change[near_1])

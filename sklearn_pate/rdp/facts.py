@@ -163,7 +163,7 @@ def facts_of(mechanism):
     return facts
 
 
-# --- the bounds of the papers, and the cost of a pure step ----------------------------------------
+# --- the bounds that the papers print -------------------------------------------------------------
 
 
 def _log_not_plurality(votes, log_tail):
@@ -174,8 +174,7 @@ def _log_not_plurality(votes, log_tail):
     votes = check_votes(votes)
     rows = np.arange(len(votes))
     plurality = votes.argmax(axis=1)
-    behind = votes[rows, plurality][:, None] - votes
-    terms = log_tail(behind.astype(float))
+    terms = log_tail((votes.max(axis=1, keepdims=True) - votes).astype(float))
     terms[rows, plurality] = -np.inf
     return np.minimum(logsumexp(terms, axis=1), math.log1p(-1.0 / votes.shape[1]))
 

@@ -30,6 +30,10 @@ def _refine_last(log_proba):
 class Noise(ABC):
     """Independent noise with a continuous log-concave density, the same on every count.
 
+    What is two-sided also has `log_pdf` and `log_cdf`, the logs of its density and distribution
+    function; `nodes`, which integrate over it; and `_log_tail_win`, the log of the integral in
+    `log_rivals`.
+
     Parameters
     ----------
     scale : float
@@ -47,6 +51,8 @@ class Noise(ABC):
         Whether the density has no kink. If so, the costliest votes are found in fewer steps.
     """
 
+    mu = math.inf
+    pure_epsilon = math.inf
     two_sided = True
     smooth = False
 
@@ -129,16 +135,6 @@ class Noise(ABC):
 
     @staticmethod
     @abstractmethod
-    def log_pdf(x):
-        """Log density."""
-
-    @staticmethod
-    @abstractmethod
-    def log_cdf(x):
-        """Log distribution function."""
-
-    @staticmethod
-    @abstractmethod
     def log_win(margin):
         """Log probability that the first of two noisy counts is larger, `margin` ahead."""
 
@@ -180,46 +176,6 @@ class Noise(ABC):
         neither = cls.log_cdf(-first) + cls.log_cdf(-second)
         return np.column_stack([first_wins, second_wins, neither])
 
-    @staticmethod
-    @abstractmethod
-    def _log_tail_win(ahead, behind):
-        """Log of the integral in `log_rivals`."""
-
-    @staticmethod
-    def rivals_slopes(first, second, log_rivals):
-        """Slopes of `log_rivals`, which smooth noise must have.
-
-        Parameters
-        ----------
-        first, second : ndarray of shape (n,)
-            As in `log_rivals`.
-        log_rivals : ndarray of shape (n, 3)
-            What it returned.
-
-        Returns
-        -------
-        ndarray of shape (2, n, 3)
-            Along the first count alone, and along both counts at once.
-        """
-        raise NotImplementedError  # only smooth noise is asked
-
-    @staticmethod
-    def nodes(levels, *, n_classes):
-        """Nodes and log weights that integrate the outcomes of all votes with counts in `levels`.
-
-        Parameters
-        ----------
-        levels : ndarray of shape (n_levels,)
-            All counts that occur, ascending, in units of the noise.
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        nodes, log_weights : ndarray of shape (n_nodes,)
-        """
-        raise NotImplementedError  # `Exponential` has a `_log_argmax` that needs none
-
 
 class Gaussian(Noise):
     """Normal noise of standard deviation `scale`."""
@@ -230,8 +186,6 @@ class Gaussian(Noise):
     def mu(self):
         """L2 sensitivity over noise."""
         return math.sqrt(2) / self.scale
-
-    pure_epsilon = math.inf
 
     def sample(self, rng, shape):
         """Draw noise of the given shape, in votes."""
@@ -277,7 +231,20 @@ class Gaussian(Noise):
 
     @staticmethod
     def rivals_slopes(first, second, log_rivals):
-        """Slopes of `log_rivals` along the first count alone, and along both counts at once."""
+        """Slopes of `log_rivals`, which smooth noise must have.
+
+        Parameters
+        ----------
+        first, second : ndarray of shape (n,)
+            As in `log_rivals`.
+        log_rivals : ndarray of shape (n, 3)
+            What it returned.
+
+        Returns
+        -------
+        ndarray of shape (2, n, 3)
+            Along the first count alone, and along both counts at once.
+        """
         log_first, log_second, log_neither = log_rivals.T
         # The integral of pdf(y - first) pdf(y - second) over y > 0: how often the two are level
         level = log_ndtr((first + second) / math.sqrt(2)) - (first - second) ** 2 / 4
@@ -296,7 +263,19 @@ class Gaussian(Noise):
 
     @staticmethod
     def nodes(levels, *, n_classes):
-        """Nodes and log weights; see `Noise.nodes`."""
+        """Nodes and log weights that integrate the outcomes of all votes with counts in `levels`.
+
+        Parameters
+        ----------
+        levels : ndarray of shape (n_levels,)
+            All counts that occur, ascending, in units of the noise.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        nodes, log_weights : ndarray of shape (n_nodes,)
+        """
         # Class j's integrand is log-concave, at least as curved as the normal density, and peaks
         # between n_j and the top count or a little above: there the trapezoidal rule converges
         # geometrically, with a step that follows the width of the peak. 9.5 units below the
@@ -309,8 +288,6 @@ class Gaussian(Noise):
 
 class Laplace(Noise):
     """Laplace noise of scale `scale` (standard deviation ``sqrt(2) * scale``)."""
-
-    mu = math.inf
 
     @property
     def pure_epsilon(self):
@@ -366,7 +343,7 @@ class Laplace(Noise):
 
     @staticmethod
     def nodes(levels, *, n_classes):
-        """Nodes and log weights; see `Noise.nodes`."""
+        """Nodes and log weights; see `Gaussian.nodes`."""
         # The integrand has a kink at every count: Gauss-Legendre on panels between them, at most
         # one scale long, with nodes for growth up to exp(n_classes * x). Below the lowest count it
         # grows just so, and one node is exact. Above the highest it is a polynomial in exp(-x) of
@@ -401,27 +378,13 @@ class Exponential(Noise):
     """
 
     two_sided = False
-    mu = math.inf
 
-    @property
-    def pure_epsilon(self):
-        """One vote more for a class and one less for the best other cost 1 / scale each."""
-        return 2 / self.scale
+    # One vote more for a class and one less for the best other cost 1 / scale each
+    pure_epsilon = Laplace.pure_epsilon
 
     def sample(self, rng, shape):
         """Draw noise of the given shape, in votes."""
         return rng.exponential(scale=self.scale, size=shape)
-
-    @staticmethod
-    def log_pdf(x):
-        """Log density."""
-        return np.where(x >= 0, -x, -np.inf)
-
-    @staticmethod
-    def log_cdf(x):
-        """Log distribution function."""
-        with np.errstate(divide="ignore"):
-            return np.log(-np.expm1(-np.maximum(x, 0)))
 
     @staticmethod
     def log_win(margin):
@@ -433,11 +396,6 @@ class Exponential(Noise):
     def log_overtake(behind, n_rivals):
         """Log probability that one noisy count is larger than several, which are equal."""
         return -behind - math.log(n_rivals + 1)
-
-    @staticmethod
-    def _log_tail_win(ahead, behind):
-        start = np.maximum(np.maximum(ahead, behind), 0)
-        return ahead - start + np.log1p(-np.exp(behind - start) / 2)
 
     def _log_argmax(self, counts):
         # With u = exp(top - x), class j wins with probability exp(n_j - top) times the integral of

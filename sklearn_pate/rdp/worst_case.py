@@ -82,7 +82,13 @@ def worst_case(aggregator, facts, orders, *, n_teachers, n_classes):
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
     cost = np.full(orders.size, np.inf)
     if facts.rdp is not None:
-        cost = np.minimum(cost, _stated_rdp(aggregator, facts, orders, public))
+        stated = np.asarray(facts.rdp(orders, **public), dtype=float)
+        if stated.shape != orders.shape or not (stated >= 0).all():
+            raise ValueError(
+                f"Facts.rdp of {type(aggregator).__name__} must return a cost of at least 0 for "
+                f"each of {orders.size} orders; got shape {stated.shape}"
+            )
+        cost = np.minimum(cost, stated)
     if facts.gdp_mu < math.inf:
         # Dong, Roth, Su (2022), Corollary B.6
         cost = np.minimum(cost, orders * facts.gdp_mu**2 / 2)
@@ -101,16 +107,6 @@ def worst_case(aggregator, facts, orders, *, n_teachers, n_classes):
             largest = argmax_rdp(noise, orders[near], widest_margin)
             cost[near] = np.minimum(cost[near], largest * (1 + 1e-6))
     return cost, pure
-
-
-def _stated_rdp(aggregator, facts, orders, public):
-    stated = np.asarray(facts.rdp(orders, **public), dtype=float)
-    if stated.shape != orders.shape or not (stated >= 0).all():
-        raise ValueError(
-            f"Facts.rdp of {type(aggregator).__name__} must return a cost of at least 0 for each "
-            f"of {orders.size} orders; got shape {stated.shape}"
-        )
-    return stated
 
 
 def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
@@ -154,38 +150,27 @@ def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
 def _pure(aggregator, facts, n_teachers, n_classes):
     """Return the pure epsilon of an aggregator with these facts; see `worst_case_pure`."""
     pure = float(facts.pure_epsilon)
+    noise = facts.argmax_noise
     if n_teachers is None or n_classes is None:
         return pure
     if _enumerable(aggregator, n_teachers, n_classes):
         log_proba = aggregator.outcome_log_proba(_two_class_histograms(n_teachers))
         # Each histogram and the next differ by one vote, and are all the neighbours that there are
-        losses = Pairs.from_log_proba(log_proba[1:], log_proba[:-1]).largest_loss
-        if np.isnan(losses).any():  # an outcome that is impossible on both sides
+        loss = Pairs.from_log_proba(log_proba[1:], log_proba[:-1]).largest_loss.max()
+        if np.isnan(loss):  # an outcome that is impossible on both sides
             return pure
-        return min(pure, _rounded_up(losses.max()))
-    noise = facts.argmax_noise
-    if noise is not None and n_teachers / noise.scale < _MOST_SCALES:
-        return min(pure, _rounded_up(_pure_of_argmax(noise, n_teachers, n_classes)))
-    return pure
-
-
-def _pure_of_argmax(noise, n_teachers, n_classes):
-    """Pure epsilon of a noisy argmax of bounded counts; see the notes of `worst_case_pure`."""
-    most = n_teachers / noise.scale
-    one_vote = 1 / noise.scale
-    n_rivals = n_classes - 1
-    by_taking = noise.log_win(one_vote - most) - noise.log_win(-most)
-    by_giving = noise.log_overtake(most - one_vote, n_rivals) - noise.log_overtake(most, n_rivals)
-    return by_taking + by_giving
-
-
-def _rounded_up(epsilon):
-    """Return a pure epsilon that is not below the true one.
-
-    Log probabilities are known to about 1e-14, and an epsilon is the sum of four at most; of a
-    large one, 1e-9 covers what quadrature leaves.
-    """
-    return float(epsilon * (1 + 1e-9)) + 1e-13
+    elif noise is not None and n_teachers / noise.scale < _MOST_SCALES:
+        most = n_teachers / noise.scale
+        fewer = 1 / noise.scale - most
+        rivals = n_classes - 1
+        by_taking = noise.log_win(fewer) - noise.log_win(-most)
+        by_giving = noise.log_overtake(-fewer, rivals) - noise.log_overtake(most, rivals)
+        loss = by_taking + by_giving
+    else:
+        return pure
+    # Not below the true one: log probabilities are known to about 1e-14, and a loss is the sum of
+    # four at most; of a large one, 1e-9 covers what quadrature leaves
+    return min(pure, float(loss * (1 + 1e-9)) + 1e-13)
 
 
 def _enumerable(aggregator, n_teachers, n_classes):
@@ -242,8 +227,9 @@ def margin_rdp(aggregator, orders, *, n_teachers, n_classes):
     half_margins = np.arange(n_teachers // 2 + 1)
     facts = facts_of(aggregator)
     if _enumerable(aggregator, n_teachers, n_classes) and facts.label_symmetric:
-        first = n_teachers - n_teachers // 2 + half_margins
-        return exact_rdp(aggregator, np.column_stack([first, n_teachers - first]), orders)
+        return exact_rdp(
+            aggregator, _two_class_histograms(n_teachers)[-half_margins.size :], orders
+        )
     worst = worst_case_rdp(aggregator, orders, n_teachers=n_teachers, n_classes=n_classes)
     table = np.tile(worst, (half_margins.size, 1))
     if facts.argmax_noise is not None:
@@ -394,7 +380,6 @@ class _Region:
         self.widest = widest
         self.lowest = lowest
         self.one_vote = 1 / noise.scale
-        self.grid = _coarse_grid(widest, lowest)
 
     def peaks_of_grid(self, orders):
         """Votes that are best on a part of the grid, and not far below the best of all.
@@ -402,18 +387,17 @@ class _Region:
         Returns the number of their order and their cost, margin and second count, as rows. There
         may be two peaks: with counts near the others' or far below, in either direction.
         """
-        margin, level = self.grid
+        margin, level = _coarse_grid(self.widest, self.lowest)
         before, after = self._before_and_after(margin, level)
         there = Pairs.from_log_proba(before, after)
         back = Pairs.from_log_proba(after, before)
+        ways = (there, 1, level), (back, -1, level + margin)
         is_low = level < -2
         edges = level[is_low].max(), level[~is_low].min()
         peaks = []
         for place, order in enumerate(orders):
-            for cost, sign, second in (
-                (there.divergence(order), 1, level),
-                (back.divergence(order), -1, level + margin),
-            ):
+            for pairs, sign, second in ways:
+                cost = pairs.divergence(order)
                 for part in (is_low, ~is_low):
                     best = np.where(part, cost, -1).argmax()
                     # What is best at the edge between the two parts is no peak
@@ -477,7 +461,9 @@ def _costliest(region, orders):
     votes = np.empty((3, orders.size))
     votes[:, few] = _search(region, orders[few])
     rest = np.setdiff1d(np.arange(orders.size), few)
-    start = _between(orders, few, votes, rest, region.widest)
+    through = PchipInterpolator(np.log(orders[few]), votes[1:, few], axis=1)
+    start = through(np.log(orders[rest]))
+    start[0] = np.clip(start[0], -region.widest, region.widest)
     votes[:, rest], is_top = _follow_slopes(region, orders[rest], start)
     is_one_peak = _is_one_peak(region, orders[few], votes[:, few])
     unclear = rest[~(is_top & is_one_peak[np.searchsorted(few, rest) - 1])]
@@ -501,13 +487,6 @@ def _spread(orders):
     wanted = np.linspace(log_orders[0], log_orders[-1], n_few)
     places = np.searchsorted(log_orders, wanted - 1e-9)
     return np.unique([0, *places, orders.size - 1])  # the last may differ by less than 1e-9
-
-
-def _between(orders, known, votes, places, widest):
-    """Margin and second count between the votes at the next known places."""
-    through = PchipInterpolator(np.log(orders[known]), votes[1:, known], axis=1)
-    margin, second = through(np.log(orders[places]))
-    return np.array([np.clip(margin, -widest, widest), second])
 
 
 def _search(region, orders):
@@ -681,31 +660,27 @@ def _climb(region, orders, start):
 
     Returns
     -------
-    cost, margin, level : ndarray of shape (n_orders,)
-        Of the costliest votes that were seen.
+    ndarray of shape (3, n_orders)
+        Cost, margin and level of the costliest votes that were seen.
     """
-    best, margin, level = start.copy()
+    best = start.copy()
     # With Laplace noise the peak at margin 0 is as narrow as one vote
     last_step = 2e-4 * min(1, 30 * region.one_vote)
     directions = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j])
     distance = np.full(orders.size, _FAR)
     live = np.arange(orders.size)
     while live.size:
+        _, margin, level = best[:, live, None]
         along_level = distance[live, None]
-        along_margin = along_level * np.maximum(1, margin[live, None] / 4)
-        near_margin = margin[live, None] + along_margin * directions[:, 0]
-        near_margin = np.clip(near_margin, 0, region.widest)
-        near_level = level[live, None] + along_level * directions[:, 1]
-        near_level = np.clip(near_level, region.lowest, _HIGHEST)
+        along_margin = along_level * np.maximum(1, margin / 4)
+        margin = np.clip(margin + along_margin * directions[:, 0], 0, region.widest)
+        level = np.clip(level + along_level * directions[:, 1], region.lowest, _HIGHEST)
         near_orders = np.repeat(orders[live], len(directions))
-        near_cost = region.cost_at(near_margin.ravel(), near_level.ravel(), near_orders)
-        near_cost = near_cost.reshape(near_margin.shape)
-        chosen = np.arange(live.size), near_cost.argmax(axis=1)
-        better = near_cost[chosen] > best[live] * (1 + 1e-9)
-        moved = live[better]
-        best[moved] = near_cost[chosen][better]
-        margin[moved] = near_margin[chosen][better]
-        level[moved] = near_level[chosen][better]
+        cost = region.cost_at(margin.ravel(), level.ravel(), near_orders).reshape(margin.shape)
+        chosen = np.arange(live.size), cost.argmax(axis=1)
+        better = cost[chosen] > best[0, live] * (1 + 1e-9)
+        near = np.array([cost[chosen], margin[chosen], level[chosen]])
+        best[:, live[better]] = near[:, better]
         distance[live[~better]] /= 2
         live = live[distance[live] > last_step]
-    return best, margin, level
+    return best

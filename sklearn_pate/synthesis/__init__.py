@@ -1,4 +1,4 @@
-"""Public rows drawn from noisy marginals of private ones, for people who have no public rows."""
+"""Public rows drawn from noisy statistics of private ones, for people who have no public rows."""
 
 from .columns import Schema
 from .synthesizers import ClassSums, MarginalSynthesizer, ReleasedSums, Synthesizer

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-from itertools import pairwise
 from numbers import Real
 from typing import NamedTuple
 
@@ -63,7 +62,16 @@ class Schema:
             If a column is not declared by a tuple or a list.
         """
         dtypes = _dtypes_by_name(checked_table(X))
-        declared = self._by_name(list(dtypes))
+        declared = self.columns
+        if isinstance(declared, tuple):
+            declared = [declared] * len(dtypes)
+        if isinstance(declared, list) and len(declared) == len(dtypes):
+            declared = dict(zip(dtypes, declared, strict=True))
+        if not isinstance(declared, dict):
+            raise ValueError(
+                f"schema must be a dict, a tuple or a list; X has {len(dtypes)} columns, got "
+                f"{_short(declared)}"
+            )
         for name, said in declared.items():
             if not isinstance(said, tuple | list):
                 raise ValueError(
@@ -80,23 +88,11 @@ class Schema:
             "missing": self.missing,
         }
 
-    def _by_name(self, names):
-        if isinstance(self.columns, dict):
-            return self.columns
-        if isinstance(self.columns, tuple):
-            return dict.fromkeys(names, self.columns)
-        if not isinstance(self.columns, list) or len(self.columns) != len(names):
-            raise ValueError(
-                f"schema must be a dict, a tuple or a list; X has {len(names)} columns, got "
-                f"{_short(self.columns)}"
-            )
-        return dict(zip(names, self.columns, strict=True))
-
 
 # --- what the user says of the columns -----------------------------------------------------------
 
 
-def declared_columns(X, *, bounds, categories, missing, n_bins):
+def declared_columns(X, bounds, categories, missing, *, n_bins):
     """Return the columns of a table as they are declared; no value of it is looked at.
 
     Parameters
@@ -112,11 +108,14 @@ def declared_columns(X, *, bounds, categories, missing, n_bins):
     """
     X = checked_table(X)
     dtypes = _dtypes_by_name(X)
-    categories = _own_categories(dtypes) | ({} if categories is None else categories)
+    categories = _own_categories(dtypes) | (categories or {})
     numbers = [name for name, t in dtypes.items() if _kind(t) in "iuf" and name not in categories]
-    bounds = {} if bounds is None else bounds
-    bounds = bounds if isinstance(bounds, dict) else dict.fromkeys(numbers, bounds)
-    missing = _listed_missing(missing)
+    if not isinstance(bounds, dict):
+        bounds = {} if bounds is None else dict.fromkeys(numbers, bounds)
+    missing = [] if missing is None else missing
+    if isinstance(missing, str) or not np.iterable(missing):
+        raise ValueError(f"missing must be a list of columns that may have gaps; got {missing!r}")
+    missing = list(missing)
     _check_are_declared(dtypes, numbers, bounds, categories, missing)
     columns = [
         _category_column(name, dtype, categories[name], name in missing)
@@ -144,12 +143,6 @@ def _own_categories(dtypes):
     own = {name: [False, True] for name, dtype in dtypes.items() if _kind(dtype) == "b"}
     coded = {name: dtype for name, dtype in dtypes.items() if _kind(dtype) == "category"}
     return own | {name: list(dtype.categories) for name, dtype in coded.items()}
-
-
-def _listed_missing(missing):
-    if isinstance(missing, str) or not np.iterable(() if missing is None else missing):
-        raise ValueError(f"missing must be a list of columns that may have gaps; got {missing!r}")
-    return [] if missing is None else list(missing)
 
 
 def _check_are_declared(dtypes, numbers, bounds, categories, missing):
@@ -216,11 +209,11 @@ def _number_column(name, dtype, edges, may_be_missing, n_bins):
             f"high, or more numbers that increase, the edges of bins; got {_short(given)}"
         )
     make_bins = _real_bins if _kind(dtype) == "f" else _integer_bins
-    return NumberColumn(dtype, make_bins(name, dtype, edges, n_bins), may_be_missing, edges)
+    return NumberColumn(dtype, *make_bins(name, dtype, edges, n_bins), may_be_missing, edges)
 
 
 def _integer_bins(name, dtype, bounds, n_bins):
-    """Return the first and the last whole number of each bin."""
+    """Return the first whole number of each bin, and the last."""
     low = math.ceil(bounds[0])
     high = math.floor(bounds[-1])
     n_values = high - low + 1
@@ -239,11 +232,11 @@ def _integer_bins(name, dtype, bounds, n_bins):
             f"bounds of column {name!r} must have whole numbers between them, and between any two "
             f"edges, from {limits.min} to {limits.max}; got {_short(bounds)}"
         )
-    return list(zip(first, last, strict=True))
+    return first, last
 
 
 def _real_bins(name, dtype, bounds, n_bins):
-    """Return the least and the greatest number of each bin."""
+    """Return the least number of each bin, and the greatest."""
     kind = numpy_dtype(dtype)
     most = min(float(np.finfo(kind).max), _LARGEST)
     if max(abs(edge) for edge in bounds) > most:
@@ -254,9 +247,9 @@ def _real_bins(name, dtype, bounds, n_bins):
     edges = [float(kind.type(edge)) for edge in bounds]
     low, high = edges[0], edges[-1]
     if len(edges) > 2 or low == high:
-        return list(pairwise(edges))
+        return edges[:-1], edges[1:]
     inner = np.maximum(np.linspace(low, high, n_bins - 1), math.nextafter(low, math.inf))
-    return [(low, low), *pairwise(inner.tolist()), (high, high)]
+    return [low, *inner[:-1], high], [low, *inner[1:], high]
 
 
 def _short(value):
@@ -287,8 +280,7 @@ class Columns(NamedTuple):
 
     def bins(self, X):
         """Yield the bin of each row, -1 for none, column after column."""
-        for column, values in zip(self.columns, columns_of(X).values(), strict=True):
-            yield column.bins(values)
+        return (column.bins(values) for column, values in self._with_values(X))
 
     @property
     def width(self):
@@ -297,25 +289,22 @@ class Columns(NamedTuple):
 
     def spread(self, X):
         """Return rows as numbers from -1 to 1, a constant last, (n_rows, width)."""
-        parts = [
-            column.spread(values)
-            for column, values in zip(self.columns, columns_of(X).values(), strict=True)
-        ]
+        parts = [column.spread(values) for column, values in self._with_values(X)]
         return np.column_stack([*parts, np.ones(len(X))])
+
+    def _with_values(self, X):
+        return zip(self.columns, columns_of(X).values(), strict=True)
 
     def gathered(self, spread):
         """Return the rows that such numbers, with noise or not, are nearest to."""
         ends = np.cumsum([column.width for column in self.columns])
         parts = np.split(spread[:, : ends[-1]], ends[:-1], axis=1)
-        return self._table(
-            [column.gathered(part) for column, part in zip(self.columns, parts, strict=True)]
-        )
+        return self._table(map(Column.gathered, self.columns, parts))
 
     def rows(self, bins, rng):
         """Draw rows from their bins, which are an array for each column."""
-        return self._table(
-            [column.draw(places, rng) for column, places in zip(self.columns, bins, strict=True)]
-        )
+        pairs = zip(self.columns, bins, strict=True)
+        return self._table(column.draw(places, rng) for column, places in pairs)
 
     def _table(self, drawn):
         """Return columns as a table of the same form."""
@@ -364,10 +353,9 @@ def checked_table(X):
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         complex_data = "Complex data not supported: " if X.dtype.kind == "c" else ""
         raise ValueError(
-            f"{complex_data}X must be an array of numbers with two axes for a synthesizer, which "
-            f"draws each column by itself; got {X.ndim} axes of {kind_of(X.dtype)}. Texts and "
-            "objects are to be columns of a DataFrame. Images and long texts need public rows, "
-            "X_public"
+            f"{complex_data}X must be an array of numbers with two axes for a synthesizer; got "
+            f"{X.ndim} axes of {kind_of(X.dtype)}. Texts and objects are to be columns of a "
+            "DataFrame. Images and long texts need public rows, X_public"
         )
     if X.shape[1] == 0:
         raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
@@ -406,17 +394,18 @@ class Column:
         Number of bins of values that are not missing.
     may_be_missing : bool
         Whether there is one more bin.
+    n_bins : int
+        Number of bins.
+    width : int
+        Number of columns of `spread`.
     """
 
     def __init__(self, dtype, n_values, may_be_missing):
         self.dtype = dtype
         self.n_values = n_values
         self.may_be_missing = may_be_missing
-
-    @property
-    def n_bins(self):
-        """Number of bins."""
-        return self.n_values + self.may_be_missing
+        self.n_bins = n_values + may_be_missing
+        self.width = self._width + may_be_missing
 
     def bins(self, values):
         """Return the bin of each value of a Series, each by itself; -1 for no bin."""
@@ -428,13 +417,7 @@ class Column:
     def draw(self, bins, rng):
         """Draw a value from each bin, uniformly; return a Series of the column's dtype."""
         missing = bins == self.n_values
-        drawn = self._draw(np.where(missing, 0, bins), rng)
-        return drawn.mask(missing) if missing.any() else drawn
-
-    @property
-    def width(self):
-        """Number of columns of `spread`."""
-        return self._width + self.may_be_missing
+        return _masked(self._draw(np.where(missing, 0, bins), rng), missing)
 
     def spread(self, values):
         """Return a Series as numbers from -1 to 1, (n_rows, width), each row by itself.
@@ -451,10 +434,12 @@ class Column:
     def gathered(self, spread):
         """Return the Series of values that such numbers, with noise or not, are nearest to."""
         values = self._gathered(spread[:, : self._width])
-        if not self.may_be_missing:
-            return values
-        missing = spread[:, -1] > 0.5
-        return values.mask(missing) if missing.any() else values
+        return _masked(values, spread[:, -1] > 0.5) if self.may_be_missing else values
+
+
+def _masked(values, missing):
+    """Return values with missing ones; where there are none, the dtype may not hold any."""
+    return values.mask(missing) if missing.any() else values
 
 
 class CategoryColumn(Column):
@@ -482,8 +467,7 @@ class CategoryColumn(Column):
         if _kind(values.dtype) == "category":
             place = np.array([self._bin_of(value) for value in values.dtype.categories])
             return place[values.cat.codes.to_numpy()]
-        objects = values.astype(object)
-        return np.fromiter(map(self._bin_of, objects), dtype=np.int64, count=len(objects))
+        return np.array([self._bin_of(value) for value in values.astype(object)], dtype=np.int64)
 
     def _bin_of(self, value):
         try:
@@ -507,7 +491,7 @@ class NumberColumn(Column):
     Parameters
     ----------
     dtype : numpy or pandas dtype
-    bins : list of (float, float) or of (int, int)
+    least, greatest : list of float or of int
         The least and the greatest number that are drawn from each bin, in increasing order.
     may_be_missing : bool
     edges : list of numbers
@@ -516,14 +500,14 @@ class NumberColumn(Column):
 
     _width = 1
 
-    def __init__(self, dtype, bins, may_be_missing, edges):
+    def __init__(self, dtype, least, greatest, may_be_missing, edges):
         kind = numpy_dtype(dtype).kind
         self._wide = np.dtype({"i": np.int64, "u": np.uint64, "f": np.float64}[kind])
-        least, greatest = zip(*bins, strict=True)
         self._least = np.array(least, dtype=self._wide)
         self._greatest = np.array(greatest, dtype=self._wide)
         self._edges = np.array(edges, dtype=float)
-        super().__init__(dtype, len(bins), may_be_missing)
+        self._places = np.linspace(-1, 1, len(edges))
+        super().__init__(dtype, len(least), may_be_missing)
 
     def _bins(self, values):
         is_as_declared = _kind(values.dtype) == self._wide.kind
@@ -538,18 +522,15 @@ class NumberColumn(Column):
             drawn = rng.integers(least, greatest, endpoint=True, dtype=self._wide)
         return pd.Series(drawn).astype(self.dtype)
 
-    def _places(self):
-        return np.linspace(-1, 1, len(self._edges))
-
     def _spread(self, values):
         if self._edges[0] == self._edges[-1]:
             return np.zeros((len(values), 1))
         with np.errstate(all="ignore"):
-            spread = np.interp(values.to_numpy(dtype=float), self._edges, self._places())
+            spread = np.interp(values.to_numpy(dtype=float), self._edges, self._places)
         return np.where(np.isfinite(spread), spread, 0.0)[:, None]  # no record may make an error
 
     def _gathered(self, spread):
-        numbers = np.interp(spread[:, 0], self._places(), self._edges)
+        numbers = np.interp(spread[:, 0], self._places, self._edges)
         if self._wide.kind != "f":
             numbers = np.rint(numbers)
         drawn = np.clip(numbers.astype(self._wide), self._least[0], self._greatest[-1])

@@ -10,18 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..levels import mean
-from ..neighbors.cells import (
-    LEAST_GAIN,
-    LEAST_RATE,
-    ReleasedTable,
-    deal_labels,
-    deal_to_alike,
-    floored,
-    nearest_cells,
-    numbers_of_public,
-    sharpened,
-    shifted,
-)
+from ..neighbors import cells
 
 #: Powers of the rates of the cells that are tried; those of the prior are its own.
 _POWERS_OF_CELLS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -33,7 +22,7 @@ class ReleasedRates:
     @property
     def is_flat(self):
         """Whether the sums say little more than how frequent the classes are."""
-        return self.gain < LEAST_GAIN
+        return self.gain < cells.LEAST_GAIN
 
     def default_student(self):
         """Return a classifier that says what the sums say."""
@@ -42,7 +31,7 @@ class ReleasedRates:
     def read(self, X):
         """Return rates, and labels dealt by them, of public rows; see `ReleasedTable.read`."""
         rates = self.rates(X)
-        return rates, deal_to_alike(rates)
+        return rates, cells.deal_to_alike(rates)
 
 
 class SumsClassifier(ClassifierMixin, BaseEstimator):
@@ -74,7 +63,7 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self)
         rates = self.released.rates(X)[:, self.classes_]
-        return shifted(rates, self._weight())
+        return cells.shifted(rates, self._weight())
 
     def predict(self, X):
         """Return the likeliest labels, (n_samples,)."""
@@ -132,7 +121,7 @@ class StackedTable:
         The rows that the cells were made of.
     """
 
-    table: ReleasedTable
+    table: cells.ReleasedTable
     prior: object
     X_public: object
 
@@ -147,22 +136,17 @@ class StackedTable:
     @cached_property
     def powers(self):
         """The powers of the rates of the prior, and of the cells."""
-        numbers = numbers_of_public(self.table.transformer, self.X_public)
-        cell = nearest_cells(numbers, self.table.centers)[:, 0]
-        counts = self.table.counts
-        by_prior = np.zeros_like(counts)
+        numbers = cells.numbers_of_public(self.table.transformer, self.X_public)
+        cell = cells.nearest_cells(numbers, self.table.centers)[:, 0]
+        by_prior = np.zeros_like(self.table.counts)
         np.add.at(by_prior, cell, self.prior.rates(self.X_public))
-        by_prior = floored(by_prior)
+        by_prior = cells.floored(by_prior)
         surface = self.table.surface
-        overall = np.maximum(surface.overall, LEAST_RATE)
         powers = list(product(self.prior.powers, _POWERS_OF_CELLS))
         gain = np.zeros(len(powers))
-        for means, hidden in surface.splits(counts):
-            by_cells = sharpened(means, surface.power)
-            gain += [
-                (hidden * np.log(_mixed(by_prior, by_cells, overall, both))).sum()
-                for both in powers
-            ]
+        for means, hidden in surface.splits(self.table.counts):
+            says = by_prior, cells.sharpened(means, surface.power), surface.overall
+            gain += [(hidden * np.log(_mixed(*says, both))).sum() for both in powers]
         return powers[int(np.argmax(gain))]
 
     @available_if(lambda table: hasattr(table.prior, "default_student"))
@@ -172,17 +156,19 @@ class StackedTable:
 
     def rates(self, X):
         """Return the rates of the classes at rows; see `ReleasedTable.rates`."""
-        overall = np.maximum(self.table.surface.overall, LEAST_RATE)
-        return _mixed(self.prior.rates(X), self.table.rates(X), overall, self.powers)
+        says = self.prior.rates(X), self.table.rates(X), self.table.surface.overall
+        return _mixed(*says, self.powers)
 
     def read(self, X):
         """Return rates, and labels dealt by them, of public rows; see `ReleasedTable.read`."""
         rates = self.rates(X)
-        numbers = numbers_of_public(self.table.transformer, X)
-        return rates, deal_labels(rates, nearest_cells(numbers, self.table.centers)[:, 0])
+        numbers = cells.numbers_of_public(self.table.transformer, X)
+        cell = cells.nearest_cells(numbers, self.table.centers)[:, 0]
+        return rates, cells.deal_labels(rates, cell)
 
 
 def _mixed(by_prior, by_cells, overall, powers):
     """Return overall rates times what both say beside these, raised to powers, as rates."""
+    overall = np.maximum(overall, cells.LEAST_RATE)
     rates = overall * (by_prior / overall) ** powers[0] * (by_cells / overall) ** powers[1]
-    return floored(rates / rates.sum(axis=1, keepdims=True))
+    return cells.floored(rates / rates.sum(axis=1, keepdims=True))

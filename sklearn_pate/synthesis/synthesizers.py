@@ -17,7 +17,7 @@ from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy
 from ..isolation import Quiet, attempt
 from ..neighbors.cells import LEAST_RATE, count_ballots, floored, numbered
-from ..neighbors.electorate import told_of_noise
+from ..neighbors.electorate import Block, told_of_noise
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_count
 from ..rdp.discrete import GRID
@@ -218,13 +218,8 @@ class ColumnSynthesizer(Synthesizer):
     def declare(self, X, classes):
         """Fix the schema; see `Synthesizer.declare`."""
         self._validate_params()
-        self.schema_ = declared_columns(
-            X,
-            bounds=self.bounds,
-            categories=self.categories,
-            missing=self.missing,
-            n_bins=int(self.n_bins),
-        )
+        said = self.bounds, self.categories, self.missing
+        self.schema_ = declared_columns(X, *said, n_bins=int(self.n_bins))
         return self
 
     def rehearsal_rows(self, n_rows, rng):
@@ -237,9 +232,8 @@ class ColumnSynthesizer(Synthesizer):
         self._check_declared()
         X = self.schema_.check(X)
         with Quiet():
-            groups = numbered(groups, len(X))
-            count = partial(self._counted, X, codes, sample_weight, groups, n_classes, noise)
-            counted, failed = attempt(count)
+            records = Block(X, codes, sample_weight, numbered(groups, len(X)))
+            counted, failed = attempt(partial(self._counted, records, n_classes, noise))
         if failed is not None:
             raise ValueError(f"the private rows could not be counted: {failed}, in their values")
         return self._drawn(counted, noise, rng)
@@ -293,9 +287,8 @@ class ReleasedHistograms:
     powers = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
     def __repr__(self):
-        return (
-            f"ReleasedHistograms({len(self.class_shares)} classes, {len(self.bin_shares)} columns)"
-        )
+        n_classes, n_columns = len(self.class_shares), len(self.bin_shares)
+        return f"ReleasedHistograms({n_classes} classes, {n_columns} columns)"
 
     @property
     def is_flat(self):
@@ -493,22 +486,23 @@ class MarginalSynthesizer(ColumnSynthesizer):
     def _mechanism(self):
         return LaplaceMechanism() if self.noise is None else self.noise
 
-    def _counted(self, X, codes, weight, groups, n_classes, noise):
+    def _counted(self, records, n_classes, noise):
         """Return the histograms, one below the other, in whole shares of a record.
 
         A column of the table for each class, a row for each bin of each column, and a last row for
         the labels.
         """
-        options = {"n_classes": n_classes, "sample_weight": weight, "groups": groups}
+        X, *given = records
         tables = [
-            count_ballots(bins[:, None], codes, n_cells=column.n_bins, **options)
+            count_ballots(bins[:, None], *given, n_cells=column.n_bins, n_classes=n_classes)
             for column, bins in zip(self.schema_.columns, self.schema_.bins(X), strict=True)
         ]
-        only_bin = np.zeros((len(codes), 1), dtype=np.int64)
-        return np.concatenate([*tables, count_ballots(only_bin, codes, n_cells=1, **options)])
+        only_bin = np.zeros((len(X), 1), dtype=np.int64)
+        sizes = count_ballots(only_bin, *given, n_cells=1, n_classes=n_classes)
+        return np.concatenate([*tables, sizes])
 
     def _drawn(self, counts, noise, rng):
-        """Draw rows from noisy histograms, and note what these tell of the schema."""
+        """Draw rows from noisy histograms: a class, and the values of all columns given it."""
         mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
         # Before it sees them, as it could say something of them; none if `noisy` will refuse
         noise_std = getattr(mechanism, "noise_std", None)
@@ -516,16 +510,12 @@ class MarginalSynthesizer(ColumnSynthesizer):
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
         *tables, sizes = np.split(noisy, ends)
         self.released_ = cleaned(self.schema_, tables, sizes[0], noise_std)
-        return self._rows(self.released_, rng)
-
-    def _rows(self, histograms, rng):
-        """Draw rows from histograms: a class, and the values of all columns given it."""
-        n_rows = int(self.n_rows)
-        codes = rng.choice(len(histograms.class_shares), n_rows, p=histograms.class_shares)
-        bins = [np.empty(n_rows, dtype=np.int64) for _ in histograms.bin_shares]
-        for code in np.flatnonzero(histograms.class_shares):
+        class_shares = self.released_.class_shares
+        codes = rng.choice(len(class_shares), int(self.n_rows), p=class_shares)
+        bins = [np.empty(len(codes), dtype=np.int64) for _ in tables]
+        for code in np.flatnonzero(class_shares):
             rows = np.flatnonzero(codes == code)
-            for drawn, part in zip(bins, histograms.bin_shares, strict=True):
+            for drawn, part in zip(bins, self.released_.bin_shares, strict=True):
                 drawn[rows] = rng.choice(len(part), len(rows), p=part[:, code])
         return self.schema_.rows(bins, rng)
 
@@ -766,7 +756,6 @@ class ClassSums(ColumnSynthesizer):
         """Return what the sums cost, for every table; see `Synthesizer.cost`."""
         if self.noise_multiplier is None:
             raise ValueError("ClassSums has no noise yet: set noise_multiplier")
-        n_moved = check_count("n_moved", n_moved)
         return sums_cost(float(self.noise_multiplier), n_moved, orders)
 
     def forecast(self, *, n_records, n_classes):
@@ -784,7 +773,7 @@ class ClassSums(ColumnSynthesizer):
 
     def _noise(self, n_classes):
         """Return the length of the noise on the sums of a class."""
-        return self._sd(n_classes) * math.sqrt(self.schema_.width)
+        return self._noise_sizes(n_classes)[1] * math.sqrt(self.schema_.width)
 
     def describe(self, *, n_records, n_classes):
         """Say how noisy the sums are; see `Synthesizer.describe`."""
@@ -792,29 +781,27 @@ class ClassSums(ColumnSynthesizer):
         return (
             f"{self.schema_.width} numbers for each of {n_classes} classes, of "
             f"{len(self.schema_.columns)} columns, with noise of standard deviation "
-            f"{self._sd(n_classes):.3g} on each{beside}"
+            f"{self._noise_sizes(n_classes)[1]:.3g} on each{beside}"
         )
 
-    def _sd(self, n_classes):
-        """Return the standard deviation of the noise on the sums of a class."""
-        return noise_sizes(1 / float(self.noise_multiplier), n_classes=n_classes)[1]
+    def _noise_sizes(self, n_classes):
+        """Return the noise of the mean, of the sums of a class and of the moment."""
+        return noise_sizes(1 / float(self.noise_multiplier), n_classes=n_classes)
 
-    def _counted(self, X, codes, weight, groups, n_classes, noise):
+    def _counted(self, records, n_classes, noise):
         """Return the sums of records, as released."""
-        multiplier = float(self.noise_multiplier)
-        sd_centre, sd, sd_moment = noise_sizes(1 / multiplier, n_classes=n_classes)
+        X, codes, weight, groups = records
+        sd_centre, *sds = self._noise_sizes(n_classes)
         part = shares(len(X), groups, weight, is_split=codes.dtype.kind == "f")
         how = {"n_jobs": self.n_jobs, "encode": partial(_encoded, self.schema_)}
         centre = released_centre(X, part, sd_centre, noise, **how)
-        about = {"n_classes": n_classes, **how}
-        sums = released(X, codes, part, centre, sd, sd_moment, noise, **about)
+        sums = released(X, codes, part, centre, *sds, noise, n_classes=n_classes, **how)
         return ReleasedSums(self.schema_, centre, sums)
 
     def _drawn(self, released, noise, rng):
         """Draw rows from the discriminants' classes, means and covariance."""
         self.released_ = released
-        n_rows = int(self.n_rows)
-        about = released.discriminants.draw(n_rows, rng)
+        about = released.discriminants.draw(int(self.n_rows), rng)
         constant = np.maximum(about[:, -1:], CONSTANT / 2)
         psi = released.centre.mean + CONSTANT * about[:, :-1] / constant
         psi = psi / np.maximum(psi[:, -1:], CONSTANT / 2)

@@ -2,8 +2,6 @@
 
 import copy
 import itertools
-from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -187,7 +185,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         on_gpu = torch.device(self.estimator.device).type == "cuda"
         size = self.max_teachers or (256 if on_gpu else 16)
         trainees = iter(trainees)
-        while members := [_Member.of(*trainee) for trainee in itertools.islice(trainees, size)]:
+        while members := [_Member(*trainee) for trainee in itertools.islice(trainees, size)]:
             if any(member.network for member in members):
                 yield from self._train_stack(members, X_query, proba, keep)
             else:
@@ -196,29 +194,28 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _train_stack(self, members, X_query, proba, keep):
         """Train members of one stack; yield what each answers."""
         device = torch.device(self.estimator.device)
-        first = next(member for member in members if member.network)
+        trained = [member for member in members if member.network]
+        first = trained[0]
         # Those without a network keep their place with a copy of another's
         networks = [member.network or first.network for member in members]
-        steps = [member.n_steps for member in members]
-        stack = _Stack(networks, steps, device)
-        self._run_epochs(stack, members, first.loader.batch_size, device)
+        stack = _Stack(networks, [member.n_steps for member in members], device)
+        self._run_epochs(stack, members, trained, device)
         # A copy: a memmap may be read-only, which torch warns of
         queries = torch.from_numpy(np.array(X_query)).to(device)
-        n_rows = first.n_rows(len(X_query))
+        n_rows = first.network.get_iterator(range(len(X_query)), training=False).batch_size
         if device.type == "cuda":  # as many rows as a step of all members had, which fitted
             n_rows = max(n_rows, min(_ROWS_ON_GPU, len(members) * first.loader.batch_size))
-        for i, member in enumerate(members):
+        for member, state in zip(members, stack.states(), strict=True):
             if not member.network:
                 yield member.key, None, None
                 continue
             with seeded(member.seed):
-                output = stack.predict(i, queries, n_rows)
+                output = stack.predict(state, queries, n_rows)
             voted = member.proba(output) if proba else output.argmax(axis=1)
-            yield member.key, voted, member.fitted(stack.state(i)) if keep else None
+            yield member.key, voted, member.fitted(state) if keep else None
 
-    def _run_epochs(self, stack, members, batch_size, device):
-        """Take all steps of all members."""
-        trained = [member for member in members if member.network]
+    def _run_epochs(self, stack, members, trained, device):
+        """Take all steps of all members, of which some have a network to be trained."""
         X = torch.cat([member.X for member in trained])
         y = torch.cat([member.y for member in trained])
         if device.type == "cuda":
@@ -226,9 +223,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             room = torch.cuda.get_device_properties(device).total_memory // 8
             if X.nbytes + y.nbytes <= room:
                 X, y = X.to(device), y.to(device)
-        states = [member.state for member in members]
         for epoch in range(self.estimator.max_epochs):
-            rows, weight = _epoch(members, states, batch_size)
+            rows, weight = _epoch(members, trained[0].loader.batch_size)
             rows = torch.from_numpy(rows).to(X.device)
             weight = torch.from_numpy(weight).to(device)
             # For layers that draw, such as dropout; Python does not salt the hash of numbers
@@ -253,7 +249,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 rows = rows.to(device)
                 labels = torch.zeros(2, len(rows), dtype=torch.int64, device=device)
                 stack.step(torch.stack([rows] * 2), labels, labels + 1.0, 0)
-                stack.predict(0, rows, len(rows))
+                stack.predict(next(stack.states()), rows, len(rows))
         except Exception as error:
             return f"they failed when tried together on public rows ({type(error).__name__})"
         return None
@@ -264,63 +260,45 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-@dataclass
 class _Member:
     """A teacher before it is trained: its network, rows and batches.
 
-    One without a network keeps its place in a stack, and has no rows and no steps.
+    Its weights are drawn and its rows split, as skorch would. One without a network keeps its place
+    in a stack, and has no rows and no steps.
     """
 
-    key: Any
-    seed: int
-    network: Any = None
-    X: Any = ()
-    y: Any = ()
-    loader: Any = None
-    validates: bool = False  # whether skorch sets rows aside to validate on
-    state: Any = None  # of its own generator
-    n_steps: int = 0
-    classes: np.ndarray | None = None
+    n_steps = 0
 
-    @classmethod
-    def of(cls, key, seed, network=None, X=None, codes=None):
-        """Return a teacher with its weights drawn and its rows split, as skorch would."""
+    def __init__(self, key, seed, network=None, X=None, codes=None):
+        self.key = key
+        self.seed = seed
+        self.network = network
         if network is None:
-            return cls(key, seed)
+            return
         with seeded(seed):
             _initialized(network)
             train, valid = network.get_split_datasets(X, codes)
-            state = torch.random.get_rng_state()
+            self.state = torch.random.get_rng_state()  # of its own generator
+        self.validates = valid is not None  # on rows that skorch sets aside
         rows = getattr(train, "indices", np.arange(len(codes)))
-        loader = network.get_iterator(range(len(rows)), training=True)
-        return cls(
-            key,
-            seed,
-            network,
-            X=torch.from_numpy(X[rows]),
-            y=torch.from_numpy(codes[rows]),
-            loader=loader,
-            validates=valid is not None,
-            state=state,
-            n_steps=len(loader.batch_sampler),
-            classes=np.unique(codes),
-        )
+        self.X = torch.from_numpy(X[rows])
+        self.y = torch.from_numpy(codes[rows])
+        self.loader = network.get_iterator(range(len(rows)), training=True)
+        self.n_steps = len(self.loader.batch_sampler)
+        self.classes = np.unique(codes)
 
-    def batches(self, state):
-        """Return the rows of each batch of the next epoch, and the random state after it.
+    def batches(self):
+        """Return the rows of each batch of the next epoch.
 
         As with skorch, whose DataLoader draws a number when it starts to train or to validate.
         """
-        torch.random.set_rng_state(state)
+        torch.random.set_rng_state(self.state)
         _draw()
         batches = list(self.loader.batch_sampler)
         if self.validates:
             _draw()
-        return batches, torch.random.get_rng_state()
-
-    def n_rows(self, n_queries):
-        """Return how many rows the network takes at a time when it predicts."""
-        return self.network.get_iterator(range(n_queries), training=False).batch_size
+        self.state = torch.random.get_rng_state()
+        return batches
 
     def proba(self, output):
         """Return probabilities from what the network puts out, as skorch does."""
@@ -336,14 +314,6 @@ class _Member:
         return self.network
 
 
-class _Group(NamedTuple):
-    """Networks of a stack with the same number of steps per epoch: they share an optimizer."""
-
-    n_steps: int
-    params: dict
-    optimizer: Any
-
-
 class _Stack:
     """Networks of one kind, their parameters stacked.
 
@@ -353,18 +323,17 @@ class _Stack:
     def __init__(self, networks, steps, device):
         first = networks[0]
         self.device = device
-        self.groups = []
-        self.place = np.empty((len(networks), 2), dtype=int)  # of each: group, place therein
+        self.groups = []  # of each: number of steps, parameters, optimizer
         for n_steps in np.unique(steps):
             members = np.flatnonzero(np.equal(steps, n_steps))
             params = self._stacked([dict(networks[i].module_.named_parameters()) for i in members])
             args, kwargs = first.get_params_for_optimizer("optimizer", list(params.items()))
-            self.place[members] = [(len(self.groups), k) for k in range(len(members))]
-            self.groups.append(_Group(n_steps, params, first.optimizer(*args, **kwargs)))
+            self.groups.append((n_steps, params, first.optimizer(*args, **kwargs)))
         buffers = [dict(network.module_.named_buffers()) for network in networks]
         self.buffers = self._stacked(buffers)
         # Of each network: its place when all groups are laid end to end
-        self.order = torch.from_numpy(np.argsort(np.lexsort(self.place.T[::-1]))).to(device)
+        end_to_end = np.argsort(steps, kind="stable")
+        self.order = torch.from_numpy(np.argsort(end_to_end)).to(device)
         self.module = copy.deepcopy(first.module_).to(device)
         self.criterion = copy.deepcopy(first.criterion_).to(device)
         self.criterion.reduction = "none"
@@ -384,56 +353,53 @@ class _Stack:
 
     def _params(self):
         """Return the parameters of all networks, in their order."""
-        if len(self.groups) == 1:
-            return self.groups[0].params
-        return {
-            name: torch.cat([group.params[name] for group in self.groups])[self.order]
-            for name in self.groups[0].params
-        }
+        first, *others = [params for _, params, _ in self.groups]
+        if not others:
+            return first
+        parts = {name: [first[name], *(params[name] for params in others)] for name in first}
+        return {name: torch.cat(tensors)[self.order] for name, tensors in parts.items()}
 
     def step(self, X, y, mask, k):
         """Take step `k` of an epoch, for networks that have one; rows of mask 0 do not count."""
         self.module.train()
-        for group in self.groups:
-            group.optimizer.zero_grad()
+        for _, _, optimizer in self.groups:
+            optimizer.zero_grad()
         output = self.forward(self._params(), self.buffers, X).flatten(0, 1)
         output = output.to(torch.promote_types(output.dtype, torch.float32))
         if isinstance(self.criterion, nn.NLLLoss):  # as skorch does
             output = torch.log(output + torch.finfo(output.dtype).eps)
         losses = self.criterion(output, y.flatten()).view(mask.shape)
-        if self.criterion.weight is None:
-            total = mask.sum(dim=1)
-        else:  # a mean with weights is divided by their sum
-            total = (mask * self.criterion.weight[y]).sum(dim=1)
+        # A mean with weights is divided by their sum
+        weight = 1 if self.criterion.weight is None else self.criterion.weight[y]
+        total = (mask * weight).sum(dim=1)
         # The total is 0 for networks without a step `k`
         ((losses * mask).sum(dim=1) / total.clamp(min=1e-30)).sum().backward()
-        for group in self.groups:
-            if k < group.n_steps:
-                group.optimizer.step()
+        for n_steps, _, optimizer in self.groups:
+            if k < n_steps:
+                optimizer.step()
 
     @torch.no_grad()
-    def predict(self, i, X, n_rows):
+    def predict(self, state, X, n_rows):
         """Return the outputs of a network, of shape (len(X), n_outputs); X is on the device.
 
         One by one: many rows keep a GPU busy, and one network's weights fit a CPU's cache.
         """
         self.module.eval()
-        state = self.state(i)
         parts = X.split(n_rows)
         outputs = [functional_call(self.module, state, (rows,)).float() for rows in parts]
         return torch.cat(outputs).cpu().numpy()
 
-    def state(self, i):
-        """Return the parameters and buffers of a network, by name."""
-        group, k = self.place[i]
-        state = {name: value[k].detach() for name, value in self.groups[group].params.items()}
-        state |= {name: value[i] for name, value in self.buffers.items()}
-        # Copies: the layout of a view depends on the whole stack, and may decide how a GPU rounds
-        return {name: value.clone() for name, value in state.items()}
+    def states(self):
+        """Yield the parameters and buffers of each network, by name."""
+        whole = {name: value.detach() for name, value in self._params().items()} | self.buffers
+        for i in range(len(self.order)):
+            # Copies: the layout of a view depends on the whole stack, which may decide how a GPU
+            # rounds
+            yield {name: value[i].clone() for name, value in whole.items()}
 
 
-def _epoch(members, states, batch_size):
-    """Return rows and weights of all batches, and move the states on.
+def _epoch(members, batch_size):
+    """Return rows and weights of all batches of the next epoch.
 
     Both have the shape (n_members, n_steps, batch_size). Rows count through all members, laid end
     to end.
@@ -446,9 +412,8 @@ def _epoch(members, states, batch_size):
         for i, member in enumerate(members):
             if not member.network:
                 continue
-            batches, states[i] = member.batches(states[i])
             rows[i] = first  # fills up short batches and missing steps, with weight 0
-            for step, batch in enumerate(batches):
+            for step, batch in enumerate(member.batches()):
                 rows[i, step, : len(batch)] = first + np.asarray(batch)
                 weight[i, step, : len(batch)] = 1
             first += len(member.y)
@@ -486,7 +451,9 @@ def why_not_network(network):
     """Say what in a network's settings keeps its copies from being trained together, or None."""
     if not isinstance(network, NeuralNetClassifier):
         return f"only skorch.NeuralNetClassifier can be batched; got {type(network).__name__}"
-    overridden = _overridden(type(network))
+    kinds = type(network).__mro__
+    own = [name for kind in kinds[: kinds.index(NeuralNetClassifier)] for name in vars(kind)]
+    overridden = [name for name in own if name in dir(NeuralNetClassifier) and name[:2] != "__"]
     if overridden:
         return f"{type(network).__name__} overrides {overridden[0]}"
     for name, can_be_batched in _settings(network).items():
@@ -495,17 +462,8 @@ def why_not_network(network):
     return None
 
 
-def _overridden(kind):
-    """Return the names of skorch's that a subclass defines anew."""
-    order = kind.__mro__
-    subclasses = order[: order.index(NeuralNetClassifier)]
-    names = [name for subclass in subclasses for name in vars(subclass)]
-    return [name for name in names if name in dir(NeuralNetClassifier) and name[:2] != "__"]
-
-
 def _settings(network):
     """Return whether each setting that matters here, by its name, can be batched."""
-    params = network.get_params(deep=False)
     batch_size = network.get_params().get("iterator_train__batch_size", network.batch_size)
     loader = torch.utils.data.DataLoader
     settings = {
@@ -519,7 +477,7 @@ def _settings(network):
         "compile": not network.compile,
         "batch_size": batch_size > 0,  # -1, all rows, has another size for each teacher
     }
-    for name, value in params.items():
+    for name, value in network.get_params(deep=False).items():
         prefix, _, suffix = name.partition("__")
         if not suffix:
             continue

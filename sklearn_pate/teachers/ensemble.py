@@ -16,9 +16,9 @@ from ..identifiers import keyed_digests
 from ..isolation import Quiet, own_clone, own_rows, seed_number, seeded
 from ..memory import code_digest, digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
+from ..rdp.discrete import SHARES
 from .sites import Site, Sites
 from .training import (
-    SHARES,
     Part,
     Settings,
     Task,
@@ -88,11 +88,10 @@ class TeacherEnsemble(Electorate):
         """Refuse what does not predict what is wanted, and mechanisms that need something else."""
         if not self.estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 estimator")
+        needs_proba = soft_aggregator is not None and not self.predicts_numbers
         for estimator in self.estimators:
             check_predicts("base_estimator", estimator, numbers=self.predicts_numbers)
-            if self.predicts_numbers or soft_aggregator is None:
-                continue
-            if not hasattr(estimator, "predict_proba"):
+            if needs_proba and not hasattr(estimator, "predict_proba"):
                 raise ValueError(
                     f"{soft_aggregator} needs teachers with predict_proba; got {estimator!r}"
                 )
@@ -167,26 +166,16 @@ class TeacherEnsemble(Electorate):
         n_queries, n_classes = _num_samples(X_query), len(private.classes)
         network = batched_network(self._own, private.X, X_query, self.timeout)
         threads = workers.threads_per_worker(self.n_jobs) if network is None else None
-        settings = Settings(
-            n_classes,
-            temperature,
-            self.keep_teachers,
-            threads,
-            get_config(),
-            self.timeout,
-            os.getpid(),
-            private.classes if self.predicts_numbers else None,
-        )
+        levels = private.classes if self.predicts_numbers else None
+        here = {"config": get_config(), "timeout": self.timeout, "caller": os.getpid()}
+        wanted = n_classes, temperature, self.keep_teachers
+        settings = Settings(*wanted, threads=threads, **here, levels=levels)
         if network is None:
             workers.warn_if_taking_turns(self.n_jobs)
             size = workers.batch_size(self._assignment.n_teachers, self.n_jobs)
-            start = partial(
-                workers.run,
-                function=fit_and_vote,
-                n_jobs=self.n_jobs,
-                batch_size=size,
-                may_stay=self.timeout is None,  # a teacher that hangs must not hang this process
-            )
+            may_stay = self.timeout is None  # a teacher that hangs must not hang this process
+            options = {"n_jobs": self.n_jobs, "batch_size": size, "may_stay": may_stay}
+            start = partial(workers.run, function=fit_and_vote, **options)
         else:
             start = partial(train_together, network, X_query=X_query, settings=settings)
         sums = np.zeros((n_queries, n_classes), dtype=np.int64)
@@ -215,6 +204,7 @@ class TeacherEnsemble(Electorate):
         assignment, memory = self._assignment, self._memory
         seed = seed if self._kept_seed is None else self._kept_seed
         seeds = _seeds(seed, assignment.n_teachers, assignment.names)
+        names = range(assignment.n_teachers) if assignment.names is None else assignment.names
         fingerprint = None
         if memory.location is not None:
             records = private.X, private.codes, private.sample_weight, assignment.teacher_indices
@@ -222,12 +212,10 @@ class TeacherEnsemble(Electorate):
                 records = None
             options = (private.classes, settings.temperature, settings.keep)
             fingerprint = digest((records, X_query), options, code_digest(self._own))
-        names = range(assignment.n_teachers) if assignment.names is None else assignment.names
-        keys = [(fingerprint, *of_teacher) for of_teacher in zip(names, seeds, strict=True)]
         own = self._own
         tasks = (
-            Task(i, own[i % len(own)], X_query, seeds[i], settings, memory, keys[i])
-            for i in range(assignment.n_teachers)
+            Task(i, own[i % len(own)], X_query, seed, settings, memory, (fingerprint, name, seed))
+            for i, (name, seed) in enumerate(zip(names, seeds, strict=True))
         )
         return zip(_parts(private, assignment), tasks, strict=True)
 

@@ -7,7 +7,7 @@ import pickle
 import sys
 import threading
 import types
-from collections.abc import Callable
+from concurrent.futures import Future, wait
 from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -35,11 +35,8 @@ from ..isolation import (
 )
 from ..levels import numbers_at, positions, split
 from ..memory import digest, is_kept
+from ..rdp.discrete import SHARES
 from .sites import Site, Sites
-
-#: Probabilities are whole multiples of one over this number: sums of whole numbers do not depend on
-#: the order in which teachers finish.
-SHARES = 2**20
 
 
 class Settings(NamedTuple):
@@ -67,11 +64,11 @@ class Settings(NamedTuple):
 
     n_classes: int
     temperature: float | None
-    keep: bool
-    threads: int | None
-    config: dict
-    timeout: float | None
-    caller: int
+    keep: bool = False
+    threads: int | None = None
+    config: dict = {}
+    timeout: float | None = None
+    caller: int | None = None
     levels: np.ndarray | None = None
 
 
@@ -121,8 +118,8 @@ class Task(NamedTuple):
     X_query: Any
     seed: int
     settings: Settings
-    memory: Memory
-    key: tuple
+    memory: Memory = Memory(None)
+    key: tuple = ()
     part: Part | None = None
 
 
@@ -190,24 +187,20 @@ def _call_within(seconds, function, *args):
     """
     if seconds is None:
         return function(*args)
-    outcome = []
+    future = Future()
 
     def run():
         try:
             with Quiet():  # of its own: it outlasts the caller's if this thread is left behind
-                outcome.append((function(*args), None))
+                result = function(*args)
+            future.set_result(result)
         except BaseException as error:
-            outcome.append((None, error))
+            future.set_exception(error)
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not outcome:
+    threading.Thread(target=run, daemon=True).start()
+    if not wait([future], seconds).done:
         raise TimeoutError("it took longer than timeout")
-    result, error = outcome[0]
-    if error is not None:
-        raise error
-    return result
+    return future.result()
 
 
 def _loaded(task):
@@ -284,33 +277,32 @@ def constant_votes(task):
         return split_votes(np.full(n_queries, position), n_classes)
     # Without records the label follows from the position alone, which is public
     label = present[0] if present.size else task.number % n_classes
-    if settings.temperature is None:
-        return _compact(np.full(n_queries, label), n_classes)
-    certain = np.ones((n_queries, 1))
-    return probability_shares(certain, [label], n_classes=n_classes, temperature=1)
+    certain = np.full(n_queries, label) if settings.temperature is None else np.ones((n_queries, 1))
+    return votes_of(certain, [label], task.X_query, settings)
 
 
 def votes_of(answered, classes, X_query, settings):
-    """Return what a teacher predicted as votes: labels or, with a temperature, probabilities."""
-    n_classes, temperature = settings.n_classes, settings.temperature
+    """Return what a teacher predicted as votes: labels or, with a temperature, probabilities.
+
+    Labels are codes, in the smallest integer type: they wait in memory until they are counted. What
+    is not a code is refused, without quoting it.
+    """
+    n_queries, n_classes = _num_samples(X_query), settings.n_classes
     if settings.levels is not None:
-        return number_votes(answered, settings.levels, n_queries=_num_samples(X_query))
-    if temperature is None:
-        return label_votes(answered, n_queries=_num_samples(X_query), n_classes=n_classes)
-    return probability_shares(answered, classes, n_classes=n_classes, temperature=temperature)
-
-
-def label_votes(predicted, *, n_queries, n_classes):
-    """Return predicted labels as codes; refuse what is not a code, without quoting it."""
-    predicted = np.asarray(predicted)
-    if predicted.shape != (n_queries,):
+        return number_votes(answered, settings.levels, n_queries=n_queries)
+    if settings.temperature is not None:
+        if np.shape(answered)[:1] != (n_queries,):
+            raise TellableError("predict_proba must return one row of probabilities per row")
+        temperature = settings.temperature
+        return probability_shares(answered, classes, n_classes=n_classes, temperature=temperature)
+    labels = np.asarray(answered)
+    if labels.shape != (n_queries,):
         raise TellableError("predict must return one label per row, a 1-D array")
-    is_number = predicted.dtype.kind in "iufb"
-    codes = predicted.astype(np.int64) if is_number else np.full(n_queries, -1)
+    codes = labels.astype(np.int64) if labels.dtype.kind in "iufb" else np.full(n_queries, -1)
     # Unequal: fractions and NaN, which the cast would hide
-    if not np.array_equal(codes, predicted) or ((codes < 0) | (codes >= n_classes)).any():
+    if not np.array_equal(codes, labels) or ((codes < 0) | (codes >= n_classes)).any():
         raise TellableError("predict returned labels that are not among the codes it was fitted on")
-    return _compact(codes, n_classes)
+    return codes.astype(np.min_scalar_type(n_classes - 1))
 
 
 def probability_shares(proba, classes, *, n_classes, temperature):
@@ -343,14 +335,8 @@ def split_votes(places, n_classes):
     """Return votes at positions along levels, as whole shares; rows sum to 1 exactly."""
     votes = np.zeros((len(places), n_classes), dtype=np.int64)
     codes, shares = split(places, np.full(len(places), SHARES))
-    for column, part in zip(codes.T, shares.T, strict=True):
-        votes[np.arange(len(places)), column] += part
+    np.add.at(votes, (np.arange(len(places))[:, None], codes), shares)
     return votes
-
-
-def _compact(codes, n_classes):
-    """Return codes in the smallest integer type: they wait in memory until they are counted."""
-    return codes.astype(np.min_scalar_type(n_classes - 1))
 
 
 # --- kept teachers on their way, from a worker or to and from memory ----------------------------
@@ -372,22 +358,16 @@ class _ByName:
 
 
 class _Pickler(_ByName, pickle.Pickler):
-    pass
+    """For what has a name."""
 
 
 class _CloudPickler(_ByName, cloudpickle.Pickler):
-    pass
+    """For what else there is, by value: lambdas, and what is defined within functions."""
 
 
 class _Unpickler(pickle.Unpickler):
     def persistent_load(self, name):
         return attrgetter(name)(sys.modules["__main__"])
-
-
-def _dumped(fitted, pickler):
-    with io.BytesIO() as file:
-        pickler(file).dump(fitted)
-        return file.getvalue()
 
 
 def pickled(fitted):
@@ -396,12 +376,12 @@ def pickled(fitted):
     If joblib is what cannot pickle it, joblib stops all workers, even while they send something:
     those of multiprocessing may then wait for each other for ever.
     """
-    content, failed = attempt(partial(_dumped, fitted, _Pickler))
-    if failed is not None:  # by value, where there is no name
-        content, failed = attempt(partial(_dumped, fitted, _CloudPickler))
-    if failed is not None:  # raised: memory keeps no such result
-        raise TellableError(_not_moved(failed))
-    return content
+    for pickler in (_Pickler, _CloudPickler):  # by value, where there is no name
+        file = io.BytesIO()
+        _, failed = attempt(partial(pickler(file).dump, fitted))
+        if failed is None:
+            return file.getvalue()
+    raise TellableError(_not_moved(failed))  # raised: memory keeps no such result
 
 
 def received(fitted):
@@ -479,27 +459,6 @@ def batched_network(estimators, X, X_query, timeout):
     return batched
 
 
-class _Place(NamedTuple):
-    """The place of a teacher in joint training.
-
-    Attributes
-    ----------
-    number : int
-        Of the teacher.
-    result : Result or None
-        Its result, where nothing needs to be trained.
-    classes : ndarray or None
-        The labels that its outputs stand for.
-    keep_it : callable or None
-        Puts its votes into memory; says whether they are there.
-    """
-
-    number: int
-    result: Result | None = None
-    classes: np.ndarray | None = None
-    keep_it: Callable | None = None
-
-
 def train_together(batched, tasks, X_query, settings):
     """Train teachers together, in this process, and yield the `Result` of each."""
     number = None  # of the teacher that was prepared last: it failed, or one of its stack did
@@ -516,13 +475,8 @@ def train_together(batched, tasks, X_query, settings):
         # File descriptors stay as they are, because progress is shown meanwhile
         with isolated(0, descriptors=False):
             trained = batched.train(trainees(), X_query, proba=is_soft, keep=settings.keep)
-            for place, voted, fitted in trained:
-                if place.result is not None:
-                    yield place.result
-                    continue
-                votes = votes_of(voted, place.classes, X_query, settings)
-                is_there = place.keep_it((votes, fitted))
-                yield Result(place.number, votes, fitted, is_kept=is_there)
+            for result_of, voted, fitted in trained:
+                yield result_of(voted, fitted)
     except GeneratorExit:  # whoever takes the results has stopped
         raise
     except KeyboardInterrupt:
@@ -534,24 +488,30 @@ def train_together(batched, tasks, X_query, settings):
 
 
 def _trainee(task, batched):
-    """Return what `BatchedTeachers.train` takes; without a network if the votes are known."""
+    """Return what `BatchedTeachers.train` takes; without a network if the votes are known.
+
+    Its key makes the `Result` of what is yielded, and puts that into memory.
+    """
     settings = task.settings
     X, codes, _ = task.part
     constant = constant_votes(task)
     recall = task.memory.cache(_recall, ignore=["result"])
     try:
         known = recall(task.key, None) if constant is None else (constant,)
-        return _Place(task.number, Result(task.number, *known)), task.seed
+        return lambda *_: Result(task.number, *known), task.seed
     except KeyError:  # it is to be trained
         pass
     network = own_clone(batched.estimator, task.seed, functions=not settings.keep)
     silent(set_seeds(network, task.seed))
-    place = _Place(
-        task.number,
-        classes=network.classes if network.classes is not None else np.unique(codes),
-        keep_it=partial(_keep, task.memory, recall, task.key),
-    )
-    return place, task.seed, network, X, codes
+    classes = network.classes if network.classes is not None else np.unique(codes)
+
+    def result_of(voted, fitted):
+        votes = votes_of(voted, classes, task.X_query, settings)
+        recall(task.key, (votes, fitted))
+        is_there = is_kept(task.memory, recall, task.key, (votes, fitted))
+        return Result(task.number, votes, fitted, is_kept=is_there)
+
+    return result_of, task.seed, network, X, codes
 
 
 def _recall(key, result):
@@ -562,9 +522,3 @@ def _recall(key, result):
     if result is None:
         raise KeyError
     return result
-
-
-def _keep(memory, recall, key, result):
-    """Put a result into memory; say whether it is there."""
-    recall(key, result)
-    return is_kept(memory, recall, key, result)

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import FitOnPublic, PublicData
-from sklearn_pate.aggregators import PluralityVote
+from sklearn_pate.aggregators import PluralityVote, SoftVote
 from sklearn_pate.exceptions import BadPlanError, TeacherError
 from sklearn_pate.teachers import Sites
 
@@ -127,7 +127,19 @@ test_rows_labels_and_weights_that_are_refused = h.mistakes(
 def test_rows_that_a_teacher_refuses(X, X_public, message):
     message = rf"teacher \d failed: {message}.*base_estimator"
     with h.refused(message, TeacherError, by_teachers=True):
-        h.fit(X=X, X_public=X_public)
+        h.fit({"random_state": 0}, X=X, X_public=X_public)
+
+
+class OneRow(GaussianNB):
+    """Gives the probabilities of one row, whatever it is asked."""
+
+    def predict_proba(self, X):
+        return super().predict_proba(X)[:1]
+
+
+def test_probabilities_of_too_few_rows():
+    with h.refused("one row of probabilities per row", TeacherError, by_teachers=True):
+        h.fit({"base_estimator": OneRow(), "aggregator": SoftVote(0.5), "epsilon": None})
 
 
 OBJECTS = {"X": h.X.astype(object), "X_public": h.X_PUBLIC.astype(object)}

@@ -229,7 +229,7 @@ LARGE_DELTA = "delta=.* is not below one over the number of"
         ],
         "every row of votes must sum to the number of teach": (h.changed(h.VOTES, h.LABEL),),
         "every row of votes must sum .* at least 1": (0 * h.VOTES,),
-        "votes has no rows": (h.VOTES[:0],),
+        "votes has 0 rows": (h.VOTES[:0],),
         "votes has 29 rows and X_public 30": (h.VOTES[1:],),
         "votes needs a column .* got 3 columns": (np.c_[h.VOTES, 0 * h.VOTES[:, 0]],),
     }
