@@ -498,8 +498,8 @@ def calibrated(part, size, epsilon, delta, before=no_cost, share=1.0):
     spent = rest.pure if is_pure else rest.epsilon(delta)[0]
     if spent >= epsilon:
         raise BudgetExceededError(
-            f"drawn public rows, and releases of yours, cost epsilon={spent:.4g}, which leaves "
-            f"nothing of the cap epsilon={epsilon:g} for labels. Raise it"
+            f"public rows drawn from private ones, and releases of yours cost epsilon={spent:.4g}, "
+            f"which leaves nothing of the cap epsilon={epsilon:g} for labels. Raise it"
         )
 
     def cost_at(scale, orders=DEFAULT_ORDERS):
