@@ -498,7 +498,7 @@ def calibrated(part, size, epsilon, delta, before=no_cost, share=1.0):
     spent = rest.pure if is_pure else rest.epsilon(delta)[0]
     if spent >= epsilon:
         raise BudgetExceededError(
-            f"public rows drawn from private ones, and releases of yours, cost epsilon={spent:.4g}, "
+            f"public rows drawn from private ones, and releases of yours cost epsilon={spent:.4g}, "
             f"which leaves nothing of the cap epsilon={epsilon:g} for labels. Raise it"
         )
 
