@@ -392,7 +392,7 @@ def test_who_votes_and_how_must_agree():
     teachers = PATEClassifier(LogisticRegression(), n_teachers=5, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="aggregator"):
         clone(teachers).set_params(aggregator=LaplaceMechanism()).fit(X, Y, X_public=X_PUBLIC)
-    with pytest.raises(ValueError, match="records that vote need the private rows"):
+    with pytest.raises(ValueError, match="records cannot vote when X is Sites"):
         pate().fit(Sites(lambda name: None, ["a", "b"]), None, X_public=X_PUBLIC)
     votes = pate().poll(X, Y, X_public=X_PUBLIC)
     for given, reason in (

@@ -1,6 +1,6 @@
 """What is published of votes, and a release of your own beside it: the base classes."""
 
-from abc import ABCMeta, abstractmethod
+from abc import ABC, ABCMeta, abstractmethod
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -148,16 +148,11 @@ class Release(BaseEstimator, metaclass=ABCMeta):
         """
 
 
-class VotesRelease:
+class VotesRelease(ABC):
     """Base class: what is published of votes, planned, gathered, and drawn once it is paid for.
 
     It holds nothing: `given` says all that a fit was given, and `plan` what it will ask and spend.
-    `release_of` says which electorate has which. Each says `refused`, the parameters that say
-    nothing here, with what they say; `mechanism`, what answers, as the parameters say; `plan`, what
-    to ask and what it costs; `forecast`, who votes, problems and obstacles; and what `rehearse`
-    tries of the user's own: all by public numbers. `gather` returns `Votes`: private, and free; it
-    may take hours, and nothing leaves. `draw` draws what is paid for, and adds it to what is
-    published, in place. `curator` returns the private view of that.
+    `release_of` says which electorate has which.
     """
 
     #: Whether what is released are rates of the classes, at any row. What is gathered for them
@@ -166,6 +161,26 @@ class VotesRelease:
 
     #: The most rows that a student is tried on.
     most_rehearsed = np.inf
+
+    @abstractmethod
+    def refused(self, estimator):
+        """Return the parameters that say nothing here, each with what it says."""
+
+    @abstractmethod
+    def mechanism(self, estimator):
+        """Return what answers, as the parameters say; refuse what does not fit here."""
+
+    @abstractmethod
+    def plan(self, given):
+        """Return what to ask and what it costs, a `Plan`, by public numbers."""
+
+    @abstractmethod
+    def rehearse(self, given, plan):
+        """Try what is the user's own on made-up votes."""
+
+    @abstractmethod
+    def forecast(self, given, plan):
+        """Return who votes, and problems and obstacles, by public numbers."""
 
     def check_votes(self, votes, electorate, *, is_given):
         """Refuse votes that an electorate would not have cast.
@@ -179,6 +194,7 @@ class VotesRelease:
         is_given : bool
             Whether it was asked for.
         """
+        return None
 
     def rows(self, given, plan):
         """Return the public rows that are voted on; here, all."""
@@ -187,3 +203,15 @@ class VotesRelease:
     def of_rows(self, votes, rows):
         """Return votes on some of the rows that were voted on; here, what says something of all."""
         return votes
+
+    @abstractmethod
+    def gather(self, given, plan, rows):
+        """Return `Votes`: private, and free. It may take hours, and nothing leaves."""
+
+    @abstractmethod
+    def draw(self, given, plan, rows, votes, published, noise):
+        """Draw what is paid for, and add it to what is published, in place."""
+
+    @abstractmethod
+    def curator(self, published, votes, plan, delta):
+        """Return the private view of what was released."""
