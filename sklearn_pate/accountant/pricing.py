@@ -393,8 +393,12 @@ def _most_queries(aggregator, n_wanted, cap, sizes):
 
 def _most_within(cap, cost_of, n_wanted, orders=DEFAULT_ORDERS):
     """Return the most queries that the cap pays for; epsilon never falls with their number."""
-    counts = range(1, n_wanted + 1)
-    return bisect_right(counts, cap.epsilon, key=lambda n: cap.epsilon_of(cost_of(n), orders))
+    before = cap.before(orders)
+
+    def epsilon_of(n_queries):
+        return before.plus(cost_of(n_queries)).epsilon(cap.delta, orders)[0]
+
+    return bisect_right(range(1, n_wanted + 1), cap.epsilon, key=epsilon_of)
 
 
 # --- what is released at once: a noisy table, public rows, what a user adds to them ---------------

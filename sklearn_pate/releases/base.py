@@ -196,13 +196,13 @@ class VotesRelease(ABC):
         """
         return None
 
+    @abstractmethod
     def rows(self, given, plan):
-        """Return the public rows that are voted on; here, all."""
-        return np.arange(given.n_public)
+        """Return the public rows that are voted on."""
 
+    @abstractmethod
     def of_rows(self, votes, rows):
-        """Return votes on some of the rows that were voted on; here, what says something of all."""
-        return votes
+        """Return votes on some of the rows that were voted on."""
 
     @abstractmethod
     def gather(self, given, plan, rows):

@@ -1,5 +1,7 @@
 """The noisy table of what records cast: drawn at once, and read at any row."""
 
+import numpy as np
+
 from ..accountant import TableCurator, Voters, plan_table
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy, rehearse_table
@@ -80,6 +82,14 @@ class TableRelease(VotesRelease):
             are_levels=given.estimator.predicts_numbers,
         )
         return voters, () if was_polled else cells.problems, cells.obstacles
+
+    def rows(self, given, plan):
+        """Return all public rows."""
+        return np.arange(given.n_public)
+
+    def of_rows(self, votes, rows):
+        """Return the votes, which say something of all rows."""
+        return votes
 
     def gather(self, given, plan, rows):
         """Divide the feature space by public rows, and let records vote in its cells."""
