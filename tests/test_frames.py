@@ -64,9 +64,9 @@ def pate(base=None, **params):
 
 
 VOTERS = {
-    "records": lambda: pate(),
-    "teachers by default": lambda: pate(n_teachers=12),
-    "teachers with columns": lambda: pate(columns(), n_teachers=12),
+    "records": lambda: pate(random_state=0),
+    "teachers by default": lambda: pate(n_teachers=12, random_state=0),
+    "teachers with columns": lambda: pate(columns(), n_teachers=12, random_state=0),
 }
 
 
