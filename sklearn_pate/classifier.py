@@ -119,8 +119,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         summary tell of it, and the first seeded fit of a process warns of it. Several fits with
         one seed share their noise, and so do clones in a search. Their releases can be combined to
         undo the noise, even by someone who does not know the seed. A pickle of a fitted estimator
-        does not contain the seed. Even so, anyone can guess a seed and compare what it gives with
-        what was published.
+        does not contain the seed; that of a `GridSearchCV` around it does. Even so, anyone can
+        guess a seed and compare what it gives with what was published.
     secure : bool, default=False
         Refuse a `random_state`, so that no seed can get into what is published. The noise is the
         same: without a `random_state`, all of it comes from the operating system's generator.
@@ -257,7 +257,6 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
     (500,)
     """
 
-    # Requested by default, so that users need not call set_fit_request for metadata routing
     _parameter_constraints: dict = {
         **PATEEstimator._parameter_constraints,
         "classes": ["array-like", None],

@@ -84,7 +84,7 @@ class PATEEstimator(BaseEstimator):
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
-        """Train teachers on private data, release noisy labels, train the student on them.
+        """Let teachers or records vote, release noisy labels, train the student on them.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class PATEEstimator(BaseEstimator):
 
         Raises
         ------
-        BudgetExceededError, TeacherError, PrivacyTestError, StudentError
+        BadPlanError, BudgetExceededError, TeacherError, PrivacyTestError, StudentError
             See the class.
         ValueError
             If public data are missing, lengths are inconsistent or parameters are out of range.
