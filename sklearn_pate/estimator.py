@@ -292,8 +292,7 @@ class PATEEstimator(BaseEstimator):
         KNeighborsClassifier(n_neighbors=3)
         """
         check_is_fitted(self, "public_labels_")
-        if X_public is None:
-            X_public = getattr(self, "X_synthetic_", None)
+        X_public = getattr(self, "X_synthetic_", None) if X_public is None else X_public
         if X_public is None:
             raise ValueError("X_public is missing: the rows given to fit")
         X_public = indexable_rows(public_rows(X_public), "X_public")

@@ -40,7 +40,7 @@ def levels_of(bounds, n_levels):
         levels = np.linspace(low, high, n_levels)
         if (np.diff(levels) > 0).all() and np.isfinite(high - low):
             return levels
-    raise ValueError(f"bounds must be two finite numbers, the lower one first; got {bounds!r}")
+    raise ValueError(f"bounds must be two finite numbers (low, high), in order; got {bounds!r}")
 
 
 def positions(y, levels):

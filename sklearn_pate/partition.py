@@ -39,7 +39,9 @@ class RandomPartition:
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if n_teachers > n_records:
-            raise ValueError(f"n_teachers={n_teachers} is more than n_samples={n_records}")
+            raise ValueError(
+                f"n_teachers={n_teachers} is more than n_samples={n_records}; use fewer"
+            )
         return np.random.default_rng(seed).permutation(n_records) % n_teachers
 
 
@@ -147,7 +149,9 @@ class PredefinedPartition:
         spelled = pd.Index(spelled_identifiers(groups, "groups"), dtype=object)
         teacher_indices = names.get_indexer(spelled)
         if (teacher_indices < 0).any():
-            raise ValueError(f"groups has a name that is not among the {len(names)} names given")
+            raise ValueError(
+                f"groups has a name that is not among the {len(names)} listed; list all"
+            )
         return teacher_indices
 
 

@@ -56,8 +56,14 @@ def check_fitted(clf):
         )
     check_is_fitted(clf, "privacy_spent_")
     if clf.privacy_spent_.n_teachers is None:
-        raise ValueError("records voted in a table that was released at once: no queries to draw")
+        raise ValueError("records voted in a table that was released at once: see privacy_spent_")
     return clf
+
+
+def public_numbers(clf):
+    """Return the numbers of teachers and of classes, or of levels."""
+    classes = clf.levels_ if clf.predicts_numbers else clf.classes_
+    return {"n_teachers": clf.n_teachers_, "n_classes": len(classes)}
 
 
 def curator_of(clf):
@@ -172,7 +178,7 @@ class PrivacySpentDisplay:
             # They set the whole epsilon aside in advance, however many queries are asked
             data_independent = np.full(n_queries.size, spent.epsilon)
         else:
-            public = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_)}
+            public = public_numbers(clf)
             data_independent = _guaranteed(*stages_of(clf), n_queries, spent.delta, public)
         curves = _private_curves(curator, n_queries, spent.delta) if private else (None, None)
         told = {"published": spent.epsilon, "delta": spent.delta}
@@ -368,7 +374,7 @@ class BudgetDisplay:
             n_paid = [int(part.sum()) for part in parts]
             names = [f"{name}, {paid} paid" for name, paid in zip(names, n_paid, strict=True)]
         stages = list(zip(aggregators, n_asked, n_paid, strict=True))
-        public = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_)}
+        public = public_numbers(clf)
         costs = np.array([_check_and_answer(*stage, **public) for stage in stages])
         epsilons = epsilon_by_order(costs.sum(axis=(0, 1)), spent.delta, DEFAULT_ORDERS)
         best = np.argmin(epsilons)

@@ -167,7 +167,9 @@ def fit_student(student, X_public, released, seed):
             return isolation.own_generators(student)
     except Exception as error:
         if np.unique(labels).size != 1 or released.levels is not None:
-            problem = f"the student could not be trained on {labelled.size} answered rows: {error}"
+            problem = (
+                f"the student could not be trained on {labelled.size} released labels: {error}"
+            )
             raise student_error(problem, released) from error
         released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
     # Most classifiers refuse labels of one class, and these are paid for
@@ -237,6 +239,8 @@ def rehearse_student(student, X_public, n_queries, *, n_classes, soft, levels):
             first_rows = np.arange(min(_num_samples(X_public), 50))
             predicted = fitted.predict(_safe_indexing(X_public, first_rows))
             check_predicted(predicted, n_classes=n_classes if levels is None else None)
+            if len(predicted) != len(first_rows):
+                raise ValueError(f"predict returned {len(predicted)} for {len(first_rows)} rows")
         except Exception as error:
             raise ValueError(
                 "the student failed when tried on public rows with made-up labels. Preprocessing "

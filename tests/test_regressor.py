@@ -350,7 +350,7 @@ class Loses(RegressorMixin, BaseEstimator):
     "params, match",
     ("no bounds", {"bounds": None}, "bounds is missing"),
     ("text", {"bounds": ("a", "b")}, "bounds must be two finite numbers"),
-    ("equal", {"bounds": (5, 5)}, "the lower one first"),
+    ("equal", {"bounds": (5, 5)}, "in order"),
     ("infinite", {"bounds": (0, np.inf)}, "two finite numbers"),
     ("too far apart", {"bounds": (-1.7e308, 1.7e308)}, "two finite numbers"),
     ("one level", {"n_levels": 1}, "'n_levels' parameter"),
@@ -390,7 +390,7 @@ def test_a_student_that_fails_loses_no_means():
                 raise ValueError("no")
             return super().fit(X, y)
 
-    with pytest.raises(StudentError, match="could not be trained on 500 answered rows") as caught:
+    with pytest.raises(StudentError, match="could not be trained on 500 released labels") as caught:
         fitted(student=Fails())
     assert caught.value.public_labels.shape == (500,)
     assert not np.isnan(caught.value.public_labels).any()

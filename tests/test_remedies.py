@@ -271,7 +271,7 @@ def test_steps_before_that_transformed_private_rows_alone(transformer, X, X_publ
     pipe = make_pipeline(transformer, pate())
     message = failure(lambda: pipe.fit(X, Y, pateclassifier__X_public=X_public))
     # The first remedy
-    assert "Put them inside base_estimator" in message
+    assert "put the steps before it inside base_estimator" in message
     teachers(make_pipeline(transformer, LogisticRegression())).fit(X, Y, X_public)
     # The second
     (enable,) = re.findall(r"sklearn\.set_config\(.*?\)", message)

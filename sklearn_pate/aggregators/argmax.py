@@ -528,20 +528,6 @@ class ImmutableArgmax(Aggregator):
 
         return rdp.Facts(rdp=of_query)
 
-    def qualified(self, votes):
-        """Queries to which the paper's claim applies: of a margin above 2. Private.
-
-        Parameters
-        ----------
-        votes : array-like of shape (n_queries, n_classes)
-            Vote counts.
-
-        Returns
-        -------
-        ndarray of shape (n_queries,), bool
-        """
-        return margins(check_votes(votes)) > 2
-
     def claimed_rdp(self, votes, orders):
         """What the paper claims: the noise's published bound at the raised counts. Not a bound.
 

@@ -33,11 +33,9 @@ _COMMON_COLUMNS = """Both need the same columns:
 
 #: The cure where X is unlike X_public because a Pipeline made it so.
 _OR_A_PIPELINE = (
-    "If this is the last step of a Pipeline, the others transformed X, and not X_public, which "
-    "step__X_public= hands on as it is. Put them inside base_estimator; or let the Pipeline "
-    "transform both: sklearn.set_config(enable_metadata_routing=True) and "
-    "Pipeline(steps, transform_input=['X_public']).fit(X, y, X_public=X_public), with "
-    "FitOnPublic(transformer) for each transformer"
+    "In a Pipeline, put the steps before it inside base_estimator; or let them transform both: "
+    "sklearn.set_config(enable_metadata_routing=True) and, with FitOnPublic(transformer) for each, "
+    "Pipeline(steps, transform_input=['X_public']).fit(X, y, X_public=X_public)"
 )
 
 
@@ -178,7 +176,11 @@ def check_features(estimator, X, name, reset=False):
         if reset:
             words = f"{name}: {words}"
         elif name != "X":
-            remedy = _COMMON_COLUMNS if hasattr(X, "columns") else ""
+            names = set(getattr(estimator, "feature_names_in_", ()))
+            others = set(getattr(X, "columns", ()))
+            # Where both have some that the other has not, they may be the same under other names
+            remedy = _COMMON_COLUMNS if names and (names <= others or others <= names) else ""
+            words = words.partition("during fit.\n")[2] or words
             words = f"{name} does not have the features of X: {words}{remedy}"
         raise type(error)(words) from None
 
@@ -364,7 +366,10 @@ def _encode(y, classes):
     codes, _ = attempt(lambda: np.minimum(np.searchsorted(classes, y), len(classes) - 1))
     if codes is None or not np.all(classes[codes] == y):
         kinds = [_kind_of_labels(labels) for labels in (classes, y)]
-        of_kinds = f": these are {kinds[0]}, y holds {kinds[1]}" if kinds[0] != kinds[1] else ""
+        of_kinds = ""
+        if kinds[0] != kinds[1]:  # an ensemble may have made numbers of them
+            number = f"within a VotingClassifier, classes=range({len(classes)})"
+            of_kinds = f": these are {kinds[0]}, y holds {kinds[1]}; {number}"
         raise ValueError(
             f"y has labels that are not in classes, which are {_first(classes.tolist())}; classes "
             f"must list all labels that may occur, in the type that y has{of_kinds}"

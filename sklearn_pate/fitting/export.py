@@ -64,7 +64,7 @@ def handed_over(estimator, X):
     name = type(last_step(student)).__name__
     if X is None:
         raise ValueError(
-            f"{name} may predict codes in the place of labels; give public rows, export(X_public)"
+            f"{name} may predict codes: to compare with labels, give public rows, export(X_public)"
         )
     raise ValueError(f"{name} does not predict the same outside of PATEClassifier")
 
@@ -123,7 +123,8 @@ def _check_modules(student):
     if ours:
         raise ValueError(
             f"the student holds {', '.join(ours)}, and an export must load without sklearn_pate: "
-            "pickle the estimator, or train one of scikit-learn, fit_student(X_public, student)"
+            "pickle the estimator, or train one of scikit-learn, fit_student(X_public, student), "
+            "or fit_student(student=...) where rows were drawn"
         )
 
 

@@ -245,13 +245,14 @@ def _check_sites(estimator, X_public, **not_given):
         "a synthesizer cannot draw rows": estimator.synthesizer is not None or draws_rows,
         "releases must be None": bool(estimator.releases),
         "PATERegressor cannot be fitted": estimator.predicts_numbers,
-        "classes must be given": getattr(estimator, "classes", None) is None,
+        "classes, all labels that may occur, must be given": getattr(estimator, "classes", None)
+        is None,
     }
     for what, is_so in refused.items():
         if is_so:
             raise ValueError(
-                f"{what} when X is Sites, as each teacher loads the records of its site. Otherwise "
-                "give X and y, and the site of each in groups=, with partition='predefined'"
+                f"{what} when X is Sites, as each teacher loads the records of its site. Change "
+                "that, or give X, y and groups=, the site of each, with partition='predefined'"
             )
 
 
@@ -263,7 +264,8 @@ def check_votes_and_rows(estimator, votes, X_public):
     Given
     Votes
     """
-    check_no_releases(estimator, "fit_votes has no private records: call fit")
+    if estimator.releases:
+        raise ValueError("fit_votes has no private records: call fit, or give releases=None")
     synthesis = getattr(votes, "synthesis", None)
     if synthesis is not None:
         if not are_same_rows(public_rows(X_public), synthesis.rows):
@@ -290,12 +292,6 @@ def check_votes_and_rows(estimator, votes, X_public):
     told = {"not_covered": votes.not_covered, "obstacles": votes.obstacles}
     given = dataclasses.replace(given, synthesis=synthesis, **told)
     return (with_cost_of_rows(given) if are_counts else given), votes
-
-
-def check_no_releases(estimator, why):
-    """Refuse releases of the user's where records are not at hand, or are looked at often."""
-    if estimator.releases:
-        raise ValueError(f"{why}, or give releases=None")
 
 
 def with_cost_of_rows(given):

@@ -40,10 +40,11 @@ def make_plan(given):
     ledger = given.estimator.ledger
     if ledger is not None:
         if plan.spent.generator == "seed":
+            seed = given.estimator.random_state
+            what = "rows that were drawn" if seed is None else "fits"
             raise ValueError(
-                "ledger refuses fits with a random_state, and rows that were drawn with a "
-                "random_state: two of one seed, as of clones in a search, share noise. Give None, "
-                f"and draw such rows again; got random_state={given.estimator.random_state!r}"
+                f"ledger refuses {what} with a random_state, as two of one seed share noise: use "
+                f"random_state=None; got random_state={seed!r} in this fit"
             )
         ledger.check(plan.spent, given.cost_to_pay(plan))
     rehearse(given, plan)

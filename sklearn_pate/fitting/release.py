@@ -18,7 +18,7 @@ from ..releases.published import Published, warn_of_release
 from ..students import fit_student
 from . import planning
 from .checks import check_features, given_rows
-from .given import check_no_releases, enrolled, rows_digest
+from .given import enrolled, rows_digest
 from .voters import make_electorate
 
 
@@ -53,7 +53,8 @@ def poll(given, paid):
     -------
     Votes
     """
-    check_no_releases(given.estimator, "poll collects votes alone: call fit")
+    if given.estimator.releases:
+        raise ValueError("poll collects votes alone: call fit, or give releases=None")
     plan = None
     if given.rows_are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
         plan = planning.accepted(planning.make_plan(given), given.estimator)

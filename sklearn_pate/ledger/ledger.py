@@ -11,13 +11,6 @@ from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
 from . import file, filters
 
-#: What a fit lacks if the composition of a ledger cannot add up its cost.
-_LACKS = {
-    "renyi": "no Renyi cost",
-    "gaussian": "neither a Gaussian nor a pure cost",
-    "pure": "no pure cost",
-}
-
 
 class PrivacyLedger:
     """A budget for one private data set, shared by fits, processes and days.
@@ -263,8 +256,8 @@ def _check_can_be_added(spent, cost, account):
     has_guarantee = min(epsilon, filters.epsilon_alone(cost, budget)) < math.inf
     if has_guarantee and all(filter_.amount(cost) == math.inf for filter_ in account.filters):
         raise ValueError(
-            f"composition={budget.composition!r}, and this fit (method={spent.method!r}) has "
-            f"{_LACKS[budget.composition]}. Use composition='renyi', or another aggregator"
+            f"composition={budget.composition!r}, and this fit (method={spent.method!r}) has no "
+            "cost that it adds up. Use another aggregator, or a ledger with composition='renyi'"
         )
 
 

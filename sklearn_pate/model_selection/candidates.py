@@ -14,7 +14,7 @@ from ..electorate import Electorate
 from ..estimator import PATEEstimator
 from ..exceptions import BudgetExceededError
 from ..fitting.checks import declared_classes
-from ..fitting.given import check_given, check_no_releases, temperature_of
+from ..fitting.given import check_given, temperature_of
 from ..fitting.planning import accepted, make_plan, spending_plan
 from ..fitting.voters import voters
 from ..isolation import silent
@@ -86,7 +86,7 @@ def _candidate(estimator, params, search_sets_epsilon):
     fixed = sorted(_SAME_FOR_ALL & {name.partition("__")[0] for name in params})
     if fixed:
         raise ValueError(
-            f"candidates cannot differ in {fixed[0]}, as trials share data; set it in the estimator"
+            f"candidates cannot differ in {fixed[0]}, as all must protect and label the same"
         )
     if search_sets_epsilon and "epsilon" in params:
         raise ValueError(
@@ -98,7 +98,8 @@ def _candidate(estimator, params, search_sets_epsilon):
     estimator = clone(estimator)
     # Copies: candidates may share an object, and set different parameters of it
     estimator.set_params(**{name: clone(params[name], safe=False) for name in params})
-    check_no_releases(estimator, "a search makes many fits: release in one of its own")
+    if estimator.releases:
+        raise ValueError("a search makes many fits: release in another, or give releases=None")
     if estimator.random_state is not None:
         raise ValueError(
             f"estimator has random_state={estimator.random_state!r}, so trials would share noise; "

@@ -216,7 +216,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             )
         if not isinstance(self.estimator.partition, str):
             raise ValueError(
-                "a partition of your own holds no rows out: score on public ones, X_val and y_val"
+                "private rows are not held out by a partition of your own: give X_val and y_val"
             )
         fraction, n_records = self.validation_fraction, len(codes)
         split_seed, noise_seed, choice_seed = seed.spawn(3)

@@ -28,6 +28,11 @@ class LabelsRelease(VotesRelease):
         is_own = isinstance(estimator.base_estimator, Electorate)
         return {"n_jobs": "says how many teachers are made at once"} if is_own else {}
 
+    def check_votes(self, votes, electorate, *, is_given):
+        """Refuse the ballots of records."""
+        if getattr(votes, "electorate", None) is not None:
+            raise ValueError("records cast these votes: poll again, or leave base_estimator=None")
+
     def mechanism(self, estimator):
         """Return the mechanisms that answer: those given, or one whose noise is calibrated."""
         if estimator.aggregator is not None:
@@ -133,7 +138,7 @@ class LabelsRelease(VotesRelease):
         if counts.shape[:1] != (len(rows),) or not are_complete(votes):
             raise TeacherError(
                 f"vote of {type(electorate).__name__} must return {len(rows)} rows of "
-                f"{len(given.classes)} counts that sum to n_teachers={ballots.n_teachers}"
+                f"{len(given.classes)} counts that sum to its n_teachers={ballots.n_teachers}"
             )
         return votes
 

@@ -45,7 +45,10 @@ class TableRelease(VotesRelease):
         for param in ("adjacency", "n_neighbors"):  # the guarantee follows from them
             if is_same and cast_with.get(param) != wanted.get(param):
                 remedy = f"poll again, or set base_estimator__{param}={cast_with[param]!r}"
-                raise ValueError(f"{cast_by} cast these votes: {remedy}")
+                raise ValueError(
+                    f"{param}={wanted.get(param)!r}, and these votes were cast with "
+                    f"{cast_with[param]!r}: {remedy}"
+                )
 
     def mechanism(self, estimator):
         """Return the mechanism of the table; refuse one that answers one question at a time."""

@@ -136,7 +136,7 @@ NO_LIST = "classes must be a list of labels"
     ("unequal lengths", [[0], [1, 2]], "classes must be array-like"),
     ("NaN", [0, 1, h.NAN], "classes must .* none of them missing"),
     ("two types", np.array([0, "a"], dtype=object), "classes must hold labels of one type"),
-    ("text", ["0", "1"], "in the type that y has: these are text, y holds numbers$"),
+    ("text", ["0", "1"], "text, y holds numbers; within .* classes=range.2.$"),
     ("another", [0, 2], r"not in classes, which are \[0, 2\]; .* in the type that y has$"),
     ("three, two alike", [0, 1, 1], "list each label once; got 3 labels, 2 of them"),
 )

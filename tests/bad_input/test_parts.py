@@ -186,7 +186,11 @@ test_sites_beside_other_data = h.mistakes(
     ("groups", lambda: of_sites(groups=[h.TEXT]), "groups must be None when X is Sites"),
     ("weights", lambda: of_sites(sample_weight=h.X[:, 2]), "sample_weight must be None when X"),
     ("no public rows", lambda: of_sites(X_public=None), "X_public is missing"),
-    ("no classes", lambda: of_sites({"classes": None}), "classes must be given when X is Si"),
+    (
+        "no classes",
+        lambda: of_sites({"classes": None}),
+        "classes, .* must be given when X is Sites",
+    ),
     ("one class", lambda: of_sites({"classes": [0]}), "has 1 class"),
 )
 
