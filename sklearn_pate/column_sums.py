@@ -211,7 +211,7 @@ class ReleasedColumns(ReleasedRates):
             scaler_by_hand(self.mean, self.scale),
             Normalizer(),
             linear_by_hand(coef, intercept, codes),
-        )
+        ).set_output(transform="default")
 
 
 class ColumnSums(BlockElectorate):

@@ -238,9 +238,8 @@ def rehearse_student(student, X_public, n_queries, *, n_classes, soft, levels):
             fitted = _rehearsed(student, X_public, n_queries, n_classes, soft, levels)
             first_rows = np.arange(min(_num_samples(X_public), 50))
             predicted = fitted.predict(_safe_indexing(X_public, first_rows))
-            check_predicted(predicted, n_classes=n_classes if levels is None else None)
-            if len(predicted) != len(first_rows):
-                raise ValueError(f"predict returned {len(predicted)} for {len(first_rows)} rows")
+            codes = n_classes if levels is None else None
+            check_predicted(predicted, n_classes=codes, n_rows=len(first_rows))
         except Exception as error:
             raise ValueError(
                 "the student failed when tried on public rows with made-up labels. Preprocessing "
@@ -338,10 +337,10 @@ def last_step(student):
     return student.steps[-1][1] if isinstance(student, Pipeline) else student
 
 
-def check_predicted(predicted, *, n_classes=None):
+def check_predicted(predicted, *, n_classes=None, n_rows=None):
     """Return what a student predicted: codes of so many classes or, with None, numbers."""
     predicted = np.asarray(predicted)
-    fits = predicted.dtype.kind in "iufb" and predicted.ndim == 1
+    fits = predicted.dtype.kind in "iufb" and predicted.shape == (n_rows or predicted.size,)
     wanted = "one number for each row"
     if n_classes is not None:
         fits = fits and np.isin(predicted, np.arange(n_classes)).all()

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from conftest import cases
 from scipy import sparse
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -87,6 +88,21 @@ def test_frames_of_numbers_texts_categories_and_nulls(who, kind):
     assert clf.predict(X_public[:1]).tolist() == clf.predict(X_public)[:1].tolist()
     with pytest.raises(ValueError, match="feature names"):
         clf.predict(public.rename(columns={"real": "unreal"}))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_transformers_that_put_out_frames_change_nothing(n_classes):
+    private, _ = rows(300)
+    y = np.digitize(private["real"], np.linspace(-0.5, 0.5, n_classes - 1))
+    fits = []
+    for output in ("default", "pandas"):
+        with sklearn.config_context(transform_output=output):
+            clf = pate(random_state=0, classes=range(n_classes)).fit(
+                private, y, private[:150].copy()
+            )
+            fits.append(clf.predict_proba(private))
+            assert "<div" in clf.export(private)._repr_html_()
+    np.testing.assert_allclose(*fits)
 
 
 def test_polars_and_pandas_are_the_same_rows():

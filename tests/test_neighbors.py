@@ -402,6 +402,8 @@ def test_who_votes_and_how_must_agree():
         pytest.raises(ValueError, pate().fit_votes, given, X_PUBLIC).match(reason)
     with pytest.raises(ValueError, match="300 rows and X_public 299"):
         pate().fit_votes(votes, X_PUBLIC[1:])
+    with pytest.raises(ValueError, match="records cast these votes: poll again"):
+        teachers.fit_votes(votes, X_PUBLIC)
 
 
 def test_a_warning_of_noise_that_drowns_the_ballots_does_not_tell_a_private_number_of_records():

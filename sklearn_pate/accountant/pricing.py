@@ -496,7 +496,7 @@ def calibrated(part, size, epsilon, delta, before=no_cost, share=1.0):
             f"{name} is calibrated to epsilon, or to its share of it, and epsilon is None; set "
             "epsilon, or the noise, for a synthesizer noise=LaplaceMechanism(scale)"
         )
-    epsilon = share * float(epsilon)  # short floats round
+    epsilon = float(share) * float(epsilon)  # short floats round
     rest = before(DEFAULT_ORDERS)
     is_pure = part.is_pure and rest.pure < math.inf
     spent = rest.pure if is_pure else rest.epsilon(delta)[0]

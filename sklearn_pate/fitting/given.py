@@ -277,6 +277,8 @@ def check_votes_and_rows(estimator, votes, X_public):
     by_records = getattr(votes, "electorate", None) is not None
     electorate = voters.make_electorate(estimator, by_records=by_records)
     release = release_of(electorate)
+    if by_records and not release.gives_rates:
+        raise ValueError("records cast these votes: poll again, or leave base_estimator=None")
     release.check_votes(votes, electorate, is_given=estimator.base_estimator is not None)
     _check_parts(estimator, electorate, release)
     X_public = checks.given_rows(X_public)

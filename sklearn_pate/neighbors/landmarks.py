@@ -1,6 +1,7 @@
 """The student of records that vote, if none is given."""
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -68,16 +69,17 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         spread = np.median(np.linalg.norm(distinct - middle, axis=1)) or 1.0
         scale = scaler_by_hand(middle, np.full(len(middle), spread))
         cut = calling("clip", -_FARTHEST, _FARTHEST)
-        scaled = cut.transform(scale.transform(distinct))
         n_landmarks = min(_N_LANDMARKS if n_classes == 2 else _N_LANDMARKS_OF_MORE, len(distinct))
         nearness = Nystroem(gamma=1.0, n_components=n_landmarks, random_state=self.random_state)
-        columns = FeatureUnion([("rows", "passthrough"), ("nearness", nearness)]).fit(scaled)
+        columns = FeatureUnion([("rows", "passthrough"), ("nearness", nearness)])
+        with config_context(transform_output="default"):  # whatever others are to put out
+            features = columns.fit_transform(cut.transform(scale.transform(distinct)))
         # Equal rows as one, which is each class in part
         shares = np.zeros((len(distinct), n_classes))
         np.add.at(shares, (row.ravel(), codes[weight > 0]), weight[weight > 0])
         learnt = _logistic if n_classes == 2 else _least_squares
-        linear = learnt(columns.transform(scaled), shares, self.classes_)
-        self._model = make_pipeline(scale, cut, columns, *linear)
+        linear = learnt(features, shares, self.classes_)
+        self._model = make_pipeline(scale, cut, columns, *linear).set_output(transform="default")
         return self
 
     def predict_proba(self, X):
@@ -96,7 +98,8 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         """Return a Pipeline of scikit-learn's own that predicts the same, with these `classes_`."""
         check_is_fitted(self)
         as_floats = FunctionTransformer(np.asarray, kw_args={"dtype": "float64"})
-        return make_pipeline(as_floats, *(step for _, step in self._model.steps))
+        model = make_pipeline(as_floats, *(step for _, step in self._model.steps))
+        return model.set_output(transform="default")
 
     def _ask(self, method, X):
         check_is_fitted(self)

@@ -357,7 +357,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
                 "X.columns = ['_'.join(map(str, name)) for name in X.columns], X_public as well"
             )
         X = of_pandas(X)
-        self.transformer_ = self._chosen(X).fit(X)
+        self.transformer_ = self._chosen(X).set_output(transform="default").fit(X)
         return self
 
     def transform(self, X):
@@ -409,7 +409,7 @@ def of_pandas(X):
 
 def calling(method, *args):
     """Return a transformer that calls a method of the rows, and loads where this room is not."""
-    return FunctionTransformer(methodcaller(method, *args), feature_names_out="one-to-one")
+    return FunctionTransformer(methodcaller(method, *args))
 
 
 def _units_differ(columns):

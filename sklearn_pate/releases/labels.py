@@ -28,11 +28,6 @@ class LabelsRelease(VotesRelease):
         is_own = isinstance(estimator.base_estimator, Electorate)
         return {"n_jobs": "says how many teachers are made at once"} if is_own else {}
 
-    def check_votes(self, votes, electorate, *, is_given):
-        """Refuse the ballots of records."""
-        if getattr(votes, "electorate", None) is not None:
-            raise ValueError("records cast these votes: poll again, or leave base_estimator=None")
-
     def mechanism(self, estimator):
         """Return the mechanisms that answer: those given, or one whose noise is calibrated."""
         if estimator.aggregator is not None:
