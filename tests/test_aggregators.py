@@ -556,10 +556,16 @@ class KeepsMissing(GaussianNB):
     accepts_unlabeled = True
 
 
+class FewRows(GaussianNB):
+    def predict(self, X):
+        return super().predict(X)[:3]
+
+
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_a_student_that_predicts_no_class_is_found_before_teachers_train(ledger):
+def test_a_student_that_predicts_no_class_or_few_rows_is_found_before_teachers_train(ledger):
     told = refused_early(ledger, student=KeepsMissing())
     assert "codes from 0 to 2" in told and "-1 marks a row" in told
+    assert "got numbers of shape (3,)" in refused_early(ledger, student=FewRows())
 
 
 def test_what_a_student_predicts_later_is_checked_as_well():

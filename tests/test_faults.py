@@ -139,6 +139,7 @@ def test_an_interrupt_says_no_less_than_was_spent(owner, name, ledger, monkeypat
             clf.set_params(n_queries=80).fit(X, Y, X_PUBLIC)
     assert caught.value.privacy_spent.epsilon > 2 * clf.plan(X, Y, X_PUBLIC).epsilon / 3
     assert "is spent" in caught.value.__notes__[0]
+    assert name == "Published" or clf.privacy_spent_ == caught.value.privacy_spent
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -30,6 +30,7 @@ from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.neighbors.cells import ReleasedTable, count_ballots, expected_ballots, smooth
 from sklearn_pate.partition import PredefinedPartition
+from sklearn_pate.plotting import BudgetDisplay, PrivacySpentDisplay
 from sklearn_pate.public import PublicData
 from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
@@ -376,6 +377,12 @@ def test_what_is_refused_before_anything_is_spent(params, match, ledger):
         reg.fit(X[PRIVATE], y, X_public=X[PUBLIC])
     assert "secret" not in str(caught.value) and "7.5" not in str(caught.value)
     assert ledger.history().empty and not hasattr(reg, "privacy_spent_")
+
+
+def test_displays_of_teachers_of_numbers():
+    reg = fitted(base_estimator=Ridge(), n_teachers=50)
+    assert BudgetDisplay.from_estimator(reg).shares.sum() == pytest.approx(1)
+    assert PrivacySpentDisplay.from_estimator(reg).data_independent[-1] <= 4.0
 
 
 @cases("how, match", ("nan", "numbers that are missing"), ("two", "one number per row"))

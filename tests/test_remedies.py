@@ -168,6 +168,9 @@ def test_columns_of_public_rows_are_those_of_private_rows():
         message, X, X_public = mended(private, other)
         assert "Pipeline" not in message
         assert list(X.columns) == list(X_public.columns)
+    # Renamed columns are not to be left out
+    renamed = failure(lambda: pate().plan(private, Y, public.rename(columns={"text": "other"})))
+    assert "names = [" not in renamed
 
 
 def test_frames_of_two_libraries_become_one_kind():

@@ -9,6 +9,7 @@ from conftest import cases
 
 from sklearn_pate import PATEClassifier, aggregators
 from sklearn_pate.accountant import plan_queries, plan_table
+from sklearn_pate.accountant.pricing import calibrated
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import DEFAULT_ORDERS, TrialCount, gnmax_sigma
@@ -87,6 +88,11 @@ def test_calibrated_tables_can_be_drawn(mechanism, kind):
     assert type(plans[0].epsilon) is float
     (first, _), (second, _) = plans[0].stages[0], plans[1].stages[0]
     np.testing.assert_array_equal(first.noisy(VOTES, 0), second.noisy(VOTES, 0))
+
+
+def test_a_short_share_is_not_rounded_up():
+    part = calibrated(aggregators.LaplaceMechanism(), 2, 0.7, 1e-5, share=np.float16(0.5))
+    assert part.cost(2).pure <= 0.35
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
