@@ -245,8 +245,7 @@ def _check_sites(estimator, X_public, **not_given):
         "a synthesizer cannot draw rows": estimator.synthesizer is not None or draws_rows,
         "releases must be None": bool(estimator.releases),
         "PATERegressor cannot be fitted": estimator.predicts_numbers,
-        "classes, all labels that may occur, must be given": getattr(estimator, "classes", None)
-        is None,
+        "classes=[all that may occur] must be given": getattr(estimator, "classes", None) is None,
     }
     for what, is_so in refused.items():
         if is_so:

@@ -129,7 +129,8 @@ def write_fit(db, spent, cost, entry):
     asked = int(spent.n_teachers or 0), int(spent.n_queries)  # no teachers, where records vote
     costs = _as_bytes(cost.rdp), float(cost.mu_squared), float(cost.pure), float(cost.delta)
     written = db.execute(
-        "INSERT OR REPLACE INTO spending VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO spending (fit, time, method, n_teachers, n_queries, rdp, "
+        "mu_squared, pure, delta) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (entry, now, spent.method, *asked, *costs),
     )
     return written.lastrowid

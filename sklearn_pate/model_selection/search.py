@@ -114,8 +114,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         if synthesizer is not None:
             not_covered += read_by(synthesizer)
             X_public = rehearsal_rows(synthesizer)
-        fit_data = {"X": rows, "y": y, "X_public": X_public}
-        fit_data |= {"groups": groups, "sample_weight": None}
+        fit_data = dict(X=rows, y=y, X_public=X_public, groups=groups, sample_weight=None)
         if X_val is None and y_val is None:
             scorer = self._hold_out_of(fit_data, codes, candidates, hold_out_seed)
         else:
@@ -129,19 +128,13 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
         scorer.check(candidates, fit_data["X_public"])
         plans = [candidate.plan for candidate in candidates]
-        not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
         spent = replace(
-            self._spent_by(plans, cost),
+            self._spent_by(plans, cost, synthesizer, not_covered),
             n_synthetic=0 if of_rows is None else len(X_public),
-            tables=_tables(synthesizer, *(plan.spent for plan in plans)),
-            not_covered=dict.fromkeys(not_covered),
             fit_number=fit_number,
         )
         warn_if_seeded(spent)
-        n_records = Adjacency.public_count(spent.adjacency, len(codes))
-        text = large_delta(self.delta, n_teachers=plans[0].spent.n_teachers, n_records=n_records)
-        if text is not None:
-            warn(text)
+        self._warn_of_delta(plans[0], len(codes))
         self._seed_used = True  # what is drawn from here on protects private data
         paid.pay(self.estimator.ledger, spent, cost)
         if of_rows is not None:  # once, before the trials: they share the rows
@@ -172,8 +165,16 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             check_missing(of_candidate, are_drawn=True)
         return replace(first, synthesis=synthesis)
 
-    def _spent_by(self, plans, cost):
+    def _warn_of_delta(self, plan, n_records):
+        """Warn of a delta that is too large for the number of records, if that is public."""
+        n_records = Adjacency.public_count(plan.spent.adjacency, n_records)
+        text = large_delta(self.delta, n_teachers=plan.spent.n_teachers, n_records=n_records)
+        if text is not None:
+            warn(text)
+
+    def _spent_by(self, plans, cost, synthesizer, not_covered):
         """Return what a search states that costs so much, whichever trials are run."""
+        not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
         return replace(
             plans[0].spent.paid(),
             epsilon=cost.epsilon(self.delta)[0],
@@ -184,6 +185,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             n_queries=max(plan.spent.n_queries for plan in plans),
             arithmetic="real",  # that of the number of trials and the noise of scores
             generator=source_of_noise(self),
+            tables=_tables(synthesizer, *(plan.spent for plan in plans)),
+            not_covered=dict.fromkeys(not_covered),
         )
 
     def _hold_out_of(self, fit_data, codes, candidates, seed):

@@ -189,7 +189,7 @@ test_sites_beside_other_data = h.mistakes(
     (
         "no classes",
         lambda: of_sites({"classes": None}),
-        "classes, .* must be given when X is Sites",
+        r"classes=\[all that may occur\] must be given when X is Sites",
     ),
     ("one class", lambda: of_sites({"classes": [0]}), "has 1 class"),
 )
