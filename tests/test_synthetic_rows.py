@@ -53,7 +53,9 @@ def test_rows_drawn_elsewhere_cost_nothing_on_unrelated_data(drawing, epsilon):
 
 
 def test_rows_of_another_fit_bring_no_statistics_of_it():
-    rows = pate(synthesizer=ClassSums((-4, 4), missing=[], n_rows=200, share=0.25), epsilon=4.0).fit(X, Y)
+    rows = pate(
+        synthesizer=ClassSums((-4, 4), missing=[], n_rows=200, share=0.25), epsilon=4.0
+    ).fit(X, Y)
     clf = pate(epsilon=4.0).fit(UNRELATED_X, UNRELATED_Y, X_public=rows.X_synthetic_)
     assert type(clf.table_) is ReleasedTable
 
