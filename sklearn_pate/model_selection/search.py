@@ -338,7 +338,7 @@ class PrivateGridSearchCV(PrivateSearch):
         None: each trial has the estimator's epsilon, and `privacy_spent_` says what the search
         costs.
     delta : float, default=1e-5
-        Probability with which the guarantee of the search may fail.
+        Delta of the guarantee of the search.
     n_trials : float, default=None
         Expected number of trials, above 1. None is five for each candidate. Few may miss the good
         candidates. Many cost little privacy, and little time unless students are slow: trials that
