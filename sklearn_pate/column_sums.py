@@ -27,8 +27,17 @@ from .neighbors.transform import (
 )
 from .rdp import DEFAULT_ORDERS, DiscreteGaussian
 from .rdp.discrete import SHARES
-from .secure import noise_generator
-from .sums import STEP, ballots, of_classes, public_discriminants, shares, sums_cost, whole_steps
+from .secure import in_64_bits, noise_generator, plus_noise
+from .sums import (
+    STEP,
+    about_mean,
+    ballots,
+    of_classes,
+    public_discriminants,
+    shares,
+    sums_cost,
+    whole_steps,
+)
 from .sums import unit as on_sphere
 from .synthesis.released import ReleasedRates, SumsClassifier
 from .synthesis.synthesizers import HOPELESS_SIGNAL, LEAST_SIGNAL
@@ -50,9 +59,6 @@ _MOST_COLUMNS = 2000
 
 #: The spread of how close numbers are to the middle, beside that of numbers.
 _OF_BENDS = 0.4
-
-#: Records times classes whose sums fit into whole numbers of 64 bits.
-_MOST_SUMMED = 2**29
 
 
 class SumsMechanism(TableMechanism):
@@ -105,15 +111,16 @@ class SumsMechanism(TableMechanism):
 
     def noisy(self, table, random_state=None):
         """Draw the noisy sums, from whole numbers of steps, (n_columns, n_classes + 1)."""
-        if np.asarray(table).dtype != np.int64 or np.shape(table)[1:] != (self.n_classes + 1,):
+        is_whole = np.asarray(table).dtype in (np.int64, object)
+        if not is_whole or np.shape(table)[1:] != (self.n_classes + 1,):
             raise ValueError("SumsMechanism draws sums of columns in whole steps, by ColumnSums")
         step = STEP / SHARES / self.n_classes
         rng = noise_generator(random_state)
-        noise = DiscreteGaussian(self.noise_std / step).sample(rng, table.shape)
+        noise = DiscreteGaussian(self.noise_std / step).sample(rng, table.shape).astype(object)
         # The weight of the sums of all records lies in their noise, so that these stay whole
         of_all = self.noise_std / _OF_TOTAL * (1 + 1e-9)
         noise[:, -1] = DiscreteGaussian(of_all / step).sample(rng, (len(table),))
-        return (table + noise) * step
+        return plus_noise(table, noise, step)
 
 
 def _scale(public, n_bends):
@@ -144,17 +151,14 @@ def _psi(numbers, mean, scale):
 
 
 def _summed(block, *, transformer, mean, scale, n_classes):
-    """Return sums of a `Block` of records, in whole steps, (n_columns + 1, n_classes + 1).
+    """Return sums of a `Block` of records by class, in whole steps, (n_classes, n_columns + 1).
 
-    By class, and of all records; the last of the columns is constant. All else follows from public
-    rows.
+    The last of the columns is constant. All else follows from public rows.
     """
     amount, whole = shares(len(block.codes), block.groups, block.weight, whole=SHARES)
     cast = ballots(block.codes, amount * (SHARES // whole), n_classes)
     numbers = transformed_private(transformer, block.X, len(mean))
-    by_class = of_classes(whole_steps(_psi(numbers, mean, scale)), cast)
-    total = by_class.sum(axis=0)
-    return np.column_stack([(n_classes * by_class - total).T, n_classes * total])
+    return of_classes(whole_steps(_psi(numbers, mean, scale)), cast)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -257,6 +261,8 @@ class ColumnSums(BlockElectorate):
 
     released_as = "noisy sums of the columns, by class"
 
+    _most_by_record = SHARES * round(1 / STEP)
+
     _parameter_constraints = {
         "bends": ["boolean"],
         "adjacency": [StrOptions({"replace", "add_or_remove"})],
@@ -313,15 +319,21 @@ class ColumnSums(BlockElectorate):
         text = told_of_noise("sums", n_voters, LEAST_SIGNAL * noise, fewer=fewer)
         public = {"n_public": n_public, "n_distinct": n_distinct, "n_classes": n_classes}
         problems, obstacles = told(text, n_voters < HOPELESS_SIGNAL * noise, **public)
-        if n_voters * n_classes > _MOST_SUMMED:
-            obstacles.append(
-                f"{n_voters} records of {n_classes} classes are more than sums hold exactly: use "
-                "base_estimator=ReverseNeighbors(), or give fewer"
-            )
         return CellForecast(0, n_voters, None, tuple(problems), tuple(obstacles), n_columns=width)
 
     def _counter(self, n_classes):
         return _summed, {"mean": self._mean, "scale": self._scale, "n_classes": n_classes}
+
+    def vote(self, private, X_query, **given):
+        """Sum the columns by class and in all; see `TableElectorate.vote`.
+
+        Returns
+        -------
+        ndarray of shape (n_columns + 1, n_classes + 1)
+            In whole steps, exactly. The last of the columns is constant.
+        """
+        centred, total = about_mean(super().vote(private, X_query, **given))
+        return in_64_bits(np.column_stack([centred.T, len(centred) * total]))
 
     def released(self, noisy, *, noise_std):
         """Return the discriminants that follow from noisy sums."""

@@ -12,6 +12,9 @@ __all__ = ["SystemGenerator", "noise_generator"]
 #: Base of the digits of random numbers, so that one digit fits into numpy's 64-bit integers.
 _WORD = 2**62
 
+#: Sums up to this are added in numpy's whole numbers.
+_MOST_IN_64_BITS = 2**62
+
 
 def noise_generator(random_state=None):
     """Return the generator that noise is drawn from.
@@ -135,6 +138,27 @@ def _shape(size, *params):
     return np.broadcast_shapes(*map(np.shape, params)) or None
 
 
+# --- whole numbers of any size: numpy's have 64 bits and overflow silently, Python's do not ------
+
+
+def exact_type(most):
+    """Return the type in which whole numbers up to `most` are added exactly."""
+    return np.int64 if most <= _MOST_IN_64_BITS else object
+
+
+def in_64_bits(whole):
+    """Return Python's whole numbers as numpy's, or unchanged if 64 bits are too few for one."""
+    try:
+        return whole.astype(np.int64)
+    except OverflowError:
+        return whole
+
+
+def plus_noise(whole, noise, step):
+    """Return whole numbers of steps plus noise, in units: added exactly, and rounded once."""
+    return (whole.astype(object) + noise).astype(float) * step
+
+
 # --- exact sampling: Canonne, Kamath, Steinke (2020) ---------------------------------------------
 
 
@@ -151,10 +175,10 @@ def discrete_gaussian(rng, sigma, shape):
 def _by_rejection(attempt, shape):
     """Draw an array; `attempt(n)` makes n attempts and returns those that were accepted."""
     size = math.prod(shape)
-    draws = np.empty(0, dtype=np.int64)
+    draws = np.empty(0, dtype=object)
     while draws.size < size:
-        draws = np.append(draws, attempt(size - draws.size).astype(np.int64))
-    return draws.reshape(shape)
+        draws = np.append(draws, attempt(size - draws.size))
+    return in_64_bits(draws).reshape(shape)
 
 
 def _discrete_gaussian(rng, sigma, n):

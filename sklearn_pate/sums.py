@@ -22,6 +22,7 @@ from .rdp import DEFAULT_ORDERS, Cost, discrete_gaussian_mu_squared
 from .rdp.checks import check_count, check_orders
 from .rdp.cost import bisect
 from .rdp.discrete import DiscreteGaussian
+from .secure import exact_type, plus_noise
 from .workers import batch_size, run, threads_per_worker
 
 #: Numbers of `psi` are whole multiples of this, and so exact in sums.
@@ -44,9 +45,6 @@ OF_CENTRE = 0.1
 
 #: Rows that are multiplied at once: their sums are exact in floats.
 _ROWS = 4096
-
-#: Products of so many shares of records fit into numpy's whole numbers.
-_MOST_COUNTED = 2**34
 
 #: Part of the cost, at most, where a record joins or leaves instead of taking another's place.
 _ONE_MOVED = 0.45
@@ -251,7 +249,8 @@ def released_centre(rows, part, sd, rng, n_jobs=None, encode=np.asarray):
     of another, this costs nothing, as only one that cannot be encoded changes both.
     """
     amount, whole = part
-    total, count = _added(_mean_of, n_jobs, encode, rows, amount)
+    kind = exact_type(len(amount) * whole * _PER_STEP)
+    total, count = _added(_mean_of, n_jobs, encode, kind, rows, amount)
     step = STEP / whole
     total = _noisy(total, sd, step, rng)
     count = max(_noisy(count * _PER_STEP, sd / OF_COUNTS, step, rng)[0], sd)
@@ -294,13 +293,11 @@ def released(
         Of one column more, which is constant.
     """
     amount, whole = part
-    # Python's whole numbers where those of numpy may be too small
-    kind = object if len(amount) * whole > _MOST_COUNTED else np.int64
-    sums_of = partial(_sums_of, centre=centre, n_classes=n_classes, kind=kind)
-    counts, by_class, moment = _added(sums_of, n_jobs, encode, rows, amount, codes)
-    total = by_class.sum(axis=0)
+    kind = exact_type(len(amount) * whole * _PER_STEP**2)
+    sums_of = partial(_sums_of, centre=centre, n_classes=n_classes)
+    counts, by_class, moment = _added(sums_of, n_jobs, encode, kind, rows, amount, codes)
+    centred, total = about_mean(by_class)
     step = STEP / whole
-    centred = n_classes * by_class - total  # in steps that are smaller by the number of classes
     return Sums(
         counts=_noisy(counts * _PER_STEP, sd / OF_COUNTS, step, rng),
         by_class=_noisy(centred, sd, step / n_classes, rng),
@@ -311,14 +308,35 @@ def released(
     )
 
 
-def _added(sums_of, n_jobs, encode, *records):
-    """Add up what a function says of blocks of rows, whose sums are exact in floats."""
+def about_mean(by_class):
+    """Return sums by class about their mean, and their total, in Python's whole numbers.
+
+    Parameters
+    ----------
+    by_class : ndarray of shape (n_classes, n_columns), int
+        Sums in whole steps.
+
+    Returns
+    -------
+    centred : ndarray of shape (n_classes, n_columns), object
+        Sums of ``one_hot(y) - 1 / n_classes``, in steps that are smaller by the number of classes.
+    total : ndarray of shape (n_columns,), object
+        Sums over all classes, in the steps of `by_class`.
+    """
+    by_class = by_class.astype(object)  # times many classes, 64 bits may be too few
+    total = by_class.sum(axis=0)
+    return len(by_class) * by_class - total, total
+
+
+def _added(sums_of, n_jobs, encode, kind, *records):
+    """Add up, in a type of whole numbers, the sums of blocks of rows, each exact in floats."""
     blocks = [slice(start, start + _ROWS) for start in range(0, len(records[-1]), _ROWS)]
     tasks = ((tuple(_safe_indexing(part, rows) for part in records),) for rows in blocks)
     added = None
     with threadpool_limits(threads_per_worker(n_jobs)):
         size = batch_size(len(blocks), n_jobs)
         for found in run(tasks, partial(_of_block, sums_of, encode), n_jobs, size):
+            found = [part.astype(kind) for part in found]
             added = found if added is None else list(map(np.add, added, found))
     return added
 
@@ -335,14 +353,14 @@ def _mean_of(psi, amount):
     return amount @ steps, np.array([amount @ steps.any(axis=1)])
 
 
-def _sums_of(psi, amount, codes, *, centre, n_classes, kind):
+def _sums_of(psi, amount, codes, *, centre, n_classes):
     """Return counts, sums by class and second moment of a block, about the centre."""
     steps = whole_steps(centre.apply(psi))
     weighted = steps * amount[:, None]
     cast = ballots(codes, amount, n_classes)
     counts = cast[steps.any(axis=1)].sum(axis=0)
     moment = (weighted.T.astype(float) @ steps.astype(float)).astype(np.int64)
-    return counts, of_classes(steps, cast), moment.astype(kind)
+    return counts, of_classes(steps, cast), moment
 
 
 def ballots(codes, amount, n_classes):
@@ -370,8 +388,7 @@ def whole_steps(psi):
 
 def _noisy(whole, sd, step, rng):
     """Return whole numbers of steps with noise on each, in units."""
-    noise = DiscreteGaussian(sd / step).sample(rng, whole.shape)
-    return (whole + noise).astype(float) * step
+    return plus_noise(whole, DiscreteGaussian(sd / step).sample(rng, whole.shape), step)
 
 
 def _noisy_moment(whole, sd, step, rng):

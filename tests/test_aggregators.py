@@ -27,6 +27,7 @@ from sklearn_pate.aggregators import (
     PluralityVote,
     StableArgmax,
 )
+from sklearn_pate.column_sums import SumsMechanism
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import DiscreteGaussian, DiscreteLaplace, pure_rdp, worst_case_rdp
 from sklearn_pate.rdp.facts import facts_of, has_distribution
@@ -298,6 +299,21 @@ def test_discrete_samples_far_beyond_64_bits_of_scale(global_random_seed):
     draws = DiscreteLaplace(1e-9).sample(np.random.default_rng(global_random_seed), (20_000,))
     assert np.abs(draws).mean() == pytest.approx(1e9, rel=0.043)  # 6 standard errors
     assert_drawn_from(np.bincount(draws % 2), [0.5, 0.5])
+
+
+def test_discrete_noise_beyond_64_bits_is_drawn(global_random_seed):
+    draws = DiscreteGaussian(2.0**70).sample(np.random.default_rng(global_random_seed), (2000,))
+    assert draws.dtype == object
+    assert draws.astype(float).std() == pytest.approx(2.0**70, rel=0.1)  # 6 standard errors
+    released = SumsMechanism(2000, 1e5).noisy(np.zeros((1, 2001), dtype=np.int64), 0)
+    expected = SumsMechanism(2000, 1e5).noise_std
+    assert released[0, :-1].std() == pytest.approx(expected, rel=0.1)
+
+
+def test_soft_labels_of_sums_beyond_64_bits_are_distributions():
+    sums = np.full((1, 1100), 2.0**33 - 1)  # in whole shares, below 2**53 each
+    soft = aggregators.SoftVote(40.0).soft_labels(sums, random_state=0)
+    np.testing.assert_allclose(soft, 1 / 1100, rtol=1e-6)
 
 
 def test_discrete_noise_too_large_for_its_distribution_is_refused_and_still_samples():

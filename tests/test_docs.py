@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sklearn_pate.teachers.training import Task
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
@@ -85,6 +87,37 @@ def test_reference_has_every_public_name(monkeypatch):
         for name in importlib.import_module(f"sklearn_pate.{module}").__all__:
             assert re.search(rf"^\.\. (autoclass|autofunction|py:data):: {name}$", page, re.M)
     assert ".. autoclass:: VATClassifier" in pages["neural"]
+
+
+# --- what is said of privacy ---------------------------------------------------------------------
+
+
+def test_delta_is_nowhere_the_probability_of_a_failure():
+    """Delta is added to a factor; the probability that the promise fails can be larger."""
+    wrong = r"(?<!not the )probability,?[^.]{0,60}(guarantee|promise|costs?)\b[^.]{0,60}"
+    wrong = re.compile(wrong + r"(\bfails?\b|do(es)? not hold)", re.I)
+    assert wrong.search("Probability with which the guarantee of the search may fail.")
+    folders = [ROOT / "sklearn_pate", ROOT / "examples"]
+    for file in [*PAGES, *(file for folder in folders for file in folder.rglob("*.py"))]:
+        found = wrong.search(" ".join(text_of(file).split()))
+        assert found is None, f"{file.name}: {found[0]}"
+
+
+#: What the page on privacy calls each field of a task, if it depends on data or a seed.
+SENT = {
+    "estimator": "unfitted teachers",
+    "X_query": "public rows",
+    "seed": "the seed of each",
+    "part": "the records it is given",
+    **dict.fromkeys(("number", "settings", "memory", "key"), ""),
+}
+
+
+def test_privacy_page_names_all_that_a_worker_is_sent():
+    (row,) = re.findall(r"^\| \*\*Cluster\*\* .*$", text_of(DOCS / "privacy.md"), re.M)
+    assert set(SENT) == set(Task._fields)
+    assert all(words in row for words in SENT.values())
+    assert "never seed" not in row
 
 
 def glossary():

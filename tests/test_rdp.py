@@ -348,6 +348,7 @@ def test_numbers_on_real_votes(data_home, file, n_asked, lnmax, gnmax):
     ([5, 5], "shape"),
     ([[5]], "2 classes"),
     ([[0, 0]], "at least 1"),
+    ([[2**62] * 5] * 2, "at most 2..53"),  # their sum in 64 bits is 2**62
 )
 def test_bad_votes_raise_without_quoting_them(votes, message):
     pytest.raises(ValueError, check_votes, votes).match(message)

@@ -17,7 +17,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier, sums
+from sklearn_pate import PATEClassifier, secure, sums
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.column_sums import _OF_TOTAL, SHARES, ColumnSums, ReleasedColumns, SumsMechanism
 from sklearn_pate.electorate import PrivateData
@@ -25,7 +25,7 @@ from sklearn_pate.exceptions import BadPlanError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import gdp_to_epsilon
+from sklearn_pate.rdp import DiscreteGaussian, gdp_to_epsilon
 from sklearn_pate.rules import columns_tell_more
 from sklearn_pate.sums import Discriminants, released, shares, unit
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, Schema
@@ -97,7 +97,7 @@ class Still(sums.Centre):
 
 
 def without_noise(whole, sd, step, rng):
-    return whole * step
+    return whole.astype(float) * step
 
 
 def noted(monkeypatch, noisy=without_noise):
@@ -162,10 +162,10 @@ def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypat
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize("most", [0, 2**34])
+@pytest.mark.parametrize("most", [0, 2**62])
 def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
     """As in whole numbers of any size."""
-    monkeypatch.setattr(sums, "_MOST_COUNTED", most)
+    monkeypatch.setattr(secure, "_MOST_IN_64_BITS", most)
     rng = np.random.default_rng(0)
     psi = unit(rng.normal(size=(300, 4)))
     codes = rng.integers(3, size=300)
@@ -181,6 +181,27 @@ def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
         centred = (3 * weighted[codes == code].sum(axis=0) - total).astype(float)
         assert np.allclose(found.by_class[code, :4], centred / 3 / 2**14 / whole, rtol=1e-14)
     assert found.counts.sum() == amount.sum() / whole
+
+
+@pytest.mark.parametrize("n_classes, n_blocks, most", [(40, 1, 2**62), (2, 9, 0)])
+def test_sums_by_class_beyond_64_bits_are_exact(n_classes, n_blocks, most, monkeypatch):
+    """Many classes, or many blocks, where one block fits into 64 bits."""
+    of_block = 2**60 + np.arange(3 * n_classes).reshape(n_classes, 3)
+    monkeypatch.setattr(secure, "_MOST_IN_64_BITS", most)
+    monkeypatch.setattr(sums, "of_classes", lambda steps, cast: of_block)
+    monkeypatch.setattr(sums, "_ROWS", 4)
+    drawn = []
+    monkeypatch.setattr(
+        sums, "_noisy", lambda whole, *_: drawn.append(whole) or whole.astype(float)
+    )
+    codes = np.zeros(4 * n_blocks, dtype=int)
+    part = shares(len(codes))
+    released(np.eye(len(codes), 2), codes, part, Still(None), 1, 1, None, n_classes=n_classes)
+    _, centred, total, *_ = drawn
+    by_class = [[n_blocks * number for number in row] for row in of_block.tolist()]
+    assert total.tolist() == [sum(column) for column in zip(*by_class, strict=True)]
+    expected = [[n_classes * a - b for a, b in zip(row, total, strict=True)] for row in by_class]
+    assert centred.tolist() == expected
 
 
 @pytest.mark.parametrize("bad", [np.nan, 1.1])
@@ -707,9 +728,52 @@ def test_sums_are_kept_and_do_not_depend_on_the_workers(tmp_path, forked_workers
         fits[2].poll(X, 1 - y, rows, groups=groups)
 
 
-def test_sums_that_whole_numbers_do_not_hold_are_refused(monkeypatch):
-    monkeypatch.setattr("sklearn_pate.column_sums._MOST_SUMMED", 7999)
-    with pytest.raises(BadPlanError, match="4000 records of 2 classes are more than"):
-        fitted(base_estimator=ColumnSums())
-    monkeypatch.setattr("sklearn_pate.column_sums._MOST_SUMMED", 8000)
-    fitted(base_estimator=ColumnSums())
+@pytest.mark.parametrize("n_classes, n_blocks, most", [(40, 1, 2**62), (2, 9, 0)])
+def test_columns_beyond_64_bits_are_summed_and_released_exactly(
+    n_classes, n_blocks, most, monkeypatch
+):
+    """Many classes, or many blocks, where one block fits into 64 bits."""
+    of_block = 2**60 + np.arange(3 * n_classes).reshape(n_classes, 3)
+    monkeypatch.setattr(secure, "_MOST_IN_64_BITS", most)
+    monkeypatch.setattr("sklearn_pate.column_sums.of_classes", lambda steps, cast: of_block)
+    monkeypatch.setattr("sklearn_pate.neighbors.electorate.BLOCK_SIZE", 4)
+    n_records = 4 * n_blocks
+    given = {"groups": None, "sample_weight": None, "classes": np.arange(n_classes)}
+    private = PrivateData(
+        X=RNG.normal(size=(n_records, 2)), codes=np.zeros(n_records, int), **given
+    )
+    voters = ColumnSums(bends=False, adjacency="add_or_remove")
+    voters.enrol(private, PUBLIC)
+    table = voters.vote(private, PUBLIC)
+    by_class = [[n_blocks * number for number in row] for row in of_block.tolist()]
+    total = [sum(column) for column in zip(*by_class, strict=True)]
+    expected = [[n_classes * a - b for a, b in zip(row, total, strict=True)] for row in by_class]
+    assert table[:, :-1].T.tolist() == expected
+    assert table[:, -1].tolist() == [n_classes * a for a in total]
+    monkeypatch.setattr(DiscreteGaussian, "sample", lambda self, rng, shape: np.zeros(shape, int))
+    step = sums.STEP / SHARES / n_classes
+    noisy = SumsMechanism(n_classes, 1.0).noisy(table)
+    assert (noisy == np.array([[float(number) * step for number in row] for row in table])).all()
+
+
+def test_wide_whole_numbers_change_no_fit(monkeypatch):
+    X, y, rows = wide(500, 6)
+    fits = []
+    for most in (2**62, 0):
+        monkeypatch.setattr(secure, "_MOST_IN_64_BITS", most)
+        for voters in (ColumnSums(), ReverseNeighbors(n_cells=4)):
+            clf = PATEClassifier(voters, epsilon=9.0, classes=[0, 1], random_state=0)
+            fits.append(clf.fit(X, y, X_public=rows))
+    for narrow, exact in zip(fits[:2], fits[2:], strict=True):
+        assert narrow.curator_.votes.dtype == exact.curator_.votes.dtype
+        np.testing.assert_array_equal(narrow.curator_.votes, exact.curator_.votes)
+        np.testing.assert_array_equal(narrow.public_soft_labels_, exact.public_soft_labels_)
+
+
+def test_many_records_of_many_classes_are_no_obstacle():
+    """300,000 records of 2,000 classes: 64 bits do not hold their sums in whole steps."""
+    voters = ColumnSums(bends=False, adjacency="add_or_remove")
+    given = {"groups": None, "sample_weight": None, "classes": np.arange(2000)}
+    private = PrivateData(X=PUBLIC, codes=np.zeros(len(PUBLIC), int), **given)
+    voters.enrol(private, np.repeat(PUBLIC, 100, axis=0))
+    assert voters.forecast(noise_std=1.0, n_records=300_000, n_classes=2000).obstacles == ()

@@ -472,8 +472,8 @@ class SoftVote(SoftAggregator):
         else:
             noisy = whole_shares(sums) + DiscreteGaussian(sigma * SHARES).sample(rng, sums.shape)
         noisy = np.maximum(noisy, 0)
-        noisy[noisy.sum(axis=1) == 0] = 1
-        return noisy / noisy.sum(axis=1, keepdims=True)
+        noisy[noisy.max(axis=1) == 0] = 1
+        return noisy / noisy.sum(axis=1, keepdims=True, dtype=float)  # 64 bits may be too few
 
 
 def whole_shares(sums):

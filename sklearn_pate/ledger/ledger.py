@@ -27,7 +27,7 @@ class PrivacyLedger:
     epsilon : float
         Budget of all fits together.
     delta : float, default=1e-5
-        Probability with which the guarantee of all fits together may fail.
+        Delta of the guarantee of all fits together.
     composition : {"renyi", "gaussian", "pure"}, default="renyi"
         How costs add up, fixed when the file is made. "renyi" takes every fit that has a guarantee
         and suits nearly all data sets. "gaussian" sums squared Gaussian-DP parameters: for fits
@@ -70,8 +70,8 @@ class PrivacyLedger:
     Thakurta (2022); pure: Rogers, Roth, Ullman, Vadhan (2016)). Runs that end within filter `k`
     are outcomes of that process too, with the same probabilities, and each run ends within some
     filter. So for any event ``S``, ``P(S) - exp(epsilon) Q(S)`` is at most the sum of all
-    `delta_k`. Fits with a delta of their own add the probability that one of them fails, at most
-    `failure_probability`; all parts together are `delta`.
+    `delta_k`. Fits with a delta of their own add their deltas, at most `failure_probability`; all
+    parts together are `delta`.
 
     If no filter has room for the first fit, but the fit is within the budget by itself, it takes
     the whole budget: nothing is let through after it. The filters are made for many fits: a few
@@ -122,7 +122,7 @@ class PrivacyLedger:
 
     path = property(attrgetter("_path"), doc="The file.")
     epsilon = property(attrgetter("_budget.epsilon"), doc="Budget of all fits together.")
-    delta = property(attrgetter("_budget.delta"), doc="Probability that their guarantee fails.")
+    delta = property(attrgetter("_budget.delta"), doc="Delta of their guarantee.")
     composition = property(attrgetter("_budget.composition"), doc="How costs add up.")
     failure_probability = property(
         attrgetter("_budget.failure_probability"), doc="Part of `delta` for fits with their own."

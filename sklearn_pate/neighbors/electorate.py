@@ -16,8 +16,9 @@ from .._sklearn import Interval, StrOptions
 from ..electorate import CellForecast, TableElectorate
 from ..isolation import Quiet, attempt, fresh_seed, limit_threads, own_clone, own_rows, seed_number
 from ..memory import code_digest, digest, is_kept, kept_seed
-from ..rdp.discrete import GRID
+from ..rdp.discrete import GRID, SHARES
 from ..rules import default_n_cells
+from ..secure import exact_type
 from ..workers import add_up, run, threads_per_worker, warn_if_taking_turns
 from . import cells, transform
 from .landmarks import LandmarkClassifier
@@ -52,6 +53,9 @@ class BlockElectorate(TableElectorate):
         self._tells_blocks = ballots.n_records is not None
         return ballots
 
+    #: The largest whole number that one record adds to an entry of the table.
+    _most_by_record: int
+
     @abstractmethod
     def _counter(self, n_classes):
         """Return a function of a `Block` and the transformer, and its other arguments, all public.
@@ -80,11 +84,12 @@ class BlockElectorate(TableElectorate):
             (block, *shared, (fingerprint, digest(*block)) if keeps else None)
             for block in _blocks(private, self._groups)
         )
+        kind = exact_type(len(private.codes) * self._most_by_record)
         table = 0
 
         def add(result):
             nonlocal table
-            table = table + result.table
+            table = table + result.table.astype(kind)
 
         start = partial(run, function=_count, n_jobs=n_jobs)
         told = on_done if self._tells_blocks else None
@@ -226,6 +231,8 @@ class ReverseNeighbors(BlockElectorate):
     True
     """
 
+    _most_by_record = SHARES
+
     _parameter_constraints = {
         "n_cells": [Interval(Integral, 1, 2**31, closed="left"), None],
         "n_neighbors": [Interval(Integral, 1, 2**31, closed="left")],
@@ -333,7 +340,7 @@ class ReverseNeighbors(BlockElectorate):
 
     def vote(self, private, X_query, **given):
         """Count the ballots that records cast in the cells; see `TableElectorate.vote`."""
-        return super().vote(private, X_query, **given) * GRID
+        return super().vote(private, X_query, **given).astype(float) * GRID
 
     def released(self, noisy, *, noise_std):
         """Return a noisy table as it is published; see `TableElectorate.released`."""

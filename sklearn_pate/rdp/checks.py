@@ -56,9 +56,13 @@ def check_votes(votes):
     counts = votes.astype(np.int64) if are_finite else None  # NaN casts to anything
     if counts is None or not np.array_equal(counts, votes) or (counts < 0).any():
         raise ValueError("votes must be finite whole numbers: how many teachers are for a class")
-    totals = counts.sum(axis=1)
-    if totals.size and (totals[0] < 1 or (totals != totals[0]).any()):
-        raise ValueError("every row of votes must sum to the number of teachers, at least 1")
+    totals = counts.sum(
+        axis=1, dtype=float
+    )  # 64 bits may be too few, and floats are exact to 2**53
+    if totals.size and (not 1 <= totals[0] <= 2**53 or (totals != totals[0]).any()):
+        raise ValueError(
+            "every row of votes must sum to the number of teachers, at least 1 and at most 2**53"
+        )
     return counts
 
 

@@ -71,7 +71,7 @@ class Cost:
     mu_squared, pure : float
         Squared Gaussian-DP parameter, and pure epsilon; inf where there is none.
     delta : float
-        Probability, already spent, with which these costs do not hold.
+        Delta of these costs: it adds to the delta of each conversion.
     pure_part, mu_squared_part : float
         The same costs once more, each step in one of the two: in the second where it has a Gaussian
         parameter and no pure epsilon, else in the first.
@@ -135,7 +135,7 @@ class Cost:
             As in `data_independent_epsilon`; "mixed" composes pure steps with Gaussian noise,
             exactly, and "none" says that epsilon is 0 or inf.
         """
-        # What was spent of delta adds to the probability that the conversion leaves
+        # The costs' own delta adds to that of the conversion
         left = check_delta(delta) - self.delta
         if left <= 0:
             return math.inf, "none"

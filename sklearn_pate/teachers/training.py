@@ -102,7 +102,7 @@ class Task(NamedTuple):
     X_query : array-like with n_queries rows
         Public points to vote on.
     seed : int
-        Of this teacher.
+        Of this teacher; parts, queries and noise have seeds of their own, which are not sent.
     settings : Settings
         What all teachers share.
     memory : joblib.Memory
