@@ -297,6 +297,7 @@ class PATEEstimator(BaseEstimator):
             raise ValueError("X_public is missing: the rows given to fit")
         X_public = indexable_rows(public_rows(X_public), "X_public")
         check_features(self, X_public, "X_public")
+        X_public = self._form.like(X_public)
         published = Published.of(self)
         by_records = published.table is not None
         if by_records:
@@ -388,13 +389,17 @@ class PATEEstimator(BaseEstimator):
         check_is_fitted(self)
         X = indexable_rows(X, "X")
         check_features(self, X, "X")
+        X = self._form.like(X)
         try:
             return getattr(getattr(self, model), method)(X)
         except Exception as error:
-            if not hasattr(self, "feature_names_in_") or hasattr(X, "columns"):
+            if not self._form.library or hasattr(X, "columns"):
                 raise
+            rows = "model.X_synthetic_" if hasattr(self, "X_synthetic_") else "X_public"
             raise ValueError(
-                f"this estimator was fitted on a DataFrame: pass one; got {type(X).__name__}"
+                f"this estimator was fitted on a DataFrame: pass one; got {type(X).__name__}. An "
+                "array does not show the types of columns that are no numbers:\n"
+                f"    X = pd.DataFrame(X, columns={rows}.columns).astype({rows}.dtypes)"
             ) from error
 
     @property

@@ -34,6 +34,7 @@ from ..isolation import (
     set_seeds,
 )
 from ..public import table_of
+from ..schema import as_float
 
 #: How many public rows a transformer is tried on, alone and beside others.
 _N_TRIED = 12
@@ -455,16 +456,6 @@ def _is_missing(value):
         return value is None or bool(pd.isna(value))
     except Exception:  # a list, a signalling NaN
         return False
-
-
-def as_float(value):
-    """Return a value as a float, NaN if it is none. No value makes it fail."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    except Exception:
-        return math.nan
 
 
 # --- steps, made of other libraries alone ---------------------------------------------------------
