@@ -33,6 +33,7 @@ from .neighbors import RowVectorizer
 from .public import indexable_rows, public_rows
 from .releases.ahead import note_drawn, recalled
 from .releases.published import Published, student_of, warn_of_one_class
+from .schema import RowForm
 from .students import fit_student
 from .synthesis import Schema
 
@@ -48,6 +49,9 @@ class PATEEstimator(BaseEstimator):
 
     #: Whether ballots are split between levels of a number, not for one of several classes.
     predicts_numbers = False
+
+    #: The form of the public rows of the last fit.
+    _form = RowForm("", {}, False)
 
     # Requested by default, so that users need not call set_fit_request for metadata routing
     __metadata_request__fit = {"X_public": True, "groups": True}
