@@ -31,6 +31,7 @@ from .isolation import next_fit_number, own_generators, unfitted
 from .neighbors import RowVectorizer
 from .public import indexable_rows, public_rows
 from .releases.published import Published, student_of, warn_of_one_class
+from .schema import RowForm
 from .students import fit_student
 from .synthesis import Schema
 
@@ -46,6 +47,9 @@ class PATEEstimator(BaseEstimator):
 
     #: Whether ballots are split between levels of a number, not for one of several classes.
     predicts_numbers = False
+
+    #: The form of the public rows of the last fit.
+    _form = RowForm("", {}, False)
 
     # Requested by default, so that users need not call set_fit_request for metadata routing
     __metadata_request__fit = {"X_public": True, "groups": True}
@@ -295,6 +299,7 @@ class PATEEstimator(BaseEstimator):
             raise ValueError("X_public is missing: the rows given to fit")
         X_public = indexable_rows(public_rows(X_public), "X_public")
         check_features(self, X_public, "X_public")
+        X_public = self._form.like(X_public)
         published = Published.of(self)
         by_records = published.table is not None
         if by_records:
@@ -380,13 +385,17 @@ class PATEEstimator(BaseEstimator):
         check_is_fitted(self)
         X = indexable_rows(X, "X")
         check_features(self, X, "X")
+        X = self._form.like(X)
         try:
             return getattr(getattr(self, model), method)(X)
         except Exception as error:
-            if not hasattr(self, "feature_names_in_") or hasattr(X, "columns"):
+            if not self._form.library or hasattr(X, "columns"):
                 raise
+            rows = "model.X_synthetic_" if hasattr(self, "X_synthetic_") else "X_public"
             raise ValueError(
-                f"this estimator was fitted on a DataFrame: pass one; got {type(X).__name__}"
+                f"this estimator was fitted on a DataFrame: pass one; got {type(X).__name__}. An "
+                "array does not show the types of columns that are no numbers:\n"
+                f"    X = pd.DataFrame(X, columns={rows}.columns).astype({rows}.dtypes)"
             ) from error
 
     @property

@@ -1,10 +1,13 @@
 """What all teachers see of the form of private data: names and types of columns, so public."""
 
+import math
 import re
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.utils import check_array
 
 from .isolation import kind_of
 
@@ -28,6 +31,110 @@ class Difference(NamedTuple):
 
     kind: str
     columns: list
+
+
+class RowForm(NamedTuple):
+    """The form of the public rows that a model was fitted on, without any value.
+
+    Attributes
+    ----------
+    library : str
+        The library of a DataFrame; empty for other rows.
+    kinds : dict
+        Name of each column of a DataFrame to its kind: "number", "truth" or "other".
+    holds_numbers : bool
+        Whether rows that are no DataFrame have a dtype of numbers.
+    """
+
+    library: str
+    kinds: dict
+    holds_numbers: bool
+
+    @classmethod
+    def of(cls, X: Any) -> "RowForm":
+        """Return the form of public rows."""
+        if not hasattr(X, "dtypes"):
+            return cls("", {}, getattr(X, "dtype", np.dtype(object)).kind in "biuf")
+        dtypes = zip(X.columns, X.dtypes, strict=True)
+        return cls(library_of(X), {name: _kind_of_column(dtype) for name, dtype in dtypes}, False)
+
+    @property
+    def others(self) -> list:
+        """Names of the columns of a DataFrame whose values are neither numbers nor truth values."""
+        return [name for name, kind in self.kinds.items() if kind == "other"]
+
+    def like(self, X: Any) -> Any:
+        """Return rows to predict in this form; as they are, where types would have to be guessed.
+
+        An array becomes a DataFrame if all columns were numbers or truth values. A DataFrame
+        becomes an array if the model was fitted on one. Objects become floats where numbers were.
+        """
+        if hasattr(X, "columns"):
+            if self.library:
+                return self._without_huge(X)
+            X = array_of(X)
+        if not isinstance(X, np.ndarray):
+            return X
+        if self.holds_numbers or (self.library and not self.others):
+            X = _as_floats(X) if X.dtype.kind in "OSU" else X
+        if self.library not in ("pandas", "polars") or self.others or X.dtype.kind not in "biuf":
+            return X
+        columns = dict(zip(self.kinds, X.T, strict=True))
+        for name, kind in self.kinds.items():
+            if kind == "truth":
+                if not np.isin(columns[name], [0, 1]).all():
+                    return X
+                columns[name] = columns[name].astype(bool)
+        return import_module(self.library).DataFrame(columns)
+
+    def _without_huge(self, X):
+        """Return a DataFrame of pandas without whole numbers that no float can hold."""
+        if not isinstance(X, pd.DataFrame) or not X.columns.is_unique:
+            return X
+        numbers = [name for name, kind in self.kinds.items() if kind == "number"]
+        objects = [name for name in numbers if name in X.columns and X[name].dtype == object]
+        X = X.copy(deep=False) if objects else X
+        for name in objects:
+            X[name] = _as_floats(X[name].to_numpy())
+        return X
+
+
+def library_of(frame: Any) -> str:
+    """Return the name of the library of a DataFrame, as it is imported."""
+    return "pandas" if isinstance(frame, pd.DataFrame) else type(frame).__module__.split(".")[0]
+
+
+def array_of(frame: Any) -> np.ndarray:
+    """Return a DataFrame as an array, as scikit-learn's ensembles convert it."""
+    return check_array(frame, dtype=None, ensure_all_finite=False)
+
+
+def as_float(value: Any) -> float:
+    """Return a value as a float, NaN if it is none. No value makes it fail."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except Exception:
+        return math.nan
+
+
+def _as_floats(values):
+    """Return an array of objects as floats, or as it is if some are no numbers."""
+    try:
+        return values.astype(float)
+    except OverflowError:
+        return np.reshape([as_float(value) for value in values.ravel()], values.shape)
+    except (TypeError, ValueError):
+        return values
+
+
+def _kind_of_column(dtype):
+    """Return "number", "truth" or "other" for a dtype of pandas or polars."""
+    if hasattr(dtype, "is_numeric"):  # of polars
+        return "number" if dtype.is_numeric() else "truth" if str(dtype) == "Boolean" else "other"
+    kind = "O" if isinstance(dtype, pd.CategoricalDtype) else getattr(dtype, "kind", "O")
+    return "number" if kind in "iuf" else "truth" if kind == "b" else "other"
 
 
 def difference(X, X_public):

@@ -12,9 +12,11 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import BaggingClassifier
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
+from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -31,6 +33,7 @@ from sklearn_pate import FitOnPublic, PATEClassifier, PublicData
 from sklearn_pate.aggregators import PluralityVote
 from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning
 from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.public import overlap, public_rows, warn_if_private
 
 N = 300
@@ -130,6 +133,151 @@ def test_groups_reach_splitter_and_estimator_with_routing(routing_on):
     search = GridSearchCV(model(unit="group"), GRID, cv=GroupKFold(2))
     search.fit(X, y, groups=np.arange(N) // 2, X_public=PublicData(X_public))
     assert search.best_estimator_.privacy_spent_.unit == "group"
+
+
+FRAME = pd.DataFrame(data()[0], columns=["a", "b", "c"])
+TABLES = {
+    "numbers": FRAME,
+    "whole numbers and truth values": FRAME.assign(n=np.arange(N) % 7, t=FRAME["b"] > 0),
+    "gaps": FRAME.assign(n=pd.array([1, None, 3] * (N // 3), dtype="Int64")),
+    "text": FRAME.assign(t=np.where(FRAME["a"] > 0, "yes", "no")),
+    "categories": FRAME.assign(t=pd.Categorical(["x", "y"] * (N // 2))),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_bagging_takes_public_frames_next_to_the_arrays_that_it_makes(kind, routing_on):
+    frame, y = TABLES[kind], data()[1]
+    clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
+    bagging = BaggingClassifier(clf, n_estimators=2, random_state=0)
+    bagging.fit(frame[:200], y[:200], X_public=PublicData(frame[200:]))
+    assert bagging.score(frame[200:], y[200:]) > 0.8
+
+
+def test_public_frames_and_arrays_give_one_model():
+    frame, y = TABLES["numbers"], data()[1]
+    X, X_public = frame[:200].to_numpy(), frame[200:]
+    with_frame = model(random_state=0).fit(X, y[:200], X_public=X_public)
+    with_array = model(random_state=0).fit(X, y[:200], X_public=X_public.to_numpy())
+    assert not hasattr(with_frame, "feature_names_in_")
+    proba = with_array.predict_proba(X)
+    assert np.array_equal(with_frame.predict_proba(X), proba)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # names are new to it
+        assert np.array_equal(with_frame.fit_student(X_public).predict_proba(X), proba)
+
+
+# --- stacks -------------------------------------------------------------------------------------
+
+
+def test_a_stack_hands_public_rows_to_its_final_estimator(routing_on):
+    X, y, X_public = data()
+    Recorder.seen.clear()
+    stacked = StackingClassifier([("pate", model(Recorder))], LogisticRegression(), cv=5)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'X_public'"):
+        stacked.fit(X, y, X_public=PublicData(X_public))
+    assert len(Recorder.seen) == 6  # all of them are paid for
+
+
+@ROUTING
+def test_a_stack_of_models_with_a_schema_is_fitted(routing):
+    X, y, X_public = data()
+    clf = PATEClassifier(schema=(-4.0, 4.0), epsilon=20.0, classes=range(2))
+    with sklearn.config_context(enable_metadata_routing=routing):
+        stacked = StackingClassifier([("pate", clf)], LogisticRegression(), cv=2).fit(X, y)
+    assert stacked.score(X_public, X_public[:, 0] > 0) > 0.8
+
+
+@ROUTING
+def test_a_stack_of_fitted_models_spends_nothing(routing):
+    X, y, X_public = data()
+    clf = model(Recorder).fit(X, y, X_public=X_public)
+    Recorder.seen.clear()
+    stacked = StackingClassifier([("pate", clf)], LogisticRegression(), cv="prefit")
+    with sklearn.config_context(enable_metadata_routing=routing):
+        stacked.fit(X_public, (X_public[:, 0] > 0).astype(int))
+    assert stacked.score(X, y) > 0.8 and Recorder.seen == []
+
+
+def test_a_vote_takes_public_rows_and_numbers_the_labels(routing_on):
+    X, y, X_public = data()
+    labels = np.array(["no", "yes"])[y]
+    vote = VotingClassifier([("pate", model(Recorder, classes=range(2)))], voting="soft")
+    vote.fit(X, labels, X_public=PublicData(X_public))
+    assert vote.score(X, labels) > 0.8
+    with pytest.raises(ValueError, match=r"within a VotingClassifier, classes=range\(2\)"):
+        vote.set_params(pate__classes=["no", "yes"]).fit(X, labels, X_public=PublicData(X_public))
+
+
+# --- arrays that models of frames predict --------------------------------------------------------
+
+NO_NAMES = "X does not have valid feature names, but PATEClassifier was fitted with feature names"
+
+
+@pytest.mark.parametrize("kind", ["numbers", "whole numbers and truth values", "gaps"])
+@pytest.mark.parametrize("voters", [None, ReverseNeighbors()], ids=["teachers", "records"])
+def test_models_of_frames_predict_arrays_of_numbers(kind, voters):
+    frame, y = TABLES[kind], data()[1]
+    teachers = {} if voters else {"n_teachers": 5, "aggregator": PluralityVote(), "epsilon": None}
+    clf = PATEClassifier(voters, classes=[0, 1], on_bad_plan="warn", **({"epsilon": 20} | teachers))
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # of few records
+        clf.fit(frame[:200], y[:200], X_public=frame[200:])
+    expected = clf.predict_proba(frame)
+    for rows in (frame.to_numpy(float, na_value=np.nan), frame.to_numpy(object, na_value=np.nan)):
+        with pytest.warns(UserWarning, match=NO_NAMES):
+            assert np.allclose(clf.predict_proba(rows), expected)
+
+
+def test_models_of_frames_with_columns_without_names_predict_arrays():
+    frame, y = pd.DataFrame(data()[0]), data()[1]
+    clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
+    clf.fit(frame[:200], y[:200], X_public=frame[200:])
+    assert np.array_equal(clf.predict(frame.to_numpy()), clf.predict(frame))
+
+
+def test_models_of_frames_of_polars_predict_arrays():
+    table, y = as_polars(data()[0]), data()[1]
+    clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
+    clf.fit(table[:200], y[:200], X_public=table[200:])
+    with pytest.warns(UserWarning, match=NO_NAMES):
+        assert np.array_equal(clf.predict(table.to_numpy()), clf.predict(table))
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_tools_of_scikit_learn_that_pass_arrays_explain_models_of_frames():
+    frame, y = TABLES["numbers"], data()[1]
+    clf = model().fit(frame[:200], y[:200], X_public=frame[200:])
+    found = permutation_importance(clf, frame.to_numpy(), y, n_repeats=2, random_state=0)
+    assert found.importances_mean.argmax() == 0
+    average = partial_dependence(clf, frame.to_numpy(), [0], grid_resolution=5)["average"][0]
+    assert average[0] < 0.5 < average[-1]
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("kind", ["text", "categories"])
+def test_arrays_without_types_of_columns_are_refused_with_the_remedy(kind):
+    frame, y = TABLES[kind], data()[1]
+    clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
+    X, X_public = frame[:200], frame[200:]
+    clf.fit(X, y[:200], X_public=X_public)
+    rows = X.to_numpy()
+    with pytest.raises(ValueError, match="fitted on a DataFrame: pass one; got ndarray") as caught:
+        clf.predict(rows)
+    remedy = str(caught.value).rpartition(" = ")[2]
+    rows = eval(remedy, {"pd": pd, "X": rows, "X_public": X_public})
+    assert np.array_equal(clf.predict(rows), clf.predict(X))
+
+
+def test_truth_values_other_than_0_and_1_are_refused():
+    frame, y = TABLES["whole numbers and truth values"], data()[1]
+    clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
+    clf.fit(frame[:200], y[:200], X_public=frame[200:])
+    rows = frame.to_numpy(float)
+    rows[0, -1] = 0.5
+    with (
+        pytest.warns(UserWarning, match=NO_NAMES),
+        pytest.raises(ValueError, match="fitted on a DataFrame: pass one"),
+    ):
+        clf.predict(rows)
 
 
 # --- pipelines ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ..levels import levels_of, positions
 from ..public import indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
 from ..releases.labels import are_complete
-from ..schema import difference, dtype_name
+from ..schema import array_of, difference, dtype_name, library_of
 from ..teachers import Sites
 
 #: So many columns, or classes, are named in a message.
@@ -140,6 +140,18 @@ def given_rows(X_public):
     return without_index(indexable_rows(X_public, "X_public"))
 
 
+def like_array(X, X_public):
+    """Return a public DataFrame as an array, if the private rows are an array of its dtype.
+
+    `BaggingClassifier` makes arrays of private DataFrames, and hands public ones on as they are.
+    Other rows are returned as they are.
+    """
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or not hasattr(X_public, "columns"):
+        return X_public
+    rows = array_of(X_public)
+    return rows if rows.dtype == X.dtype and rows.shape[1] == X.shape[1] else X_public
+
+
 def check_not_swapped(X, y):
     """Refuse labels in the place of rows, by their axes alone."""
     axes_of_y = getattr(y, "shape", ())
@@ -193,17 +205,13 @@ def check_forms(X, X_public):
             "votes sees the types of columns, so they must be public: give both as DataFrames, or "
             "neither"
         )
-    libraries = [_library(rows) for rows in (X, X_public)]
+    libraries = [library_of(rows) for rows in (X, X_public)]
     if hasattr(X, "dtypes") and "pandas" in libraries and libraries[0] != libraries[1]:
         other = "X" if libraries[1] == "pandas" else "X_public"
         raise ValueError(
             f"X is a {libraries[0]} DataFrame and X_public a {libraries[1]} one: give both as one "
             f"kind, for instance\n    {other} = {other}.to_pandas()"
         )
-
-
-def _library(frame):
-    return "pandas" if isinstance(frame, pd.DataFrame) else type(frame).__module__.split(".")[0]
 
 
 def _first(names):

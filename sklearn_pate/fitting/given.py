@@ -209,7 +209,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         not_covered += read_by(synthesizer)
     else:
         are_private = warn_if_private(X_public, X)
-        X_public = checks.given_rows(X_public)
+        X_public = checks.like_array(X, checks.given_rows(X_public))
         not_covered += are_private
         obstacles += (_NOT_PUBLIC,) if are_private else ()
     checked = clone(estimator)  # a refit that fails must not change what predict expects

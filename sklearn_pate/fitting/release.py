@@ -15,6 +15,7 @@ from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet
 from ..releases import ahead
 from ..releases.published import Published, warn_of_release
+from ..schema import RowForm
 from ..students import fit_student
 from . import planning
 from .checks import check_features, given_rows
@@ -174,6 +175,7 @@ def _show_what_is_public(given, plan):
     if plan.spent.n_teachers is not None:
         estimator.n_teachers_ = plan.spent.n_teachers
     check_features(estimator, given.X_public, "X_public", reset=True)  # they are those of X
+    estimator._form = RowForm.of(given.X_public)
 
 
 # --- what an error says of privacy, and what is kept of a fit that failed -------------------------

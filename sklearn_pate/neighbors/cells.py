@@ -386,7 +386,7 @@ class ReleasedTable:
         ValueError
             If the transformer makes anything but finite numbers of a row.
         """
-        return self.surface.rates(numbers_of_public(self.transformer, X))
+        return self.surface.rates(numbers_of_public(self.transformer, X, "X"))
 
     def read(self, X):
         """Return rates, and labels dealt by them, of public rows.
@@ -411,11 +411,11 @@ class ReleasedTable:
         return rates, deal_labels(rates, nearest_cells(numbers, self.centers)[:, 0])
 
 
-def numbers_of_public(transformer, X_public):
+def numbers_of_public(transformer, X_public, name="X_public"):
     """Return the numbers of public rows, (n_public, n_columns), or raise if some are not finite."""
     numbers = transformed(transformer, X_public)
     if not have_distances(numbers, numbers).all():
-        raise ValueError("the transformer makes infinite or missing numbers of X_public: impute")
+        raise ValueError(f"the transformer makes infinite or missing numbers of {name}: impute")
     return numbers
 
 

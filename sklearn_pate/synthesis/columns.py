@@ -332,6 +332,16 @@ class Columns(NamedTuple):
             raise ValueError(f"X must have {len(self.columns)} columns; got {X.shape[1]}")
         return X
 
+    def within(self, X):
+        """Return a table of the same form, with numbers beyond the bounds at the nearer bound."""
+        X = self.like(X)
+        values = [column.within(series) for column, series in self._with_values(X)]
+        if not isinstance(X, pd.DataFrame):
+            return np.column_stack(values)
+        rows = pd.concat(values, axis=1)
+        rows.columns = X.columns
+        return rows
+
     def difference(self, X):
         """Return how the form of a table differs from that of drawn rows; None if it does not."""
         return difference(X, self.any_rows(2, np.random.default_rng(0)))
@@ -431,6 +441,10 @@ class Column:
             spread[missing, -1] = 1.0
         return spread
 
+    def within(self, values):
+        """Return a Series with numbers beyond the bounds at the nearer one; others as they are."""
+        return values
+
     def gathered(self, spread):
         """Return the Series of values that such numbers, with noise or not, are nearest to."""
         values = self._gathered(spread[:, : self._width])
@@ -508,6 +522,10 @@ class NumberColumn(Column):
         self._edges = np.array(edges, dtype=float)
         self._places = np.linspace(-1, 1, len(edges))
         super().__init__(dtype, len(least), may_be_missing)
+
+    def within(self, values):
+        """Return a Series of numbers, those beyond the bounds at the nearer one."""
+        return values.clip(self._edges[0], self._edges[-1])
 
     def _bins(self, values):
         is_as_declared = _kind(values.dtype) == self._wide.kind

@@ -156,13 +156,14 @@ class StackedTable:
 
     def rates(self, X):
         """Return the rates of the classes at rows; see `ReleasedTable.rates`."""
+        X = self.prior.schema.within(X)
         says = self.prior.rates(X), self.table.rates(X), self.table.surface.overall
         return _mixed(*says, self.powers)
 
     def read(self, X):
         """Return rates, and labels dealt by them, of public rows; see `ReleasedTable.read`."""
         rates = self.rates(X)
-        numbers = cells.numbers_of_public(self.table.transformer, X)
+        numbers = cells.numbers_of_public(self.table.transformer, self.prior.schema.within(X))
         cell = cells.nearest_cells(numbers, self.table.centers)[:, 0]
         return rates, cells.deal_labels(rates, cell)
 

@@ -93,7 +93,7 @@ TWO_TYPES = h.frame(columns=["a", 1, "c"])
 NEIGHBOURS = {"base_estimator": KNeighborsClassifier()}
 NO_WEIGHTS = "sample_weight was given, but the fit of base_estimator takes none"
 BYTES = np.array([b"0", b"1"] * 20)
-A_FRAME = h.frame(h.X_PUBLIC)
+OF_OTHERS = h.frame(h.X_PUBLIC.astype(int))
 HOLED = h.changed(h.X_PUBLIC, h.NAN, (slice(None), 1))
 STUDENT_FAILED = "the student failed when tried on public rows.*contains NaN"
 
@@ -103,7 +103,7 @@ test_rows_labels_and_weights_that_are_refused = h.mistakes(
     ("one", lambda: h.fit(X=h.X[:1], y=h.Y[:1]), "n_teachers=4 is more .* n_samples=1"),
     ("names", lambda: h.fit(X=TWO_TYPES), "X: Feature names .* all", TypeError),
     ("a frame", lambda: h.fit(X=h.frame()), "X is a DataFrame and X_public"),
-    ("public", lambda: h.fit(X_public=A_FRAME), "X is a ndarray and X_public a DataFrame"),
+    ("public", lambda: h.fit(X_public=OF_OTHERS), "X is a ndarray and X_public a DataFrame"),
     ("bytes", lambda: h.fit(y=BYTES), "y holds bytes: .* not supported", TypeError),
     ("weights", lambda: h.fit(NEIGHBOURS, sample_weight=h.X[:, 2]), NO_WEIGHTS),
     ("student", lambda: h.fit({"student": GaussianNB()}, X_public=HOLED), STUDENT_FAILED),

@@ -94,11 +94,18 @@ def test_columns_of_several_levels(public):
         records(synthesizer=draws).plan(h.frame().set_axis(LEVELS, axis=1), h.Y, public)
 
 
-@h.each("transformer", (None, StandardScaler()))
-def test_public_rows_that_are_infinite(transformer):
-    infinite = h.changed(PUBLIC, h.INF, (3, 1))
+INFINITE = h.changed(PUBLIC, h.INF, (3, 1))
+
+
+def test_public_rows_that_are_infinite():
     with h.refused("could not be fitted on X_public: ValueError: Input X contains infinity"):
-        records(ReverseNeighbors(transformer)).fit(MANY, LABELS, infinite)
+        records(ReverseNeighbors(StandardScaler())).fit(MANY, LABELS, INFINITE)
+
+
+def test_infinite_numbers_of_public_rows_count_as_missing():
+    plan = records(ReverseNeighbors()).plan(MANY, LABELS, INFINITE)
+    missing = h.changed(PUBLIC, h.NAN, (3, 1))
+    assert str(plan) == str(records(ReverseNeighbors()).plan(MANY, LABELS, missing))
 
 
 # --- masks ---------------------------------------------------------------------------------------
