@@ -530,4 +530,5 @@ def check_predicts(name, estimator, *, numbers):
         raise TypeError(f"{name} must be an estimator, {estimator.__name__}(); got the class")
     is_one, kind = (is_regressor, "regressor") if numbers else (is_classifier, "classifier")
     if not hasattr(estimator, "get_params") or not is_one(estimator):
-        raise ValueError(f"{name} must be a {kind}; got {estimator!r}")
+        got = type(estimator).__name__ if hasattr(estimator, "shape") else repr(estimator)
+        raise ValueError(f"{name} must be a {kind}; got {got}")

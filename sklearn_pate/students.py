@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from . import isolation
-from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing
+from ._sklearn import CheckedParameters, HasMethods, _fit_context, _num_samples, _safe_indexing
 from .exceptions import StudentError
 from .public import indexable_rows
 from .rdp.checks import as_array
@@ -26,7 +26,7 @@ _SURE = 0.5
 _LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
 
 
-class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class SoftLabelClassifier(CheckedParameters, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Train a classifier on distributions over classes, as `SoftVote` releases them.
 
     The estimator sees every row once per class, weighted by the probability of that class. For a

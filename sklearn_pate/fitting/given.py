@@ -18,7 +18,14 @@ from ..accountant.pricing import cost_of_all, soft_stage
 from ..electorate import Ballots, Electorate, PrivateData, TableBallots, Votes, check_predicts
 from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
-from ..public import are_all_equal, public_rows, table_of, value_hashes, warn_if_private
+from ..public import (
+    are_all_equal,
+    check_not_swapped,
+    public_rows,
+    table_of,
+    value_hashes,
+    warn_if_private,
+)
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from ..rdp.cost import no_cost
 from ..releases import ahead, release_of
@@ -197,7 +204,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     """
     if isinstance(X, Sites):
         _check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
-    checks.check_not_swapped(X, y)
+    check_not_swapped(X, y, X_public)
     synthesizer = voters.declared_synthesizer(estimator, X, X_public, groups=groups)
     electorate = voters.make_electorate(estimator, X, synthesizer=synthesizer)
     release = release_of(electorate)

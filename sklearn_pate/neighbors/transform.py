@@ -26,7 +26,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._sklearn import _num_samples, _safe_indexing
 from ..isolation import (
     Quiet,
+    TellableError,
     applied_to_parts,
+    copier,
     own_clone,
     own_generators,
     own_rows,
@@ -41,6 +43,17 @@ _N_TRIED = 12
 _BESIDE_ODD = slice(None, None, 2)
 
 
+#: Why a transformer is refused, and what to do.
+_REFUSED = {
+    "could not be fitted on X_public": (
+        "For columns of several kinds, leave transformer=None or give a ColumnTransformer"
+    ),
+    "cannot be copied, and each part of the private rows needs a copy of its own": (
+        "Use one that pickles: it must hold no locks, open files or connections"
+    ),
+}
+
+
 def fitted_on_public(transformer, X_public, seed):
     """Return a copy of a transformer that is fitted on public rows.
 
@@ -53,17 +66,26 @@ def fitted_on_public(transformer, X_public, seed):
     seed : int
         Seeds what it draws.
     """
+    not_fitted, not_copied = _REFUSED
     with Quiet(), seeded(seed):
-        fitted = own_clone(transformer, seed)
-        set_seeds(fitted, seed, only_missing=True)
         try:
-            return own_generators(fitted.fit(X_public, None))  # FrozenEstimator wants a y
+            problem = not_copied
+            fitted = own_clone(transformer, seed)
+            problem = not_fitted
+            set_seeds(fitted, seed, only_missing=True)
+            fitted = own_generators(fitted.fit(X_public, None))  # FrozenEstimator wants a y
+            problem = not_copied
+            copier(fitted)()
+            return fitted
+        except TellableError as error:
+            raise ValueError(f"X_public: {error}") from None
         except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-    raise ValueError(
-        f"the transformer of ReverseNeighbors could not be fitted on X_public: {problem}. For "
-        "columns of several kinds, leave transformer=None or give a ColumnTransformer"
-    )
+            words = str(error).partition("\n")[0].removesuffix(".")
+            found = f"{problem}: {type(error).__name__}: {words}"
+    remedy = f". {_REFUSED[problem]}"
+    if type(transformer) is RowVectorizer and problem == not_fitted:
+        remedy = ""  # there is no other transformer to leave out
+    raise ValueError(f"the transformer of ReverseNeighbors {found}{remedy}")
 
 
 def transformed(fitted, rows):
@@ -322,7 +344,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     own. In polars, lengths of time are like texts. Arrays of up to `most_columns`: the columns as
     they are, or like those of DataFrames where units differ, that is, where the largest standard
     deviation is ten times the median one. Arrays of more columns: so many principal components.
-    Sparse rows: so many singular vectors.
+    Sparse rows of up to `most_columns` columns: as arrays; of more: so many singular vectors.
 
     Parameters
     ----------
@@ -352,11 +374,12 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         """Choose a transformer by the type of the rows, and fit it."""
         if getattr(getattr(X, "columns", None), "nlevels", 1) > 1:
-            raise ValueError(
+            raise TellableError(
                 "columns of several levels (a MultiIndex) have no names to go by: flatten them, "
                 "X.columns = ['_'.join(map(str, name)) for name in X.columns], X_public as well"
             )
         X = of_pandas(X)
+        _check_numbers(X)
         self.transformer_ = self._chosen(X).set_output(transform="default").fit(X)
         return self
 
@@ -373,15 +396,18 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         if isinstance(X, pd.DataFrame):
             return _of_columns(X)
         n_rows, *n_columns = X.shape
-        if sparse.issparse(X):
+        is_sparse = sparse.issparse(X)
+        if is_sparse and n_columns[0] > self.most_columns:
             n_vectors = max(1, min(self.most_columns, n_columns[0] - 1, n_rows - 1))
             return TruncatedSVD(n_vectors, random_state=self.random_state)
         n_flat = math.prod(n_columns)
         steps = [_imputer("mean")]
         if n_flat > self.most_columns:
             steps.append(PCA(min(self.most_columns, n_rows), random_state=self.random_state))
-        elif _units_differ(np.reshape(X, (n_rows, -1))):
+        elif _units_differ(np.reshape(X.toarray() if is_sparse else X, (n_rows, -1))):
             steps = [_ranks(n_rows)]
+        if is_sparse:
+            steps = [calling("toarray"), *steps]
         if len(n_columns) > 1:
             steps = [FunctionTransformer(np.asarray), calling("reshape", (-1, n_flat)), *steps]
         return make_pipeline(*steps)
@@ -405,6 +431,27 @@ def of_pandas(X):
     dtypes = {name: float if X[name].dtype.is_numeric() else object for name in X.columns}
     columns = {name: pd.Series(X[name].to_list(), dtype=dtypes[name]) for name in dtypes}
     return pd.DataFrame(columns)
+
+
+def _check_numbers(X):
+    """Refuse arrays of text, which has no names of columns to encode it by, and complex numbers."""
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "OSTUc":
+        return
+    if X.dtype.kind == "c":
+        raise TellableError(
+            "an array of complex numbers: give real and imaginary parts as columns of their own"
+        )
+    try:
+        X.astype(float)
+    except (TypeError, ValueError):
+        is_text = True
+    else:
+        is_text = False
+    if is_text:  # not within `except`, where the error would hold what cannot be converted
+        raise TellableError(
+            "an array that holds text has no columns with dtypes of their own: make DataFrames of "
+            "both,\n    X, X_public = (pandas.DataFrame(t).infer_objects() for t in (X, X_public))"
+        )
 
 
 def calling(method, *args):

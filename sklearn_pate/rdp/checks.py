@@ -19,7 +19,9 @@ def as_array(name, value, dtype=None):
             f"{name} is a masked array, whose mask would be lost: fill it, as {name}.filled does"
         )
     with contextlib.suppress(TypeError, ValueError, OverflowError):
-        return np.asarray(value, dtype=dtype)
+        array = np.asarray(value, dtype=dtype)
+        # NumPy's text of any length, which pandas and scikit-learn do not take
+        return array.astype(object) if array.dtype.kind == "T" else array
     # Not within `except`, where an error keeps the one that was caught, whatever it is raised from
     raise ValueError(
         f"{name} must be array-like, with rows of one length"
