@@ -454,7 +454,7 @@ class FitOnPublic(CheckedParameters, TransformerMixin, BaseEstimator):
 
 
 #: Methods that make a table of rows that are none yet, by their library.
-_LAZY = {"polars": "collect", "dask": "compute", "pyarrow": "to_pandas"}
+_LAZY = {"polars": "collect", "dask": "compute"}
 
 #: How rows of other types become a table; values of a dict and dicts of a list are its columns.
 _OTHER_ROWS = {

@@ -23,6 +23,9 @@ _LEAST_RATE = 0.01
 #: The part of each class's rows that is labelled for students that learn from unlabelled rows.
 _SURE = 0.5
 
+#: What to do about a student that does not take the public rows.
+_INSIDE = "Preprocessing (an encoder, an imputer) belongs inside it."
+
 _LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
 
 
@@ -168,7 +171,8 @@ def fit_student(student, X_public, released, seed):
     except Exception as error:
         if np.unique(labels).size != 1 or released.levels is not None:
             problem = (
-                f"the student could not be trained on {labelled.size} released labels: {error}"
+                f"the student could not be trained on {labelled.size} released labels. {_INSIDE} "
+                f"{type(error).__name__}: {error}{isolation.remedy_of(error)}"
             )
             raise student_error(problem, released) from error
         released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
@@ -242,8 +246,8 @@ def rehearse_student(student, X_public, n_queries, *, n_classes, soft, levels):
             check_predicted(predicted, n_classes=codes, n_rows=len(first_rows))
         except Exception as error:
             raise ValueError(
-                "the student failed when tried on public rows with made-up labels. Preprocessing "
-                f"(an encoder, an imputer) belongs inside it. {type(error).__name__}: {error}"
+                f"the student failed when tried on public rows with made-up labels. {_INSIDE} "
+                f"{type(error).__name__}: {error}{isolation.remedy_of(error)}"
             ) from error
 
 

@@ -319,7 +319,8 @@ def _one_each(y, what):
         )
     if array.dtype.kind == "c":  # scikit-learn's message quotes them all
         raise ValueError(f"Complex data not supported: y must hold text or numbers as {what}s")
-    return column_or_1d(y, warn=True)
+    # Arrays as they were checked; a column of pandas says itself which numpy dtype it becomes
+    return column_or_1d(array if isinstance(y, np.ndarray) else y, warn=True)
 
 
 def _checked_weight(n_records, sample_weight):
