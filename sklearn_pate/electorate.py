@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
+from ._sklearn import CheckedParameters
+
 __all__ = [
     "Adjacency",
     "Ballots",
@@ -181,7 +183,7 @@ _ADJACENCY = {
 }
 
 
-class Electorate(BaseEstimator, metaclass=ABCMeta):
+class Electorate(CheckedParameters, BaseEstimator, metaclass=ABCMeta):
     """Base class: who votes on public rows.
 
     `PATEClassifier` makes a `teachers.TeacherEnsemble` from its parameters. Give another electorate

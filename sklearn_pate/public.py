@@ -1,5 +1,6 @@
 """Public data on its way through scikit-learn: whole through searches, first into transformers."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -458,8 +459,9 @@ _LAZY = {"polars": "collect", "dask": "compute"}
 
 #: How rows of other types become a table; values of a dict and dicts of a list are its columns.
 _OTHER_ROWS = {
-    str: "read the file first, as pandas.read_csv does",
+    (str, os.PathLike): "read the file first, as pandas.read_csv does",
     dict: "make a table of it,\n    {name} = pandas.DataFrame({name})",
+    PublicData: "it is for X_public alone, so give the rows themselves",
 }
 
 
@@ -469,15 +471,19 @@ def indexable_rows(X, name):
         return X.tocsr()
     _check_is_table(X, name)
     is_to_check = not hasattr(X, "shape") or isinstance(X, np.ma.MaskedArray)
-    return as_array(name, X) if is_to_check else X
+    if not is_to_check:
+        return X
+    rows = as_array(name, X)
+    if rows.ndim == 0:
+        raise ValueError(
+            f"Expected {name} as a 2D array (or more axes), got a {type(X).__name__}: give an "
+            "array or a DataFrame"
+        )
+    return rows
 
 
 def _check_is_table(X, name):
     """Refuse what holds rows but is no table: lazy frames, files, dicts, wrapped rows, swaps."""
-    if isinstance(X, PublicData):
-        raise ValueError(
-            f"{name} is PublicData, which is for X_public alone: give the rows themselves"
-        )
     kind = type(X)
     method = _LAZY.get(kind.__module__.partition(".")[0])
     is_read = hasattr(X, "get_column") or isinstance(X, pd.DataFrame | np.ndarray)
@@ -489,6 +495,8 @@ def _check_is_table(X, name):
     remedy = next((text for other, text in _OTHER_ROWS.items() if isinstance(X, other)), None)
     if isinstance(X, list) and X and isinstance(X[0], dict):
         remedy = _OTHER_ROWS[dict]
+    if isinstance(X, dict) and all(np.ndim(value) == 0 for value in X.values()):
+        remedy = "make a table of this row,\n    {name} = pandas.DataFrame([{name}])"
     if hasattr(X, "fit"):
         remedy = "the arguments may be swapped, rows come first"
     if remedy is not None:

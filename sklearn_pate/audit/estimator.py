@@ -178,6 +178,8 @@ def audit_estimator(
     check_not_swapped(X, y, X_public)
     if n_copies == 0 and attack in ("labels", "rates"):
         raise ValueError('attack="labels" and attack="rates" need n_copies of at least 1')
+    if delta is None and getattr(estimator, "delta", None) is None:
+        raise ValueError(f"delta is missing: {type(estimator).__name__} has none, so give a number")
     delta = check_delta(getattr(estimator, "delta", None) if delta is None else delta, True)
     check_confidence(confidence)
     y = np.array(as_array("y", y))

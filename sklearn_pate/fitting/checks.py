@@ -172,7 +172,10 @@ def _check_axes(X, name):
         remedy = "Reshape your data with X.reshape(-1, 1) for one feature or X.reshape(1, -1) for "
         remedy += "one sample"
         if isinstance(X, pd.Series):
-            remedy = f"Make a DataFrame of one column, {name}.to_frame()"
+            remedy = f"Make a DataFrame of one column, {name}.to_frame(), or of one row, "
+            remedy += f"{name}.to_frame().T"
+        elif len(shape) == 1 and X.dtype.kind in "OSTU":
+            remedy = f"Make a DataFrame of one column, {name} = pandas.DataFrame({name})"
         raise ValueError(
             f"Expected {name} as a 2D array (or more axes), got a {len(shape)}D array. {remedy}"
         )

@@ -9,6 +9,7 @@ from joblib import hash as fingerprint
 from scipy.special import logsumexp
 from sklearn.base import clone
 
+from .._sklearn import refuse_classes
 from ..accountant import Plan
 from ..electorate import Electorate
 from ..estimator import PATEEstimator
@@ -78,6 +79,7 @@ def make_candidates(estimator, param_sets, search_sets_epsilon):
     """
     if not param_sets:
         raise ValueError("there are no candidates; give at least one set of parameters")
+    refuse_classes(estimator)
     return [_candidate(estimator, params, search_sets_epsilon) for params in param_sets]
 
 

@@ -60,7 +60,11 @@ def check_votes(votes):
         raise ValueError("votes must be finite whole numbers: how many teachers are for a class")
     totals = counts.sum(axis=1)
     if totals.size and (totals[0] < 1 or (totals != totals[0]).any()):
-        raise ValueError("every row of votes must sum to the number of teachers, at least 1")
+        raise ValueError(
+            "every row of votes must sum to the number of teachers, at least 1. Labels with a "
+            "column for each teacher are counted by\n"
+            "    votes = numpy.stack([(labels == c).sum(axis=1) for c in classes], axis=1)"
+        )
     return counts
 
 
