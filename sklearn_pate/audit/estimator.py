@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone
 
 from ..electorate import Adjacency
 from ..estimator import PATEEstimator
@@ -179,7 +179,10 @@ def audit_estimator(
     if n_copies == 0 and attack in ("labels", "rates"):
         raise ValueError('attack="labels" and attack="rates" need n_copies of at least 1')
     if delta is None and getattr(estimator, "delta", None) is None:
-        raise ValueError(f"delta is missing: {type(estimator).__name__} has none, so give a number")
+        raise ValueError(
+            f"delta must be a number from 0 to below 1; got None, and {type(estimator).__name__} "
+            "has none: give delta"
+        )
     delta = check_delta(getattr(estimator, "delta", None) if delta is None else delta, True)
     check_confidence(confidence)
     y = np.array(as_array("y", y))
@@ -214,7 +217,7 @@ def _check_audited(estimator, attack):
     """Refuse an estimator that does not release what an attack reads, before any fit."""
     if isinstance(estimator, type):
         raise TypeError(f"estimator must be an estimator, {estimator.__name__}(); got the class")
-    if not callable(attack) and is_regressor(estimator):
+    if not callable(attack) and getattr(estimator, "predicts_numbers", False):
         raise ValueError(
             f"attack={attack!r} guesses labels of classes, and {type(estimator).__name__} predicts "
             "numbers: give attack a function of the fitted estimator"
