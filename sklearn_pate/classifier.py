@@ -6,6 +6,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ._sklearn import StrOptions, delegated
 from .estimator import PATEEstimator, usual_floats
+from .rdp.checks import as_array
 from .students import all_columns, check_predicted
 
 
@@ -389,6 +390,27 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
             values = np.column_stack([-values, values])
         per_class = values.ndim == 2 and values.shape[1] == len(self.student_.classes_)
         return self._all_columns(values, -np.inf) if per_class else values
+
+    def score(self, X, y, sample_weight=None):
+        """Return the accuracy of `predict`.
+
+        Parameters
+        ----------
+        X : array-like with n_samples rows
+            Points to classify.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        # Scikit-learn does not compare NumPy's text of any length, which `fit` takes
+        is_numpy_text = getattr(getattr(y, "dtype", None), "kind", "") == "T"
+        labels = as_array("y", y) if is_numpy_text else y
+        return super().score(X, labels, sample_weight)
 
     def _all_columns(self, values, fill):
         n_classes = len(self.classes_)

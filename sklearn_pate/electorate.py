@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
+from ._sklearn import CheckedParameters
+
 __all__ = [
     "Adjacency",
     "Ballots",
@@ -181,7 +183,7 @@ _ADJACENCY = {
 }
 
 
-class Electorate(BaseEstimator, metaclass=ABCMeta):
+class Electorate(CheckedParameters, BaseEstimator, metaclass=ABCMeta):
     """Base class: who votes on public rows.
 
     `PATEClassifier` makes a `teachers.TeacherEnsemble` from its parameters. Give another electorate
@@ -530,4 +532,5 @@ def check_predicts(name, estimator, *, numbers):
         raise TypeError(f"{name} must be an estimator, {estimator.__name__}(); got the class")
     is_one, kind = (is_regressor, "regressor") if numbers else (is_classifier, "classifier")
     if not hasattr(estimator, "get_params") or not is_one(estimator):
-        raise ValueError(f"{name} must be a {kind}; got {estimator!r}")
+        got = type(estimator).__name__ if hasattr(estimator, "shape") else repr(estimator)
+        raise ValueError(f"{name} must be a {kind}; got {got}")

@@ -1,5 +1,6 @@
 """Public data on its way through scikit-learn: whole through searches, first into transformers."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +11,23 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing, delegated
+from ._sklearn import (
+    CheckedParameters,
+    HasMethods,
+    _fit_context,
+    _num_samples,
+    _safe_indexing,
+    delegated,
+)
 from .electorate import Private
 from .exceptions import PrivacyLeakWarning, warn
 from .isolation import fresh_seed, own_clone, own_generators, seeded, set_seeds, unfitted
 from .rdp.checks import as_array
 
 __all__ = ["FitOnPublic", "Overlap", "PublicData", "overlap", "public_rows"]
+
+#: So many positions are printed.
+_N_SHOWN = 10
 
 #: What numpy may spend on finding out whether two arrays overlap; slices take far less.
 _MAX_WORK = 100_000
@@ -138,7 +149,7 @@ def _arrays(X):
 class Overlap(Private):
     """What public rows have in common with private ones: private, for the curator alone.
 
-    It does not survive pickling or copying, and its repr shows nothing.
+    It does not survive pickling or copying, and its repr shows nothing; `print` shows all of it.
 
     Attributes
     ----------
@@ -151,6 +162,17 @@ class Overlap(Private):
 
     public_rows: np.ndarray
     label_columns: list
+
+    def __str__(self):
+        """Show what was found, as whoever prints it holds the data."""
+        n_equal = len(self.public_rows)
+        positions = ", ".join(map(str, self.public_rows[:_N_SHOWN]))
+        more = f" and {n_equal - _N_SHOWN} more" * (n_equal > _N_SHOWN)
+        return (
+            f"Overlap: {n_equal} public rows equal a private row"
+            f"{f' (positions {positions}{more})' * (n_equal > 0)}; columns of X that are the "
+            f"labels: {self.label_columns or 'none'}"
+        )
 
 
 def overlap(X, y, X_public):
@@ -188,9 +210,12 @@ def overlap(X, y, X_public):
     Overlap(private)
     >>> found.public_rows, found.label_columns
     (array([0]), [])
+    >>> print(found)
+    Overlap: 1 public rows equal a private row (positions 0); columns of X that are the labels: none
     """
-    private = table_of(X)
-    public = table_of(public_rows(X_public))
+    check_not_swapped(X, y, X_public)
+    private = _table("X", X)
+    public = _table("X_public", public_rows(X_public))
     if private.shape[1] != public.shape[1]:
         raise ValueError(f"X has {private.shape[1]} columns and X_public {public.shape[1]}")
     names = list(private.columns)
@@ -199,10 +224,24 @@ def overlap(X, y, X_public):
     is_equal = np.isin(value_hashes(public), value_hashes(private))
     label_columns = []
     if y is not None:
-        labels = pd.factorize(pd.Series(np.asarray(y)))[0]
+        labels = as_array("y", y)
+        if labels.shape not in [(len(private),), (len(private), 1)]:
+            raise ValueError(
+                f"y must have one label for each of the {len(private)} rows of X; got shape "
+                f"{labels.shape}"
+            )
+        labels = pd.factorize(pd.Series(labels.ravel()))[0]
         columns = private.items()
         label_columns = [name for name, column in columns if _is_one_to_one(column, labels)]
     return Overlap(np.flatnonzero(is_equal), label_columns)
+
+
+def _table(name, X):
+    """Return rows that a user gave as a DataFrame; refuse what has no rows or columns."""
+    X = indexable_rows(X, name)
+    if len(X.shape) < 2:
+        raise ValueError(f"{name} must have rows and columns; got shape {X.shape}")
+    return table_of(X)
 
 
 def table_of(X):
@@ -210,7 +249,13 @@ def table_of(X):
     if sparse.issparse(X):
         X = X.toarray()
     elif hasattr(X, "to_pandas"):
-        X = X.to_pandas()
+        try:
+            X = X.to_pandas()
+        except ModuleNotFoundError as error:  # of polars
+            raise ImportError(
+                f"{type(X).__module__.partition('.')[0]} needs a package to give its rows to "
+                f"pandas ({error}): pip install pyarrow, or give DataFrames of pandas"
+            ) from None
     if not isinstance(X, pd.DataFrame):
         X = np.asarray(X)
         X = pd.DataFrame(X.reshape(len(X), -1))
@@ -244,7 +289,7 @@ def _is_one_to_one(column, labels):
     return pairs > 1 and pairs == len(np.unique(codes)) == len(np.unique(labels))
 
 
-class FitOnPublic(TransformerMixin, BaseEstimator):
+class FitOnPublic(CheckedParameters, TransformerMixin, BaseEstimator):
     """Fit a transformer on public rows instead of private ones.
 
     In front of a `PATEClassifier`, a scaler that is fitted on `X` sees every private record and is
@@ -409,9 +454,82 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
         return tags
 
 
+#: Methods that make a table of rows that are none yet, by their library.
+_LAZY = {"polars": "collect", "dask": "compute"}
+
+#: How rows of other types become a table; values of a dict and dicts of a list are its columns.
+_OTHER_ROWS = {
+    (str, os.PathLike): "read the file first, as pandas.read_csv does",
+    dict: "make a table of it,\n    {name} = pandas.DataFrame({name})",
+    PublicData: "it is for X_public alone, so give the rows themselves",
+}
+
+
 def indexable_rows(X, name):
     """Return `X` so that rows can be selected: sparse matrices as CSR, lists as arrays."""
     if sparse.issparse(X):
         return X.tocsr()
+    _check_is_table(X, name)
     is_to_check = not hasattr(X, "shape") or isinstance(X, np.ma.MaskedArray)
-    return as_array(name, X) if is_to_check else X
+    if not is_to_check:
+        return X
+    rows = as_array(name, X)
+    if rows.ndim == 0:
+        raise ValueError(
+            f"Expected {name} as a 2D array (or more axes), got a {type(X).__name__}: give an "
+            "array or a DataFrame"
+        )
+    return rows
+
+
+def _check_is_table(X, name):
+    """Refuse what holds rows but is no table: lazy frames, files, dicts, wrapped rows, swaps."""
+    kind = type(X)
+    method = _LAZY.get(kind.__module__.partition(".")[0])
+    is_read = hasattr(X, "get_column") or isinstance(X, pd.DataFrame | np.ndarray)
+    if method is not None and not is_read and hasattr(kind, "columns"):
+        raise ValueError(
+            f"{name} is a {kind.__name__}, which is no table in memory yet: make it one,\n"
+            f"    {name} = {name}.{method}()"
+        )
+    remedy = next((text for other, text in _OTHER_ROWS.items() if isinstance(X, other)), None)
+    if isinstance(X, list) and X and isinstance(X[0], dict):
+        remedy = _OTHER_ROWS[dict]
+    if isinstance(X, dict) and all(np.ndim(value) == 0 for value in X.values()):
+        remedy = "make a table of this row,\n    {name} = pandas.DataFrame([{name}])"
+    if hasattr(X, "fit"):
+        remedy = "the arguments may be swapped, rows come first"
+    if remedy is not None:
+        raise ValueError(
+            f"Expected {name} as a 2D array (or more axes), got a {kind.__name__}: "
+            f"{remedy.format(name=name)}"
+        )
+
+
+def check_not_swapped(X, y, X_public=None):
+    """Refuse labels in the place of rows, by their axes alone.
+
+    Parameters
+    ----------
+    X, y, X_public : array-like or None
+        As the user gave them.
+    """
+    axes, axes_of_y, axes_of_public = map(_axes, (X, y, public_rows(X_public)))
+    if len(axes) == 1 and len(axes_of_y) == 2 and axes_of_y[1] > 1:
+        raise ValueError(
+            "X has one axis and y two: X and y may be swapped. Call fit(X, y), with rows in X and "
+            "one label of each in y"
+        )
+    if len(axes_of_y) == 2 and len(axes_of_public) == 1 and axes_of_y[1:] == axes[1:]:
+        raise ValueError(
+            "X_public has one axis and y two: X_public and y may be swapped. Call "
+            "fit(X, y, X_public), with one label of each row of X in y and public rows in X_public"
+        )
+
+
+def _axes(rows):
+    """Return the shape of rows; of lists as far as their first entry shows it."""
+    if isinstance(rows, list | tuple) and len(rows):
+        return (len(rows), *_axes(rows[0]))
+    shape = getattr(rows, "shape", ())
+    return shape if isinstance(shape, tuple) else ()

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ._sklearn import HasMethods, Interval, _num_samples
+from ._sklearn import CheckedParameters, HasMethods, Interval, _num_samples
 from .isolation import seed_number, seeded
 from .rdp.checks import check_count
 from .students import student_error
@@ -121,7 +121,7 @@ class UncertaintyQueries(BaseEstimator):
         return rows[:n_queries]
 
 
-class DiversityQueries(BaseEstimator):
+class DiversityQueries(CheckedParameters, BaseEstimator):
     """Ask rows that cover the public data: each is the farthest from those before it (k-centre).
 
     Parameters

@@ -4,19 +4,22 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._sklearn import Interval
+from ._sklearn import Interval, available_where
 from .estimator import PATEEstimator, usual_floats
 from .levels import quantiles
 from .neighbors.cells import LEAST_RATE
+from .rdp.checks import as_array
 from .students import check_predicted
 
 
 def _may_have_quantiles(estimator):
     if estimator.n_levels < 3:
-        raise AttributeError("predict_quantiles needs n_levels of 3 or more; 10 are good")
+        raise AttributeError(
+            "predict_quantiles needs the distribution over n_levels of 3 or more: set n_levels=10 "
+            "and fit again"
+        )
     return True
 
 
@@ -184,7 +187,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         """
         return check_predicted(self._ask("student_", "predict", X))
 
-    @available_if(_may_have_quantiles)
+    @available_where(_may_have_quantiles)
     @usual_floats
     def predict_quantiles(self, X, q):
         """Predict quantiles of the number at each row, by the released table; it is free.
@@ -221,7 +224,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         True
         """
         check_is_fitted(self)
-        wanted = np.atleast_1d(np.asarray(q, dtype=float))
+        wanted = np.atleast_1d(as_array("q", q, dtype=float))
         if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
             raise ValueError(f"q must be numbers from 0 to 1; got {q!r}")
         if not hasattr(self, "table_"):

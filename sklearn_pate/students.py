@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from . import isolation
-from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing
+from ._sklearn import CheckedParameters, HasMethods, _fit_context, _num_samples, _safe_indexing
 from .exceptions import StudentError
 from .public import indexable_rows
 from .rdp.checks import as_array
@@ -23,10 +23,13 @@ _LEAST_RATE = 0.01
 #: The part of each class's rows that is labelled for students that learn from unlabelled rows.
 _SURE = 0.5
 
+#: What to do about a student that does not take the public rows.
+_INSIDE = "Preprocessing (an encoder, an imputer) belongs inside it."
+
 _LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
 
 
-class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class SoftLabelClassifier(CheckedParameters, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Train a classifier on distributions over classes, as `SoftVote` releases them.
 
     The estimator sees every row once per class, weighted by the probability of that class. For a
@@ -168,7 +171,8 @@ def fit_student(student, X_public, released, seed):
     except Exception as error:
         if np.unique(labels).size != 1 or released.levels is not None:
             problem = (
-                f"the student could not be trained on {labelled.size} released labels: {error}"
+                f"the student could not be trained on {labelled.size} released labels. {_INSIDE} "
+                f"{type(error).__name__}: {error}{isolation.remedy_of(error)}"
             )
             raise student_error(problem, released) from error
         released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
@@ -242,8 +246,8 @@ def rehearse_student(student, X_public, n_queries, *, n_classes, soft, levels):
             check_predicted(predicted, n_classes=codes, n_rows=len(first_rows))
         except Exception as error:
             raise ValueError(
-                "the student failed when tried on public rows with made-up labels. Preprocessing "
-                f"(an encoder, an imputer) belongs inside it. {type(error).__name__}: {error}"
+                f"the student failed when tried on public rows with made-up labels. {_INSIDE} "
+                f"{type(error).__name__}: {error}{isolation.remedy_of(error)}"
             ) from error
 
 

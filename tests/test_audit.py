@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, histograms_of
+from conftest import cases, histograms_of, table
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 from scipy.stats import binom
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import KNeighborsClassifier
 
-from sklearn_pate import PATEClassifier
+from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.aggregators import (
     Aggregator,
     ConfidentGNMax,
@@ -548,3 +548,34 @@ def test_size_of_histograms_is_checked():
     with pytest.raises(ValueError, match="n_classes must be a whole number, at least 2; got 1"):
         audit_aggregator(GNMax(), n_teachers=3, n_classes=1)
     pytest.raises(ValueError, exact_epsilon, GNMax(), [3, 1], [1, 3]).match("one vote moved")
+
+
+class NeverFitted(KNeighborsClassifier):
+    """Fails if an audit fits it: what is wrong is to be found before."""
+
+    def fit(self, X, y):
+        raise AssertionError("it was fitted")
+
+
+@table(
+    "estimator, labels, params, message",
+    {
+        "rates of teachers": (
+            PATEClassifier(NeverFitted(), classes=[0, 1]),
+            BITS,
+            {"attack": "rates"},
+            "these teachers release labels",
+        ),
+        "numbers": (PATERegressor(bounds=(0, 1)), BITS, {}, "PATERegressor predicts numbers"),
+        "two axes": (PATEClassifier(classes=[0, 1]), IDS, {}, "y must be a 1-D array"),
+        "no delta": (NeverFitted(), BITS, {}, "got None, and NeverFitted has none: give delta"),
+    },
+)
+def test_an_audit_that_cannot_be_made_is_refused_before_a_fit(estimator, labels, params, message):
+    with pytest.raises(ValueError, match=message):
+        audit_estimator(estimator, IDS, labels, **params)
+
+
+def test_an_audit_of_a_class_is_refused():
+    with pytest.raises(TypeError, match=r"PATEClassifier\(\); got the class"):
+        audit_estimator(PATEClassifier, IDS, BITS)

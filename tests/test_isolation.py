@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from conftest import collect_votes
+from conftest import collect_votes, table
 from processes import generator_states, process_settings, run_script
 from scipy import special
 from scipy.stats import loguniform
@@ -39,6 +39,7 @@ from sklearn_pate.isolation import (
     isolated,
     own_generators,
     redacted,
+    remedy_of,
     seeded,
     unfitted,
 )
@@ -567,3 +568,42 @@ def test_of_a_wrong_parameter_what_the_estimator_says_is_told():
     for estimator in (None, DecisionTreeClassifier()):
         said = redacted(error, estimator)
         assert said.startswith("InvalidParameterError: its text may quote records")
+
+
+@table(
+    "words",
+    {
+        "layers": "mat1 and mat2 must have the same dtype, but got Double and Float",
+        "whole numbers": "mat1 and mat2 must have the same dtype, but got Long and Float",
+        "convolutions": "Input type (double) and bias type (float) should be the same",
+        "old": "expected scalar type Float but found Double",
+    },
+)
+def test_rows_of_float64_for_a_network_are_named(words):
+    assert "X, X_public = X.astype('float32')" in redacted(RuntimeError(words))
+    assert "float32" not in redacted(ValueError(words))
+    assert remedy_of(RuntimeError("a float")) == ""
+
+
+def test_networks_that_get_float64_name_the_dtype_before_anything_is_spent():
+    torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+    skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
+    X = np.random.default_rng(0).normal(size=(90, 2))
+    y = np.arange(90) % 2
+
+    def network():
+        return skorch.NeuralNetClassifier(
+            torch.nn.Linear,
+            module__in_features=2,
+            module__out_features=2,
+            criterion=torch.nn.CrossEntropyLoss,
+            max_epochs=1,
+            train_split=None,
+            verbose=0,
+        )
+
+    given = {"classes": [0, 1], "epsilon": 50.0, "on_bad_plan": "warn"}
+    for params in ({"base_estimator": network(), "n_teachers": 2}, {"student": network()}):
+        with pytest.raises(ValueError, match="networks take float32") as caught:
+            PATEClassifier(**given, **params).fit(X[:60], y[:60], X[60:].copy())
+        assert "nothing was spent" in "".join(caught.value.__notes__)

@@ -245,8 +245,11 @@ def check_stages(aggregator, n_queries, *, n_public):
         raise ValueError("aggregator must not be an empty list; give at least 1 stage")
     for stage in stages:
         if isinstance(stage, type) or not hasattr(type(stage), "release"):
+            of_records = hasattr(stage, "noisy") and not isinstance(stage, type)
+            remedy = ". It is for records that vote: leave base_estimator=None" * of_records
             raise ValueError(
                 f"aggregator must be an Aggregator, or a list of such instances; got {stage!r}"
+                f"{remedy}"
             )
     if n_queries is None and not is_list:
         n_queries = n_public

@@ -10,7 +10,12 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from ..electorate import Adjacency
-from ..rdp.checks import check_count, check_delta
+from ..estimator import PATEEstimator
+from ..fitting.given import temperature_of
+from ..fitting.voters import make_electorate
+from ..public import check_not_swapped
+from ..rdp.checks import as_array, check_count, check_delta
+from ..releases import release_of
 from .bounds import Audit, check_confidence, one_run_epsilon
 
 
@@ -169,11 +174,20 @@ def audit_estimator(
         raise ValueError(
             f'attack must be "labels", "rates", "student" or a function; got {attack!r}'
         )
+    _check_audited(estimator, attack)
+    check_not_swapped(X, y, X_public)
     if n_copies == 0 and attack in ("labels", "rates"):
         raise ValueError('attack="labels" and attack="rates" need n_copies of at least 1')
+    if delta is None and getattr(estimator, "delta", None) is None:
+        raise ValueError(
+            f"delta must be a number from 0 to below 1; got None, and {type(estimator).__name__} "
+            "has none: give delta"
+        )
     delta = check_delta(getattr(estimator, "delta", None) if delta is None else delta, True)
     check_confidence(confidence)
-    y = np.array(y)
+    y = np.array(as_array("y", y))
+    if y.ndim != 1:
+        raise ValueError(f"y must be a 1-D array with one label per record; got shape {y.shape}")
     if isinstance(canaries, str):
         classes = getattr(estimator, "classes", None)
         canaries = make_canaries(X, y, n_canaries, canaries, classes=classes, random_state=rng)
@@ -197,6 +211,24 @@ def audit_estimator(
     return EstimatorAudit(
         epsilon, claimed, delta, confidence, n_runs, bits.size, n_guesses, n_right
     )
+
+
+def _check_audited(estimator, attack):
+    """Refuse an estimator that does not release what an attack reads, before any fit."""
+    if isinstance(estimator, type):
+        raise TypeError(f"estimator must be an estimator, {estimator.__name__}(); got the class")
+    if not callable(attack) and getattr(estimator, "predicts_numbers", False):
+        raise ValueError(
+            f"attack={attack!r} guesses labels of classes, and {type(estimator).__name__} predicts "
+            "numbers: give attack a function of the fitted estimator"
+        )
+    if attack == "rates" and isinstance(estimator, PATEEstimator):
+        release = release_of(make_electorate(estimator))
+        if not release.gives_rates and temperature_of(estimator, release) is None:
+            raise ValueError(
+                'attack="rates" reads rates of classes, and these teachers release labels: use '
+                'attack="labels", aggregator=SoftVote(), or base_estimator=ReverseNeighbors()'
+            )
 
 
 def _claim_of(spent):

@@ -83,6 +83,7 @@ def check_data(estimator, X, y, X_public, sample_weight, groups, casts_ballots):
 
 def _check_alike(estimator, X, X_public):
     """Refuse private and public rows of unlike form, names or types."""
+    _check_axes(X_public, "X_public")  # a Pipeline has nothing to do with these
     try:
         check_forms(X, X_public)  # before names are compared, which only one of them might have
         check_features(estimator, X_public, "X_public")
@@ -152,33 +153,12 @@ def like_array(X, X_public):
     return rows if rows.dtype == X.dtype and rows.shape[1] == X.shape[1] else X_public
 
 
-def check_not_swapped(X, y):
-    """Refuse labels in the place of rows, by their axes alone."""
-    axes_of_y = getattr(y, "shape", ())
-    if len(getattr(X, "shape", ())) == 1 and len(axes_of_y) == 2 and axes_of_y[1] > 1:
-        raise ValueError(
-            "X has one axis and y two: X and y may be swapped. Call fit(X, y), with rows in X and "
-            "one label of each in y"
-        )
-
-
 def check_features(estimator, X, name, reset=False):
     """Check axes, number and names of features; teachers and student check the values.
 
     With `reset` the estimator gets number and names; without, they must be those that it has.
     """
-    shape = X.shape
-    if len(shape) < 2:
-        raise ValueError(
-            f"Expected {name} as a 2D array (or more axes), got a {len(shape)}D array. "
-            "Reshape your data with X.reshape(-1, 1) for one feature or X.reshape(1, -1) for "
-            "one sample"
-        )
-    if 0 in shape[:2]:
-        raise ValueError(
-            f"{name} has {shape[0]} sample(s) and {shape[1]} feature(s) (shape={shape}) while "
-            "a minimum of 1 is required."
-        )
+    _check_axes(X, name)
     try:
         if not getattr(getattr(X, "columns", None), "is_unique", True):
             raise ValueError(f"Expected unique column names, got {list(X.columns)}")
@@ -195,6 +175,27 @@ def check_features(estimator, X, name, reset=False):
             words = words.partition("during fit.\n")[2] or words
             words = f"{name} does not have the features of X: {words}{remedy}"
         raise type(error)(words) from None
+
+
+def _check_axes(X, name):
+    """Refuse rows without two axes, and tables without rows or columns."""
+    shape = X.shape
+    if len(shape) < 2:
+        remedy = "Reshape your data with X.reshape(-1, 1) for one feature or X.reshape(1, -1) for "
+        remedy += "one sample"
+        if isinstance(X, pd.Series):
+            remedy = f"Make a DataFrame of one column, {name}.to_frame(), or of one row, "
+            remedy += f"{name}.to_frame().T"
+        elif len(shape) == 1 and X.dtype.kind in "OSTU":
+            remedy = f"Make a DataFrame of one column, {name} = pandas.DataFrame({name})"
+        raise ValueError(
+            f"Expected {name} as a 2D array (or more axes), got a {len(shape)}D array. {remedy}"
+        )
+    if 0 in shape[:2]:
+        raise ValueError(
+            f"{name} has {shape[0]} sample(s) and {shape[1]} feature(s) (shape={shape}) while "
+            "a minimum of 1 is required."
+        )
 
 
 def check_forms(X, X_public):
@@ -314,15 +315,23 @@ def _one_each(y, what):
     if sparse.issparse(y):
         raise ValueError(f"y must be a 1-D array of {what}s; got a sparse matrix")
     array = as_array("y", y)
+    if array.ndim == 0:
+        raise ValueError(
+            f"y should be a 1d array, with one {what} per record; got a {type(y).__name__}. Give "
+            "the values themselves: of a column, y = X.pop(name); of a generator, list(y)"
+        )
     if array.ndim > 1 and array.shape[1] != 1:
+        one_hot = "One-hot labels: y = numpy.asarray(y).argmax(axis=1). " * (what == "label")
+        of_many = "MultiOutputClassifier" if what == "label" else "MultiOutputRegressor"
         raise ValueError(
             f"y must be a 1-D array with one {what} per record: multilabel and multi-output "
-            f"targets are not supported; got shape {array.shape}. sklearn's MultiOutputRegressor "
+            f"targets are not supported; got shape {array.shape}. {one_hot}sklearn's {of_many} "
             "fits one for each column, each with its own epsilon: give it a ledger, which adds up"
         )
     if array.dtype.kind == "c":  # scikit-learn's message quotes them all
         raise ValueError(f"Complex data not supported: y must hold text or numbers as {what}s")
-    return column_or_1d(y, warn=True)
+    # Arrays as they were checked; a column of pandas says itself which numpy dtype it becomes
+    return column_or_1d(array if isinstance(y, np.ndarray) else y, warn=True)
 
 
 def _checked_weight(n_records, sample_weight):
@@ -365,9 +374,14 @@ def _encode(y, classes):
         raise TypeError("y holds bytes: labels that are bytes are not supported; decode them")
     kind, _ = attempt(lambda: type_of_target(y))  # its own text may quote labels
     if kind not in ("binary", "multiclass"):
+        remedy = "for other numbers, PATERegressor"
+        if y.dtype.kind == "O":
+            remedy = (
+                "give it one of these dtypes, y = y.astype(int), or astype(bool) or astype(str)"
+            )
         raise ValueError(
             f"y holds {kind_of(y.dtype)}: Unknown label type: {kind}. y must hold text, integers "
-            "or booleans; for other numbers, PATERegressor"
+            f"or booleans; {remedy}"
         )
     classes = check_classes(y, "y") if classes is None else check_classes(classes)
     # Text and numbers, for instance, cannot be compared

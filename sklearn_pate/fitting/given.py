@@ -1,5 +1,6 @@
 """What a fit is given: all of it checked once, here, before anything is trained or paid for."""
 
+import contextlib
 import dataclasses
 import hashlib
 import sys
@@ -17,8 +18,16 @@ from .._sklearn import _num_samples, _safe_indexing
 from ..accountant.pricing import cost_of_all, soft_stage
 from ..electorate import Ballots, Electorate, PrivateData, TableBallots, check_predicts
 from ..exceptions import warn
+from ..isolation import attempt
 from ..memory import digest, kept_seed, private_memory
-from ..public import are_all_equal, public_rows, table_of, value_hashes, warn_if_private
+from ..public import (
+    are_all_equal,
+    check_not_swapped,
+    public_rows,
+    table_of,
+    value_hashes,
+    warn_if_private,
+)
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from ..rdp.cost import no_cost
 from ..releases import ahead, release_of
@@ -178,8 +187,6 @@ def temperature_of(estimator, release):
 def strategy_of(estimator):
     """Return a new query strategy, as the parameters say."""
     given = estimator.query_strategy
-    if isinstance(given, type):
-        raise ValueError(f"query_strategy must be an object; got a class, {given.__name__}")
     return STRATEGIES[given]() if isinstance(given, str) else clone(given, safe=False)
 
 
@@ -195,9 +202,10 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     -------
     Given
     """
+    checked = _cloned(estimator)
     if isinstance(X, Sites):
         _check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
-    checks.check_not_swapped(X, y)
+    check_not_swapped(X, y, X_public)
     synthesizer = voters.declared_synthesizer(estimator, X, X_public, groups=groups)
     electorate = voters.make_electorate(estimator, X, synthesizer=synthesizer)
     release = release_of(electorate)
@@ -212,7 +220,6 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         X_public = checks.like_array(X, checks.given_rows(X_public))
         not_covered += are_private
         obstacles += (_NOT_PUBLIC,) if are_private else ()
-    checked = clone(estimator)  # a refit that fails must not change what predict expects
     casts_ballots = release.gives_rates or synthesizer is not None
     private = checks.check_data(checked, X, y, X_public, sample_weight, groups, casts_ballots)
     seeds = seed_streams(estimator.random_state, estimator.secure)
@@ -234,6 +241,20 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     given = Given(estimator, X_public, private.classes, ballots, seeds, electorate, release)
     told = {"not_covered": not_covered, "obstacles": obstacles, "are_drawn": synthesis is not None}
     return dataclasses.replace(given, private=private, synthesis=synthesis, beside=beside, **told)
+
+
+def _cloned(estimator):
+    """Return a clone, as a refit that fails must not change what predict expects."""
+    with contextlib.suppress(Exception):
+        return clone(estimator)
+    for name, value in estimator.get_params(deep=False).items():
+        _, failed = attempt(partial(clone, value, safe=False))
+        if failed is not None:
+            raise TypeError(
+                f"{name} cannot be copied, and a fit uses copies of its parts ({failed}): it must "
+                "hold no classes in the place of estimators, no locks, open files or connections"
+            )
+    return clone(estimator)
 
 
 def _check_sites(estimator, X_public, **not_given):

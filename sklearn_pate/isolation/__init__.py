@@ -29,6 +29,7 @@ from .process import (
     limit_threads,
     next_fit_number,
     redacted,
+    remedy_of,
     silent,
     uncounted,
     withheld,

@@ -6,6 +6,7 @@ import io
 import itertools
 import logging
 import os
+import re
 import sys
 import warnings
 from contextvars import ContextVar
@@ -437,6 +438,15 @@ _TELLABLE = (
     "CUDA out of memory",  # then max_teachers=
 )
 
+#: Torch's words for rows of another dtype than the network, which mostly has float32.
+_FLOATS = re.compile(
+    r"\b(double|long|int)\b.*\bfloat\b|\bfloat\b.*\b(double|long|int)\b", re.IGNORECASE | re.DOTALL
+)
+_FLOAT32 = (
+    ": networks take float32, and these rows are float64 or integers. Give X and X_public as "
+    "float32: X, X_public = X.astype('float32'), X_public.astype('float32')"
+)
+
 #: What is told of a dtype by its kind: widths of numbers and texts may follow from one record.
 _KINDS = {
     **dict.fromkeys("iuf", "numbers"),
@@ -491,9 +501,29 @@ def redacted(error, estimator=None):
     text, _ = attempt(lambda: str(error))  # __str__ may be the teacher's, too
     withheld = "its text may quote records and is withheld; fit base_estimator yourself to read it"
     reason = next((phrase for phrase in _TELLABLE if phrase in (text or "")), withheld)
+    if remedy_of(error):
+        reason = f"the network has other numbers than the rows{remedy_of(error)}"
     if isinstance(error, InvalidParameterError) and estimator is not None:
         reason = _wrong_parameter(estimator) or reason
     return f"{type(error).__name__}: {reason}"
+
+
+def remedy_of(error):
+    """Return what helps a network of torch that gets float64 and has float32; else no text.
+
+    Parameters
+    ----------
+    error : BaseException
+        Raised by a teacher or a student.
+
+    Returns
+    -------
+    str
+        With the line of code.
+    """
+    text, _ = attempt(lambda: str(error))
+    is_about_floats = isinstance(error, RuntimeError) and _FLOATS.search(text or "") is not None
+    return _FLOAT32 if is_about_floats else ""
 
 
 def _wrong_parameter(estimator):

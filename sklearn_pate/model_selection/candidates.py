@@ -9,6 +9,7 @@ from joblib import hash as fingerprint
 from scipy.special import logsumexp
 from sklearn.base import clone
 
+from .._sklearn import refuse_classes
 from ..accountant import Plan
 from ..electorate import Electorate
 from ..estimator import PATEEstimator
@@ -78,6 +79,7 @@ def make_candidates(estimator, param_sets, search_sets_epsilon):
     """
     if not param_sets:
         raise ValueError("there are no candidates; give at least one set of parameters")
+    refuse_classes(estimator)
     return [_candidate(estimator, params, search_sets_epsilon) for params in param_sets]
 
 
@@ -92,9 +94,7 @@ def _candidate(estimator, params, search_sets_epsilon):
         raise ValueError(
             "epsilon of the search sets the others; leave it out, or give the search epsilon=None"
         )
-    student = params.get("student", estimator.student)
-    if student is None and any(name.startswith("student__") for name in params):
-        raise ValueError("student is None, so it has no parameters to search; give a student")
+    _check_nested(estimator, params)
     estimator = clone(estimator)
     # Copies: candidates may share an object, and set different parameters of it
     estimator.set_params(**{name: clone(params[name], safe=False) for name in params})
@@ -115,6 +115,21 @@ def _candidate(estimator, params, search_sets_epsilon):
     estimator.set_params(ledger=None, keep_teachers=False, synthesizer=None, schema=None)
     estimator._validate_params()
     return Candidate(params, silent(estimator))
+
+
+def _check_nested(estimator, params):
+    """Refuse parameters of an object that is not there, or is a list."""
+    for name in params:
+        outer, _, inner = name.partition("__")
+        given = params.get(outer, getattr(estimator, outer, None))
+        if inner and not hasattr(given, "set_params"):
+            kind = "None" if given is None else f"a {type(given).__name__}"
+            an_object = f"a {outer}" if outer[0] not in "aeiou" else f"an {outer}"
+            example = ", such as base_estimator=LogisticRegression()" * (outer == "base_estimator")
+            raise ValueError(
+                f"{outer} is {kind}, so it has no parameters to search; give {an_object}{example}. "
+                f"The candidates have {name}"
+            )
 
 
 def set_plan(estimator, plan):

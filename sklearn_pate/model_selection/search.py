@@ -10,7 +10,14 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import Interval, _fit_context, _safe_indexing, delegated
+from .._sklearn import (
+    CheckedParameters,
+    Interval,
+    _fit_context,
+    _safe_indexing,
+    available_where,
+    delegated,
+)
 from ..accountant.plan import large_delta
 from ..electorate import Adjacency, Electorate
 from ..estimator import PATEEstimator
@@ -21,7 +28,7 @@ from ..fitting.planning import check_missing, rehearse_teachers, source_of_noise
 from ..fitting.release import keeping
 from ..fitting.voters import declared_synthesizer
 from ..isolation import next_fit_number, own_generators, unfitted
-from ..public import indexable_rows, public_rows, warn_if_private
+from ..public import check_not_swapped, indexable_rows, public_rows, warn_if_private
 from ..rdp import TrialCount
 from ..rdp.cost import no_cost
 from ..releases import release_of
@@ -31,7 +38,7 @@ from .candidates import calibrate, make_candidates, teachers_key
 from .trials import PrivateScorer, PublicScorer, best_trial, hold_out, hold_out_by_coins
 
 
-class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
+class PrivateSearch(CheckedParameters, MetaEstimatorMixin, BaseEstimator):
     """Runs a random number of trials; the best is published, the rest forgotten."""
 
     # Requested by default, so that metadata routing needs no call from the user
@@ -85,6 +92,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _fit(self, X, y, X_public, X_val, y_val, groups, paid):
         """Do what `fit` does, and say what is paid for."""
+        check_not_swapped(X, y, X_public)
         fit_number = next_fit_number()
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
         not_covered = warn_if_private(X_public, X) + warn_if_private(X_val, X, "X_val")
@@ -270,7 +278,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         """Return the best model's accuracy or, of numbers, its R2."""
         return self._best().score(X, y, sample_weight)
 
-    @available_if(delegated("predict_quantiles", "best_estimator_", "estimator"))
+    @available_where(delegated("predict_quantiles", "best_estimator_", "estimator"))
     def predict_quantiles(self, X, q):
         """Predict quantiles with the best model; see `PATERegressor.predict_quantiles`."""
         return self._best().predict_quantiles(X, q)

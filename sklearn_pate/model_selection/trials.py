@@ -116,6 +116,11 @@ class PublicScorer:
                 f"X_val must have rows with the features of X_public; got shapes {shape} and "
                 f"{public_shape}, columns {columns} and {public_columns}"
             )
+        if shape[0] != len(y_val):
+            raise ValueError(
+                f"y_val must have one label for each row of X_val; got {len(y_val)} labels and "
+                f"{shape[0]} rows"
+            )
         X_val, y_val = indexable(X_val, y_val)
         made_up = DummyRegressor() if estimator.predicts_numbers else DummyClassifier()
         if not estimator.predicts_numbers:

@@ -26,7 +26,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._sklearn import _num_samples, _safe_indexing
 from ..isolation import (
     Quiet,
+    TellableError,
     applied_to_parts,
+    copier,
     own_clone,
     own_generators,
     own_rows,
@@ -42,6 +44,17 @@ _N_TRIED = 12
 _BESIDE_ODD = slice(None, None, 2)
 
 
+#: Why a transformer is refused, and what to do.
+_REFUSED = {
+    "could not be fitted on X_public": (
+        "For columns of several kinds, leave transformer=None or give a ColumnTransformer"
+    ),
+    "cannot be copied, and each part of the private rows needs a copy of its own": (
+        "Use one that pickles: it must hold no locks, open files or connections"
+    ),
+}
+
+
 def fitted_on_public(transformer, X_public, seed):
     """Return a copy of a transformer that is fitted on public rows.
 
@@ -54,17 +67,26 @@ def fitted_on_public(transformer, X_public, seed):
     seed : int
         Seeds what it draws.
     """
+    not_fitted, not_copied = _REFUSED
     with Quiet(), seeded(seed):
-        fitted = own_clone(transformer, seed)
-        set_seeds(fitted, seed, only_missing=True)
         try:
-            return own_generators(fitted.fit(X_public, None))  # FrozenEstimator wants a y
+            problem = not_copied
+            fitted = own_clone(transformer, seed)
+            problem = not_fitted
+            set_seeds(fitted, seed, only_missing=True)
+            fitted = own_generators(fitted.fit(X_public, None))  # FrozenEstimator wants a y
+            problem = not_copied
+            copier(fitted)()
+            return fitted
+        except TellableError as error:
+            raise ValueError(f"X_public: {error}") from None
         except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-    raise ValueError(
-        f"the transformer of ReverseNeighbors could not be fitted on X_public: {problem}. For "
-        "columns of several kinds, leave transformer=None or give a ColumnTransformer"
-    )
+            words = str(error).partition("\n")[0].removesuffix(".")
+            found = f"{problem}: {type(error).__name__}: {words}"
+    remedy = f". {_REFUSED[problem]}"
+    if type(transformer) is RowVectorizer and problem == not_fitted:
+        remedy = ""  # there is no other transformer to leave out
+    raise ValueError(f"the transformer of ReverseNeighbors {found}{remedy}")
 
 
 def transformed(fitted, rows):
@@ -326,8 +348,8 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     own. In polars, lengths of time are like texts. Arrays of up to `most_columns`: the columns as
     they are, or like those of DataFrames where units differ, that is, where the largest standard
     deviation is ten times the median one. Arrays of more columns: so many principal components.
-    Arrays of objects: like DataFrames if a column holds more texts than numbers, else like arrays.
-    Sparse rows: so many singular vectors.
+    Arrays of objects: as arrays of numbers, in which other values count as missing. Sparse rows of
+    up to `most_columns` columns: as arrays; of more: so many singular vectors.
 
     Infinity counts as missing, and missing entries of sparse rows count as zero.
 
@@ -342,8 +364,6 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     ----------
     transformer_ : transformer
         The one that suits the rows that it was fitted on.
-    are_numbers_ : ndarray of shape (n_columns,), bool, or None
-        Which columns of an array of objects hold numbers; None for other rows.
 
     Examples
     --------
@@ -361,28 +381,19 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         """Choose a transformer by the type of the rows, and fit it."""
         if getattr(getattr(X, "columns", None), "nlevels", 1) > 1:
-            raise ValueError(
+            raise TellableError(
                 "columns of several levels (a MultiIndex) have no names to go by: flatten them, "
                 "X.columns = ['_'.join(map(str, name)) for name in X.columns], X_public as well"
             )
         X = of_pandas(X)
-        self.are_numbers_ = _columns_of_numbers(X) if _holds_objects(X) else None
-        X = self._with_floats(X)
+        _check_numbers(X)
+        X = _with_floats(X)
         self.transformer_ = self._chosen(X).set_output(transform="default").fit(X)
         return self
 
     def transform(self, X):
         """Return the numbers of rows, an array with a row for each."""
-        return self.transformer_.transform(self._with_floats(of_pandas(X)))
-
-    def _with_floats(self, X):
-        """Return arrays of objects with floats in the columns of numbers, and other rows as is."""
-        if self.are_numbers_ is None or not _holds_objects(X):
-            return X
-        columns = np.reshape(X, (len(X), -1)).astype(object)
-        for k in np.flatnonzero(self.are_numbers_):
-            columns[:, k] = [as_float(value) for value in columns[:, k]]
-        return columns.astype(float) if self.are_numbers_.all() else columns
+        return self.transformer_.transform(_with_floats(of_pandas(X)))
 
     def to_sklearn(self):
         """Return the fitted transformer, which is made of scikit-learn's."""
@@ -393,15 +404,13 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         if isinstance(X, pd.DataFrame):
             return _of_columns(X)
         n_rows, *n_columns = X.shape
-        if sparse.issparse(X):
+        is_sparse = sparse.issparse(X)
+        if is_sparse and n_columns[0] > self.most_columns:
             n_vectors = max(1, min(self.most_columns, n_columns[0] - 1, n_rows - 1))
             svd = TruncatedSVD(n_vectors, random_state=self.random_state)
             return make_pipeline(*_finite_sparse(), svd)
-        if self.are_numbers_ is not None and not self.are_numbers_.all():
-            table = pd.DataFrame(X).astype(dict.fromkeys(np.flatnonzero(self.are_numbers_), float))
-            return make_pipeline(FunctionTransformer(pd.DataFrame), _of_columns(table))
         n_flat = math.prod(n_columns)
-        first = _finite()
+        first = [*_finite_sparse(), calling("toarray")] if is_sparse else _finite()
         if len(n_columns) > 1:
             first = [FunctionTransformer(np.asarray), calling("reshape", (-1, n_flat)), *first]
         steps = [_imputer("mean")]
@@ -440,10 +449,30 @@ def _holds_objects(X):
     return isinstance(X, np.ndarray) and X.dtype.kind in "OSTU"
 
 
-def _columns_of_numbers(X):
-    """Return which columns of an array of objects hold no more texts than numbers."""
-    columns = np.reshape(X, (len(X), -1)).T
-    return np.array([_holds_numbers(values) for values in columns])
+def _with_floats(X):
+    """Return an array of objects as floats, NaN where a value is no number; other rows as is."""
+    if not _holds_objects(X):
+        return X
+    columns = np.reshape(X, (len(X), -1)).astype(object)
+    return np.array([[as_float(value) for value in row] for row in columns]).reshape(X.shape)
+
+
+def _check_numbers(X):
+    """Refuse arrays of text, which has no names of columns to encode it by, and complex numbers.
+
+    A column with more texts than numbers is one of text: a single value decides nothing.
+    """
+    if isinstance(X, np.ndarray) and X.dtype.kind == "c":
+        raise TellableError(
+            "an array of complex numbers: give real and imaginary parts as columns of their own"
+        )
+    if not _holds_objects(X):
+        return
+    if not all(_holds_numbers(values) for values in np.reshape(X, (len(X), -1)).T):
+        raise TellableError(
+            "an array that holds text has no columns with dtypes of their own: make DataFrames of "
+            "both,\n    X, X_public = (pandas.DataFrame(t).infer_objects() for t in (X, X_public))"
+        )
 
 
 def _holds_numbers(values):

@@ -19,7 +19,9 @@ def as_array(name, value, dtype=None):
             f"{name} is a masked array, whose mask would be lost: fill it, as {name}.filled does"
         )
     with contextlib.suppress(TypeError, ValueError, OverflowError):
-        return np.asarray(value, dtype=dtype)
+        array = np.asarray(value, dtype=dtype)
+        # NumPy's text of any length, which pandas and scikit-learn do not take
+        return array.astype(object) if array.dtype.kind == "T" else array
     # Not within `except`, where an error keeps the one that was caught, whatever it is raised from
     raise ValueError(
         f"{name} must be array-like, with rows of one length"
@@ -56,12 +58,13 @@ def check_votes(votes):
     counts = votes.astype(np.int64) if are_finite else None  # NaN casts to anything
     if counts is None or not np.array_equal(counts, votes) or (counts < 0).any():
         raise ValueError("votes must be finite whole numbers: how many teachers are for a class")
-    totals = counts.sum(
-        axis=1, dtype=float
-    )  # 64 bits may be too few, and floats are exact to 2**53
+    # 64 bits may be too few, and floats are exact to 2**53
+    totals = counts.sum(axis=1, dtype=float)
     if totals.size and (not 1 <= totals[0] <= 2**53 or (totals != totals[0]).any()):
         raise ValueError(
-            "every row of votes must sum to the number of teachers, at least 1 and at most 2**53"
+            "every row of votes must sum to the number of teachers, at least 1 and at most 2**53. "
+            "Labels with a column for each teacher are counted by\n"
+            "    votes = numpy.stack([(labels == c).sum(axis=1) for c in classes], axis=1)"
         )
     return counts
 

@@ -150,9 +150,11 @@ class Result(NamedTuple):
 def failure(number, problem):
     """Return the `Result` of a teacher that failed."""
     advice = (
-        "Preprocessing that teachers need (an encoder, an imputer) belongs inside base_estimator"
+        ". Preprocessing that teachers need (an encoder, an imputer) belongs inside base_estimator"
     )
-    return Result(number, problem=f"teacher {number} failed: {problem}. {advice}")
+    if "\n" in problem:  # it ends in code that helps
+        advice = ""
+    return Result(number, problem=f"teacher {number} failed: {problem}{advice}")
 
 
 def fit_and_vote(part, task):

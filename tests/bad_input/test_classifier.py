@@ -1,13 +1,26 @@
 """The parameters of PATEClassifier, and what is done after its fit, or too early."""
 
+import threading
+
 import numpy as np
+import pytest
+from joblib import Memory
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
+from sklearn_pate import FitOnPublic, PATEClassifier, PATERegressor
 from sklearn_pate.aggregators import GNMax, PluralityVote
-from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
+from sklearn_pate.exceptions import BadPlanError, BudgetExceededError, StudentError
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.partition import RandomPartition
+from sklearn_pate.queries import DiversityQueries
+from sklearn_pate.releases import Release
+from sklearn_pate.students import SoftLabelClassifier
+from sklearn_pate.synthesis import ClassSums
 
 from . import helpers as h
 
@@ -179,3 +192,107 @@ test_a_new_student_that_cannot_be_fitted = h.mistakes(
     ("a number", lambda: h.fitted().fit_student(h.X_PUBLIC, 5), "student must be a classifier"),
     ("a class", lambda: h.fitted().fit_student(h.X_PUBLIC, GaussianNB), "an estimator", TypeError),
 )
+
+
+# --- classes in the place of instances, and rows in the place of parameters ----------------------
+
+
+@h.table(
+    "params, name",
+    ("ledger", {"ledger": PrivacyLedger}, "PrivacyLedger"),
+    ("aggregator", {"aggregator": GNMax}, "GNMax"),
+    ("stages", {"aggregator": [GNMax], "n_queries": [6]}, "GNMax"),
+    ("records", {"base_estimator": ReverseNeighbors}, "ReverseNeighbors"),
+    ("teachers", {"base_estimator": [GaussianNB]}, "GaussianNB"),
+    ("student", {"student": GaussianNB}, "GaussianNB"),
+    ("synthesizer", {"synthesizer": ClassSums}, "ClassSums"),
+    ("partition", {"partition": RandomPartition}, "RandomPartition"),
+    ("strategy", {"query_strategy": DiversityQueries}, "DiversityQueries"),
+    ("memory", {"memory": Memory}, "Memory"),
+    ("releases", {"releases": [Release]}, "Release"),
+)
+def test_classes_in_the_place_of_instances_are_refused(params, name):
+    with h.refused(rf"must be an \w+, {name}\(.*\)\. Got the class instead\.$"):
+        h.fit(params)
+
+
+@h.table(
+    "made",
+    ("search", lambda: PrivateGridSearchCV(PATEClassifier, {}).fit(h.X, h.Y, h.X_PUBLIC)),
+    (
+        "ledger of a search",
+        lambda: PrivateGridSearchCV(
+            h.pate(ledger=PrivacyLedger), {"n_queries": [3, 6]}, epsilon=30.0
+        ).fit(h.X, h.Y, h.X_PUBLIC),
+    ),
+    ("public", lambda: FitOnPublic(StandardScaler).fit(h.X, X_public=h.X_PUBLIC)),
+    ("soft", lambda: SoftLabelClassifier(GaussianNB).fit(h.X, h.Y)),
+    (
+        "transformer",
+        lambda: PATEClassifier(ReverseNeighbors(StandardScaler), classes=[0, 1]).fit(
+            h.X, h.Y, h.X_PUBLIC
+        ),
+    ),
+    ("strategy", lambda: DiversityQueries(StandardScaler)._validate_params()),
+)
+def test_classes_within_other_objects_are_refused(made):
+    with h.refused("Got the class instead"):
+        made()
+
+
+def test_rows_that_are_given_as_a_parameter_are_not_quoted():
+    for params in ({"base_estimator": h.X}, {"student": h.frame()}, {"n_teachers": h.X[:, 2]}):
+        with h.refused(r"Got (ndarray|DataFrame) instead\.$"):
+            h.fit(params)
+    with h.refused("student must be a classifier; got ndarray$"):
+        h.fitted().fit_student(h.X_PUBLIC, h.X[:, 2])
+
+
+class Locked(StandardScaler):
+    """Cannot be copied once it is fitted or, with a lock as a parameter, at all."""
+
+    def __init__(self, lock=None):
+        super().__init__()
+        self.lock = lock
+
+    def fit(self, X, y=None):
+        self.lock_ = threading.Lock()
+        return super().fit(X, y)
+
+
+def test_parts_that_cannot_be_copied_are_refused_for_that():
+    of_records = {"classes": [0, 1], "epsilon": 8.0}
+    clf = PATEClassifier(ReverseNeighbors(Locked()), **of_records)
+    with h.refused("transformer of ReverseNeighbors cannot be copied.*Use one that pickles"):
+        clf.fit(h.X, h.Y, h.X_PUBLIC)
+    clf = PATEClassifier(ReverseNeighbors(Locked(threading.Lock())), **of_records)
+    with h.refused("base_estimator cannot be copied.*no locks", TypeError):
+        clf.fit(h.X, h.Y, h.X_PUBLIC)
+
+
+def test_votes_that_are_labels_of_teachers_are_counted_by_the_code_in_the_message():
+    labels, classes = np.arange(90).reshape(30, 3) % 2, [0, 1]
+    with h.refused("column for each teacher are counted by") as caught:
+        h.fit_votes(np.c_[labels, h.VOTES])
+    code = str(caught.value).splitlines()[-1].strip()
+    names = {"numpy": np, "labels": labels, "classes": classes}
+    exec(code, names)
+    assert (names["votes"].sum(axis=1) == 3).all()
+
+
+def test_quantiles_of_two_levels_name_the_parameter():
+    reg = PATERegressor(bounds=(0, 1))
+    search = PrivateGridSearchCV(reg, {"n_queries": [3]})
+    for estimator in (reg, search):
+        with pytest.raises(AttributeError, match="set n_levels=10 and fit again"):
+            estimator.predict_quantiles(h.X_PUBLIC, 0.5)
+    assert hasattr(PATERegressor(bounds=(0, 1), n_levels=10), "predict_quantiles")
+
+
+def test_a_student_of_released_labels_gets_the_hint_of_a_fit():
+    class NeedsText(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            raise ValueError("could not convert string to float: 'a'")
+
+    with h.refused("Preprocessing .* belongs inside it.*ValueError: could not", StudentError):
+        h.fitted().fit_student(h.X_PUBLIC, NeedsText())

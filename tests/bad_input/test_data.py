@@ -1,5 +1,7 @@
 """Private rows, labels, groups and weights, and public rows; the checks of this folder see them."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,9 +12,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_pate import FitOnPublic, PublicData
+from sklearn_pate import FitOnPublic, PATEClassifier, PublicData
 from sklearn_pate.aggregators import PluralityVote, SoftVote
 from sklearn_pate.exceptions import BadPlanError, TeacherError
+from sklearn_pate.neighbors import RowVectorizer
+from sklearn_pate.public import overlap
 from sklearn_pate.teachers import Sites
 
 from . import helpers as h
@@ -476,3 +480,111 @@ def test_sites_are_compared_as_other_rows_are():
     arrays = Sites(lambda name: (h.X[:, :1], h.Y), list("abcd"))
     message = "teacher 0 failed: load must return X as X_public is"
     pytest.raises(TeacherError, h.fit, ANY_ROWS, X=arrays, **data).match(message)
+
+
+# --- rows that are no table, swapped arguments, labels of other libraries ------------------------
+
+SWAPPED = r"X_public and y may be swapped\. Call fit\(X, y, X_public\)"
+
+
+test_rows_that_are_no_table_are_refused = h.mistakes(
+    ("a dict", lambda: h.fit(X={"a": h.X[:, 2]}), r"got a dict.*X = pandas.DataFrame\(X\)$"),
+    ("a row", lambda: h.fitted().predict({"a": 1.0}), r"X = pandas.DataFrame\(\[X\]\)$"),
+    ("dicts", lambda: h.fit(X=[{"a": 1.0}] * 40), r"got a list.*pandas.DataFrame\(X\)$"),
+    ("a file", lambda: h.fit(X_public="public.csv"), "X_public .*got a str: read the file first"),
+    ("a path", lambda: h.fit(X=Path("private.csv")), "got a PosixPath|got a WindowsPath"),
+    ("a set", lambda: h.fit(X={1.0}), "got a set: give an array or a DataFrame"),
+    ("wrapped", lambda: h.fit(X=PublicData(h.X)), "PublicData: it is for X_public alone"),
+    ("a student", lambda: h.fitted().fit_student(GaussianNB()), "may be swapped, rows come first"),
+    ("texts", lambda: h.fit(X=["a"] * 40, X_public=h.X_PUBLIC), r"X = pandas.DataFrame\(X\)"),
+    ("a column", lambda: h.fit(X=h.frame()["a"]), r"X.to_frame\(\), or of one row"),
+    ("no axes", lambda: h.fit(X_public=h.X_PUBLIC[0]), "got a 1D array.*for one sample$"),
+    ("no rows", lambda: h.fit(X_public=h.X_PUBLIC[:0]), "a minimum of 1 is required.$"),
+    ("y, a name", lambda: h.fit(y="a"), r"y should be a 1d array.*a str.*X.pop\(name\)"),
+    ("y, an iterator", lambda: h.fit(y=iter(h.Y)), "y should be a 1d array.*_iterator|iterator"),
+    ("objects", lambda: h.fit(y=h.Y.astype(object)), r"y = y.astype\(int\)"),
+    ("one-hot", lambda: h.fit(y=np.eye(2)[h.Y]), r"One-hot.*argmax\(axis=1\)\..*OutputClassifier"),
+    ("swapped", lambda: h.fit(y=h.X_PUBLIC, X_public=h.Y), SWAPPED),
+    ("swapped, lists", lambda: h.fit(y=h.X_PUBLIC.tolist(), X_public=h.Y.tolist()), SWAPPED),
+    ("overlap", lambda: overlap(h.X, h.X_PUBLIC, h.Y), SWAPPED),
+    ("overlap, y", lambda: overlap(h.X, h.Y[1:], h.X_PUBLIC), "one label for each of the 40 rows"),
+    ("overlap, None", lambda: overlap(h.X, h.Y, None), "got a NoneType"),
+)
+
+
+def test_a_lazy_frame_is_refused_with_the_call_that_collects_it():
+    pl = pytest.importorskip("polars", reason="needs polars")
+    X, X_public = pl.DataFrame(h.X), pl.DataFrame(h.X_PUBLIC)
+    with h.refused(r"X_public is a LazyFrame.*\n    X_public = X_public.collect\(\)$"):
+        h.fit(X=X, X_public=X_public.lazy())
+    with h.refused(r"X is a LazyFrame.*\n    X = X.collect\(\)$"):
+        h.fit(X=X.lazy(), X_public=X_public)
+
+
+def test_polars_without_pyarrow_names_the_package(monkeypatch):
+    pl = pytest.importorskip("polars", reason="needs polars")
+    monkeypatch.setattr(
+        pl.DataFrame, "to_pandas", lambda self: (_ for _ in ()).throw(ModuleNotFoundError("pa"))
+    )
+    with h.refused("polars needs a package.*pip install pyarrow", ImportError):
+        overlap(pl.DataFrame(h.X), h.Y, pl.DataFrame(h.X_PUBLIC))
+
+
+#: NumPy's text of any length; numpy 1 has none, where text of one length takes its place.
+NUMPY_TEXT = np.dtypes.StringDType() if hasattr(np.dtypes, "StringDType") else np.dtype(str)
+
+
+def test_labels_of_numpy_text_are_learnt_and_scored():
+    names = np.array(["no", "yes"])
+    text = names.astype(NUMPY_TEXT)
+    for classes in (["no", "yes"], text):
+        with h.accepted():
+            clf = h.pate(classes=classes).fit(h.X, text[h.Y], h.X_PUBLIC)
+            assert set(clf.predict(h.X_PUBLIC)) <= {"no", "yes"}
+            assert clf.score(h.X, text[h.Y]) == (clf.predict(h.X) == names[h.Y]).mean()
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="needs numpy 2")
+def test_labels_of_numpy_text_that_are_missing_are_refused():
+    missing = np.array(["no", None], dtype=np.dtypes.StringDType(na_object=None))[h.Y]
+    with h.refused("y contains NaN"):
+        h.fit({"classes": ["no", "yes"]}, y=missing)
+
+
+@h.table(
+    "text",
+    ("objects", np.array(["u", "v"], dtype=object)),
+    ("text", np.array(["u", "v"])),
+    ("numpy text", np.array(["u", "v"]).astype(NUMPY_TEXT)),
+)
+def test_arrays_of_text_are_learnt_from_after_the_code_in_the_message(text):
+    X, X_public = text[h.Y][:, None], text[np.arange(30) % 2][:, None]
+    X, X_public = np.repeat(X, 2, axis=1), np.repeat(X_public, 2, axis=1)
+    params = {"classes": [0, 1], "epsilon": 20.0, "on_bad_plan": "warn"}
+    with h.refused("array that holds text.*make DataFrames of both") as caught:
+        PATEClassifier(**params).fit(X, h.Y, X_public)
+    names = {"X": X, "X_public": X_public, "pandas": pd}
+    exec(str(caught.value).splitlines()[-1].strip(), names)
+    PATEClassifier(**params).plan(names["X"], h.Y, names["X_public"])
+
+
+def test_default_teachers_of_arrays_of_text_name_the_code():
+    words = np.array([["u", "v"], ["v", "u"]], dtype=object)
+    X, X_public = words[h.Y], words[np.arange(30) % 2]
+    with h.refused(r"make DataFrames of both,\n    X, X_public = .*\)\)$", by_teachers=True):
+        h.fit({"base_estimator": None}, X=X, X_public=X_public)
+
+
+def test_what_overlaps_is_printed_and_not_in_the_repr():
+    found = overlap(h.X, h.Y, np.r_[h.X_PUBLIC, h.X[:3]])
+    assert repr(found) == "Overlap(private)"
+    assert "3 public rows equal a private row (positions 30, 31, 32)" in str(found)
+    labelled = overlap(h.frame(label=h.Y), h.Y, h.frame(label=h.Y)[:20])
+    assert str(labelled).endswith("labels: ['label']")
+    assert "and 10 more" in str(labelled)
+
+
+def test_sparse_rows_of_few_columns_become_the_numbers_of_arrays():
+    rows = h.X * [1, 10, 1e3]
+    dense, packed = (RowVectorizer().fit(form(rows)) for form in (np.asarray, sparse.csr_array))
+    np.testing.assert_array_equal(packed.transform(sparse.csr_array(h.X)), dense.transform(h.X))

@@ -63,8 +63,8 @@ def unfitted():
     return PrivateGridSearchCV(h.pate(), {})
 
 
-def of_estimator(**params):
-    return search({"epsilon": None}, estimator=h.pate(**params))
+def of_estimator(grid=None, **params):
+    return search({"epsilon": None}, grid, estimator=h.pate(**params))
 
 
 test_searches_that_are_refused = h.mistakes(
@@ -87,6 +87,27 @@ test_searches_that_are_refused = h.mistakes(
     ("grid: epsilon", lambda: search(grid={"epsilon": [1.0]}), "of the search .* leave it out"),
     ("grid: partition", lambda: search(grid={"partition": ["hash"]}), "differ in partition"),
     ("grid: student__", lambda: search(grid={"student__C": [1]}), "student is None, so it has"),
+    (
+        "grid: aggregator__",
+        lambda: of_estimator({"aggregator__sigma": [1]}, aggregator=None),
+        "aggregator is None, .* give an aggregator",
+    ),
+    (
+        "grid: base_estimator__",
+        lambda: of_estimator({"base_estimator__C": [1]}, base_estimator=None),
+        "base_estimator is None, so it has no parameters .* such as base_estimator=Logistic",
+    ),
+    (
+        "grid: of a list",
+        lambda: of_estimator({"base_estimator__C": [1]}, base_estimator=[GaussianNB()]),
+        "base_estimator is a list, so it has no parameters",
+    ),
+    ("swapped", lambda: search(y=h.X_PUBLIC, X_public=h.Y), "X_public and y may be swapped"),
+    (
+        "y_val, length",
+        lambda: search(**VALIDATION | {"y_val": [*LABELS, 0]}),
+        "y_val must have one label for each row of X_val; got 31 labels and 30",
+    ),
     ("grid: a list", lambda: search(grid=[1]), "Parameter grid is not a dict", TypeError),
     ("random", lambda: random_search(5), f"'param_distributions' {RANDOM}"),
     ("unfitted", lambda: unfitted().predict(h.X), "not fitted", NotFittedError),

@@ -48,7 +48,7 @@ class NoAdjacency:
     ("no groups", {"unit": "group"}, 'unit="group" .* needs groups='),
     ("no index", {"partition": "hash"}, 'partition="hash".*index of a DataFrame'),
     ("no names", {"partition": "predefined"}, '"predefined" needs groups='),
-    ("a class", {"partition": RandomPartition}, "partition must be an object"),
+    ("a class", {"partition": RandomPartition}, "'partition' parameter .* an instance, RandomP"),
     ("no adjacency", {"partition": NoAdjacency()}, "must be an object.*string adjacency"),
 )
 def test_a_partition_that_cannot_be_used(params, message):
@@ -91,7 +91,7 @@ def test_a_partition_that_returns_no_teacher_for_each_record(teachers, message):
 
 
 def test_a_strategy_that_cannot_be_used():
-    with h.refused("query_strategy .* got a class"):
+    with h.refused("'query_strategy' parameter .* an instance, .*Got the class"):
         h.fit({"query_strategy": queries.RandomQueries})
     message = r"UncertaintyQueries\(\) needs a student with predict_proba; got Perceptron\(\)"
     with h.refused(message):
