@@ -96,7 +96,7 @@ class Cost:
         rdp = np.array(self.rdp, dtype=float)
         rdp.setflags(write=False)  # costs are kept, and must not change for those who ask later
         object.__setattr__(self, "rdp", rdp)
-        if self.pure_part is None:
+        if self.pure_part is None or self.mu_squared_part is None:
             is_gaussian = self.pure == math.inf and self.mu_squared < math.inf
             object.__setattr__(self, "pure_part", 0.0 if is_gaussian else self.pure)
             object.__setattr__(self, "mu_squared_part", self.mu_squared if is_gaussian else 0.0)
