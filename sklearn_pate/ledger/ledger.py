@@ -1,6 +1,7 @@
 """The ledger: which fits it lets through, and what it writes down."""
 
 import math
+import sqlite3
 from operator import attrgetter
 from pathlib import Path
 
@@ -250,6 +251,8 @@ class PrivacyLedger:
                 "copy, or entries were removed. Nothing was recorded; restore the newest copy"
             )
         self._seen = np.maximum(self._seen, totals)
+        if costs and None in protected:
+            raise sqlite3.DatabaseError("it holds entries, and not the change that they protect")
         costs.pop(without, None)
         return account._replace(costs=list(costs.values()))
 
