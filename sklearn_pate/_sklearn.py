@@ -1,19 +1,50 @@
 """The few private scikit-learn names this package uses; nowhere else."""
 
+from numbers import Integral
+
 import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, InvalidParameterError, StrOptions
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
+from ._numbers import LARGEST_COUNT, as_float, has_many_digits, shown
+
 
 class Interval(_Interval):
-    """Numbers, but no truth values."""
+    """Numbers, but no truth values, and none that a float or an int64 cannot hold."""
 
     def is_satisfied_by(self, val):
         """Return whether a value is a number in the interval."""
-        return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
+        if isinstance(val, bool | np.bool_) or not isinstance(val, self.type):
+            return False
+        if isinstance(val, Integral) and self.type is Integral:
+            return abs(int(val)) <= LARGEST_COUNT and super().is_satisfied_by(val)
+        # As the float that is computed with: a fraction may round to the edge of the interval
+        return super().is_satisfied_by(as_float(val))
+
+    def __str__(self):
+        text = super().__str__()
+        return text.replace("inf", "2**63") if self.type is Integral else text
+
+
+class CheckedEstimator(BaseEstimator):
+    """Base class of estimators whose numbers are checked by `Interval`."""
+
+    def _validate_params(self):
+        """Refuse wrong parameters; a number of hundreds of digits is described, and not shown."""
+        for name, value in self.get_params(deep=False).items():
+            constraints = self._parameter_constraints.get(name, ())
+            intervals = [part for part in constraints if isinstance(part, Interval)]
+            if not intervals or not has_many_digits(value):
+                continue
+            if not any(interval.is_satisfied_by(value) for interval in intervals):
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of {type(self).__name__} must be {intervals[0]} that "
+                    f"a float can hold (5e-324 to 1.8e308). Got {shown(value)} instead."
+                )
+        super()._validate_params()
 
 
 def delegated(method, *names):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._numbers import as_float, shown
 from ..rdp import DEFAULT_ORDERS, gdp_to_epsilon, pure_to_gdp
 from ..rdp.checks import check_delta, check_positive
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
@@ -32,14 +33,15 @@ def checked_budget(epsilon, delta, composition, part):
         raise ValueError(f"composition must be one of {COMPOSITIONS}; got {composition!r}")
     if part is None:
         part = delta if composition == "pure" else delta / 10
-    is_part = isinstance(part, Real) and 0 <= part <= delta
+    set_aside = as_float(part) if isinstance(part, Real) else math.nan
+    is_part = 0 <= set_aside <= delta
     # "pure" adds up without a delta; the other compositions need some of it
-    if not is_part or (part == delta and composition != "pure"):
+    if not is_part or (set_aside == delta and composition != "pure"):
         raise ValueError(
             f"failure_probability is a part of delta={delta:g}: it must be at least 0 and below "
-            f"that, or with composition='pure' at most that; got {part!r}"
+            f"that, or with composition='pure' at most that; got {shown(part)}"
         )
-    return Budget(epsilon, delta, composition, float(part))
+    return Budget(epsilon, delta, composition, set_aside)
 
 
 class Filter(NamedTuple):

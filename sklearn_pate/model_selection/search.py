@@ -4,13 +4,13 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import Interval, _fit_context, _safe_indexing, delegated
+from .._sklearn import CheckedEstimator, Interval, _fit_context, _safe_indexing, delegated
 from ..accountant.plan import large_delta
 from ..electorate import Adjacency, Electorate
 from ..estimator import PATEEstimator
@@ -38,7 +38,7 @@ def _drawn_before(X_public, X_val):
     return tuple(DRAWN_BEFORE.replace("X_public", name) for name in drawn)
 
 
-class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
+class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     """Runs a random number of trials; the best is published, the rest forgotten."""
 
     # Requested by default, so that metadata routing needs no call from the user
