@@ -1,7 +1,7 @@
 """Numbers that users give: as floats, and as messages show them."""
 
 import math
-from numbers import Rational
+from numbers import Rational, Real
 
 #: No count is larger: numpy's whole numbers end there.
 LARGEST_COUNT = 2**63 - 1
@@ -26,6 +26,15 @@ def as_float(number):
         return math.nan
 
 
+def check_positive(name, value):
+    """Return `value` as a float; it must be finite and above 0."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    number = as_float(value) if is_number else math.nan
+    if not 0 < number < math.inf:
+        raise ValueError(f"{name} must be a finite number above 0; got {shown(value)}")
+    return number
+
+
 def shown(value):
     """Return the text of a value in a message; a number of very many digits is described.
 
@@ -35,6 +44,8 @@ def shown(value):
     >>> shown("x"), shown(10**400)
     ("'x'", 'a whole number of about 400 digits')
     """
+    if type(value) in (list, tuple) and any(map(has_many_digits, value)):
+        return f"[{', '.join(map(shown, value))}]"
     if not has_many_digits(value):
         return repr(value)
     kind = "whole number" if value.denominator == 1 else "fraction"

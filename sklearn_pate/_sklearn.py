@@ -1,6 +1,6 @@
 """The few private scikit-learn names this package uses; nowhere else."""
 
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
@@ -40,9 +40,11 @@ class CheckedEstimator(BaseEstimator):
             if not intervals or not has_many_digits(value):
                 continue
             if not any(interval.is_satisfied_by(value) for interval in intervals):
+                is_real = intervals[0].type is Real
+                limits = " that a float can hold (5e-324 to 1.8e308)" if is_real else ""
                 raise InvalidParameterError(
-                    f"The {name!r} parameter of {type(self).__name__} must be {intervals[0]} that "
-                    f"a float can hold (5e-324 to 1.8e308). Got {shown(value)} instead."
+                    f"The {name!r} parameter of {type(self).__name__} must be "
+                    f"{intervals[0]}{limits}. Got {shown(value)} instead."
                 )
         super()._validate_params()
 

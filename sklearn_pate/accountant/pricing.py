@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from .._numbers import shown
 from .._sklearn import InvalidParameterError
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
 from ..propose_test_release import ProposeTestRelease
@@ -254,14 +255,14 @@ def check_stages(aggregator, n_queries, *, n_public):
         raise ValueError(
             f"aggregator is {f'a list of {len(stages)} stages' if is_list else 'one stage'}, so "
             f"n_queries must be {'a list of as many numbers' if is_list else 'one number'}; got "
-            f"n_queries={n_queries!r}"
+            f"n_queries={shown(n_queries)}"
         )
     if any(not isinstance(n, Integral) or n < 1 for n in wanted):
-        raise ValueError(f"each stage needs queries, at least 1; got n_queries={n_queries!r}")
+        raise ValueError(f"each stage needs queries, at least 1; got n_queries={shown(n_queries)}")
     wanted = [int(n) for n in wanted]  # numpy's small ints overflow
     if sum(wanted) > n_public:
         raise ValueError(
-            f"n_queries={n_queries} is more than the rows of X_public, {n_public}; "
+            f"n_queries={shown(n_queries)} is more than the rows of X_public, {n_public}; "
             "ask fewer queries or give more public rows"
         )
     aggregators = [clone(stage) for stage in stages]

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from ..electorate import Adjacency
-from ..rdp.checks import check_count, check_delta
+from ..rdp.checks import check_count, check_delta, check_nonnegative
 from .bounds import Audit, check_confidence, one_run_epsilon
 
 
@@ -172,7 +172,7 @@ def audit_estimator(
     if n_copies == 0 and attack in ("labels", "rates"):
         raise ValueError('attack="labels" and attack="rates" need n_copies of at least 1')
     delta = check_delta(getattr(estimator, "delta", None) if delta is None else delta, True)
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     y = np.array(y)
     if isinstance(canaries, str):
         classes = getattr(estimator, "classes", None)
@@ -191,7 +191,7 @@ def audit_estimator(
     run = partial(_run, estimator, X, y, X_public, canaries, attack, n_copies, fit_params or {})
     results = Parallel(n_jobs=n_jobs)(map(delayed(run), bits, seeds))
     evidence = np.concatenate([evidence_of_run for evidence_of_run, _ in results])
-    claimed = _claim_of(results[0][1]) if claimed is None else float(claimed)
+    claimed = _claim_of(results[0][1]) if claimed is None else check_nonnegative("claimed", claimed)
     n_right = _count_right(evidence, bits.ravel(), n_guesses, rng)
     epsilon = one_run_epsilon(n_right, n_guesses, bits.size, delta, confidence)
     return EstimatorAudit(

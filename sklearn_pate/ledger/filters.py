@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._numbers import as_float, shown
+from .._numbers import as_float, check_positive, shown
 from ..rdp import DEFAULT_ORDERS, gdp_to_epsilon, pure_to_gdp
-from ..rdp.checks import check_delta, check_positive
+from ..rdp.checks import check_delta
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
 from ..rdp.cost import sum_up
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import CheckedEstimator, Interval, _fit_context, _safe_indexing, delegated
 from ..accountant.plan import large_delta
+from ..accountant.pricing import as_cap
 from ..electorate import Adjacency, Electorate
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError, warn
@@ -124,8 +125,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             of_rows = self._plan_of_rows(candidates, synthesizer, fit_data)
         count = TrialCount(self.n_trials or 5 * len(candidates), self.eta)
         before = no_cost if of_rows is None else of_rows.cost_before
-        budget = {"epsilon": self.epsilon, "delta": self.delta}
-        cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
+        cost = calibrate(candidates, fit_data, scorer, count, before, **self._cap())
         scorer.check(candidates, fit_data["X_public"])
         plans = [candidate.plan for candidate in candidates]
         spent = replace(
@@ -149,6 +149,11 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         self._publish(*best_trial(candidates, fit_data, scorer, count, rng, **of_all), paid)
         return self
 
+    def _cap(self):
+        """Return the cap of the search as floats; epsilon may be None."""
+        epsilon, delta = as_cap(self.epsilon, self.delta)
+        return {"epsilon": epsilon, "delta": delta}
+
     def _plan_of_rows(self, candidates, synthesizer, fit_data):
         """Return what one fit is given, with what rows for all trials cost of the search's budget.
 
@@ -156,7 +161,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         """
         given = [check_given(candidate.estimator, **fit_data) for candidate in candidates]
         first = given[0]
-        budget = {"pure": False, "epsilon": self.epsilon, "delta": self.delta}
+        budget = {"pure": False, **self._cap()}
         synthesis = Synthesis.planned(synthesizer, first.private, first.ballots, **budget)
         keys = [teachers_key(candidate.estimator) for candidate in candidates]
         for of_teachers in dict(zip(keys, given, strict=True)).values():
@@ -168,7 +173,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     def _warn_of_delta(self, plan, n_records):
         """Warn of a delta that is too large for the number of records, if that is public."""
         n_records = Adjacency.public_count(plan.spent.adjacency, n_records)
-        text = large_delta(self.delta, n_teachers=plan.spent.n_teachers, n_records=n_records)
+        text = large_delta(float(self.delta), n_teachers=plan.spent.n_teachers, n_records=n_records)
         if text is not None:
             warn(text)
 
@@ -221,7 +226,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             raise ValueError(
                 "private rows are not held out by a partition of your own: give X_val and y_val"
             )
-        fraction, n_records = self.validation_fraction, len(codes)
+        fraction, n_records = float(self.validation_fraction), len(codes)
         split_seed, noise_seed, choice_seed = seed.spawn(3)
         if may_join and groups is None:
             coins = self._generator(split_seed)

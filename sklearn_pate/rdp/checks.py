@@ -79,15 +79,6 @@ def check_log_proba(log_proba, *, n_classes=None):
     return log_proba
 
 
-def check_positive(name, value):
-    """Return `value` as a float; it must be finite and above 0."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    number = as_float(value) if is_number else math.nan
-    if not 0 < number < math.inf:
-        raise ValueError(f"{name} must be a finite number above 0; got {shown(value)}")
-    return number
-
-
 def check_nonnegative(name, value):
     """Return `value` as a float; it must be a number, at least 0, and may be inf."""
     number = as_float(value) if isinstance(value, Real) else math.nan

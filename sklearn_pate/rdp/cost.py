@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 from scipy.optimize import brentq
 
-from .._numbers import as_float
-from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders, check_positive
+from .._numbers import as_float, check_positive
+from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders
 from .conversion import (
     epsilon_by_order,
     gdp_mu,
@@ -98,6 +98,10 @@ class Cost:
         rdp = np.array(self.rdp, dtype=float)
         rdp.setflags(write=False)  # costs are kept, and must not change for those who ask later
         object.__setattr__(self, "rdp", rdp)
+        for name in ("mu_squared", "pure", "delta", "pure_part", "mu_squared_part"):
+            number = getattr(self, name)
+            if number is not None and not isinstance(number, float):
+                object.__setattr__(self, name, rounded_up(number))
         if self.pure_part is None or self.mu_squared_part is None:
             is_gaussian = self.pure == math.inf and self.mu_squared < math.inf
             object.__setattr__(self, "pure_part", 0.0 if is_gaussian else self.pure)
@@ -105,6 +109,7 @@ class Cost:
 
     def times(self, n_queries):
         """Cost of that many queries."""
+        n_queries = check_count("n_queries", n_queries, least=0)
         if n_queries == 0:  # 0 times inf is NaN
             return Cost(np.zeros_like(self.rdp), 0.0, 0.0)
         numbers = [times_up(n_queries, number) for number in self._numbers()]

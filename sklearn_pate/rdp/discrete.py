@@ -8,13 +8,13 @@ from operator import index
 import numpy as np
 from scipy.special import logsumexp
 
+from .._numbers import check_positive
 from ..secure import discrete_gaussian, discrete_laplace
 from .checks import (
     DEFAULT_ORDERS,
     check_count,
     check_log_proba,
     check_orders,
-    check_positive,
     check_votes,
 )
 from .conversion import pure_rdp, pure_to_gdp
