@@ -287,8 +287,7 @@ class ColumnSums(BlockElectorate):
         ballots = self._enrolled(private, memory)
         self.mechanism = SumsMechanism(len(private.classes))
         self._transformer = fitted_on_public(RowVectorizer(_MOST_COLUMNS), X_public, seed=0)
-        is_array = isinstance(X_public, np.ndarray) and X_public.dtype.kind in "biuf"
-        bends = self.bends and is_array and X_public.ndim == 2
+        bends = self.bends and isinstance(X_public, np.ndarray) and X_public.ndim == 2
         if bends:
             middle = fitted_on_public(closeness(len(X_public)), X_public, seed=0)
             self._transformer = make_union(self._transformer.to_sklearn(), middle)

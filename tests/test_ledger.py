@@ -624,9 +624,11 @@ def test_files_of_0_1_0_open_and_never_count_less(path):
     history = ledger.history()
     spent = ledger.epsilon_spent
     make_old(path)
+    before = path.read_bytes()
     reopened = PrivacyLedger(path, epsilon=4.0)
     assert reopened.epsilon_spent == ledger.epsilon_spent == spent
     found = reopened.history()["epsilon"]
+    assert path.read_bytes() == before  # it may be read-only
     assert 1.04 < found[0] and history["epsilon"][0] < 1.0
     assert found[1:].tolist() == history["epsilon"][1:].tolist()
     reopened.record(SPENT, mixed_cost())
@@ -641,7 +643,13 @@ def test_columns_are_added_with_the_entry_or_not_at_all(path):
     before = path.read_bytes()
     with pytest.raises(BudgetExceededError):
         ledger.record(SPENT, pure_cost(0.6))
+    too_large = replace(
+        SPENT, n_queries=2**70
+    )  # no integer of SQLite: fails once columns are added
+    pytest.raises(OverflowError, ledger.record, too_large, pure_cost(0.1))
     assert path.read_bytes() == before
+    ledger.record(SPENT, pure_cost(0.1))
+    assert PrivacyLedger(path, epsilon=1.0).epsilon_spent == pytest.approx(0.6)
 
 
 # --- damaged files --------------------------------------------------------------------------------

@@ -53,8 +53,7 @@ def create(path):
 def transaction(path, is_new=False):
     """Open a ledger for one process at a time, and write all of the block or nothing.
 
-    A process that dies leaves neither half of an entry nor a lock. A file of an earlier version
-    gets the columns that it lacks, in the same transaction.
+    A process that dies leaves neither half of an entry nor a lock.
 
     Parameters
     ----------
@@ -83,7 +82,6 @@ def transaction(path, is_new=False):
             try:
                 if not is_new:
                     _check_whole(db, path)
-                    _add_missing_columns(db)
                 yield db
                 db.execute("COMMIT")
             except BaseException:
@@ -113,12 +111,10 @@ def _check_whole(db, path):
         raise sqlite3.DatabaseError("a part of it is missing or was overwritten")
 
 
-def _add_missing_columns(db):
-    """Add the columns that entries of earlier versions lack; there they are NULL."""
+def _missing_columns(db):
+    """Return the columns that a file of an earlier version lacks."""
     present = {name for _, name, *_ in db.execute("PRAGMA table_info(spending)")}
-    for name, kind in _COLUMNS.items():
-        if name not in present:
-            db.execute(f"ALTER TABLE spending ADD COLUMN {name} {kind}")
+    return [name for name in _COLUMNS if name not in present]
 
 
 def make_tables(db, budget):
@@ -169,7 +165,8 @@ def read_costs(db, which="fit IS NOT ?", entry=None):
     An entry of an earlier version has neither `pure_part` nor `mu_squared_part`. `Cost` derives
     both from the totals, so that epsilon is larger than the fit's or equal to it.
     """
-    names = ", ".join(_COLUMNS)
+    missing = _missing_columns(db)  # they are added with the next entry: the file may be read-only
+    names = ", ".join("NULL" if name in missing else name for name in _COLUMNS)
     rows = db.execute(f"SELECT fit, {names} FROM spending WHERE {which} ORDER BY fit", (entry,))
     return {fit: _checked_cost(fit, dict(zip(_COLUMNS, row, strict=True))) for fit, *row in rows}
 
@@ -211,7 +208,12 @@ def read_fits(db):
 
 
 def write_fit(db, spent, cost, entry):
-    """Write down what a fit spends, and what it protects; return its entry."""
+    """Write down what a fit spends, and what it protects; return its entry.
+
+    A file of an earlier version gets the columns that it lacks. They are NULL in its entries.
+    """
+    for name in _missing_columns(db):
+        db.execute(f"ALTER TABLE spending ADD COLUMN {name} {_COLUMNS[name]}")
     db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, spent.adjacency))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     asked = int(spent.n_teachers or 0), int(spent.n_queries)  # no teachers, where records vote

@@ -313,9 +313,6 @@ _OTHER_UNITS = 10
 #: rows that are so many times as large at most is a thousandth of what was tried.
 _MOST = 1e3
 
-#: Numbers are cut to this size, so that sums of their fourth powers are finite.
-_LARGEST = 1e75
-
 
 class RowVectorizer(TransformerMixin, BaseEstimator):
     """Makes numbers of rows of any kind, such that like rows are near each other.
@@ -325,10 +322,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     own. In polars, lengths of time are like texts. Arrays of up to `most_columns`: the columns as
     they are, or like those of DataFrames where units differ, that is, where the largest standard
     deviation is ten times the median one. Arrays of more columns: so many principal components.
-    Arrays of objects: like DataFrames if a column holds more texts than numbers, else like arrays.
     Sparse rows: so many singular vectors.
-
-    Infinity counts as missing, and missing entries of sparse rows count as zero.
 
     Parameters
     ----------
@@ -341,8 +335,6 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     ----------
     transformer_ : transformer
         The one that suits the rows that it was fitted on.
-    are_numbers_ : ndarray of shape (n_columns,), bool, or None
-        Which columns of an array of objects hold numbers; None for other rows.
 
     Examples
     --------
@@ -365,23 +357,12 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
                 "X.columns = ['_'.join(map(str, name)) for name in X.columns], X_public as well"
             )
         X = of_pandas(X)
-        self.are_numbers_ = _columns_of_numbers(X) if _holds_objects(X) else None
-        X = self._with_floats(X)
         self.transformer_ = self._chosen(X).set_output(transform="default").fit(X)
         return self
 
     def transform(self, X):
         """Return the numbers of rows, an array with a row for each."""
-        return self.transformer_.transform(self._with_floats(of_pandas(X)))
-
-    def _with_floats(self, X):
-        """Return arrays of objects with floats in the columns of numbers, and other rows as is."""
-        if self.are_numbers_ is None or not _holds_objects(X):
-            return X
-        columns = np.reshape(X, (len(X), -1)).astype(object)
-        for k in np.flatnonzero(self.are_numbers_):
-            columns[:, k] = [as_float(value) for value in columns[:, k]]
-        return columns.astype(float) if self.are_numbers_.all() else columns
+        return self.transformer_.transform(of_pandas(X))
 
     def to_sklearn(self):
         """Return the fitted transformer, which is made of scikit-learn's."""
@@ -394,21 +375,16 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         n_rows, *n_columns = X.shape
         if sparse.issparse(X):
             n_vectors = max(1, min(self.most_columns, n_columns[0] - 1, n_rows - 1))
-            svd = TruncatedSVD(n_vectors, random_state=self.random_state)
-            return make_pipeline(*_finite_sparse(), svd)
-        if self.are_numbers_ is not None and not self.are_numbers_.all():
-            table = pd.DataFrame(X).astype(dict.fromkeys(np.flatnonzero(self.are_numbers_), float))
-            return make_pipeline(FunctionTransformer(pd.DataFrame), _of_columns(table))
+            return TruncatedSVD(n_vectors, random_state=self.random_state)
         n_flat = math.prod(n_columns)
-        first = _finite()
-        if len(n_columns) > 1:
-            first = [FunctionTransformer(np.asarray), calling("reshape", (-1, n_flat)), *first]
         steps = [_imputer("mean")]
         if n_flat > self.most_columns:
             steps.append(PCA(min(self.most_columns, n_rows), random_state=self.random_state))
-        elif _units_differ(make_pipeline(*first).fit_transform(X)):
+        elif _units_differ(np.reshape(X, (n_rows, -1))):
             steps = [_ranks(n_rows)]
-        return make_pipeline(*first, *steps)
+        if len(n_columns) > 1:
+            steps = [FunctionTransformer(np.asarray), calling("reshape", (-1, n_flat)), *steps]
+        return make_pipeline(*steps)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -429,68 +405,6 @@ def of_pandas(X):
     dtypes = {name: float if X[name].dtype.is_numeric() else object for name in X.columns}
     columns = {name: pd.Series(X[name].to_list(), dtype=dtypes[name]) for name in dtypes}
     return pd.DataFrame(columns)
-
-
-# --- arrays of objects: any value may be in them --------------------------------------------------
-
-
-def _holds_objects(X):
-    """Whether rows are an array without a dtype of numbers."""
-    return isinstance(X, np.ndarray) and X.dtype.kind in "OSTU"
-
-
-def _columns_of_numbers(X):
-    """Return which columns of an array of objects hold no more texts than numbers."""
-    columns = np.reshape(X, (len(X), -1)).T
-    return np.array([_holds_numbers(values) for values in columns])
-
-
-def _holds_numbers(values):
-    are_numbers = ~np.isnan([as_float(value) for value in values])
-    return sum(not _is_missing(value) for value in values[~are_numbers]) <= are_numbers.sum()
-
-
-def _is_missing(value):
-    try:
-        return value is None or bool(pd.isna(value))
-    except Exception:  # a list, a signalling NaN
-        return False
-
-
-def as_float(value):
-    """Return a value as a float, NaN if it is none. No value makes it fail."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.copysign(math.inf, value > 0 or -1)
-    except Exception:
-        return math.nan
-
-
-# --- steps, made of other libraries alone ---------------------------------------------------------
-
-
-def _finite():
-    """Return transformers of arrays of numbers to floats: infinity is missing, and size limited."""
-    infinity_is_missing = {"nan": np.nan, "posinf": np.nan, "neginf": np.nan}
-    return [
-        FunctionTransformer(np.asarray, kw_args={"dtype": float}),
-        FunctionTransformer(np.nan_to_num, kw_args=infinity_is_missing),
-        FunctionTransformer(np.clip, kw_args={"a_min": -_LARGEST, "a_max": _LARGEST}),
-    ]
-
-
-def _finite_sparse():
-    """Return transformers of sparse rows that make zeros of missing and of infinite entries."""
-    return [
-        calling("astype", float),
-        calling("minimum", _LARGEST),
-        calling("maximum", -_LARGEST),
-        *(
-            _imputer("constant", missing_values=value, fill_value=0.0)
-            for value in (np.nan, _LARGEST, -_LARGEST)
-        ),
-    ]
 
 
 def calling(method, *args):
@@ -526,7 +440,6 @@ def _ranks(n_public):
 def closeness(n_public):
     """Return a transformer of columns of numbers to how far from the middle each one's rank is."""
     return make_pipeline(
-        *_finite(),
         _imputer("median"),
         QuantileTransformer(n_quantiles=min(200, n_public)),
         calling("__sub__", 0.5),
@@ -553,8 +466,8 @@ def _of_columns(X_public):
     floats = calling("to_numpy", "float64", True, np.nan)
     in_seconds = calling("__truediv__", np.timedelta64(1, "s"))
     return make_column_transformer(
-        (make_pipeline(floats, *_finite(), _ranks(n_public)), numbers),
-        (make_pipeline(in_seconds, floats, *_finite(), _ranks(n_public)), times),
+        (make_pipeline(floats, _ranks(n_public)), numbers),
+        (make_pipeline(in_seconds, floats, _ranks(n_public)), times),
         (as_texts, others),
     )
 
