@@ -1,20 +1,89 @@
 """The few private scikit-learn names this package uses; nowhere else."""
 
+from numbers import Integral, Real
+
 import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._available_if import _AvailableIfDescriptor
 from sklearn.utils._param_validation import HasMethods, InvalidParameterError, StrOptions
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
+from ._numbers import LARGEST_COUNT, as_float, has_many_digits, shown
+
 
 class Interval(_Interval):
-    """Numbers, but no truth values."""
+    """Numbers, but no truth values, and none that a float or an int64 cannot hold."""
 
     def is_satisfied_by(self, val):
         """Return whether a value is a number in the interval."""
-        return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
+        if isinstance(val, bool | np.bool_) or not isinstance(val, self.type):
+            return False
+        if isinstance(val, Integral) and self.type is Integral:
+            return abs(int(val)) <= LARGEST_COUNT and super().is_satisfied_by(val)
+        # As the float that is computed with: a fraction may round to the edge of the interval
+        return super().is_satisfied_by(as_float(val))
+
+    def __str__(self):
+        text = super().__str__()
+        return text.replace("inf", "2**63") if self.type is Integral else text
+
+
+class CheckedEstimator(BaseEstimator):
+    """Base class of estimators whose parameters are checked, and named without private values."""
+
+    def _validate_params(self):
+        """Refuse wrong parameters, classes among them; data and long numbers are not quoted."""
+        refuse_classes(self)
+        _refuse_long_numbers(self)
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            text = str(error)
+        else:
+            return
+        rule, _, _ = text.partition(" Got ")
+        value = getattr(self, rule.split("'")[1], None)
+        if np.shape(getattr(value, "shape", ())) != (0,):  # rows, which may be private
+            text = f"{rule} Got {type(value).__name__} instead."
+        raise InvalidParameterError(text)
+
+
+def _refuse_long_numbers(estimator):
+    """Refuse numbers of hundreds of digits outside of their interval; they are described."""
+    for name, value in estimator.get_params(deep=False).items():
+        constraints = estimator._parameter_constraints.get(name, ())
+        intervals = [part for part in constraints if isinstance(part, Interval)]
+        if not intervals or not has_many_digits(value):
+            continue
+        if not any(interval.is_satisfied_by(value) for interval in intervals):
+            is_real = intervals[0].type is Real
+            limits = " that a float can hold (5e-324 to 1.8e308)" if is_real else ""
+            raise InvalidParameterError(
+                f"The {name!r} parameter of {type(estimator).__name__} must be "
+                f"{intervals[0]}{limits}. Got {shown(value)} instead."
+            )
+
+
+def refuse_classes(estimator):
+    """Refuse classes in the place of instances, by themselves or in a list.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its parameters are looked at, and not those of estimators within.
+    """
+    for name, value in estimator.get_params(deep=False).items():
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, type):
+                kind, call = "an instance", f"{part.__name__}(...)"
+                if hasattr(part, "fit"):
+                    kind, call = "an estimator", f"{part.__name__}()"
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of {type(estimator).__name__} must be {kind}, {call}. "
+                    "Got the class instead."
+                )
 
 
 def delegated(method, *names):
@@ -45,41 +114,3 @@ def available_where(check):
 class _AvailableWhere(_AvailableIfDescriptor):
     def _check(self, obj, owner):
         self.check(obj)
-
-
-class CheckedParameters:
-    """Refuse parameters that are classes, and do not quote data that were given as a parameter."""
-
-    def _validate_params(self):
-        refuse_classes(self)
-        try:
-            super()._validate_params()
-        except InvalidParameterError as error:
-            text = str(error)
-        else:
-            return
-        rule, _, _ = text.partition(" Got ")
-        value = getattr(self, rule.split("'")[1], None)
-        if np.shape(getattr(value, "shape", ())) != (0,):  # rows, which may be private
-            text = f"{rule} Got {type(value).__name__} instead."
-        raise InvalidParameterError(text)
-
-
-def refuse_classes(estimator):
-    """Refuse classes in the place of instances, by themselves or in a list.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Its parameters are looked at, and not those of estimators within.
-    """
-    for name, value in estimator.get_params(deep=False).items():
-        for part in value if isinstance(value, list) else [value]:
-            if isinstance(part, type):
-                kind, call = "an instance", f"{part.__name__}(...)"
-                if hasattr(part, "fit"):
-                    kind, call = "an estimator", f"{part.__name__}()"
-                raise InvalidParameterError(
-                    f"The {name!r} parameter of {type(estimator).__name__} must be {kind}, {call}. "
-                    "Got the class instead."
-                )

@@ -7,9 +7,9 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 
-from ._sklearn import CheckedParameters
+from ._sklearn import CheckedEstimator
 
 __all__ = [
     "Adjacency",
@@ -183,7 +183,7 @@ _ADJACENCY = {
 }
 
 
-class Electorate(CheckedParameters, BaseEstimator, metaclass=ABCMeta):
+class Electorate(CheckedEstimator, metaclass=ABCMeta):
     """Base class: who votes on public rows.
 
     `PATEClassifier` makes a `teachers.TeacherEnsemble` from its parameters. Give another electorate

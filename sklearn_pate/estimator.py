@@ -6,11 +6,10 @@ from numbers import Integral, Real
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ._sklearn import CheckedParameters, HasMethods, Interval, StrOptions, _fit_context
+from ._sklearn import CheckedEstimator, HasMethods, Interval, StrOptions, _fit_context
 from .aggregators import Mechanism, TableMechanism
 from .electorate import Electorate, check_predicts
 from .fitting import release
@@ -42,7 +41,7 @@ _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
 usual_floats = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
 
 
-class PATEEstimator(CheckedParameters, BaseEstimator):
+class PATEEstimator(CheckedEstimator):
     """Base class of `PATEClassifier` and `PATERegressor`."""
 
     #: Whether ballots are split between levels of a number, not for one of several classes.

@@ -4,6 +4,8 @@ import contextlib
 
 import numpy as np
 
+from ._numbers import shown
+
 
 def levels_of(bounds, n_levels):
     """Return evenly spaced levels from one bound to the other; refuse bounds that are none.
@@ -35,12 +37,15 @@ def levels_of(bounds, n_levels):
             "bounds is missing: bounds=(low, high), between which y counts. They are published, so "
             "take them from what everybody knows, not from y"
         )
-    with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore", invalid="ignore"):
+    no_numbers = contextlib.suppress(TypeError, ValueError, OverflowError)
+    with no_numbers, np.errstate(over="ignore", invalid="ignore"):
         low, high = map(float, bounds)
         levels = np.linspace(low, high, n_levels)
         if (np.diff(levels) > 0).all() and np.isfinite(high - low):
             return levels
-    raise ValueError(f"bounds must be two finite numbers (low, high), in order; got {bounds!r}")
+    raise ValueError(
+        f"bounds must be two finite numbers (low, high), in order; got {shown(bounds)}"
+    )
 
 
 def positions(y, levels):

@@ -38,14 +38,14 @@ def private_memory(memory):
     -------
     joblib.Memory or None
         Results go to the folder `joblib` within the path, and workers find it from any working
-        directory. Folders that are made here have mode 0700; those that exist keep theirs. A
-        `joblib.Memory` is taken as it is.
+        directory. Folders that are made here, parents too, have mode 0700; those that exist keep
+        theirs. A `joblib.Memory` is taken as it is.
 
     Raises
     ------
     ValueError
-        If the folder cannot be written to, if others may write in it, or if others may read its
-        folder `joblib`.
+        If the folder cannot be written to, if others may write in it or in a folder above it, or
+        if others may read its folder `joblib`.
     """
     if not isinstance(memory, str | os.PathLike):
         return memory
@@ -53,7 +53,8 @@ def private_memory(memory):
         memory = os.path.abspath(memory)
     inner = os.path.join(memory, "joblib")  # joblib's own name
     try:
-        for folder in (memory, inner):
+        # Each by itself: `os.makedirs` gives parents the mode that the umask leaves
+        for folder in (*reversed(Path(memory).parents), memory, inner):
             os.makedirs(folder, mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=memory, buffering=0) as file:
             file.write(b"?")  # a full disk fails here
@@ -63,10 +64,8 @@ def private_memory(memory):
             "yours, on a disk with room, or memory=None"
         ) from None
     if hasattr(os, "getuid"):  # elsewhere modes do not say who may read
-        outer_mode = os.stat(memory).st_mode
         inner_stat = os.stat(inner)
-        # With the sticky bit, as of /tmp, others cannot replace the folder within
-        others_write = outer_mode & (stat.S_IWGRP | stat.S_IWOTH) and not outer_mode & stat.S_ISVTX
+        others_write = _others_can_replace_within(memory)
         others_read = inner_stat.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
         owners = {os.lstat(inner).st_uid, inner_stat.st_uid}  # of a link and its target
         if others_write or others_read or owners != {os.getuid()}:
@@ -75,7 +74,21 @@ def private_memory(memory):
                 "may write in the first or read the second. chmod go-w the first and chmod 700 the "
                 "second, or choose a folder that does not exist yet"
             )
+        # A link among the folders leads to other ones: both ways are checked
+        for parent in (*Path(memory).parents, *Path(inner).resolve().parents):
+            if _others_can_replace_within(parent):
+                raise ValueError(
+                    f"memory={memory!r} is for votes, and others may write in {str(parent)!r} "
+                    "above it, so that they can replace it. chmod go-w that folder, or chmod +t "
+                    "it, or choose a folder elsewhere"
+                )
     return Memory(memory, verbose=0)
+
+
+def _others_can_replace_within(folder):
+    """Return whether others may write in a folder; not with the sticky bit, as of /tmp."""
+    mode = os.stat(folder).st_mode
+    return bool(mode & (stat.S_IWGRP | stat.S_IWOTH)) and not mode & stat.S_ISVTX
 
 
 def kept_seed(memory, key):

@@ -244,7 +244,7 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
             f"data that reaches one teacher at most; got {partition!r}"
         )
     names = partition.teachers(groups) if isinstance(partition, PredefinedPartition) else None
-    n_teachers = n_teachers if names is None else len(names)
+    n_teachers = int(n_teachers) if names is None else len(names)  # numpy's small ints overflow
     records = {"n_records": n_records, "n_teachers": n_teachers, "index": index, "groups": groups}
     records["seed"] = np.random.SeedSequence() if seed is None else seed
     if type(partition).__module__ == __name__:  # ours: their messages quote nothing

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import (
-    CheckedParameters,
+    CheckedEstimator,
     HasMethods,
     _fit_context,
     _num_samples,
@@ -289,7 +289,7 @@ def _is_one_to_one(column, labels):
     return pairs > 1 and pairs == len(np.unique(codes)) == len(np.unique(labels))
 
 
-class FitOnPublic(CheckedParameters, TransformerMixin, BaseEstimator):
+class FitOnPublic(TransformerMixin, CheckedEstimator):
     """Fit a transformer on public rows instead of private ones.
 
     In front of a `PATEClassifier`, a scaler that is fitted on `X` sees every private record and is

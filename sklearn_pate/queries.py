@@ -13,10 +13,10 @@ tries its first two rounds with made-up labels before any teacher is trained.
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ._sklearn import CheckedParameters, HasMethods, Interval, _num_samples
+from ._sklearn import CheckedEstimator, HasMethods, Interval, _num_samples
 from .isolation import seed_number, seeded
 from .rdp.checks import check_count
 from .students import student_error
@@ -24,7 +24,7 @@ from .students import student_error
 __all__ = ["DiversityQueries", "RandomQueries", "UncertaintyQueries"]
 
 
-class RandomQueries(BaseEstimator):
+class RandomQueries(CheckedEstimator):
     """Ask public rows in random order, without repetition.
 
     Examples
@@ -56,7 +56,7 @@ class RandomQueries(BaseEstimator):
         return _unasked_in_random_order(X_public, (), random_state)[:n_queries]
 
 
-class UncertaintyQueries(BaseEstimator):
+class UncertaintyQueries(CheckedEstimator):
     """Ask in rounds, each time about the rows of which the student is least sure.
 
     The first round is random. Before each later one the student is trained on the labels released
@@ -121,7 +121,7 @@ class UncertaintyQueries(BaseEstimator):
         return rows[:n_queries]
 
 
-class DiversityQueries(CheckedParameters, BaseEstimator):
+class DiversityQueries(CheckedEstimator):
     """Ask rows that cover the public data: each is the farthest from those before it (k-centre).
 
     Parameters

@@ -5,6 +5,8 @@
 
 import math
 
+from ._numbers import check_positive
+
 __all__ = [
     "bends_are_seen",
     "columns_tell_more",
@@ -71,7 +73,7 @@ def default_n_teachers(*, n_records, n_classes, epsilon):
     """
     if n_records is None:
         return 100
-    strict = 1.0 if epsilon is None else max(1.0, float(epsilon))
+    strict = 1.0 if epsilon is None else max(1.0, check_positive("epsilon", epsilon))
     wanted = 2 * math.sqrt(n_records * n_classes) / strict**0.75
     return max(1, int(min(wanted, n_records / 5)))
 
@@ -305,6 +307,6 @@ def share_of_sums(*, n_records, n_columns, width, epsilon, may_be_all):
     """
     if not may_be_all:
         return _SHARE_OF_SUMS
-    paid = 1.0 if epsilon is None else float(epsilon)
+    paid = 1.0 if epsilon is None else check_positive("epsilon", epsilon)
     are_many = n_records is not None and n_records * paid >= _RECORDS_PER_NUMBER * width
     return _SHARE_OF_SUMS if are_many and n_columns <= _MOST_COLUMNS_OF_CELLS else 1.0

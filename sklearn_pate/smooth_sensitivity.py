@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from .rdp.checks import as_array, check_orders, check_positive, check_votes, margins
+from ._numbers import check_positive
+from .rdp.checks import as_array, check_orders, check_votes, margins
 from .secure import noise_generator
 
 __all__ = ["SanitizedRelease", "half_margins", "smooth_release_rdp", "smooth_sensitivity"]

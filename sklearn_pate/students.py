@@ -2,7 +2,7 @@
 
 import numpy as np
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from . import isolation
-from ._sklearn import CheckedParameters, HasMethods, _fit_context, _num_samples, _safe_indexing
+from ._sklearn import CheckedEstimator, HasMethods, _fit_context, _num_samples, _safe_indexing
 from .exceptions import StudentError
 from .public import indexable_rows
 from .rdp.checks import as_array
@@ -29,7 +29,7 @@ _INSIDE = "Preprocessing (an encoder, an imputer) belongs inside it."
 _LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
 
 
-class SoftLabelClassifier(CheckedParameters, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator):
     """Train a classifier on distributions over classes, as `SoftVote` releases them.
 
     The estimator sees every row once per class, weighted by the probability of that class. For a

@@ -5,6 +5,8 @@ import pickle
 import sqlite3
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache, partial, reduce
@@ -27,9 +29,10 @@ from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, LNMax, SoftVote, StableArgmax
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.ledger.file import transaction
+from sklearn_pate.ledger.file import read_costs, transaction, write_fit
+from sklearn_pate.ledger.filters import parts_of
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.rdp.discrete import gaussian_table_cost
+from sklearn_pate.rdp.discrete import gaussian_table_cost, laplace_table_cost
 from sklearn_pate.releases.labels import LabelsRelease
 
 VOTES = np.column_stack([np.full(200, 70), np.full(200, 30)])
@@ -540,3 +543,269 @@ def test_an_entry_of_rows_grows_once_and_never_shrinks(path):
     alone = PrivacyLedger(path.with_name("alone"), epsilon=4.0)
     alone.record(SPENT, gaussian_cost(0.5))
     assert len(ledger.history()) == 1 and ledger.epsilon_spent == alone.epsilon_spent
+
+
+# --- what a file keeps of a cost ------------------------------------------------------------------
+
+
+def mixed_cost():
+    """A pure and a Gaussian step that cost 0.9999 together, and 1.04 as Gaussian steps alone."""
+    return laplace_table_cost(2.0, 1).plus(gaussian_table_cost(6.81, 1))
+
+
+AMOUNTS = st.floats(0, math.inf) | st.sampled_from([-0.0, 5e-324, math.inf])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.tuples(*[AMOUNTS] * 6))
+def test_cost_is_the_same_after_a_round_trip(tmp_path_factory, numbers):
+    path = tmp_path_factory.mktemp("ledger") / "one"
+    PrivacyLedger(path, 1.0)
+    rdp_scale, *others = numbers
+    cost = rdp.Cost(np.full(rdp.DEFAULT_ORDERS.shape, rdp_scale), *others)
+    with transaction(path) as db:
+        write_fit(db, SPENT, cost, None)
+    with transaction(path) as db:
+        (found,) = read_costs(db).values()
+    assert (parts_of(found) == parts_of(cost)).all()
+
+
+STEPS = st.one_of(
+    st.floats(0.01, 0.5).map(lambda epsilon: laplace_table_cost(1 / epsilon, 1)),
+    st.floats(3.0, 50.0).map(lambda sigma: gaussian_table_cost(sigma, 1)),
+    st.integers(1, 20).map(COSTS),
+    st.floats(0.001, 0.02).map(lambda a: rdp.Cost(a * rdp.DEFAULT_ORDERS, math.inf, math.inf)),
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(STEPS, min_size=1, max_size=4))
+def test_epsilon_agrees_in_an_open_and_a_reopened_ledger(tmp_path_factory, steps):
+    path = tmp_path_factory.mktemp("ledger") / "one"
+    cost = reduce(rdp.Cost.plus, steps)
+    stated, _ = cost.epsilon(1e-5)
+    opened = PrivacyLedger(path, epsilon=stated)  # so the fit counts with its own epsilon
+    opened.record(SPENT, cost)
+    for ledger in (opened, PrivacyLedger(path, epsilon=stated)):
+        assert ledger.history()["epsilon"].tolist() == [stated]
+        assert ledger.epsilon_spent <= stated
+
+
+def test_mixed_fit_leaves_its_own_epsilon_in_the_ledger(path):
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    X, y, _ = data(1000)
+    # Gaussian noise on class sums, and Laplace noise on the cells of the rows drawn from them
+    clf = PATEClassifier(schema=[(-3, 3)], classes=[0, 1], ledger=ledger, on_bad_plan="warn")
+    with warnings.catch_warnings(action="ignore"):  # few records
+        clf.fit(X[:, :1], y)
+    spent = clf.privacy_spent_
+    assert spent.method == "mixed" and 0.9999 < spent.epsilon <= 1.0
+    for found in (ledger, PrivacyLedger(path, epsilon=1.0)):
+        assert found.epsilon_spent == found.history()["epsilon"][0] == spent.epsilon
+
+
+def make_old(path):
+    """Give a file the columns of 0.1.0."""
+    old = "time, method, n_teachers, n_queries, rdp, mu_squared, pure, delta"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("ALTER TABLE spending RENAME TO new")
+        db.execute(
+            "CREATE TABLE spending (fit INTEGER PRIMARY KEY, time TEXT, method TEXT, n_teachers "
+            "INTEGER, n_queries INTEGER, rdp BLOB, mu_squared REAL, pure REAL, delta REAL)"
+        )
+        db.execute(f"INSERT INTO spending SELECT fit, {old} FROM new")
+        db.execute("DROP TABLE new")
+
+
+def test_files_of_0_1_0_open_and_never_count_less(path):
+    ledger = PrivacyLedger(path, epsilon=4.0)
+    for cost in (mixed_cost(), pure_cost(0.3), gaussian_cost(0.1)):
+        ledger.record(SPENT, cost)
+    history = ledger.history()
+    spent = ledger.epsilon_spent
+    make_old(path)
+    before = path.read_bytes()
+    reopened = PrivacyLedger(path, epsilon=4.0)
+    assert reopened.epsilon_spent == ledger.epsilon_spent == spent
+    found = reopened.history()["epsilon"]
+    assert path.read_bytes() == before  # it may be read-only
+    assert 1.04 < found[0] and history["epsilon"][0] < 1.0
+    assert found[1:].tolist() == history["epsilon"][1:].tolist()
+    reopened.record(SPENT, mixed_cost())
+    assert PrivacyLedger(path, 4.0).history()["epsilon"][3] == history["epsilon"][0]
+    assert ledger.epsilon_spent > spent
+
+
+def test_columns_are_added_with_the_entry_or_not_at_all(path):
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    ledger.record(SPENT, pure_cost(0.5))
+    make_old(path)
+    before = path.read_bytes()
+    with pytest.raises(BudgetExceededError):
+        ledger.record(SPENT, pure_cost(0.6))
+    too_large = replace(
+        SPENT, n_queries=2**70
+    )  # no integer of SQLite: fails once columns are added
+    pytest.raises(OverflowError, ledger.record, too_large, pure_cost(0.1))
+    assert path.read_bytes() == before
+    ledger.record(SPENT, pure_cost(0.1))
+    assert PrivacyLedger(path, epsilon=1.0).epsilon_spent == pytest.approx(0.6)
+
+
+# --- damaged files --------------------------------------------------------------------------------
+
+DAMAGED = "cannot be used as a ledger .*nothing was recorded. If it is damaged or.*restore a copy"
+
+
+def check_refused(path, ledger, message=DAMAGED):
+    """Check that neither an open nor a new object reads or writes a file."""
+    before = path.read_bytes()
+    for use in (
+        lambda: ledger.epsilon_spent,
+        ledger.history,
+        partial(ledger.check, SPENT, pure_cost(0.1)),
+        partial(ledger.record, SPENT, pure_cost(0.1)),
+    ):
+        pytest.raises(ValueError, use).match(message)
+    if message is DAMAGED:
+        pytest.raises(ValueError, PrivacyLedger, path, ledger.epsilon).match(message)
+    assert path.read_bytes() == before
+
+
+@pytest.fixture
+def in_use(path, monkeypatch):
+    """A ledger with entries."""
+    monkeypatch.setattr("sklearn_pate.ledger.file._SECONDS_TO_MAKE", 0.0)
+    ledger = PrivacyLedger(path, epsilon=10.0)
+    for _ in range(8):
+        ledger.record(SPENT, pure_cost(0.5))
+    return ledger
+
+
+@cases("is_old", False, True)
+def test_truncated_files_are_refused(in_use, path, is_old):
+    if is_old:
+        make_old(path)
+    whole = path.read_bytes()
+    sizes = {0, 1, 100, 511, 512, 513, len(whole) - 1, *range(4096, len(whole), 4096)}
+    for size in sizes | set(np.random.default_rng(0).integers(len(whole), size=8).tolist()):
+        path.write_bytes(whole[:size])
+        check_refused(path, in_use)
+    path.write_bytes(whole)
+    assert in_use.epsilon_spent == 4.0
+
+
+@cases("garbage", b"\0", b"\xff", None)
+def test_overwritten_files_are_refused_or_count_in_full(in_use, path, garbage):
+    rng = np.random.default_rng(0)
+    whole = path.read_bytes()
+    n_refused = 0
+    for start in range(0, len(whole), 701):
+        size = min(600, len(whole) - start)
+        new = rng.bytes(size) if garbage is None else garbage * size
+        path.write_bytes(whole[:start] + new + whole[start + size :])
+        try:
+            spent = PrivacyLedger(path, epsilon=10.0).epsilon_spent
+        except ValueError as error:
+            assert "nothing was recorded" in str(error) or "is the ledger of" in str(error)
+            n_refused += 1
+        else:
+            assert spent == 4.0  # what was overwritten is in no use
+    assert n_refused > 0.4 * len(whole) / 701
+
+
+def replace_row(path, statement, *values):
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(statement, values)
+
+
+NAMES = ("rdp", "mu_squared", "pure", "delta", "pure_part", "mu_squared_part", "checksum")
+
+
+@cases("name", *NAMES)
+def test_changed_entries_are_refused(in_use, path, name):
+    whole = path.read_bytes()
+    for value in (None, -1.0, 0.25, "x", b"", -np.ones(204), np.full(204, np.nan), np.zeros(204)):
+        stored = value.tobytes() if isinstance(value, np.ndarray) else value
+        replace_row(path, f"UPDATE spending SET {name} = ? WHERE fit = 3", stored)
+        check_refused(path, in_use)
+        path.write_bytes(whole)
+
+
+@cases("name", "rdp", "mu_squared", "pure", "delta")
+@cases("value", None, -1.0, "x", b"")
+def test_impossible_entries_of_0_1_0_are_refused(in_use, path, name, value):
+    make_old(path)
+    replace_row(path, f"UPDATE spending SET {name} = ? WHERE fit = 3", value)
+    check_refused(path, in_use)
+
+
+@cases(
+    "statement",
+    "UPDATE filters SET delta = NULL",
+    "UPDATE filters SET delta = -delta",
+    "UPDATE filters SET delta = 0.5",
+    'UPDATE filters SET "order" = 3',
+    "DELETE FROM filters WHERE rowid = 2",
+    "UPDATE budget SET unit = NULL",
+)
+def test_changed_filters_are_refused(in_use, path, statement):
+    replace_row(path, statement)
+    check_refused(path, in_use)
+
+
+@cases("statement", "UPDATE budget SET epsilon = 1000", "UPDATE budget SET delta = NULL")
+def test_changed_budgets_are_refused(in_use, path, statement):
+    replace_row(path, statement)
+    check_refused(path, in_use, "is another ledger")
+    pytest.raises(ValueError, PrivacyLedger, path, 10.0).match("is the ledger of Budget")
+
+
+def test_objects_refuse_a_file_with_less_than_they_have_seen(path):
+    ledger = PrivacyLedger(path, epsilon=10.0)
+    other = PrivacyLedger(path, epsilon=10.0)
+    ledger.record(SPENT, pure_cost(0.5))
+    older = path.read_bytes()
+    ledger.record(SPENT, pure_cost(0.5))
+    newer = path.read_bytes()
+    kept = pickle.loads(pickle.dumps(ledger))
+    read = PrivacyLedger(path, epsilon=10.0)
+    path.write_bytes(older)
+    for seen in (ledger, kept, deepcopy(ledger), read):
+        check_refused(path, seen, "holds less than was recorded in it.*restore the newest copy")
+    assert other.epsilon_spent == 0.5  # it has seen no more
+    path.write_bytes(newer)
+    assert [ledger.epsilon_spent, kept.epsilon_spent, other.epsilon_spent] == [1.0] * 3
+
+
+def test_entries_that_were_not_committed_are_not_expected_later(path, monkeypatch):
+    ledger = PrivacyLedger(path, epsilon=10.0)
+
+    def full_disk(*args):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sklearn_pate.ledger.file.write_fit", full_disk)
+        pytest.raises(ValueError, ledger.record, SPENT, pure_cost(0.5)).match("disk is full")
+    assert ledger.epsilon_spent == 0.0
+    ledger.record(SPENT, pure_cost(0.5))
+
+
+def test_ledger_that_could_not_be_made_leaves_no_file(path, monkeypatch):
+    def full_disk(*args):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("sklearn_pate.ledger.file.make_tables", full_disk)
+    pytest.raises(ValueError, PrivacyLedger, path, 1.0).match("disk is full")
+    assert not path.exists()
+    monkeypatch.undo()
+    assert PrivacyLedger(path, 1.0).epsilon_spent == 0.0
+
+
+def test_threads_that_make_one_ledger_at_once_share_it(path):
+    for k in range(5):
+        same = path.with_name(str(k))
+        with ThreadPoolExecutor(4) as pool:
+            ledgers = list(pool.map(lambda _, p=same: PrivacyLedger(p, 10.0), range(4)))
+            list(pool.map(lambda one: one.record(SPENT, pure_cost(0.5)), ledgers * 2))
+        assert {one.epsilon_spent for one in ledgers} == {4.0} and len(set(ledgers)) == 1

@@ -18,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.memory import code_digest
+from sklearn_pate.memory import code_digest, private_memory
 
 pytestmark = [IN_THREADS, pytest.mark.usefixtures("forked_workers")]
 
@@ -285,11 +285,11 @@ def test_workers_find_a_relative_folder(tmp_path, monkeypatch):
     assert len(list(tmp_path.rglob("output.pkl"))) == 8
 
 
-def folders(tmp_path, outer, inner=None):
+def folders(tmp_path, outer, inner=None, *, parents=False):
     """Folders for memory that are there already, with modes."""
     for folder, mode in (("votes", outer), ("votes/joblib", inner)):
         if mode is not None:
-            (tmp_path / folder).mkdir()
+            (tmp_path / folder).mkdir(parents=parents)
             (tmp_path / folder).chmod(mode)
 
 
@@ -300,6 +300,39 @@ def test_folders_that_others_may_read_or_write_are_refused(tmp_path, trained, ou
     message = "others own one of these folders, may write"
     pytest.raises(ValueError, model(tmp_path).fit, X, Y, X_PUBLIC).match(message)
     assert trained() == 0
+
+
+@posix
+def test_parents_that_are_made_are_private_under_any_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        private_memory(tmp_path / "a/b/votes")
+    finally:
+        os.umask(before)
+    for folder in ("a", "a/b", "a/b/votes", "a/b/votes/joblib"):
+        assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
+
+
+@posix
+@cases("mode, is_refused", (0o777, True), (0o775, True), (0o1777, False), (0o755, False))
+@cases("place", "shared", "linked", "inner")
+def test_parents_that_others_may_write_in_are_refused(tmp_path, mode, is_refused, place):
+    shared = tmp_path / "shared"
+    folders(shared, 0o700, 0o700, parents=True)
+    memory = shared / "votes"
+    if place == "linked":  # the link lies in a private folder, its target in the shared one
+        memory = tmp_path / "linked"
+        memory.symlink_to(shared / "votes")
+    elif place == "inner":
+        memory = tmp_path / "own"
+        memory.mkdir(mode=0o700)
+        (memory / "joblib").symlink_to(shared / "votes")
+    shared.chmod(mode)
+    if is_refused:
+        message = "others may write in '.*shared' above it.*chmod go-w"
+        pytest.raises(ValueError, private_memory, memory).match(message)
+        shared.chmod(0o755)
+    assert private_memory(memory).location == str(memory)
 
 
 @posix

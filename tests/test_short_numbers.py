@@ -1,18 +1,25 @@
-"""numpy's short numbers as parameters: what is paid for is the very number, not wrapped or rounded.
+"""numpy's short numbers and fractions as parameters: costs are those of the same float or int.
 
 uint8 overflows at 256, float16 and float32 round what is computed from them.
 """
 
+import math
+import warnings
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from conftest import cases
+from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, aggregators
 from sklearn_pate.accountant import plan_queries, plan_table
 from sklearn_pate.accountant.pricing import calibrated
 from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS, TrialCount, gnmax_sigma
+from sklearn_pate.rdp import DEFAULT_ORDERS, Cost, TrialCount, gnmax_sigma
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:overflow encountered in cast"  # scikit-learn compares float16 with its bounds
@@ -64,6 +71,73 @@ def test_mechanisms_cost_and_draw_the_same(mechanism, params, kind):
     np.testing.assert_array_equal(first.labels, long.release(VOTES, None, 0).labels)
     if mechanism is not aggregators.SoftVote:
         np.testing.assert_array_equal(short.outcome_log_proba(VOTES), long.outcome_log_proba(VOTES))
+
+
+FRACTION = Fraction(7, 3)
+
+
+@cases(
+    "mechanism, params",
+    (aggregators.GNMax, {"sigma": FRACTION}),
+    (aggregators.LNMax, {"gamma": FRACTION}),
+    (aggregators.ConfidentGNMax, {"threshold": FRACTION / 4, "sigma1": FRACTION, "sigma2": 20}),
+    (aggregators.StableArgmax, {"run_epsilon": FRACTION, "max_unstable": 120} | SELDOM),
+    (aggregators.SoftVote, {"sigma": FRACTION, "temperature": FRACTION}),
+)
+def test_fractions_cost_and_draw_the_same_as_floats(mechanism, params):
+    found, expected = mechanism(**params), mechanism(**{n: float(v) for n, v in params.items()})
+    if mechanism is aggregators.StableArgmax:
+        expected.set_params(max_unstable=120)
+    assert cost_of(found) == cost_of(expected)
+    first, second = found.release(VOTES, None, 0), expected.release(VOTES, None, 0)
+    np.testing.assert_array_equal(first.labels, second.labels)
+
+
+def test_fits_take_fractions_as_floats(tmp_path):
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    y = (X[:, 0] > 0).astype(int)
+    given = {"epsilon": Fraction(1, 2), "delta": Fraction(1, 10**5)}
+    soft = aggregators.SoftVote(FRACTION * 30, FRACTION)
+    for params in ({}, {"n_teachers": 20, "aggregator": soft, "n_queries": 1}):
+        fits = []
+        for numbers in (given, {name: float(value) for name, value in given.items()}):
+            clf = PATEClassifier(classes=[0, 1], random_state=0, on_bad_plan="warn", **params)
+            with warnings.catch_warnings(action="ignore"):  # few records, a seed
+                fits.append(clf.set_params(**numbers).fit(X[:300], y[:300], X[300:]))
+        assert [clf.privacy_spent_.epsilon for clf in fits] == [fits[1].privacy_spent_.epsilon] * 2
+        np.testing.assert_array_equal(fits[0].predict(X), fits[1].predict(X))
+    ledger = PrivacyLedger(tmp_path / "ledger", **given, failure_probability=Fraction(1, 10**6))
+    assert (ledger.epsilon, ledger.delta, ledger.failure_probability) == (0.5, 1e-5, 1e-6)
+
+
+@pytest.mark.slow
+def test_searches_take_fractions():
+    X = np.random.default_rng(0).normal(size=(900, 2))
+    y = (X[:, 0] > 0).astype(int)
+    noise = {"aggregator": aggregators.GNMax(Fraction(9, 2)), "n_queries": 5}
+    clf = PATEClassifier(GaussianNB(), classes=[0, 1], n_teachers=20, epsilon=None, **noise)
+    numbers = {"epsilon": None, "delta": Fraction(1, 2), "n_trials": Fraction(5, 2)}
+    numbers |= {"eta": Fraction(1, 2), "validation_fraction": Fraction(1, 5)}
+    search = PrivateGridSearchCV(clf, {"n_teachers": [20, 25]}, **numbers)
+    with pytest.warns(UserWarning, match="delta=0.5 is not below"):
+        search.fit(X[:700], y[:700], X[700:])
+    assert 0 < search.privacy_spent_.epsilon < math.inf and search.privacy_spent_.delta == 0.5
+
+
+@cases("number", 0.5, Fraction(1, 2), 2.5, -1, 10**400)
+def test_costs_are_of_whole_numbers_of_queries(number):
+    costs = aggregators.LNMax(0.05).costs()
+    with pytest.raises(ValueError, match="n_queries must be a whole number"):
+        costs(number)
+
+
+def test_costs_are_floats_and_never_below_what_was_given():
+    whole = Cost(np.ones(204), Fraction(1, 3), 10**400, Fraction(1, 10**6))
+    assert type(whole.mu_squared) is float and whole.mu_squared >= Fraction(1, 3)
+    assert whole.pure == math.inf and whole.delta >= Fraction(1, 10**6)
+    largest = Cost(np.ones(204), 1e308, 1e308)
+    for total in (largest.plus(largest), largest.times(2**62)):
+        assert total.pure == total.mu_squared == math.inf
 
 
 @pytest.mark.parametrize("kind", SHORT)

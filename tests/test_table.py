@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+import warnings
 from fractions import Fraction
 
 import mpmath as mp
@@ -348,12 +349,30 @@ def test_noise_that_is_yet_to_be_set_has_no_deviation(mechanism):
     assert mechanism(2.0).noise_std > 0
 
 
-@pytest.mark.parametrize("epsilon", [1e-12, 1e-9, 1e20])
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-9])
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism(), GaussianMechanism()])
 def test_an_epsilon_out_of_reach_is_named(mechanism, epsilon):
     with pytest.raises(ValueError, match="cannot be calibrated to epsilon=1e") as caught:
         plan_table(mechanism, n_changed=2, n_rows=9, epsilon=epsilon, delta=1e-12)
     assert "in the range" not in str(caught.value) and caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("epsilon", [1e14, 1e20, 1e308])
+@pytest.mark.parametrize("mechanism", [LaplaceMechanism(), GaussianMechanism()])
+def test_an_epsilon_above_the_cost_of_all_noise_gets_the_least(mechanism, epsilon):
+    plan = plan_table(mechanism, n_changed=2, n_rows=9, epsilon=epsilon, delta=1e-12)
+    ((noise, _),) = plan.stages
+    assert 2.0**-20 <= noise.noise_std < 2.0**-18
+    assert plan.epsilon == noise.cost(2).epsilon(1e-12)[0] <= epsilon
+
+
+@pytest.mark.parametrize("epsilon", [1e3, 1e4, 1e20])
+def test_large_epsilons_are_calibrated_without_public_rows(epsilon):
+    clf = PATEClassifier(schema=[(-5, 5)] * 2, classes=[0, 1, 2], epsilon=epsilon)
+    with warnings.catch_warnings(action="ignore"):  # hardly a promise
+        plan = clf.plan(X[:, :2], Y)
+    plan.synthesizer.cost(2)  # whose noise is one that a user may set
+    assert plan.epsilon <= epsilon and (plan.epsilon > 0.999 * epsilon or epsilon > 1e6)
 
 
 # --- a released table labels other public rows as well; labels of teachers belong to theirs -------

@@ -1,6 +1,5 @@
 """What releases cost, and how much noise and how many queries a cap leaves."""
 
-import contextlib
 import math
 from bisect import bisect_right
 from collections.abc import Callable
@@ -12,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from .._numbers import shown
 from .._sklearn import InvalidParameterError
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale, pure_rdp
 from ..rdp.conversion import conversion_penalty
-from ..rdp.cost import FEW_ORDERS, no_cost, orders_near_best, sum_up
+from ..rdp.cost import FEW_ORDERS, LEAST_SCALE, no_cost, orders_near_best, sum_up
 from ..rdp.facts import facts_of, has_distribution
 from ..rules import fewest_queries, most_noise
 from .plan import Plan, RenyiFilter, Voters
@@ -258,14 +258,14 @@ def check_stages(aggregator, n_queries, *, n_public):
         raise ValueError(
             f"aggregator is {f'a list of {len(stages)} stages' if is_list else 'one stage'}, so "
             f"n_queries must be {'a list of as many numbers' if is_list else 'one number'}; got "
-            f"n_queries={n_queries!r}"
+            f"n_queries={shown(n_queries)}"
         )
     if any(not isinstance(n, Integral) or n < 1 for n in wanted):
-        raise ValueError(f"each stage needs queries, at least 1; got n_queries={n_queries!r}")
+        raise ValueError(f"each stage needs queries, at least 1; got n_queries={shown(n_queries)}")
     wanted = [int(n) for n in wanted]  # numpy's small ints overflow
     if sum(wanted) > n_public:
         raise ValueError(
-            f"n_queries={n_queries} is more than the rows of X_public, {n_public}; "
+            f"n_queries={shown(n_queries)} is more than the rows of X_public, {n_public}; "
             "ask fewer queries or give more public rows"
         )
     aggregators = [clone(stage) for stage in stages]
@@ -510,24 +510,50 @@ def calibrated(part, size, epsilon, delta, before=no_cost, share=1.0):
         )
 
     def cost_at(scale, orders=DEFAULT_ORDERS):
-        return before(orders).plus(part.with_scale(scale).cost(size, orders))
+        """Return the cost with noise of a scale; inf where a part refuses noise of that size."""
+        try:
+            own = part.with_scale(scale).cost(size, orders)
+        except InvalidParameterError:  # it names the noise, which nobody gave
+            own = Cost(np.full(np.shape(orders), math.inf), math.inf, math.inf)
+        return before(orders).plus(own)
 
-    with contextlib.suppress(InvalidParameterError):  # it names the noise, which nobody gave
-        if is_pure:
-            # A pure epsilon falls as one over the scale, and rounding is off by a step or two
-            scale = part.with_scale(1.0).cost(size).pure / (epsilon - spent)
-            for _ in range(10):
-                if cost_at(scale).pure <= epsilon:
-                    break
-                scale = math.nextafter(scale, math.inf)
-        else:
-            scale = least_scale(cost_at, epsilon, delta)
-        cost_at(scale)  # refuses what is no noise
+    if is_pure:
+        own = part.with_scale(1.0).cost(size).pure
+        scale = _least_pure_scale(
+            lambda scale: cost_at(scale).pure, own / (epsilon - spent), epsilon
+        )
+        is_possible = cost_at(scale).pure < math.inf
+    else:
+        scale = least_scale(cost_at, epsilon, delta)
+        is_possible = scale < math.inf
+    if is_possible:
         return part.with_scale(scale)
     raise BudgetExceededError(
         f"{name} cannot be calibrated to epsilon={epsilon:g}, of the fit or its share of that: "
         "there is no noise that costs as much. Choose an epsilon nearer to 1"
     )
+
+
+def _least_pure_scale(pure_at, scale, epsilon):
+    """Return the scale at which noise costs a pure epsilon, or the least noise that there is.
+
+    Parameters
+    ----------
+    pure_at : callable
+        Returns the pure epsilon with noise of a scale; inf where there is no such noise.
+    scale : float
+        At which it would be `epsilon` in real arithmetic, as it falls as one over the scale.
+    epsilon : float
+        The cap.
+    """
+    scale = max(scale, LEAST_SCALE)
+    while pure_at(scale) == math.inf and scale < 1:  # to a factor of 2
+        scale *= 2
+    for _ in range(10):  # rounding is off by a step or two
+        if pure_at(scale) <= epsilon:
+            break
+        scale = math.nextafter(scale, math.inf)
+    return scale
 
 
 def stated_cost(part, size, orders=DEFAULT_ORDERS):

@@ -7,9 +7,9 @@ from numbers import Number, Real
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
-from .._sklearn import Interval, StrOptions
+from .._sklearn import CheckedEstimator, Interval, StrOptions
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Facts, worst_case_rdp
 from ..rdp.checks import as_array, check_log_proba, check_orders, check_votes
 from ..rdp.cost import total_cost
@@ -44,7 +44,7 @@ class Released(NamedTuple):
         return Released(*(None if part is None else part[:n_queries] for part in self))
 
 
-class Mechanism(BaseEstimator, metaclass=ABCMeta):
+class Mechanism(CheckedEstimator, metaclass=ABCMeta):
     """Base class of all that turns the teachers' answers into a release, at a stated cost.
 
     Its children are `Aggregator`, which releases one class for each query, and `SoftAggregator`,

@@ -5,9 +5,9 @@ from abc import ABCMeta, abstractmethod
 from numbers import Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
-from .._sklearn import Interval
+from .._sklearn import CheckedEstimator, Interval
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from ..rdp.checks import as_array
 from ..rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
@@ -19,7 +19,7 @@ from .base import NOISES, checked_scale, whole_shares
 _SIZES = Interval(Real, GRID, 1e9, closed="both")
 
 
-class TableMechanism(BaseEstimator, metaclass=ABCMeta):
+class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
     """Base class of mechanisms that release a whole noisy table of ballots.
 
     A table has a row for each cell of the feature space and a column for each class. One protected

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import betaincinv
 from scipy.stats import binom
 
+from .._numbers import as_float, shown
 from ..rdp.checks import check_delta, check_log_proba, check_votes
 from ..rdp.cost import bisect
 from ..rdp.facts import has_distribution
@@ -197,7 +198,7 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
     0.0
     """
     delta = check_delta(delta, allow_zero=True)
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     numbers = n_right, n_guesses, n_canaries
     are_whole = all(isinstance(number, Integral) for number in numbers)
     if not are_whole or not 0 <= n_right <= n_guesses <= n_canaries:
@@ -218,9 +219,11 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
 
 
 def check_confidence(confidence):
-    """Refuse what is no probability strictly between 0 and 1."""
-    if not isinstance(confidence, Real) or not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie strictly between 0 and 1; got {confidence!r}")
+    """Return a probability as a float; it must lie strictly between 0 and 1."""
+    number = as_float(confidence) if isinstance(confidence, Real) else math.nan
+    if not 0 < number < 1:
+        raise ValueError(f"confidence must lie strictly between 0 and 1; got {shown(confidence)}")
+    return number
 
 
 def check_neighbours(votes, neighbours):

@@ -14,7 +14,7 @@ from ..estimator import PATEEstimator
 from ..fitting.given import temperature_of
 from ..fitting.voters import make_electorate
 from ..public import check_not_swapped
-from ..rdp.checks import as_array, check_count, check_delta
+from ..rdp.checks import as_array, check_count, check_delta, check_nonnegative
 from ..releases import release_of
 from .bounds import Audit, check_confidence, one_run_epsilon
 
@@ -184,7 +184,7 @@ def audit_estimator(
             "has none: give delta"
         )
     delta = check_delta(getattr(estimator, "delta", None) if delta is None else delta, True)
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     y = np.array(as_array("y", y))
     if y.ndim != 1:
         raise ValueError(f"y must be a 1-D array with one label per record; got shape {y.shape}")
@@ -205,7 +205,7 @@ def audit_estimator(
     run = partial(_run, estimator, X, y, X_public, canaries, attack, n_copies, fit_params or {})
     results = Parallel(n_jobs=n_jobs)(map(delayed(run), bits, seeds))
     evidence = np.concatenate([evidence_of_run for evidence_of_run, _ in results])
-    claimed = _claim_of(results[0][1]) if claimed is None else float(claimed)
+    claimed = _claim_of(results[0][1]) if claimed is None else check_nonnegative("claimed", claimed)
     n_right = _count_right(evidence, bits.ravel(), n_guesses, rng)
     epsilon = one_run_epsilon(n_right, n_guesses, bits.size, delta, confidence)
     return EstimatorAudit(

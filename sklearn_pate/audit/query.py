@@ -148,7 +148,7 @@ def audit_aggregator(
     delta = check_delta(delta, allow_zero=True)
     rng = np.random.default_rng(random_state)
     n_samples = check_count("n_samples", n_samples, least=100)
-    bounds.check_confidence(confidence)
+    confidence = bounds.check_confidence(confidence)
     if hasattr(aggregator, "noisy"):
         raise ValueError(f"{aggregator} releases a whole table: audit it with audit_table")
     mechanism = AuditedMechanism(aggregator, student_proba)

@@ -212,7 +212,7 @@ def audit_release(
 def _audit(part, draw, pair, means, n_changed, *, delta, n_samples, confidence, rng):
     """Compare what samples of both sides of a pair say with what a part claims."""
     n_samples = check_count("n_samples", n_samples, least=100)
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     if delta is None:
         delta = 0.0 if part.is_pure else 1e-5
     delta = check_delta(delta, allow_zero=True)

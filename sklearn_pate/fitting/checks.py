@@ -115,7 +115,7 @@ def check_votes_given(estimator, votes, X_public, temperature):
     if votes.temperature != temperature:
         kind = "counts"
         if votes.temperature is not None:
-            kind = f"sums of probabilities of temperature {votes.temperature:g}"
+            kind = f"sums of probabilities of temperature {float(votes.temperature):g}"
         raise ValueError(
             f"aggregator={estimator.aggregator} does not fit these votes, which are {kind}: "
             "SoftVote needs the sums that poll collects for a SoftVote of its temperature, and "

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..accountant.pricing import cost_of_all, soft_stage
+from ..accountant.pricing import as_cap, cost_of_all, soft_stage
 from ..electorate import Ballots, Electorate, PrivateData, TableBallots, check_predicts
 from ..exceptions import warn
 from ..isolation import attempt
@@ -231,7 +231,8 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
             electorate = columns
             ballots = enrolled(estimator, electorate, private, X_public, seeds)
     _check_unit(estimator, ballots)
-    cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
+    epsilon, delta = as_cap(estimator.epsilon, estimator.delta)
+    cap = {"epsilon": epsilon, "delta": delta}
     beside = ahead.planned(estimator.releases, private, ballots, **cap)
     synthesis = None
     if synthesizer is not None:

@@ -1,6 +1,8 @@
 """The file of a ledger: a SQLite database of three tables."""
 
+import hashlib
 import sqlite3
+import time
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from secrets import token_hex
@@ -8,11 +10,47 @@ from secrets import token_hex
 import numpy as np
 
 from ..rdp import DEFAULT_ORDERS, Cost
-from .filters import COMPOSITIONS, Budget, Filter, new_filters, parts_of
+from .filters import Budget, Filter, are_valid, new_filters, parts_of
+
+#: Columns of an entry. Files of earlier versions lack the last three.
+_COLUMNS = {
+    "time": "TEXT",
+    "method": "TEXT",
+    "n_teachers": "INTEGER",
+    "n_queries": "INTEGER",
+    "rdp": "BLOB",
+    "mu_squared": "REAL",
+    "pure": "REAL",
+    "delta": "REAL",
+    "pure_part": "REAL",
+    "mu_squared_part": "REAL",
+    "checksum": "BLOB",
+}
+
+#: Seconds in which a process that has just created a file should have written its tables.
+_SECONDS_TO_MAKE = 5.0
+
+
+def create(path):
+    """Create an empty file, unless there is one; return whether it was created.
+
+    A file that another process has just created is waited for until it holds its tables. An empty
+    file is never made a ledger: it may be one that lost its entries.
+    """
+    try:
+        path.resolve().touch(mode=0o644, exist_ok=False)  # SQLite's mode
+    except FileExistsError:
+        deadline = time.monotonic() + _SECONDS_TO_MAKE
+        while path.exists() and path.stat().st_size == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return False
+    except OSError as error:
+        raise _unusable(path, error.strerror) from None
+    return True
 
 
 @contextmanager
-def transaction(path, mode="rw"):
+def transaction(path, is_new=False):
     """Open a ledger for one process at a time, and write all of the block or nothing.
 
     A process that dies leaves neither half of an entry nor a lock.
@@ -21,8 +59,8 @@ def transaction(path, mode="rw"):
     ----------
     path : pathlib.Path
         The file.
-    mode : {"rw", "rwc"}, default="rw"
-        "rwc" makes a file that is missing.
+    is_new : bool, default=False
+        Whether the file is empty because `create` has just created it.
 
     Yields
     ------
@@ -32,16 +70,18 @@ def transaction(path, mode="rw"):
     Raises
     ------
     ValueError
-        If the file cannot be read and written, or is no ledger.
+        If the file cannot be read and written, is damaged, or is no ledger.
     """
     try:
-        uri = f"{path.as_uri()}?mode={mode}"
+        uri = f"{path.as_uri()}?mode=rw"  # a file that is missing is never made anew
         with closing(sqlite3.connect(uri, uri=True, timeout=120, isolation_level=None)) as db:
             # With less, a power cut may undo a COMMIT after the labels were released
             db.execute("PRAGMA synchronous = EXTRA")
             # Locked before anything is read: what is checked is still true when it is recorded
             db.execute("BEGIN IMMEDIATE")
             try:
+                if not is_new:
+                    _check_whole(db, path)
                 yield db
                 db.execute("COMMIT")
             except BaseException:
@@ -49,31 +89,49 @@ def transaction(path, mode="rw"):
                     db.execute("ROLLBACK")
                 raise
     except sqlite3.Error as error:
-        raise ValueError(
-            f"{path} cannot be used as a ledger ({error}). It must be a file that "
-            "PrivacyLedger made, and that can be written; nothing was recorded"
-        ) from error
+        raise _unusable(path, error) from error
+
+
+def _unusable(path, reason):
+    return ValueError(
+        f"{path} cannot be used as a ledger ({reason}). It must be a file that "
+        "PrivacyLedger made, and that can be written; nothing was recorded. If it is damaged or "
+        "empty, restore a copy that has all entries; delete it only if it never had any"
+    )
+
+
+def _check_whole(db, path):
+    """Refuse an empty file, and one with a part that is missing or was overwritten."""
+    if db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+        raise sqlite3.DatabaseError("it is empty")
+    ((page_size,),) = db.execute("PRAGMA page_size")
+    # SQLite reads the rest of the last page as zeros
+    has_whole_pages = path.stat().st_size % page_size == 0
+    if not has_whole_pages or db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise sqlite3.DatabaseError("a part of it is missing or was overwritten")
+
+
+def _missing_columns(db):
+    """Return the columns that a file of an earlier version lacks."""
+    present = {name for _, name, *_ in db.execute("PRAGMA table_info(spending)")}
+    return [name for name in _COLUMNS if name not in present]
 
 
 def make_tables(db, budget):
-    """Make an empty file a ledger, unless another process has done so."""
+    """Make an empty file a ledger."""
     db.execute(
-        "CREATE TABLE IF NOT EXISTS budget (one INTEGER PRIMARY KEY CHECK (one = 1), "
+        "CREATE TABLE budget (one INTEGER PRIMARY KEY CHECK (one = 1), "
         "epsilon REAL, delta REAL, composition TEXT, failure_probability REAL, file TEXT, "
         "orders BLOB, unit TEXT, adjacency TEXT)"
     )
-    db.execute('CREATE TABLE IF NOT EXISTS filters (kind TEXT, "order" REAL, delta REAL)')
+    db.execute('CREATE TABLE filters (kind TEXT, "order" REAL, delta REAL)')
+    columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+    db.execute(f"CREATE TABLE spending (fit INTEGER PRIMARY KEY, {columns})")
     db.execute(
-        "CREATE TABLE IF NOT EXISTS spending (fit INTEGER PRIMARY KEY, time TEXT, "
-        "method TEXT, n_teachers INTEGER, n_queries INTEGER, rdp BLOB, "
-        "mu_squared REAL, pure REAL, delta REAL)"
-    )
-    inserted = db.execute(
-        "INSERT OR IGNORE INTO budget VALUES (1, ?, ?, ?, ?, ?, ?, NULL, NULL)",
+        "INSERT INTO budget VALUES (1, ?, ?, ?, ?, ?, ?, NULL, NULL)",
         (*budget, token_hex(16), _as_bytes(DEFAULT_ORDERS)),
     )
-    if inserted.rowcount:  # else another process was first, and its filters count
-        db.executemany("INSERT INTO filters VALUES (?, ?, ?)", new_filters(budget))
+    db.executemany("INSERT INTO filters VALUES (?, ?, ?)", new_filters(budget))
 
 
 def read_budget(db):
@@ -93,26 +151,53 @@ def read_budget(db):
     return Budget(*numbers), file_id, (unit, adjacency)
 
 
-def read_filters(db):
+def read_filters(db, budget):
     """Return the filters that were fixed when the file was made."""
     filters = [Filter(*row) for row in db.execute('SELECT kind, "order", delta FROM filters')]
-    if not filters or any(filter_.kind not in COMPOSITIONS for filter_ in filters):
+    if not are_valid(filters, budget):
         raise sqlite3.DatabaseError("it holds no filters, or some of an unknown kind")
     return filters
 
 
-def read_costs(db, which, entry):
-    """Return the `Cost` of each fit that a condition on its entry picks, in order."""
-    rows = db.execute(
-        f"SELECT rdp, mu_squared, pure, delta FROM spending WHERE {which} ORDER BY fit", (entry,)
-    )
-    return [Cost(np.frombuffer(rdp, dtype="<f8"), *numbers) for rdp, *numbers in rows]
+def read_costs(db, which="fit IS NOT ?", entry=None):
+    """Return the `Cost` of each entry that a condition picks, by the entry, in order.
+
+    An entry of an earlier version has neither `pure_part` nor `mu_squared_part`. `Cost` derives
+    both from the totals, so that epsilon is larger than the fit's or equal to it.
+    """
+    missing = _missing_columns(db)  # they are added with the next entry: the file may be read-only
+    names = ", ".join("NULL" if name in missing else name for name in _COLUMNS)
+    rows = db.execute(f"SELECT fit, {names} FROM spending WHERE {which} ORDER BY fit", (entry,))
+    return {fit: _checked_cost(fit, dict(zip(_COLUMNS, row, strict=True))) for fit, *row in rows}
+
+
+def _checked_cost(fit, row):
+    """Return the `Cost` of an entry; refuse one that is not as it was written."""
+    checksum = row.pop("checksum")
+    numbers = [row[name] for name in ("mu_squared", "pure", "delta")]
+    parts = [row["pure_part"], row["mu_squared_part"]]
+    if checksum is None:  # as in files of earlier versions, which have no parts either
+        is_as_written = parts == [None, None]
+    else:
+        is_as_written = checksum == _checksum(row.values())
+        numbers += parts
+    is_complete = isinstance(row["rdp"], bytes) and len(row["rdp"]) == DEFAULT_ORDERS.nbytes
+    if is_as_written and is_complete and all(isinstance(number, float) for number in numbers):
+        cost = Cost(np.frombuffer(row["rdp"], dtype="<f8"), *numbers)
+        if (parts_of(cost) >= 0).all():  # false for NaN, too
+            return cost
+    raise sqlite3.DatabaseError(f"entry {fit} was changed after it was written")
+
+
+def _checksum(values):
+    """Return a fingerprint of the values of an entry, to notice what a disk does to them."""
+    return hashlib.sha256(repr(tuple(values)).encode()).digest()
 
 
 def check_grows(db, entry, cost):
     """Refuse to change an entry that has queries, or costs more in any way than it would then."""
     before = read_costs(db, "fit = ? AND n_queries = 0", entry)
-    if not before or not (parts_of(before[0]) <= parts_of(cost)).all():
+    if entry not in before or not (parts_of(before[entry]) <= parts_of(cost)).all():
         raise ValueError(f"entry {entry} is not one of rows that this cost has as a part")
 
 
@@ -123,15 +208,23 @@ def read_fits(db):
 
 
 def write_fit(db, spent, cost, entry):
-    """Write down what a fit spends, and what it protects; return its entry."""
+    """Write down what a fit spends, and what it protects; return its entry.
+
+    A file of an earlier version gets the columns that it lacks. They are NULL in its entries.
+    """
+    for name in _missing_columns(db):
+        db.execute(f"ALTER TABLE spending ADD COLUMN {name} {_COLUMNS[name]}")
     db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, spent.adjacency))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     asked = int(spent.n_teachers or 0), int(spent.n_queries)  # no teachers, where records vote
-    costs = _as_bytes(cost.rdp), float(cost.mu_squared), float(cost.pure), float(cost.delta)
+    numbers = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
+    # None is below 0, but SQLite returns 0.0 where -0.0 was written
+    numbers = [abs(float(number)) for number in numbers]
+    row = now, str(spent.method), *asked, _as_bytes(cost.rdp), *numbers
     written = db.execute(
-        "INSERT OR REPLACE INTO spending (fit, time, method, n_teachers, n_queries, rdp, "
-        "mu_squared, pure, delta) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (entry, now, spent.method, *asked, *costs),
+        f"INSERT OR REPLACE INTO spending (fit, {', '.join(_COLUMNS)}) "
+        f"VALUES (?{', ?' * len(_COLUMNS)})",
+        (entry, *row, _checksum(row)),
     )
     return written.lastrowid
 

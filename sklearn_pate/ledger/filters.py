@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._numbers import as_float, check_positive, shown
 from ..rdp import DEFAULT_ORDERS, gdp_to_epsilon, pure_to_gdp
-from ..rdp.checks import check_delta, check_positive
+from ..rdp.checks import check_delta
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
 from ..rdp.cost import sum_up
 
@@ -32,14 +33,15 @@ def checked_budget(epsilon, delta, composition, part):
         raise ValueError(f"composition must be one of {COMPOSITIONS}; got {composition!r}")
     if part is None:
         part = delta if composition == "pure" else delta / 10
-    is_part = isinstance(part, Real) and 0 <= part <= delta
+    set_aside = as_float(part) if isinstance(part, Real) else math.nan
+    is_part = 0 <= set_aside <= delta
     # "pure" adds up without a delta; the other compositions need some of it
-    if not is_part or (part == delta and composition != "pure"):
+    if not is_part or (set_aside == delta and composition != "pure"):
         raise ValueError(
             f"failure_probability is a part of delta={delta:g}: it must be at least 0 and below "
-            f"that, or with composition='pure' at most that; got {part!r}"
+            f"that, or with composition='pure' at most that; got {shown(part)}"
         )
-    return Budget(epsilon, delta, composition, float(part))
+    return Budget(epsilon, delta, composition, set_aside)
 
 
 class Filter(NamedTuple):
@@ -105,6 +107,19 @@ def new_filters(budget):
     return [*renyi, pure]
 
 
+def are_valid(filters, budget):
+    """Return whether filters in a file are of the kinds of a budget, and share its delta."""
+    if [filter_.kind for filter_ in filters] != [filter_.kind for filter_ in new_filters(budget)]:
+        return False
+    for kind, order, delta in filters:
+        has_order = order in DEFAULT_ORDERS if kind == "renyi" else order is None
+        has_delta = isinstance(delta, float) and (delta == 0 if kind == "pure" else delta > 0)
+        if not (has_order and has_delta):
+            return False
+    shared = sum(filter_.delta for filter_ in filters)
+    return budget.failure_probability + shared <= budget.delta * (1 + 1e-12)
+
+
 def epsilon_alone(cost, budget):
     """Return the epsilon of one fit by itself, at the ledger's delta."""
     # A pure cost needs no delta but its own, even where that is all there is
@@ -116,7 +131,8 @@ def epsilon_alone(cost, budget):
 
 def parts_of(cost):
     """Return all numbers of a cost that a ledger writes down, as one array."""
-    return np.array([*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta], dtype=float)
+    numbers = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
+    return np.array([*np.ravel(cost.rdp), *numbers], dtype=float)
 
 
 class Account(NamedTuple):
@@ -152,10 +168,18 @@ class Account(NamedTuple):
             return epsilon_alone(self.costs[0], self.budget)
         return epsilon
 
+    def plus(self, cost):
+        """Return the account with one more fit."""
+        return self._replace(costs=[*self.costs, cost])
+
     def pays_for(self, cost):
         """Return whether the budget pays for one more fit, but for the rounding of floats.
 
         Ten floats of 0.1, each of which is a little more than a tenth, are within 1.
         """
-        with_it = self._replace(costs=[*self.costs, cost])
-        return with_it.epsilon() <= self.budget.epsilon * (1 + _ROUNDING)
+        return self.plus(cost).epsilon() <= self.budget.epsilon * (1 + _ROUNDING)
+
+    def totals(self):
+        """Return the number of fits and the sums that decide; none falls as fits are added."""
+        sums = [sum_up(*map(filter_.amount, self.costs)) for filter_ in self.filters]
+        return np.array([len(self.costs), sum_up(*(cost.delta for cost in self.costs)), *sums])

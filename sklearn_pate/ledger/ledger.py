@@ -1,6 +1,7 @@
 """The ledger: which fits it lets through, and what it writes down."""
 
 import math
+import sqlite3
 from operator import attrgetter
 from pathlib import Path
 
@@ -79,9 +80,15 @@ class PrivacyLedger:
 
     *What is noticed.* Each file has a random identifier, which the object, its pickles and its
     copies remember. If their file was deleted or replaced by another ledger, even one of the same
-    budget, they refuse; nothing is recorded, and no file is made. Not noticed are a file put back
-    from an older backup or edited by hand, two copies of one file that are both used, a new ledger
-    that a new call makes after the file was deleted, and what is spent without a ledger.
+    budget, they refuse; nothing is recorded, and no file is made. They also remember the sums of
+    the entries that they have read or written, and refuse a file with less: an older copy of it. A
+    file that is cut short, empty or overwritten in some place is refused, each entry by a checksum.
+    Not noticed are an older copy that a new call opens, a file edited by hand with its checksums,
+    two copies of one file that are both used, a new ledger that a new call makes after the file was
+    deleted, and what is spent without a ledger.
+
+    Files of 0.1.0 open, and get three more columns. Their entries have no checksum, and no record
+    of which steps were pure and which Gaussian: a fit with both counts as larger or equal.
 
     All fits must protect the same change of the data (`PrivacySpent.unit` and `adjacency`), as
     costs of different changes do not add up. Fits with a `random_state` are refused: two fits with
@@ -104,21 +111,30 @@ class PrivacyLedger:
     ([1.0, 1.0, 1.0], True)
     """
 
+    #: Totals of all entries that the object has read or written: its file must not have less.
+    _seen = 0.0  # of pickles of 0.1.0, which have none
+
     def __init__(self, path, epsilon, delta=1e-5, *, composition="renyi", failure_probability=None):
         self._path = Path(path).absolute()
         self._budget = filters.checked_budget(epsilon, delta, composition, failure_probability)
-        is_new = not self.path.exists() or self.path.stat().st_size == 0
-        if is_new and not self.path.parent.is_dir():
+        if not self.path.parent.is_dir():
             raise ValueError(f"the folder of the ledger does not exist: {self.path.parent}")
-        with file.transaction(self.path, "rwc" if is_new else "rw") as db:
-            if is_new:
-                file.make_tables(db, self._budget)
-            budget_in_file, self._file_id, _ = file.read_budget(db)
-        if budget_in_file != self._budget:
-            raise ValueError(
-                f"{self.path.name} is the ledger of {budget_in_file}; got {self._budget}. A budget "
-                "cannot be changed: give the file's"
-            )
+        is_new = file.create(self.path)
+        try:
+            with file.transaction(self.path, is_new) as db:
+                if is_new:
+                    file.make_tables(db, self._budget)
+                budget_in_file, self._file_id, _ = file.read_budget(db)
+                if budget_in_file != self._budget:
+                    raise ValueError(
+                        f"{self.path.name} is the ledger of {budget_in_file}; got {self._budget}. "
+                        "A budget cannot be changed: give the file's"
+                    )
+                self._account(db)
+        except BaseException:
+            if is_new:  # it is empty, and would be refused from now on
+                self.path.resolve().unlink(missing_ok=True)
+            raise
 
     path = property(attrgetter("_path"), doc="The file.")
     epsilon = property(attrgetter("_budget.epsilon"), doc="Budget of all fits together.")
@@ -184,8 +200,10 @@ class PrivacyLedger:
         with file.transaction(self.path) as db:
             if entry is not None:
                 file.check_grows(db, entry, cost)
-            self._check_affordable(db, spent, cost, entry)
-            return file.write_fit(db, spent, cost, entry)
+            before = self._check_affordable(db, spent, cost, entry)
+            written = file.write_fit(db, spent, cost, entry)
+        self._seen = np.maximum(self._seen, before.plus(cost).totals())  # it was committed
+        return written
 
     @property
     def epsilon_spent(self):
@@ -217,16 +235,29 @@ class PrivacyLedger:
     def _account(self, db, without=None):
         """Return the fits that were recorded; refuse a file that is no longer this ledger's."""
         budget, file_id, protected = file.read_budget(db)
-        if file_id != self._file_id:
+        if (budget, file_id) != (self._budget, self._file_id):
             raise ValueError(
                 f"{self.path.name} is another ledger than the one this object was made with. Put "
                 "the old file back, or make a new PrivacyLedger to use this one"
             )
-        costs = file.read_costs(db, "fit IS NOT ?", without)
-        return filters.Account(budget, file.read_filters(db), costs, protected)
+        costs = file.read_costs(db)
+        account = filters.Account(
+            budget, file.read_filters(db, budget), list(costs.values()), protected
+        )
+        totals = account.totals()
+        if (totals < self._seen).any():
+            raise ValueError(
+                f"{self.path.name} holds less than was recorded in it: it was replaced by an older "
+                "copy, or entries were removed. Nothing was recorded; restore the newest copy"
+            )
+        self._seen = np.maximum(self._seen, totals)
+        if costs and None in protected:
+            raise sqlite3.DatabaseError("it holds entries, and not the change that they protect")
+        costs.pop(without, None)
+        return account._replace(costs=list(costs.values()))
 
     def _check_affordable(self, db, spent, cost, entry=None):
-        """Refuse what the budget does not pay for."""
+        """Refuse a fit that the budget does not pay for; return the account of all others."""
         _check_cost(cost)
         before = self._account(db, without=entry)
         if before.costs and before.protected != (spent.unit, spent.adjacency):
@@ -237,6 +268,7 @@ class PrivacyLedger:
         _check_can_be_added(spent, cost, before)
         if not before.pays_for(cost):
             raise _over_budget(cost, before)
+        return before
 
 
 def _check_cost(cost):

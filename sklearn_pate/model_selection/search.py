@@ -4,14 +4,14 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import (
-    CheckedParameters,
+    CheckedEstimator,
     Interval,
     _fit_context,
     _safe_indexing,
@@ -19,6 +19,7 @@ from .._sklearn import (
     delegated,
 )
 from ..accountant.plan import large_delta
+from ..accountant.pricing import as_cap
 from ..electorate import Adjacency, Electorate
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError, warn
@@ -38,7 +39,7 @@ from .candidates import calibrate, make_candidates, teachers_key
 from .trials import PrivateScorer, PublicScorer, best_trial, hold_out, hold_out_by_coins
 
 
-class PrivateSearch(CheckedParameters, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     """Runs a random number of trials; the best is published, the rest forgotten."""
 
     # Requested by default, so that metadata routing needs no call from the user
@@ -124,8 +125,7 @@ class PrivateSearch(CheckedParameters, MetaEstimatorMixin, BaseEstimator):
             of_rows = self._plan_of_rows(candidates, synthesizer, fit_data)
         count = TrialCount(self.n_trials or 5 * len(candidates), self.eta)
         before = no_cost if of_rows is None else of_rows.cost_before
-        budget = {"epsilon": self.epsilon, "delta": self.delta}
-        cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
+        cost = calibrate(candidates, fit_data, scorer, count, before, **self._cap())
         scorer.check(candidates, fit_data["X_public"])
         plans = [candidate.plan for candidate in candidates]
         spent = replace(
@@ -148,6 +148,11 @@ class PrivateSearch(CheckedParameters, MetaEstimatorMixin, BaseEstimator):
         self._publish(*best_trial(candidates, fit_data, scorer, count, rng, **of_all), paid)
         return self
 
+    def _cap(self):
+        """Return the cap of the search as floats; epsilon may be None."""
+        epsilon, delta = as_cap(self.epsilon, self.delta)
+        return {"epsilon": epsilon, "delta": delta}
+
     def _plan_of_rows(self, candidates, synthesizer, fit_data):
         """Return what one fit is given, with what rows for all trials cost of the search's budget.
 
@@ -155,7 +160,7 @@ class PrivateSearch(CheckedParameters, MetaEstimatorMixin, BaseEstimator):
         """
         given = [check_given(candidate.estimator, **fit_data) for candidate in candidates]
         first = given[0]
-        budget = {"pure": False, "epsilon": self.epsilon, "delta": self.delta}
+        budget = {"pure": False, **self._cap()}
         synthesis = Synthesis.planned(synthesizer, first.private, first.ballots, **budget)
         keys = [teachers_key(candidate.estimator) for candidate in candidates]
         for of_teachers in dict(zip(keys, given, strict=True)).values():
@@ -167,7 +172,7 @@ class PrivateSearch(CheckedParameters, MetaEstimatorMixin, BaseEstimator):
     def _warn_of_delta(self, plan, n_records):
         """Warn of a delta that is too large for the number of records, if that is public."""
         n_records = Adjacency.public_count(plan.spent.adjacency, n_records)
-        text = large_delta(self.delta, n_teachers=plan.spent.n_teachers, n_records=n_records)
+        text = large_delta(float(self.delta), n_teachers=plan.spent.n_teachers, n_records=n_records)
         if text is not None:
             warn(text)
 
@@ -220,7 +225,7 @@ class PrivateSearch(CheckedParameters, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 "private rows are not held out by a partition of your own: give X_val and y_val"
             )
-        fraction, n_records = self.validation_fraction, len(codes)
+        fraction, n_records = float(self.validation_fraction), len(codes)
         split_seed, noise_seed, choice_seed = seed.spawn(3)
         if may_join and groups is None:
             coins = self._generator(split_seed)

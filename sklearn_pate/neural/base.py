@@ -7,7 +7,7 @@ from numbers import Integral, Real
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,11 +15,11 @@ from skorch import NeuralNet
 from torch import nn
 from torch.nn import functional as F
 
-from .._sklearn import Interval, _fit_context
+from .._sklearn import CheckedEstimator, Interval, _fit_context
 from ..isolation import seeded
 
 
-class NeuralStudent(ClassifierMixin, BaseEstimator):
+class NeuralStudent(ClassifierMixin, CheckedEstimator):
     """What both students share: labels with -1, seeds, device, prediction.
 
     Each has a `_make_net`, which returns the skorch net that `fit` trains.

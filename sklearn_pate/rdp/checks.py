@@ -7,6 +7,8 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import logsumexp
 
+from .._numbers import LARGEST_COUNT, as_float, shown
+
 #: Orders at which costs are computed: 1.1 to 2001, 5% apart in `order - 1`.
 DEFAULT_ORDERS = 1.0 + np.geomspace(0.1, 2000.0, 204)
 DEFAULT_ORDERS.setflags(write=False)
@@ -39,11 +41,11 @@ def check_orders(orders):
 
 def check_delta(delta, allow_zero=False):
     """Return `delta` as a float, strictly between 0 and 1; 0 is pure privacy, if allowed."""
-    possible = isinstance(delta, Real) and 0 <= delta < 1
-    if not possible or (delta == 0 and not allow_zero):
+    number = as_float(delta) if isinstance(delta, Real) else math.nan
+    if not 0 <= number < 1 or (number == 0 and not allow_zero):
         wanted = "from 0 to below 1" if allow_zero else "strictly between 0 and 1"
-        raise ValueError(f"delta must be a number {wanted}; got {delta!r}")
-    return float(delta)
+        raise ValueError(f"delta must be a number {wanted}; got {shown(delta)}")
+    return number
 
 
 def check_votes(votes):
@@ -84,18 +86,12 @@ def check_log_proba(log_proba, *, n_classes=None):
     return log_proba
 
 
-def check_positive(name, value):
-    """Return `value` as a float; it must be finite and above 0."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
-        raise ValueError(f"{name} must be a finite number above 0; got {value!r}")
-    return float(value)
-
-
 def check_nonnegative(name, value):
     """Return `value` as a float; it must be a number, at least 0, and may be inf."""
-    if not isinstance(value, Real) or not value >= 0:
-        raise ValueError(f"{name} must be a number, at least 0; got {value!r}")
-    return float(value)
+    number = as_float(value) if isinstance(value, Real) else math.nan
+    if not number >= 0:
+        raise ValueError(f"{name} must be a number, at least 0; got {shown(value)}")
+    return number
 
 
 def check_cost(cost):
@@ -108,7 +104,9 @@ def check_cost(cost):
 def check_count(name, value, least=1):
     """Return `value` as an int; it must be a whole number, at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be a whole number, at least {least}; got {value!r}")
+        raise ValueError(f"{name} must be a whole number, at least {least}; got {shown(value)}")
+    if value > LARGEST_COUNT:
+        raise ValueError(f"{name} must be a whole number below 2**63; got {shown(value)}")
     return int(value)
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, expit, log_ndtr, ndtr, ndtri_exp
 
+from .._numbers import as_float, check_positive, shown
 from ..exceptions import warn
-from .checks import check_cost, check_delta, check_nonnegative, check_orders, check_positive
+from .checks import as_array, check_cost, check_delta, check_nonnegative, check_orders
 
 
 def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):
@@ -86,7 +87,7 @@ def epsilon_by_order(rdp, delta, orders, conversion="improved"):
     array([10.23,  1.42])
     """
     penalty = conversion_penalty(delta, orders, conversion)
-    rdp = np.asarray(rdp, dtype=float)
+    rdp = as_array("rdp", rdp, dtype=float)
     if rdp.shape != penalty.shape:
         raise ValueError(f"rdp must have one cost per order, {penalty.shape}; got {rdp.shape}")
     if not (rdp >= 0).all():
@@ -382,8 +383,9 @@ def pure_rdp(epsilon, orders):
     array([0.00996, 0.04389])
     """
     orders = check_orders(orders)
-    if not isinstance(epsilon, Real) or not 0 <= epsilon < math.inf:
-        raise ValueError(f"epsilon must be a finite number, at least 0; got {epsilon!r}")
+    given, epsilon = epsilon, as_float(epsilon) if isinstance(epsilon, Real) else math.nan
+    if not 0 <= epsilon < math.inf:
+        raise ValueError(f"epsilon must be a finite number, at least 0; got {shown(given)}")
     # log(cosh x / cosh y) with x = (a - 1/2) e, y = e / 2, exact for tiny and for huge e
     x = (orders - 0.5) * epsilon
     y = epsilon / 2

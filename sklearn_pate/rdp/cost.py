@@ -1,13 +1,15 @@
 """What queries cost together, in all the ways that add up, and the least noise within a cap."""
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from scipy.optimize import brentq
 
-from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders, check_positive
+from .._numbers import as_float, check_positive
+from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders
 from .conversion import (
     epsilon_by_order,
     gdp_mu,
@@ -96,13 +98,18 @@ class Cost:
         rdp = np.array(self.rdp, dtype=float)
         rdp.setflags(write=False)  # costs are kept, and must not change for those who ask later
         object.__setattr__(self, "rdp", rdp)
-        if self.pure_part is None:
+        for name in ("mu_squared", "pure", "delta", "pure_part", "mu_squared_part"):
+            number = getattr(self, name)
+            if number is not None and not isinstance(number, float):
+                object.__setattr__(self, name, rounded_up(number))
+        if self.pure_part is None or self.mu_squared_part is None:
             is_gaussian = self.pure == math.inf and self.mu_squared < math.inf
             object.__setattr__(self, "pure_part", 0.0 if is_gaussian else self.pure)
             object.__setattr__(self, "mu_squared_part", self.mu_squared if is_gaussian else 0.0)
 
     def times(self, n_queries):
         """Cost of that many queries."""
+        n_queries = check_count("n_queries", n_queries, least=0)
         if n_queries == 0:  # 0 times inf is NaN
             return Cost(np.zeros_like(self.rdp), 0.0, 0.0)
         numbers = [times_up(n_queries, number) for number in self._numbers()]
@@ -189,7 +196,9 @@ def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
 
 def rounded_up(exact):
     """Return the smallest float that is at least a `fractions.Fraction`."""
-    nearest = float(exact)
+    nearest = as_float(exact)
+    if math.isnan(nearest):  # beyond the largest float
+        return math.inf
     return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
 
@@ -202,7 +211,10 @@ def sum_up(*costs):
     >>> 0.1 + 0.7, sum_up(0.1, 0.7)
     (0.7999999999999999, 0.8)
     """
-    total = math.fsum(costs)  # the float nearest to the exact sum
+    try:
+        total = math.fsum(costs)  # the float nearest to the exact sum
+    except OverflowError:  # beyond the largest float
+        return math.inf
     if total == math.inf or math.fsum((*costs, -total)) <= 0:
         return total
     return math.nextafter(total, math.inf)
@@ -218,6 +230,9 @@ def times_up(number, cost):
 
 #: On a first look, one in so many orders: the optimum over orders is flat, and a cost is slow.
 FEW_ORDERS = DEFAULT_ORDERS[::4]
+
+#: No smaller noise scale is tried.
+LEAST_SCALE = 1e-15
 
 #: On a closer look, so many orders on both sides of the best.
 _NEAR = 8
@@ -270,7 +285,8 @@ def least_scale(cost_at, epsilon, delta, *, start=None):
     ----------
     cost_at : callable
         ``cost_at(scale, orders)`` returns the `Cost` with noise of that scale, at these orders. It
-        should not grow with the scale.
+        should not grow with the scale. It is inf where there is no such noise; if all noise that
+        there is costs less than `epsilon`, the least of it is returned.
     epsilon : float
         Total privacy loss, above 0.
     delta : float
@@ -301,7 +317,7 @@ def least_scale(cost_at, epsilon, delta, *, start=None):
     delta = check_delta(delta)
 
     if start is None:
-        start = _first_guess(cost_at, epsilon, delta)
+        start = max(_first_guess(cost_at, epsilon, delta), LEAST_SCALE)
     known = {}
 
     def cost_of(power, orders):
@@ -317,12 +333,12 @@ def least_scale(cost_at, epsilon, delta, *, start=None):
     def excess_by(orders):
         def excess(power):
             reached, _ = cost_of(power, orders).epsilon(delta, orders)
-            return math.log(min(max(reached, 1e-300), 1e300)) - log_aim
+            return math.log(min(max(reached, 1e-300), sys.float_info.max)) - log_aim
 
         return excess
 
     # Of the smallest and the largest scale that are tried
-    lowest, highest = math.log(1e-15 / start), math.log(1e15 / start)
+    lowest, highest = math.log(LEAST_SCALE / start), math.log(1e15 / start)
     high = 0.0
     near = orders_near_best(cost_of(high, FEW_ORDERS), delta)
     while excess_by(near)(high) > 0:

@@ -8,13 +8,13 @@ from operator import index
 import numpy as np
 from scipy.special import logsumexp
 
+from .._numbers import check_positive
 from ..secure import discrete_gaussian, discrete_laplace
 from .checks import (
     DEFAULT_ORDERS,
     check_count,
     check_log_proba,
     check_orders,
-    check_positive,
     check_votes,
 )
 from .conversion import pure_rdp, pure_to_gdp
@@ -372,7 +372,8 @@ def laplace_table_cost(scale, n_changed, orders=DEFAULT_ORDERS, *, discrete=True
     orders = check_orders(orders)
     scale = check_positive("scale", scale)
     n_changed = check_count("n_changed", n_changed)
-    pure = rounded_up(n_changed * Fraction(1 / scale))  # the noise is drawn with 1 / scale
+    inverse = 1 / scale  # the noise is drawn with it; inf for the smallest of floats
+    pure = math.inf if inverse == math.inf else rounded_up(n_changed * Fraction(inverse))
     one_entry = _discrete_shift(scale, orders) if discrete else _continuous_shift(scale, orders)
     hidden = 2e-14 / (orders - 1)  # by logarithms that cancel
     rdp = np.minimum(pure_rdp(pure, orders), n_changed * (one_entry * (1 + 1e-12) + hidden))

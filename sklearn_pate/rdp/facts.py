@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from .checks import check_cost, check_nonnegative, check_orders, check_positive, check_votes
+from .._numbers import check_positive
+from .checks import check_cost, check_nonnegative, check_orders, check_votes
 from .noise import Noise
 
 

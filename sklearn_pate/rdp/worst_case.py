@@ -7,7 +7,8 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.special import log_ndtr
 
-from .checks import check_count, check_orders, check_positive, check_public
+from .._numbers import check_positive
+from .checks import check_count, check_orders, check_public
 from .conversion import pure_rdp
 from .exact import Pairs, exact_rdp, round_up
 from .facts import facts_of, has_distribution

@@ -5,6 +5,7 @@ from numbers import Real
 
 import numpy as np
 
+from .._numbers import as_float
 from ..exceptions import warn
 from ..levels import mean
 from ..neighbors.cells import deal_to_alike, shifted
@@ -233,7 +234,8 @@ def check_class_weight(class_weight, classes, student, *, gives_rates):
                 f"class_weight names {unknown[0]!r}, which is none of the {len(classes)} classes"
             )
         numbers = class_weight.values()
-        if not all(isinstance(number, Real) and 0 < number < np.inf for number in numbers):
+        are_real = all(isinstance(number, Real) for number in numbers)
+        if not are_real or not all(0 < as_float(number) < np.inf for number in numbers):
             raise ValueError("class_weight must have finite numbers above 0, one for each class")
     learns_otherwise = accepts_unlabeled(student) or accepts_soft_labels(student)
     if not gives_rates and (learns_otherwise or not accepts_weights(student)):

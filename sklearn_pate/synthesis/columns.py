@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from .._numbers import shown
 from ..isolation import attempt, kind_of
 from ..rdp.checks import as_array
 from ..schema import difference
@@ -254,7 +255,7 @@ def _real_bins(name, dtype, bounds, n_bins):
 
 def _short(value):
     """Return the beginning of a value that the user gave, or of names."""
-    text = repr(value)
+    text = shown(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 

@@ -9,10 +9,10 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from .._sklearn import Interval
+from .._sklearn import CheckedEstimator, Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy
 from ..isolation import Quiet, attempt
@@ -37,7 +37,7 @@ from .columns import Columns, declared_columns
 from .released import ReleasedRates
 
 
-class Synthesizer(BaseEstimator, metaclass=ABCMeta):
+class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
     """Base class: draws public rows from what a mechanism releases of private ones.
 
     What it releases is one mechanism before the votes. It is paid for once, and everything made of
@@ -756,6 +756,7 @@ class ClassSums(ColumnSynthesizer):
         """Return what the sums cost, for every table; see `Synthesizer.cost`."""
         if self.noise_multiplier is None:
             raise ValueError("ClassSums has no noise yet: set noise_multiplier")
+        self._validate_params()
         return sums_cost(float(self.noise_multiplier), n_moved, orders)
 
     def forecast(self, *, n_records, n_classes):

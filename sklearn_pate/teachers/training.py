@@ -200,7 +200,7 @@ def _call_within(seconds, function, *args):
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    if not wait([future], seconds).done:
+    if not wait([future], min(float(seconds), threading.TIMEOUT_MAX)).done:
         raise TimeoutError("it took longer than timeout")
     return future.result()
 
@@ -312,7 +312,7 @@ def probability_shares(proba, classes, *, n_classes, temperature):
     proba = np.asarray(proba, dtype=float)
     if proba.ndim != 2 or proba.shape[1] != len(classes) or not (proba >= 0).all():
         raise TellableError("predict_proba must return probabilities, a column for each class seen")
-    tempered = proba ** (1 / temperature)
+    tempered = proba ** (1 / float(temperature))  # a fraction would make an array of objects
     sums = tempered.sum(axis=1, keepdims=True)
     if not (np.isfinite(sums) & (sums > 0)).all():
         raise TellableError("predict_proba returned rows that are not probabilities")

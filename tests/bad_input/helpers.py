@@ -7,6 +7,7 @@ import re
 import traceback
 import warnings
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -146,15 +147,21 @@ def short(value):
         return f"{type(value).__name__}({value})"
     if isinstance(value, int) and abs(value) > 10**99:
         return "a huge int"
+    if isinstance(value, Fraction):
+        return "a fraction"
     text = repr(value) if isinstance(value, np.ndarray) else str(value) or "''"
     return type(value).__name__ if " at 0x" in text else text
 
 
 # --- wrong values of arguments that several functions have ---------------------------------------
 
-#: What is a number, or looks like one, and is neither an int nor a float
-NO_FLOATS = (np.True_, Decimal(1) / 2)
-NOT_A_DELTA = (True, 0, 1, -1, NAN, "x", None)
+#: Whole numbers that no float holds; Python does not write the second as text
+HUGE = (10**400, 10**5000)
+#: A number above 0 that is 0 as a float
+TINY = Fraction(1, 10**400)
+#: What is a number, or looks like one, and is neither an int64 nor a float
+NO_FLOATS = (np.True_, Decimal(1) / 2, *HUGE)
+NOT_A_DELTA = (True, 0, 1, -1, NAN, "x", None, *HUGE, TINY)
 
 # --- checks --------------------------------------------------------------------------------------
 
@@ -196,6 +203,7 @@ def refused(message, error=ValueError, *, warning=None, by_teachers=False):
         yield caught
     raised = caught.value
     assert re.search(message, str(raised), re.DOTALL), str(raised)
+    assert not re.search(r"\d{100}", str(raised))
     # Raised on purpose, or alone
     assert raised.__context__ is None or raised.__suppress_context__
     assert isinstance(raised, TeacherError) == by_teachers

@@ -170,7 +170,8 @@ def call(function, **changes):
 
 ABOVE_0 = "must be a finite number above 0; got"
 WHOLE = "must be a whole number, at least [012]; got"
-NOT_POSITIVE = (True, 0, -1, h.NAN, h.INF, "x", None)
+BELOW_2_63 = "must be a whole number below 2..63; got"
+NOT_POSITIVE = (True, 0, -1, h.NAN, h.INF, "x", None, *h.HUGE, h.TINY)
 NOT_WHOLE = (-1, 2.5, h.NAN, h.INF, "x")
 NOT_ORDERS = ([1], [0.5], [h.NAN], [h.INF], [], "x", None, [[2, 3]], ["a"], [[2], [3, 4]], 0)
 DELTAS = "must be a number strictly between 0 and 1; got"
@@ -187,10 +188,17 @@ WRONG_ARGUMENTS = [
     ("n_teachers", NOT_WHOLE, WHOLE, (rdp.gnmax_sigma, rdp.data_independent_epsilon)),
     ("n_teachers", NOT_WHOLE, WHOLE, (rdp.worst_case_pure, rdp.margin_rdp)),
     ("n_classes", NOT_WHOLE, WHOLE, (rdp.gnmax_sigma, rdp.worst_case_rdp, rdp.margin_rdp)),
-    ("confidence", (0, 1.0, h.NAN, "x"), "must lie strictly between 0 and 1", (audit_aggregator,)),
+    (
+        "confidence",
+        (0, 1.0, h.NAN, "x", *h.HUGE),
+        "must lie strictly between 0 and 1",
+        (audit_aggregator,),
+    ),
     ("n_samples", (99, 500.0, "x"), "must be a whole number, at least 100", (audit_aggregator,)),
     ("delta", (1, -1, h.NAN, "x", None), "must be a number from 0 to below 1", (audit_aggregator,)),
-    ("mu", (-1, h.NAN), "must be a number, at least 0; got", (rdp.gdp_to_epsilon,)),
+    ("mu", (-1, h.NAN, *h.HUGE), "must be a number, at least 0; got", (rdp.gdp_to_epsilon,)),
+    ("n_queries", h.HUGE, BELOW_2_63, (rdp.gnmax_sigma, rdp.data_independent_epsilon)),
+    ("n_teachers", h.HUGE, BELOW_2_63, (rdp.gnmax_sigma, rdp.margin_rdp)),
 ]
 
 

@@ -29,12 +29,15 @@ def ledger_in_use(folder):
 
 
 def test_wrong_budgets_and_places(tmp_path):
-    for epsilon in (0, -1, h.NAN, h.INF, "x", None, [1]):
+    for epsilon in (0, -1, h.NAN, h.INF, "x", None, [1], *h.HUGE, h.TINY):
         with h.refused("epsilon must be a finite number above 0; got"):
             ledger(tmp_path, epsilon)
     for delta in h.NOT_A_DELTA:
         with h.refused("delta must be a number strictly between 0 and 1; got"):
             ledger(tmp_path, delta=delta)
+    for part in (*h.HUGE, -1, "x"):
+        with h.refused("failure_probability is a part of delta=1e-05: .*; got"):
+            ledger(tmp_path, failure_probability=part)
     with h.refused("expected str|should be a str", TypeError):
         PrivacyLedger(None, 1.0)
     with h.refused("cannot be used as a ledger"):

@@ -1,0 +1,63 @@
+"""Numbers that users give: as floats, and as messages show them."""
+
+import math
+from numbers import Rational, Real
+
+#: No count is larger: numpy's whole numbers end there.
+LARGEST_COUNT = 2**63 - 1
+
+#: Numbers of more digits are described.
+_MOST_SHOWN = 80
+
+
+def as_float(number):
+    """Return a real number as a float; NaN if it is finite and beyond the largest float.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from sklearn_pate._numbers import as_float
+    >>> as_float(Fraction(1, 2)), as_float(10**400)
+    (0.5, nan)
+    """
+    try:
+        return float(number)
+    except OverflowError:
+        return math.nan
+
+
+def check_positive(name, value):
+    """Return `value` as a float; it must be finite and above 0."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    number = as_float(value) if is_number else math.nan
+    if not 0 < number < math.inf:
+        raise ValueError(f"{name} must be a finite number above 0; got {shown(value)}")
+    return number
+
+
+def shown(value):
+    """Return the text of a value in a message; a number of very many digits is described.
+
+    Examples
+    --------
+    >>> from sklearn_pate._numbers import shown
+    >>> shown("x"), shown(10**400)
+    ("'x'", 'a whole number of about 400 digits')
+    """
+    if type(value) in (list, tuple) and any(map(has_many_digits, value)):
+        return f"[{', '.join(map(shown, value))}]"
+    if not has_many_digits(value):
+        return repr(value)
+    kind = "whole number" if value.denominator == 1 else "fraction"
+    return f"a {kind} of about {_n_digits(value)} digits"
+
+
+def has_many_digits(value):
+    """Return whether a value is a number that is too long for a message."""
+    return isinstance(value, Rational) and _n_digits(value) > _MOST_SHOWN
+
+
+def _n_digits(value):
+    """Return the digits of a rational number, nearly: Python writes no more than 4300."""
+    largest = max(abs(int(value.numerator)), int(value.denominator))
+    return int(largest.bit_length() * math.log10(2))
