@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from . import isolation
-from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing
+from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing, has_method
 from .exceptions import StudentError
 from .public import indexable_rows, plain, table_of
 from .rdp.checks import as_array
@@ -134,7 +134,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    @available_if(lambda self: has_method(self.estimator, "predict_proba"))
     def predict_proba(self, X):
         """Predict probabilities; a class that had probability 0 in every row gets 0."""
         check_is_fitted(self)
