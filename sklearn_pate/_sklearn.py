@@ -7,6 +7,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods as _HasMethods
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
+from sklearn.utils.extmath import softmax
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 
