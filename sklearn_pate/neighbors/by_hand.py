@@ -44,9 +44,11 @@ def nearness_by_hand(centers, gamma, weights):
     Parameters
     ----------
     centers : ndarray of shape (n_centers, n_columns)
+        Rows of numbers.
     gamma : float
         The nearness at a distance d is ``exp(-gamma * d**2)``.
     weights : ndarray of shape (n_centers, n_outputs)
+        What the nearness to each center counts in each output.
     """
     learnt = {"components_": centers, "normalization_": weights.T}
     nearness = Nystroem(gamma=float(gamma), n_components=len(centers))
@@ -82,7 +84,9 @@ def softmax_by_hand(coef, intercept, labels):
     Parameters
     ----------
     coef : ndarray of shape (n_labels, n_columns)
+        Slopes.
     intercept : ndarray of shape (n_labels,)
+        Constants.
     labels : ndarray of shape (n_labels,)
         One of them is all that is predicted.
     """
@@ -99,6 +103,7 @@ def classes_by_rates(n_classes, codes, weight):
     Parameters
     ----------
     n_classes : int
+        Number of classes.
     codes : ndarray of shape (n_codes,), int
         The classes that it predicts.
     weight : ndarray of shape (n_codes,)

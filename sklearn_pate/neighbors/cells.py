@@ -502,7 +502,6 @@ class Surface(NamedTuple):
         ]
         return sharpened(np.concatenate(means), self.power)
 
-
     def by_hand(self):
         """Return fitted steps of scikit-learn's own that make these rates of rows of numbers."""
         middle = self.centers.mean(axis=0)

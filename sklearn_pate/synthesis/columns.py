@@ -464,7 +464,7 @@ class CategoryColumn(Column):
         super().__init__(dtype, self._width, may_be_missing)
 
     def categories(self, missing):
-        """Return the values, as objects, in the order of their bins, and one for a missing value."""
+        """Return the values, as objects, in the order of their bins; the missing one is last."""
         last = [missing] if self.may_be_missing else []
         return np.array([*self._bin_by_value, *last], dtype=object)
 

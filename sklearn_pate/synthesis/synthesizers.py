@@ -317,7 +317,8 @@ class ReleasedHistograms:
         """
         logits = self._overall()
         for part, bins in zip(self.bin_shares, self.schema.bins(self.schema.like(X)), strict=True):
-            logits = logits + np.append(self._says(part), np.zeros((1, len(logits.T))), axis=0)[bins]
+            no_bin = np.zeros((1, len(logits.T)))
+            logits = logits + np.append(self._says(part), no_bin, axis=0)[bins]
         return floored(softmax(logits, axis=1))
 
     def _overall(self):
@@ -653,6 +654,11 @@ class ReleasedSums(ReleasedRates):
     #: Powers of the rates that are tried beside those of cells.
     powers = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
+    @property
+    def n_classes(self):
+        """Number of classes."""
+        return len(self.sums.counts)
+
     @cached_property
     def discriminants(self):
         """What follows from the sums, a `sums.Discriminants`."""
@@ -671,11 +677,6 @@ class ReleasedSums(ReleasedRates):
         """Return the rates of the classes of rows; see `ReleasedHistograms.rates`."""
         psi = self.centre.apply(_encoded(self.schema, self.schema.like(X)))
         return floored(softmax(self.discriminants.logits(psi), axis=1))
-
-    @property
-    def n_classes(self):
-        """Number of classes."""
-        return len(self.sums.counts)
 
     def by_hand(self):
         """Return fitted steps of scikit-learn's own that make the rates of rows.
