@@ -31,7 +31,7 @@ from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.accountant import PrivacyForecast
 from sklearn_pate.column_sums import ColumnSums
 from sklearn_pate.fitting.export import handed_over
-from sklearn_pate.neighbors import LandmarkClassifier, ReverseNeighbors, RowVectorizer
+from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
 from sklearn_pate.students import SoftLabelClassifier
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, Schema
 from sklearn_pate.synthesis.released import SumsClassifier
