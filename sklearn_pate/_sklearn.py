@@ -4,10 +4,13 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils._available_if import _AvailableIfDescriptor
-from sklearn.utils._param_validation import HasMethods, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import HasMethods as _HasMethods
 from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils._param_validation import InvalidParameterError, StrOptions
+from sklearn.utils.extmath import softmax
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from ._numbers import LARGEST_COUNT, as_float, has_many_digits, shown
@@ -84,6 +87,36 @@ def refuse_classes(estimator):
                     f"The {name!r} parameter of {type(estimator).__name__} must be {kind}, {call}. "
                     "Got the class instead."
                 )
+
+
+class HasMethods(_HasMethods):
+    """Objects with some methods, some of which may exist after fitting only."""
+
+    def is_satisfied_by(self, val):
+        """Return whether an object has all of the methods, or will have them."""
+        return all(has_method(val, name) for name in self.methods)
+
+
+def has_method(estimator, name):
+    """Return whether an estimator has a method, or will have it once it is fitted.
+
+    A `StackingClassifier`, and what delegates to one, has neither `predict` nor `predict_proba`
+    before it is fitted, though its class defines both. Where `predict` exists already, parameters
+    alone decide on other methods: an `SVC` without `probability` will have no `predict_proba`.
+    """
+    if callable(getattr(estimator, name, None)):
+        return True
+    if not callable(getattr(type(estimator), name, None)):
+        return False
+    if isinstance(estimator, Pipeline):
+        part = estimator.steps[-1][1]
+    else:
+        parts = (getattr(estimator, param, None) for param in ("estimator", "final_estimator"))
+        part = next((part for part in parts if part is not None), None)
+    if part is None:
+        return not callable(getattr(estimator, "predict", None))
+    # Where the part has the method, something else leaves this one without: a search's refit=False
+    return not callable(getattr(part, name, None)) and has_method(part, name)
 
 
 def delegated(method, *names):

@@ -55,7 +55,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         scikit-learn's `SelfTrainingClassifier`, `LabelPropagation` and `LabelSpreading`,
         classifiers with the attribute ``accepts_unlabeled = True``, and pipelines that end in one
         of these.
-        `students.SoftLabelClassifier` gets soft labels from `SoftVote`.
+        `students.SoftLabelClassifier` gets soft labels from `SoftVote`. Where records vote, a
+        student that uses `sample_weight` learns rates, and any other assigned labels.
     n_queries : int or list of int, default=None
         How many public rows to ask about. A list has one number for each stage. None asks as many
         as the budget pays for; with calibrated noise, as many as it pays for with a noise scale of

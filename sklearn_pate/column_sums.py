@@ -8,16 +8,23 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import Normalizer
+from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from ._sklearn import Interval, StrOptions
+from ._sklearn import softmax as softmax_of_rows
 from .aggregators import TableMechanism
 from .aggregators.base import checked_scale
 from .electorate import CellForecast
 from .memory import code_digest
-from .neighbors.cells import deal_to_alike, numbers_of_public, sharpened
+from .neighbors.by_hand import (
+    affine_by_hand,
+    numbers_by_hand,
+    scaler_by_hand,
+    sharpened_by_hand,
+    softmax_by_hand,
+)
+from .neighbors.cells import LEAST_RATE, deal_to_alike, numbers_of_public, sharpened
 from .neighbors.electorate import BlockElectorate, told, told_of_noise
-from .neighbors.landmarks import linear_by_hand, scaler_by_hand
 from .neighbors.transform import (
     RowVectorizer,
     closeness,
@@ -203,19 +210,23 @@ class ReleasedColumns(ReleasedRates):
         linear = rows @ self.slopes.T + self.constants
         return sharpened(linear, 1.0) if self.are_rates else softmax(linear, axis=1)
 
+    def by_hand(self):
+        """Return fitted steps of scikit-learn's own that make the rates of rows."""
+        rates = [FunctionTransformer(softmax_of_rows)]
+        if self.are_rates:
+            rates = sharpened_by_hand(1.0, LEAST_RATE)
+        return [*self._rows_by_hand(), *affine_by_hand(self.slopes.T, self.constants), *rates]
+
     def to_sklearn(self, codes, weight):
         """Return a Pipeline of scikit-learn's own that says the same of these classes, weighted."""
-        coef = self.slopes[codes]
-        intercept = self.constants[codes] + np.log(weight)
-        if len(codes) == 2:
-            coef, intercept = np.diff(coef, axis=0), np.diff(intercept)
-        rows = self.transformer
-        return make_pipeline(
-            rows.to_sklearn() if hasattr(rows, "to_sklearn") else rows,
-            scaler_by_hand(self.mean, self.scale),
-            Normalizer(),
-            linear_by_hand(coef, intercept, codes),
-        ).set_output(transform="default")
+        linear = self.slopes[codes], self.constants[codes] + np.log(weight)
+        model = make_pipeline(*self._rows_by_hand(), softmax_by_hand(*linear, codes))
+        return model.set_output(transform="default")
+
+    def _rows_by_hand(self):
+        """Return the steps of `_rows`."""
+        numbers = numbers_by_hand(self.transformer)
+        return [*numbers, scaler_by_hand(self.mean, self.scale), Normalizer()]
 
 
 class ColumnSums(BlockElectorate):

@@ -265,11 +265,12 @@ def table_of(X):
 def value_hashes(rows):
     """Return a number for each row: equal where values are, numbers as floats, all else as text."""
     table = table_of(rows)
-    columns = {k: _plain(table.iloc[:, k]) for k in range(table.shape[1])}
+    columns = {k: plain(table.iloc[:, k]) for k in range(table.shape[1])}
     return pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy()
 
 
-def _plain(column):
+def plain(column):
+    """Return a column as floats, or as texts where it holds anything else."""
     if getattr(column.dtype, "kind", "O") in "iufb":
         return column.to_numpy("float64", na_value=np.nan) + 0.0  # never -0.0
     return column.astype(object).map(str).to_numpy(object)

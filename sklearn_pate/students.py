@@ -1,6 +1,7 @@
 """How students learn from what was released, and one that learns from soft labels."""
 
 import numpy as np
+from scipy import sparse
 from sklearn import config_context
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.dummy import DummyClassifier
@@ -10,9 +11,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from . import isolation
-from ._sklearn import CheckedEstimator, HasMethods, _fit_context, _num_samples, _safe_indexing
+from ._sklearn import (
+    CheckedEstimator,
+    HasMethods,
+    _fit_context,
+    _num_samples,
+    _safe_indexing,
+    has_method,
+)
 from .exceptions import StudentError
-from .public import indexable_rows
+from .public import indexable_rows, plain, table_of
 from .rdp.checks import as_array
 
 __all__ = ["SoftLabelClassifier"]
@@ -25,6 +33,19 @@ _SURE = 0.5
 
 #: What to do about a student that does not take the public rows.
 _INSIDE = "Preprocessing (an encoder, an imputer) belongs inside it."
+
+#: Rows, and columns of sparse rows, of the dry run with weights, at most.
+_N_WEIGHTED = 200
+_N_SPARSE_COLUMNS = 500
+
+#: The weight of a row in its own class in that dry run; in the other class it has the rest.
+_OWN_WEIGHT = 0.9
+
+#: The remedy where soft labels need weights.
+_WEIGHTS_NEEDED = (
+    "which soft labels need; put preprocessing outside: "
+    "make_pipeline(scaler, SoftLabelClassifier(classifier))"
+)
 
 _LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
 
@@ -104,8 +125,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
             )
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
-                f"the fit of {self.estimator!r} takes no sample_weight, which soft labels need; "
-                "put preprocessing outside: make_pipeline(scaler, SoftLabelClassifier(classifier))"
+                f"the fit of {self.estimator!r} takes no sample_weight, {_WEIGHTS_NEEDED}"
             )
         rows, codes = np.nonzero(y)
         self.estimator_ = clone(self.estimator).fit(
@@ -124,7 +144,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    @available_if(lambda self: has_method(self.estimator, "predict_proba"))
     def predict_proba(self, X):
         """Predict probabilities; a class that had probability 0 in every row gets 0."""
         check_is_fitted(self)
@@ -164,9 +184,11 @@ def fit_student(student, X_public, released, seed):
     try:
         if labelled.size == 0:
             raise ValueError("no query was answered")
+        learns_rates = released.table is not None and released.levels is None
+        by_weights = learns_rates and heeds_weights(student, X_public)
         with isolation.seeded(number):
             student = unfitted_copy(student, number)
-            _teach(student, X_public, released, labelled)
+            _teach(student, X_public, released, labelled, by_weights)
             return isolation.own_generators(student)
     except Exception as error:
         if np.unique(labels).size != 1 or released.levels is not None:
@@ -180,8 +202,11 @@ def fit_student(student, X_public, released, seed):
     return DummyClassifier().fit(_safe_indexing(X_public, labelled), labels)
 
 
-def _teach(student, X_public, released, labelled):
-    """Fit a student on what it can learn from: all rows, soft labels, rates, labels or means."""
+def _teach(student, X_public, released, labelled, by_weights):
+    """Fit a student on what it can learn from: all rows, soft labels, rates, labels or means.
+
+    `by_weights` decides whether it learns rates as weights of rows, or labels assigned by them.
+    """
     has_rates = released.table is not None  # then they are the soft labels
     if released.levels is not None:
         return student.fit(_safe_indexing(X_public, labelled), released.public_labels[labelled])
@@ -191,7 +216,7 @@ def _teach(student, X_public, released, labelled):
     rows = _safe_indexing(X_public, labelled)
     if released.soft_labels is not None and accepts_soft_labels(student):
         return student.fit(rows, released.soft_labels[labelled])
-    if has_rates and accepts_weights(student):
+    if by_weights:
         # Rows are of each class in part, by weights; every class has some rows
         rates = released.soft_labels[labelled]
         row, code = np.nonzero(rates > np.minimum(_LEAST_RATE, rates.max(axis=0) / 2))
@@ -244,11 +269,29 @@ def rehearse_student(student, X_public, n_queries, *, n_classes, soft, levels):
             predicted = fitted.predict(_safe_indexing(X_public, first_rows))
             codes = n_classes if levels is None else None
             check_predicted(predicted, n_classes=codes, n_rows=len(first_rows))
+            if soft:
+                _check_soft(student, X_public)
         except Exception as error:
             raise ValueError(
                 f"the student failed when tried on public rows with made-up labels. {_INSIDE} "
                 f"{type(error).__name__}: {error}{isolation.remedy_of(error)}"
             ) from error
+
+
+def _check_soft(student, X_public):
+    """Refuse a student of soft labels whose classifier accepts weights and does not use them."""
+    last = last_step(student)
+    if not isinstance(last, SoftLabelClassifier):
+        return
+    classifier = last.estimator
+    if last is not student:
+        name, _ = student.steps[-1]
+        classifier = Pipeline([*student.steps[:-1], (name, last.estimator)])
+    if not heeds_weights(classifier, X_public):
+        raise ValueError(
+            f"the fit of {last.estimator!r} accepts sample_weight and does not use it, "
+            f"{_WEIGHTS_NEEDED}"
+        )
 
 
 def check_scored_alone(student, X_public, n_queries, *, n_classes, soft):
@@ -323,6 +366,73 @@ def sure_labels(rates):
 def accepts_weights(student):
     """Whether the student takes a weight for each row."""
     return has_fit_parameter(last_step(student), "sample_weight")
+
+
+def heeds_weights(student, X_public):
+    """Return whether a student learns from weights of rows, by a dry run on public rows.
+
+    A wrapper may accept `sample_weight` and not pass it on to a classifier that does not: then it
+    learns each row as every class alike. So one copy of the student learns made-up labels, and
+    another learns each row as both classes, weighted 0.9 and 0.1. Weights count if the second
+    predicts these labels at least half as far above chance as the first. Both have the same seed,
+    and a student that draws random numbers of its own predicts by chance if weights are lost.
+
+    Parameters
+    ----------
+    student : classifier
+        Unfitted; it stays as it is.
+    X_public : array-like with n_public rows
+        At most 200 of the rows are used.
+
+    Returns
+    -------
+    bool
+        False as well if the student learns labels and fails with weights.
+    """
+    if not accepts_weights(student):
+        return False
+    if isolation.is_ours(last_step(student)):
+        return True
+    n_rows = min(_num_samples(X_public), _N_WEIGHTED)
+    used = np.linspace(0, _num_samples(X_public) - 1, n_rows).astype(int)
+    rows = _safe_indexing(X_public, used)
+    labels = _two_halves(rows)
+    row, code = np.divmod(np.arange(2 * n_rows), 2)
+    weight = np.where(code == labels[row], _OWN_WEIGHT, 1 - _OWN_WEIGHT)
+    with isolation.Quiet():
+        try:
+            by_labels = _share_predicted(student, rows, labels, rows, labels, None)
+        except Exception:  # made-up labels do not suit it, and released ones may
+            return True
+        try:
+            twice = _safe_indexing(rows, row)
+            by_weights = _share_predicted(student, rows, labels, twice, code, weight)
+        except Exception:
+            return False
+    return by_weights - 0.5 >= (by_labels - 0.5) / 2
+
+
+def _two_halves(rows):
+    """Return made-up labels that rows tell, 0 or 1: half of them are on each side of the middle.
+
+    The direction is that in which the ranks of their values differ most.
+    """
+    if sparse.issparse(rows):
+        most_filled = np.argsort(-rows.getnnz(axis=0), kind="stable")[:_N_SPARSE_COLUMNS]
+        rows = rows.tocsc()[:, most_filled]
+    table = table_of(rows)
+    columns = [plain(table.iloc[:, k]) for k in range(table.shape[1])]
+    ranks = np.column_stack([np.unique(column, return_inverse=True)[1] for column in columns])
+    away = ranks - ranks.mean(axis=0)
+    along, _, _ = np.linalg.svd(away / np.maximum(away.std(axis=0), 1e-300), full_matrices=False)
+    return (along[:, 0].argsort(kind="stable").argsort() >= len(table) / 2).astype(int)
+
+
+def _share_predicted(student, rows, labels, X, y, weight):
+    """Return the share of rows whose labels a copy of the student predicts, once it is fitted."""
+    with isolation.seeded(0):  # any number: nothing of this fit is kept
+        fitted = _fit_weighted(unfitted_copy(student, 0), X, y, weight)
+        return np.mean(np.asarray(fitted.predict(rows)) == labels)
 
 
 def accepts_unlabeled(student):

@@ -29,10 +29,12 @@ from sklearn.utils import all_estimators
 
 from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.accountant import PrivacyForecast
+from sklearn_pate.column_sums import ColumnSums
 from sklearn_pate.fitting.export import handed_over
 from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
 from sklearn_pate.students import SoftLabelClassifier
-from sklearn_pate.synthesis import MarginalSynthesizer
+from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, Schema
+from sklearn_pate.synthesis.released import SumsClassifier
 
 LETTERS = np.array(["a", "b", "c"])
 
@@ -77,7 +79,32 @@ def images():
     return np.repeat(X, 4, axis=1).reshape(700, 5, 2, 2).astype(np.float32), y
 
 
+#: What the columns of `table` may hold; those of times and flags are left out.
+COLUMNS = Schema(
+    {"age": (-4, 4), "income": (-4, -1, 0, 1, 4), "city": ["Oslo", "Bern"]},
+    missing=["income", "city"],
+)
+
+
+def without_public_rows(X, y, schema, share, **params):
+    """Return a classifier of rows that class sums draw, with a share of epsilon, and all rows."""
+    params = {"epsilon": 20, "random_state": 0, "classes": np.unique(y)} | params
+    sums = ClassSums(n_rows=300, share=share)
+    return PATEClassifier(schema=schema, synthesizer=sums, **params).fit(X, y), X
+
+
+def declared():
+    X, y = table()
+    return X[["age", "income", "city", "level"]], y
+
+
 MADE = {
+    "default_of_declared_table": lambda: without_public_rows(*declared(), COLUMNS, share=1),
+    "default_of_declared_array": lambda: without_public_rows(
+        *numbers(3), [(-4, 4), (-4, 0, 4), (0, 0), *[(-4, 4)] * 2], 1, class_weight="balanced"
+    ),
+    "default_of_sums_and_cells": lambda: without_public_rows(*declared(), COLUMNS, share=0.5),
+    "default_of_column_sums": lambda: fitted(*images(), ColumnSums()),
     "default_of_table": lambda: fitted(*table()),
     "default_of_images": lambda: fitted(*images()),
     "default_of_teachers": lambda: fitted(*table(), n_teachers=20),
@@ -117,6 +144,27 @@ def test_an_export_of_odd_rows_predicts_the_same():
     held = pd.to_timedelta([pd.NaT] * 3)
     odd = X[:3].assign(age=[np.nan, 1e9, -1e9], city=["unseen", None, ""], held=held)
     assert_same(clf.export(), clf, odd)
+
+
+@pytest.mark.parametrize("name", ["default_of_declared_table", "default_of_sums_and_cells"])
+def test_an_export_of_odd_rows_without_public_ones_predicts_the_same(name):
+    clf, X = made(name)
+    odd = X[:4].assign(
+        age=[np.nan, 1e9, -1e9, 0.0],  # a gap where none was declared
+        income=pd.array([None, 2.0, None, 0.0], dtype="Float64"),
+        city=["unseen", None, "Oslo", "Bern"],
+        level=pd.Categorical([3, None, 9, 0]),
+    )
+    assert_same(clf.export(), clf, odd)
+    assert_same(clf.export(), clf, odd[:1])
+
+
+def test_sums_with_labels_of_one_class_are_exported():
+    clf, X = made("default_of_declared_array")
+    student = SumsClassifier(clf.table_).fit(X[:2], np.array([2, 2]))
+    model = student.to_sklearn()
+    assert model.classes_.tolist() == [2] and (model.predict(X) == 2).all()
+    assert (model.predict_proba(X) == student.predict_proba(X)).all()
 
 
 LOAD = """if True:
@@ -176,7 +224,7 @@ def test_an_export_loads_without_this_library(tmp_path):
 
 
 #: What skops asks about in exports of the students by default.
-TRUSTED = {"operator.methodcaller", "numpy.dtype", "numpy.asarray"}
+TRUSTED = {"operator.methodcaller", "numpy.dtype", "numpy.asarray", "numpy.interp"}
 
 
 def test_the_page_lists_the_types_that_skops_asks_about():

@@ -11,7 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as some
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+    StackingRegressor,
+)
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputRegressor
@@ -488,12 +492,43 @@ def test_another_student_is_free():
         reg.fit_student(X[PUBLIC], LogisticRegression())
 
 
+@cases("name", "student", "base_estimator")
+def test_a_stacking_regressor_is_accepted(name):
+    stacking = StackingRegressor([("ridge", Ridge()), ("linear", LinearRegression())])
+    params = {name: make_pipeline(StandardScaler(), stacking)}
+    if name == "base_estimator":
+        params |= {"n_teachers": 20, "n_queries": 40, "epsilon": 20.0}
+    assert fitted(**params).score(X[TEST], Y[TEST]) > 0.8
+
+
 def test_export(of_records):
     reg = fitted(student=make_pipeline(StandardScaler(), Ridge()))
     model = reg.export(X[PUBLIC])
     np.testing.assert_array_equal(model.predict(X[TEST]), reg.predict(X[TEST]))
     assert model.privacy_spent_["epsilon"] == reg.privacy_spent_.epsilon
-    pytest.raises(ValueError, of_records.export).match("fit_student")
+    assert_exported(of_records, X[TEST])
+
+
+@cases(
+    "params, student_reads",
+    ({"base_estimator": ColumnSums()}, "ReleasedColumns(2"),
+    ({"base_estimator": ColumnSums(), "n_levels": 5}, "ReleasedColumns(5"),
+    ({"base_estimator": ReverseNeighbors(), "n_levels": 5}, "ReleasedTable("),
+    ({"schema": (-1, 1)}, "ReleasedSums("),
+    ({"synthesizer": MarginalSynthesizer((-1, 1), n_bins=8)}, "ReleasedHistograms("),
+)
+def test_default_students_of_numbers_are_exported(params, student_reads):
+    reg = fitted(**params)
+    assert student_reads in repr(reg.student_.released)
+    assert_exported(reg, X[TEST])
+
+
+def assert_exported(reg, rows):
+    """Both predict the same, and an export needs scikit-learn alone."""
+    model = reg.export()
+    np.testing.assert_allclose(model.predict(rows), reg.predict(rows), rtol=1e-9)
+    np.testing.assert_array_equal(reg.export(rows).predict(rows), model.predict(rows))
+    assert b"sklearn_pate" not in pickle.dumps(model)
 
 
 @table(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._sklearn import _num_samples, _safe_indexing
+from .._sklearn import _num_samples, _safe_indexing, has_method
 from ..accountant.pricing import as_cap, cost_of_all, soft_stage
 from ..electorate import Ballots, Electorate, PrivateData, TableBallots, check_predicts
 from ..exceptions import warn
@@ -340,7 +340,7 @@ def _check_parts(estimator, electorate, release):
     check_predicts("student", student, numbers=estimator.predicts_numbers)
     for part in (*stages, strategy_of(estimator)):
         needs_proba = getattr(part, "uses_student_proba", False)
-        if needs_proba and not hasattr(student, "predict_proba"):
+        if needs_proba and not has_method(student, "predict_proba"):
             raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
 
 

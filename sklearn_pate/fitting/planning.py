@@ -213,7 +213,9 @@ def rehearse(given, plan):
     estimator = given.estimator
     release = given.release
     weight = getattr(estimator, "class_weight", None)
-    check_class_weight(weight, given.classes, given.student(), gives_rates=release.gives_rates)
+    check_class_weight(
+        weight, given.classes, given.student(), given.X_public, gives_rates=release.gives_rates
+    )
     release.rehearse(given, plan)
     if given.beside:
         ahead.rehearse(given.beside, given.X_public, given.private)
@@ -229,7 +231,7 @@ def rehearse(given, plan):
             given.X_public,
             n_queries,
             n_classes=len(given.classes),
-            soft=given.temperature is not None,
+            soft=release.gives_rates or given.temperature is not None,
             levels=given.classes if estimator.predicts_numbers else None,
         )
 
@@ -245,7 +247,7 @@ def check_scored(estimator, X_public, n_queries):
         X_public,
         min(n_queries, release.most_rehearsed),
         n_classes=len(estimator.classes),
-        soft=temperature_of(estimator, release) is not None,
+        soft=release.gives_rates or temperature_of(estimator, release) is not None,
     )
 
 

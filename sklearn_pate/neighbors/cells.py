@@ -10,10 +10,18 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.pipeline import make_union
 
 from ..identifiers import spelled_groups
 from ..levels import split
 from ..rdp.discrete import SHARES
+from .by_hand import (
+    affine_by_hand,
+    nearness_by_hand,
+    numbers_by_hand,
+    scaler_by_hand,
+    sharpened_by_hand,
+)
 from .transform import transformed, transformed_private
 
 #: Squared distances that differ by less, relative to the shorter, count as equal.
@@ -388,6 +396,10 @@ class ReleasedTable:
         """
         return self.surface.rates(numbers_of_public(self.transformer, X, "X"))
 
+    def by_hand(self):
+        """Return fitted steps of scikit-learn's own that make the rates of rows."""
+        return [*numbers_by_hand(self.transformer), *self.surface.by_hand()]
+
     def read(self, X):
         """Return rates, and labels dealt by them, of public rows.
 
@@ -489,6 +501,20 @@ class Surface(NamedTuple):
             for part in np.array_split(numbers, n_parts)
         ]
         return sharpened(np.concatenate(means), self.power)
+
+    def by_hand(self):
+        """Return fitted steps of scikit-learn's own that make these rates of rows of numbers."""
+        middle = self.centers.mean(axis=0)
+        centers = self.centers - middle
+        linear, _ = affine_by_hand(self.slope * centers.T @ self.weights, 0)
+        nearness = nearness_by_hand(centers, self.steepness, self.height * self.weights)
+        both = np.vstack([np.eye(len(self.overall))] * 2)
+        return [
+            scaler_by_hand(middle, np.ones(len(middle))),
+            make_union(linear, nearness),
+            *affine_by_hand(both, self.overall),
+            *sharpened_by_hand(self.power, LEAST_RATE),
+        ]
 
 
 def smooth(noisy, centers, total, *, noise_std, smoothing="auto", is_split=False):

@@ -6,11 +6,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, Normalizer
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import _check_sample_weight
+from .by_hand import as_floats, linear_by_hand, scaler_by_hand
 from .cells import LEAST_RATE, POWERS, sharpened
 from .transform import calling
 
@@ -97,8 +98,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     def to_sklearn(self):
         """Return a Pipeline of scikit-learn's own that predicts the same, with these `classes_`."""
         check_is_fitted(self)
-        as_floats = FunctionTransformer(np.asarray, kw_args={"dtype": "float64"})
-        model = make_pipeline(as_floats, *(step for _, step in self._model.steps))
+        model = make_pipeline(as_floats(), *(step for _, step in self._model.steps))
         return model.set_output(transform="default")
 
     def _ask(self, method, X):
@@ -148,20 +148,3 @@ def _least_squares(features, shares, labels):
         # The softmax of logarithms divides by the sum
         linear_by_hand(np.eye(n_classes), np.zeros(n_classes), labels),
     ]
-
-
-def scaler_by_hand(mean, scale):
-    """Return a scaler that is fitted by hand."""
-    return _by_hand(StandardScaler(), mean_=mean, scale_=scale, n_features_in_=len(mean))
-
-
-def linear_by_hand(coef, intercept, labels):
-    """Return a logistic regression that is fitted by hand."""
-    model = LogisticRegression(C=2, max_iter=1000)
-    learnt = {"coef_": coef, "intercept_": intercept, "classes_": labels}
-    return _by_hand(model, **learnt, n_features_in_=coef.shape[1])
-
-
-def _by_hand(model, **learnt):
-    vars(model).update(learnt)
-    return model

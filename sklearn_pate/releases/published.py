@@ -9,7 +9,7 @@ from .._numbers import as_float
 from ..exceptions import warn
 from ..levels import mean
 from ..neighbors.cells import deal_to_alike, shifted
-from ..students import accepts_soft_labels, accepts_unlabeled, accepts_weights
+from ..students import accepts_soft_labels, accepts_unlabeled, accepts_weights, heeds_weights
 from ..synthesis.released import RatesRegressor
 from . import release_of
 
@@ -211,7 +211,7 @@ def warn_of_one_class(released):
         )
 
 
-def check_class_weight(class_weight, classes, student, *, gives_rates):
+def check_class_weight(class_weight, classes, student, X_public, *, gives_rates):
     """Refuse weights of no class, and students that cannot learn with weights.
 
     Parameters
@@ -222,6 +222,8 @@ def check_class_weight(class_weight, classes, student, *, gives_rates):
         Labels.
     student : classifier
         Unfitted.
+    X_public : array-like with n_public rows
+        Public rows, on which the student is tried.
     gives_rates : bool
         Whether rates are released, which are shifted for any student.
     """
@@ -237,11 +239,18 @@ def check_class_weight(class_weight, classes, student, *, gives_rates):
         are_real = all(isinstance(number, Real) for number in numbers)
         if not are_real or not all(0 < as_float(number) < np.inf for number in numbers):
             raise ValueError("class_weight must have finite numbers above 0, one for each class")
+    if gives_rates:
+        return
     learns_otherwise = accepts_unlabeled(student) or accepts_soft_labels(student)
-    if not gives_rates and (learns_otherwise or not accepts_weights(student)):
+    problem = None
+    if learns_otherwise or not accepts_weights(student):
+        problem = "takes no sample_weight"
+    elif not heeds_weights(student, X_public):
+        problem = "accepts sample_weight and does not use it"
+    if problem is not None:
         raise ValueError(
             f"class_weight weighs the labels of teachers, and fit of {type(student).__name__} "
-            "takes no sample_weight; give another student, or class_weight=None"
+            f"{problem}; give another student, or class_weight=None"
         )
 
 

@@ -478,6 +478,11 @@ class CategoryColumn(Column):
             raise ValueError("categories must differ, and not be missing, in the column's dtype")
         super().__init__(dtype, self._width, may_be_missing)
 
+    def categories(self, missing):
+        """Return the values, as objects, in the order of their bins; the missing one is last."""
+        last = [missing] if self.may_be_missing else []
+        return np.array([*self._bin_by_value, *last], dtype=object)
+
     def _bins(self, values):
         if _kind(values.dtype) == "category":
             place = np.array([self._bin_of(value) for value in values.dtype.categories])
@@ -528,6 +533,16 @@ class NumberColumn(Column):
         """Return a Series of numbers, those beyond the bounds at the nearer one."""
         return values.clip(self._edges[0], self._edges[-1])
 
+    def points(self):
+        """Return the points between which `spread` is a line, as arguments of `numpy.interp`."""
+        if self._edges[0] == self._edges[-1]:
+            return {"xp": self._edges[:1], "fp": np.zeros(1)}
+        return {"xp": self._edges, "fp": self._places}
+
+    def inner_bounds(self):
+        """Return the least number of each bin but the first."""
+        return self._least[1:]
+
     def _bins(self, values):
         is_as_declared = _kind(values.dtype) == self._wide.kind
         numbers = values.to_numpy(dtype=self._wide if is_as_declared else float)
@@ -542,10 +557,8 @@ class NumberColumn(Column):
         return pd.Series(drawn).astype(self.dtype)
 
     def _spread(self, values):
-        if self._edges[0] == self._edges[-1]:
-            return np.zeros((len(values), 1))
         with np.errstate(all="ignore"):
-            spread = np.interp(values.to_numpy(dtype=float), self._edges, self._places)
+            spread = np.interp(values.to_numpy(dtype=float), **self.points())
         return np.where(np.isfinite(spread), spread, 0.0)[:, None]  # no record may make an error
 
     def _gathered(self, spread):

@@ -6,11 +6,14 @@ from itertools import product
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..levels import mean
 from ..neighbors import cells
+from ..neighbors.by_hand import affine_by_hand, classes_by_rates, mean_by_rates, rates_by_softmax
 
 #: Powers of the rates of the cells that are tried; those of the prior are its own.
 _POWERS_OF_CELLS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -69,11 +72,14 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         """Return the likeliest labels, (n_samples,)."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    @available_if(lambda self: hasattr(self.released, "to_sklearn"))
     def to_sklearn(self):
         """Return a Pipeline of scikit-learn's own that predicts the same, with these `classes_`."""
         check_is_fitted(self)
-        return self.released.to_sklearn(self.classes_, self._weight())
+        codes, weight = self.classes_, self._weight()
+        if hasattr(self.released, "to_sklearn"):  # it has a shorter one
+            return self.released.to_sklearn(codes, weight)
+        classes = classes_by_rates(self.released.n_classes, codes, weight)
+        return make_pipeline(*self.released.by_hand(), *classes).set_output(transform="default")
 
     def _weight(self):
         return np.ones(len(self.classes_)) if self.weight is None else self.weight[self.classes_]
@@ -104,6 +110,12 @@ class RatesRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return mean(self.released.rates(X), self.levels)
 
+    def to_sklearn(self):
+        """Return a Pipeline of scikit-learn's own that predicts the same."""
+        check_is_fitted(self)
+        model = make_pipeline(*self.released.by_hand(), mean_by_rates(self.levels))
+        return model.set_output(transform="default")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StackedTable:
@@ -133,6 +145,11 @@ class StackedTable:
     def __repr__(self):
         return f"StackedTable({self.table!r}, {self.prior!r}, powers={self.powers})"
 
+    @property
+    def n_classes(self):
+        """Number of classes."""
+        return self.table.counts.shape[1]
+
     @cached_property
     def powers(self):
         """The powers of the rates of the prior, and of the cells."""
@@ -159,6 +176,20 @@ class StackedTable:
         X = self.prior.schema.within(X)
         says = self.prior.rates(X), self.table.rates(X), self.table.surface.overall
         return _mixed(*says, self.powers)
+
+    def by_hand(self):
+        """Return fitted steps of scikit-learn's own that make the rates of rows."""
+        parts = [
+            make_pipeline(*part.by_hand(), FunctionTransformer(np.log))
+            for part in (self.prior, self.table)
+        ]
+        powers = np.vstack([np.diag(np.full(self.n_classes, power)) for power in self.powers])
+        overall = np.maximum(self.table.surface.overall, cells.LEAST_RATE)
+        return [
+            make_union(*parts),
+            *affine_by_hand(powers, (1 - sum(self.powers)) * np.log(overall)),
+            *rates_by_softmax(cells.LEAST_RATE),
+        ]
 
     def read(self, X):
         """Return rates, and labels dealt by them, of public rows; see `ReleasedTable.read`."""

@@ -11,11 +11,13 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import Normalizer, PolynomialFeatures
 
 from .._sklearn import CheckedEstimator, Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy
 from ..isolation import Quiet, attempt
+from ..neighbors.by_hand import affine_by_hand, rates_by_softmax, scaler_by_hand
 from ..neighbors.cells import LEAST_RATE, count_ballots, floored, numbered
 from ..neighbors.electorate import Block, told_of_noise
 from ..rdp import DEFAULT_ORDERS
@@ -34,6 +36,7 @@ from ..sums import (
     unit,
 )
 from .columns import Columns, declared_columns
+from .encoders import encoder_of_bins, encoder_of_numbers
 from .released import ReleasedRates
 
 
@@ -312,14 +315,28 @@ class ReleasedHistograms:
         ndarray of shape (n_samples, n_classes)
             Rows sum to 1.
         """
+        logits = self._overall()
+        for part, bins in zip(self.bin_shares, self.schema.bins(self.schema.like(X)), strict=True):
+            no_bin = np.zeros((1, len(logits.T)))
+            logits = logits + np.append(self._says(part), no_bin, axis=0)[bins]
+        return floored(softmax(logits, axis=1))
+
+    def _overall(self):
+        """Return the logarithm of each class's share, (n_classes,)."""
+        return np.log(np.maximum(self.class_shares, LEAST_RATE))
+
+    def _says(self, part):
+        """Return what each bin of a column adds to the logarithms, (n_bins, n_classes)."""
         sizes = self.n_records * self.class_shares
         pull = _PULL * max(self.noise_std, 1.0)
-        logits = np.log(np.maximum(self.class_shares, LEAST_RATE))
-        for part, bins in zip(self.bin_shares, self.schema.bins(self.schema.like(X)), strict=True):
-            overall = (part @ self.class_shares)[:, None]
-            says = np.log((sizes * part + pull) / (sizes * overall + pull))
-            logits = logits + np.append(says, np.zeros((1, len(sizes))), axis=0)[bins]
-        return floored(softmax(logits, axis=1))
+        overall = (part @ self.class_shares)[:, None]
+        return np.log((sizes * part + pull) / (sizes * overall + pull))
+
+    def by_hand(self):
+        """Return fitted steps of scikit-learn's own that make the rates of rows."""
+        encoder, combine = encoder_of_bins(self.schema)
+        says = combine([self._says(part) for part in self.bin_shares])
+        return [encoder, *affine_by_hand(says, self._overall()), *rates_by_softmax(LEAST_RATE)]
 
 
 class MarginalSynthesizer(ColumnSynthesizer):
@@ -637,6 +654,11 @@ class ReleasedSums(ReleasedRates):
     #: Powers of the rates that are tried beside those of cells.
     powers = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
+    @property
+    def n_classes(self):
+        """Number of classes."""
+        return len(self.sums.counts)
+
     @cached_property
     def discriminants(self):
         """What follows from the sums, a `sums.Discriminants`."""
@@ -655,6 +677,27 @@ class ReleasedSums(ReleasedRates):
         """Return the rates of the classes of rows; see `ReleasedHistograms.rates`."""
         psi = self.centre.apply(_encoded(self.schema, self.schema.like(X)))
         return floored(softmax(self.discriminants.logits(psi), axis=1))
+
+    def by_hand(self):
+        """Return fitted steps of scikit-learn's own that make the rates of rows.
+
+        `PolynomialFeatures` of degree 1 puts a column of ones before the others: the constants of
+        `Columns.spread` and of `Centre.apply`, which are the last ones there.
+        """
+        encoder, order = encoder_of_numbers(self.schema)
+        width = self.schema.width
+        order = np.array([width - 1, *order])
+        slopes = self.discriminants.slopes[:, [width, *order]]
+        return [
+            encoder,
+            PolynomialFeatures(1).fit(np.zeros((1, width - 1))),
+            Normalizer(),
+            scaler_by_hand(self.centre.mean[order], np.full(width, CONSTANT)),
+            PolynomialFeatures(1).fit(np.zeros((1, width))),
+            Normalizer(),
+            *affine_by_hand(slopes.T, self.discriminants.constants),
+            *rates_by_softmax(LEAST_RATE),
+        ]
 
 
 class ClassSums(ColumnSynthesizer):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from .. import workers
-from .._sklearn import _num_samples
+from .._sklearn import _num_samples, has_method
 from ..electorate import Adjacency, Ballots, Electorate, check_predicts
 from ..identifiers import keyed_digests
 from ..isolation import Quiet, own_clone, own_rows, seed_number, seeded
@@ -91,7 +91,7 @@ class TeacherEnsemble(Electorate):
         needs_proba = soft_aggregator is not None and not self.predicts_numbers
         for estimator in self.estimators:
             check_predicts("base_estimator", estimator, numbers=self.predicts_numbers)
-            if needs_proba and not hasattr(estimator, "predict_proba"):
+            if needs_proba and not has_method(estimator, "predict_proba"):
                 raise ValueError(
                     f"{soft_aggregator} needs teachers with predict_proba; got {estimator!r}"
                 )
