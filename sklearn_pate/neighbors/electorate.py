@@ -346,7 +346,8 @@ class ReverseNeighbors(BlockElectorate):
             "smoothing": self.smoothing,
             "is_split": self._is_split,
         }
-        return cells.ReleasedTable(noisy, self._centers, self._transformer, smoothing)
+        released = noisy, self._centers, self._transformer, smoothing
+        return cells.ReleasedTable(*released, n_neighbors=int(self.n_neighbors))
 
     def read(self, table):
         """Return what a published table says of each public row; see `TableElectorate.read`."""

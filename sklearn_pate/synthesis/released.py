@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..association import combined
 from ..levels import mean
 from ..neighbors import cells
 
@@ -17,12 +18,7 @@ _POWERS_OF_CELLS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 class ReleasedRates:
-    """Base class: discriminants that were released; a subclass has `gain`, and `rates` of rows."""
-
-    @property
-    def is_flat(self):
-        """Whether the sums say little more than how frequent the classes are."""
-        return self.gain < cells.LEAST_GAIN
+    """Base class: released discriminants; a subclass has `p_value`, and `rates` of rows."""
 
     def default_student(self):
         """Return a classifier that says what the sums say."""
@@ -126,9 +122,9 @@ class StackedTable:
     X_public: object
 
     @property
-    def is_flat(self):
-        """Whether both say little more than how frequent the classes are."""
-        return self.table.is_flat and self.prior.is_flat
+    def p_value(self):
+        """That of both, if classes have nothing to do with rows."""
+        return combined([self.table.p_value, self.prior.p_value])
 
     def __repr__(self):
         return f"StackedTable({self.table!r}, {self.prior!r}, powers={self.powers})"
