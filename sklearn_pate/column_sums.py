@@ -174,6 +174,8 @@ class ReleasedColumns(ReleasedRates):
     constants : ndarray of shape (n_classes,)
     p_value : float
         Of the sums, if classes have equal means; see `association.p_value_of_sums`.
+    class_counts : (ndarray of shape (n_classes,), float)
+        Noisy number of records of each class, and the standard deviation of that noise.
     are_rates : bool
         Whether the rates are linear themselves, as those of two levels; else their logarithms are.
     """
@@ -184,6 +186,7 @@ class ReleasedColumns(ReleasedRates):
     slopes: np.ndarray
     constants: np.ndarray
     p_value: float
+    class_counts: tuple
     are_rates: bool = False
 
     def __repr__(self):
@@ -332,8 +335,10 @@ class ColumnSums(BlockElectorate):
         how = {"are_rates": are_rates, "is_split": self._is_split}
         slopes, constants, p_value = public_discriminants(*released, self._rows, **how)
         constants = constants + _CONSTANT * slopes[:, -1]
-        linear = _LENGTH * slopes[:, :-1], constants, p_value, are_rates
-        return ReleasedColumns(self._transformer, self._mean, self._scale, *linear)
+        counts = n / len(by_class) + by_class[:, -1] / _CONSTANT
+        linear = _LENGTH * slopes[:, :-1], constants, p_value, (counts, noise_std / _CONSTANT)
+        known = self._transformer, self._mean, self._scale
+        return ReleasedColumns(*known, *linear, are_rates=are_rates)
 
     def read(self, table):
         """Return what the sums say of each public row; see `TableElectorate.read`."""

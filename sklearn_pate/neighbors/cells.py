@@ -353,6 +353,11 @@ class ReleasedTable:
     smoothing: dict
     n_neighbors: int = 1
 
+    @property
+    def class_counts(self):
+        """Noisy number of votes for each class, and the standard deviation of that noise."""
+        return self.counts.sum(axis=0), self.smoothing["noise_std"] * math.sqrt(len(self.counts))
+
     @cached_property
     def p_value(self):
         """Of the counts, if classes have equal rates in all cells."""
@@ -369,6 +374,15 @@ class ReleasedTable:
     def surface(self):
         """The rates of the classes at any place, a `Surface`: computed when it is first needed."""
         return smooth(self.counts, self.centers, **self.smoothing)
+
+    @cached_property
+    def accuracy(self):
+        """Estimated share of the records whose class the table predicts; see `Surface.splits`."""
+        shares = [
+            np.take_along_axis(hidden, means.argmax(axis=1)[:, None], axis=1).sum() / hidden.sum()
+            for means, hidden in self.surface.splits(self.counts)
+        ]
+        return float(np.clip(np.mean(shares), 0, 1))
 
     def __repr__(self):
         n_cells, n_classes = self.counts.shape

@@ -18,7 +18,7 @@ _POWERS_OF_CELLS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 class ReleasedRates:
-    """Base class: released discriminants; a subclass has `p_value`, and `rates` of rows."""
+    """Base class: released discriminants; a subclass has `rates`, `p_value`, `class_counts`."""
 
     def default_student(self):
         """Return a classifier that says what the sums say."""
@@ -120,6 +120,12 @@ class StackedTable:
     table: cells.ReleasedTable
     prior: object
     X_public: object
+
+    @property
+    def class_counts(self):
+        """Those of the two that have less noise; see `ReleasedTable.class_counts`."""
+        both = self.table.class_counts, self.prior.class_counts
+        return min(both, key=lambda counts: counts[1])
 
     @property
     def p_value(self):

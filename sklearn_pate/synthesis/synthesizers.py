@@ -23,6 +23,7 @@ from ..rdp.checks import check_count
 from ..rdp.discrete import GRID
 from ..sums import (
     CONSTANT,
+    OF_COUNTS,
     Centre,
     Discriminants,
     Sums,
@@ -286,6 +287,11 @@ class ReleasedHistograms:
     def __repr__(self):
         n_classes, n_columns = len(self.class_shares), len(self.bin_shares)
         return f"ReleasedHistograms({n_classes} classes, {n_columns} columns)"
+
+    @property
+    def class_counts(self):
+        """Number of records of each class, as released; see `ReleasedTable.class_counts`."""
+        return self.n_records * self.class_shares, self.noise_std
 
     @property
     def p_value(self):
@@ -647,6 +653,11 @@ class ReleasedSums(ReleasedRates):
     def discriminants(self):
         """What follows from the sums, a `sums.Discriminants`."""
         return Discriminants(self.sums, is_split=self.is_split)
+
+    @property
+    def class_counts(self):
+        """Noisy number of records of each class; see `ReleasedTable.class_counts`."""
+        return self.sums.counts, self.sums.sd / OF_COUNTS
 
     @property
     def p_value(self):
