@@ -246,9 +246,11 @@ def _is_one_to_one(column, labels):
 
 # --- columns of public rows that no model can use ------------------------------------------------
 
-#: Columns are looked at in so many rows at most, and not in fewer.
-_MOST_LOOKED_AT = 20_000
-_FEWEST_LOOKED_AT = 30
+#: Columns are checked in so many rows at most, and not in fewer; fewer than the last show neither
+#: how many values a column has, nor that it has one alone.
+_MOST_CHECKED = 20_000
+_FEWEST_CHECKED = 30
+_FEWEST_COUNTED = 100
 
 #: So many whole numbers that all differ are identifiers.
 _MANY = 1000
@@ -291,7 +293,7 @@ def useless_columns(X_public):
     --------
     >>> import pandas as pd
     >>> from sklearn_pate.public import useless_columns
-    >>> rows = pd.DataFrame({"id": range(700, 750), "age": [30.5, 40.5] * 25, "unit": "cm"})
+    >>> rows = pd.DataFrame({"id": range(700, 800), "age": [30.5, 40.5] * 50, "unit": "cm"})
     >>> for text in useless_columns(rows):
     ...     print(text)
     columns ['id'] have another value in each public row, as identifiers do: leave them out, ...
@@ -301,9 +303,9 @@ def useless_columns(X_public):
     kind = getattr(getattr(X_public, "dtype", None), "kind", "")
     n_rows = _num_samples(X_public)
     is_checked = is_frame or (isinstance(X_public, np.ndarray) and X_public.ndim == 2)
-    if not is_checked or (not is_frame and kind not in "iuOTU") or n_rows < _FEWEST_LOOKED_AT:
+    if not is_checked or (not is_frame and kind not in "iuOTU") or n_rows < _FEWEST_CHECKED:
         return []
-    rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _MOST_LOOKED_AT)).astype(int))
+    rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _MOST_CHECKED)).astype(int))
     table = table_of(_safe_indexing(X_public, rows))
     kinds = [_useless_kind(table.iloc[:, k]) for k in range(table.shape[1])]
     found = []
@@ -318,9 +320,10 @@ def _useless_kind(column):
     """Return "identifier", "text", "constant" or None for a column of public rows."""
     values = column.dropna()
     n_rows, n_values = len(values), values.nunique()
-    if n_values <= 1:
-        return None if n_rows < len(column) and n_values == 1 else "constant"
-    if n_rows < _FEWEST_LOOKED_AT:
+    if n_values <= 1:  # a single value that is missing in some rows is none
+        is_constant = n_values == 0 or n_rows == len(column)
+        return "constant" if is_constant and len(column) >= _FEWEST_COUNTED else None
+    if n_rows < _FEWEST_CHECKED:
         return None
     are_all_different = n_values == n_rows
     if pd.api.types.is_integer_dtype(column.dtype):
@@ -332,7 +335,7 @@ def _useless_kind(column):
         return None
     if are_all_different:
         return "identifier"
-    are_many = n_values > _MOST_OF_ROWS * n_rows
+    are_many = n_rows >= _FEWEST_COUNTED and n_values > _MOST_OF_ROWS * n_rows
     n_values = max(n_values, len(getattr(column.dtype, "categories", ())))
     return "text" if are_many or n_values > MOST_VALUES else None
 

@@ -552,11 +552,13 @@ def _stopped(plan):
     """Say that the cap stops a fit before all queries are asked, if teachers answer them."""
     if plan.budget is None or plan.n_labels >= plan.n_queries:
         return None
-    later = [type(stage).__name__ for stage, _ in plan.stages[1:]]
-    last = f", and {later[-1]} may never be asked" if plan.n_labels <= plan.stages[0][1] else ""
+    (_, n_of_first), *later = plan.stages
+    last = ""
+    if later and plan.n_labels <= n_of_first:
+        last = f", and {type(later[-1][0]).__name__} may never be asked"
     return (
         f"epsilon={plan.epsilon:g} pays for {plan.n_labels} answers to the {plan.n_queries} queries "
-        f"wanted: a fit stops once it is spent{last if later else ''}. Use more noise, ask fewer "
+        f"wanted: a fit stops once it is spent{last}. Use more noise, ask fewer "
         "queries or raise epsilon"
     )
 

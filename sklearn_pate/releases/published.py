@@ -190,7 +190,8 @@ _FEWEST_TESTED = 8
 #: A model that predicts the class of fewer records is of little use, however many classes there are.
 _FEW_RIGHT = 0.1
 
-#: All teachers voting for one class would give fewer labels of it in this part of the fits.
+#: Where all teachers vote for one class, fewer labels are of it in this share of the fits; where
+#: labels are drawn at random, more are.
 _RARELY = 0.01
 
 
@@ -310,7 +311,9 @@ def _one_class_of_teachers(released, labels, plan):
     counts = np.bincount(labels, minlength=released.n_classes)
     code = int(counts.argmax())
     right = plan.share_right(1.0)
-    if not binom.cdf(counts[code], labels.size, right) > _RARELY:  # also where no share is known
+    by_chance = binom.sf(counts[code] - 1, labels.size, 1 / released.n_classes)
+    # The share of right labels may be unknown
+    if by_chance > _RARELY or not binom.cdf(counts[code], labels.size, right) > _RARELY:
         return None
     return (
         f"{counts[code]} of the {labels.size} released labels are of one class, "
