@@ -224,8 +224,8 @@ def warn_of_release(plan, released, X_public):
         others = "letting teachers vote" if by_records else "letting records vote"
         flip = "the mean of all" if released.levels is not None else "a coin flip"
         warn(
-            f"what was released may be little better than {flip}: it looks like noise around "
-            f"{means} that are the same everywhere (p={p_value:.2g} in a test of no relation). A "
+            f"what was released may be little better than {flip}: it does not differ clearly from noise "
+            f"around {means} that are the same everywhere (p={p_value:.2g} in a test of no relation). A "
             f"larger epsilon, fewer columns, or {others} may help; each spends anew"
         )
     elif released.levels is None and 1 / released.n_classes < _FEW_RIGHT:
