@@ -4,6 +4,7 @@
     python -m benchmarks peers [--quick] [--page] ...    the fair table
     python -m benchmarks regression [--seeds S ...]      numbers beside private peers
     python -m benchmarks papers [--page] [--only ...]    the papers' tables
+    python -m benchmarks signal [--seeds S ...]          warnings of no relation
 
 `--help` after each says more.
 """
@@ -11,7 +12,7 @@
 import sys
 from importlib import import_module
 
-PARTS = ("speed", "peers", "regression", "papers")
+PARTS = ("speed", "peers", "regression", "papers", "signal")
 
 
 def main(arguments):

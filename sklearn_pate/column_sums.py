@@ -183,8 +183,10 @@ class ReleasedColumns(ReleasedRates):
     slopes : ndarray of shape (n_classes, n_columns)
         Weights of the numbers, once each row is divided by its length.
     constants : ndarray of shape (n_classes,)
-    gain : float
-        Log likelihood of the sums, less that of classes that are all alike.
+    p_value : float
+        Of the sums, if classes have equal means; see `association.p_value_of_sums`.
+    class_counts : (ndarray of shape (n_classes,), float)
+        Noisy number of records of each class, and the standard deviation of that noise.
     are_rates : bool
         Whether the rates are linear themselves, as those of two levels; else their logarithms are.
     """
@@ -194,7 +196,8 @@ class ReleasedColumns(ReleasedRates):
     scale: np.ndarray
     slopes: np.ndarray
     constants: np.ndarray
-    gain: float
+    p_value: float
+    class_counts: tuple
     are_rates: bool = False
 
     def __repr__(self):
@@ -353,10 +356,13 @@ class ColumnSums(BlockElectorate):
         n = max(total[-1] / _CONSTANT, noise_std) if self._n_records is None else self._n_records
         released = by_class, total, (noise_std, noise_std / _OF_TOTAL), n
         are_rates = self._is_split and len(by_class) == 2
-        slopes, constants, gain = public_discriminants(*released, self._rows, are_rates=are_rates)
+        how = {"are_rates": are_rates, "is_split": self._is_split}
+        slopes, constants, p_value = public_discriminants(*released, self._rows, **how)
         constants = constants + _CONSTANT * slopes[:, -1]
-        linear = _LENGTH * slopes[:, :-1], constants, gain, are_rates
-        return ReleasedColumns(self._transformer, self._mean, self._scale, *linear)
+        counts = n / len(by_class) + by_class[:, -1] / _CONSTANT
+        linear = _LENGTH * slopes[:, :-1], constants, p_value, (counts, noise_std / _CONSTANT)
+        known = self._transformer, self._mean, self._scale
+        return ReleasedColumns(*known, *linear, are_rates=are_rates)
 
     def read(self, table):
         """Return what the sums say of each public row; see `TableElectorate.read`."""

@@ -443,8 +443,8 @@ class TableElectorate(Electorate):
         Returns
         -------
         object
-            Its `read` returns rates and labels of any public rows; `is_flat`, if it has one, says
-            that the table tells nothing, which a fit warns of.
+            Its `read` returns rates and labels of any public rows; `p_value` is that of the table
+            if labels have nothing to do with rows: a fit warns of a large one.
         """
 
     @abstractmethod

@@ -290,6 +290,111 @@ def _is_one_to_one(column, labels):
     return pairs > 1 and pairs == len(np.unique(codes)) == len(np.unique(labels))
 
 
+# --- columns of public rows that no model can use ------------------------------------------------
+
+#: Columns are checked in so many rows at most, and not in fewer; fewer than the last show neither
+#: how many values a column has, nor that it has one alone.
+_MOST_CHECKED = 20_000
+_FEWEST_CHECKED = 30
+_FEWEST_COUNTED = 100
+
+#: So many whole numbers that all differ are identifiers.
+_MANY = 1000
+
+#: A column of text may have so many values, and no more than this share of the rows.
+MOST_VALUES = 1000
+_MOST_OF_ROWS = 0.5
+
+#: So many columns are named in a warning.
+_N_NAMED = 5
+
+#: Each kind of column that is reported, and why.
+_USELESS = {
+    "identifier": (
+        "columns {} have another value in each public row, as identifiers do: leave them out, "
+        "since they do not help with other rows, and may name a person"
+    ),
+    "text": (
+        "columns {} hold text with more values than can be learnt, over 1000 or over half of the "
+        "public rows: join values, turn them into numbers, or leave the columns out"
+    ),
+    "constant": "columns {} have one value in all public rows: leave them out",
+}
+
+
+def useless_columns(X_public):
+    """Return warnings about columns of public rows: identifiers, text of many values, constants.
+
+    Parameters
+    ----------
+    X_public : array-like with n_public rows
+        Public rows. DataFrames are checked, and arrays of whole numbers or objects; floats that all
+        differ are no identifiers, and constants are usual in arrays, as in images.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn_pate.public import useless_columns
+    >>> rows = pd.DataFrame({"id": range(700, 800), "age": [30.5, 40.5] * 50, "unit": "cm"})
+    >>> for text in useless_columns(rows):
+    ...     print(text)
+    columns ['id'] have another value in each public row, as identifiers do: leave them out, ...
+    columns ['unit'] have one value in all public rows: leave them out
+    """
+    is_frame = hasattr(X_public, "columns")
+    kind = getattr(getattr(X_public, "dtype", None), "kind", "")
+    n_rows = _num_samples(X_public)
+    is_checked = is_frame or (isinstance(X_public, np.ndarray) and X_public.ndim == 2)
+    if not is_checked or (not is_frame and kind not in "iuOTU") or n_rows < _FEWEST_CHECKED:
+        return []
+    rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _MOST_CHECKED)).astype(int))
+    table = table_of(_safe_indexing(X_public, rows))
+    kinds = [_useless_kind(table.iloc[:, k]) for k in range(table.shape[1])]
+    found = []
+    for kind, text in _USELESS.items():
+        names = [name for name, own in zip(table.columns, kinds, strict=True) if own == kind]
+        if names and (is_frame or kind != "constant"):
+            found.append(text.format(first_names(names)))
+    return found
+
+
+def _useless_kind(column):
+    """Return "identifier", "text", "constant" or None for a column of public rows."""
+    values = column.dropna()
+    n_rows, n_values = len(values), values.nunique()
+    if n_values <= 1:  # a single value that is missing in some rows is none
+        is_constant = n_values == 0 or n_rows == len(column)
+        return "constant" if is_constant and len(column) >= _FEWEST_COUNTED else None
+    if n_rows < _FEWEST_CHECKED:
+        return None
+    are_all_different = n_values == n_rows
+    if pd.api.types.is_integer_dtype(column.dtype):
+        # If so many were drawn at random as far apart, two would be equal but once in e**4
+        are_dense = 8 * (float(values.max()) - float(values.min())) < n_rows**2
+        is_identifier = n_rows >= _MANY or are_dense or values.is_monotonic_increasing
+        return "identifier" if are_all_different and is_identifier else None
+    if not (pd.api.types.is_string_dtype(values) or hasattr(column.dtype, "categories")):
+        return None
+    if are_all_different:
+        return "identifier"
+    are_many = n_rows >= _FEWEST_COUNTED and n_values > _MOST_OF_ROWS * n_rows
+    n_values = max(n_values, len(getattr(column.dtype, "categories", ())))
+    return "text" if are_many or n_values > MOST_VALUES else None
+
+
+def first_names(names):
+    """Write the first names of a list, and how many more there are."""
+    more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
+    return f"{names[:_N_NAMED]}{more}"
+
+
+# --- transformers that are fitted on public rows -------------------------------------------------
+
+
 class FitOnPublic(TransformerMixin, CheckedEstimator):
     """Fit a transformer on public rows instead of private ones.
 

@@ -16,6 +16,7 @@ from sklearn.covariance import oas
 from threadpoolctl import threadpool_limits
 
 from ._sklearn import _safe_indexing
+from .association import p_value_of_sums
 from .isolation import Quiet
 from .levels import split
 from .rdp import DEFAULT_ORDERS, Cost, discrete_gaussian_mu_squared
@@ -411,6 +412,8 @@ class Discriminants:
     Parameters
     ----------
     sums : Sums
+    is_split : bool, default=False
+        Whether records count in part for two levels.
 
     Attributes
     ----------
@@ -418,11 +421,11 @@ class Discriminants:
     constants : ndarray of shape (n_classes,)
     n : float
         The number of records, estimated.
-    gain : float
-        Log likelihood of the sums by class, less that of classes that are all alike.
+    p_value : float
+        Of the sums by class, if classes have equal means.
     """
 
-    def __init__(self, sums):
+    def __init__(self, sums, *, is_split=False):
         n_classes, n_columns = sums.by_class.shape
         self.n = _number(sums)
         counts = _pulled_counts(sums, self.n)
@@ -432,7 +435,16 @@ class Discriminants:
         variance, basis = np.linalg.eigh(moment - np.outer(mean, mean))
         variance = np.maximum(variance, 0.3 * rest)
         known = counts, mean, (sums.sd, noise_of_mean), variance, basis
-        away, self.gain = _class_means(sums.by_class, *known, doubt=_DOUBT)
+        away = _class_means(sums.by_class, *known, doubt=_DOUBT)
+        self.p_value = p_value_of_sums(
+            sums.by_class,
+            sums.counts,
+            mean,
+            sds=(sums.sd, sums.sd / OF_COUNTS, math.sqrt(noise_of_mean)),
+            variance=variance,
+            basis=basis,
+            is_split=is_split,
+        )
         within, turn = np.linalg.eigh(np.diag(variance) - (away.T * share) @ away)
         within = np.maximum(within, max(0.3 * rest, min(0.4 * edge, 1 / n_columns)))
         slopes = away @ ((turn / within) @ turn.T)
@@ -453,7 +465,7 @@ class Discriminants:
         return self._means[codes] + about
 
 
-def public_discriminants(by_class, total, sds, n, public, *, are_rates):
+def public_discriminants(by_class, total, sds, n, public, *, are_rates, is_split=False):
     """Return linear discriminants by noisy sums, and by the covariance of public rows.
 
     Parameters
@@ -470,17 +482,19 @@ def public_discriminants(by_class, total, sds, n, public, *, are_rates):
         `psi` of public rows.
     are_rates : bool
         Whether the rates themselves are to be linear, by least squares, not their logarithms.
+    is_split : bool, default=False
+        Whether records count in part for two levels.
 
     Returns
     -------
     slopes : ndarray of shape (n_classes, n_columns)
     constants : ndarray of shape (n_classes,)
-    gain : float
+    p_value : float
         As in `Discriminants`.
     """
     n_classes = len(by_class)
-    counts = n / n_classes + by_class[:, -1] / public[0, -1]
-    counts = np.maximum(counts, 0.02 * n / n_classes)
+    noisy_counts = n / n_classes + by_class[:, -1] / public[0, -1]
+    counts = np.maximum(noisy_counts, 0.02 * n / n_classes)
     counts *= n / counts.sum()
     share = counts / n
     middle = public.mean(axis=0)
@@ -489,9 +503,23 @@ def public_discriminants(by_class, total, sds, n, public, *, are_rates):
     variance = np.maximum(variance, 0.02 * variance.mean())
     # The public mean, and how far the private one is from it
     noise_of_mean = (sds[1] / n) ** 2 + np.zeros((1, len(variance)))
-    moved, _ = _pulled_means((total / n - middle)[None] @ basis, variance, noise_of_mean, n_free=1)
+    seen = (total / n - middle)[None] @ basis
+    moved = _pulled_means(seen, variance, noise_of_mean, n_free=1)
     mean = middle + basis @ moved[0]
-    means, gain = _class_means(by_class, counts, mean, (sds[0], 0.0), variance, basis)
+    # The error that is left in a mean: two means of samples differ as well
+    kept = np.divide(moved, seen, where=seen != 0, out=0 * seen)
+    apart = variance * (1 / len(public) + 1 / n)
+    error = noise_of_mean * np.maximum(kept, apart / (apart + noise_of_mean))
+    p_value = p_value_of_sums(
+        by_class,
+        noisy_counts,
+        mean,
+        sds=(sds[0], sds[0] / public[0, -1], np.sqrt(error[0])),
+        variance=variance,
+        basis=basis,
+        is_split=is_split,
+    )
+    means = _class_means(by_class, counts, mean, (sds[0], 0.0), variance, basis)
     # In directions in which the spread of all rows is 1, that of the means is what they explain
     means /= np.sqrt(variance)
     explained, turn = np.linalg.eigh((means.T * share) @ means)
@@ -501,7 +529,7 @@ def public_discriminants(by_class, total, sds, n, public, *, are_rates):
         slopes = (means @ turn / (1 - np.minimum(explained, _MOST_EXPLAINED))) @ turn.T
         constants = np.log(share) - (slopes * means).sum(axis=1) / 2
     slopes = slopes / np.sqrt(variance) @ basis.T
-    return slopes, constants - slopes @ mean, gain
+    return slopes, constants - slopes @ mean, p_value
 
 
 def _number(sums):
@@ -554,7 +582,7 @@ def _mean(sums, n, moment, rest):
 
 
 def _class_means(by_class, counts, mean, noise, variance, basis, doubt=0.0):
-    """Return class means about that of all, in directions of a basis, and how much they tell.
+    """Return class means about that of all, in directions of a basis.
 
     The noise is the standard deviation of that on a sum, and the variance of that on the mean.
     """
@@ -574,8 +602,7 @@ def _pulled_means(away, variance, noise, *, n_free, doubt=0.0):
 
     What is expected of a direction is ``t * variance**power``: with a power of 1 classes are as far
     apart in every direction, beside its spread; with a larger one they differ where rows do. The
-    likeliest t and power are taken; each mean counts as `n_free` numbers. Return as well how much
-    likelier they are than a t of nearly 0.
+    likeliest t and power are taken; each mean counts as `n_free` numbers.
     """
     typical = np.exp(np.log(variance).mean())
     best = None
@@ -584,5 +611,4 @@ def _pulled_means(away, variance, noise, *, n_free, doubt=0.0):
         fit = -(np.log(seen) + away**2 / seen).sum() / 2 * n_free - doubt * abs(math.log(power))
         if best is None or fit > best[0]:
             best = fit, seen
-    alike = -(np.log(noise) + away**2 / noise).sum() / 2 * n_free
-    return away * (1 - noise / best[1]), float(best[0] - alike)
+    return away * (1 - noise / best[1])

@@ -260,8 +260,10 @@ def said(clf, *data, **kwargs):
         clf.set_params(on_bad_plan="warn").fit(*data, **kwargs)
     texts = [str(warning.message) for warning in caught]
     of_plan = [text for text in texts if not text.startswith(FLAT)]
-    # The labels here have nothing to do with the rows: so a table says, and teachers cannot
-    assert len(texts) - len(of_plan) == isinstance(clf.base_estimator, ReverseNeighbors)
+    # The labels here have nothing to do with the rows: so a table shows, and labels under noise.
+    # Under little noise, labels follow what teachers learnt by chance
+    n_told = len(texts) - len(of_plan)
+    assert n_told == 1 or (n_told == 0 and clf.epsilon > 10)
     return of_plan
 
 
@@ -355,7 +357,12 @@ def test_labels_that_a_budget_lets_through_are_those_of_a_fit():
     public = {"n_public": 400, "n_teachers": 100, "n_classes": 3}
     plan = plan_queries(aggregator, 400, **public, epsilon=5.0, delta=1e-5)
     assert 3 <= plan.n_labels < plan.n_queries == 400
-    with pytest.warns(UserWarning, match="only those were asked"):
+    stops = f"epsilon=5 pays for {plan.n_labels} answers to the 400 queries wanted: a fit stops"
+    with (
+        pytest.warns(UserWarning, match=stops),
+        pytest.warns(UserWarning, match="only those were asked"),
+        pytest.warns(UserWarning, match="all .* released labels are of one class"),
+    ):
         clf.fit_votes(votes, X_PUBLIC)
     assert clf.privacy_spent_.n_answered == plan.n_labels
     assert plan.labels_per_class == plan.n_labels / 3
@@ -485,7 +492,8 @@ def test_teachers_are_refused_only_if_they_are_drowned_though_all_agree():
     ({"n_queries": 300, "epsilon": 0.01}, ["the noise of standard deviation"]),
     ({"epsilon": 11.0, "delta": 0.01}, ["delta=0.01 is", "epsilon=11 is hardly"]),
     (
-        {"base": ReverseNeighbors(), "delta": 0.1, "aggregator": GaussianMechanism()},
+        {"base": ReverseNeighbors(), "delta": 0.1, "aggregator": GaussianMechanism()}
+        | {"random_state": 1},  # the noise of one fit in twenty looks like a relation
         ["delta=0.1 is not below one over the number of records, 1847"],
     ),
 )
@@ -673,9 +681,9 @@ def test_a_table_that_tells_nothing_is_told_of():
     clf = of_two(random_state=1)  # for some seeds coins look as if they told a little
     with pytest.warns(UserWarning, match="little better than a coin flip"):
         clf.fit(rows[:4000], coins[:4000], X_public=rows[4000:])
-    assert clf.table_.surface.gain < 3
+    assert clf.table_.p_value > 0.05
     clf.fit(rows[:4000], labels[:4000], X_public=rows[4000:])  # without a warning
-    assert clf.table_.surface.gain > 50  # about 750, give or take 30
+    assert clf.table_.p_value < 1e-9
 
 
 # --- what was paid for is not lost ---------------------------------------------------------------
@@ -688,7 +696,7 @@ def test_cells_of_unrelated_truth_values_explain_nothing(share):
 
 
 def test_warnings_that_are_errors_lose_no_model(monkeypatch):
-    monkeypatch.setattr(ReleasedTable, "is_flat", True)
+    monkeypatch.setattr(ReleasedTable, "p_value", 0.5)
     clf = of_two()
     is_told = pytest.raises(UserWarning, match="little better than a coin flip")
     with warnings.catch_warnings(action="error"), is_told:

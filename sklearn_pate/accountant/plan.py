@@ -355,6 +355,7 @@ class Plan:
             findings = (_drowned_means,) if self.voters.are_levels else (_few_labels, _drowned)
             if not self.obstacles:
                 found += [finding(self) for finding in findings]
+            found.append(_stopped(self))
             found += [_unstable(stage, n, self.voters.n_teachers) for stage, n in self.stages]
         unit = "record" if self.spent is None else self.spent.unit
         return [text for text in (*found, weak_promise(self.epsilon, unit)) if text is not None]
@@ -547,6 +548,21 @@ def _drowned_means(plan):
     )
 
 
+def _stopped(plan):
+    """Say that the cap stops a fit before all queries are asked, if teachers answer them."""
+    if plan.budget is None or plan.n_labels >= plan.n_queries:
+        return None
+    (_, n_of_first), *later = plan.stages
+    last = ""
+    if later and plan.n_labels <= n_of_first:
+        last = f", and {type(later[-1][0]).__name__} may never be asked"
+    return (
+        f"epsilon={plan.epsilon:g} pays for {plan.n_labels} answers to the {plan.n_queries} queries "
+        f"wanted: a fit stops once it is spent{last}. Use more noise, ask fewer "
+        "queries or raise epsilon"
+    )
+
+
 def _unstable(stage, n_queries, n_teachers):
     """Say that a mechanism that answers what is stable will answer almost nothing."""
     needed = stage.stability_needed(n_queries)
@@ -605,6 +621,9 @@ def _factor(epsilon):
 
 #: Shares of the voters who agree, for which a report says how many labels will be right.
 _AGREEMENTS = (0.6, 0.8, 0.95)
+
+#: Share of a class for which a report has the number of votes.
+_RARE = 0.03
 
 _TEACHERS_AGREE = f"where {' / '.join(map(percent, _AGREEMENTS))} of the teachers agree"
 
@@ -667,6 +686,7 @@ def _about_teachers(plan):
         f"({plan.n_queries} queries, {plan.n_public} public rows)"
     )
     lines = [who, ("labels", labels), noise, ("right", right or "none: nothing is answered")]
+    lines.append(("rare class", _rare_class_of_teachers(plan)))
     if not all_answered:
         answered = f"{_at_agreements(plan.share_answered)} of the queries, {_TEACHERS_AGREE}"
         lines.append(("answered", answered))
@@ -699,7 +719,12 @@ def _about_records(plan):
             f"{noise}, beside {_number(cells.n_ballots)} records{expected}"
         )
         who = f"the records themselves, each with all of its columns{_why(voters)}"
-        return [("voters", who), ("sums", sums)]
+        lines = [("voters", who), ("sums", sums)]
+        if not voters.are_levels:
+            length = _number(plan.noise_std * math.sqrt(cells.n_columns))
+            has = f"{_number(_RARE * cells.n_ballots)} records, beside noise of length {length}"
+            lines.append(("rare class", _rare_class(f"{has} on its sums")))
+        return lines
     if cells.n_cells == 0:
         return [("voters", f"nobody: class sums take all of epsilon{_why(voters)}")]
     where = f"each in the cell that it lies in, of {cells.n_cells}{_why(voters)}"
@@ -714,11 +739,33 @@ def _about_records(plan):
         (what, f"{n_rows}, one for each public row, {each}"),
         ("noise", f"{noise} on each {level} of a cell, {beside}, by {type(mechanism).__name__}"),
     ]
+    if not voters.are_levels:
+        in_cell = _number(_RARE * cells.n_ballots / cells.n_cells)
+        has = f"{in_cell} votes in a cell, beside noise of {_number(plan.noise_std)}"
+        lines.append(("rare class", _rare_class(has)))
     if cells.explained is not None:
         share = percent(cells.explained)
         said = f"{share} of how public rows differ; a record says only where it lies"
         lines.append(("cells tell", said))
     return lines
+
+
+def _rare_class(has):
+    """Return what a class of a made-up share has: the shares in y are private, and not counted."""
+    return (
+        f"one with a share of {_RARE:.0%} has about {has}. How many records a class has is private, "
+        "so a plan does not depend on it"
+    )
+
+
+def _rare_class_of_teachers(plan):
+    """Return what a rare class has where teachers vote."""
+    voters = plan.voters
+    has = f"{_number(_RARE * plan.n_labels)} of the labels"
+    if voters.n_records is not None:
+        each = _number(_RARE * voters.n_records / voters.n_teachers)
+        has = f"{each} records for each teacher, and {has}"
+    return _rare_class(has)
 
 
 def _why(voters):

@@ -12,7 +12,7 @@ from ..electorate import PrivateData, Votes
 from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, attempt, kind_of, without_index
 from ..levels import levels_of, positions
-from ..public import indexable_rows, public_rows
+from ..public import first_names, indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
 from ..releases.labels import are_complete
 from ..schema import array_of, difference, dtype_name, library_of
@@ -215,12 +215,6 @@ def check_forms(X, X_public):
         )
 
 
-def _first(names):
-    """Write the first names of a list, and how many more there are."""
-    more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
-    return f"{names[:_N_NAMED]}{more}"
-
-
 def check_dtypes(X, X_public):
     """Refuse private data whose types are not those of the public rows.
 
@@ -393,7 +387,7 @@ def _encode(y, classes):
             number = f"within a VotingClassifier, classes=range({len(classes)})"
             of_kinds = f": these are {kinds[0]}, y holds {kinds[1]}; {number}"
         raise ValueError(
-            f"y has labels that are not in classes, which are {_first(classes.tolist())}; classes "
+            f"y has labels that are not in classes, which are {first_names(classes.tolist())}; classes "
             f"must list all labels that may occur, in the type that y has{of_kinds}"
         )
     return codes.astype(np.int64), classes

@@ -14,11 +14,12 @@ from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
 from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet, is_ours, seeded
-from ..public import table_of
+from ..public import MOST_VALUES, first_names, table_of, useless_columns
 from ..rdp.facts import facts_of
 from ..releases import ahead, release_of
 from ..releases.published import check_class_weight, student_of
 from ..students import check_scored_alone, rehearse_student, unfitted_copy
+from ..synthesis.columns import Columns
 from ..teachers.training import Part, Settings, Task, fit_and_predict
 from .given import temperature_of, warn_if_seeded
 from .voters import OnlySums, make_electorate
@@ -125,7 +126,8 @@ def forecast(given, plan):
         problems = (synthesizer.forecast(**sizes), *problems)
         obstacles = (*synthesizer.obstacles(**sizes), *obstacles)
     of_delta = large_delta(spent.delta, n_teachers=spent.n_teachers, n_records=n_records)
-    told["problems"] = tuple(text for text in (of_delta, *problems) if text is not None)
+    problems = (of_delta, *problems, *_about_columns(given))
+    told["problems"] = tuple(text for text in problems if text is not None)
     return dataclasses.replace(plan, obstacles=(*given.obstacles, *obstacles), **told)
 
 
@@ -146,6 +148,22 @@ def warn_of_plan(plan, epsilon):
     for text in advice:
         if text != known:
             warn(text)
+
+
+def _about_columns(given):
+    """Return warnings about columns, by public rows or, where there are none, by the schema."""
+    if given.rows_are_to_draw:
+        schema = getattr(given.synthesis.synthesizer, "schema_", None)
+        n_categories = schema.n_categories if isinstance(schema, Columns) else {}
+        names = [name for name, number in n_categories.items() if number > MOST_VALUES]
+        if not names:
+            return []
+        return [
+            f"columns {first_names(names)} declare more than {MOST_VALUES} categories, and the "
+            "noise on each is that of a common one: join categories, or leave the columns out"
+        ]
+    was_told = given.private is None and given.release.gives_rates  # by `poll`
+    return [] if was_told or given.synthesis is not None else useless_columns(given.X_public)
 
 
 #: Why those vote who do by default, by whether they are records.

@@ -44,7 +44,7 @@ def fit(given, paid, votes=None):
         seed = given.seeds["student"]
         given.estimator.student_ = fit_student(student, given.X_public, published, seed)
         done(1)
-    warn_of_release(plan, published)
+    warn_of_release(plan, published, given.X_public)
 
 
 def poll(given, paid):

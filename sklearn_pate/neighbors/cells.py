@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.pipeline import make_union
 
+from ..association import p_value_of_counts
 from ..identifiers import spelled_groups
 from ..levels import split
 from ..rdp.discrete import SHARES
@@ -320,11 +321,6 @@ _NO_SLOPE = -60.0
 _N_SPLITS = 20
 _ADDED_NOISE = 0.5
 
-#: A surface tells nothing that gains less, in log likelihood: at epsilon 1 it gained less than 1
-#: where labels followed from nothing, 0 to 11 with 200 independent columns (a coin flip), 25 or
-#: more with 100, and 14 or more on iris, wine and breast cancer.
-LEAST_GAIN = 3.0
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedTable:
@@ -342,6 +338,8 @@ class ReleasedTable:
         Fitted on public rows.
     smoothing : dict
         The other arguments of `neighbors.cells.smooth`: public numbers.
+    n_neighbors : int
+        Number of cells that a record counts in.
 
     Examples
     --------
@@ -361,16 +359,38 @@ class ReleasedTable:
     centers: np.ndarray
     transformer: Any
     smoothing: dict
+    n_neighbors: int = 1
 
     @property
-    def is_flat(self):
-        """Whether the table says little more than that rates are the same everywhere."""
-        return self.surface.gain < LEAST_GAIN
+    def class_counts(self):
+        """Noisy number of votes for each class, and the standard deviation of that noise."""
+        return self.counts.sum(axis=0), self.smoothing["noise_std"] * math.sqrt(len(self.counts))
+
+    @cached_property
+    def p_value(self):
+        """Of the counts, if classes have equal rates in all cells."""
+        return p_value_of_counts(
+            self.counts,
+            self.smoothing["total"],
+            self.centers,
+            self.smoothing["noise_std"],
+            n_votes=self.n_neighbors,
+            is_split=self.smoothing["is_split"],
+        )
 
     @cached_property
     def surface(self):
         """The rates of the classes at any place, a `Surface`: computed when it is first needed."""
         return smooth(self.counts, self.centers, **self.smoothing)
+
+    @cached_property
+    def accuracy(self):
+        """Estimated share of the records whose class the table predicts; see `Surface.splits`."""
+        shares = [
+            np.take_along_axis(hidden, means.argmax(axis=1)[:, None], axis=1).sum() / hidden.sum()
+            for means, hidden in self.surface.splits(self.counts)
+        ]
+        return float(np.clip(np.mean(shares), 0, 1))
 
     def __repr__(self):
         n_cells, n_classes = self.counts.shape
@@ -447,8 +467,6 @@ class Surface(NamedTuple):
         and `slope` times the product of how far they are from the middle of all cells.
     power : float
         To which rates are raised.
-    gain : float
-        Log likelihood of the table, less that with rates that are the same everywhere.
     variance : ndarray of shape (n_cells,)
         Of the noise on the rates seen in each cell.
     total : ndarray of shape (n_cells,)
@@ -462,7 +480,6 @@ class Surface(NamedTuple):
     steepness: float
     slope: float
     power: float = 1.0
-    gain: float = 0.0
     variance: np.ndarray | None = None
     total: np.ndarray | None = None
 
@@ -571,11 +588,8 @@ def smooth(noisy, centers, total, *, noise_std, smoothing="auto", is_split=False
     surface = Surface(centers, overall, None, *process, variance=variance, total=total)
     factor = cho_factor(surface.likeness(centers) + np.diag(variance), lower=True)
     weights = cho_solve(factor, difference)
-    # The log likelihood, less that with rates that are the same everywhere
-    gain = ((difference**2 / variance[:, None]).sum() - (difference * weights).sum()) / 2
-    gain += (n_classes - 1) * np.log(np.sqrt(variance) / np.diag(factor[0])).sum()
     power = _sharpness(surface, noisy)
-    return surface._replace(weights=weights, power=power, gain=float(gain))
+    return surface._replace(weights=weights, power=power)
 
 
 def _differences(noisy, total, overall):

@@ -4,11 +4,17 @@ import dataclasses
 from numbers import Real
 
 import numpy as np
+from scipy.stats import binom
 
 from .._numbers import as_float
+from ..accountant.plan import percent
+from ..association import LEVEL, only_class, p_value_of_counts
 from ..exceptions import warn
+from ..isolation import Quiet, attempt
 from ..levels import mean
+from ..neighbors import RowVectorizer
 from ..neighbors.cells import deal_to_alike, shifted
+from ..neighbors.transform import fitted_on_public, transformed
 from ..students import accepts_soft_labels, accepts_unlabeled, accepts_weights, heeds_weights
 from ..synthesis.released import RatesRegressor
 from . import release_of
@@ -158,6 +164,10 @@ class Published:
         n_labels = len(self.query_indices)
         self.spent = dataclasses.replace(self.spent, n_queries=n_labels, n_answered=n_labels)
 
+    def label_of(self, code):
+        """Return the label of a class, as plain Python."""
+        return self._classes[[code]].tolist()[0]
+
     def label_weights(self, labels):
         """Return what labels that teachers gave count, (n_labels,), or None: all alike."""
         shares = np.bincount(labels, minlength=self.n_classes) / len(labels)
@@ -174,8 +184,22 @@ def student_of(estimator, electorate):
     return electorate.default_student()
 
 
-def warn_of_release(plan, released):
+#: Tests of labels that teachers gave look at so many of them at most, and are not made of fewer.
+_MOST_TESTED = 1000
+_FEWEST_TESTED = 8
+
+#: A model that predicts the class of fewer records is of little use, however many classes there are.
+_FEW_RIGHT = 0.1
+
+#: Where all teachers vote for one class, fewer labels are of it in this share of the fits; where
+#: labels are drawn at random, more are.
+_RARELY = 0.01
+
+
+def warn_of_release(plan, released, X_public):
     """Warn of what was released; last, so that a warning that is an error loses no model.
+
+    All of it is computed from released numbers, public rows and the plan.
 
     Parameters
     ----------
@@ -183,32 +207,123 @@ def warn_of_release(plan, released):
         What was to be released.
     released : Published
         What was.
+    X_public : array-like with n_public rows
+        The public rows.
     """
-    if getattr(released.table, "is_flat", False):
-        warn(
-            "what was released may be little better than a coin flip: it looks like noise around "
-            "rates that are the same everywhere. A larger epsilon, fewer columns, or letting "
-            "teachers vote may help; each spends anew"
-        )
     n_asked = len(released.query_indices)
     if plan.budget is not None and n_asked < plan.n_queries:
         warn(
             f"epsilon={plan.epsilon:g} paid for {n_asked} of the {plan.n_queries} queries wanted; "
             "only those were asked. Use more noise or raise epsilon to ask them all"
         )
-    warn_of_one_class(released)
+    if warn_of_one_class(released, plan):
+        return
+    by_records = released.table is not None
+    p_value = released.table.p_value if by_records else _p_value_of_labels(released, X_public)
+    if p_value is not None and p_value > LEVEL:
+        means = "means" if released.levels is not None else "rates"
+        others = "letting teachers vote" if by_records else "letting records vote"
+        flip = "the mean of all" if released.levels is not None else "a coin flip"
+        warn(
+            f"what was released may be little better than {flip}: it does not differ clearly from noise "
+            f"around {means} that are the same everywhere (p={p_value:.2g} in a test of no relation). A "
+            f"larger epsilon, fewer columns, or {others} may help; each spends anew"
+        )
+    elif released.levels is None and 1 / released.n_classes < _FEW_RIGHT:
+        accuracy = getattr(released.table, "accuracy", 1.0)  # where it can be estimated
+        if accuracy < _FEW_RIGHT:
+            warn(
+                f"about {accuracy:.1%} of the records have the class that the released counts "
+                f"predict, of {released.n_classes} classes. Join classes or, if they are ordered, "
+                "predict a number with PATERegressor; a larger epsilon or more records may help as "
+                "well. Each spends anew"
+            )
 
 
-def warn_of_one_class(released):
-    """Warn if all released labels are of one class."""
+def _p_value_of_labels(released, X_public):
+    """Return the p-value of labels of teachers, if they have nothing to do with the public rows.
+
+    None of few labels, of levels, and of rows that the library makes no numbers of.
+    """
+    labelled = np.flatnonzero(released.labels >= 0)
+    labelled = labelled[np.unique(np.linspace(0, len(labelled) - 1, _MOST_TESTED).astype(int))]
+    if released.levels is not None or len(labelled) < _FEWEST_TESTED:
+        return None
+    with Quiet():
+        numbers, failed = attempt(
+            lambda: transformed(fitted_on_public(RowVectorizer(), X_public, seed=0), X_public)
+        )
+    if failed is not None or not np.isfinite(numbers).all():
+        return None
+    votes = np.eye(released.n_classes)[released.labels[labelled]]
+    votes = votes[:, votes.any(axis=0)]
+    return p_value_of_counts(votes, np.ones(len(votes)), numbers[labelled], 0.0)
+
+
+def warn_of_one_class(released, plan=None):
+    """Warn if all released labels are of one class, or may as well be; return whether they are.
+
+    Parameters
+    ----------
+    released : Published
+        What was released.
+    plan : Plan or None, default=None
+        What was to be released; None if it is not known any more.
+
+    Returns
+    -------
+    bool
+    """
     labels = released.labels[released.labels >= 0]
-    if released.levels is None and np.unique(labels).size == 1:
+    if released.levels is not None or labels.size == 0:
+        return False
+    if np.unique(labels).size == 1:
         failed = f" (yours failed: {released.problem})" if released.problem is not None else ""
         warn(
             f"all {labels.size} released labels are of one class, which is what the student "
             f"predicts{failed}. A larger epsilon, or more queries of teachers, may show more "
             "classes; each spends anew"
         )
+        return True
+    text = None
+    if released.table is not None:
+        text = _one_class_of_records(released)
+    elif plan is not None and plan.has_teachers:
+        text = _one_class_of_teachers(released, labels, plan)
+    if text is not None:
+        warn(text)
+    return text is not None
+
+
+def _one_class_of_records(released):
+    """Return what to warn of, if the released table shows records of one class alone."""
+    counts, noise_std = released.table.class_counts
+    code, least = only_class(counts, noise_std)
+    if code is None:
+        return None
+    label = released.label_of(code)
+    return (
+        f"the released counts show records of one class alone, {label!r}: fewer than {least:.0f} "
+        "records of another class are no more than noise explains. What the student predicts of "
+        "other classes is noise. A larger epsilon or more records may show them; each spends anew"
+    )
+
+
+def _one_class_of_teachers(released, labels, plan):
+    """Return what to warn of, if teachers who all vote for one class would give such labels."""
+    counts = np.bincount(labels, minlength=released.n_classes)
+    code = int(counts.argmax())
+    right = plan.share_right(1.0)
+    by_chance = binom.sf(counts[code] - 1, labels.size, 1 / released.n_classes)
+    # The share of right labels may be unknown
+    if by_chance > _RARELY or not binom.cdf(counts[code], labels.size, right) > _RARELY:
+        return None
+    return (
+        f"{counts[code]} of the {labels.size} released labels are of one class, "
+        f"{released.label_of(code)!r}, and noise explains all others: if all teachers voted for "
+        f"it, {percent(right)} of the labels would be right. A larger epsilon, more teachers or "
+        "less noise may show more classes; each spends anew"
+    )
 
 
 def check_class_weight(class_weight, classes, student, X_public, *, gives_rates):

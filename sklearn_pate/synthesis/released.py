@@ -11,6 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..association import combined
 from ..levels import mean
 from ..neighbors import cells
 from ..neighbors.by_hand import affine_by_hand, classes_by_rates, mean_by_rates, rates_by_softmax
@@ -20,12 +21,7 @@ _POWERS_OF_CELLS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 class ReleasedRates:
-    """Base class: discriminants that were released; a subclass has `gain`, and `rates` of rows."""
-
-    @property
-    def is_flat(self):
-        """Whether the sums say little more than how frequent the classes are."""
-        return self.gain < cells.LEAST_GAIN
+    """Base class: released discriminants; a subclass has `rates`, `p_value`, `class_counts`."""
 
     def default_student(self):
         """Return a classifier that says what the sums say."""
@@ -138,9 +134,15 @@ class StackedTable:
     X_public: object
 
     @property
-    def is_flat(self):
-        """Whether both say little more than how frequent the classes are."""
-        return self.table.is_flat and self.prior.is_flat
+    def class_counts(self):
+        """Those of the two that have less noise; see `ReleasedTable.class_counts`."""
+        both = self.table.class_counts, self.prior.class_counts
+        return min(both, key=lambda counts: counts[1])
+
+    @property
+    def p_value(self):
+        """That of both, if classes have nothing to do with rows."""
+        return combined([self.table.p_value, self.prior.p_value])
 
     def __repr__(self):
         return f"StackedTable({self.table!r}, {self.prior!r}, powers={self.powers})"

@@ -25,6 +25,7 @@ from ..rdp.checks import check_count
 from ..rdp.discrete import GRID
 from ..sums import (
     CONSTANT,
+    OF_COUNTS,
     Centre,
     Discriminants,
     Sums,
@@ -253,9 +254,6 @@ class ColumnSynthesizer(Synthesizer):
 #: shared as in all classes together.
 _PULL = 0.3
 
-#: Noise moves no sum of counts by this many of its standard deviations.
-_SURE = 5
-
 #: Warned of is more noise: that on the bins of a column, together, beside the records of a class.
 #: docs/no_public_rows.md has the runs it was chosen by.
 _MOST_NOISE = 0.4
@@ -294,11 +292,22 @@ class ReleasedHistograms:
         return f"ReleasedHistograms({n_classes} classes, {n_columns} columns)"
 
     @property
-    def is_flat(self):
-        """Whether no bin of a class has more or fewer records than noise explains."""
+    def class_counts(self):
+        """Number of records of each class, as released; see `ReleasedTable.class_counts`."""
+        return self.n_records * self.class_shares, self.noise_std
+
+    @property
+    def p_value(self):
+        """Of the bin that differs most, if all bins are as frequent in each class."""
         sizes = self.n_records * self.class_shares
-        gaps = [np.abs(part - (part @ self.class_shares)[:, None]) for part in self.bin_shares]
-        return max((sizes * gap).max() for gap in gaps) < _SURE * self.noise_std
+        n_counts, largest = 0, 0.0
+        for part in self.bin_shares:
+            overall = (part @ self.class_shares)[:, None]
+            spread = np.sqrt(self.noise_std**2 + sizes * overall + 1e-300)
+            largest = max(largest, (np.abs(part - overall) * sizes / spread).max())
+            n_counts += part.size
+        # The tails are those of Laplace noise, the heaviest
+        return float(min(1.0, n_counts * math.exp(-math.sqrt(2) * largest)))
 
     def rates(self, X):
         """Return the rates of the classes, of rows with the declared columns, each by itself.
@@ -645,11 +654,14 @@ class ReleasedSums(ReleasedRates):
         The mean of all rows, as released.
     sums : sums.Sums
         What was released about it.
+    is_split : bool
+        Whether records count in part for two levels.
     """
 
     schema: Columns
     centre: Centre
     sums: Sums
+    is_split: bool = False
 
     #: Powers of the rates that are tried beside those of cells.
     powers = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -662,12 +674,17 @@ class ReleasedSums(ReleasedRates):
     @cached_property
     def discriminants(self):
         """What follows from the sums, a `sums.Discriminants`."""
-        return Discriminants(self.sums)
+        return Discriminants(self.sums, is_split=self.is_split)
 
     @property
-    def gain(self):
-        """Log likelihood of the sums, less that of classes that are all alike."""
-        return self.discriminants.gain
+    def class_counts(self):
+        """Noisy number of records of each class; see `ReleasedTable.class_counts`."""
+        return self.sums.counts, self.sums.sd / OF_COUNTS
+
+    @property
+    def p_value(self):
+        """Of the sums by class, if classes have equal means."""
+        return self.discriminants.p_value
 
     def __repr__(self):
         n_classes, n_columns = self.sums.by_class.shape
@@ -836,11 +853,12 @@ class ClassSums(ColumnSynthesizer):
         """Return the sums of records, as released."""
         X, codes, weight, groups = records
         sd_centre, *sds = self._noise_sizes(n_classes)
-        part = shares(len(X), groups, weight, is_split=codes.dtype.kind == "f")
+        is_split = codes.dtype.kind == "f"
+        part = shares(len(X), groups, weight, is_split=is_split)
         how = {"n_jobs": self.n_jobs, "encode": partial(_encoded, self.schema_)}
         centre = released_centre(X, part, sd_centre, noise, **how)
         sums = released(X, codes, part, centre, *sds, noise, n_classes=n_classes, **how)
-        return ReleasedSums(self.schema_, centre, sums)
+        return ReleasedSums(self.schema_, centre, sums, is_split)
 
     def _drawn(self, released, noise, rng):
         """Draw rows from the discriminants' classes, means and covariance."""

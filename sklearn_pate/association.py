@@ -1,0 +1,261 @@
+"""Score tests of released numbers: do they differ from noise around rates that are all the same?
+
+Everything here is computed from numbers that are released already, so it costs no privacy.
+"""
+
+import numpy as np
+from scipy.linalg import eigh, null_space
+from scipy.stats import chi2, norm
+
+#: Of fits without any relation, at most about this share gets a smaller p-value.
+LEVEL = 0.05
+
+#: Widths of the kernels, as the factor of half a squared distance, whose median is 1.
+_STEEPNESS = (1.0, 8.0, 64.0)
+
+#: Powers of the variance of a direction, of which the means of classes may differ.
+_POWERS = (0.0, 0.5, 1.0, 2.0, 3.0)
+
+#: Fourth cumulant of Laplace noise over its squared variance: no noise here has heavier tails.
+_FOURTH_OF_LAPLACE = 3.0
+
+#: Median of a chi-squared variable of one degree of freedom.
+_MEDIAN = chi2.median(1)
+
+#: A count below so much noise, once in a thousand, could be that of no record.
+_RARELY = 1e-3
+
+#: Part of the variance of whole votes that split ones have at least.
+_LEAST_SCATTER = 1e-3
+
+
+def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, is_split=False):
+    """Return the p-value of a table of noisy counts, if classes have equal rates in all cells.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_cells, n_classes)
+        Counts with independent noise on each.
+    total : ndarray of shape (n_cells,)
+        Expected counts of the cells, above 0.
+    centers : ndarray of shape (n_cells, n_columns)
+        Where the cells lie.
+    noise_std : float
+        Standard deviation of the noise; 0 of counts without noise.
+    n_votes : int, default=1
+        Number of cells that a record counts in.
+    is_split : bool, default=False
+        Whether a record counts in part for two neighbouring classes, which are levels.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.association import p_value_of_counts
+    >>> centers, total = np.arange(20.0)[:, None], np.full(20, 50.0)
+    >>> share = np.repeat([0.2, 0.8], 10)
+    >>> counts = 50 * np.column_stack([share, 1 - share])
+    >>> p_value_of_counts(counts, total, centers, 2.8) < 0.001
+    True
+    """
+    share = _shares(noisy.sum(axis=0))
+    # What is left of a cell's counts does not depend on how many records lie in it
+    rest = noisy - np.outer(noisy.sum(axis=1), share)
+    if is_split:
+        contrasts = (np.arange(len(share)) - share @ np.arange(len(share)))[:, None]
+        of_record = share @ contrasts**2
+    else:
+        contrasts, of_record = _contrasts(share, len(share))
+    of_noise = (contrasts - share @ contrasts) ** 2
+    away = rest @ contrasts
+    away -= np.outer(total / total.sum(), away.sum(axis=0))  # as all rates together are estimated
+    of_records = n_votes * np.outer(total, of_record)
+    fourth = _FOURTH_OF_LAPLACE * noise_std**4 * (of_noise.sum(axis=1) ** 2).sum()
+    return _p_value(
+        away,
+        _variance(away, of_records, noise_std**2 * of_noise.sum(axis=0), is_split),
+        _kernels(centers),
+        weight=total / total.sum(),
+        fourth=fourth,
+    )
+
+
+def p_value_of_sums(by_class, counts, mean, *, sds, variance, basis, is_split=False):
+    """Return the p-value of noisy sums of columns by class, if classes have equal means.
+
+    Parameters
+    ----------
+    by_class : ndarray of shape (n_classes, n_columns)
+        Noisy sums of ``rows * (one_hot(y) - 1 / n_classes)``.
+    counts : ndarray of shape (n_classes,)
+        Noisy numbers of records.
+    mean : ndarray of shape (n_columns,)
+        Estimated mean of all rows.
+    sds : (float, float, float)
+        Standard deviations of the noise on sums, of that on counts, and of the error of a mean.
+    variance : ndarray of shape (n_directions,)
+        Of all rows, in each direction.
+    basis : ndarray of shape (n_columns, n_directions)
+        The directions.
+    is_split : bool, default=False
+        As in `p_value_of_counts`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.association import p_value_of_sums
+    >>> by_class, directions = 100 * np.array([[1.0, 0, 0], [-1.0, 0, 0]]), np.eye(3)
+    >>> known = {"sds": (8.0, 8.0, 0.0), "variance": np.full(3, 1 / 3), "basis": directions}
+    >>> p_value_of_sums(by_class, np.array([500.0, 500.0]), np.zeros(3), **known) < 0.001
+    True
+    """
+    sd, sd_of_count, sd_of_mean = sds
+    n = max(counts.sum(), 1.0)
+    share = _shares(counts)
+    contrasts, of_record = _contrasts(share, 0)
+    off = counts - counts.mean()
+    away = ((by_class - np.outer(off, mean)) @ basis).T @ contrasts
+    of_noise = sd**2 + sd_of_count**2 * (mean @ basis) ** 2
+    of_mean = np.outer(sd_of_mean**2 + np.zeros(len(variance)), (n * share @ contrasts) ** 2)
+    noise = np.broadcast_to(of_noise[:, None], away.shape) + of_mean
+    of_records = n * np.outer(variance, of_record)
+    forms = [(variance / variance.mean()) ** power for power in _POWERS]
+    return _p_value(away, _variance(away, of_records, noise, is_split), forms)
+
+
+def combined(p_values):
+    """Return one p-value for several, which may depend on each other: their Cauchy combination.
+
+    Parameters
+    ----------
+    p_values : sequence of float
+        From 0 to 1.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Liu, Xie (2020). Cauchy combination test. JASA.
+    """
+    p_values = np.clip(p_values, 1e-15, 1 - 1e-15)
+    return float(0.5 - np.arctan(np.tan((0.5 - p_values) * np.pi).mean()) / np.pi)
+
+
+def only_class(counts, noise_std):
+    """Return the one class whose noisy count is not explained by noise alone, if there is one.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_classes,)
+        Released numbers of records.
+    noise_std : float
+        Standard deviation of the noise on each.
+
+    Returns
+    -------
+    class : int or None
+        None if there are others, or none at all.
+    least : float
+        A class needs a larger count to be told from one without a record.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.association import only_class
+    >>> only_class(np.array([5.0, 812.0]), 9.0)
+    (1, 27.8...)
+    """
+    least = float(noise_std * norm.isf(_RARELY / max(len(counts) - 1, 1)))
+    is_there = counts > least
+    return (int(np.argmax(counts)) if is_there.sum() == 1 else None), least
+
+
+def _shares(counts):
+    """Return shares that sum to 1, none of them 0."""
+    shares = np.maximum(counts, 1e-3 * max(counts.sum(), 1.0))
+    return shares / shares.sum()
+
+
+def _contrasts(share, shared):
+    """Return contrasts of the classes that are unrelated to each other, and their variances.
+
+    A contrast sums to zero over the classes. Its noise has unit variance, if the noise of each
+    class has, less its share of the noise on all where `shared` is their number, and not 0.
+    """
+    basis = null_space(np.ones((1, len(share))))
+    mean = basis.T @ share
+    of_records = (basis.T * share) @ basis - np.outer(mean, mean)
+    of_noise = np.eye(len(mean)) + shared * np.outer(mean, mean)
+    variance, turned = eigh(of_records, of_noise)
+    return basis @ turned, np.maximum(variance, 0)
+
+
+def _variance(away, of_records, of_noise, is_split):
+    """Return the variance of each number; split votes scatter less, by as much as the median is."""
+    if not is_split:
+        return of_records + of_noise
+    scatters = np.geomspace(_LEAST_SCATTER, 1, 61)
+    variances = [scatter * of_records + of_noise for scatter in scatters]
+    fits = [abs(np.log(np.median(away**2 / variance) / _MEDIAN)) for variance in variances]
+    return variances[int(np.argmin(fits))]
+
+
+def _kernels(centers):
+    """Yield covariances of rates in cells: linear ones, and ones of several widths."""
+    away = centers - centers.mean(axis=0)
+    products = away @ away.T
+    size = np.diag(products)
+    squared = np.maximum(size[:, None] + size - 2 * products, 0)
+    squared /= max(np.median(squared), 1e-300)
+    yield products / max(size.mean(), 1e-300)
+    for steepness in _STEEPNESS:
+        yield np.exp(-steepness / 2 * squared)
+
+
+def _p_value(away, variance, kernels, *, weight=None, fourth=0.0):
+    """Return the p-value of numbers that are independent and about zero, by several score tests.
+
+    Parameters
+    ----------
+    away : ndarray of shape (n_places, n_contrasts)
+        Numbers.
+    variance : ndarray of shape (n_places, n_contrasts)
+        Of each.
+    kernels : iterable of ndarray of shape (n_places, n_places) or (n_places,)
+        Covariances that a relation would add, each up to a factor; or their diagonals.
+    weight : ndarray of shape (n_places,) or None, default=None
+        So much of the sum over all places was taken off each.
+    fourth : float, default=0.0
+        Sum of the fourth cumulants of the contrasts of a place.
+
+    Notes
+    -----
+    For a small relation, the slope of the log likelihood is a quadratic form. Its mean and variance
+    without a relation are those of a scaled chi-squared variable (Satterthwaite 1946).
+    """
+    typical = variance.mean(axis=1)
+    p_values = []
+    for kernel in kernels:
+        if kernel.ndim == 1:
+            form = np.diag(kernel / typical**2)
+        else:
+            form = kernel / np.outer(typical, typical)
+        if weight is not None:
+            form = form - weight @ form
+            form = form - (form @ weight)[:, None]
+        diagonal = np.diag(form)
+        seen = (away * (form @ away)).sum()
+        mean = (diagonal @ variance).sum()
+        spread = 2 * (variance * (form**2 @ variance)).sum() + fourth * (diagonal**2).sum()
+        if mean > 0:  # not where all places are one
+            p_values.append(chi2.sf(2 * mean / spread * seen, 2 * mean**2 / spread))
+    return combined(p_values) if p_values else 1.0

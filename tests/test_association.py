@@ -1,0 +1,194 @@
+"""Tests of no relation: their level, their power, and the warnings of a fit that follow."""
+
+import warnings
+
+import numpy as np
+import pytest
+from conftest import cases
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.accountant import plan_queries
+from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax
+from sklearn_pate.association import combined, only_class, p_value_of_counts, p_value_of_sums
+from sklearn_pate.column_sums import ColumnSums
+from sklearn_pate.neighbors import ReverseNeighbors
+
+N_TABLES = 200
+
+
+def counts_of(rng, *, share, slope, noise_std=2.8, n_cells=40, n=1500):
+    """Noisy counts of classes in cells on a line, and public numbers of the cells."""
+    centers = rng.normal(size=(n_cells, 2))
+    total = rng.multinomial(n, np.full(n_cells, 1 / n_cells))
+    logit = np.log(share) + slope * np.outer(centers[:, 0], np.linspace(-1, 1, len(share)))
+    rates = np.exp(logit) / np.exp(logit).sum(axis=1, keepdims=True)
+    counts = np.array([rng.multinomial(*pair) for pair in zip(total, rates, strict=True)])
+    noise = rng.laplace(scale=noise_std / np.sqrt(2), size=counts.shape)
+    return counts + noise, np.maximum(total, 1.0), centers, noise_std
+
+
+@pytest.mark.parametrize("share", [[0.5, 0.5], [0.95, 0.05], [0.1] * 10])
+def test_p_values_of_counts_without_relation_are_small_as_often_as_stated(
+    share, global_random_seed
+):
+    """Finds a level of 0.12 in 99 % of runs; fails by chance once in 10^5 at a level of 0.055."""
+    rng = np.random.default_rng(global_random_seed)
+    drawn = (counts_of(rng, share=np.array(share), slope=0.0) for _ in range(N_TABLES))
+    small = np.mean([p_value_of_counts(*table) < 0.05 for table in drawn])
+    assert 0.005 < small < 0.11
+
+
+def test_p_values_of_counts_with_relation_are_small(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    tables = [counts_of(rng, share=np.array([0.5, 0.5]), slope=0.7) for _ in range(20)]
+    assert max(p_value_of_counts(*table) for table in tables) < 0.01
+
+
+@pytest.mark.parametrize("share", [0.5, 0.95])
+def test_p_values_of_sums_without_relation_are_small_as_often_as_stated(share, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    spread = np.linspace(0.2, 1.8, 12)
+    small = 0
+    for _ in range(N_TABLES):
+        rows = rng.normal(size=(400, 12)) * np.sqrt(spread)
+        codes = (rng.random(400) > share).astype(int)
+        one_hot = np.eye(2)[codes]
+        by_class = (one_hot - 0.5).T @ rows + rng.normal(scale=8, size=(2, 12))
+        counts = one_hot.sum(axis=0) + rng.normal(scale=8, size=2)
+        mean = rows.mean(axis=0) + rng.normal(scale=0.02, size=12)
+        known = {"sds": (8.0, 8.0, 0.02), "variance": spread, "basis": np.eye(12)}
+        small += p_value_of_sums(by_class, counts, mean, **known) < 0.05
+    assert 0.005 < small / N_TABLES < 0.11
+
+
+def test_combined_p_values_are_between_them():
+    assert combined([0.3, 0.3]) == pytest.approx(0.3)
+    assert combined([0.5, 1e-9]) < 1e-8 and combined([1.0, 1.0]) > 0.99
+
+
+def test_only_class_is_the_one_that_noise_does_not_explain():
+    assert only_class(np.array([500.0, 9.0]), 10.0)[0] == 0
+    assert only_class(np.array([500.0, 40.0]), 10.0)[0] is None
+    assert only_class(np.array([5.0, 9.0]), 10.0)[0] is None
+
+
+# --- warnings of a fit ----------------------------------------------------------------------------
+
+
+def warned(clf, *data, **more):
+    """All warnings of a fit, as one text."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        clf.fit(*data, **more)
+    return " ".join(str(warning.message) for warning in caught)
+
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(2500, 5))
+PRIVATE, PUBLIC = X[:2000], X[2000:]
+METHODS = {
+    "cells": PATEClassifier(ReverseNeighbors()),
+    "column sums": PATEClassifier(ColumnSums()),
+    "class sums": PATEClassifier(schema=(-5, 5)),
+    "teachers": PATEClassifier(GaussianNB(), n_teachers=60, n_queries=40),
+}
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("name", METHODS)
+def test_labels_of_one_class_are_warned_of_in_each_fit(name, seed):
+    clf = METHODS[name].set_params(classes=[0, 1, 2], epsilon=1.0, random_state=seed)
+    public = {} if name == "class sums" else {"X_public": PUBLIC}
+    clf.set_params(on_bad_plan="warn")
+    assert "of one class" in warned(clf, PRIVATE, np.ones(2000, dtype=int), **public)
+
+
+@pytest.mark.parametrize("name", ["cells", "column sums", "class sums"])
+def test_weak_relations_are_not_called_noise(name):
+    """The AUC of these models is about 0.65 to 0.7."""
+    score = 0.9 * PRIVATE @ np.array([1, -1, 1, 0, 0]) / np.sqrt(3)
+    y = (score + np.random.default_rng(1).logistic(size=2000) > 0).astype(int)
+    clf = METHODS[name].set_params(classes=[0, 1], epsilon=1.0, random_state=0)
+    public = {} if name == "class sums" else {"X_public": PUBLIC}
+    assert "little better" not in warned(clf, PRIVATE, y, **public)
+
+
+def test_labels_of_teachers_that_are_noise_are_warned_of():
+    clf = PATEClassifier(GaussianNB(), n_teachers=60, n_queries=40, classes=[0, 1], epsilon=1.0)
+    clf.set_params(random_state=2, on_bad_plan="warn")
+    coins = np.random.default_rng(0).integers(2, size=2000)
+    assert "little better than a coin flip" in warned(clf, PRIVATE, coins, PUBLIC)
+    clf.set_params(n_queries=20, epsilon=4.0)
+    assert "coin flip" not in warned(clf, PRIVATE, (PRIVATE[:, 0] > 0).astype(int), PUBLIC)
+
+
+def test_eighty_classes_are_warned_of_by_the_plan_and_after_the_fit():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3700, 3))
+    score = rows.sum(axis=1) + 0.3 * rng.normal(size=3700)
+    y = np.searchsorted(np.quantile(score, np.arange(1, 80) / 80), score)
+    clf = PATEClassifier(ReverseNeighbors(), classes=range(80), epsilon=2.0, random_state=0)
+    plan = clf.plan(rows[:3000], y[:3000], X_public=rows[3000:])
+    assert any("classes that share cells cannot be told apart" in text for text in plan.advice)
+    texts = warned(clf, rows[:3000], y[:3000], X_public=rows[3000:])
+    assert "of the records have the class that the released counts predict" in texts
+    assert "PATERegressor" in texts
+    assert clf.table_.accuracy == pytest.approx(clf.score(rows[:3000], y[:3000]), abs=0.06)
+
+
+# --- all that a fit warns of by public numbers is in its plan --------------------------------------
+
+INTERACTIVE = [ConfidentGNMax(0.7, 15.0, 6.0), InteractiveGNMax(0.5, 15.0, 6.0, 0.9)]
+TEACHERS = {"base_estimator": GaussianNB(), "n_teachers": 30}
+
+
+def test_two_stages_that_a_cap_stops_are_warned_of_by_the_plan():
+    public = {"n_public": 1000, "n_teachers": 100, "n_classes": 2, "epsilon": 8.0, "delta": 1e-5}
+    plan = plan_queries(INTERACTIVE, [450, 450], **public)
+    (text,) = (text for text in plan.advice if "answers to the 900 queries wanted" in text)
+    assert f"pays for {plan.n_labels} answers" in text
+    assert "InteractiveGNMax may never be asked" in text
+
+
+@cases(
+    "params",
+    {**TEACHERS, "aggregator": INTERACTIVE, "n_queries": [60, 60], "epsilon": 5.0},
+    {**TEACHERS, "aggregator": ConfidentGNMax(0.6, 10.0, 6.0), "n_queries": 300, "epsilon": 4.0},
+    {**TEACHERS, "aggregator": GNMax(40.0), "n_queries": 12, "epsilon": 60.0},
+    {**TEACHERS, "n_queries": 30, "epsilon": 0.5, "delta": 0.01},
+    {"base_estimator": ReverseNeighbors(), "epsilon": 0.02},
+    {"base_estimator": ColumnSums(), "epsilon": 0.02},
+)
+def test_all_warnings_of_a_fit_but_those_of_released_numbers_are_in_the_plan(params):
+    of_released = ("what was released", "of one class", "only those were asked", "random_state is")
+    clf = PATEClassifier(classes=[0, 1], random_state=0, on_bad_plan="warn", **params)
+    y = (PRIVATE[:, 0] > 0).astype(int)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        plan = clf.plan(PRIVATE, y, PUBLIC)
+    told = {*plan.advice, *(str(warning.message) for warning in caught)}
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        clf.fit(PRIVATE, y, PUBLIC)
+    texts = {str(warning.message) for warning in caught}
+    others = {text for text in texts if not any(words in text for words in of_released)}
+    assert others and others <= told
+    if any("only those were asked" in text for text in texts):
+        assert any("a fit stops once it is spent" in text for text in told)
+
+
+# --- what a plan cannot count ---------------------------------------------------------------------
+
+
+@cases("n_positives", 8, 1000)
+def test_plans_have_the_size_of_a_rare_class_and_do_not_depend_on_y(n_positives):
+    y = (np.arange(2000) < n_positives).astype(int)
+    of_cells = PATEClassifier(ReverseNeighbors(), classes=[0, 1], epsilon=1.0)
+    plan = of_cells.plan(PRIVATE, y, PUBLIC)
+    votes = 0.03 * plan.voters.cells.n_ballots / plan.voters.cells.n_cells
+    text = " ".join(str(plan).split())
+    assert f"a share of 3% has about {votes:.3g} votes in a cell, beside noise of 2.83" in text
+    assert "How many records a class has is private" in text
+    of_teachers = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], n_queries=100)
+    text = " ".join(str(of_teachers.plan(PRIVATE, y, PUBLIC)).split())
+    assert "has about 1.2 records for each teacher, and 3 of the labels" in text
+    sums = PATEClassifier(ColumnSums(), classes=[0, 1]).plan(PRIVATE, y, PUBLIC)
+    assert "has about 60 records, beside noise of length" in " ".join(str(sums).split())
