@@ -7,8 +7,31 @@ from secrets import token_hex
 
 import numpy as np
 
-from ..rdp import DEFAULT_ORDERS, Cost
+from ..rdp import DEFAULT_ORDERS, Cost, NeighboringRelation
 from .filters import COMPOSITIONS, Budget, Filter, new_filters, parts_of
+
+#: Relations as files of version 0.1 hold them, in the column "adjacency".
+_OLD_RELATIONS = {
+    "replace one record": NeighboringRelation.REPLACE_ONE,
+    "replace one group, or add, remove or change some of its records": (
+        NeighboringRelation.REPLACE_ONE
+    ),
+    "change the votes of one": NeighboringRelation.REPLACE_ONE,
+    "add or remove one record": NeighboringRelation.ADD_OR_REMOVE_ONE,
+    "add or remove one group, with all of its records": NeighboringRelation.ADD_OR_REMOVE_ONE,
+    "add or remove one record, or change it under the same identifier": (
+        NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
+    ),
+    "add or remove one group, or change its records under the same identifier": (
+        NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
+    ),
+    "add, remove or change records of one named group, even all; the names are public": (
+        NeighboringRelation.CHANGE_ONE_NAMED
+    ),
+    (
+        "add, remove or change records of one named group, which keeps at least one; no name joins"
+    ): NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY,
+}
 
 
 @contextmanager
@@ -79,7 +102,7 @@ def make_tables(db, budget):
 def read_budget(db):
     """Return the `Budget` in a file, its random identifier, and what all fits protect.
 
-    That is the unit and the adjacency; both are None before the first fit.
+    That is the unit and the relation; both are None before the first fit.
     """
     row = db.execute(
         "SELECT epsilon, delta, composition, failure_probability, file, orders, unit, adjacency "
@@ -87,10 +110,10 @@ def read_budget(db):
     ).fetchone()
     if row is None:
         raise sqlite3.DatabaseError("it holds no budget")
-    *numbers, file_id, orders, unit, adjacency = row
+    *numbers, file_id, orders, unit, relation = row
     if orders != _as_bytes(DEFAULT_ORDERS):
         raise sqlite3.DatabaseError("its costs are at other Renyi orders than this version's")
-    return Budget(*numbers), file_id, (unit, adjacency)
+    return Budget(*numbers), file_id, (unit, _OLD_RELATIONS.get(relation, relation))
 
 
 def read_filters(db):
@@ -124,7 +147,7 @@ def read_fits(db):
 
 def write_fit(db, spent, cost, entry):
     """Write down what a fit spends, and what it protects; return its entry."""
-    db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, spent.adjacency))
+    db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, str(spent.relation)))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     asked = int(spent.n_teachers or 0), int(spent.n_queries)  # no teachers, where records vote
     costs = _as_bytes(cost.rdp), float(cost.mu_squared), float(cost.pure), float(cost.delta)

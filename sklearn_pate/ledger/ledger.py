@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ..accountant.spent import change_in_words
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
 from . import file, filters
@@ -83,7 +84,7 @@ class PrivacyLedger:
     from an older backup or edited by hand, two copies of one file that are both used, a new ledger
     that a new call makes after the file was deleted, and what is spent without a ledger.
 
-    All fits must protect the same change of the data (`PrivacySpent.unit` and `adjacency`), as
+    All fits must protect the same change of the data (`PrivacySpent.unit` and `relation`), as
     costs of different changes do not add up. Fits with a `random_state` are refused: two fits with
     the same seed, such as clones in a search, share their noise, and their costs do not add up.
 
@@ -229,10 +230,11 @@ class PrivacyLedger:
         """Refuse what the budget does not pay for."""
         _check_cost(cost)
         before = self._account(db, without=entry)
-        if before.costs and before.protected != (spent.unit, spent.adjacency):
+        if before.costs and before.protected != (spent.unit, spent.relation):
+            change = change_in_words(*reversed(before.protected))
             raise ValueError(
-                f"this ledger adds up costs of one change of the data, {before.protected[1]!r}; "
-                f"this fit protects {spent.adjacency!r}. Use the same partition and unit in all"
+                f"this ledger adds up costs of one change of the data, {change!r}; "
+                f"this fit protects {spent.change!r}. Use the same partition and unit in all"
             )
         _check_can_be_added(spent, cost, before)
         if not before.pays_for(cost):
