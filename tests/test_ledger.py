@@ -29,6 +29,7 @@ from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError, Teach
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.ledger.file import transaction
 from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.rdp import Contribution
 from sklearn_pate.rdp.discrete import gaussian_table_cost
 from sklearn_pate.releases.labels import LabelsRelease
 
@@ -89,7 +90,7 @@ def test_fits_add_up_as_one_fit_of_all_queries_would(path, aggregator):
 
 COSTS = GNMax(30.0).costs(n_teachers=100, n_classes=2)
 NUMBERS = {"n_teachers": 100, "n_queries": 5, "n_answered": 0}
-SPENT = PrivacySpent(1.0, 1e-5, "renyi", "record", "replace one record", **NUMBERS)
+SPENT = PrivacySpent(1.0, 1e-5, "renyi", "record", "replace_one", **NUMBERS)
 
 
 @settings(max_examples=10, deadline=None)
@@ -201,7 +202,7 @@ def test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allo
     ledger = PrivacyLedger(path, epsilon=4.0, composition="gaussian", failure_probability=0)
     assert recorded(ledger, [gaussian_cost(0.1)] * 200) == int(rdp.gdp_mu(4.0, 1e-5) ** 2 / 0.1**2)
     ledger = PrivacyLedger(path.with_name("3"), epsilon=4.0, composition="gaussian")
-    tables = gaussian_table_cost(10.0, 1)  # discrete noise
+    tables = gaussian_table_cost(10.0, Contribution.of_counts(1))  # discrete noise
     ledger.record(SPENT, tables.times(50))
     assert ledger.epsilon_spent == pytest.approx(rdp.gdp_to_epsilon(math.sqrt(0.5), 0.9e-5))
     # the queries of a pure mechanism enter one by one, which is much less than their sum would
