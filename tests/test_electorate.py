@@ -166,7 +166,7 @@ class Counts(Near):
 
 @cases("number", "12", 0, 1.5, None, SECRET)
 def test_the_number_of_teachers_that_enrol_sets_is_checked(number, capfd):
-    with pytest.raises(ValueError, match="enrol of Counts must set n_teachers_, .* from 1") as error:
+    with pytest.raises(ValueError, match="Counts must set n_teachers_, .* from 1; got") as error:
         fit(model(Counts(number=number)))
     assert SECRET not in str(error.value) and capfd.readouterr() == ("", "")
 

@@ -608,7 +608,8 @@ def test_the_number_held_out_varies_where_it_is_private():
     def numbers(size_is_private):
         found = search_ballots("add_or_remove_one" if size_is_private else "replace_one")
         seeds = [np.random.SeedSequence(seed) for seed in range(40)]
-        parts = [found._hold_out(ROWS, CODES, None, seed, size_is_private=size_is_private)[0] for seed in seeds]
+        known = {"size_is_private": size_is_private}
+        parts = [found._hold_out(ROWS, CODES, None, seed, **known)[0] for seed in seeds]
         return {len(train) for train in parts}
 
     assert numbers(False) == {960} and len(numbers(True)) > 10
@@ -629,7 +630,8 @@ def planned(found, n_records):
     """What a search plans, by private rows of that number, and all that it warns of or raises."""
     candidates = make_candidates(found.estimator, [{"student": GaussianNB()}], True)
     rows, codes = ROWS[:n_records], CODES[:n_records]
-    train, scorer = found._hold_out(rows, codes, None, np.random.SeedSequence(0), size_is_private=True)
+    seed = np.random.SeedSequence(0)
+    train, scorer = found._hold_out(rows, codes, None, seed, size_is_private=True)
     fit_data = {"X": ROWS[train], "y": CODES[train], "X_public": PUBLIC_ROWS}
     fit_data |= {"groups": None, "sample_weight": None}
     count = TrialCount(5 * len(candidates), found.eta)

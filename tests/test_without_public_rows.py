@@ -171,7 +171,7 @@ def test_a_filter_leaves_room_for_the_rows():
     with_rows = clf.plan(X, Y)
     alone = clf.set_params(synthesizer=None).plan(X, Y, X_public=X_TEST)
     at = np.flatnonzero(with_rows.budget.order == DEFAULT_ORDERS)[0]
-    both = with_rows.synthesizer.cost(2).rdp[at] + with_rows.budget.limit
+    both = with_rows.synthesizer.cost(REPLACED).rdp[at] + with_rows.budget.limit
     epsilon, _ = rdp.rdp_to_epsilon([both], 1e-5, [with_rows.budget.order])
     assert 2.999 < epsilon <= 3.0 and with_rows.budget.limit < alone.budget.limit
     assert with_rows.cost.epsilon(1e-5)[0] <= 3.0
