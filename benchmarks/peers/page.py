@@ -80,7 +80,7 @@ def shares(frame):
     for public, words in _PUBLIC.items():
         for name, others in (
             ("replace one record, for all", frame),
-            ("each package's own adjacency", own_relation(frame)),
+            ("each package's own relation", own_relation(frame)),
         ):
             rows.append([f"{words}; {name}"])
             for metric in METRICS:
