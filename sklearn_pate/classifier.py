@@ -86,7 +86,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         What the guarantee protects. "group" needs ``fit(..., groups=...)``.
     partition : {"random", "hash", "predefined"} or object, default="random"
         How records are dealt to teachers. This decides which change of the private data the
-        guarantee covers (`privacy_spent_.adjacency`):
+        guarantee covers (`privacy_spent_.relation`):
 
         - "random" shuffles the records with a seed and cuts them into nearly equal parts. It
           covers replacing one record. The number of records is public.
@@ -96,7 +96,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
           It covers changing records of one group that keeps at least one. `n_teachers` is ignored.
         - `partition.PredefinedPartition(names=[...])` does the same with public names. A name may
           have no records. It covers changing any records of one named group, even all of them.
-        - An object has `adjacency` and `assign`, see `sklearn_pate.partition`.
+        - An object has `relation` and `assign`, see `sklearn_pate.partition`.
 
         If `groups` is given, "random" and "hash" use a keyed hash of the group's identifier
         instead. This covers adding or removing one group, or changing its records.

@@ -42,6 +42,7 @@ from .sums import (
     of_classes,
     public_discriminants,
     shares,
+    sums_contribution,
     sums_cost,
     whole_steps,
 )
@@ -111,10 +112,9 @@ class SumsMechanism(TableMechanism):
         """Return a copy with this noise multiplier; None if it is set."""
         return type(self)(self.n_classes, float(scale)) if self.noise_multiplier is None else None
 
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        """Return what the noisy sums cost, where 1 record moves, or 2; see `sums.sums_cost`."""
-        multiplier = checked_scale(self, "noise_multiplier")
-        return sums_cost(multiplier, n_changed, orders, of_one=_OF_ONE)
+    def cost(self, contribution, orders=DEFAULT_ORDERS):
+        """Return the cost of the noisy sums; see `sums.sums_cost`."""
+        return sums_cost(checked_scale(self, "noise_multiplier"), contribution, orders)
 
     def noisy(self, table, random_state=None):
         """Draw the noisy sums, from whole numbers of steps, (n_columns, n_classes + 1)."""
@@ -250,7 +250,7 @@ class ColumnSums(BlockElectorate):
         Whether columns of arrays are joined by how far each number is from the middle, as those of
         DataFrames are. Then effects that rise and fall are seen, through noise on twice as many
         sums.
-    adjacency : {"replace", "add_or_remove"}, default="replace"
+    relation : {"replace_one", "add_or_remove_one"}, default="replace_one"
         As in `neighbors.ReverseNeighbors`.
 
     References
@@ -279,12 +279,12 @@ class ColumnSums(BlockElectorate):
 
     _parameter_constraints = {
         "bends": ["boolean"],
-        "adjacency": [StrOptions({"replace", "add_or_remove"})],
+        "relation": [StrOptions({"replace_one", "add_or_remove_one"})],
     }
 
-    def __init__(self, *, bends=True, adjacency="replace"):
+    def __init__(self, *, bends=True, relation="replace_one"):
         self.bends = bends
-        self.adjacency = adjacency
+        self.relation = relation
 
     @staticmethod
     def suits(X_public):
@@ -298,13 +298,13 @@ class ColumnSums(BlockElectorate):
         return isinstance(mechanism, SumsMechanism) and n_classes in (None, mechanism.n_classes)
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
-        """Make numbers of the public rows, and say what one record changes."""
+        """Make numbers of the public rows, and return the neighboring data sets."""
         if not self.suits(X_public):
             raise ValueError(
                 f"ColumnSums takes DataFrames, and arrays of at most {_MOST_COLUMNS} columns; use "
                 "base_estimator=ReverseNeighbors(), or give fewer"
             )
-        ballots = self._enrolled(private, memory)
+        neighbors = self._enrolled(private, memory)
         self.mechanism = SumsMechanism(len(private.classes))
         self._transformer = fitted_on_public(RowVectorizer(_MOST_COLUMNS), X_public, seed=0)
         is_array = isinstance(X_public, np.ndarray) and X_public.dtype.kind in "biuf"
@@ -318,7 +318,11 @@ class ColumnSums(BlockElectorate):
         self._rows = _psi(self._public, self._mean, self._scale)
         if self._memory.location is not None:
             self._fingerprint = code_digest(self._transformer)
-        return ballots
+        return neighbors
+
+    def contribution(self, neighbors):
+        """Return the contribution of one unit to all sums; see `SumsMechanism`."""
+        return sums_contribution(neighbors, of_one=_OF_ONE)
 
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Note whether the number of records is public; there are no cells."""

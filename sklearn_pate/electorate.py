@@ -2,138 +2,22 @@
 
 from abc import ABCMeta, abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from enum import StrEnum
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from ._sklearn import CheckedEstimator
+from .rdp import NeighboringRelation, Neighbors
 
 __all__ = [
-    "Adjacency",
-    "Ballots",
     "CellForecast",
     "Electorate",
     "PrivateData",
-    "TableBallots",
     "TableElectorate",
     "Votes",
     "check_predicts",
 ]
-
-
-class Adjacency(StrEnum):
-    """The change of the private data that a guarantee covers.
-
-    Each member is the text that is published. A partition of a user's own states an adjacency as
-    plain text; nothing else is known of it.
-
-    Examples
-    --------
-    >>> from sklearn_pate.electorate import Adjacency
-    >>> Adjacency.REPLACE_RECORD
-    'replace one record'
-    """
-
-    REPLACE_RECORD = "replace one record"
-    ADD_OR_REMOVE_RECORD = "add or remove one record, or change it under the same identifier"
-    ADD_OR_REMOVE_GROUP = "add or remove one group, or change its records under the same identifier"
-    CHANGE_NAMED_GROUP = (
-        "add, remove or change records of one named group, even all; the names are public"
-    )
-    CHANGE_NAMED_GROUP_NEVER_EMPTY = (
-        "add, remove or change records of one named group, which keeps at least one; no name joins"
-    )
-    CHANGE_TEACHER = "change the votes of one"
-    ADD_OR_REMOVE_RECORD_ALONE = "add or remove one record"
-    REPLACE_GROUP = "replace one group, or add, remove or change some of its records"
-    ADD_OR_REMOVE_GROUP_ALONE = "add or remove one group, with all of its records"
-
-    __repr__ = str.__repr__
-
-    @classmethod
-    def public_count(cls, text, n_records):
-        """Return the number of private records if a published text leaves it public, else None."""
-        return n_records if text == cls.REPLACE_RECORD else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ballots:
-    """What one protected unit can change of the votes: all that the accountant knows of them.
-
-    Each teacher casts one vote on every row. A protected unit reaches at most one teacher, so it
-    moves at most one vote on each row. Everything here is public.
-
-    Attributes
-    ----------
-    n_teachers : int
-        Number of votes on each row.
-    unit : str
-        What is protected: "record" or "group"; "teacher" for votes of unknown origin.
-    adjacency : str
-        The change of the private data that moves at most one vote on each row.
-    n_records : int or None
-        Number of private records, if `adjacency` leaves it public.
-
-    Examples
-    --------
-    >>> from sklearn_pate.electorate import Ballots
-    >>> Ballots(n_teachers=250, unit="record", adjacency="replace one record").n_teachers
-    250
-    """
-
-    n_teachers: int
-    unit: str
-    adjacency: str
-    n_records: int | None = None
-
-    def __post_init__(self):
-        votes_fit = isinstance(self.n_teachers, Integral) and self.n_teachers > 0
-        unit_fits = self.unit in ("record", "group", "teacher")
-        is_said = isinstance(self.adjacency, str) and self.adjacency != ""
-        records_fit = isinstance(self.n_records, Integral | None)
-        if not (votes_fit and unit_fits and is_said and records_fit):
-            raise ValueError(
-                "Ballots needs n_teachers, a whole number from 1, a unit ('record', 'group' or "
-                "'teacher'), an adjacency that says what is covered, and n_records, a whole number "
-                f"or None; got {self.n_teachers!r}, {self.unit!r} and {self.adjacency!r}"
-            )
-        object.__setattr__(self, "n_teachers", int(self.n_teachers))  # numpy's overflow
-        private = set(Adjacency) - {Adjacency.REPLACE_RECORD}
-        if self.n_records is not None and self.adjacency in private:
-            raise ValueError(f"n_records must be None: with {str(self.adjacency)!r} it is private")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableBallots:
-    """What one protected unit can change of a table of ballots: all that the accountant knows.
-
-    The table has a row for each cell of the feature space and a column for each class. Each unit
-    casts a few ballots where it lies, so its row sums vary, and all of the table is released at
-    once. Everything here is public.
-
-    Attributes
-    ----------
-    n_changed : int
-        Ballots that one unit changes at most: no entry of the table moves by more than 1, and all
-        entries together by no more than this.
-    unit : str
-        What is protected: "record" or "group".
-    adjacency : str
-        The change of the private data that changes at most so many ballots.
-    n_records : int or None
-        Number of private records, if `adjacency` leaves it public.
-    """
-
-    #: Records vote themselves.
-    n_teachers = None
-
-    n_changed: int
-    unit: str
-    adjacency: str
-    n_records: int | None = None
 
 
 class Private:
@@ -175,23 +59,18 @@ class PrivateData(Private):
     groups: Any = None
 
 
-_ADJACENCY = {
-    ("replace", "record"): Adjacency.REPLACE_RECORD,
-    ("replace", "group"): Adjacency.REPLACE_GROUP,
-    ("add_or_remove", "record"): Adjacency.ADD_OR_REMOVE_RECORD_ALONE,
-    ("add_or_remove", "group"): Adjacency.ADD_OR_REMOVE_GROUP_ALONE,
-}
-
-
 class Electorate(CheckedEstimator, metaclass=ABCMeta):
     """Base class: who votes on public rows.
 
     `PATEClassifier` makes a `teachers.TeacherEnsemble` from its parameters. Give another electorate
-    as its `base_estimator`. `enrol` says what one protected unit can change, before anything is
-    trained, and `vote` casts the votes. Both run in silence, on a clone. What they learn from
-    private data stays in attributes of that clone, which is dropped after the fit. Parameters
-    follow scikit-learn's conventions (`get_params`, `clone`).
+    as its `base_estimator`. `enrol` returns the neighboring data sets that the votes protect and
+    sets `n_teachers_`, before anything is trained, and `vote` casts the votes. Both run in silence,
+    on a clone. What they learn from private data stays in attributes of that clone, which is
+    dropped after the fit. Parameters follow scikit-learn's conventions (`get_params`, `clone`).
     """
+
+    #: Number of votes on each row, set by `enrol`; None where records vote in a table.
+    n_teachers_: int | None = None
 
     #: The teacher of each private record, if records have one. Private: it is for `curator_`.
     teacher_indices_: np.ndarray | None = None
@@ -227,7 +106,10 @@ class Electorate(CheckedEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def enrol(self, private, X_public, *, seed=None, memory=None):
-        """Say what one protected unit can change; nothing is trained yet.
+        """Return the neighboring data sets that the votes protect; nothing is trained yet.
+
+        One protected unit must reach at most one of `n_teachers_` teachers, so that it changes at
+        most one vote on each row.
 
         Parameters
         ----------
@@ -242,8 +124,8 @@ class Electorate(CheckedEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        Ballots
-            What it says must be true of every data set with the same public numbers.
+        rdp.Neighbors
+            It must be true of every data set with the same public numbers.
         """
 
     @abstractmethod
@@ -266,7 +148,7 @@ class Electorate(CheckedEstimator, metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_queries, n_classes), int
-            Vote counts. Each row sums to the `n_teachers` that `enrol` returned.
+            Vote counts. Each row sums to `n_teachers_`.
         """
 
     def default_student(self):
@@ -308,15 +190,16 @@ class CellForecast(NamedTuple):
 class TableElectorate(Electorate):
     """Base class: records that cast ballots in a table, where they lie.
 
-    `enrol` returns `TableBallots`. Then `divide` divides the feature space into cells, by public
-    rows and numbers alone, `vote` counts the ballots in them, and `read` reads the noisy table.
+    `enrol` returns the neighboring data sets, and `contribution` the largest change of the table
+    between two of them. Then `divide` divides the feature space into cells, by public rows and
+    numbers alone, `vote` counts the ballots in them, and `read` reads the noisy table.
     `PATEClassifier` accepts those of this library alone.
     """
 
     _parameter_constraints: dict = {}
 
-    #: The change that the guarantee covers: "replace", or "add_or_remove".
-    adjacency = "replace"
+    #: The relation that the guarantee covers: "replace_one", or "add_or_remove_one".
+    relation = NeighboringRelation.REPLACE_ONE
 
     #: A mechanism of its own; None: noise on every entry of its table.
     mechanism: Any = None
@@ -324,37 +207,43 @@ class TableElectorate(Electorate):
     released_as = "a noisy table of the records' ballots"
 
     @property
-    def may_join(self):
+    def size_is_private(self):
         """Whether records may join or leave, so that their number is private."""
-        return self.adjacency == "add_or_remove"
+        return self.relation == NeighboringRelation.ADD_OR_REMOVE_ONE
 
     def check(self, *, soft_aggregator=None):
         """Refuse parameters that cannot work; see `Electorate.check`."""
         super().check(soft_aggregator=soft_aggregator)
         self._validate_params()
 
-    def ballots(self, private, n_ballots=1):
-        """Return what one protected unit changes, where each casts so many ballots.
+    def neighbors(self, private):
+        """Return the neighboring data sets: records, or groups where private data have them.
 
         Parameters
         ----------
         private : PrivateData
             As in `enrol`.
-        n_ballots : int, default=1
-            Of each record, or of each group in all.
 
         Returns
         -------
-        TableBallots
+        rdp.Neighbors
         """
         unit = "record" if private.groups is None else "group"
-        adjacency = _ADJACENCY[self.adjacency, unit]
-        return TableBallots(
-            n_changed=n_ballots if self.may_join else 2 * n_ballots,
-            unit=unit,
-            adjacency=adjacency,
-            n_records=Adjacency.public_count(adjacency, len(private.codes)),
-        )
+        return Neighbors(relation=self.relation, unit=unit).with_size(len(private.codes))
+
+    @abstractmethod
+    def contribution(self, neighbors):
+        """Return the largest change of the table between neighboring data sets.
+
+        Parameters
+        ----------
+        neighbors : rdp.Neighbors
+            From `enrol`.
+
+        Returns
+        -------
+        rdp.Contribution
+        """
 
     @abstractmethod
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
@@ -476,8 +365,11 @@ class Votes(Private):
         `TableElectorate`, the table of ballots, with a row for each cell.
     classes : ndarray of shape (n_classes,)
         Sorted labels.
-    ballots : Ballots
-        What one protected unit can change of the counts.
+    neighbors : rdp.Neighbors
+        The neighboring data sets whose counts differ by at most one vote in each row, or by the
+        contribution that `electorate` states.
+    n_teachers : int or None
+        Number of votes in each row; None for a table.
     temperature : float or None
         Temperature of the teachers' probabilities; None for votes.
     teacher_indices : ndarray of shape (n_samples,), int, or None
@@ -498,8 +390,9 @@ class Votes(Private):
 
     counts: np.ndarray
     classes: np.ndarray
-    ballots: Ballots | TableBallots
+    neighbors: Neighbors
     _: KW_ONLY
+    n_teachers: int | None = None
     temperature: float | None = None
     teacher_indices: np.ndarray | None = None
     teachers: list | None = None
@@ -521,9 +414,8 @@ class Votes(Private):
                 "votes needs a column for each of the sorted classes, in that order; got "
                 f"{counts.shape[1]} columns and the classes {classes.tolist()}"
             )
-        n_teachers = int(counts[0].sum())
-        ballots = Ballots(n_teachers=n_teachers, unit="teacher", adjacency=Adjacency.CHANGE_TEACHER)
-        return cls(counts, classes, ballots)
+        neighbors = Neighbors(relation=NeighboringRelation.REPLACE_ONE, unit="teacher")
+        return cls(counts, classes, neighbors, n_teachers=int(counts[0].sum()))
 
 
 def check_predicts(name, estimator, *, numbers):

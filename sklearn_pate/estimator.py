@@ -220,7 +220,7 @@ class PATEEstimator(CheckedEstimator):
             `privacy_spent_` protects the votes of one teacher, and `classes` defaults to
             0..n_classes-1. The number of teachers, the partition and the unit are those of the
             votes, not those of the parameters. Where records vote, so are cells and transformer;
-            an `adjacency` or `n_neighbors` that differs is refused.
+            a `relation` or `n_neighbors` that differs is refused.
         X_public : array-like or PublicData with n_public rows, default=None
             The rows that were voted on, in the same order. None where a synthesizer drew them:
             the votes have them, and each call reports what they cost beside its own cost.

@@ -1,7 +1,8 @@
 """Which teacher gets which record, decided without looking at labels or feature values.
 
-A partition is an object with a string `adjacency`, the change of the private data that reaches at
-most one teacher, and a method ``assign(*, n_records, n_teachers, index, groups, seed)``, which
+A partition is an object with a `relation` and a method `assign`. The relation is an
+`rdp.NeighboringRelation`, or a text of the user's: the unit in which two data sets so related
+differ reaches at most one teacher. ``assign(*, n_records, n_teachers, index, groups, seed)``
 returns the number of each record's teacher. `index` is the index of a DataFrame (else None),
 `groups` an array of one identifier per record (else None), `seed` a `numpy.random.SeedSequence`.
 """
@@ -13,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .electorate import Adjacency
 from .identifiers import keyed_digests, spelled_groups, spelled_identifiers, spelled_names
 from .isolation import kind_of, withheld
+from .rdp import NeighboringRelation
 
 __all__ = [
     "Assignment",
@@ -34,7 +35,7 @@ class RandomPartition:
     or removing a record would move all the others.
     """
 
-    adjacency = Adjacency.REPLACE_RECORD
+    relation = NeighboringRelation.REPLACE_ONE
 
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
@@ -53,7 +54,7 @@ class HashPartition:
     Replacing it by a record with another identifier is a removal and an addition: two teachers.
     """
 
-    adjacency = Adjacency.ADD_OR_REMOVE_RECORD
+    relation = NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
 
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
@@ -73,7 +74,7 @@ class GroupPartition:
     hashed, never ranked, because a rank shifts when another group leaves.
     """
 
-    adjacency = Adjacency.ADD_OR_REMOVE_GROUP
+    relation = NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
 
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
@@ -98,7 +99,7 @@ class PredefinedPartition:
     ----------
     names : tuple of str or None
         As `spelled_identifiers` spells them.
-    adjacency : str
+    relation : NeighboringRelation
         With names, any change of the records of one name, even of all of them; without, only a
         change that leaves it at least one record.
 
@@ -116,10 +117,10 @@ class PredefinedPartition:
     Examples
     --------
     >>> from sklearn_pate.partition import PredefinedPartition
-    >>> PredefinedPartition(names=["north", "south"]).adjacency
-    'add, remove or change records of one named group, even all; the names are public'
-    >>> PredefinedPartition().adjacency
-    'add, remove or change records of one named group, which keeps at least one; no name joins'
+    >>> PredefinedPartition(names=["north", "south"]).relation
+    <NeighboringRelation.CHANGE_ONE_NAMED: 'change_one_named'>
+    >>> PredefinedPartition().relation
+    <NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY: 'change_one_named_nonempty'>
     """
 
     names: Sequence | None = None
@@ -129,11 +130,11 @@ class PredefinedPartition:
             object.__setattr__(self, "names", tuple(spelled_names(self.names)))
 
     @property
-    def adjacency(self):
-        """The change of the data that reaches at most one teacher."""
+    def relation(self):
+        """The relation of data sets of which one unit reaches at most one teacher."""
         if self.names is None:
-            return Adjacency.CHANGE_NAMED_GROUP_NEVER_EMPTY
-        return Adjacency.CHANGE_NAMED_GROUP
+            return NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY
+        return NeighboringRelation.CHANGE_ONE_NAMED
 
     def teachers(self, groups):
         """Return the name of each teacher, a tuple of str."""
@@ -169,8 +170,8 @@ class Assignment(NamedTuple):
         Number of teachers.
     unit : {"record", "group"}
         The protected unit.
-    adjacency : str
-        The change of the data that reaches at most one teacher.
+    relation : NeighboringRelation or str
+        The relation of data sets of which one unit reaches at most one teacher.
     names : tuple of str or None
         Public names of the teachers, if they have any.
     """
@@ -178,7 +179,7 @@ class Assignment(NamedTuple):
     teacher_indices: np.ndarray | None
     n_teachers: int
     unit: str
-    adjacency: str
+    relation: NeighboringRelation | str
     names: tuple | None = None
 
 
@@ -219,8 +220,8 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     >>> assignment = assign_teachers("random", n_records=6, n_teachers=3, unit="record")
     >>> sorted(assignment.teacher_indices.tolist())
     [0, 0, 1, 1, 2, 2]
-    >>> assignment.adjacency
-    'replace one record'
+    >>> assignment.relation
+    <NeighboringRelation.REPLACE_ONE: 'replace_one'>
     """
     if unit == "group" and groups is None:
         raise ValueError(
@@ -238,10 +239,11 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
         partition = GroupPartition() if is_hashed else _PARTITIONS[partition]()
     if isinstance(partition, GroupPartition | PredefinedPartition):
         unit = "group"
-    if isinstance(partition, type) or not isinstance(getattr(partition, "adjacency", None), str):
+    if isinstance(partition, type) or not isinstance(getattr(partition, "relation", None), str):
         raise ValueError(
-            "partition must be an object, not a class, with a string adjacency, the change of the "
-            f"data that reaches one teacher at most; got {partition!r}"
+            "partition must be an object, not a class, with a relation, an rdp.NeighboringRelation "
+            "or a text: the change of the data that reaches one teacher at most; got "
+            f"{partition!r}"
         )
     names = partition.teachers(groups) if isinstance(partition, PredefinedPartition) else None
     n_teachers = int(n_teachers) if names is None else len(names)  # numpy's small ints overflow
@@ -268,7 +270,7 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
                 'unit="group" needs all records of a group with one teacher, and this partition '
                 'splits groups; use partition="random" or "hash", which deal whole groups'
             )
-    return Assignment(teacher_indices, n_teachers, unit, partition.adjacency, names)
+    return Assignment(teacher_indices, n_teachers, unit, partition.relation, names)
 
 
 def _keyed_hash(values, n_teachers, seed, name):

@@ -19,8 +19,9 @@ from ._sklearn import _safe_indexing
 from .association import p_value_of_sums
 from .isolation import Quiet
 from .levels import split
-from .rdp import DEFAULT_ORDERS, Cost, discrete_gaussian_mu_squared
-from .rdp.checks import check_count, check_orders
+from .rdp import DEFAULT_ORDERS, Contribution, Cost, discrete_gaussian_mu_squared
+from .rdp.checks import check_orders
+from .rdp.contribution import check_contribution
 from .rdp.cost import bisect
 from .rdp.discrete import DiscreteGaussian
 from .secure import exact_type, plus_noise
@@ -212,19 +213,40 @@ def noise_sizes(mu, *, n_classes):
     return sd_centre, sd, sd / weight
 
 
-def sums_cost(noise_multiplier, n_moved, orders=DEFAULT_ORDERS, *, of_one=_ONE_MOVED):
-    """Return what the mean and all sums cost, with noise for mu of ``1 / noise_multiplier``.
+def sums_contribution(neighbors, *, of_one=_ONE_MOVED):
+    """Return the contribution of one unit to the mean and all sums.
+
+    It is in units of the L2 sensitivity where a record is replaced, each block divided by its
+    weight.
+
+    Parameters
+    ----------
+    neighbors : rdp.Neighbors
+        The neighboring data sets.
+    of_one : float
+        Part of the squared change, at most, where a unit is added or removed, not replaced.
+
+    Returns
+    -------
+    rdp.Contribution
+        Its `l2_squared`; the others are not known.
+    """
+    l2_squared = of_one if neighbors.n_units == 1 else 1.0
+    return Contribution(l1=math.inf, l2_squared=l2_squared, linf=math.inf)
+
+
+def sums_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
+    """Return the cost of the mean and all sums.
 
     Parameters
     ----------
     noise_multiplier : float
-        Noise beside the sensitivity of all blocks together, where a record is replaced.
-    n_moved : int
-        2 where a record takes the place of another, or changes; 1 where it joins or leaves.
+        Noise standard deviation divided by the L2 sensitivity of all blocks together, where a
+        record is replaced.
+    contribution : rdp.Contribution
+        From `sums_contribution`.
     orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
         Renyi orders, above 1.
-    of_one : float
-        Part of the squared change, at most, where 1 moves instead of 2.
 
     Returns
     -------
@@ -237,7 +259,8 @@ def sums_cost(noise_multiplier, n_moved, orders=DEFAULT_ORDERS, *, of_one=_ONE_M
     costs no more than it does at that number; see `rdp.discrete_gaussian_mu_squared`. Renyi cost:
     Canonne, Kamath, Steinke (2020), Proposition 5.
     """
-    moved = {1: of_one, 2: 1.0}[check_count("n_moved", n_moved)]
+    check_contribution(contribution)
+    moved = contribution.l2_squared
     mu_squared = discrete_gaussian_mu_squared([noise_multiplier * _PER_STEP], [_PER_STEP**2])
     rdp = check_orders(orders) / (2 * noise_multiplier**2)
     return Cost(moved * rdp, moved * mu_squared, math.inf)

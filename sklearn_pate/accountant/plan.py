@@ -653,7 +653,7 @@ def _lines(plan):
     delta, change = "", ""
     if plan.spent is not None:
         delta = f", delta {plan.spent.delta:g}"
-        change = f"; the change that is covered: {plan.spent.adjacency}"
+        change = f"; the change that is covered: {plan.spent.change}"
     guarantee = f"{text_rounded_up(plan.epsilon)}{delta}, method {plan.method}{change}"
     return [*lines, ("epsilon", guarantee)]
 

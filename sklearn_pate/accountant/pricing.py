@@ -408,7 +408,7 @@ def _most_within(cap, cost_of, n_wanted, orders=DEFAULT_ORDERS):
 
 
 def plan_table(
-    mechanism, *, n_changed, n_rows, epsilon, delta, before=no_cost, is_pure_before=True
+    mechanism, *, contribution, n_rows, epsilon, delta, before=no_cost, is_pure_before=True
 ):
     """Decide the noise on a table of ballots, all of which is released.
 
@@ -416,8 +416,8 @@ def plan_table(
     ----------
     mechanism : TableMechanism
         As given by the user; one without noise is calibrated.
-    n_changed : int
-        Ballots that one protected unit changes at most.
+    contribution : rdp.Contribution
+        Largest change of the table between neighboring data sets.
     n_rows : int
         Number of public rows that may get a label.
     epsilon : float or None
@@ -448,14 +448,16 @@ def plan_table(
     --------
     >>> from sklearn_pate.accountant.pricing import plan_table
     >>> from sklearn_pate.aggregators import LaplaceMechanism
-    >>> plan = plan_table(LaplaceMechanism(), n_changed=2, n_rows=9, epsilon=0.25, delta=1e-5)
+    >>> from sklearn_pate.rdp import Contribution
+    >>> sizes = {"contribution": Contribution.of_counts(2), "n_rows": 9}
+    >>> plan = plan_table(LaplaceMechanism(), **sizes, epsilon=0.25, delta=1e-5)
     >>> plan.stages, plan.epsilon, plan.delta
     ([(LaplaceMechanism(scale=8.0), 9)], 0.25, 0.0)
     """
     epsilon, delta = as_cap(epsilon, delta)
     # A clone, as the user's may keep the table that it is given
-    mechanism = clone(calibrated(mechanism, n_changed, epsilon, delta, before))
-    own = stated_cost(mechanism, n_changed)
+    mechanism = clone(calibrated(mechanism, contribution, epsilon, delta, before))
+    own = stated_cost(mechanism, contribution)
     cost = before(DEFAULT_ORDERS).plus(own)
     spent, method, delta = guarantee(cost, delta, is_pure=mechanism.is_pure and is_pure_before)
     if epsilon is not None and spent > epsilon:
@@ -474,15 +476,15 @@ def guarantee(cost, delta, *, is_pure):
     return *cost.epsilon(delta), delta
 
 
-def calibrated(part, size, epsilon, delta, before=no_cost, share=1.0):
+def calibrated(part, change, epsilon, delta, before=no_cost, share=1.0):
     """Return a part as it is if its noise is set, else a copy with the least that the cap allows.
 
     Parameters
     ----------
     part : TableMechanism, Synthesizer or Release
         It may be without noise.
-    size : int
-        Of the change that is covered: what `cost` of the part is asked for.
+    change : rdp.Contribution or rdp.Neighbors
+        The argument of the part's `cost`: of a mechanism, the contribution.
     epsilon : float or None
         The cap; None is refused.
     delta, before
@@ -512,13 +514,13 @@ def calibrated(part, size, epsilon, delta, before=no_cost, share=1.0):
     def cost_at(scale, orders=DEFAULT_ORDERS):
         """Return the cost with noise of a scale; inf where a part refuses noise of that size."""
         try:
-            own = part.with_scale(scale).cost(size, orders)
+            own = part.with_scale(scale).cost(change, orders)
         except InvalidParameterError:  # it names the noise, which nobody gave
             own = Cost(np.full(np.shape(orders), math.inf), math.inf, math.inf)
         return before(orders).plus(own)
 
     if is_pure:
-        own = part.with_scale(1.0).cost(size).pure
+        own = part.with_scale(1.0).cost(change).pure
         scale = _least_pure_scale(
             lambda scale: cost_at(scale).pure, own / (epsilon - spent), epsilon
         )
@@ -556,9 +558,9 @@ def _least_pure_scale(pure_at, scale, epsilon):
     return scale
 
 
-def stated_cost(part, size, orders=DEFAULT_ORDERS):
+def stated_cost(part, change, orders=DEFAULT_ORDERS):
     """Return the `Cost` that a part states; refuse what is no cost, or contradicts itself."""
-    cost = part.cost(size, orders)
+    cost = part.cost(change, orders)
     said = f"cost of {type(part).__name__}"
     if not isinstance(cost, Cost) or np.shape(cost.rdp) != np.shape(orders):
         raise TypeError(
@@ -575,6 +577,6 @@ def stated_cost(part, size, orders=DEFAULT_ORDERS):
     return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)  # its parts follow from these
 
 
-def cost_of_all(parts, size, orders=DEFAULT_ORDERS):
+def cost_of_all(parts, neighbors, orders=DEFAULT_ORDERS):
     """Return the `Cost` of a synthesizer and of releases, each as it states it."""
-    return reduce(Cost.plus, [stated_cost(p, size, orders) for p in parts], no_cost(orders))
+    return reduce(Cost.plus, [stated_cost(p, neighbors, orders) for p in parts], no_cost(orders))

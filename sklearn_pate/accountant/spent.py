@@ -9,7 +9,7 @@ from html import escape
 from typing import ClassVar
 
 from .._version import __version__
-from ..electorate import Adjacency
+from ..rdp import NeighboringRelation
 
 #: What stands over a card, by its kind.
 _TITLES = {"spent": "Privacy spent", "forecast": "A forecast: nothing is spent yet"}
@@ -34,8 +34,9 @@ class PrivacySpent:
         of a random number of trials) or "none".
     unit : str
         The protected unit: "record" or "group"; "teacher" for votes of unknown origin.
-    adjacency : str
-        The change of the private data that the guarantee covers.
+    relation : NeighboringRelation or str
+        How neighboring data sets differ, in one `unit`; a text of the partition's, if that is a
+        user's own. `change` is the same in words.
     n_teachers : int or None
         Number of teachers; None where records vote.
     n_queries, n_answered : int
@@ -75,7 +76,7 @@ class PrivacySpent:
     --------
     >>> from sklearn_pate import PrivacySpent
     >>> numbers = {"n_teachers": 100, "n_queries": 20, "n_answered": 20}
-    >>> spent = PrivacySpent(1.0, 1e-5, "gaussian", "record", "replace one record", **numbers)
+    >>> spent = PrivacySpent(1.0, 1e-5, "gaussian", "record", "replace_one", **numbers)
     >>> epsilon, delta = spent
     >>> epsilon
     1.0
@@ -85,7 +86,7 @@ class PrivacySpent:
     delta: float
     method: str
     unit: str
-    adjacency: str
+    relation: NeighboringRelation | str
     _: KW_ONLY
     n_teachers: int | None
     n_queries: int
@@ -104,6 +105,8 @@ class PrivacySpent:
 
     def __post_init__(self):
         plain = {"epsilon": float(self.epsilon), "delta": float(self.delta)}
+        if self.relation in list(NeighboringRelation):
+            plain["relation"] = NeighboringRelation(self.relation)
         if not plain["epsilon"] >= 0:
             raise ValueError(f"epsilon must be a number, at least 0; got {self.epsilon!r}")
         if not 0 <= plain["delta"] <= 1:
@@ -115,11 +118,24 @@ class PrivacySpent:
             plain[name] = tuple(getattr(self, name))
         vars(self).update(plain)  # it is frozen
 
+    @property
+    def change(self):
+        """The change of the private data that the guarantee covers, in words."""
+        return change_in_words(self.relation, self.unit)
+
     def __iter__(self):
         return iter((self.epsilon, self.delta))
 
+    def __getstate__(self):
+        return vars(self) | {"relation": str(self.relation)}  # plain text, as in `to_dict`
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self.__post_init__()
+
     def __repr__(self):
-        shown = vars(self) | {"epsilon": float(text_rounded_up(self.epsilon, n_decimals=6))}
+        shown = self.__getstate__()
+        shown["epsilon"] = float(text_rounded_up(self.epsilon, n_decimals=6))
         parts = (f"{name}={value!r}" for name, value in shown.items())
         return f"{type(self).__name__}({', '.join(parts)})"
 
@@ -137,14 +153,14 @@ class PrivacySpent:
         --------
         >>> from sklearn_pate import PrivacySpent
         >>> numbers = {"n_teachers": 100, "n_queries": 9, "n_answered": 9}
-        >>> spent = PrivacySpent(0.98, 1e-5, "gaussian", "record", "replace one record", **numbers)
+        >>> spent = PrivacySpent(0.98, 1e-5, "gaussian", "record", "replace_one", **numbers)
         >>> record = spent.to_dict()
         >>> record["format"], record["kind"], record["epsilon"]
         (1, 'spent', 0.98)
         """
         lists = {n: list(value) for n, value in vars(self).items() if isinstance(value, tuple)}
         # The number changes where the meaning of a key does
-        return {"format": 1, "kind": self._kind} | vars(self) | lists
+        return {"format": 1, "kind": self._kind} | self.__getstate__() | lists
 
     def to_json(self):
         """Return `to_dict` as JSON; an infinite epsilon, which JSON lacks, is "Infinity".
@@ -158,7 +174,7 @@ class PrivacySpent:
         >>> import json
         >>> from sklearn_pate import PrivacySpent
         >>> numbers = {"n_teachers": None, "n_queries": 9, "n_answered": 9}
-        >>> spent = PrivacySpent(1.0, 0.0, "pure", "record", "replace one record", **numbers)
+        >>> spent = PrivacySpent(1.0, 0.0, "pure", "record", "replace_one", **numbers)
         >>> json.loads(spent.to_json()) == spent.to_dict()
         True
         """
@@ -186,7 +202,7 @@ class PrivacySpent:
         --------
         >>> from sklearn_pate import PrivacySpent
         >>> numbers = {"n_teachers": 100, "n_queries": 9, "n_answered": 9}
-        >>> spent = PrivacySpent(0.98, 1e-5, "gaussian", "record", "replace one record", **numbers)
+        >>> spent = PrivacySpent(0.98, 1e-5, "gaussian", "record", "replace_one", **numbers)
         >>> print(spent.summary().split(". ")[0])
         Any one record (one row of the table) changes the probability of any outcome by at most a factor e^0.98 (epsilon), plus 1e-05 (delta)
         """  # noqa: E501
@@ -221,7 +237,7 @@ class PrivacyForecast(PrivacySpent):
     --------
     >>> from sklearn_pate.accountant import PrivacyForecast
     >>> numbers = {"n_teachers": 100, "n_queries": 9, "n_answered": 0}
-    >>> forecast = PrivacyForecast(0.98, 1e-5, "renyi", "record", "replace one record", **numbers)
+    >>> forecast = PrivacyForecast(0.98, 1e-5, "renyi", "record", "replace_one", **numbers)
     >>> print(forecast.summary().split(". ")[0])
     A forecast, nothing is spent yet
     >>> "100 teachers would be asked 9 questions." in forecast.summary()
@@ -267,7 +283,60 @@ _ABOUT_UNIT = {
 }
 
 #: Changes of which the groups are named in advance.
-_OF_NAMED_GROUPS = (Adjacency.CHANGE_NAMED_GROUP, Adjacency.CHANGE_NAMED_GROUP_NEVER_EMPTY)
+_OF_NAMED_GROUPS = (
+    NeighboringRelation.CHANGE_ONE_NAMED,
+    NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY,
+)
+
+#: The change that a guarantee covers, by relation and unit.
+_CHANGES = {
+    (NeighboringRelation.REPLACE_ONE, "record"): "replace one record",
+    (
+        NeighboringRelation.REPLACE_ONE,
+        "group",
+    ): "replace one group, or add, remove or change some of its records",
+    (NeighboringRelation.REPLACE_ONE, "teacher"): "change the votes of one",
+    (NeighboringRelation.ADD_OR_REMOVE_ONE, "record"): "add or remove one record",
+    (
+        NeighboringRelation.ADD_OR_REMOVE_ONE,
+        "group",
+    ): "add or remove one group, with all of its records",
+    (
+        NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE,
+        "record",
+    ): "add or remove one record, or change it under the same identifier",
+    (
+        NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE,
+        "group",
+    ): "add or remove one group, or change its records under the same identifier",
+    (
+        NeighboringRelation.CHANGE_ONE_NAMED,
+        "group",
+    ): "add, remove or change records of one named group, even all; the names are public",
+    (
+        NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY,
+        "group",
+    ): "add, remove or change records of one named group, which keeps at least one; no name joins",
+}
+
+
+def change_in_words(relation, unit):
+    """Return the change of the private data that a guarantee covers, in words.
+
+    Parameters
+    ----------
+    relation : NeighboringRelation or str
+        A text that is no relation of the library is returned as it is.
+    unit : str
+        As in `PrivacySpent`.
+
+    Returns
+    -------
+    str
+    """
+    unit = "group" if relation in _OF_NAMED_GROUPS else unit
+    return _CHANGES.get((relation, unit), str(relation))
+
 
 #: What a unit leaves out.
 _LEFT_OUT_BY_UNIT = {
@@ -328,7 +397,7 @@ def _release(spent):
 
 def _odds(spent):
     """Say what epsilon means for somebody who guesses, rounded up."""
-    is_replaced = spent.adjacency == Adjacency.REPLACE_RECORD
+    is_replaced = _is_replaced_record(spent)
     what = "which of two records it was" if is_replaced else "whether such a change was made"
     doubt = 1 / (1 + math.exp(min(spent.epsilon, _NO_DOUBT)))
     n_decimals = 2 if doubt > 0.005 else 1 + math.ceil(-math.log10(100 * doubt))
@@ -345,16 +414,20 @@ def _odds(spent):
 def _bound(spent):
     """Say what epsilon and delta bound, and for which change."""
     change = _ABOUT_UNIT.get(spent.unit, f"Any one {spent.unit} changes")
-    if spent.adjacency in _OF_NAMED_GROUPS:
+    if spent.relation in _OF_NAMED_GROUPS:
         change = "The records of any one site or named group change"
     # All digits of delta: a rounded one might be too small
     more = f"plus {spent.delta!r} (delta)" if spent.delta else "without exception (delta is 0)"
-    is_replaced = spent.adjacency == Adjacency.REPLACE_RECORD
+    is_replaced = _is_replaced_record(spent)
     return (
         f"{change} the probability of any outcome by at most a factor "
         f"e^{text_rounded_up(spent.epsilon)} (epsilon), {more}. The change that is covered: "
-        f"{spent.adjacency}.{' The number of rows is public.' if is_replaced else ''}"
+        f"{spent.change}.{' The number of rows is public.' if is_replaced else ''}"
     )
+
+
+def _is_replaced_record(spent):
+    return spent.relation == NeighboringRelation.REPLACE_ONE and spent.unit == "record"
 
 
 def _published(spent):

@@ -64,14 +64,13 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        """Return what the noisy table costs, for every table.
+    def cost(self, contribution, orders=DEFAULT_ORDERS):
+        """Return the cost of the noisy table, for every table.
 
         Parameters
         ----------
-        n_changed : int
-            Ballots that one protected unit changes: no entry of the table moves by more than 1,
-            and all entries together by no more than this.
+        contribution : rdp.Contribution
+            Largest change of the table between neighboring data sets.
         orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
             Renyi orders, above 1.
 
@@ -140,8 +139,9 @@ class LaplaceMechanism(_AddedNoise):
     Examples
     --------
     >>> from sklearn_pate.aggregators import LaplaceMechanism
+    >>> from sklearn_pate.rdp import Contribution
     >>> mechanism = LaplaceMechanism(scale=2.0)
-    >>> mechanism.cost(n_changed=2).pure
+    >>> mechanism.cost(Contribution.of_counts(2)).pure
     1.0
     >>> mechanism.noisy([[100, 0], [20, 60]], random_state=0).round(1)
     array([[101.1,   3.1],
@@ -162,10 +162,10 @@ class LaplaceMechanism(_AddedNoise):
         """Standard deviation of the noise on an entry, in ballots; None if it is not set."""
         return None if self.scale is None else math.sqrt(2) * float(self.scale)
 
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        """Return what the noisy table costs; see `rdp.discrete.laplace_table_cost`."""
+    def cost(self, contribution, orders=DEFAULT_ORDERS):
+        """Return the cost of the noisy table; see `rdp.discrete.laplace_table_cost`."""
         scale = checked_scale(self, "scale")
-        return laplace_table_cost(scale, n_changed, orders, discrete=self.is_exact)
+        return laplace_table_cost(scale, contribution, orders, discrete=self.is_exact)
 
     def _noise(self, scale):
         return DiscreteLaplace(GRID / scale) if self.is_exact else Laplace(scale)
@@ -195,7 +195,9 @@ class GaussianMechanism(_AddedNoise):
     Examples
     --------
     >>> from sklearn_pate.aggregators import GaussianMechanism
-    >>> epsilon, method = GaussianMechanism(sigma=10.0).cost(n_changed=2).epsilon(1e-5)
+    >>> from sklearn_pate.rdp import Contribution
+    >>> cost = GaussianMechanism(sigma=10.0).cost(Contribution.of_counts(2))
+    >>> epsilon, method = cost.epsilon(1e-5)
     >>> round(epsilon, 2), method
     (0.5, 'gaussian')
     """
@@ -212,20 +214,20 @@ class GaussianMechanism(_AddedNoise):
         """Standard deviation of the noise on an entry, in ballots; None if it is not set."""
         return None if self.sigma is None else float(self.sigma)
 
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        """Return what the noisy table costs; see `rdp.discrete.gaussian_table_cost`."""
+    def cost(self, contribution, orders=DEFAULT_ORDERS):
+        """Return the cost of the noisy table; see `rdp.discrete.gaussian_table_cost`."""
         sigma = checked_scale(self, "sigma")
-        return gaussian_table_cost(sigma, n_changed, orders, discrete=self.is_exact)
+        return gaussian_table_cost(sigma, contribution, orders, discrete=self.is_exact)
 
     def _noise(self, sigma):
         return DiscreteGaussian(sigma / GRID) if self.is_exact else Gaussian(sigma)
 
 
-def rehearse_table(mechanism, *, n_changed, n_classes):
+def rehearse_table(mechanism, *, contribution, n_classes):
     """Try a mechanism on a made-up table: what fails now would fail after it is paid for."""
     table = np.zeros((3, n_classes))
     table[0] = 100.0
-    table[1, 0] = n_changed
+    table[1, 0] = contribution.l1
     try:
         noise_std = mechanism.noise_std
         if not isinstance(noise_std, Real) or not 0 < noise_std < math.inf:

@@ -9,11 +9,11 @@ import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from ..electorate import Adjacency
 from ..estimator import PATEEstimator
 from ..fitting.given import temperature_of
 from ..fitting.voters import make_electorate
 from ..public import check_not_swapped
+from ..rdp import NeighboringRelation
 from ..rdp.checks import as_array, check_count, check_delta, check_nonnegative
 from ..releases import release_of
 from .bounds import Audit, check_confidence, one_run_epsilon
@@ -130,7 +130,7 @@ def audit_estimator(
     these are neighbours under "replace one record", under "change it under the same identifier",
     and, for groups, under "change its records", with the same number of records. (Under "add or
     remove one record", without change, they are two steps apart: then `claimed` has to be given.)
-    So if `fit` is (epsilon, delta)-private for its adjacency, what it releases is (epsilon,
+    So if `fit` is (epsilon, delta)-private for its relation, what it releases is (epsilon,
     delta)-private in each bit. The theorem behind `one_run_epsilon` needs no more, as guesses are
     computed from what is released. Several runs are one mechanism on all their bits, in which each
     bit reaches one run, so the theorem covers them together. With one canary per run this is the
@@ -233,11 +233,10 @@ def _check_audited(estimator, attack):
 
 def _claim_of(spent):
     """Return the epsilon that a fit states for a changed label; None if it states none."""
-    adjacency = getattr(spent, "adjacency", None)
-    if adjacency in (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, Adjacency.ADD_OR_REMOVE_GROUP_ALONE):
+    if getattr(spent, "relation", None) == NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise ValueError(
-            f"a canary's label is changed, and what is covered is {str(adjacency)!r}: a change is "
-            "two of these. Give what is claimed for two, twice the epsilon if delta is 0"
+            f"a canary's label is changed, and the guarantee covers to {spent.change}: a change is "
+            "two of these. Give the claim for two, twice the epsilon if delta is 0"
         )
     return getattr(spent, "epsilon", None)
 

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..rdp import Contribution, NeighboringRelation, Neighbors
 from ..rdp.checks import as_array, check_count, check_delta
+from ..rdp.contribution import check_contribution
 from .bounds import Audit, bound_by_samples, check_confidence, lower_bound
 
 #: Part of the samples that chooses the event.
@@ -32,13 +34,10 @@ class TableAudit(Audit):
         The epsilon at `delta` that the mechanism's `cost` claims.
     delta, confidence : float
         As asked for.
-    n_changed : int
-        Ballots, or records (groups), that the claim is for.
     n_samples : int
         Noisy tables, or releases, drawn of each of the two, on average.
     """
 
-    n_changed: int
     n_samples: int
 
 
@@ -47,7 +46,7 @@ def audit_table(
     table=None,
     neighbour_table=None,
     *,
-    n_changed=2,
+    contribution=None,
     delta=None,
     n_samples=20_000,
     confidence=1 - 1e-6,
@@ -62,10 +61,11 @@ def audit_table(
     table, neighbour_table : array-like of shape (n_cells, n_classes), default=None
         The ballots of two data sets that are one protected unit apart: for instance the `counts`
         of what `PATEClassifier.poll` returns for each. How far they are apart is not checked: it
-        is part of what is audited. None: `n_changed` entries differ by a whole ballot, the worst
-        that the claim allows.
-    n_changed : int, default=2
-        Ballots that one unit is said to change at most, ``votes.ballots.n_changed``.
+        is part of what is audited. None: ``l1 / linf`` entries differ by ``linf`` each, the
+        worst that `contribution` allows.
+    contribution : rdp.Contribution, default=None
+        Largest change of the table that the claim is for. None is that of a replaced record which
+        counts once, ``Contribution.of_counts(2)``.
     delta : float, default=None
         Delta of the claim, in [0, 1). None is 0 if the mechanism is pure, else 1e-5.
     n_samples : int, default=20_000
@@ -114,12 +114,19 @@ def audit_table(
         raise ValueError(
             f"mechanism must be a TableMechanism, or use audit_aggregator; got {mechanism!r}"
         )
-    n_changed = check_count("n_changed", n_changed)
+    contribution = Contribution.of_counts(2) if contribution is None else contribution
+    check_contribution(contribution)
     if table is None and neighbour_table is None:
+        if not math.isfinite(contribution.l1):
+            raise ValueError(
+                "contribution.l1 is infinite, so give table and neighbour_table, two tables that "
+                f"differ as much as it allows; got {contribution}"
+            )
+        n_changed = int(contribution.l1 // contribution.linf)
         # Entries beside each other lose and gain a ballot in turn
         table = np.full((math.ceil(n_changed / 2), 2), 10.0)
         neighbour_table = table.copy()
-        neighbour_table.flat[:n_changed] += np.resize([-1, 1], n_changed)
+        neighbour_table.flat[:n_changed] += contribution.linf * np.resize([-1, 1], n_changed)
     first, second = as_array("table", table), as_array("neighbour_table", neighbour_table)
     if first.ndim != 2 or first.shape != second.shape or (first == second).all():
         raise ValueError(
@@ -128,7 +135,7 @@ def audit_table(
     pair = first, second
     rng = np.random.default_rng(random_state)
     asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
-    return _audit(mechanism, mechanism.noisy, pair, pair, n_changed, **asked)
+    return _audit(mechanism, mechanism.noisy, pair, pair, contribution, **asked)
 
 
 def audit_release(
@@ -136,7 +143,7 @@ def audit_release(
     private,
     neighbour,
     *,
-    n_moved=2,
+    relation="replace_one",
     delta=None,
     n_samples=20_000,
     confidence=1 - 1e-6,
@@ -151,8 +158,8 @@ def audit_release(
     private, neighbour : electorate.PrivateData
         Two data sets that are one protected unit apart: that is not checked, and part of what is
         audited. The bound is about these two, so try the worst that you can think of.
-    n_moved : int, default=2
-        What its `cost` is asked for: 2 if a record takes another's place, 1 if it joins or leaves.
+    relation : rdp.NeighboringRelation or str, default="replace_one"
+        How the two data sets differ, for its `cost`.
     delta, n_samples, confidence, random_state
         As in `audit_table`.
 
@@ -178,14 +185,15 @@ def audit_release(
     >>> from sklearn_pate.aggregators import LaplaceMechanism
     >>> from sklearn_pate.audit import audit_release
     >>> from sklearn_pate.electorate import PrivateData
+    >>> from sklearn_pate.rdp import Contribution
     >>> from sklearn_pate.releases import Release
     >>> class Total(Release):
     ...     '''The sum of a column, whose values are said to lie between 0 and 1.'''
     ...
     ...     is_pure = True
     ...
-    ...     def cost(self, n_moved, orders=None):
-    ...         return LaplaceMechanism(2.0).cost(1)  # a replaced value moves the sum by 1
+    ...     def cost(self, neighbors, orders=None):  # a replaced value changes the sum by 1
+    ...         return LaplaceMechanism(2.0).cost(Contribution.of_counts(1))
     ...
     ...     def gather(self, private):
     ...         return [[private.X[:, 0].sum()]]  # and nothing cuts the values
@@ -200,16 +208,21 @@ def audit_release(
     >>> audit_release(Total(), *both, n_samples=500, random_state=0).refuted
     True
     """
-    n_moved = check_count("n_moved", n_moved)
+    if relation not in list(NeighboringRelation):
+        raise ValueError(
+            f"relation must be one of {[str(each) for each in NeighboringRelation]}; got "
+            f"{relation!r}"
+        )
+    neighbors = Neighbors(relation=relation, unit="record")
     pair = [release.gather(data) for data in (private, neighbour)]
     rng = np.random.default_rng(random_state)
     drawn = [[np.ravel(release.draw(side, rng)) for _ in range(_N_FOR_MEAN)] for side in pair]
     means = [np.mean(of_side, axis=0) for of_side in drawn]
     asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
-    return _audit(release, release.draw, pair, means, n_moved, **asked)
+    return _audit(release, release.draw, pair, means, neighbors, **asked)
 
 
-def _audit(part, draw, pair, means, n_changed, *, delta, n_samples, confidence, rng):
+def _audit(part, draw, pair, means, change, *, delta, n_samples, confidence, rng):
     """Compare what samples of both sides of a pair say with what a part claims."""
     n_samples = check_count("n_samples", n_samples, least=100)
     confidence = check_confidence(confidence)
@@ -223,10 +236,10 @@ def _audit(part, draw, pair, means, n_changed, *, delta, n_samples, confidence, 
     asked = {"delta": delta, "confidence": confidence}
     game = {"n_samples": n_samples, "part": _TO_CHOOSE, **asked}
     epsilon, _, _ = bound_by_samples(sample, pair, partial(_choose, **asked), rng, **game)
-    cost = part.cost(n_changed)
+    cost = part.cost(change)
     of_pure = cost.pure if cost.delta == 0 else math.inf
     claimed = cost.epsilon(delta)[0] if delta else of_pure
-    return TableAudit(epsilon, claimed, delta, confidence, n_changed, n_samples)
+    return TableAudit(epsilon, claimed, delta, confidence, n_samples)
 
 
 def _statistics(first, second, drawn):

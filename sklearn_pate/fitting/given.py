@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing, has_method
 from ..accountant.pricing import as_cap, cost_of_all, soft_stage
-from ..electorate import Ballots, Electorate, PrivateData, TableBallots, check_predicts
+from ..electorate import Electorate, PrivateData, check_predicts
 from ..exceptions import warn
 from ..isolation import attempt
 from ..memory import digest, kept_seed, private_memory
@@ -29,6 +29,7 @@ from ..public import (
     warn_if_private,
 )
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
+from ..rdp import Neighbors
 from ..rdp.cost import no_cost
 from ..releases import ahead, release_of
 from ..releases.base import VotesRelease
@@ -71,8 +72,10 @@ class Given:
         All public rows.
     classes : ndarray of shape (n_classes,)
         Sorted labels.
-    ballots : Ballots or TableBallots
-        What one protected unit can change of the votes.
+    neighbors : Neighbors
+        The neighboring data sets that the guarantee compares.
+    n_teachers : int or None
+        Number of teachers; None where records vote.
     seeds : dict
         A source of randomness for each use.
     electorate : Electorate
@@ -98,7 +101,8 @@ class Given:
     estimator: Any
     X_public: Any
     classes: np.ndarray
-    ballots: Ballots | TableBallots
+    neighbors: Neighbors
+    n_teachers: int | None
     seeds: dict
     electorate: Electorate
     release: VotesRelease
@@ -130,7 +134,12 @@ class Given:
     def cost_before(self):
         """What returns, for Renyi orders, the `Cost` of what is released before the labels."""
         parts = self.released_before
-        return partial(cost_of_all, parts, ahead.moved_by(self.ballots)) if parts else no_cost
+        return partial(cost_of_all, parts, self.neighbors) if parts else no_cost
+
+    @property
+    def contribution(self):
+        """Largest change of a table of records between neighboring data sets."""
+        return self.electorate.contribution(self.neighbors)
 
     @property
     def temperature(self):
@@ -141,7 +150,7 @@ class Given:
         """Return the `Cost` that the ledger has not recorded yet: rows that were drawn, it may."""
         if self.synthesis is None or self.estimator.ledger not in self.synthesis.ledgers:
             return plan.cost
-        return cost_of_all(self.beside, ahead.moved_by(self.ballots)).plus(plan.own_cost)
+        return cost_of_all(self.beside, self.neighbors).plus(plan.own_cost)
 
     @contextmanager
     def phase(self, name, total):
@@ -223,23 +232,32 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     casts_ballots = release.gives_rates or synthesizer is not None
     private = checks.check_data(checked, X, y, X_public, sample_weight, groups, casts_ballots)
     seeds = seed_streams(estimator.random_state, estimator.secure)
-    ballots = enrolled(estimator, electorate, private, X_public, seeds)
+    neighbors = enrolled(estimator, electorate, private, X_public, seeds)
     if synthesizer is None:
         obstacles += (_ALL_EQUAL,) if are_all_equal(X_public) else ()
         columns = voters.with_columns(electorate, estimator, private, X_public)
         if columns is not None:
             electorate = columns
-            ballots = enrolled(estimator, electorate, private, X_public, seeds)
-    _check_unit(estimator, ballots)
+            neighbors = enrolled(estimator, electorate, private, X_public, seeds)
+    _check_unit(estimator, neighbors)
     epsilon, delta = as_cap(estimator.epsilon, estimator.delta)
     cap = {"epsilon": epsilon, "delta": delta}
-    beside = ahead.planned(estimator.releases, private, ballots, **cap)
+    beside = ahead.planned(estimator.releases, private, neighbors, **cap)
     synthesis = None
     if synthesizer is not None:
         pure = release.gives_rates and all(part.is_pure for part in beside)
         pure = pure and table_mechanism(estimator.aggregator, electorate).is_pure
-        synthesis = ahead.Synthesis.planned(synthesizer, private, ballots, pure=pure, **cap)
-    given = Given(estimator, X_public, private.classes, ballots, seeds, electorate, release)
+        synthesis = ahead.Synthesis.planned(synthesizer, private, neighbors, pure=pure, **cap)
+    given = Given(
+        estimator,
+        X_public,
+        private.classes,
+        neighbors,
+        electorate.n_teachers_,
+        seeds,
+        electorate,
+        release,
+    )
     told = {"not_covered": not_covered, "obstacles": obstacles, "are_drawn": synthesis is not None}
     return dataclasses.replace(given, private=private, synthesis=synthesis, beside=beside, **told)
 
@@ -305,12 +323,21 @@ def check_votes_and_rows(estimator, votes, X_public):
     checks.check_features(clone(estimator), X_public, "X_public", reset=True)
     temperature = temperature_of(estimator, release)
     votes = checks.check_votes_given(estimator, votes, X_public, temperature)
-    _check_unit(estimator, votes.ballots)
+    _check_unit(estimator, votes.neighbors)
     if by_records:
         electorate = votes.electorate
         electorate.check_public(X_public)
     seeds = seed_streams(estimator.random_state, estimator.secure)
-    given = Given(estimator, X_public, votes.classes, votes.ballots, seeds, electorate, release)
+    given = Given(
+        estimator,
+        X_public,
+        votes.classes,
+        votes.neighbors,
+        votes.n_teachers,
+        seeds,
+        electorate,
+        release,
+    )
     told = {"not_covered": votes.not_covered, "obstacles": votes.obstacles}
     return dataclasses.replace(given, synthesis=synthesis, **told), votes
 
@@ -344,10 +371,10 @@ def _check_parts(estimator, electorate, release):
             raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
 
 
-def _check_unit(estimator, ballots):
-    if estimator.unit == "group" and ballots.unit != "group":
+def _check_unit(estimator, neighbors):
+    if estimator.unit == "group" and neighbors.unit != "group":
         raise ValueError(
-            f"unit='group', but these votes protect one {ballots.unit}; to fit, or to poll, "
+            f"unit='group', but these votes protect one {neighbors.unit}; to fit, or to poll, "
             "give groups=, one identifier per record. Searches and cross-validation drop groups "
             "unless metadata routing is on"
         )

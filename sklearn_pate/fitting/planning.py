@@ -88,9 +88,9 @@ def spent_by(plan, given):
         epsilon=plan.epsilon,
         delta=float(given.estimator.delta) if plan.delta is None else plan.delta,
         method=plan.method,
-        unit=given.ballots.unit,
-        adjacency=str(given.ballots.adjacency),  # what is published is plain text
-        n_teachers=given.ballots.n_teachers,
+        unit=given.neighbors.unit,
+        relation=given.neighbors.relation,
+        n_teachers=given.n_teachers,
         n_queries=plan.n_queries,
         n_answered=0,
         arithmetic="exact" if plan.test is None and all(are_exact) else "real",
@@ -114,7 +114,7 @@ def source_of_noise(estimator):
 def forecast(given, plan):
     """Return a plan with all that a person needs to know of it, by public numbers alone."""
     spent = plan.spent
-    n_records = given.ballots.n_records
+    n_records = given.neighbors.n_records
     told = {"beside": _costs_beside(given, spent)}
     voters, problems, obstacles = given.release.forecast(given, plan)
     told["voters"] = dataclasses.replace(voters, n_records=n_records, why=_why(given))
@@ -196,7 +196,7 @@ def _why(given):
 def _rows_cost(given, sums):
     """Return what the synthesizer takes for its rows."""
     synthesizer = given.synthesis.synthesizer
-    cost = stated_cost(synthesizer, ahead.moved_by(given.ballots))
+    cost = stated_cost(synthesizer, given.neighbors)
     epsilon, _, delta = guarantee(cost, given.estimator.delta, is_pure=synthesizer.is_pure)
     return RowsCost(
         float(epsilon),
@@ -208,7 +208,7 @@ def _rows_cost(given, sums):
 
 def _costs_beside(given, spent):
     """Return what else is released, each with the epsilon that it takes."""
-    costs = [stated_cost(release, ahead.moved_by(given.ballots)) for release in given.beside]
+    costs = [stated_cost(release, given.neighbors) for release in given.beside]
     epsilons = [cost.epsilon(given.estimator.delta)[0] for cost in costs]
     return tuple(zip(spent.beside, epsilons, strict=True))
 
@@ -280,7 +280,7 @@ def rehearse_teachers(given, synthesizer):
         Declared.
     """
     n_classes = len(given.classes)
-    n_records, n_teachers = given.ballots.n_records, given.ballots.n_teachers
+    n_records, n_teachers = given.neighbors.n_records, given.n_teachers
     n_train = 500 if None in (n_records, n_teachers) else min(500, n_records // n_teachers)
     n_train = max(n_train, 20, 2 * n_classes)  # fewer might be of one class, which is not learnt
     rows = synthesizer.rehearsal_rows(n_train + 500, np.random.default_rng(0))

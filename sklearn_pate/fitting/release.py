@@ -72,14 +72,14 @@ def _gather_beside(given):
     """Gather what the user's own releases need; return a function that yields them, drawn."""
     rng = np.random.default_rng(given.seeds["beside"])
     tried = ahead.rehearse(given.beside, given.X_public, given.private)
-    gathered = ahead.gather(given.beside, given.private, given.ballots, rng)
+    gathered = ahead.gather(given.beside, given.private, given.neighbors, rng)
     return partial(ahead.draw, given.beside, gathered, rng, tried)
 
 
 def _draw_rows(given, paid):
     """Pay for public rows, draw them, and enrol the electorate with them."""
     estimator, synthesizer = given.estimator, given.synthesis.synthesizer
-    cost = stated_cost(synthesizer, ahead.moved_by(given.ballots))
+    cost = stated_cost(synthesizer, given.neighbors)
     epsilon, method = cost.epsilon(estimator.delta)
     spent = planning.spent_by(Plan([], epsilon, method, cost), given)
     _pay(given, paid, dataclasses.replace(spent.paid(), covers="rows", beside=()), cost)

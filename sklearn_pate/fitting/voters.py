@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import clone
@@ -12,11 +13,11 @@ from .. import rules
 from .._sklearn import _num_samples
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
-from ..electorate import Ballots, CellForecast, Electorate, TableElectorate
-from ..isolation import fresh_seed, is_ours, isolated, seed_number, withheld
+from ..electorate import CellForecast, Electorate, TableElectorate
+from ..isolation import fresh_seed, is_ours, isolated, kind_of, seed_number, withheld
 from ..neighbors import ReverseNeighbors, RowVectorizer
 from ..partition import RandomPartition
-from ..rdp import DEFAULT_ORDERS, gdp_mu
+from ..rdp import DEFAULT_ORDERS, Neighbors, gdp_mu
 from ..rdp.checks import check_orders
 from ..rdp.cost import no_cost
 from ..releases import release_of
@@ -113,7 +114,7 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
 
 
 def enrol(electorate, private, X_public, *, seed, memory):
-    """Return the `Ballots` of an electorate; nothing is trained yet."""
+    """Return the neighboring data sets of an electorate; nothing is trained yet."""
     if is_ours(electorate):
         return electorate.enrol(private, X_public, seed=seed, memory=memory)
     if release_of(electorate).gives_rates:
@@ -124,23 +125,34 @@ def enrol(electorate, private, X_public, *, seed, memory):
     private, X_public = handed_out(private, X_public)
     # A user's electorate may print or warn of private values, and leave them in the process
     name = type(electorate).__name__
+
+    def enrolled():
+        neighbors = electorate.enrol(private, X_public, seed=seed, memory=memory)
+        return neighbors, electorate.n_teachers_  # which may be a property
+
     with isolated(fresh_seed() if seed is None else seed_number(seed)):
-        ballots = withheld(
-            lambda: electorate.enrol(private, X_public, seed=seed, memory=memory),
+        neighbors, n_teachers = withheld(
+            enrolled,
             f"enrol of {name} failed with",
             "To read the text, call enrol(private, X_public, seed=, memory=) yourself",
         )
-    if not isinstance(ballots, Ballots):
+    if not isinstance(neighbors, Neighbors):
         raise TypeError(
-            f"enrol of {name} must return electorate.Ballots(...), which says what one protected "
-            "unit can change of the votes; got another type"
+            f"enrol of {name} must return rdp.Neighbors(...), the neighboring data sets that the "
+            "votes protect; got another type"
         )
-    if ballots.n_records not in (None, len(private.codes)):
+    if neighbors.n_records not in (None, len(private.codes)):
         raise ValueError(
-            f"Ballots.n_records of {name} must be the number of private records, or None where "
-            "the adjacency does not leave it public"
+            f"Neighbors.n_records of {name} must be the number of private records, or None where "
+            "the relation does not leave it public"
         )
-    return ballots
+    if not isinstance(n_teachers, Integral) or n_teachers < 1:
+        raise ValueError(
+            f"enrol of {name} must set n_teachers_, the number of votes on each row, a whole "
+            f"number from 1; got {kind_of(np.asarray(n_teachers).dtype)}"
+        )
+    electorate.n_teachers_ = int(n_teachers)  # short integers overflow
+    return neighbors
 
 
 def with_columns(electorate, estimator, private, X_public):
@@ -241,7 +253,7 @@ class NoTable(TableMechanism):
         """Return the table, which is empty."""
         return table
 
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+    def cost(self, contribution, orders=DEFAULT_ORDERS):
         """Return no cost."""
         return no_cost(check_orders(orders))
 
@@ -257,8 +269,12 @@ class OnlySums(TableElectorate):
         return False
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
-        """Say what one record changes: nothing."""
-        return self.ballots(private)
+        """Return the neighboring data sets, none of which differ in votes."""
+        return self.neighbors(private)
+
+    def contribution(self, neighbors):
+        """Return that of one count; there are none."""
+        return neighbors.counts(1)
 
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Make no cells."""
@@ -329,8 +345,8 @@ def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True
     if isinstance(synthesizer, ClassSums):
         synthesizer.n_jobs = estimator.n_jobs
     if isinstance(synthesizer, ClassSums) and synthesizer.share is None:
-        may_join = getattr(estimator.base_estimator, "may_join", False)
-        is_public = groups is None and estimator.partition == "random" and not may_join
+        joins = getattr(estimator.base_estimator, "size_is_private", False)
+        is_public = groups is None and estimator.partition == "random" and not joins
         synthesizer.share = rules.share_of_sums(
             n_records=_num_samples(X) if is_public else None,
             n_columns=len(synthesizer.schema_.columns),

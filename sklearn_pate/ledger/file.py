@@ -9,7 +9,7 @@ from secrets import token_hex
 
 import numpy as np
 
-from ..rdp import DEFAULT_ORDERS, Cost
+from ..rdp import DEFAULT_ORDERS, Cost, NeighboringRelation
 from .filters import Budget, Filter, are_valid, new_filters, parts_of
 
 #: Columns of an entry. Files of earlier versions lack the last three.
@@ -47,6 +47,33 @@ def create(path):
     except OSError as error:
         raise _unusable(path, error.strerror) from None
     return True
+
+
+#: Relations by unit, as files of version 0.1 hold them in the column "adjacency".
+_OLD_RELATIONS = {
+    "record": {
+        "replace one record": NeighboringRelation.REPLACE_ONE,
+        "add or remove one record": NeighboringRelation.ADD_OR_REMOVE_ONE,
+        "add or remove one record, or change it under the same identifier": (
+            NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
+        ),
+    },
+    "group": {
+        "replace one group, or add, remove or change some of its records": (
+            NeighboringRelation.REPLACE_ONE
+        ),
+        "add or remove one group, with all of its records": NeighboringRelation.ADD_OR_REMOVE_ONE,
+        "add or remove one group, or change its records under the same identifier": (
+            NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
+        ),
+        "add, remove or change records of one named group, even all; the names are public": (
+            NeighboringRelation.CHANGE_ONE_NAMED
+        ),
+        "add, remove or change records of one named group, which keeps at least one; no name "
+        "joins": NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY,
+    },
+    "teacher": {"change the votes of one": NeighboringRelation.REPLACE_ONE},
+}
 
 
 @contextmanager
@@ -137,7 +164,7 @@ def make_tables(db, budget):
 def read_budget(db):
     """Return the `Budget` in a file, its random identifier, and what all fits protect.
 
-    That is the unit and the adjacency; both are None before the first fit.
+    That is the unit and the relation; both are None before the first fit.
     """
     row = db.execute(
         "SELECT epsilon, delta, composition, failure_probability, file, orders, unit, adjacency "
@@ -145,10 +172,15 @@ def read_budget(db):
     ).fetchone()
     if row is None:
         raise sqlite3.DatabaseError("it holds no budget")
-    *numbers, file_id, orders, unit, adjacency = row
+    *numbers, file_id, orders, unit, relation = row
     if orders != _as_bytes(DEFAULT_ORDERS):
         raise sqlite3.DatabaseError("its costs are at other Renyi orders than this version's")
-    return Budget(*numbers), file_id, (unit, adjacency)
+    return Budget(*numbers), file_id, protected_by(unit, relation)
+
+
+def protected_by(unit, relation):
+    """Return a unit and a relation, the relation of an old file as it is named now."""
+    return unit, _OLD_RELATIONS.get(unit, {}).get(relation, relation)
 
 
 def read_filters(db, budget):
@@ -214,7 +246,7 @@ def write_fit(db, spent, cost, entry):
     """
     for name in _missing_columns(db):
         db.execute(f"ALTER TABLE spending ADD COLUMN {name} {_COLUMNS[name]}")
-    db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, spent.adjacency))
+    db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, str(spent.relation)))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     asked = int(spent.n_teachers or 0), int(spent.n_queries)  # no teachers, where records vote
     numbers = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part

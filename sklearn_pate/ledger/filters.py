@@ -147,7 +147,7 @@ class Account(NamedTuple):
     costs : list of Cost
         That of each fit.
     protected : tuple of two str
-        The unit and the adjacency that all fits protect; None before the first.
+        The unit and the relation that all fits protect; None before the first.
     """
 
     budget: Budget

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ..accountant.spent import change_in_words
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
 from . import file, filters
@@ -90,7 +91,7 @@ class PrivacyLedger:
     Files of 0.1.0 open, and get three more columns. Their entries have no checksum, and no record
     of which steps were pure and which Gaussian: a fit with both counts as larger or equal.
 
-    All fits must protect the same change of the data (`PrivacySpent.unit` and `adjacency`), as
+    All fits must protect the same change of the data (`PrivacySpent.unit` and `relation`), as
     costs of different changes do not add up. Fits with a `random_state` are refused: two fits with
     the same seed, such as clones in a search, share their noise, and their costs do not add up.
 
@@ -260,10 +261,12 @@ class PrivacyLedger:
         """Refuse a fit that the budget does not pay for; return the account of all others."""
         _check_cost(cost)
         before = self._account(db, without=entry)
-        if before.costs and before.protected != (spent.unit, spent.adjacency):
+        protected = file.protected_by(spent.unit, spent.relation)
+        if before.costs and before.protected != protected:
+            change = change_in_words(*reversed(before.protected))
             raise ValueError(
-                f"this ledger adds up costs of one change of the data, {before.protected[1]!r}; "
-                f"this fit protects {spent.adjacency!r}. Use the same partition and unit in all"
+                f"this ledger adds up costs of one change of the data, {change!r}; "
+                f"this fit protects {spent.change!r}. Use the same partition and unit in all"
             )
         _check_can_be_added(spent, cost, before)
         if not before.pays_for(cost):

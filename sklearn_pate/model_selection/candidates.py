@@ -232,7 +232,7 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
         plan_by_key[key] = candidate.plan
         set_plan(estimator, candidate.plan)
     plans = [candidate.plan for candidate in candidates]
-    if len({(plan.spent.unit, plan.spent.adjacency) for plan in plans}) > 1:
+    if len({(plan.spent.unit, plan.spent.relation) for plan in plans}) > 1:
         raise ValueError("all candidates must protect the same change of the data (partition)")
     return cost_of(plans)
 

@@ -20,7 +20,7 @@ from .._sklearn import (
 )
 from ..accountant.plan import large_delta
 from ..accountant.pricing import as_cap
-from ..electorate import Adjacency, Electorate
+from ..electorate import Electorate
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError, warn
 from ..fitting.checks import checked_targets
@@ -30,7 +30,7 @@ from ..fitting.release import keeping
 from ..fitting.voters import declared_synthesizer
 from ..isolation import next_fit_number, own_generators, unfitted
 from ..public import check_not_swapped, indexable_rows, public_rows, warn_if_private
-from ..rdp import TrialCount
+from ..rdp import Neighbors, TrialCount
 from ..rdp.cost import no_cost
 from ..releases import release_of
 from ..releases.ahead import Synthesis, rehearsal_rows
@@ -161,7 +161,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         given = [check_given(candidate.estimator, **fit_data) for candidate in candidates]
         first = given[0]
         budget = {"pure": False, **self._cap()}
-        synthesis = Synthesis.planned(synthesizer, first.private, first.ballots, **budget)
+        synthesis = Synthesis.planned(synthesizer, first.private, first.neighbors, **budget)
         keys = [teachers_key(candidate.estimator) for candidate in candidates]
         for of_teachers in dict(zip(keys, given, strict=True)).values():
             rehearse_teachers(of_teachers, synthesizer)
@@ -171,7 +171,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
 
     def _warn_of_delta(self, plan, n_records):
         """Warn of a delta that is too large for the number of records, if that is public."""
-        n_records = Adjacency.public_count(plan.spent.adjacency, n_records)
+        neighbors = Neighbors(relation=plan.spent.relation, unit=plan.spent.unit)
+        n_records = neighbors.with_size(n_records).n_records
         text = large_delta(float(self.delta), n_teachers=plan.spent.n_teachers, n_records=n_records)
         if text is not None:
             warn(text)
@@ -195,10 +196,10 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
 
     def _hold_out_of(self, fit_data, codes, candidates, seed):
         """Leave in `fit_data` the private rows to train on, and return a scorer on others."""
-        may_join = _may_join(candidates)
+        size_is_private = _size_is_private(candidates)
         X, groups = fit_data["X"], fit_data["groups"]
-        train, scorer = self._hold_out(X, codes, groups, seed, may_join=may_join)
-        if may_join and train.size == 0:
+        train, scorer = self._hold_out(X, codes, groups, seed, size_is_private=size_is_private)
+        if size_is_private and train.size == 0:
             # An error would tell of their number: a record that casts nothing stands in
             train = np.array([0])
             fit_data["sample_weight"] = np.zeros(1)
@@ -211,10 +212,10 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         """Return the source of what stays secret: noise of scores, trials and their candidates."""
         return noise_generator(None if self.random_state is None else seed)
 
-    def _hold_out(self, X, codes, groups, seed, *, may_join=False):
+    def _hold_out(self, X, codes, groups, seed, *, size_is_private=False):
         """Return the private rows to train on, and a scorer on others.
 
-        `may_join` says that records vote, and that one more of them is covered.
+        `size_is_private` says that records vote, and that one more of them is covered.
         """
         asked = "PATERegressor" if self.estimator.predicts_numbers else f"scoring={self.scoring!r}"
         if self.estimator.predicts_numbers or self.scoring is not None:
@@ -227,7 +228,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             )
         fraction, n_records = float(self.validation_fraction), len(codes)
         split_seed, noise_seed, choice_seed = seed.spawn(3)
-        if may_join and groups is None:
+        if size_is_private and groups is None:
             coins = self._generator(split_seed)
             train, units = hold_out_by_coins(fraction, coins, n_records=n_records)
         else:
@@ -522,7 +523,7 @@ class PrivateRandomizedSearchCV(PrivateSearch):
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
 
 
-def _may_join(candidates):
+def _size_is_private(candidates):
     """Whether records vote that may join or leave; refuse voters of whose rows none can be held."""
     voters = [candidate.estimator.base_estimator for candidate in candidates]
     for voter in voters:
@@ -530,7 +531,7 @@ def _may_join(candidates):
             raise ValueError(
                 "private rows cannot be held out from another electorate; give X_val and y_val"
             )
-    join = {release_of(voter).gives_rates and voter.may_join for voter in voters}
+    join = {release_of(voter).gives_rates and voter.size_is_private for voter in voters}
     if len(join) > 1:
-        raise ValueError("all candidates must protect the same change of the data (adjacency)")
+        raise ValueError("all candidates must protect the same change of the data (relation)")
     return join.pop()

@@ -43,15 +43,15 @@ class BlockElectorate(TableElectorate):
     it enrols; where there is a memory, also `_fingerprint`, what tells both from others.
     """
 
-    def _enrolled(self, private, memory, n_ballots=1):
-        """Note what is public of the records, and return what one unit changes."""
+    def _enrolled(self, private, memory):
+        """Note the public facts of the records, and return the neighboring data sets."""
         self._memory = Memory(None) if memory is None else memory
         self._is_weighted = private.sample_weight is not None
         self._is_split = private.codes.dtype.kind == "f"
         self._groups = cells.numbered(private.groups, len(private.codes))
-        ballots = self.ballots(private, n_ballots)
-        self._tells_blocks = ballots.n_records is not None
-        return ballots
+        neighbors = self.neighbors(private)
+        self._tells_blocks = neighbors.n_records is not None
+        return neighbors
 
     #: The largest whole number that one record adds to an entry of the table.
     _most_by_record: int
@@ -212,9 +212,9 @@ class ReverseNeighbors(BlockElectorate):
         process, in typical (median) distances of two cells, from 0.001 to 1000. "auto" is the width
         under which the noisy table is most likely. A row that is many widths away from all cells
         gets the rates of the whole table, so widths far below 0.3 are of no use.
-    adjacency : {"replace", "add_or_remove"}, default="replace"
-        The change of the private data that the guarantee covers: "replace" one record (or one
-        group) by another, or "add_or_remove" one, a weaker promise for half the Laplace noise.
+    relation : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        The neighboring data sets that the guarantee covers: one record (or one group) is replaced
+        by another, or one is added or removed, a weaker guarantee for half the Laplace noise.
     random_state : int or None, default=None
         Seeds transformer and clustering, which see public rows alone. None takes a seed that
         follows from the classifier's `random_state`, if it has one.
@@ -241,7 +241,7 @@ class ReverseNeighbors(BlockElectorate):
         "n_cells": [Interval(Integral, 1, 2**31, closed="left"), None],
         "n_neighbors": [Interval(Integral, 1, 2**31, closed="left")],
         "smoothing": [StrOptions({"auto"}), Interval(Real, 1e-3, 1e3, closed="both")],
-        "adjacency": [StrOptions({"replace", "add_or_remove"})],
+        "relation": [StrOptions({"replace_one", "add_or_remove_one"})],
         "random_state": [Interval(Integral, 0, 2**32, closed="left"), None],
     }
 
@@ -252,19 +252,19 @@ class ReverseNeighbors(BlockElectorate):
         n_cells=None,
         n_neighbors=1,
         smoothing="auto",
-        adjacency="replace",
+        relation="replace_one",
         random_state=None,
     ):
         self.transformer = transformer
         self.n_cells = n_cells
         self.n_neighbors = n_neighbors
         self.smoothing = smoothing
-        self.adjacency = adjacency
+        self.relation = relation
         self.random_state = random_state
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
-        """Fit the transformer on public rows, and say what one record changes."""
-        ballots = self._enrolled(private, memory, int(self.n_neighbors))  # short ints overflow
+        """Fit the transformer on public rows, and return the neighboring data sets."""
+        neighbors = self._enrolled(private, memory)
         self._seed = self._public_seed(X_public, seed)
         self._transformer = transform.fitted_on_public(self._unfitted(), X_public, self._seed)
         self._public = cells.numbers_of_public(self._transformer, X_public)
@@ -277,7 +277,11 @@ class ReverseNeighbors(BlockElectorate):
         if self._memory.location is not None:
             code = code_digest(own_clone(self._unfitted(), self._seed))
             self._fingerprint = digest(code, self._seed, X_public, self._public)
-        return ballots
+        return neighbors
+
+    def contribution(self, neighbors):
+        """Return the contribution of units that each add 1 to the counts of a few cells."""
+        return neighbors.counts(int(self.n_neighbors))  # short integers overflow
 
     def _public_seed(self, X_public, seed):
         """Return the seed of transformer and cells; memory keeps it, by the public rows alone."""

@@ -19,6 +19,7 @@ References
 """
 
 from .checks import DEFAULT_ORDERS
+from .contribution import Contribution, NeighboringRelation, Neighbors
 from .conversion import (
     TrialCount,
     gdp_mu,
@@ -37,6 +38,7 @@ from .noise import Exponential, Gaussian, Laplace, Noise
 from .worst_case import checked_rdp, margin_rdp, worst_case_pure, worst_case_rdp
 
 __all__ = [
+    "Contribution",
     "Cost",
     "DEFAULT_ORDERS",
     "DiscreteGaussian",
@@ -46,6 +48,8 @@ __all__ = [
     "Facts",
     "Gaussian",
     "Laplace",
+    "NeighboringRelation",
+    "Neighbors",
     "Noise",
     "TrialCount",
     "checked_rdp",

@@ -12,11 +12,11 @@ from .._numbers import check_positive
 from ..secure import discrete_gaussian, discrete_laplace
 from .checks import (
     DEFAULT_ORDERS,
-    check_count,
     check_log_proba,
     check_orders,
     check_votes,
 )
+from .contribution import check_contribution
 from .conversion import pure_rdp, pure_to_gdp
 from .cost import Cost, rounded_up
 
@@ -322,10 +322,9 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
 
 # --- noise on every entry of a table, of which one unit changes few -------------------------------
 #
-# Ballots are counted in shares. One unit changes at most `n_changed` ballots, each in an entry of
-# its own: no entry moves by more than 1, and all together move by `n_changed`. The costs of Laplace
-# and Gaussian noise on one entry are convex functions of how far it moves, and 0 at 0. So no table
-# costs more than one in which `n_changed` entries move by 1.
+# Counts are whole numbers of shares. The costs of Laplace and Gaussian noise on one entry are
+# convex functions of its change, and 0 at 0. So no table costs more than one in which
+# ``l1 / linf`` entries change by ``linf``, the largest change of one entry.
 
 
 #: Ballots, probabilities and discrete noise are whole numbers of shares: their sums do not depend
@@ -334,15 +333,15 @@ SHARES = 2**20
 GRID = 1 / SHARES
 
 
-def laplace_table_cost(scale, n_changed, orders=DEFAULT_ORDERS, *, discrete=True):
+def laplace_table_cost(scale, contribution, orders=DEFAULT_ORDERS, *, discrete=True):
     """Cost of Laplace noise on every entry of a table.
 
     Parameters
     ----------
     scale : float
-        Of the noise, in ballots.
-    n_changed : int
-        Ballots that one protected unit changes at most.
+        Scale of the noise, in counts.
+    contribution : Contribution
+        Largest change of the table, in counts.
     orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
         Renyi orders, above 1.
     discrete : bool, default=True
@@ -351,67 +350,73 @@ def laplace_table_cost(scale, n_changed, orders=DEFAULT_ORDERS, *, discrete=True
     Returns
     -------
     Cost
-        Pure epsilon ``n_changed / scale``. Its Renyi cost is exact for a table in which that many
-        entries move by 1; it is rounded up by what floating point may hide.
+        Pure epsilon ``l1 / scale``. Its Renyi cost is exact for a table in which ``l1 / linf``
+        entries change by ``linf``; it is rounded up by the possible rounding errors.
 
     Notes
     -----
     Continuous noise: Mironov (2017), Proposition 6. Discrete noise of inverse scale `g` in steps
-    of `GRID`, on an entry that moves by `s` steps: with ``q = exp(-g)`` and ``w = q**(2a - 1)``,
+    of `GRID`, on an entry that changes by `s` steps: with ``q = exp(-g)`` and ``w = q**(2a - 1)``,
     the sum of ``P**a Q**(1 - a)`` is a geometric series on each side and one between, together
     ``((1 - q w) exp((a - 1) g s) + (q - w) exp(-a g s)) / ((1 + q) (1 - w))``. Both logarithms are
     convex in the distance, and 0 at 0.
 
     Examples
     --------
+    >>> from sklearn_pate.rdp import Contribution
     >>> from sklearn_pate.rdp.discrete import laplace_table_cost
-    >>> cost = laplace_table_cost(scale=8.0, n_changed=2)
+    >>> cost = laplace_table_cost(8.0, Contribution.of_counts(2))
     >>> cost.pure
     0.25
     """
     orders = check_orders(orders)
     scale = check_positive("scale", scale)
-    n_changed = check_count("n_changed", n_changed)
+    check_contribution(contribution)
+    if not math.isfinite(contribution.l1):
+        return Cost(np.full(orders.size, math.inf), math.inf, math.inf)
     inverse = 1 / scale  # the noise is drawn with it; inf for the smallest of floats
-    pure = math.inf if inverse == math.inf else rounded_up(n_changed * Fraction(inverse))
-    one_entry = _discrete_shift(scale, orders) if discrete else _continuous_shift(scale, orders)
+    is_finite = inverse < math.inf
+    pure = rounded_up(Fraction(contribution.l1) * Fraction(inverse)) if is_finite else math.inf
+    shift = _discrete_shift if discrete else _continuous_shift
+    one_entry = np.maximum(shift(scale, contribution.linf, orders), 0.0)  # less within one step
+    n_entries = contribution.l1 / contribution.linf
     hidden = 2e-14 / (orders - 1)  # by logarithms that cancel
-    rdp = np.minimum(pure_rdp(pure, orders), n_changed * (one_entry * (1 + 1e-12) + hidden))
+    rdp = np.minimum(pure_rdp(pure, orders), n_entries * (one_entry * (1 + 1e-12) + hidden))
     return Cost(rdp, pure_to_gdp(pure) ** 2, pure)
 
 
-def _continuous_shift(scale, orders):
-    """Renyi divergence of Laplace noise from the same, moved by 1."""
-    up = np.log(orders / (2 * orders - 1)) + (orders - 1) / scale
-    down = np.log((orders - 1) / (2 * orders - 1)) - orders / scale
+def _continuous_shift(scale, distance, orders):
+    """Renyi divergence of Laplace noise from the same noise, shifted."""
+    up = np.log(orders / (2 * orders - 1)) + (orders - 1) * distance / scale
+    down = np.log((orders - 1) / (2 * orders - 1)) - orders * distance / scale
     return np.logaddexp(up, down) / (orders - 1)
 
 
-def _discrete_shift(scale, orders):
-    """The same of discrete Laplace noise on the multiples of `GRID`."""
+def _discrete_shift(scale, distance, orders):
+    """Renyi divergence of discrete Laplace noise on multiples of `GRID` from the same, shifted."""
     g = GRID / scale
     log_w = -(2 * orders - 1) * g
     log_norm = np.log1p(math.exp(-g)) + np.log(-np.expm1(log_w))
-    up = np.log(-np.expm1(log_w - g)) + (orders - 1) / scale
-    down = -g + np.log(-np.expm1(log_w + g)) - orders / scale
+    up = np.log(-np.expm1(log_w - g)) + (orders - 1) * distance / scale
+    down = -g + np.log(-np.expm1(log_w + g)) - orders * distance / scale
     return (np.logaddexp(up, down) - log_norm) / (orders - 1)
 
 
-def gaussian_table_cost(sigma, n_changed, orders=DEFAULT_ORDERS, *, discrete=True):
+def gaussian_table_cost(sigma, contribution, orders=DEFAULT_ORDERS, *, discrete=True):
     """Cost of Gaussian noise on every entry of a table.
 
     Parameters
     ----------
     sigma : float
-        Standard deviation of the noise, in ballots.
-    n_changed, orders, discrete
+        Standard deviation of the noise, in counts.
+    contribution, orders, discrete
         As in `laplace_table_cost`.
 
     Returns
     -------
     Cost
-        Renyi cost ``a n_changed / (2 sigma**2)``, and Gaussian DP: ``n_changed / sigma**2``, for
-        discrete noise ``n_changed / (sigma**2 - (2 * GRID)**2)``, inf without a guarantee.
+        Renyi cost ``a l2**2 / (2 sigma**2)``, and Gaussian DP: ``l2**2 / sigma**2``, for discrete
+        noise ``l2**2 / (sigma**2 - (2 * GRID)**2)``, inf without a guarantee.
 
     Notes
     -----
@@ -420,16 +425,17 @@ def gaussian_table_cost(sigma, n_changed, orders=DEFAULT_ORDERS, *, discrete=Tru
 
     Examples
     --------
+    >>> from sklearn_pate.rdp import Contribution
     >>> from sklearn_pate.rdp.discrete import gaussian_table_cost
-    >>> gaussian_table_cost(sigma=10.0, n_changed=2, orders=[5.0]).rdp
+    >>> gaussian_table_cost(10.0, Contribution.of_counts(2), orders=[5.0]).rdp
     array([0.05])
     """
     orders = check_orders(orders)
     sigma = check_positive("sigma", sigma)
-    n_changed = check_count("n_changed", n_changed)
-    mu_squared = n_changed / sigma**2
+    check_contribution(contribution)
+    mu_squared = contribution.l2_squared / sigma**2
     rdp = orders * mu_squared / 2
-    if discrete:
-        squares = n_changed * round(1 / GRID) ** 2
+    if discrete and math.isfinite(mu_squared):
+        squares = math.ceil(Fraction(contribution.l2_squared) * SHARES**2)
         mu_squared = discrete_gaussian_mu_squared([sigma / GRID], [squares])
     return Cost(rdp, mu_squared, math.inf)

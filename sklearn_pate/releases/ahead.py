@@ -14,24 +14,18 @@ from .._sklearn import _num_samples
 from ..accountant.pricing import calibrated, stated_cost
 from ..aggregators import TableMechanism
 from ..aggregators.table import rehearse_table
-from ..electorate import Adjacency, PrivateData
+from ..electorate import PrivateData
 from ..exceptions import BudgetExceededError
 from ..identifiers import spelled_groups, spelled_identifiers
 from ..isolation import Quiet, copied_data, is_ours, isolated, kind_of, withheld, without_index
+from ..rdp import NeighboringRelation, Neighbors
 from ..rules import default_share
 from ..schema import difference
 from ..secure import noise_generator
 from .base import Release
 
-#: Changes of the data that the histograms of one unit are added or removed by.
-_ONE_MOVE = (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, Adjacency.ADD_OR_REMOVE_GROUP_ALONE)
-
-#: Changes of the data under which each record is a unit, by itself or by its identifier.
-_OF_RECORDS = (
-    Adjacency.REPLACE_RECORD,
-    Adjacency.ADD_OR_REMOVE_RECORD,
-    Adjacency.ADD_OR_REMOVE_RECORD_ALONE,
-)
+#: Relations whose units are named groups, whatever unit is stated.
+_OF_NAMED = (NeighboringRelation.CHANGE_ONE_NAMED, NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +36,8 @@ class Synthesis:
     ----------
     synthesizer : Synthesizer
         Declared, with its noise set.
-    ballots : Ballots or TableBallots
-        They say which change of the data is covered.
+    neighbors : Neighbors
+        The neighboring data sets that are covered.
     rows : array-like with n_rows rows or None
         What was drawn; None before.
     ledgers : list
@@ -53,7 +47,7 @@ class Synthesis:
     """
 
     synthesizer: Any
-    ballots: Any
+    neighbors: Neighbors
     rows: Any = None
     ledgers: list = field(default_factory=list, repr=False)
     generator: str | None = None
@@ -64,7 +58,7 @@ class Synthesis:
         return getattr(self.synthesizer, "released_", None)
 
     @classmethod
-    def planned(cls, synthesizer, private, ballots, *, pure, epsilon, delta):
+    def planned(cls, synthesizer, private, neighbors, *, pure, epsilon, delta):
         """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
 
         Parameters
@@ -73,19 +67,18 @@ class Synthesis:
             Declared.
         private : PrivateData
             The private data.
-        ballots : Ballots or TableBallots
-            They say which change of the data is covered.
+        neighbors : Neighbors
+            The neighboring data sets that are covered.
         pure : bool
             Whether the votes cost a pure epsilon and nothing else.
         epsilon, delta : float
             The cap of the fit; epsilon may be None.
         """
-        n_moved = moved_by(ballots)
-        units_of(private, ballots)  # refuses what would fail once rows are paid for
+        units_of(private, neighbors)  # refuses what would fail once rows are paid for
         synthesizer = synthesizer.suited_to(pure=pure)
         share = default_share() if synthesizer.share is None else synthesizer.share
-        synthesizer = calibrated(synthesizer, n_moved, epsilon, delta, share=share)
-        spent, _ = stated_cost(synthesizer, n_moved).epsilon(delta)
+        synthesizer = calibrated(synthesizer, neighbors, epsilon, delta, share=share)
+        spent, _ = stated_cost(synthesizer, neighbors).epsilon(delta)
         is_all = synthesizer.share == 1
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
             raise BudgetExceededError(
@@ -94,8 +87,8 @@ class Synthesis:
             )
         noise = getattr(synthesizer, "noise", None)
         if isinstance(noise, TableMechanism):
-            rehearse_table(noise, n_changed=n_moved, n_classes=len(private.classes))
-        return cls(synthesizer, ballots)
+            rehearse_table(noise, contribution=neighbors.counts(1), n_classes=len(private.classes))
+        return cls(synthesizer, neighbors)
 
     def drawn(self, private, noise, seed, *, generator):
         """Return the same with its rows, drawn from private data: this is what the cost pays for.
@@ -113,7 +106,7 @@ class Synthesis:
         """
         synthesizer = self.synthesizer
         name = type(synthesizer).__name__
-        units = units_of(private, self.ballots)
+        units = units_of(private, self.neighbors)
         records = (private.X, private.codes, private.sample_weight, units)
         sources = {"noise": np.random.default_rng(noise), "rng": np.random.default_rng(seed)}
 
@@ -143,34 +136,20 @@ def rehearsal_rows(synthesizer):
     return synthesizer.rehearsal_rows(synthesizer.n_rows, np.random.default_rng(0))
 
 
-def moved_by(ballots):
-    """Return by how many units the change that is covered moves the data: 2 for a replacement."""
-    if ballots.adjacency not in list(Adjacency):
-        raise ValueError(
-            f"adjacency {ballots.adjacency!r} is not one of electorate.Adjacency, so what rows or "
-            "releases of yours cost under it is not known; use another partition"
-        )
-    return 1 if ballots.adjacency in _ONE_MOVE else 2
-
-
-def units_of(private, ballots):
+def units_of(private, neighbors):
     """Return the protected unit of each record; None where each is one by itself.
 
     All records of a unit count once in each histogram. So they must be known.
     """
-    adjacency = str(ballots.adjacency)
-    if ballots.unit == "teacher" or adjacency == Adjacency.CHANGE_TEACHER:
-        raise ValueError(
-            f"adjacency {adjacency!r} protects the votes of one teacher; with a synthesizer or "
-            "releases of yours, state an adjacency of records or groups"
-        )
-    if ballots.unit == "record" and adjacency in _OF_RECORDS:
-        are_named = adjacency == Adjacency.ADD_OR_REMOVE_RECORD and hasattr(private.X, "index")
-        return spelled_identifiers(private.X.index, "the index of X") if are_named else None
+    neighbors.check_known()
+    if neighbors.unit == "record" and neighbors.relation not in _OF_NAMED:
+        is_identified = neighbors.relation == NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
+        are_identified = is_identified and hasattr(private.X, "index")
+        return spelled_identifiers(private.X.index, "the index of X") if are_identified else None
     if private.groups is None:
         raise ValueError(
-            f"adjacency {adjacency!r} protects groups of records, and groups= is None: with a "
-            "synthesizer or releases of yours, give groups=, one identifier per record"
+            f"this fit protects groups of records ({neighbors.relation}), and groups= is None: "
+            "with a synthesizer or releases of yours, give groups=, one identifier per record"
         )
     return spelled_groups(private.groups, len(private.codes))
 
@@ -182,7 +161,7 @@ def units_of(private, ballots):
 _N_DRAWS = 5
 
 
-def planned(releases, private, ballots, *, epsilon, delta):
+def planned(releases, private, neighbors, *, epsilon, delta):
     """Check releases, and set the noise of those that have none. None of them sees a record.
 
     Parameters
@@ -191,8 +170,8 @@ def planned(releases, private, ballots, *, epsilon, delta):
         As given by the user.
     private : PrivateData
         The private data.
-    ballots : Ballots or TableBallots
-        They say which change of the data is covered.
+    neighbors : Neighbors
+        The neighboring data sets that are covered.
     epsilon, delta : float
         The cap of the fit; epsilon may be None.
 
@@ -203,8 +182,7 @@ def planned(releases, private, ballots, *, epsilon, delta):
     """
     if not releases:
         return ()
-    has_units = units_of(private, ballots) is not None
-    n_moved = moved_by(ballots)
+    has_units = units_of(private, neighbors) is not None
     ready = []
     for release in releases:
         if not isinstance(release, Release):
@@ -216,14 +194,14 @@ def planned(releases, private, ballots, *, epsilon, delta):
         if has_units and not release.counts_groups:
             raise ValueError(
                 f"{name} does not say counts_groups, and this fit protects all records of a group "
-                f"or identifier together ({ballots.adjacency})"
+                f"or identifier together ({neighbors.relation})"
             )
         is_share = isinstance(share, Real) and 0 < share < 1
         if not is_share and release.with_scale(1.0) is not None:
             raise ValueError(f"share of {name} must be a number between 0 and 1; got {share!r}")
         # What is no parameter is not kept: what is drawn by is what costs are asked of
-        release = clone(calibrated(clone(release), n_moved, epsilon, delta, share=share))
-        stated_cost(release, n_moved)
+        release = clone(calibrated(clone(release), neighbors, epsilon, delta, share=share))
+        stated_cost(release, neighbors)
         ready.append(release)
     return tuple(ready)
 
@@ -261,9 +239,9 @@ def rehearse(releases, X_public, private):
     return tried
 
 
-def gather(releases, private, ballots, rng):
+def gather(releases, private, neighbors, rng):
     """Return what each gathers of private records: private, and free."""
-    units = units_of(private, ballots)
+    units = units_of(private, neighbors)
     numbers = None if units is None else np.unique(units, return_inverse=True)[1]
     own = replace(private, groups=numbers)
     return [

@@ -29,15 +29,15 @@ class Release(BaseEstimator, metaclass=ABCMeta):
     >>> from sklearn_pate.rdp import DEFAULT_ORDERS
     >>> from sklearn_pate.releases import Release
     >>> class ClassCounts(Release):
-    ...     '''Records of each class: one that joins or leaves moves one count by 1.'''
+    ...     '''Records of each class: one that joins or leaves changes one count by 1.'''
     ...
     ...     is_pure = True
     ...
     ...     def __init__(self, scale=20.0):
     ...         self.scale = scale
     ...
-    ...     def cost(self, n_moved, orders=DEFAULT_ORDERS):
-    ...         return LaplaceMechanism(self.scale).cost(n_moved, orders)
+    ...     def cost(self, neighbors, orders=DEFAULT_ORDERS):
+    ...         return LaplaceMechanism(self.scale).cost(neighbors.counts(1), orders)
     ...
     ...     def gather(self, private):
     ...         return np.bincount(private.codes, minlength=len(private.classes))
@@ -87,14 +87,14 @@ class Release(BaseEstimator, metaclass=ABCMeta):
         return None
 
     @abstractmethod
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        """Return what the release costs, on every data set.
+    def cost(self, neighbors, orders=DEFAULT_ORDERS):
+        """Return the cost of the release, on every data set.
 
         Parameters
         ----------
-        n_moved : int
-            2 if one record (or group) is replaced, or changed under the same identifier; 1 if it
-            can only join or leave.
+        neighbors : rdp.Neighbors
+            The neighboring data sets that are covered. `Neighbors.counts` and `n_units` depend on
+            whether a unit is replaced, or joins or leaves.
         orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
             Renyi orders, above 1.
 

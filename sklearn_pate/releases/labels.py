@@ -41,7 +41,7 @@ class LabelsRelease(VotesRelease):
             self.mechanism(estimator),
             estimator.n_queries,
             n_public=given.n_public,
-            n_teachers=given.ballots.n_teachers,
+            n_teachers=given.n_teachers,
             n_classes=len(given.classes),
             epsilon=estimator.epsilon,
             delta=estimator.delta,
@@ -64,7 +64,7 @@ class LabelsRelease(VotesRelease):
 
         Ours, with many classes, would take seconds.
         """
-        n_teachers, n_classes = given.ballots.n_teachers, len(given.classes)
+        n_teachers, n_classes = given.n_teachers, len(given.classes)
         votes = np.zeros((2, n_classes), dtype=np.int64)
         votes[0, 0] = n_teachers  # all agree
         votes[1, 1] = n_teachers // 2  # two classes share the votes
@@ -105,7 +105,7 @@ class LabelsRelease(VotesRelease):
 
     def gather(self, given, plan, rows):
         """Let the electorate vote on public rows, and return its `Votes`: private, and free."""
-        electorate, ballots = given.electorate, given.ballots
+        electorate, n_teachers = given.electorate, given.n_teachers
         private, X_query = given.private, _safe_indexing(given.X_public, rows)
         seed = given.seeds["teachers"]
 
@@ -114,7 +114,7 @@ class LabelsRelease(VotesRelease):
             counts = electorate.vote(private, X_query, **own, on_done=lambda n: done(int(n)))
             return np.asarray(counts), electorate.teacher_indices_, electorate.teachers_
 
-        with given.phase("teachers", ballots.n_teachers) as done:
+        with given.phase("teachers", n_teachers) as done:
             if is_ours(electorate):
                 cast_votes = cast()
             else:
@@ -129,11 +129,12 @@ class LabelsRelease(VotesRelease):
                     )
         counts, teacher_indices, teachers = cast_votes
         told = {"temperature": given.temperature, "teacher_indices": teacher_indices}
-        votes = Votes(counts, given.classes, ballots, teachers=teachers, **told)
+        told |= {"teachers": teachers, "n_teachers": n_teachers}
+        votes = Votes(counts, given.classes, given.neighbors, **told)
         if counts.shape[:1] != (len(rows),) or not are_complete(votes):
             raise TeacherError(
                 f"vote of {type(electorate).__name__} must return {len(rows)} rows of "
-                f"{len(given.classes)} counts that sum to its n_teachers={ballots.n_teachers}"
+                f"{len(given.classes)} counts that sum to its n_teachers_={n_teachers}"
             )
         return votes
 
@@ -172,7 +173,7 @@ def handed_out(private, X_public):
 
 def are_complete(votes):
     """Whether each row holds one vote of each teacher, or probabilities that sum to at most 1."""
-    counts, n_teachers = votes.counts, votes.ballots.n_teachers
+    counts, n_teachers = votes.counts, votes.n_teachers
     are_numbers = counts.ndim == 2 and counts.dtype.kind in "iuf"
     if not are_numbers or counts.shape[1] != len(votes.classes) or not (counts >= 0).all():
         return False

@@ -42,7 +42,7 @@ class TableRelease(VotesRelease):
         if is_given and not is_same:
             raise ValueError(f"{type(cast_by).__name__} cast these votes: {remedy}")
         cast_with, wanted = cast_by.get_params(), electorate.get_params()
-        for param in ("adjacency", "n_neighbors"):  # the guarantee follows from them
+        for param in ("relation", "n_neighbors"):  # the guarantee follows from them
             if is_same and cast_with.get(param) != wanted.get(param):
                 remedy = f"poll again, or set base_estimator__{param}={cast_with[param]!r}"
                 raise ValueError(
@@ -58,7 +58,7 @@ class TableRelease(VotesRelease):
         """Return how noisy the table is to be, and what it costs."""
         return plan_table(
             table_mechanism(given.estimator.aggregator, given.electorate),
-            n_changed=given.ballots.n_changed,
+            contribution=given.contribution,
             n_rows=given.n_public,
             epsilon=given.estimator.epsilon,
             delta=given.estimator.delta,
@@ -70,7 +70,7 @@ class TableRelease(VotesRelease):
         """Try a mechanism of the user's on a made-up table."""
         ((mechanism, _),) = plan.stages
         if not is_ours(mechanism):
-            sizes = {"n_changed": given.ballots.n_changed, "n_classes": len(given.classes)}
+            sizes = {"contribution": given.contribution, "n_classes": len(given.classes)}
             rehearse_table(mechanism, **sizes)
 
     def forecast(self, given, plan):
@@ -97,13 +97,15 @@ class TableRelease(VotesRelease):
     def gather(self, given, plan, rows):
         """Divide the feature space by public rows, and let records vote in its cells."""
         electorate = given.electorate
-        with given.phase("ballots", electorate.n_steps(n_records=given.ballots.n_records)) as done:
+        with given.phase(
+            "ballots", electorate.n_steps(n_records=given.neighbors.n_records)
+        ) as done:
             public = given.X_public
             electorate.divide(public, **_public_numbers(given, plan), are_drawn=given.are_drawn)
             told = {"seed": given.seeds["teachers"], "n_jobs": given.estimator.n_jobs}
             table = electorate.vote(given.private, public, **told, on_done=done)
         return Votes(
-            table, given.classes, given.ballots, electorate=electorate, n_public=given.n_public
+            table, given.classes, given.neighbors, electorate=electorate, n_public=given.n_public
         )
 
     def draw(self, given, plan, rows, votes, published, noise):
@@ -134,7 +136,7 @@ def _public_numbers(given, plan):
     ((mechanism, _),) = plan.stages
     return {
         "noise_std": mechanism.noise_std,
-        "n_records": given.ballots.n_records,
+        "n_records": given.neighbors.n_records,
         "n_classes": len(given.classes),
     }
 

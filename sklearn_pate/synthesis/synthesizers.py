@@ -21,7 +21,6 @@ from ..neighbors.by_hand import affine_by_hand, rates_by_softmax, scaler_by_hand
 from ..neighbors.cells import LEAST_RATE, count_ballots, floored, numbered
 from ..neighbors.electorate import Block, told_of_noise
 from ..rdp import DEFAULT_ORDERS
-from ..rdp.checks import check_count
 from ..rdp.discrete import GRID
 from ..sums import (
     CONSTANT,
@@ -33,6 +32,7 @@ from ..sums import (
     released,
     released_centre,
     shares,
+    sums_contribution,
     sums_cost,
     unit,
 )
@@ -117,14 +117,13 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        """Return what the release costs, for every table.
+    def cost(self, neighbors, orders=DEFAULT_ORDERS):
+        """Return the cost of the release, for every table.
 
         Parameters
         ----------
-        n_moved : int
-            2 if one record (or group) is replaced, or changed under the same identifier; 1 if it
-            can only join or leave.
+        neighbors : rdp.Neighbors
+            The neighboring data sets that are covered.
         orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
             Renyi orders, above 1.
 
@@ -419,12 +418,13 @@ class MarginalSynthesizer(ColumnSynthesizer):
     >>> import numpy as np
     >>> import pandas as pd
     >>> from sklearn_pate.aggregators import LaplaceMechanism
+    >>> from sklearn_pate.rdp import Neighbors
     >>> from sklearn_pate.synthesis import MarginalSynthesizer
     >>> private = pd.DataFrame({"age": [31, 64, 45] * 200, "smokes": [True, False, False] * 200})
     >>> known = {"bounds": {"age": (18, 100)}, "missing": []}
     >>> synthesizer = MarginalSynthesizer(**known, n_rows=3, noise=LaplaceMechanism(6.0))
     >>> synthesizer = synthesizer.declare(private, classes=[0, 1])
-    >>> synthesizer.cost(n_moved=2).pure
+    >>> synthesizer.cost(Neighbors(relation="replace_one", unit="record")).pure
     1.0
     >>> labels = np.tile([0, 1, 1], 200)
     >>> generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
@@ -493,9 +493,9 @@ class MarginalSynthesizer(ColumnSynthesizer):
     def _with_noise(self, noise):
         return copy(self).set_params(noise=noise)  # scikit-learn's clone would drop the schema
 
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        """Return what the noisy histograms cost, for every table; see `Synthesizer.cost`."""
-        return self._mechanism().cost(check_count("n_moved", n_moved) * self.n_tables, orders)
+    def cost(self, neighbors, orders=DEFAULT_ORDERS):
+        """Return the cost of the noisy histograms, for every table; see `Synthesizer.cost`."""
+        return self._mechanism().cost(neighbors.counts(self.n_tables), orders)
 
     def forecast(self, *, n_records, n_classes):
         """Say that the noise drowns the columns; see `Synthesizer.forecast`."""
@@ -762,13 +762,14 @@ class ClassSums(ColumnSynthesizer):
     Examples
     --------
     >>> import numpy as np
+    >>> from sklearn_pate.rdp import Neighbors
     >>> from sklearn_pate.synthesis import ClassSums
     >>> rng = np.random.default_rng(0)
     >>> labels = np.tile([0, 1], 500)
     >>> private = rng.normal(size=(1000, 3)) + labels[:, None]
     >>> sums = ClassSums(bounds=(-4, 5), missing=[], n_rows=4, noise_multiplier=2.0)
     >>> sums = sums.declare(private, classes=[0, 1])
-    >>> round(sums.cost(n_moved=2).mu_squared, 3)
+    >>> round(sums.cost(Neighbors(relation="replace_one", unit="record")).mu_squared, 3)
     0.25
     >>> sums.draw(private, labels, n_classes=2, noise=rng, rng=rng).shape
     (4, 3)
@@ -812,12 +813,12 @@ class ClassSums(ColumnSynthesizer):
             return None
         return copy(self).set_params(noise_multiplier=float(scale))
 
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        """Return what the sums cost, for every table; see `Synthesizer.cost`."""
+    def cost(self, neighbors, orders=DEFAULT_ORDERS):
+        """Return the cost of the sums, for every table; see `Synthesizer.cost`."""
         if self.noise_multiplier is None:
             raise ValueError("ClassSums has no noise yet: set noise_multiplier")
         self._validate_params()
-        return sums_cost(float(self.noise_multiplier), n_moved, orders)
+        return sums_cost(float(self.noise_multiplier), sums_contribution(neighbors), orders)
 
     def forecast(self, *, n_records, n_classes):
         """Say that the noise drowns the sums; see `Synthesizer.forecast`."""

@@ -11,11 +11,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .. import workers
 from .._sklearn import _num_samples, has_method
-from ..electorate import Adjacency, Ballots, Electorate, check_predicts
+from ..electorate import Electorate, check_predicts
 from ..identifiers import keyed_digests
 from ..isolation import Quiet, own_clone, own_rows, seed_number, seeded
 from ..memory import code_digest, digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
+from ..rdp import Neighbors
 from ..rdp.discrete import SHARES
 from .sites import Site, Sites
 from .training import (
@@ -56,8 +57,8 @@ class TeacherEnsemble(Electorate):
     >>> X, y = load_iris(return_X_y=True)
     >>> private = PrivateData(X=X, codes=y, classes=[0, 1, 2])
     >>> ensemble = TeacherEnsemble([GaussianNB()], n_teachers=5)
-    >>> ensemble.enrol(private, X).adjacency
-    'replace one record'
+    >>> ensemble.enrol(private, X).unit
+    'record'
     >>> ensemble.vote(private, X[:1])
     array([[5, 0, 0]])
     """
@@ -125,8 +126,7 @@ class TeacherEnsemble(Electorate):
                 seed=seed,
             )
         self.teacher_indices_ = self._assignment.teacher_indices
-        n_records = Adjacency.public_count(self._assignment.adjacency, len(private.codes))
-        return self._ballots(n_records=n_records)
+        return self._neighbors().with_size(len(private.codes))
 
     def _check(self, private, memory):
         """Refuse teachers that cannot do what is asked, before anything is trained."""
@@ -144,10 +144,10 @@ class TeacherEnsemble(Electorate):
             )
         workers.check_timeout(self.timeout, self.n_jobs)
 
-    def _ballots(self, n_records=None):
-        """Return what the assignment says of one protected unit."""
-        _, n_teachers, unit, adjacency, _ = self._assignment
-        return Ballots(n_teachers=n_teachers, unit=unit, adjacency=adjacency, n_records=n_records)
+    def _neighbors(self):
+        """Return the neighboring data sets of the assignment."""
+        self.n_teachers_ = int(self._assignment.n_teachers)  # short integers overflow
+        return Neighbors(relation=self._assignment.relation, unit=self._assignment.unit)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         """Train the teachers and count their votes; see `Electorate.vote`.
@@ -266,8 +266,8 @@ class SiteEnsemble(TeacherEnsemble):
             self._kept_seed = kept_seed(memory, (digest("sites"), "teachers"))
         named = PredefinedPartition(private.X.names)
         n_teachers = len(named.names)
-        self._assignment = Assignment(None, n_teachers, "group", named.adjacency, named.names)
-        return self._ballots()
+        self._assignment = Assignment(None, n_teachers, "group", named.relation, named.names)
+        return self._neighbors()
 
 
 def _seeds(seed, n_teachers, names):

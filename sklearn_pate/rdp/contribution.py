@@ -1,0 +1,232 @@
+"""What one protected unit can change: of the private data, and of a statistic of them.
+
+`Neighbors` belongs to a fit: which two data sets a guarantee compares. `Contribution` belongs to a
+step of it: how far a statistic of the two can differ. Mechanisms price a contribution; nothing else
+multiplies by two.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from numbers import Integral, Real
+
+from .checks import check_count
+
+
+class NeighboringRelation(StrEnum):
+    """How two neighboring data sets differ.
+
+    A unit is one record, or all records of one group: see `Neighbors`.
+
+    Attributes
+    ----------
+    REPLACE_ONE
+        One unit is replaced by another. The number of units is the same in both.
+    ADD_OR_REMOVE_ONE
+        One data set has one unit more.
+    ADD_REMOVE_OR_CHANGE_ONE
+        One data set has one unit more, or one unit differs under the same identifier.
+    CHANGE_ONE_NAMED
+        The records of one unit differ, and may all be missing in one data set; the names of all
+        units are public.
+    CHANGE_ONE_NAMED_NONEMPTY
+        The same, and each unit has at least one record in both data sets.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import NeighboringRelation
+    >>> NeighboringRelation("replace_one").n_units
+    2
+    """
+
+    REPLACE_ONE = "replace_one"
+    ADD_OR_REMOVE_ONE = "add_or_remove_one"
+    ADD_REMOVE_OR_CHANGE_ONE = "add_remove_or_change_one"
+    CHANGE_ONE_NAMED = "change_one_named"
+    CHANGE_ONE_NAMED_NONEMPTY = "change_one_named_nonempty"
+
+    @property
+    def n_units(self):
+        """Units of both data sets that are not in the other: 2, or 1 if one only has more."""
+        return 1 if self is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbors:
+    """The pairs of private data sets that a guarantee compares. Everything here is public.
+
+    Attributes
+    ----------
+    relation : NeighboringRelation or str
+        How the two data sets differ. A partition of a user's own may give any other text, which
+        statements quote: costs that depend on the relation are then unknown.
+    unit : {"record", "group", "teacher"}
+        The protected unit; "teacher" for votes of unknown origin.
+    n_records : int or None
+        Number of private records, if `relation` leaves it public.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import NeighboringRelation, Neighbors
+    >>> neighbors = Neighbors(relation=NeighboringRelation.REPLACE_ONE, unit="record")
+    >>> neighbors.counts(1)
+    Contribution(l1=2.0, l2_squared=2.0, linf=1.0)
+    """
+
+    relation: NeighboringRelation | str
+    unit: str
+    n_records: int | None = None
+
+    def __post_init__(self):
+        units = ("record", "group", "teacher")
+        is_text = isinstance(self.relation, str) and self.relation != ""
+        if not is_text or self.unit not in units or not isinstance(self.n_records, Integral | None):
+            raise ValueError(
+                "Neighbors needs a relation (rdp.NeighboringRelation, or a text of your own), a "
+                "unit ('record', 'group' or 'teacher') and n_records, a whole number or None; got "
+                f"{self.relation!r}, {self.unit!r} and {type(self.n_records).__name__}"
+            )
+        if self.relation in list(NeighboringRelation):
+            object.__setattr__(self, "relation", NeighboringRelation(self.relation))
+            if self.n_records is not None and not self.size_is_public:
+                raise ValueError(
+                    f"n_records must be None: under {str(self.relation)!r} of one {self.unit} it "
+                    "is private"
+                )
+
+    @property
+    def size_is_public(self):
+        """Whether both data sets have the same number of records, so that it is public."""
+        return self.relation == NeighboringRelation.REPLACE_ONE and self.unit == "record"
+
+    def with_size(self, n_records):
+        """Return the same with the number of private records, if the relation leaves it public.
+
+        Parameters
+        ----------
+        n_records : int
+            Number of private records.
+
+        Returns
+        -------
+        Neighbors
+        """
+        n_records = n_records if self.size_is_public else None
+        return Neighbors(relation=self.relation, unit=self.unit, n_records=n_records)
+
+    def check_known(self):
+        """Refuse a unit or relation for which only the costs of votes are known.
+
+        Raises
+        ------
+        ValueError
+            If the relation is a text of the user's, or votes are protected, not records.
+        """
+        if self.unit == "teacher":
+            raise ValueError(
+                "these votes protect one teacher, not one record; with a synthesizer or releases "
+                "of yours, a fit needs a relation of records or groups"
+            )
+        if not isinstance(self.relation, NeighboringRelation):
+            raise ValueError(
+                f"relation {self.relation!r} is not an rdp.NeighboringRelation, so the cost of "
+                "synthetic rows or releases of yours under it is unknown; use another partition"
+            )
+
+    @property
+    def n_units(self):
+        """Units in which the two data sets differ: see `NeighboringRelation.n_units`."""
+        self.check_known()
+        return self.relation.n_units
+
+    def counts(self, n_counts):
+        """Return the contribution to a table in which each unit adds to a few counts.
+
+        Parameters
+        ----------
+        n_counts : int
+            Number of entries that one unit adds to, at most 1 to each. Units that count in part,
+            or whose records share this, change no more.
+
+        Returns
+        -------
+        Contribution
+            If a unit is replaced, the counts of both differ, in other entries at worst.
+        """
+        return Contribution.of_counts(self.n_units * check_count("n_counts", n_counts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contribution:
+    """The largest change of a statistic between neighboring data sets: its sensitivity.
+
+    Attributes
+    ----------
+    l1 : float
+        Sum of the absolute changes of all entries; inf if unknown.
+    l2_squared : float
+        Sum of their squares. It is not stored as a root, which would be rounded.
+    linf : float
+        Change of one entry; inf if unknown.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import Contribution
+    >>> Contribution.of_counts(2).l2
+    1.4142135623730951
+    """
+
+    l1: float
+    l2_squared: float
+    linf: float
+
+    def __post_init__(self):
+        for name in ("l1", "l2_squared", "linf"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not value > 0:  # false for NaN, too
+                raise ValueError(f"Contribution.{name} must be a number above 0; got {value!r}")
+            number = float(value)
+            if number < value:  # a fraction, or a long whole number
+                number = math.nextafter(number, math.inf)
+            object.__setattr__(self, name, number)
+        product = self.l1 * self.linf * (1 + 1e-12)  # which may have been rounded down
+        if self.linf > self.l1 or not self.l2_squared <= product:
+            raise ValueError(
+                f"a Contribution has linf <= l1 and l2_squared <= l1 * linf; got {self}"
+            )
+
+    @property
+    def l2(self):
+        """The L2 sensitivity."""
+        return math.sqrt(self.l2_squared)
+
+    @classmethod
+    def of_counts(cls, n_changed):
+        """Return the contribution where so many entries change, each by at most 1.
+
+        Parameters
+        ----------
+        n_changed : int
+            Number of entries.
+
+        Returns
+        -------
+        Contribution
+        """
+        n_changed = check_count("n_changed", n_changed)
+        return cls(l1=n_changed, l2_squared=n_changed, linf=1)
+
+
+def check_contribution(contribution):
+    """Refuse another type, such as the `Neighbors` of a fit.
+
+    Raises
+    ------
+    ValueError
+        If `contribution` is no `Contribution`.
+    """
+    if not isinstance(contribution, Contribution):
+        raise ValueError(
+            "contribution must be an rdp.Contribution, such as neighbors.counts(1) where each "
+            f"unit adds to one count; got {contribution!r}"
+        )
