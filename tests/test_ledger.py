@@ -36,6 +36,7 @@ from sklearn_pate.rdp import Contribution, NeighboringRelation
 from sklearn_pate.rdp.discrete import gaussian_table_cost, laplace_table_cost
 from sklearn_pate.releases.labels import LabelsRelease
 
+ONE = Contribution.of_counts(1)
 VOTES = np.column_stack([np.full(200, 70), np.full(200, 30)])
 VOTES[::2] = VOTES[::2, ::-1]
 ROWS = np.column_stack([np.arange(200) % 2, np.arange(200)]).astype(float)
@@ -667,7 +668,7 @@ def test_an_entry_of_rows_grows_once_and_never_shrinks(path):
 
 def mixed_cost():
     """A pure and a Gaussian step that cost 0.9999 together, and 1.04 as Gaussian steps alone."""
-    return laplace_table_cost(2.0, 1).plus(gaussian_table_cost(6.81, 1))
+    return laplace_table_cost(2.0, ONE).plus(gaussian_table_cost(6.81, ONE))
 
 
 AMOUNTS = st.floats(0, math.inf) | st.sampled_from([-0.0, 5e-324, math.inf])
@@ -688,8 +689,8 @@ def test_cost_is_the_same_after_a_round_trip(tmp_path_factory, numbers):
 
 
 STEPS = st.one_of(
-    st.floats(0.01, 0.5).map(lambda epsilon: laplace_table_cost(1 / epsilon, 1)),
-    st.floats(3.0, 50.0).map(lambda sigma: gaussian_table_cost(sigma, 1)),
+    st.floats(0.01, 0.5).map(lambda epsilon: laplace_table_cost(1 / epsilon, ONE)),
+    st.floats(3.0, 50.0).map(lambda sigma: gaussian_table_cost(sigma, ONE)),
     st.integers(1, 20).map(COSTS),
     st.floats(0.001, 0.02).map(lambda a: rdp.Cost(a * rdp.DEFAULT_ORDERS, math.inf, math.inf)),
 )

@@ -14,6 +14,7 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.neighbors.cells import ReleasedTable
+from sklearn_pate.rdp import Contribution
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
 
@@ -142,7 +143,9 @@ def test_votes_carry_the_cost_of_their_rows_to_another_estimator():
     clf = pate().fit_votes(votes)
     spent = clf.privacy_spent_
     assert (spent.epsilon, spent.n_synthetic, spent.not_covered) == (1.0, 200, ())
-    assert clf.aggregator_.cost(2).pure == pytest.approx(0.6)  # 0.4 went to the rows
+    assert clf.aggregator_.cost(Contribution.of_counts(2)).pure == pytest.approx(
+        0.6
+    )  # 0.4 went to the rows
     counts = np.tile([[40, 10], [10, 40]], (100, 1))
     assert pate().fit_votes(counts, votes.synthesis.rows).privacy_spent_.n_synthetic == 0
 
@@ -155,7 +158,7 @@ def test_votes_on_equal_rows_carry_the_cost_of_their_own_draw():
             categories={0: [0, 1]}, missing=[], n_rows=20, noise=LaplaceMechanism(scale)
         )
         votes = pate(synthesizer=one, epsilon=9.0).poll(grid, Y)
-        costs.append((votes, votes.synthesis.synthesizer.cost(2).pure))
+        costs.append((votes, votes.synthesis.synthesizer.cost(votes.neighbors).pure))
     assert costs[0][1] > 8 * costs[1][1]
     for votes, of_rows in costs:
         clf = pate(epsilon=9.0, aggregator=LaplaceMechanism(2.0)).fit_votes(votes)

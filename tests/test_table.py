@@ -39,7 +39,7 @@ from sklearn_pate.neighbors.cells import (
     make_centers,
     smooth,
 )
-from sklearn_pate.rdp import Contribution
+from sklearn_pate.rdp import Contribution, Neighbors
 from sklearn_pate.rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
 
 ONE, TWO = map(Contribution.of_counts, (1, 2))
@@ -368,10 +368,12 @@ def test_an_epsilon_out_of_reach_is_named(mechanism, epsilon):
 @pytest.mark.parametrize("epsilon", [1e14, 1e20, 1e308])
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism(), GaussianMechanism()])
 def test_an_epsilon_above_the_cost_of_all_noise_gets_the_least(mechanism, epsilon):
-    plan = plan_table(mechanism, **TWO, epsilon=epsilon, delta=1e-12)
+    plan = plan_table(
+        mechanism, contribution=Contribution.of_counts(2), n_rows=9, epsilon=epsilon, delta=1e-12
+    )
     ((noise, _),) = plan.stages
     assert 2.0**-20 <= noise.noise_std < 2.0**-18
-    assert plan.epsilon == noise.cost(2).epsilon(1e-12)[0] <= epsilon
+    assert plan.epsilon == noise.cost(Contribution.of_counts(2)).epsilon(1e-12)[0] <= epsilon
 
 
 @pytest.mark.parametrize("epsilon", [1e3, 1e4, 1e20])
@@ -379,7 +381,8 @@ def test_large_epsilons_are_calibrated_without_public_rows(epsilon):
     clf = PATEClassifier(schema=[(-5, 5)] * 2, classes=[0, 1, 2], epsilon=epsilon)
     with warnings.catch_warnings(action="ignore"):  # hardly a promise
         plan = clf.plan(X[:, :2], Y)
-    plan.synthesizer.cost(2)  # whose noise is one that a user may set
+    # Its noise is one that a user may set
+    plan.synthesizer.cost(Neighbors(relation="replace_one", unit="record"))
     assert plan.epsilon <= epsilon and (plan.epsilon > 0.999 * epsilon or epsilon > 1e6)
 
 
