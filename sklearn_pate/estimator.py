@@ -23,7 +23,6 @@ from .fitting.given import (
     check_labelled_rows,
     check_votes_and_rows,
     seed_streams,
-    with_cost_of_rows,
 )
 from .fitting.planning import make_plan
 from .fitting.release import keeping
@@ -31,7 +30,6 @@ from .fitting.voters import make_electorate
 from .isolation import next_fit_number, own_generators, unfitted
 from .neighbors import RowVectorizer
 from .public import indexable_rows, public_rows
-from .releases.ahead import note_drawn, recalled
 from .releases.published import Published, student_of, warn_of_one_class
 from .students import fit_student
 from .synthesis import Schema
@@ -123,7 +121,7 @@ class PATEEstimator(BaseEstimator):
         """
         fit_number = next_fit_number()
         with keeping(self) as paid:
-            given = self._given(X, y, X_public, groups, sample_weight)
+            given = check_given(self, X, y, X_public, groups, sample_weight)
             release.fit(dataclasses.replace(given, fit_number=fit_number), paid)
         return self
 
@@ -160,7 +158,7 @@ class PATEEstimator(BaseEstimator):
         >>> [(str(aggregator), n_queries) for aggregator, n_queries in plan.stages]
         [('GNMax(sigma=25.2...)', 30)]
         """
-        return make_plan(self._given(X, y, X_public, groups, sample_weight))
+        return make_plan(check_given(self, X, y, X_public, groups, sample_weight))
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -198,7 +196,7 @@ class PATEEstimator(BaseEstimator):
         10
         """
         with keeping(self) as paid:
-            return release.poll(self._given(X, y, X_public, groups, sample_weight), paid)
+            return release.poll(check_given(self, X, y, X_public, groups, sample_weight), paid)
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -311,7 +309,7 @@ class PATEEstimator(BaseEstimator):
         spent = published.spent
         not_covered = [part for part in spent.not_covered if part != _OTHER_ROWS]
         are_own = are_same_rows(X_public, getattr(self, "X_synthetic_", None))
-        if not are_own and (spent.n_synthetic or recalled(X_public)[0]):
+        if spent.n_synthetic and not are_own:
             not_covered.append(_OTHER_ROWS)
         published.spent = dataclasses.replace(spent, not_covered=tuple(not_covered))
         published.show(self)
@@ -375,12 +373,6 @@ class PATEEstimator(BaseEstimator):
         model.privacy_spent_ = self.privacy_spent_.to_dict()
         return model
 
-    # --- check -------------------------------------------------------------------------------
-
-    def _given(self, X, y, X_public, groups, sample_weight):
-        """Return what a fit is given, checked, with the cost of rows that an earlier fit drew."""
-        return with_cost_of_rows(check_given(self, X, y, X_public, groups, sample_weight))
-
     # --- what the student's predictions need -------------------------------------------------
 
     def _ask(self, model, method, X):
@@ -440,5 +432,3 @@ class PATEEstimator(BaseEstimator):
     def __setstate__(self, state):
         saved = {name: part.load() for name, part in state.items() if isinstance(part, Saved)}
         super().__setstate__(state | saved)
-        if "X_synthetic_" in state:
-            note_drawn(self.X_synthetic_)

@@ -28,7 +28,6 @@ from sklearn_pate.electorate import PrivateData
 from sklearn_pate.fitting import given
 from sklearn_pate.isolation import process
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.releases import ahead
 from sklearn_pate.teachers import SiteEnsemble, Sites, TeacherEnsemble
 
 matplotlib.use("Agg")
@@ -80,8 +79,7 @@ def global_random_seed(request):
 
 @pytest.fixture(autouse=True)
 def as_in_a_process_of_its_own(monkeypatch):
-    """Count the fits of each test from 1, none is the first with a seed, no rows were drawn."""
-    monkeypatch.setattr(ahead, "_drawn", {})
+    """Count the fits of each test from 1; none is the first with a seed."""
     monkeypatch.setattr(process, "_numbers", itertools.count(1))  # put back after the test
     monkeypatch.setattr(given, "_has_warned", threading.Event())
     given._has_warned.set()

@@ -28,7 +28,7 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.levels import levels_of, mean, positions, quantiles, split
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.neighbors.cells import ReleasedTable, count_ballots, expected_ballots, smooth
+from sklearn_pate.neighbors.cells import count_ballots, expected_ballots, smooth
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.plotting import BudgetDisplay, PrivacySpentDisplay
 from sklearn_pate.public import PublicData
@@ -517,15 +517,6 @@ def test_a_classifier_has_classes_and_no_levels():
 def test_an_electorate_of_regressors_is_refused_for_classes():
     with pytest.raises(ValueError, match="RegressorEnsemble votes for numbers"):
         PATEClassifier(RegressorEnsemble([Ridge()]), classes=[0, 1]).plan(X, Y > 20, X)
-
-
-def test_rows_that_were_drawn_for_classes_bring_no_prior():
-    """What was released of two classes says nothing of three levels, and nothing is lost."""
-    params = {"classes": [0, 1], "epsilon": 4.0, "schema": [(-1, 1)] * 2, "random_state": 0}
-    clf = PATEClassifier(**params, synthesizer=ClassSums(share=0.25)).fit(X, (Y > 20).astype(int))
-    reg = PATERegressor(bounds=(0, 40), n_levels=3, epsilon=5.0, random_state=0)
-    reg.fit(X, Y, X_public=clf.X_synthetic_)
-    assert isinstance(reg.table_, ReleasedTable) and reg.score(X, Y) > 0.5
 
 
 def test_every_parameter_and_attribute_is_documented(of_records):

@@ -48,8 +48,8 @@ class PrivacySpent:
         What the noise was drawn from: the operating system, or a generator that was seeded by a
         `random_state`. Whoever knows the seed can subtract the noise.
     n_synthetic : int
-        Number of public rows that a synthesizer drew from private data: `epsilon` covers them. 0
-        where public rows were given.
+        Number of public rows that this fit drew from private data: `epsilon` covers them. 0 where
+        public rows were given, even those of an earlier fit, which paid for them.
     covers : {"fit", "rows"}
         "rows" where a fit failed after its public rows were drawn: `epsilon` is what these cost.
     not_covered : tuple of str
@@ -445,7 +445,8 @@ def _about_others(spent):
     nth = f" (this is fit number {spent.fit_number} of its process)" if spent.fit_number > 1 else ""
     other = "other " if spent.method == "tuning" else ""
     return (
-        f"Other fits on the same private data are not covered{nth}: they add up. Nor is what "
+        f"Other fits on the same private data are not covered{nth}, nor are synthetic rows that "
+        "they published, whether they are public rows here or not: their costs add up. Nor is what "
         f"was computed from the private data beside the fit, as {other}scores, scaling or a choice "
         f"of {other}settings; nor what follows about a person from facts that are true of many."
     )

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant.pricing import cost_of_all, soft_stage
-from ..electorate import Electorate, PrivateData, Votes, check_predicts
+from ..electorate import Electorate, PrivateData, check_predicts
 from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
 from ..public import are_all_equal, public_rows, table_of, value_hashes, warn_if_private
@@ -76,11 +76,11 @@ class Given:
     private : PrivateData or None
         What the electorate votes by; None if the votes were given.
     synthesis : Synthesis or None
-        Where the public rows come from; None if they were given.
+        Where the public rows come from, and their cost; None if the user gave them.
     beside : tuple of Release
         What the user publishes beside rows and labels, with its noise set.
     are_drawn : bool
-        Whether the public rows were drawn, or will be: they are less like private ones.
+        Whether this fit or search draws the public rows: they are less like private ones.
     not_covered : tuple of str
         What `privacy_spent_` will say of what was read from private data.
     obstacles : tuple of str
@@ -290,7 +290,6 @@ def check_votes_and_rows(estimator, votes, X_public):
         X_public = synthesis.rows
     if X_public is None:
         raise ValueError("X_public is missing: the rows that were voted on")
-    are_counts = not isinstance(votes, Votes)  # `poll` counts the cost of its rows
     by_records = getattr(votes, "electorate", None) is not None
     electorate = voters.make_electorate(estimator, by_records=by_records)
     release = release_of(electorate)
@@ -318,27 +317,7 @@ def check_votes_and_rows(estimator, votes, X_public):
         release,
     )
     told = {"not_covered": votes.not_covered, "obstacles": votes.obstacles}
-    given = dataclasses.replace(given, synthesis=synthesis, **told)
-    return (with_cost_of_rows(given) if are_counts else given), votes
-
-
-def with_cost_of_rows(given):
-    """Return the same with the cost of its public rows, if an earlier fit drew them."""
-    if given.synthesis is not None:
-        return given
-    are_drawn, synthesis = ahead.recalled(given.X_public)
-    if synthesis is None or _protected(given.neighbors) != _protected(synthesis.neighbors):
-        synthesis, not_covered = None, (ahead.DRAWN_BEFORE,) if are_drawn else ()
-    else:
-        synthesis = dataclasses.replace(synthesis, rows=given.X_public)
-        not_covered = read_by(synthesis.synthesizer)
-    not_covered = given.not_covered + not_covered
-    found = {"are_drawn": are_drawn, "synthesis": synthesis, "not_covered": not_covered}
-    return dataclasses.replace(given, **found)
-
-
-def _protected(neighbors):
-    return neighbors.unit, neighbors.relation
+    return dataclasses.replace(given, synthesis=synthesis, **told), votes
 
 
 def enrolled(estimator, electorate, private, X_public, seeds):

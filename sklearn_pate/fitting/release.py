@@ -92,7 +92,6 @@ def _draw_rows(given, paid):
         )
         paid.synthesis = synthesis
         done(1)
-    synthesis.note()
     X_public = given_rows(synthesis.rows)
     electorate = make_electorate(estimator, given.private.X, synthesizer=synthesizer)
     enrolled(estimator, electorate, given.private, X_public, seeds)
@@ -236,7 +235,6 @@ def keeping(estimator):
         if paid.synthesis is not None and not paid.has_begun:
             forget(estimator)  # what an earlier fit left would not go with the rows
             estimator.X_synthetic_ = paid.synthesis.rows
-            paid.synthesis.note()
         own = [note for note in getattr(error, "__notes__", ()) if not note.startswith(_PRIVACY)]
         error.__notes__ = [*own, _PRIVACY + _told(spent, paid)]
         raise
@@ -253,8 +251,8 @@ def _told(spent, paid):
         return f"{cost}, and nothing of it was kept; a new fit pays anew."
     return (
         f"{cost}. The rows that were drawn are X_synthetic_, and public. With synthesizer=None, "
-        "fit(X, y, X_public=X_synthetic_) uses them again; its privacy_spent_ says whether it "
-        "covers them."
+        "fit(X, y, X_public=X_synthetic_) uses them as public rows, and its epsilon adds to this "
+        "one."
     )
 
 

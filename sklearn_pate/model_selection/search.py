@@ -25,17 +25,10 @@ from ..public import indexable_rows, public_rows, warn_if_private
 from ..rdp import Neighbors, TrialCount
 from ..rdp.cost import no_cost
 from ..releases import release_of
-from ..releases.ahead import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
+from ..releases.ahead import Synthesis, rehearsal_rows
 from ..secure import noise_generator
 from .candidates import calibrate, make_candidates, teachers_key
 from .trials import PrivateScorer, PublicScorer, best_trial, hold_out, hold_out_by_coins
-
-
-def _drawn_before(X_public, X_val):
-    """Say which public rows an earlier fit drew: what they cost adds up."""
-    given = {"X_public": X_public, "X_val": X_val}
-    drawn = [name for name, rows in given.items() if rows is not None and recalled(rows)[0]]
-    return tuple(DRAWN_BEFORE.replace("X_public", name) for name in drawn)
 
 
 class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
@@ -110,7 +103,6 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         if not self.estimator.predicts_numbers:
             y = classes[codes]  # whichever rows are held out, of the dtype of all classes
         synthesizer = declared_synthesizer(self.estimator, X, X_public, may_be_all=False)
-        not_covered += _drawn_before(X_public, X_val)
         if synthesizer is not None:
             not_covered += read_by(synthesizer)
             X_public = rehearsal_rows(synthesizer)
@@ -142,7 +134,6 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             sources = self._generator(noise_seed), other_seed
             generator = source_of_noise(self)
             paid.synthesis = of_rows.synthesis.drawn(of_rows.private, *sources, generator=generator)
-            paid.synthesis.note()
             fit_data["X_public"] = paid.synthesis.rows
         rng = self._generator(trials_seed)
         of_all = {"are_seeded": is_seeded, "are_drawn": of_rows is not None}

@@ -18,27 +18,11 @@ from ..electorate import PrivateData
 from ..exceptions import BudgetExceededError
 from ..identifiers import spelled_groups, spelled_identifiers
 from ..isolation import Quiet, copied_data, is_ours, isolated, kind_of, withheld, without_index
-from ..public import value_hashes
 from ..rdp import NeighboringRelation, Neighbors
 from ..rules import default_share
 from ..schema import difference
 from ..secure import noise_generator
 from .base import Release
-
-#: What `privacy_spent_.not_covered` says where the cost of such rows is not known.
-DRAWN_BEFORE = "X_public, drawn from private data by an earlier fit, whose cost adds up"
-
-#: What was drawn in this process: hashes of rows, sorted, and the `Synthesis` that drew them; None
-#: where a pickle brought them, or a synthesizer of the user's drew them.
-_drawn: dict = {}
-
-#: Rows count as drawn if a tenth of them are equal to drawn ones of which hardly any two are equal,
-#: or nine tenths to any: where there are few values, unlike rows are equal by chance.
-_SOME = 0.1
-
-_FEW_REPEATED = 0.1
-
-_NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +35,6 @@ class Synthesis:
         Declared, with its noise set.
     neighbors : Neighbors
         The neighboring data sets that are covered.
-    classes : ndarray of shape (n_classes,)
-        What the rows are drawn for.
     rows : array-like with n_rows rows or None
         What was drawn; None before.
     ledgers : list
@@ -63,21 +45,14 @@ class Synthesis:
 
     synthesizer: Any
     neighbors: Neighbors
-    classes: np.ndarray
     rows: Any = None
     ledgers: list = field(default_factory=list, repr=False)
     generator: str | None = None
 
-    def prior(self, classes):
-        """Return what the synthesizer has released of these classes, or None."""
-        is_of_them = np.array_equal(self.classes, classes)
-        return getattr(self.synthesizer, "released_", None) if is_of_them else None
-
-    def note(self):
-        """Remember what was drawn, once the rows are kept."""
-        # Without a synthesizer of the user's, which may keep records that it saw
-        own = replace(self, rows=None) if is_ours(self.synthesizer) else None
-        note_drawn(self.rows, own)
+    @property
+    def prior(self):
+        """The statistics that the synthesizer released with its rows; None if it keeps none."""
+        return getattr(self.synthesizer, "released_", None)
 
     @classmethod
     def planned(cls, synthesizer, private, neighbors, *, pure, epsilon, delta):
@@ -110,7 +85,7 @@ class Synthesis:
         noise = getattr(synthesizer, "noise", None)
         if isinstance(noise, TableMechanism):
             rehearse_table(noise, contribution=neighbors.counts(1), n_classes=len(private.classes))
-        return cls(synthesizer, neighbors, private.classes)
+        return cls(synthesizer, neighbors)
 
     def drawn(self, private, noise, seed, *, generator):
         """Return the same with its rows, drawn from private data: this is what the cost pays for.
@@ -174,56 +149,6 @@ def units_of(private, neighbors):
             "with a synthesizer or releases of yours, give groups=, one identifier per record"
         )
     return spelled_groups(private.groups, len(private.codes))
-
-
-def note_drawn(rows, synthesis=None):
-    """Remember rows that a synthesizer drew.
-
-    Parameters
-    ----------
-    rows : array-like with n_rows rows
-        Public, as they are drawn and paid for.
-    synthesis : Synthesis, default=None
-        What drew them, without data.
-    """
-    hashes = np.sort(value_hashes(rows))
-    if synthesis is not None or hashes.tobytes() not in _drawn:
-        _drawn[hashes.tobytes()] = hashes, synthesis
-
-
-def recalled(X_public):
-    """Return whether public rows were drawn from private ones, and by what.
-
-    Both tables are public, so whatever follows from comparing them is.
-
-    Parameters
-    ----------
-    X_public : array-like with n_public rows
-        As given by the user.
-
-    Returns
-    -------
-    are_drawn : bool
-        Whether they, or some of them, were drawn, as far as can be told.
-    synthesis : Synthesis or None
-        What drew all of them; None if that is not known.
-    """
-    if not _drawn:
-        return False, None
-    given = np.sort(value_hashes(X_public))
-    if given.tobytes() in _drawn:
-        return True, _drawn[given.tobytes()][1]
-    are_drawn = np.zeros(len(given), dtype=bool)
-    are_surely_drawn = are_drawn.copy()
-    for hashes, synthesis in _drawn.values():
-        are_of_these = np.isin(given, hashes)
-        are_drawn |= are_of_these
-        n_repeated = len(hashes) - len(np.unique(hashes))
-        if n_repeated <= _FEW_REPEATED * len(hashes):
-            if are_of_these.all():
-                return True, synthesis
-            are_surely_drawn |= are_of_these
-    return bool(are_surely_drawn.mean() >= _SOME or are_drawn.mean() >= _NEARLY_ALL), None
 
 
 # --- releases of the user's own: calibrated, tried on public rows, gathered, drawn ----------------

@@ -119,7 +119,7 @@ class TableRelease(VotesRelease):
                 "What the plan costs is spent. Try it on a made-up table",
             )
         table = votes.electorate.released(noisy, noise_std=noise_std)
-        prior = None if given.synthesis is None else given.synthesis.prior(given.classes)
+        prior = None if given.synthesis is None else given.synthesis.prior
         if prior is not None:
             table = prior if table is None else StackedTable(table, prior, given.X_public)
         published.table = table  # if interrupted, it is kept

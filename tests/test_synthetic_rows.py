@@ -1,0 +1,160 @@
+"""Synthetic rows of one fit are public rows of the next: each fit states and pays its own cost."""
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import count_fits_from_one, interrupt
+from sklearn.datasets import make_classification
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import LaplaceMechanism
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.neighbors.cells import ReleasedTable
+from sklearn_pate.releases.table import TableRelease
+from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
+
+# One or two bins of a column, by chance of the noise, hold most of its records
+pytestmark = pytest.mark.filterwarnings("ignore:nearly all records lie in one or two bins")
+
+X, Y = make_classification(1500, n_features=4, random_state=0)
+UNRELATED_X, UNRELATED_Y = make_classification(1500, n_features=4, random_state=7)
+PUBLIC = np.random.default_rng(1).normal(size=(200, 4))
+DRAWS = MarginalSynthesizer(bounds=(-4, 4), missing=[], n_rows=200, noise=LaplaceMechanism())
+
+
+def pate(**params):
+    return PATEClassifier(**({"classes": [0, 1], "epsilon": 1.0} | params))
+
+
+@pytest.fixture(scope="module")
+def drawing():
+    """A fit that drew its public rows for 0.4 of its epsilon of 1."""
+    return pate(synthesizer=DRAWS).fit(X, Y)
+
+
+# --- given as X_public ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.3])
+def test_rows_drawn_elsewhere_cost_nothing_on_unrelated_data(drawing, epsilon):
+    rows = pickle.loads(pickle.dumps(drawing)).X_synthetic_
+    clf = pate(epsilon=epsilon).fit(UNRELATED_X, UNRELATED_Y, X_public=rows)
+    spents = [clf.privacy_spent_]
+    for given in (drawing.X_synthetic_, rows[::-1], rows[:150]):
+        spents.append(clf.plan(UNRELATED_X, UNRELATED_Y, X_public=given).spent)
+    for spent in spents:
+        assert spent.epsilon == epsilon and spent.delta == 0
+        assert (spent.n_synthetic, spent.not_covered) == (0, ())
+    assert clf.aggregator_.scale == pytest.approx(2 / epsilon)  # all of epsilon is for votes
+
+
+def test_rows_of_another_fit_bring_no_statistics_of_it():
+    rows = pate(synthesizer=ClassSums((-4, 4), missing=[], n_rows=200, share=0.25), epsilon=4.0).fit(X, Y)
+    clf = pate(epsilon=4.0).fit(UNRELATED_X, UNRELATED_Y, X_public=rows.X_synthetic_)
+    assert type(clf.table_) is ReleasedTable
+
+
+def test_searches_and_students_take_rows_of_another_fit_as_public(drawing, monkeypatch):
+    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
+    rows = drawing.X_synthetic_
+    search = PrivateGridSearchCV(pate(), {"base_estimator__n_cells": [8]}, epsilon=3, n_trials=2)
+    search.estimator.base_estimator = ReverseNeighbors()
+    for given in ({}, {"X_val": rows, "y_val": np.arange(len(rows)) % 2}):
+        spent = search.fit(X, Y, X_public=rows, **given).privacy_spent_
+        assert (spent.n_synthetic, spent.not_covered) == (0, ())
+    clf = pate().fit(X, Y, X_public=PUBLIC).fit_student(rows)
+    assert clf.privacy_spent_.not_covered == ()
+
+
+class Fixed(MarginalSynthesizer):
+    """Releases noisy histograms, and returns fixed rows."""
+
+    def draw(self, X, codes, **given):
+        super().draw(X, codes, **given)
+        return PUBLIC.copy()
+
+
+def test_statements_do_not_depend_on_earlier_fits_of_the_process():
+    def statement(**params):
+        count_fits_from_one()
+        spent = pate(random_state=3, **params).fit(X, Y, X_public=PUBLIC).privacy_spent_
+        return spent.to_dict(), spent.summary()
+
+    teachers = {"base_estimator": GaussianNB(), "n_teachers": 50, "on_bad_plan": "warn"}
+    before = statement(), statement(**teachers)
+    drawn = pate(synthesizer=Fixed(bounds=(-4, 4), missing=[], n_rows=200)).fit(X, Y)
+    np.testing.assert_array_equal(drawn.X_synthetic_, PUBLIC)
+    pickle.loads(pickle.dumps(pate(synthesizer=DRAWS).fit(X, Y)))
+    assert (statement(), statement(**teachers)) == before
+
+
+# --- what adds up ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def of_pure_fits(tmp_path):
+    return PrivacyLedger(tmp_path / "fits.sqlite", epsilon=9.0, composition="pure")
+
+
+def test_ledger_adds_the_rows_of_an_earlier_fit(of_pure_fits):
+    clf = pate(synthesizer=DRAWS, ledger=of_pure_fits).fit(X, Y)
+    clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
+    assert of_pure_fits.history()["epsilon"].tolist() == pytest.approx([1.0, 1.0])
+    assert of_pure_fits.epsilon_spent == pytest.approx(2.0)
+
+
+def test_ledger_adds_the_rows_of_an_interrupted_fit(of_pure_fits, monkeypatch):
+    clf = pate(synthesizer=DRAWS, ledger=of_pure_fits)
+    with monkeypatch.context() as patch:
+        patch.setattr(TableRelease, "gather", interrupt)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            clf.fit(X, Y)
+    of_rows = caught.value.privacy_spent
+    assert of_rows.covers == "rows" and 0.38 < of_rows.epsilon <= 0.4
+    assert "its epsilon adds to this one" in caught.value.__notes__[0]
+    clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
+    spent = clf.privacy_spent_
+    assert (spent.epsilon, spent.n_synthetic, spent.not_covered) == (1.0, 0, ())
+    assert of_pure_fits.history()["epsilon"].tolist() == pytest.approx([0.4, 1.0])
+    assert of_pure_fits.epsilon_spent == pytest.approx(1.4)
+
+
+def test_statement_names_the_synthetic_rows_of_other_fits(drawing):
+    clf = pate().fit(X, Y, X_public=drawing.X_synthetic_)
+    for spent in (clf.privacy_spent_, drawing.privacy_spent_):
+        text = spent.summary()
+        assert "Other fits on the same private data are not covered" in text
+        assert "nor are synthetic rows that they published" in text
+        assert "whether they are public rows here or not: their costs add up." in text
+
+
+# --- votes carry the cost of the rows that poll drew ----------------------------------------------
+
+
+def test_votes_carry_the_cost_of_their_rows_to_another_estimator():
+    votes = pate(synthesizer=DRAWS).poll(X, Y)
+    clf = pate().fit_votes(votes)
+    spent = clf.privacy_spent_
+    assert (spent.epsilon, spent.n_synthetic, spent.not_covered) == (1.0, 200, ())
+    assert clf.aggregator_.cost(2).pure == pytest.approx(0.6)  # 0.4 went to the rows
+    counts = np.tile([[40, 10], [10, 40]], (100, 1))
+    assert pate().fit_votes(counts, votes.synthesis.rows).privacy_spent_.n_synthetic == 0
+
+
+def test_votes_on_equal_rows_carry_the_cost_of_their_own_draw():
+    grid = (X[:, :1] > 0).astype(int)
+    costs = []
+    for scale in (1.0, 40.0):  # the second draw is cheaper, and of the same two values
+        one = MarginalSynthesizer(
+            categories={0: [0, 1]}, missing=[], n_rows=20, noise=LaplaceMechanism(scale)
+        )
+        votes = pate(synthesizer=one, epsilon=9.0).poll(grid, Y)
+        costs.append((votes, votes.synthesis.synthesizer.cost(2).pure))
+    assert costs[0][1] > 8 * costs[1][1]
+    for votes, of_rows in costs:
+        clf = pate(epsilon=9.0, aggregator=LaplaceMechanism(2.0)).fit_votes(votes)
+        assert clf.privacy_spent_.epsilon == pytest.approx(of_rows + 1.0)
