@@ -120,9 +120,9 @@ class PATEEstimator(BaseEstimator):
             If public data are missing, lengths are inconsistent or parameters are out of range.
         """
         fit_number = next_fit_number()
-        with keeping(self) as paid:
+        with keeping(self, self.ledger) as account:
             given = check_given(self, X, y, X_public, groups, sample_weight)
-            release.fit(dataclasses.replace(given, fit_number=fit_number), paid)
+            release.fit(dataclasses.replace(given, fit_number=fit_number), account)
         return self
 
     @usual_floats
@@ -195,8 +195,8 @@ class PATEEstimator(BaseEstimator):
         >>> clf.fit_votes(votes, X[1::2]).n_teachers_
         10
         """
-        with keeping(self) as paid:
-            return release.poll(check_given(self, X, y, X_public, groups, sample_weight), paid)
+        with keeping(self, self.ledger) as account:
+            return release.poll(check_given(self, X, y, X_public, groups, sample_weight), account)
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -235,9 +235,9 @@ class PATEEstimator(BaseEstimator):
             If the votes do not belong to `X_public`, `classes` or the aggregator.
         """
         fit_number = next_fit_number()
-        with keeping(self) as paid:
+        with keeping(self, self.ledger) as account:
             given, votes = check_votes_and_rows(self, votes, X_public)
-            release.fit(dataclasses.replace(given, fit_number=fit_number), paid, votes)
+            release.fit(dataclasses.replace(given, fit_number=fit_number), account, votes)
         return self
 
     @usual_floats

@@ -50,7 +50,7 @@ class PrivacySpent:
     n_synthetic : int
         Number of public rows that this fit drew from private data: `epsilon` covers them. 0 where
         public rows were given, even those of an earlier fit, which paid for them.
-    covers : {"fit", "rows"}
+    covers : {"fit", "rows", "statistics"}
         "rows" where a fit failed after its public rows were drawn: `epsilon` is what these cost.
     not_covered : tuple of str
         What this fit published, or learnt from, that private data shaped without a mechanism, such
@@ -365,6 +365,11 @@ def text_rounded_up(epsilon, n_decimals=3):
 
 def _release(spent):
     """Say what was released; where it failed, a release that was paid for may not have been."""
+    if spent.covers == "statistics":
+        return (
+            "The fit failed after statistics of the columns were paid for, before public rows were "
+            "drawn from them."
+        )
     if spent.covers == "rows":
         return "The fit failed after its public rows were drawn, before labels were paid for."
     is_forecast = spent._kind == "forecast"
@@ -431,6 +436,8 @@ def _published(spent):
             "statistics of the private data; the names, types, bounds and categories of their "
             "columns it does not, nor which columns may have missing values."
         )
+    if spent.covers == "statistics":
+        return f"This covers these statistics and this statement. {about_rows}"
     if spent.covers == "rows":
         return f"This covers the rows that were drawn and this statement. {about_rows}"
     what, last = "one fit", "the labels and this statement"

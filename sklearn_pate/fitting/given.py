@@ -137,9 +137,15 @@ class Given:
         """Temperature of the teachers' probabilities; None if they vote."""
         return temperature_of(self.estimator, self.release)
 
-    def cost_to_pay(self, plan):
-        """Return the `Cost` that the ledger has not recorded yet: rows that were drawn, it may."""
-        if self.synthesis is None or self.estimator.ledger not in self.synthesis.ledgers:
+    def cost_to_pay(self, plan, account=None):
+        """Return the `Cost` that the entry of this fit is to have in the ledger.
+
+        It leaves out synthetic rows that `poll` has drawn and recorded in an entry of its own.
+        """
+        ledger = self.estimator.ledger
+        was_recorded = self.synthesis is not None and self.synthesis.entry_in(ledger) is not None
+        is_own = account is not None and account.entry is not None
+        if is_own or not was_recorded:
             return plan.cost
         return cost_of_all(self.beside, self.neighbors).plus(plan.own_cost)
 
