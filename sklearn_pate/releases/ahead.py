@@ -117,8 +117,9 @@ class Synthesis:
             return synthesizer.gather(X, codes, **given, published=self.published)
 
         with Quiet():
-            if not is_ours(synthesizer):
-                records = copied_data(records)  # it may write into them
+            if is_ours(synthesizer):  # its errors quote no values
+                return gather()
+            records = copied_data(records)  # it may write into them
             name = type(synthesizer).__name__
             return withheld(gather, f"gather of {name} failed:", "Its step is not paid for")
 

@@ -36,6 +36,7 @@ from ..sums import (
     sums_cost,
     unit,
 )
+from ..workers import WorkerDeathError
 from .columns import Columns, declared_columns
 from .released import ReleasedRates
 
@@ -313,10 +314,20 @@ class ColumnSynthesizer(Synthesizer):
         X = self.schema_.check(X)
         with Quiet():
             records = Block(X, codes, sample_weight, numbered(groups, len(X)))
-            counted, failed = attempt(partial(self._counted, records, n_classes, published))
+            found, failed = attempt(partial(self._counted_or_died, records, n_classes, published))
         if failed is not None:
             raise ValueError(f"the private rows could not be counted: {failed}, in their values")
+        counted, death = found
+        if death is not None:
+            raise ValueError(f"the private rows could not be counted: {death}")
         return counted
+
+    def _counted_or_died(self, records, n_classes, published):
+        """Return the statistics, and the text of the death of workers, or None."""
+        try:
+            return self._counted(records, n_classes, published), None
+        except WorkerDeathError as error:
+            return None, str(error)
 
     def _check_declared(self):
         if not hasattr(self, "schema_"):
