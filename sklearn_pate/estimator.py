@@ -77,6 +77,7 @@ class PATEEstimator(BaseEstimator):
         "verbose": ["verbose"],
         "schema": [dict, list, tuple, Schema, None],
         "releases": [list, None],
+        "warm_start": ["boolean"],
     }
 
     @usual_floats

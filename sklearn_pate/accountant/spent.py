@@ -60,6 +60,9 @@ class PrivacySpent:
         Where records vote: what was released of them, in words.
     beside : tuple of str
         What the fit published beside rows and labels, in the words of each release.
+    n_fits : int
+        Number of fits that `epsilon` covers: more than 1 where ``warm_start=True`` went on after
+        earlier ones, interrupted ones included.
     version : str
         The version of this library.
     fit_number : int
@@ -98,6 +101,7 @@ class PrivacySpent:
     not_covered: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    n_fits: int = 1
     version: str = __version__
     fit_number: int = field(default=1, compare=False)
 
@@ -111,7 +115,14 @@ class PrivacySpent:
             raise ValueError(f"epsilon must be a number, at least 0; got {self.epsilon!r}")
         if not 0 <= plain["delta"] <= 1:
             raise ValueError(f"delta must be a number from 0 to 1; got {self.delta!r}")
-        for name in ("n_teachers", "n_queries", "n_answered", "n_synthetic", "fit_number"):
+        for name in (
+            "n_teachers",
+            "n_queries",
+            "n_answered",
+            "n_synthetic",
+            "n_fits",
+            "fit_number",
+        ):
             value = getattr(self, name)
             plain[name] = None if value is None else operator.index(value)
         for name in ("not_covered", "tables", "beside"):
@@ -441,6 +452,8 @@ def _published(spent):
     if spent.covers == "rows":
         return f"This covers the rows that were drawn and this statement. {about_rows}"
     what, last = "one fit", "the labels and this statement"
+    if spent.n_fits > 1:
+        what = f"{spent.n_fits} fits of one estimator (warm_start)"
     if spent.method == "tuning":
         what, last = "one search", "the labels, best_params_, best_score_ and this statement"
     parts = ", ".join([*rows, *spent.beside, "the student", last])

@@ -12,6 +12,7 @@ from ..accountant.spent import text_rounded_up
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet
 from ..releases import ahead
+from ..releases.prefix import Prefix
 from ..releases.published import Published, warn_of_release
 from ..students import fit_student
 from . import planning
@@ -26,6 +27,7 @@ def fit(given, account, votes=None):
     `votes` are those that were gathered before, on all public rows.
     """
     plan = planning.accepted(planning.make_plan(given), given.estimator)
+    account.go_on(given)
     rows = given.release.rows(given, plan)  # what fails here, fails before rows are paid for
     if given.rows_are_to_draw:
         given = _draw_rows(given, account)
@@ -56,6 +58,7 @@ def poll(given, account):
     plan = None
     if given.rows_are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
         plan = planning.accepted(planning.make_plan(given), given.estimator)
+        account.go_on(given)
         given = _draw_rows(given, account)
     elif given.release.gives_rates:  # what is gathered follows from the noise
         plan = planning.forecast(given, planning.spending_plan(given))
@@ -80,8 +83,9 @@ def _draw_rows(given, account):
 
     def pay(synthesis, cost):
         is_last = len(synthesis.published) + 1 == synthesizer.n_steps
-        epsilon, method = cost.epsilon(estimator.delta)
-        spent = planning.spent_by(Plan([], epsilon, method, cost), given).paid()
+        total = cost if given.prefix is None else given.prefix.cost.plus(cost)
+        epsilon, method = total.epsilon(estimator.delta)
+        spent = planning.spent_by(Plan([], epsilon, method, total), given).paid()
         covers = "rows" if is_last else "statistics"
         n_synthetic = spent.n_synthetic if is_last else 0
         told = {"covers": covers, "n_synthetic": n_synthetic, "beside": ()}
@@ -107,10 +111,10 @@ def _draw_rows(given, account):
     )
 
 
-def _pay(given, account, spent, cost):
+def _pay(given, account, spent, cost, recorded=None):
     """Record the cost of all steps up to the next one, before its noise is drawn."""
     given.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
-    account.append(spent, cost)
+    account.append(spent, cost, recorded)
 
 
 def _release(given, plan, rows, votes, account, draw_beside):
@@ -122,7 +126,8 @@ def _release(given, plan, rows, votes, account, draw_beside):
     """
     estimator = given.estimator
     digest = rows_digest(given.X_public)  # what fails here, fails before labels are paid for
-    _pay(given, account, plan.spent.paid(), given.cost_to_pay(plan, account))
+    recorded = given.recorded_cost(plan) if account.entry is None else None
+    _pay(given, account, plan.spent.paid(), given.cost_of_fit(plan), recorded)
     _run_private_test(plan, votes, given.seeds["test"])
     published = Published(plan.spent.paid(), estimator, given.n_public, given.classes)
     forget(estimator)
@@ -196,10 +201,16 @@ class Account:
         Published steps of a synthesizer; None before the first.
     has_begun : bool
         Whether the estimator holds the published results of this fit, and no more of an earlier.
+    cost : rdp.Cost or None
+        The cost of the steps, without that of earlier fits.
+    prior : Prefix or None
+        Published by earlier fits, with which this one goes on.
     """
 
     def __init__(self, ledger):
         self.ledger = ledger
+        self.prior = None
+        self.cost = None
         self.spent = None
         self.entry = None
         self.synthesis = None
@@ -210,27 +221,40 @@ class Account:
         """The entry with its ledger, as `Synthesis` keeps it."""
         return () if self.entry is None else ((self.ledger, self.entry),)
 
+    def go_on(self, given):
+        """Go on after the steps that earlier fits have published, in the same entry."""
+        self.prior = given.prefix
+        if given.goes_on:
+            self.synthesis = given.synthesis
+            self.entry = given.synthesis.entry_in(self.ledger)
+
     def check(self, spent, cost):
         """Refuse a cost that the ledger does not pay for; record nothing."""
         if self.ledger is not None:
             self.ledger.check(spent, cost)
 
-    def append(self, spent, cost):
+    def append(self, spent, cost, recorded=None):
         """Record the cost of all steps up to the next one, before its noise is drawn.
 
         Parameters
         ----------
         spent : PrivacySpent
-            The statement of these steps.
+            The statement of these steps and of earlier fits that it covers.
         cost : rdp.Cost
-            Their cost together.
+            The cost of these steps together.
+        recorded : rdp.Cost, default=None
+            The part of `cost` that the ledger does not have in other entries. None is all of it.
         """
-        before, self.spent = self.spent, spent  # if it is interrupted, it may have been recorded
+        recorded = cost if recorded is None else recorded
+        if self.prior is not None and self.ledger not in self.prior.ledgers:
+            recorded = self.prior.cost.plus(recorded)
+        # If it is interrupted, it may have been recorded
+        before, self.spent, self.cost = (self.spent, self.cost), spent, cost
         if self.ledger is not None:
             try:
-                self.entry = self.ledger.record(spent, cost, self.entry)
+                self.entry = self.ledger.record(spent, recorded, self.entry)
             except (BudgetExceededError, ValueError):
-                self.spent = before
+                self.spent, self.cost = before
                 raise
 
     def keep(self, synthesis):
@@ -265,6 +289,10 @@ def keeping(estimator, ledger):
         own = [note for note in getattr(error, "__notes__", ()) if not note.startswith(_PRIVACY)]
         error.__notes__ = [*own, _PRIVACY + _note(spent, account)]
         raise
+    finally:
+        if account.spent is not None and hasattr(estimator, "warm_start"):
+            spent = estimator.privacy_spent_ if account.has_begun else account.spent
+            estimator._prefix = Prefix.after(account, spent)
 
 
 def _note(spent, account):
@@ -274,12 +302,16 @@ def _note(spent, account):
     cost = f"epsilon={text_rounded_up(spent.epsilon)} is spent"
     if account.has_begun:
         return f"{cost}; what was released until then is kept, see privacy_spent_."
-    if getattr(account.synthesis, "rows", None) is None:
+    if account.synthesis is None:
         return f"{cost}, and nothing of it was kept; a new fit pays anew."
+    if account.synthesis.rows is None:
+        return (
+            f"{cost}. What was published until then is kept: with warm_start=True, the next fit "
+            "goes on after it."
+        )
     return (
-        f"{cost}. The rows that were drawn are X_synthetic_, and public. With synthesizer=None, "
-        "fit(X, y, X_public=X_synthetic_) uses them as public rows, and its epsilon adds to this "
-        "one."
+        f"{cost}. The rows that were drawn are X_synthetic_, and public. With warm_start=True, the "
+        "next fit goes on with them, and its statement covers both."
     )
 
 

@@ -18,7 +18,8 @@ from ..electorate import PrivateData
 from ..exceptions import BudgetExceededError
 from ..identifiers import spelled_groups, spelled_identifiers
 from ..isolation import Quiet, copied_data, is_ours, isolated, kind_of, withheld, without_index
-from ..rdp import NeighboringRelation, Neighbors
+from ..rdp import DEFAULT_ORDERS, NeighboringRelation, Neighbors
+from ..rdp.cost import no_cost
 from ..rules import default_share
 from ..schema import difference
 from ..secure import noise_generator
@@ -58,7 +59,7 @@ class Synthesis:
         return getattr(self.synthesizer, "released_", None)
 
     @classmethod
-    def planned(cls, synthesizer, private, neighbors, *, pure, epsilon, delta):
+    def planned(cls, synthesizer, private, neighbors, *, pure, epsilon, delta, before=no_cost):
         """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
 
         Parameters
@@ -73,12 +74,16 @@ class Synthesis:
             Whether the votes cost a pure epsilon and nothing else.
         epsilon, delta : float
             The cap of the fit; epsilon may be None.
+        before : callable, default=no_cost
+            Returns, for Renyi orders, the `Cost` of earlier fits under the same cap.
         """
         units_of(private, neighbors)  # refuses what would fail once rows are paid for
         synthesizer = synthesizer.suited_to(pure=pure)
         share = default_share() if synthesizer.share is None else synthesizer.share
-        synthesizer = calibrated(synthesizer, neighbors, epsilon, delta, share=share)
-        spent, _ = stated_cost(synthesizer, neighbors).epsilon(delta)
+        share = share_of_rest(share, epsilon, delta, before)
+        synthesizer = calibrated(synthesizer, neighbors, epsilon, delta, before, share=share)
+        total = before(DEFAULT_ORDERS).plus(stated_cost(synthesizer, neighbors))
+        spent, _ = total.epsilon(delta)
         is_all = synthesizer.share == 1
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
             raise BudgetExceededError(
@@ -237,7 +242,15 @@ def units_of(private, neighbors):
 _N_DRAWS = 5
 
 
-def planned(releases, private, neighbors, *, epsilon, delta):
+def share_of_rest(share, epsilon, delta, before):
+    """Return a share of the epsilon that is left after earlier fits, as a share of all of it."""
+    if before is no_cost or epsilon is None:
+        return share
+    spent = min(before(DEFAULT_ORDERS).epsilon(delta)[0] / float(epsilon), 1.0)
+    return spent + share * (1 - spent)
+
+
+def planned(releases, private, neighbors, *, epsilon, delta, before=no_cost):
     """Check releases, and set the noise of those that have none. None of them sees a record.
 
     Parameters
@@ -250,6 +263,8 @@ def planned(releases, private, neighbors, *, epsilon, delta):
         The neighboring data sets that are covered.
     epsilon, delta : float
         The cap of the fit; epsilon may be None.
+    before : callable, default=no_cost
+        Returns, for Renyi orders, the `Cost` of earlier fits under the same cap.
 
     Returns
     -------
@@ -276,7 +291,10 @@ def planned(releases, private, neighbors, *, epsilon, delta):
         if not is_share and release.with_scale(1.0) is not None:
             raise ValueError(f"share of {name} must be a number between 0 and 1; got {share!r}")
         # What is no parameter is not kept: what is drawn by is what costs are asked of
-        release = clone(calibrated(clone(release), neighbors, epsilon, delta, share=share))
+        if is_share:
+            share = share_of_rest(share, epsilon, delta, before)
+        release = clone(release)
+        release = clone(calibrated(release, neighbors, epsilon, delta, before, share=share))
         stated_cost(release, neighbors)
         ready.append(release)
     return tuple(ready)
