@@ -168,6 +168,12 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
     releases : list of Release, default=None
         What else `fit` publishes of the private records, under the same cap: see
         `releases.Release`.
+    warm_start : bool, default=False
+        Go on after the earlier fits of this estimator, in place of starting anew. Statistics and
+        synthetic rows that an interrupted fit published are used again and not paid for twice, if
+        the columns are declared as before. Everything that those fits paid for counts: `epsilon`
+        limits all of them together, and `privacy_spent_` covers them together. So after a complete
+        fit, another needs a larger `epsilon`. `clone` forgets earlier fits, a pickle keeps them.
     on_bad_plan : {"raise", "warn"}, default="raise"
         What a fit does whose plan says that nothing can be learnt: noise that drowns all records,
         hardly any public rows, fewer labels than classes, or private rows in the place of public
@@ -293,6 +299,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         schema=None,
         class_weight=None,
         releases=None,
+        warm_start=False,
     ):
         self.base_estimator = base_estimator
         self.n_teachers = n_teachers
@@ -319,6 +326,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         self.schema = schema
         self.class_weight = class_weight
         self.releases = releases
+        self.warm_start = warm_start
 
     @usual_floats
     def predict(self, X):

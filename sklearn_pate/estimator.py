@@ -80,6 +80,7 @@ class PATEEstimator(CheckedEstimator):
         "verbose": ["verbose"],
         "schema": [dict, list, tuple, Schema, None],
         "releases": [list, None],
+        "warm_start": ["boolean"],
     }
 
     @usual_floats
@@ -123,9 +124,9 @@ class PATEEstimator(CheckedEstimator):
             If public data are missing, lengths are inconsistent or parameters are out of range.
         """
         fit_number = next_fit_number()
-        with keeping(self) as paid:
+        with keeping(self, self.ledger) as account:
             given = check_given(self, X, y, X_public, groups, sample_weight)
-            release.fit(dataclasses.replace(given, fit_number=fit_number), paid)
+            release.fit(dataclasses.replace(given, fit_number=fit_number), account)
         return self
 
     @usual_floats
@@ -198,8 +199,8 @@ class PATEEstimator(CheckedEstimator):
         >>> clf.fit_votes(votes, X[1::2]).n_teachers_
         10
         """
-        with keeping(self) as paid:
-            return release.poll(check_given(self, X, y, X_public, groups, sample_weight), paid)
+        with keeping(self, self.ledger) as account:
+            return release.poll(check_given(self, X, y, X_public, groups, sample_weight), account)
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -238,9 +239,9 @@ class PATEEstimator(CheckedEstimator):
             If the votes do not belong to `X_public`, `classes` or the aggregator.
         """
         fit_number = next_fit_number()
-        with keeping(self) as paid:
+        with keeping(self, self.ledger) as account:
             given, votes = check_votes_and_rows(self, votes, X_public)
-            release.fit(dataclasses.replace(given, fit_number=fit_number), paid, votes)
+            release.fit(dataclasses.replace(given, fit_number=fit_number), account, votes)
         return self
 
     @usual_floats

@@ -56,7 +56,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         As in `PATEClassifier`.
     keep_teachers, n_jobs, timeout, random_state, secure, memory, ledger, synthesizer
         As in `PATEClassifier`.
-    verbose, on_bad_plan, schema, releases
+    verbose, on_bad_plan, schema, releases, warm_start
         As in `PATEClassifier`.
 
     Attributes
@@ -144,6 +144,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         on_bad_plan="raise",
         schema=None,
         releases=None,
+        warm_start=False,
     ):
         self.base_estimator = base_estimator
         self.bounds = bounds
@@ -170,6 +171,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         self.on_bad_plan = on_bad_plan
         self.schema = schema
         self.releases = releases
+        self.warm_start = warm_start
 
     @usual_floats
     def predict(self, X):

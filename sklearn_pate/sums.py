@@ -97,6 +97,8 @@ class Sums(NamedTuple):
     moment : ndarray of shape (n_columns, n_columns)
     sd, sd_moment : float
         Standard deviations of the noise of a sum by class, and of the moment's diagonal.
+    is_split : bool
+        Whether records count in part for two levels.
     """
 
     counts: np.ndarray
@@ -105,6 +107,7 @@ class Sums(NamedTuple):
     moment: np.ndarray
     sd: float
     sd_moment: float
+    is_split: bool = False
 
 
 def unit(rows):
@@ -235,6 +238,25 @@ def sums_contribution(neighbors, *, of_one=_ONE_MOVED):
     return Contribution(l1=math.inf, l2_squared=l2_squared, linf=math.inf)
 
 
+def centre_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
+    """Return the cost of the mean alone: its part of that of the mean and all sums.
+
+    Parameters
+    ----------
+    noise_multiplier, contribution, orders
+        As in `sums_cost`.
+
+    Notes
+    -----
+    `noise_sizes` gives the mean `OF_CENTRE` of mu squared where a record is replaced. Where one
+    joins or leaves, the mean and the number of records change by ``1 + OF_COUNTS**2``, which is
+    less than `_ONE_MOVED` of the 4 that a replaced one changes.
+    """
+    cost = sums_cost(noise_multiplier, contribution, orders)
+    part = OF_CENTRE * _ROUNDED
+    return Cost(part * cost.rdp, part * cost.mu_squared, math.inf)
+
+
 def sums_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
     """Return the cost of the mean and all sums.
 
@@ -266,28 +288,86 @@ def sums_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
     return Cost(moved * rdp, moved * mu_squared, math.inf)
 
 
-def released_centre(rows, part, sd, rng, n_jobs=None, encode=np.asarray):
-    """Return the mean of all rows, with noise of one standard deviation on each of their sums.
+class GatheredTotal(NamedTuple):
+    """The sum of all rows and their number, in whole steps: private.
 
-    The number of records is released beside it, at half the weight: where a record takes the place
-    of another, this costs nothing, as only one that cannot be encoded changes both.
+    Attributes
+    ----------
+    total : ndarray of shape (n_columns,), int
+    n_records : ndarray of shape (1,), int
+    whole : int
+        Shares of a whole record, from `shares`.
+    """
+
+    total: np.ndarray
+    n_records: np.ndarray
+    whole: int
+
+
+class GatheredSums(NamedTuple):
+    """Counts, sums by class and second moment about a centre, in whole steps: private.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_classes,), int
+    by_class : ndarray of shape (n_classes, n_columns), int
+    moment : ndarray of shape (n_columns, n_columns), int
+    whole : int
+        Shares of a whole record, from `shares`.
+    is_split : bool
+        Whether records count in part for two levels.
+    """
+
+    counts: np.ndarray
+    by_class: np.ndarray
+    moment: np.ndarray
+    whole: int
+    is_split: bool
+
+
+def gather_total(rows, part, n_jobs=None, encode=np.asarray):
+    """Return the sum of all rows and their number, a `GatheredTotal`.
+
+    Parameters
+    ----------
+    rows, part, n_jobs, encode
+        As in `gather_sums`.
     """
     amount, whole = part
     kind = exact_type(len(amount) * whole * _PER_STEP)
-    total, count = _added(_mean_of, n_jobs, encode, kind, rows, amount)
-    step = STEP / whole
-    total = _noisy(total, sd, step, rng)
-    count = max(_noisy(count * _PER_STEP, sd / OF_COUNTS, step, rng)[0], sd)
+    return GatheredTotal(*_added(_mean_of, n_jobs, encode, kind, rows, amount), whole)
+
+
+def publish_centre(gathered, sd, rng):
+    """Return the mean of all rows, with noise of one standard deviation on each of their sums.
+
+    The noisy number of records, at half the weight, is part of it: where a record is replaced, this
+    costs nothing, as only one that cannot be encoded changes both.
+
+    Parameters
+    ----------
+    gathered : GatheredTotal
+        From `gather_total`.
+    sd : float
+        From `noise_sizes`.
+    rng : numpy.random.Generator
+        Source of the noise.
+
+    Returns
+    -------
+    Centre
+    """
+    step = STEP / gathered.whole
+    total = _noisy(gathered.total, sd, step, rng)
+    count = max(_noisy(gathered.n_records * _PER_STEP, sd / OF_COUNTS, step, rng)[0], sd)
     mean = total / count
     variance = (sd / count) ** 2
     seen = max(mean @ mean, variance)
     return Centre(mean * max(0.0, 1 - len(mean) * variance / seen))
 
 
-def released(
-    rows, codes, part, centre, sd, sd_moment, rng, *, n_classes, n_jobs=None, encode=np.asarray
-):
-    """Return `Sums` of rows about their centre, with noise.
+def gather_sums(rows, codes, part, centre, *, n_classes, n_jobs=None, encode=np.asarray):
+    """Return counts, sums by class and second moment of rows about a centre, a `GatheredSums`.
 
     Parameters
     ----------
@@ -298,28 +378,36 @@ def released(
     part : (ndarray, int)
         From `shares`.
     centre : Centre
-        From `released_centre`.
-    sd, sd_moment : float
-        From `noise_sizes`.
-    rng : numpy.random.Generator
-        Source of the noise.
+        From `publish_centre`.
     n_classes : int
         Number of classes.
     n_jobs : int, default=None
         As in joblib. What is summed does not depend on it.
     encode : callable
         Returns `psi` of some rows, (n_rows, n_columns): each no longer than 1, and one of zeros
-        casts nothing.
-
-    Returns
-    -------
-    Sums
-        Of one column more, which is constant.
+        adds nothing.
     """
     amount, whole = part
     kind = exact_type(len(amount) * whole * _PER_STEP**2)
     sums_of = partial(_sums_of, centre=centre, n_classes=n_classes)
-    counts, by_class, moment = _added(sums_of, n_jobs, encode, kind, rows, amount, codes)
+    added = _added(sums_of, n_jobs, encode, kind, rows, amount, codes)
+    return GatheredSums(*added, whole, codes.dtype.kind == "f")
+
+
+def publish_sums(gathered, sd, sd_moment, rng):
+    """Return `Sums` with noise, of one column more, which is constant.
+
+    Parameters
+    ----------
+    gathered : GatheredSums
+        From `gather_sums`.
+    sd, sd_moment : float
+        From `noise_sizes`.
+    rng : numpy.random.Generator
+        Source of the noise.
+    """
+    counts, by_class, moment, whole, is_split = gathered
+    n_classes = len(counts)
     centred, total = about_mean(by_class)
     step = STEP / whole
     return Sums(
@@ -329,6 +417,7 @@ def released(
         moment=_noisy_moment(moment, sd_moment, step * STEP, rng),
         sd=sd,
         sd_moment=sd_moment,
+        is_split=is_split,
     )
 
 

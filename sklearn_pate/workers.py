@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+from concurrent.futures import BrokenExecutor
 from functools import partial
 
 import cloudpickle
@@ -12,6 +13,13 @@ from threadpoolctl import threadpool_limits
 
 from .exceptions import TeacherError, warn
 from .isolation import Quiet, attempt
+
+#: So often are the tasks of a worker process that died given to new ones.
+_N_RETRIES = 2
+
+
+class WorkerDeathError(RuntimeError):
+    """Worker processes died while they ran private tasks; the text holds no data."""
 
 
 def batch_size(n_tasks, n_jobs):
@@ -39,14 +47,54 @@ def run(tasks, function, n_jobs, batch_size=1, *, may_stay=True):
         How many tasks a worker is sent at once.
     may_stay : bool, default=True
         Whether tasks may run in this process; else records that do not pickle are an error.
+
+    Raises
+    ------
+    WorkerDeathError
+        If workers died three times. Before that, the tasks of a dead worker are run again.
     """
+    stay = []
+    remote = function
+    if not _share_a_process(n_jobs):
+        tasks = _packed(tasks, stay if may_stay else None)
+        remote = partial(_unpacked, function)
+    waiting = enumerate(tasks)
+    sent = {}  # tasks by number whose results have not come: few, as they are drawn at their turn
+    for n_deaths in itertools.count(1):
+        calls = _calls(itertools.chain(list(sent.items()), waiting), sent, remote)
+        died = "TerminatedWorkerError"
+        try:
+            for number, result in _results(calls, n_jobs, batch_size):
+                if sent.pop(number, None) is not None:
+                    yield result
+        except BrokenExecutor as error:
+            died = type(error).__name__
+        if not sent:
+            break
+        if n_deaths > _N_RETRIES:
+            raise WorkerDeathError(
+                f"worker processes died {n_deaths} times ({died}), perhaps out of memory: what "
+                "they ran was given to new ones each time. Use fewer workers, or n_jobs=1"
+            )
+    yield from itertools.starmap(function, stay)
+
+
+def _calls(tasks, sent, function):
+    """Yield joblib's calls of numbered tasks, and note which were sent."""
+    for number, task in tasks:
+        sent[number] = task
+        yield delayed(_numbered)(function, number, task)
+
+
+def _numbered(function, number, task):
+    """Return the number of a task, and its result."""
+    return number, function(*task)
+
+
+def _results(calls, n_jobs, batch_size):
+    """Yield the results of calls as they come."""
     # With a max_nbytes, joblib writes large arrays, private here, to files that stay to the end
     settings = {"n_jobs": n_jobs, "batch_size": batch_size, "max_nbytes": None}
-    stay = []
-    calls = (delayed(function)(*task) for task in tasks)
-    if not _share_a_process(n_jobs):
-        packed = _packed(tasks, stay if may_stay else None)
-        calls = (delayed(_unpacked)(function, *task) for task in packed)
     try:
         parallel = Parallel(return_as="generator_unordered", **settings)
     except ValueError:  # multiprocessing, and backends built on it
@@ -56,7 +104,6 @@ def run(tasks, function, n_jobs, batch_size=1, *, may_stay=True):
                 yield from parallel(batch)
     else:
         yield from parallel(calls)
-    yield from itertools.starmap(function, stay)
 
 
 def _packed(tasks, stay):
@@ -109,11 +156,13 @@ def add_up(add, start, tasks, *, threads, on_done=None):
                     problems.append(problem)
                 elif on_done is not None:
                     on_done(n_done)
+        except WorkerDeathError as error:
+            problems.append(str(error))
         except Exception as error:  # its text may be data: it can hold whole results
             problems.append(
-                "private records could not be sent to a worker process, or what it made of them "
-                f"back, or a worker died ({type(error).__name__}). What is sent must pickle and be "
-                "importable: define classes in a module, not in the script; or use n_jobs=1"
+                "private records could not be sent to a worker process, or their result back "
+                f"({type(error).__name__}). What is sent must pickle and be importable: define "
+                "classes in a module, not in the script; or use n_jobs=1"
             )
     if problems:
         if "TimeoutError" in problems[0] and isinstance(get_active_backend()[0], LokyBackend):

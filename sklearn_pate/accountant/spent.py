@@ -50,7 +50,7 @@ class PrivacySpent:
     n_synthetic : int
         Number of public rows that this fit drew from private data: `epsilon` covers them. 0 where
         public rows were given, even those of an earlier fit, which paid for them.
-    covers : {"fit", "rows"}
+    covers : {"fit", "rows", "statistics"}
         "rows" where a fit failed after its public rows were drawn: `epsilon` is what these cost.
     not_covered : tuple of str
         What this fit published, or learnt from, that private data shaped without a mechanism, such
@@ -60,6 +60,9 @@ class PrivacySpent:
         Where records vote: what was released of them, in words.
     beside : tuple of str
         What the fit published beside rows and labels, in the words of each release.
+    n_fits : int
+        Number of fits that `epsilon` covers: more than 1 where ``warm_start=True`` went on after
+        earlier ones, interrupted ones included.
     version : str
         The version of this library.
     fit_number : int
@@ -98,6 +101,7 @@ class PrivacySpent:
     not_covered: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    n_fits: int = 1
     version: str = __version__
     fit_number: int = field(default=1, compare=False)
 
@@ -111,7 +115,14 @@ class PrivacySpent:
             raise ValueError(f"epsilon must be a number, at least 0; got {self.epsilon!r}")
         if not 0 <= plain["delta"] <= 1:
             raise ValueError(f"delta must be a number from 0 to 1; got {self.delta!r}")
-        for name in ("n_teachers", "n_queries", "n_answered", "n_synthetic", "fit_number"):
+        for name in (
+            "n_teachers",
+            "n_queries",
+            "n_answered",
+            "n_synthetic",
+            "n_fits",
+            "fit_number",
+        ):
             value = getattr(self, name)
             plain[name] = None if value is None else operator.index(value)
         for name in ("not_covered", "tables", "beside"):
@@ -374,6 +385,11 @@ def text_rounded_up(epsilon, n_decimals=3):
 
 def _release(spent):
     """Say what was released; where it failed, a release that was paid for may not have been."""
+    if spent.covers == "statistics":
+        return (
+            "The fit failed after statistics of the columns were paid for, before public rows were "
+            "drawn from them."
+        )
     if spent.covers == "rows":
         return "The fit failed after its public rows were drawn, before labels were paid for."
     is_forecast = spent._kind == "forecast"
@@ -440,9 +456,13 @@ def _published(spent):
             "statistics of the private data; the names, types, bounds and categories of their "
             "columns it does not, nor which columns may have missing values."
         )
+    if spent.covers == "statistics":
+        return f"This covers these statistics and this statement. {about_rows}"
     if spent.covers == "rows":
         return f"This covers the rows that were drawn and this statement. {about_rows}"
     what, last = "one fit", "the labels and this statement"
+    if spent.n_fits > 1:
+        what = f"{spent.n_fits} fits of one estimator (warm_start)"
     if spent.method == "tuning":
         what, last = "one search", "the labels, best_params_, best_score_ and this statement"
     parts = ", ".join([*rows, *spent.beside, "the student", last])

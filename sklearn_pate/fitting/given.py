@@ -33,6 +33,7 @@ from ..rdp import Neighbors
 from ..rdp.cost import no_cost
 from ..releases import ahead, release_of
 from ..releases.base import VotesRelease
+from ..releases.prefix import Prefix
 from ..releases.published import student_of
 from ..releases.table import table_mechanism
 from ..secure import SystemGenerator
@@ -96,6 +97,10 @@ class Given:
         Why nothing that may be published can be learnt.
     fit_number : int
         What `privacy_spent_` will say; 1 in a plan.
+    prefix : Prefix or None
+        Published by earlier fits of the estimator, with which this one goes on.
+    goes_on : bool
+        Whether `synthesis` has steps that an earlier fit published.
     """
 
     estimator: Any
@@ -113,6 +118,8 @@ class Given:
     not_covered: tuple = ()
     obstacles: tuple = ()
     fit_number: int = 1
+    prefix: Prefix | None = None
+    goes_on: bool = False
 
     @property
     def n_public(self):
@@ -134,7 +141,17 @@ class Given:
     def cost_before(self):
         """What returns, for Renyi orders, the `Cost` of what is released before the labels."""
         parts = self.released_before
-        return partial(cost_of_all, parts, self.neighbors) if parts else no_cost
+        if self.prefix is None:
+            return partial(cost_of_all, parts, self.neighbors) if parts else no_cost
+        return lambda orders: self.prefix.cost_at(orders).plus(
+            cost_of_all(parts, self.neighbors, orders)
+        )
+
+    @property
+    def is_pure_before(self):
+        """Whether `cost_before` holds with delta 0."""
+        is_pure = self.prefix is None or self.prefix.spent.method == "pure"
+        return is_pure and all(part.is_pure for part in self.released_before)
 
     @property
     def contribution(self):
@@ -146,11 +163,33 @@ class Given:
         """Temperature of the teachers' probabilities; None if they vote."""
         return temperature_of(self.estimator, self.release)
 
-    def cost_to_pay(self, plan):
-        """Return the `Cost` that the ledger has not recorded yet: rows that were drawn, it may."""
-        if self.synthesis is None or self.estimator.ledger not in self.synthesis.ledgers:
+    def cost_of_fit(self, plan):
+        """Return the `Cost` of this fit alone, without that of earlier ones."""
+        if self.prefix is None:
             return plan.cost
+        return cost_of_all(self.released_before, self.neighbors).plus(plan.own_cost)
+
+    def recorded_cost(self, plan):
+        """Return the part of the cost that the ledger does not have in other entries.
+
+        It leaves out synthetic rows that `poll` has drawn and recorded.
+        """
+        ledger = self.estimator.ledger
+        if self.synthesis is None or self.synthesis.entry_in(ledger) is None:
+            return self.cost_of_fit(plan)
         return cost_of_all(self.beside, self.neighbors).plus(plan.own_cost)
+
+    def check_ledger(self, plan):
+        """Refuse a plan that the ledger does not pay for."""
+        ledger = self.estimator.ledger
+        entry = self.synthesis.entry_in(ledger) if self.goes_on else None
+        cost = self.recorded_cost(plan) if entry is None else self.cost_of_fit(plan)
+        if self.prefix is not None and ledger not in self.prefix.ledgers:
+            cost = self.prefix.cost.plus(cost)
+        if entry is None:
+            ledger.check(plan.spent, cost)
+        else:
+            ledger.check(plan.spent, cost, entry)
 
     @contextmanager
     def phase(self, name, total):
@@ -216,13 +255,16 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         _check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
     check_not_swapped(X, y, X_public)
     synthesizer = voters.declared_synthesizer(estimator, X, X_public, groups=groups)
+    prefix = prefix_of(estimator)
+    goes_on = prefix is not None and synthesizer is not None and prefix.goes_on_with(synthesizer)
     electorate = voters.make_electorate(estimator, X, synthesizer=synthesizer)
     release = release_of(electorate)
     _check_parts(estimator, electorate, release)
     not_covered = () if checks.declared_classes(estimator) is not None else (_READ_CLASSES,)
     obstacles = ()
     if synthesizer is not None:
-        X_public = ahead.rehearsal_rows(synthesizer)
+        X_public = prefix.synthesis.rows if goes_on else None
+        X_public = ahead.rehearsal_rows(synthesizer) if X_public is None else X_public
         not_covered += read_by(synthesizer)
     else:
         are_private = warn_if_private(X_public, X)
@@ -231,7 +273,8 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         obstacles += (_NOT_PUBLIC,) if are_private else ()
     casts_ballots = release.gives_rates or synthesizer is not None
     private = checks.check_data(checked, X, y, X_public, sample_weight, groups, casts_ballots)
-    seeds = seed_streams(estimator.random_state, estimator.secure)
+    n_fits = 0 if prefix is None else prefix.n_fits
+    seeds = seed_streams(estimator.random_state, estimator.secure, n_fits=n_fits)
     neighbors = enrolled(estimator, electorate, private, X_public, seeds)
     if synthesizer is None:
         obstacles += (_ALL_EQUAL,) if are_all_equal(X_public) else ()
@@ -242,9 +285,16 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     _check_unit(estimator, neighbors)
     epsilon, delta = as_cap(estimator.epsilon, estimator.delta)
     cap = {"epsilon": epsilon, "delta": delta}
+    if prefix is not None:
+        prefix.check_protects(neighbors)
+        prefix = prefix if goes_on else prefix.without_synthesis()
+        prefix.check_left(**cap)
+        cap["before"] = prefix.cost_at
     beside = ahead.planned(estimator.releases, private, neighbors, **cap)
     synthesis = None
-    if synthesizer is not None:
+    if goes_on:
+        synthesis = prefix.continued(synthesizer, neighbors)
+    elif synthesizer is not None:
         pure = release.gives_rates and all(part.is_pure for part in beside)
         pure = pure and table_mechanism(estimator.aggregator, electorate).is_pure
         synthesis = ahead.Synthesis.planned(synthesizer, private, neighbors, pure=pure, **cap)
@@ -259,6 +309,8 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         release,
     )
     told = {"not_covered": not_covered, "obstacles": obstacles, "are_drawn": synthesis is not None}
+    if prefix is not None:
+        told |= {"prefix": prefix, "goes_on": goes_on}
     return dataclasses.replace(given, private=private, synthesis=synthesis, beside=beside, **told)
 
 
@@ -274,6 +326,22 @@ def _cloned(estimator):
                 "hold no classes in the place of estimators, no locks, open files or connections"
             )
     return clone(estimator)
+
+
+def prefix_of(estimator):
+    """Return the prefix that earlier fits left, where the estimator goes on after them."""
+    return getattr(estimator, "_prefix", None) if estimator.warm_start else None
+
+
+def _prefix_of_votes(estimator, synthesis):
+    """Return the prefix of a fit to votes, whose synthetic rows have their own cost."""
+    prefix = prefix_of(estimator)
+    if prefix is None or prefix.synthesis is None:
+        return prefix
+    if synthesis is None or prefix.synthesis.rows is not synthesis.rows:
+        return prefix.without_synthesis()
+    # `poll` of this estimator left them
+    return dataclasses.replace(prefix, synthesis=None) if prefix.n_fits > 1 else None
 
 
 def _check_sites(estimator, X_public, **not_given):
@@ -327,7 +395,12 @@ def check_votes_and_rows(estimator, votes, X_public):
     if by_records:
         electorate = votes.electorate
         electorate.check_public(X_public)
-    seeds = seed_streams(estimator.random_state, estimator.secure)
+    prefix = _prefix_of_votes(estimator, synthesis)
+    if prefix is not None:
+        prefix.check_protects(votes.neighbors)
+        prefix.check_left(estimator.epsilon, estimator.delta)
+    n_fits = 0 if prefix is None else prefix.n_fits
+    seeds = seed_streams(estimator.random_state, estimator.secure, n_fits=n_fits)
     given = Given(
         estimator,
         X_public,
@@ -339,7 +412,7 @@ def check_votes_and_rows(estimator, votes, X_public):
         release,
     )
     told = {"not_covered": votes.not_covered, "obstacles": votes.obstacles}
-    return dataclasses.replace(given, synthesis=synthesis, **told), votes
+    return dataclasses.replace(given, synthesis=synthesis, prefix=prefix, **told), votes
 
 
 def enrolled(estimator, electorate, private, X_public, seeds):
@@ -453,8 +526,20 @@ def warn_if_seeded(spent):
     )
 
 
-def seed_streams(random_state, secure=False):
-    """Return independent sources of randomness, a dict from use to source."""
+#: First of the spawn keys of fits that go on after others: no use or teacher has it.
+_GOES_ON = 2**31
+
+
+def seed_streams(random_state, secure=False, *, n_fits=0):
+    """Return independent sources of randomness, a dict from use to source.
+
+    Parameters
+    ----------
+    random_state, secure
+        As in `PATEClassifier`.
+    n_fits : int, default=0
+        Number of earlier fits that this one goes on after: it must not draw their noise again.
+    """
     if secure and random_state is not None:
         raise ValueError(
             "secure=True draws noise that no seed can repeat; give random_state=None, got "
@@ -463,7 +548,10 @@ def seed_streams(random_state, secure=False):
     if random_state is None:
         streams = {use: np.random.SeedSequence() for use in _USES}
         return streams | {use: SystemGenerator() for use in _NOISE}
-    children = seed_sequence(random_state).spawn(len(_USES))
+    root = seed_sequence(random_state)
+    if n_fits:
+        root = np.random.SeedSequence(root.entropy, spawn_key=(_GOES_ON, n_fits))
+    children = root.spawn(len(_USES))
     return dict(zip(_USES, children, strict=True))
 
 

@@ -47,7 +47,7 @@ def make_plan(given):
                 f"ledger refuses {what} with a random_state, as two of one seed share noise: use "
                 f"random_state=None; got random_state={seed!r} in this fit"
             )
-        ledger.check(plan.spent, given.cost_to_pay(plan))
+        given.check_ledger(plan)
     rehearse(given, plan)
     return forecast(given, plan)
 
@@ -81,9 +81,20 @@ def spent_by(plan, given):
     for stage in stages:
         is_table = isinstance(stage, TableMechanism)
         are_exact.append(stage.is_exact if is_table else facts_of(stage).exact)
-    sources = (source_of_noise(given.estimator), getattr(synthesis, "generator", None))
+    sources = [source_of_noise(given.estimator), getattr(synthesis, "generator", None)]
+    earlier = None if given.prefix is None else given.prefix.spent
+    if earlier is not None:
+        are_exact.append(earlier.arithmetic == "exact")
+        sources.append(earlier.generator)
     unsafe = [stage for stage in stages if getattr(stage, "caveat", None) is not None]
     caveats = dict.fromkeys(f"{type(stage).__name__}: {stage.caveat}" for stage in unsafe)
+    not_covered = [*given.not_covered, *caveats]
+    tables = [voter.released_as for voter in voters if voter.released_as]
+    beside = [str(release.describe()) for release in given.beside]
+    if earlier is not None:
+        not_covered = dict.fromkeys([*earlier.not_covered, *not_covered])
+        tables = dict.fromkeys([*earlier.tables, *tables])
+        beside = [*earlier.beside, *beside]
     return PrivacyForecast(
         epsilon=plan.epsilon,
         delta=float(given.estimator.delta) if plan.delta is None else plan.delta,
@@ -96,9 +107,10 @@ def spent_by(plan, given):
         arithmetic="exact" if plan.test is None and all(are_exact) else "real",
         generator="seed" if "seed" in sources else "system",
         n_synthetic=0 if synthesis is None else given.n_public,
-        not_covered=(*given.not_covered, *caveats),
-        tables=tuple(voter.released_as for voter in voters if voter.released_as),
-        beside=tuple(str(release.describe()) for release in given.beside),
+        not_covered=not_covered,
+        tables=tables,
+        beside=beside,
+        n_fits=1 if earlier is None else given.prefix.n_fits + 1,
         fit_number=given.fit_number,
     )
 

@@ -3,17 +3,16 @@
 import contextlib
 import dataclasses
 from functools import partial
-from inspect import signature
 
 import numpy as np
 from sklearn.base import clone
 
 from ..accountant import Plan
-from ..accountant.pricing import stated_cost
 from ..accountant.spent import text_rounded_up
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet
 from ..releases import ahead
+from ..releases.prefix import Prefix
 from ..releases.published import Published, warn_of_release
 from ..schema import RowForm
 from ..students import fit_student
@@ -23,22 +22,23 @@ from .given import enrolled, rows_digest
 from .voters import make_electorate
 
 
-def fit(given, paid, votes=None):
+def fit(given, account, votes=None):
     """Do all that a fit does, by what it was given; its estimator gets what is published.
 
     `votes` are those that were gathered before, on all public rows.
     """
     plan = planning.accepted(planning.make_plan(given), given.estimator)
+    account.go_on(given)
     rows = given.release.rows(given, plan)  # what fails here, fails before rows are paid for
     if given.rows_are_to_draw:
-        given = _draw_rows(given, paid)
+        given = _draw_rows(given, account)
         rows = given.release.rows(given, plan)
     draw_beside = _gather_beside(given) if given.beside else tuple
     if votes is None:
         votes = given.release.gather(given, plan, rows)
     else:
         votes = given.release.of_rows(votes, rows)
-    published = _release(given, plan, rows, votes, paid, draw_beside)
+    published = _release(given, plan, rows, votes, account, draw_beside)
     with given.phase("student", 1) as done:
         student = published.student(given.estimator, given.electorate)
         seed = given.seeds["student"]
@@ -47,7 +47,7 @@ def fit(given, paid, votes=None):
     warn_of_release(plan, published, given.X_public)
 
 
-def poll(given, paid):
+def poll(given, account):
     """Draw public rows where there are none, and collect the votes on all of them.
 
     Returns
@@ -59,7 +59,8 @@ def poll(given, paid):
     plan = None
     if given.rows_are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
         plan = planning.accepted(planning.make_plan(given), given.estimator)
-        given = _draw_rows(given, paid)
+        account.go_on(given)
+        given = _draw_rows(given, account)
     elif given.release.gives_rates:  # what is gathered follows from the noise
         plan = planning.forecast(given, planning.spending_plan(given))
         planning.warn_of_plan(plan, given.estimator.epsilon)
@@ -76,22 +77,32 @@ def _gather_beside(given):
     return partial(ahead.draw, given.beside, gathered, rng, tried)
 
 
-def _draw_rows(given, paid):
-    """Pay for public rows, draw them, and enrol the electorate with them."""
+def _draw_rows(given, account):
+    """Run the steps of the synthesizer, draw its rows, and enrol the electorate with them."""
     estimator, synthesizer = given.estimator, given.synthesis.synthesizer
-    cost = stated_cost(synthesizer, given.neighbors)
-    epsilon, method = cost.epsilon(estimator.delta)
-    spent = planning.spent_by(Plan([], epsilon, method, cost), given)
-    _pay(given, paid, dataclasses.replace(spent.paid(), covers="rows", beside=()), cost)
     seeds = dict(given.seeds)
+
+    def pay(synthesis, cost):
+        is_last = len(synthesis.published) + 1 == synthesizer.n_steps
+        total = cost if given.prefix is None else given.prefix.cost.plus(cost)
+        epsilon, method = total.epsilon(estimator.delta)
+        spent = planning.spent_by(Plan([], epsilon, method, total), given).paid()
+        covers = "rows" if is_last else "statistics"
+        n_synthetic = spent.n_synthetic if is_last else 0
+        told = {"covers": covers, "n_synthetic": n_synthetic, "beside": ()}
+        _pay(given, account, dataclasses.replace(spent, **told), cost)
+        return dataclasses.replace(synthesis, entries=account.entries)
+
     with given.phase("public rows", 1) as done:
-        synthesis = given.synthesis.drawn(
+        synthesis = ahead.publish_rows(
+            given.synthesis,
             given.private,
-            seeds["synthesis"],
-            seeds["synthetic rows"],
+            np.random.default_rng(seeds["synthesis"]),
+            np.random.default_rng(seeds["synthetic rows"]),
             generator=planning.source_of_noise(estimator),
+            pay=pay,
+            keep=account.keep,
         )
-        paid.synthesis = synthesis
         done(1)
     X_public = given_rows(synthesis.rows)
     electorate = make_electorate(estimator, given.private.X, synthesizer=synthesizer)
@@ -101,25 +112,13 @@ def _draw_rows(given, paid):
     )
 
 
-def _pay(given, paid, spent, cost, **entry):
-    """Record what is spent, before anything is drawn; as a part of an `entry`, if one is given."""
+def _pay(given, account, spent, cost, recorded=None):
+    """Record the cost of all steps up to the next one, before its noise is drawn."""
     given.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
-    ledger = given.estimator.ledger
-    paid.pay(ledger, spent, cost, **entry)
-    if ledger is not None and given.synthesis is not None:
-        given.synthesis.ledgers.append(ledger)
+    account.append(spent, cost, recorded)
 
 
-def _pay_for_labels(given, plan, paid):
-    """Record what labels cost: as a part of the entry of rows that this fit has drawn."""
-    ledger = given.estimator.ledger
-    if paid.entry is not None and "entry" in signature(ledger.record).parameters:
-        _pay(given, paid, plan.spent.paid(), plan.cost, entry=paid.entry)
-    else:
-        _pay(given, paid, plan.spent.paid(), given.cost_to_pay(plan))
-
-
-def _release(given, plan, rows, votes, paid, draw_beside):
+def _release(given, plan, rows, votes, account, draw_beside):
     """Pay for what is released of the votes on `rows`, and beside; draw it; what was drawn stays.
 
     Returns
@@ -128,12 +127,13 @@ def _release(given, plan, rows, votes, paid, draw_beside):
     """
     estimator = given.estimator
     digest = rows_digest(given.X_public)  # what fails here, fails before labels are paid for
-    _pay_for_labels(given, plan, paid)
+    recorded = given.recorded_cost(plan) if account.entry is None else None
+    _pay(given, account, plan.spent.paid(), given.cost_of_fit(plan), recorded)
     _run_private_test(plan, votes, given.seeds["test"])
     published = Published(plan.spent.paid(), estimator, given.n_public, given.classes)
     forget(estimator)
     published.show(estimator)
-    paid.has_begun = True
+    account.has_begun = True
     estimator._rows_asked_about = digest
     _show_what_is_public(given, plan)
     noise = np.random.default_rng(given.seeds["noise"])
@@ -185,76 +185,135 @@ def _show_what_is_public(given, plan):
 _PRIVACY = "Privacy: "
 
 
-class Paid:
-    """What a fit has paid for so far.
+class Account:
+    """The costs that a fit has recorded so far: one entry of the ledger, which grows.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger or None
+        The ledger of the fit, or an object with its `check` and `record`.
 
     Attributes
     ----------
     spent : PrivacySpent or None
-        As it was recorded, or may have been; None if nothing was.
+        The statement of the steps that were recorded, or may have been; None if none was.
     entry : object
-        What the ledger returned of it.
+        The entry that the ledger returned; None without one.
     synthesis : Synthesis or None
-        What drew public rows; None before.
+        Published steps of a synthesizer; None before the first.
     has_begun : bool
-        Whether the estimator holds what is released, and no more of an earlier fit.
+        Whether the estimator holds the published results of this fit, and no more of an earlier.
+    cost : rdp.Cost or None
+        The cost of the steps, without that of earlier fits.
+    prior : Prefix or None
+        Published by earlier fits, with which this one goes on.
     """
 
-    spent = None
-    entry = None
-    synthesis = None
-    has_begun = False
+    def __init__(self, ledger):
+        self.ledger = ledger
+        self.prior = None
+        self.cost = None
+        self.spent = None
+        self.entry = None
+        self.synthesis = None
+        self.has_begun = False
 
-    def pay(self, ledger, spent, cost, **entry):
-        """Record what is spent, before anything is drawn."""
-        before, self.spent = self.spent, spent  # if it is interrupted, it may have been recorded
-        if ledger is not None:
+    @property
+    def entries(self):
+        """The entry with its ledger, as `Synthesis` keeps it."""
+        return () if self.entry is None else ((self.ledger, self.entry),)
+
+    def go_on(self, given):
+        """Go on after the steps that earlier fits have published, in the same entry."""
+        self.prior = given.prefix
+        if given.goes_on:
+            self.synthesis = given.synthesis
+            self.entry = given.synthesis.entry_in(self.ledger)
+
+    def check(self, spent, cost):
+        """Refuse a cost that the ledger does not pay for; record nothing."""
+        if self.ledger is not None:
+            self.ledger.check(spent, cost)
+
+    def append(self, spent, cost, recorded=None):
+        """Record the cost of all steps up to the next one, before its noise is drawn.
+
+        Parameters
+        ----------
+        spent : PrivacySpent
+            The statement of these steps and of earlier fits that it covers.
+        cost : rdp.Cost
+            The cost of these steps together.
+        recorded : rdp.Cost, default=None
+            The part of `cost` that the ledger does not have in other entries. None is all of it.
+        """
+        recorded = cost if recorded is None else recorded
+        if self.prior is not None and self.ledger not in self.prior.ledgers:
+            recorded = self.prior.cost.plus(recorded)
+        # If it is interrupted, it may have been recorded
+        before, self.spent, self.cost = (self.spent, self.cost), spent, cost
+        if self.ledger is not None:
             try:
-                self.entry = ledger.record(spent, cost, **entry)
+                self.entry = self.ledger.record(spent, recorded, self.entry)
             except (BudgetExceededError, ValueError):
-                self.spent = before
+                self.spent, self.cost = before
                 raise
+
+    def keep(self, synthesis):
+        """Keep a published step of a synthesizer, also if the fit fails."""
+        self.synthesis = synthesis
 
 
 @contextlib.contextmanager
-def keeping(estimator):
-    """Yield what a block has paid for; an error says what was spent, and loses nothing paid for.
+def keeping(estimator, ledger):
+    """Yield the account of a block; an error states what was spent, and loses nothing paid for.
 
     It gets a note and, if something was spent, the attribute `privacy_spent`.
 
     Parameters
     ----------
     estimator : PATEClassifier or PrivateSearch
-        Gets the rows that were drawn, if nothing that came after them is published.
+        Gets the synthetic rows, if nothing that came after them is published.
+    ledger : PrivacyLedger or None
+        As in `Account`.
     """
-    paid = Paid()
+    account = Account(ledger)
     try:
-        yield paid
+        yield account
     except BaseException as error:
-        spent = estimator.privacy_spent_ if paid.has_begun else paid.spent
+        spent = estimator.privacy_spent_ if account.has_begun else account.spent
         if spent is not None:
             error.privacy_spent = spent
-        if paid.synthesis is not None and not paid.has_begun:
-            forget(estimator)  # what an earlier fit left would not go with the rows
-            estimator.X_synthetic_ = paid.synthesis.rows
+        rows = getattr(account.synthesis, "rows", None)
+        if rows is not None and not account.has_begun:
+            forget(estimator)  # the results of an earlier fit would not go with the rows
+            estimator.X_synthetic_ = rows
         own = [note for note in getattr(error, "__notes__", ()) if not note.startswith(_PRIVACY)]
-        error.__notes__ = [*own, _PRIVACY + _told(spent, paid)]
+        error.__notes__ = [*own, _PRIVACY + _note(spent, account)]
         raise
+    finally:
+        if account.spent is not None and hasattr(estimator, "warm_start"):
+            spent = estimator.privacy_spent_ if account.has_begun else account.spent
+            estimator._prefix = Prefix.after(account, spent)
 
 
-def _told(spent, paid):
-    """Return what to say of a failed fit."""
+def _note(spent, account):
+    """Return the note on privacy of an error."""
     if spent is None:
         return "nothing was spent."
     cost = f"epsilon={text_rounded_up(spent.epsilon)} is spent"
-    if paid.has_begun:
+    if account.has_begun:
         return f"{cost}; what was released until then is kept, see privacy_spent_."
-    if paid.synthesis is None:
+    if account.synthesis is None:
         return f"{cost}, and nothing of it was kept; a new fit pays anew."
+    if account.synthesis.rows is None:
+        return (
+            f"{cost}. What was published until then is kept: with warm_start=True, the next fit "
+            "goes on after it."
+        )
     return (
-        f"{cost}. The rows that were drawn are X_synthetic_, and public. With synthesizer=None, "
-        "fit(X, y, X_public=X_synthetic_) uses them as public rows, and its epsilon adds to this "
-        "one."
+        f"{cost}. The rows that were drawn are X_synthetic_, and public. With warm_start=True, the "
+        "next fit goes on with them, and its statement covers both."
     )
 
 

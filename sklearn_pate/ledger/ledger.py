@@ -155,7 +155,7 @@ class PrivacyLedger:
     def __hash__(self):
         return hash(self._file_id)
 
-    def check(self, spent, cost):
+    def check(self, spent, cost, entry=None):
         """Refuse a fit that would go over budget; record nothing.
 
         Parameters
@@ -164,6 +164,8 @@ class PrivacyLedger:
             What the fit spends by itself.
         cost : rdp.Cost
             The same, in all the ways that add up.
+        entry : int, default=None
+            As in `record`: the entry that this cost would take the place of.
 
         Raises
         ------
@@ -175,7 +177,7 @@ class PrivacyLedger:
             ledger's.
         """
         with file.transaction(self.path) as db:
-            self._check_affordable(db, spent, cost)
+            self._check_affordable(db, spent, cost, entry)
 
     def record(self, spent, cost, entry=None):
         """Write down that a fit spends; call it before anything is released.

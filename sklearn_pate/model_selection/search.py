@@ -33,7 +33,7 @@ from ..public import check_not_swapped, indexable_rows, public_rows, warn_if_pri
 from ..rdp import Neighbors, TrialCount
 from ..rdp.cost import no_cost
 from ..releases import release_of
-from ..releases.ahead import Synthesis, rehearsal_rows
+from ..releases.ahead import Synthesis, publish_rows, rehearsal_rows
 from ..secure import noise_generator
 from .candidates import calibrate, make_candidates, teachers_key
 from .trials import PrivateScorer, PublicScorer, best_trial, hold_out, hold_out_by_coins
@@ -88,11 +88,11 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             cannot be scored on private rows (see Notes), or `random_state` is given with
             ``secure=True``.
         """
-        with keeping(self) as paid:
-            return self._fit(X, y, X_public, X_val, y_val, groups, paid)
+        with keeping(self, self.estimator.ledger) as account:
+            return self._fit(X, y, X_public, X_val, y_val, groups, account)
 
-    def _fit(self, X, y, X_public, X_val, y_val, groups, paid):
-        """Do what `fit` does, and say what is paid for."""
+    def _fit(self, X, y, X_public, X_val, y_val, groups, account):
+        """Do what `fit` does, and record its cost in an account."""
         check_not_swapped(X, y, X_public)
         fit_number = next_fit_number()
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
@@ -135,17 +135,14 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         )
         warn_if_seeded(spent)
         self._warn_of_delta(plans[0], len(codes))
-        self._seed_used = True  # what is drawn from here on protects private data
-        paid.pay(self.estimator.ledger, spent, cost)
+        account.check(spent, cost)
+        self._seed_used = True  # noise is drawn from here on
         if of_rows is not None:  # once, before the trials: they share the rows
-            noise_seed, other_seed = rows_seed.spawn(2)
-            sources = self._generator(noise_seed), other_seed
-            generator = source_of_noise(self)
-            paid.synthesis = of_rows.synthesis.drawn(of_rows.private, *sources, generator=generator)
-            fit_data["X_public"] = paid.synthesis.rows
+            fit_data["X_public"] = self._publish_rows(of_rows, spent, rows_seed, account)
+        account.append(spent, cost)
         rng = self._generator(trials_seed)
         of_all = {"are_seeded": is_seeded, "are_drawn": of_rows is not None}
-        self._publish(*best_trial(candidates, fit_data, scorer, count, rng, **of_all), paid)
+        self._publish(*best_trial(candidates, fit_data, scorer, count, rng, **of_all), account)
         return self
 
     def _cap(self):
@@ -168,6 +165,29 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         for of_candidate in given:
             check_missing(of_candidate, are_drawn=True)
         return replace(first, synthesis=synthesis)
+
+    def _publish_rows(self, of_rows, spent, seed, account):
+        """Run the steps of the synthesizer, which all trials share, and return its rows."""
+        noise_seed, other_seed = seed.spawn(2)
+
+        def pay(synthesis, cost):
+            is_last = len(synthesis.published) + 1 == synthesis.synthesizer.n_steps
+            epsilon, method = cost.epsilon(self.delta)
+            told = {"covers": "rows" if is_last else "statistics", "n_queries": 0, "beside": ()}
+            told |= {"n_synthetic": spent.n_synthetic if is_last else 0, "n_answered": 0}
+            account.append(replace(spent, epsilon=epsilon, method=method, **told), cost)
+            return replace(synthesis, entries=account.entries)
+
+        synthesis = publish_rows(
+            of_rows.synthesis,
+            of_rows.private,
+            np.random.default_rng(self._generator(noise_seed)),
+            np.random.default_rng(other_seed),
+            generator=source_of_noise(self),
+            pay=pay,
+            keep=account.keep,
+        )
+        return synthesis.rows
 
     def _warn_of_delta(self, plan, n_records):
         """Warn of a delta that is too large for the number of records, if that is public."""
@@ -236,18 +256,18 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             train, units = hold_out(self.estimator, X, groups, *split, n_records=n_records)
         return train, PrivateScorer(X, codes, units, self._generator(noise_seed))
 
-    def _publish(self, score, candidate, best, paid):
+    def _publish(self, score, candidate, best, account):
         """Set what is published of the best trial, or raise why its student failed."""
         failed = isinstance(best, StudentError)
         spent_by_trial = best.privacy_spent if failed else best.privacy_spent_
         names = ("n_teachers", "n_queries", "n_answered")
         told = {name: getattr(spent_by_trial, name) for name in names}
-        told["tables"] = _tables(getattr(paid.synthesis, "synthesizer", None), spent_by_trial)
-        paid.spent = spent = replace(paid.spent, **told)
+        told["tables"] = _tables(getattr(account.synthesis, "synthesizer", None), spent_by_trial)
+        account.spent = spent = replace(account.spent, **told)
         if failed:
             raise StudentError(str(best), best.public_labels, spent) from None
-        if paid.synthesis is not None:
-            best.X_synthetic_ = paid.synthesis.rows
+        if account.synthesis is not None:
+            best.X_synthetic_ = account.synthesis.rows
         best.privacy_spent_ = spent  # its own is that of one trial
         best.ledger = self.estimator.ledger
         best.on_bad_plan = self.estimator.on_bad_plan

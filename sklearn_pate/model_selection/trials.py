@@ -17,7 +17,7 @@ from sklearn.utils import indexable
 from ..exceptions import StudentError
 from ..fitting.given import check_given
 from ..fitting.planning import check_scored
-from ..fitting.release import Paid, poll
+from ..fitting.release import Account, poll
 from ..identifiers import keyed_digests, spelled_identifiers
 from ..isolation import Quiet, attempt, copied_data, copier, isolated, own_rows, uncounted
 from ..partition import assign_teachers
@@ -66,7 +66,7 @@ def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_draw
         if key not in votes:
             teachers = clone(candidate.estimator).set_params(random_state=teachers_seed)
             given = check_given(teachers, **fit_data)
-            votes[key] = poll(replace(given, are_drawn=are_drawn), Paid())
+            votes[key] = poll(replace(given, are_drawn=are_drawn), Account(None))
         # An error would tell which candidate was tried
         fitted = clone(candidate.estimator).set_params(random_state=noise_seed, on_bad_plan="warn")
         try:

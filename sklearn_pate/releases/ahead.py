@@ -18,7 +18,8 @@ from ..electorate import PrivateData
 from ..exceptions import BudgetExceededError
 from ..identifiers import spelled_groups, spelled_identifiers
 from ..isolation import Quiet, copied_data, is_ours, isolated, kind_of, withheld, without_index
-from ..rdp import NeighboringRelation, Neighbors
+from ..rdp import DEFAULT_ORDERS, NeighboringRelation, Neighbors
+from ..rdp.cost import no_cost
 from ..rules import default_share
 from ..schema import difference
 from ..secure import noise_generator
@@ -30,7 +31,7 @@ _OF_NAMED = (NeighboringRelation.CHANGE_ONE_NAMED, NeighboringRelation.CHANGE_ON
 
 @dataclass(frozen=True, eq=False)
 class Synthesis:
-    """What a synthesizer releases in one fit.
+    """The steps of a synthesizer in one fit: the parts published so far, and the rows.
 
     Attributes
     ----------
@@ -38,18 +39,21 @@ class Synthesis:
         Declared, with its noise set.
     neighbors : Neighbors
         The neighboring data sets that are covered.
+    published : tuple
+        The part of each step so far.
     rows : array-like with n_rows rows or None
-        What was drawn; None before.
-    ledgers : list
-        Those that have recorded the cost of the rows; one is added when it has.
+        The synthetic rows; None before they are drawn.
+    entries : tuple of (ledger, entry)
+        Ledgers that have recorded the cost, each with its entry.
     generator : str or None
-        The source of their noise, as in `PrivacySpent`; None before the drawing.
+        The source of the noise, as in `PrivacySpent`; None before the first step.
     """
 
     synthesizer: Any
     neighbors: Neighbors
+    published: tuple = ()
     rows: Any = None
-    ledgers: list = field(default_factory=list, repr=False)
+    entries: tuple = field(default=(), repr=False)
     generator: str | None = None
 
     @property
@@ -58,7 +62,7 @@ class Synthesis:
         return getattr(self.synthesizer, "released_", None)
 
     @classmethod
-    def planned(cls, synthesizer, private, neighbors, *, pure, epsilon, delta):
+    def planned(cls, synthesizer, private, neighbors, *, pure, epsilon, delta, before=no_cost):
         """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
 
         Parameters
@@ -73,12 +77,16 @@ class Synthesis:
             Whether the votes cost a pure epsilon and nothing else.
         epsilon, delta : float
             The cap of the fit; epsilon may be None.
+        before : callable, default=no_cost
+            Returns, for Renyi orders, the `Cost` of earlier fits under the same cap.
         """
         units_of(private, neighbors)  # refuses what would fail once rows are paid for
         synthesizer = synthesizer.suited_to(pure=pure)
         share = default_share() if synthesizer.share is None else synthesizer.share
-        synthesizer = calibrated(synthesizer, neighbors, epsilon, delta, share=share)
-        spent, _ = stated_cost(synthesizer, neighbors).epsilon(delta)
+        share = share_of_rest(share, epsilon, delta, before)
+        synthesizer = calibrated(synthesizer, neighbors, epsilon, delta, before, share=share)
+        total = before(DEFAULT_ORDERS).plus(stated_cost(synthesizer, neighbors))
+        spent, _ = total.epsilon(delta)
         is_all = synthesizer.share == 1
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
             raise BudgetExceededError(
@@ -90,37 +98,78 @@ class Synthesis:
             rehearse_table(noise, contribution=neighbors.counts(1), n_classes=len(private.classes))
         return cls(synthesizer, neighbors)
 
-    def drawn(self, private, noise, seed, *, generator):
-        """Return the same with its rows, drawn from private data: this is what the cost pays for.
+    @property
+    def cost(self):
+        """The cost of the steps that are published; None before the first."""
+        return self.cost_of_steps(len(self.published)) if self.published else None
+
+    def cost_of_steps(self, n_steps):
+        """Return the cost of the first steps; of all of them, the cost that the plan states."""
+        if n_steps == self.synthesizer.n_steps:
+            return stated_cost(self.synthesizer, self.neighbors)
+        return self.synthesizer.cost_of_steps(n_steps, self.neighbors)
+
+    def entry_in(self, ledger):
+        """Return the entry of a ledger that has recorded the cost; None if it has not."""
+        return next((entry for own, entry in self.entries if own is ledger or own == ledger), None)
+
+    def gather(self, private):
+        """Return the statistics of the next step: private, and free."""
+        synthesizer = self.synthesizer
+        units = units_of(private, self.neighbors)
+        records = (private.X, private.codes, private.sample_weight, units)
+
+        def gather():
+            X, codes, weight, groups = records
+            given = {"sample_weight": weight, "groups": groups, "n_classes": len(private.classes)}
+            return synthesizer.gather(X, codes, **given, published=self.published)
+
+        with Quiet():
+            if is_ours(synthesizer):  # its errors quote no values
+                return gather()
+            records = copied_data(records)  # it may write into them
+            name = type(synthesizer).__name__
+            return withheld(gather, f"gather of {name} failed:", "Its step is not paid for")
+
+    def publish(self, gathered, noise, *, generator):
+        """Return the same with the part of the next step, which is paid for.
 
         Parameters
         ----------
-        private : PrivateData
-            The private data.
-        noise : SeedSequence or BitGenerator
-            Source of what protects the data.
-        seed : SeedSequence
-            Source of all else.
+        gathered : object
+            From `gather`.
+        noise : numpy.random.Generator
+            Source of the noise that protects the data.
         generator : str
-            What `noise` is, as in `PrivacySpent`.
+            Its kind, as in `PrivacySpent`.
+        """
+        synthesizer = self.synthesizer
+        with Quiet():
+            part = withheld(
+                lambda: synthesizer.publish(gathered, noise, published=self.published),
+                f"publish of {type(synthesizer).__name__} failed:",
+                "It is paid for",
+            )
+        return replace(self, published=(*self.published, part), generator=generator)
+
+    def with_rows(self, rng):
+        """Return the same with rows, drawn from the published parts: it is free.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of the rows.
         """
         synthesizer = self.synthesizer
         name = type(synthesizer).__name__
-        units = units_of(private, self.neighbors)
-        records = (private.X, private.codes, private.sample_weight, units)
-        sources = {"noise": np.random.default_rng(noise), "rng": np.random.default_rng(seed)}
 
         def draw():
-            X, codes, weight, groups = records
-            given = {"sample_weight": weight, "groups": groups, "n_classes": len(private.classes)}
-            rows = synthesizer.draw(X, codes, **given, **sources)
-            # Without what a table may carry beside them
+            rows = synthesizer.draw(self.published, rng)
+            # Without index or attributes
             is_bare = isinstance(rows, np.ndarray | list | tuple)
             return np.array(rows) if is_bare else without_index(rows)
 
         with Quiet():
-            if not is_ours(synthesizer):
-                records = copied_data(records)  # what it writes into reaches nobody else
             rows = withheld(draw, f"{name} could not draw rows:", "They are paid for")
         expected = rehearsal_rows(synthesizer)
         if np.shape(rows) != np.shape(expected) or difference(rows, expected) is not None:
@@ -128,7 +177,42 @@ class Synthesis:
                 f"draw of {name} must return n_rows={synthesizer.n_rows} rows with the columns and "
                 "dtypes of rehearsal_rows; got others. They are paid for"
             )
-        return replace(self, rows=rows, generator=generator)
+        return replace(self, rows=rows)
+
+
+def publish_rows(synthesis, private, noise, rng, *, generator, pay, keep):
+    """Run the steps of a synthesizer that are left, and draw rows.
+
+    Each step is gathered, then paid for, then published; an interruption keeps published steps.
+
+    Parameters
+    ----------
+    synthesis : Synthesis
+        Planned.
+    private : PrivateData
+        The private data.
+    noise, rng : numpy.random.Generator
+        Sources of the noise and of the rows.
+    generator : str
+        The kind of the noise's source, as in `PrivacySpent`.
+    pay : callable
+        ``pay(synthesis, cost)`` records the cost of the steps up to the next, and returns the same
+        with the ledger's entry.
+    keep : callable
+        ``keep(synthesis)`` is called after each step, and with the rows.
+
+    Returns
+    -------
+    Synthesis
+    """
+    for n_steps in range(len(synthesis.published) + 1, synthesis.synthesizer.n_steps + 1):
+        gathered = synthesis.gather(private)
+        synthesis = pay(synthesis, synthesis.cost_of_steps(n_steps))
+        synthesis = synthesis.publish(gathered, noise, generator=generator)
+        keep(synthesis)
+    synthesis = synthesis.with_rows(rng)
+    keep(synthesis)
+    return synthesis
 
 
 def rehearsal_rows(synthesizer):
@@ -161,7 +245,15 @@ def units_of(private, neighbors):
 _N_DRAWS = 5
 
 
-def planned(releases, private, neighbors, *, epsilon, delta):
+def share_of_rest(share, epsilon, delta, before):
+    """Return a share of the epsilon that is left after earlier fits, as a share of all of it."""
+    if before is no_cost or epsilon is None:
+        return share
+    spent = min(before(DEFAULT_ORDERS).epsilon(delta)[0] / float(epsilon), 1.0)
+    return spent + share * (1 - spent)
+
+
+def planned(releases, private, neighbors, *, epsilon, delta, before=no_cost):
     """Check releases, and set the noise of those that have none. None of them sees a record.
 
     Parameters
@@ -174,6 +266,8 @@ def planned(releases, private, neighbors, *, epsilon, delta):
         The neighboring data sets that are covered.
     epsilon, delta : float
         The cap of the fit; epsilon may be None.
+    before : callable, default=no_cost
+        Returns, for Renyi orders, the `Cost` of earlier fits under the same cap.
 
     Returns
     -------
@@ -200,7 +294,10 @@ def planned(releases, private, neighbors, *, epsilon, delta):
         if not is_share and release.with_scale(1.0) is not None:
             raise ValueError(f"share of {name} must be a number between 0 and 1; got {share!r}")
         # What is no parameter is not kept: what is drawn by is what costs are asked of
-        release = clone(calibrated(clone(release), neighbors, epsilon, delta, share=share))
+        if is_share:
+            share = share_of_rest(share, epsilon, delta, before)
+        release = clone(release)
+        release = clone(calibrated(release, neighbors, epsilon, delta, before, share=share))
         stated_cost(release, neighbors)
         ready.append(release)
     return tuple(ready)

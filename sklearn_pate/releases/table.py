@@ -63,7 +63,7 @@ class TableRelease(VotesRelease):
             epsilon=given.estimator.epsilon,
             delta=given.estimator.delta,
             before=given.cost_before,
-            is_pure_before=all(part.is_pure for part in given.released_before),
+            is_pure_before=given.is_pure_before,
         )
 
     def rehearse(self, given, plan):

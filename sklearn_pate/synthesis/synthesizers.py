@@ -28,29 +28,34 @@ from ..sums import (
     Centre,
     Discriminants,
     Sums,
+    centre_cost,
+    gather_sums,
+    gather_total,
     noise_sizes,
-    released,
-    released_centre,
+    publish_centre,
+    publish_sums,
     shares,
     sums_contribution,
     sums_cost,
     unit,
 )
+from ..workers import WorkerDeathError
 from .columns import Columns, declared_columns
 from .encoders import encoder_of_bins, encoder_of_numbers
 from .released import ReleasedRates
 
 
 class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
-    """Base class: draws public rows from what a mechanism releases of private ones.
+    """Base class: draws public rows from noisy statistics of private ones.
 
-    What it releases is one mechanism before the votes. It is paid for once, and everything made of
-    it is public. A subclass has the parameters `share`, the share of epsilon that its noise may
-    cost (a number between 0 and 1, or None for `rules.default_share`), and `n_rows`, how many rows
-    are drawn. The library calls `declare` on a clone first, then `with_scale`, `cost` and
-    `rehearsal_rows`, then `draw`, once. Parameters follow scikit-learn's conventions. What
-    `suited_to` and `with_scale` return must know what `declare` found: make it by `copy.copy`, as
-    `sklearn.base.clone` drops that.
+    The statistics are released before the votes, in one step or several. For each step, a fit calls
+    `gather`, which is private and free, records the cost, and calls `publish`, which adds noise.
+    Then `draw` draws rows from the published parts. A subclass has the parameters `share`, the
+    share of epsilon that its noise may cost (a number between 0 and 1, or None for
+    `rules.default_share`), and `n_rows`, how many rows are drawn. The library calls `declare` on a
+    clone first, then `with_scale`, `cost` and `rehearsal_rows`, then the steps, then `draw`, once.
+    Parameters follow scikit-learn's conventions. What `suited_to` and `with_scale` return must know
+    what `declare` found: make it by `copy.copy`, as `sklearn.base.clone` drops that.
 
     What `declare` keeps must follow from parameters, columns and dtypes alone, or be warned of and
     named in `not_covered_`; so must all errors. `cost` must be true of every table.
@@ -71,6 +76,9 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
 
     #: Whether the noise is sampled without rounding, given a generator of whole numbers.
     is_exact = False
+
+    #: Number of steps: a later one may depend on the parts that earlier ones published.
+    n_steps = 1
 
     @abstractmethod
     def declare(self, X, classes):
@@ -174,9 +182,25 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
             As those of `draw`.
         """
 
+    def cost_of_steps(self, n_steps, neighbors, orders=DEFAULT_ORDERS):
+        """Return the cost of the first steps together; of all of them, it is `cost`.
+
+        Parameters
+        ----------
+        n_steps : int
+            From 1 to `n_steps` of the synthesizer.
+        neighbors, orders
+            As in `cost`.
+
+        Returns
+        -------
+        rdp.Cost
+        """
+        return self.cost(neighbors, orders)
+
     @abstractmethod
-    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
-        """Release what the private rows say, with noise, and draw rows from it.
+    def gather(self, X, codes, *, n_classes, sample_weight=None, groups=None, published=()):
+        """Compute the private statistics of the next step. It costs nothing, and nothing leaves.
 
         Parameters
         ----------
@@ -187,14 +211,48 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
             synthesizers of this library are given.
         n_classes : int
             Number of classes.
-        noise : Generator
-            Source of the mechanism's noise.
-        rng : numpy.random.Generator
-            Source of the rows, given what was released.
         sample_weight : ndarray of shape (n_samples,) or None
-            What each record counts, clipped to [0, 1].
+            Weight of each record, clipped to [0, 1].
         groups : array-like of shape (n_samples,) or None
             One identifier for each record. A group counts as the mean of its records.
+        published : sequence
+            The parts that earlier steps published.
+
+        Returns
+        -------
+        object
+            Private.
+        """
+
+    @abstractmethod
+    def publish(self, gathered, rng, *, published=()):
+        """Add noise to the statistics of a step, and return the published part.
+
+        Parameters
+        ----------
+        gathered : object
+            From `gather`.
+        rng : numpy.random.Generator
+            Source of all noise: the operating system's generator, unless the fit has a seed.
+        published : sequence
+            The parts that earlier steps published.
+
+        Returns
+        -------
+        object
+            Public.
+        """
+
+    @abstractmethod
+    def draw(self, published, rng):
+        """Draw rows from the published parts.
+
+        Parameters
+        ----------
+        published : sequence
+            The part of each step.
+        rng : numpy.random.Generator
+            Source of the rows.
 
         Returns
         -------
@@ -202,12 +260,36 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
             Columns, their order, dtypes and categories are those of the schema.
         """
 
+    def synthesize(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
+        """Run all steps and draw rows: `gather` and `publish` in turn, then `draw`.
+
+        No cost is recorded: a fit with this synthesizer does that.
+
+        Parameters
+        ----------
+        X, codes, n_classes, sample_weight, groups
+            As in `gather`.
+        noise : numpy.random.Generator
+            Source of the noise.
+        rng : numpy.random.Generator
+            Source of the rows.
+
+        Returns
+        -------
+        DataFrame or ndarray with `n_rows` rows
+        """
+        given = {"n_classes": n_classes, "sample_weight": sample_weight, "groups": groups}
+        published = []
+        for _ in range(self.n_steps):
+            gathered = self.gather(X, codes, **given, published=published)
+            published.append(self.publish(gathered, noise, published=published))
+        return self.draw(published, rng)
+
 
 class ColumnSynthesizer(Synthesizer):
-    """Base class: draws rows from what is counted of declared columns.
+    """Base class: draws rows from statistics of declared columns.
 
-    A subclass has `_counted`, which returns what records say together, and `_drawn`, which returns
-    rows drawn from that.
+    A subclass has `_counted`, which returns the statistics of a `Block` of records.
     """
 
     n_bins = 32
@@ -230,16 +312,26 @@ class ColumnSynthesizer(Synthesizer):
         self._check_declared()
         return self.schema_.any_rows(n_rows, rng)
 
-    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
-        """Release what records say, with noise, and draw rows; see `Synthesizer.draw`."""
+    def gather(self, X, codes, *, n_classes, sample_weight=None, groups=None, published=()):
+        """Compute the statistics of records; see `Synthesizer.gather`."""
         self._check_declared()
         X = self.schema_.check(X)
         with Quiet():
             records = Block(X, codes, sample_weight, numbered(groups, len(X)))
-            counted, failed = attempt(partial(self._counted, records, n_classes, noise))
+            found, failed = attempt(partial(self._counted_or_died, records, n_classes, published))
         if failed is not None:
             raise ValueError(f"the private rows could not be counted: {failed}, in their values")
-        return self._drawn(counted, noise, rng)
+        counted, death = found
+        if death is not None:
+            raise ValueError(f"the private rows could not be counted: {death}")
+        return counted
+
+    def _counted_or_died(self, records, n_classes, published):
+        """Return the statistics, and the text of the death of workers, or None."""
+        try:
+            return self._counted(records, n_classes, published), None
+        except WorkerDeathError as error:
+            return None, str(error)
 
     def _check_declared(self):
         if not hasattr(self, "schema_"):
@@ -428,7 +520,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     1.0
     >>> labels = np.tile([0, 1, 1], 200)
     >>> generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
-    >>> synthesizer.draw(private, labels, n_classes=2, **generators)
+    >>> synthesizer.synthesize(private, labels, n_classes=2, **generators)
        age  smokes
     0   43   False
     1   64   False
@@ -512,7 +604,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     def _mechanism(self):
         return LaplaceMechanism() if self.noise is None else self.noise
 
-    def _counted(self, records, n_classes, noise):
+    def _counted(self, records, n_classes, published):
         """Return the histograms, one below the other, in whole shares of a record.
 
         A column of the table for each class, a row for each bin of each column, and a last row for
@@ -527,12 +619,15 @@ class MarginalSynthesizer(ColumnSynthesizer):
         sizes = count_ballots(only_bin, *given, n_cells=1, n_classes=n_classes)
         return np.concatenate([*tables, sizes])
 
-    def _drawn(self, counts, noise, rng):
-        """Draw rows from noisy histograms: a class, and the values of all columns given it."""
+    def publish(self, gathered, rng, *, published=()):
+        """Return the noisy histograms; see `Synthesizer.publish`."""
         mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
-        # Before it sees them, as it could say something of them; none if `noisy` will refuse
-        noise_std = getattr(mechanism, "noise_std", None)
-        noisy = checked_noisy(mechanism, counts * GRID, noise)
+        return checked_noisy(mechanism, gathered * GRID, rng)
+
+    def draw(self, published, rng):
+        """Draw rows from noisy histograms: a class, and the values of all columns given it."""
+        (noisy,) = published
+        noise_std = self._mechanism().noise_std
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
         *tables, sizes = np.split(noisy, ends)
         self.released_ = cleaned(self.schema_, tables, sizes[0], noise_std)
@@ -654,14 +749,11 @@ class ReleasedSums(ReleasedRates):
         The mean of all rows, as released.
     sums : sums.Sums
         What was released about it.
-    is_split : bool
-        Whether records count in part for two levels.
     """
 
     schema: Columns
     centre: Centre
     sums: Sums
-    is_split: bool = False
 
     #: Powers of the rates that are tried beside those of cells.
     powers = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -674,7 +766,7 @@ class ReleasedSums(ReleasedRates):
     @cached_property
     def discriminants(self):
         """What follows from the sums, a `sums.Discriminants`."""
-        return Discriminants(self.sums, is_split=self.is_split)
+        return Discriminants(self.sums, is_split=self.sums.is_split)
 
     @property
     def class_counts(self):
@@ -771,13 +863,14 @@ class ClassSums(ColumnSynthesizer):
     >>> sums = sums.declare(private, classes=[0, 1])
     >>> round(sums.cost(Neighbors(relation="replace_one", unit="record")).mu_squared, 3)
     0.25
-    >>> sums.draw(private, labels, n_classes=2, noise=rng, rng=rng).shape
+    >>> sums.synthesize(private, labels, n_classes=2, noise=rng, rng=rng).shape
     (4, 3)
     >>> sums.released_.rates(np.array([[3.0, 3.0, 3.0], [-2.0, -2.0, -2.0]])).argmax(axis=1)
     array([1, 0])
     """
 
     is_exact = True
+    n_steps = 2
 
     #: Blocks of records summed in parallel; nothing that is released depends on it.
     n_jobs = None
@@ -850,19 +943,31 @@ class ClassSums(ColumnSynthesizer):
         """Return the noise of the mean, of the sums of a class and of the moment."""
         return noise_sizes(1 / float(self.noise_multiplier), n_classes=n_classes)
 
-    def _counted(self, records, n_classes, noise):
-        """Return the sums of records, as released."""
-        X, codes, weight, groups = records
-        sd_centre, *sds = self._noise_sizes(n_classes)
-        is_split = codes.dtype.kind == "f"
-        part = shares(len(X), groups, weight, is_split=is_split)
-        how = {"n_jobs": self.n_jobs, "encode": partial(_encoded, self.schema_)}
-        centre = released_centre(X, part, sd_centre, noise, **how)
-        sums = released(X, codes, part, centre, *sds, noise, n_classes=n_classes, **how)
-        return ReleasedSums(self.schema_, centre, sums, is_split)
+    def cost_of_steps(self, n_steps, neighbors, orders=DEFAULT_ORDERS):
+        """Return the cost of the mean alone, or of all; see `Synthesizer.cost_of_steps`."""
+        if n_steps == self.n_steps:
+            return self.cost(neighbors, orders)
+        return centre_cost(float(self.noise_multiplier), sums_contribution(neighbors), orders)
 
-    def _drawn(self, released, noise, rng):
-        """Draw rows from the discriminants' classes, means and covariance."""
+    def _counted(self, records, n_classes, published):
+        """Return the total of records, then their sums about the published mean."""
+        X, codes, weight, groups = records
+        part = shares(len(X), groups, weight, is_split=codes.dtype.kind == "f")
+        how = {"n_jobs": self.n_jobs, "encode": partial(_encoded, self.schema_)}
+        if not published:
+            return gather_total(X, part, **how)
+        (centre,) = published
+        return gather_sums(X, codes, part, centre, n_classes=n_classes, **how)
+
+    def publish(self, gathered, rng, *, published=()):
+        """Return the noisy mean, then the noisy sums; see `Synthesizer.publish`."""
+        if not published:  # the noise of the mean is the same for any number of classes
+            return publish_centre(gathered, self._noise_sizes(2)[0], rng)
+        return publish_sums(gathered, *self._noise_sizes(len(gathered.counts))[1:], rng)
+
+    def draw(self, published, rng):
+        """Draw rows of the discriminants' classes, means and covariance."""
+        released = ReleasedSums(self.schema_, *published)
         self.released_ = released
         about = released.discriminants.draw(int(self.n_rows), rng)
         constant = np.maximum(about[:, -1:], CONSTANT / 2)
