@@ -15,7 +15,7 @@ from .._numbers import shown
 from .._sklearn import InvalidParameterError
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
 from ..propose_test_release import ProposeTestRelease
-from ..rdp import DEFAULT_ORDERS, Cost, least_scale, pure_rdp
+from ..rdp import DEFAULT_ORDERS, Cost, Event, ProvedEvent, least_scale, pure_rdp
 from ..rdp.conversion import conversion_penalty
 from ..rdp.cost import FEW_ORDERS, LEAST_SCALE, no_cost, orders_near_best, sum_up
 from ..rdp.facts import facts_of, has_distribution
@@ -456,8 +456,11 @@ def plan_table(
     """
     epsilon, delta = as_cap(epsilon, delta)
     # A clone, as the user's may keep the table that it is given
-    mechanism = clone(calibrated(mechanism, contribution, epsilon, delta, before))
-    own = stated_cost(mechanism, contribution)
+    mechanism = calibrated(
+        mechanism, lambda part: Event(part, contribution), epsilon, delta, before
+    )
+    mechanism = clone(mechanism)
+    own = priced(Event(mechanism, contribution), mechanism)
     cost = before(DEFAULT_ORDERS).plus(own)
     spent, method, delta = guarantee(cost, delta, is_pure=mechanism.is_pure and is_pure_before)
     if epsilon is not None and spent > epsilon:
@@ -476,15 +479,15 @@ def guarantee(cost, delta, *, is_pure):
     return *cost.epsilon(delta), delta
 
 
-def calibrated(part, change, epsilon, delta, before=no_cost, share=1.0):
+def calibrated(part, event_of, epsilon, delta, before=no_cost, share=1.0):
     """Return a part as it is if its noise is set, else a copy with the least that the cap allows.
 
     Parameters
     ----------
     part : TableMechanism, Synthesizer or Release
         It may be without noise.
-    change : rdp.Contribution or rdp.Neighbors
-        The argument of the part's `cost`: of a mechanism, the contribution.
+    event_of : callable
+        ``event_of(part)`` returns its `rdp.Event`, once its noise is set.
     epsilon : float or None
         The cap; None is refused.
     delta, before
@@ -503,7 +506,8 @@ def calibrated(part, change, epsilon, delta, before=no_cost, share=1.0):
         )
     epsilon = float(share) * float(epsilon)  # short floats round
     rest = before(DEFAULT_ORDERS)
-    is_pure = part.is_pure and rest.pure < math.inf
+    at_one = event_of(part.with_scale(1.0))
+    is_pure = at_one.is_pure and rest.pure < math.inf
     spent = rest.pure if is_pure else rest.epsilon(delta)[0]
     if spent >= epsilon:
         raise BudgetExceededError(
@@ -514,13 +518,13 @@ def calibrated(part, change, epsilon, delta, before=no_cost, share=1.0):
     def cost_at(scale, orders=DEFAULT_ORDERS):
         """Return the cost with noise of a scale; inf where a part refuses noise of that size."""
         try:
-            own = part.with_scale(scale).cost(change, orders)
+            own = event_of(part.with_scale(scale)).cost(orders)
         except InvalidParameterError:  # it names the noise, which nobody gave
             own = Cost(np.full(np.shape(orders), math.inf), math.inf, math.inf)
         return before(orders).plus(own)
 
     if is_pure:
-        own = part.with_scale(1.0).cost(change).pure
+        own = at_one.cost().pure
         scale = _least_pure_scale(
             lambda scale: cost_at(scale).pure, own / (epsilon - spent), epsilon
         )
@@ -558,9 +562,35 @@ def _least_pure_scale(pure_at, scale, epsilon):
     return scale
 
 
-def stated_cost(part, change, orders=DEFAULT_ORDERS):
-    """Return the `Cost` that a part states; refuse what is no cost, or contradicts itself."""
-    cost = part.cost(change, orders)
+def stated_event(part, neighbors):
+    """Return the event of a synthesizer or a release of the user's; refuse other objects."""
+    event = part.event(neighbors)
+    if not isinstance(event, Event | ProvedEvent):
+        raise TypeError(
+            f"event of {type(part).__name__} must return rdp.Event(mechanism, contribution) or "
+            f"rdp.ProvedEvent(cost_at); got {type(event).__name__}"
+        )
+    return event
+
+
+def stated_cost(part, neighbors, orders=DEFAULT_ORDERS):
+    """Return the `Cost` of the event that a synthesizer or a release of the user states."""
+    return priced(stated_event(part, neighbors), part, orders)
+
+
+def priced(event, part, orders=DEFAULT_ORDERS):
+    """Return the `Cost` of an event; refuse an object that is no cost, or contradicts itself.
+
+    Parameters
+    ----------
+    event : rdp.Event or rdp.ProvedEvent
+        Of a step.
+    part : object
+        The mechanism, synthesizer or release that errors name.
+    orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
+        Renyi orders, above 1.
+    """
+    cost = event.cost(orders)
     said = f"cost of {type(part).__name__}"
     if not isinstance(cost, Cost) or np.shape(cost.rdp) != np.shape(orders):
         raise TypeError(
@@ -572,7 +602,7 @@ def stated_cost(part, change, orders=DEFAULT_ORDERS):
     sizes = [float(np.max(cost.rdp)), cost.mu_squared, cost.pure]
     if min(sizes) == 0 and any(0 < size < np.inf for size in sizes):
         raise ValueError(f"{said} is 0 in one way and above 0 in another: what has no proof is inf")
-    if part.is_pure and cost.delta > 0:
+    if event.is_pure and cost.delta > 0:
         raise ValueError(f"{said} has delta={cost.delta:g}, and it says is_pure")
     return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)  # its parts follow from these
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..rdp import Contribution, NeighboringRelation, Neighbors
+from ..rdp import Contribution, Event, NeighboringRelation, Neighbors
 from ..rdp.checks import as_array, check_count, check_delta
 from ..rdp.contribution import check_contribution
 from .bounds import Audit, bound_by_samples, check_confidence, lower_bound
@@ -135,7 +135,7 @@ def audit_table(
     pair = first, second
     rng = np.random.default_rng(random_state)
     asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
-    return _audit(mechanism, mechanism.noisy, pair, pair, contribution, **asked)
+    return _audit(mechanism.noisy, pair, pair, Event(mechanism, contribution), **asked)
 
 
 def audit_release(
@@ -159,7 +159,7 @@ def audit_release(
         Two data sets that are one protected unit apart: that is not checked, and part of what is
         audited. The bound is about these two, so try the worst that you can think of.
     relation : rdp.NeighboringRelation or str, default="replace_one"
-        How the two data sets differ, for its `cost`.
+        How the two data sets differ, for its `event`.
     delta, n_samples, confidence, random_state
         As in `audit_table`.
 
@@ -175,7 +175,7 @@ def audit_release(
 
     Notes
     -----
-    `gather` is called once for each data set, and `draw` for each sample. The event is one of a
+    `gather` is called once for each data set, and `publish` for each sample. The event is one of a
     number that is drawn, or of their sum in the direction in which the two data sets differ on
     average, chosen as in `audit_table`.
 
@@ -185,20 +185,18 @@ def audit_release(
     >>> from sklearn_pate.aggregators import LaplaceMechanism
     >>> from sklearn_pate.audit import audit_release
     >>> from sklearn_pate.electorate import PrivateData
-    >>> from sklearn_pate.rdp import Contribution
+    >>> from sklearn_pate.rdp import Contribution, Event
     >>> from sklearn_pate.releases import Release
     >>> class Total(Release):
     ...     '''The sum of a column, whose values are said to lie between 0 and 1.'''
     ...
-    ...     is_pure = True
-    ...
-    ...     def cost(self, neighbors, orders=None):  # a replaced value changes the sum by 1
-    ...         return LaplaceMechanism(2.0).cost(Contribution.of_counts(1))
+    ...     def event(self, neighbors):  # a replaced value changes the sum by 1
+    ...         return Event(LaplaceMechanism(2.0), Contribution.of_counts(1))
     ...
     ...     def gather(self, private):
     ...         return [[private.X[:, 0].sum()]]  # and nothing cuts the values
     ...
-    ...     def draw(self, gathered, rng):
+    ...     def publish(self, gathered, rng):
     ...         return LaplaceMechanism(2.0).noisy(gathered, rng)
     ...
     ...     def describe(self):
@@ -216,18 +214,18 @@ def audit_release(
     neighbors = Neighbors(relation=relation, unit="record")
     pair = [release.gather(data) for data in (private, neighbour)]
     rng = np.random.default_rng(random_state)
-    drawn = [[np.ravel(release.draw(side, rng)) for _ in range(_N_FOR_MEAN)] for side in pair]
+    drawn = [[np.ravel(release.publish(side, rng)) for _ in range(_N_FOR_MEAN)] for side in pair]
     means = [np.mean(of_side, axis=0) for of_side in drawn]
     asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
-    return _audit(release, release.draw, pair, means, neighbors, **asked)
+    return _audit(release.publish, pair, means, release.event(neighbors), **asked)
 
 
-def _audit(part, draw, pair, means, change, *, delta, n_samples, confidence, rng):
+def _audit(draw, pair, means, event, *, delta, n_samples, confidence, rng):
     """Compare what samples of both sides of a pair say with what a part claims."""
     n_samples = check_count("n_samples", n_samples, least=100)
     confidence = check_confidence(confidence)
     if delta is None:
-        delta = 0.0 if part.is_pure else 1e-5
+        delta = 0.0 if event.is_pure else 1e-5
     delta = check_delta(delta, allow_zero=True)
 
     def sample(side, number):
@@ -236,7 +234,7 @@ def _audit(part, draw, pair, means, change, *, delta, n_samples, confidence, rng
     asked = {"delta": delta, "confidence": confidence}
     game = {"n_samples": n_samples, "part": _TO_CHOOSE, **asked}
     epsilon, _, _ = bound_by_samples(sample, pair, partial(_choose, **asked), rng, **game)
-    cost = part.cost(change)
+    cost = event.cost()
     of_pure = cost.pure if cost.delta == 0 else math.inf
     claimed = cost.epsilon(delta)[0] if delta else of_pure
     return TableAudit(epsilon, claimed, delta, confidence, n_samples)

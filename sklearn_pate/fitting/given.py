@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing, has_method
-from ..accountant.pricing import as_cap, cost_of_all, soft_stage
+from ..accountant.pricing import as_cap, cost_of_all, soft_stage, stated_event
 from ..electorate import Electorate, PrivateData, check_predicts
 from ..exceptions import warn
 from ..isolation import attempt
@@ -138,6 +138,11 @@ class Given:
         return rows + self.beside
 
     @property
+    def events_before(self):
+        """The events of `released_before`."""
+        return [stated_event(part, self.neighbors) for part in self.released_before]
+
+    @property
     def cost_before(self):
         """What returns, for Renyi orders, the `Cost` of what is released before the labels."""
         parts = self.released_before
@@ -151,7 +156,7 @@ class Given:
     def is_pure_before(self):
         """Whether `cost_before` holds with delta 0."""
         is_pure = self.prefix is None or self.prefix.spent.method == "pure"
-        return is_pure and all(part.is_pure for part in self.released_before)
+        return is_pure and all(event.is_pure for event in self.events_before)
 
     @property
     def contribution(self):
@@ -295,7 +300,8 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     if goes_on:
         synthesis = prefix.continued(synthesizer, neighbors)
     elif synthesizer is not None:
-        pure = release.gives_rates and all(part.is_pure for part in beside)
+        are_pure = [stated_event(part, neighbors).is_pure for part in beside]
+        pure = release.gives_rates and all(are_pure)
         pure = pure and table_mechanism(estimator.aggregator, electorate).is_pure
         synthesis = ahead.Synthesis.planned(synthesizer, private, neighbors, pure=pure, **cap)
     given = Given(

@@ -9,7 +9,7 @@ from scipy import sparse
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant import PrivacyForecast, RowsCost
 from ..accountant.plan import large_delta, weak_promise
-from ..accountant.pricing import guarantee, stated_cost
+from ..accountant.pricing import guarantee, stated_cost, stated_event
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
 from ..exceptions import BadPlanError, warn
@@ -77,7 +77,7 @@ def spent_by(plan, given):
     voters = [given.electorate]
     if synthesis is not None:
         voters.insert(0, synthesis.synthesizer)
-    are_exact = [part.is_exact for part in given.released_before]
+    are_exact = [event.is_exact for event in given.events_before]
     for stage in stages:
         is_table = isinstance(stage, TableMechanism)
         are_exact.append(stage.is_exact if is_table else facts_of(stage).exact)
@@ -209,7 +209,8 @@ def _rows_cost(given, sums):
     """Return what the synthesizer takes for its rows."""
     synthesizer = given.synthesis.synthesizer
     cost = stated_cost(synthesizer, given.neighbors)
-    epsilon, _, delta = guarantee(cost, given.estimator.delta, is_pure=synthesizer.is_pure)
+    is_pure = stated_event(synthesizer, given.neighbors).is_pure
+    epsilon, _, delta = guarantee(cost, given.estimator.delta, is_pure=is_pure)
     return RowsCost(
         float(epsilon),
         float(delta),

@@ -32,6 +32,7 @@ from .conversion import (
 )
 from .cost import Cost, data_independent_epsilon, gnmax_sigma, least_scale
 from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise, discrete_gaussian_mu_squared
+from .event import Event, ProvedEvent
 from .exact import exact_rdp
 from .facts import Facts, gaussian_rdp, gnmax_rdp, laplace_rdp, lnmax_rdp, threshold_rdp
 from .noise import Exponential, Gaussian, Laplace, Noise
@@ -44,6 +45,7 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DiscreteNoise",
+    "Event",
     "Exponential",
     "Facts",
     "Gaussian",
@@ -51,6 +53,7 @@ __all__ = [
     "NeighboringRelation",
     "Neighbors",
     "Noise",
+    "ProvedEvent",
     "TrialCount",
     "checked_rdp",
     "data_independent_epsilon",

@@ -4,6 +4,7 @@ import copy
 import random
 import sys
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._sklearn import _num_samples
-from ..accountant.pricing import calibrated, stated_cost
+from ..accountant.pricing import calibrated, priced, stated_cost, stated_event
 from ..aggregators import TableMechanism
 from ..aggregators.table import rehearse_table
 from ..electorate import PrivateData
@@ -84,7 +85,8 @@ class Synthesis:
         synthesizer = synthesizer.suited_to(pure=pure)
         share = default_share() if synthesizer.share is None else synthesizer.share
         share = share_of_rest(share, epsilon, delta, before)
-        synthesizer = calibrated(synthesizer, neighbors, epsilon, delta, before, share=share)
+        event_of = partial(stated_event, neighbors=neighbors)
+        synthesizer = calibrated(synthesizer, event_of, epsilon, delta, before, share=share)
         total = before(DEFAULT_ORDERS).plus(stated_cost(synthesizer, neighbors))
         spent, _ = total.epsilon(delta)
         is_all = synthesizer.share == 1
@@ -105,9 +107,9 @@ class Synthesis:
 
     def cost_of_steps(self, n_steps):
         """Return the cost of the first steps; of all of them, the cost that the plan states."""
-        if n_steps == self.synthesizer.n_steps:
-            return stated_cost(self.synthesizer, self.neighbors)
-        return self.synthesizer.cost_of_steps(n_steps, self.neighbors)
+        is_all = n_steps == self.synthesizer.n_steps
+        event = self.synthesizer.event(self.neighbors, n_steps=None if is_all else n_steps)
+        return priced(event, self.synthesizer)
 
     def entry_in(self, ledger):
         """Return the entry of a ledger that has recorded the cost; None if it has not."""
@@ -284,20 +286,23 @@ def planned(releases, private, neighbors, *, epsilon, delta, before=no_cost):
                 "releases must be a list of releases.Release, each an instance; got "
                 f"{release if isinstance(release, type) else type(release)}"
             )
-        name, share = type(release).__name__, release.share
+        name, fraction = type(release).__name__, release.epsilon_fraction
         if has_units and not release.counts_groups:
             raise ValueError(
                 f"{name} does not say counts_groups, and this fit protects all records of a group "
                 f"or identifier together ({neighbors.relation})"
             )
-        is_share = isinstance(share, Real) and 0 < share < 1
-        if not is_share and release.with_scale(1.0) is not None:
-            raise ValueError(f"share of {name} must be a number between 0 and 1; got {share!r}")
+        is_fraction = isinstance(fraction, Real) and 0 < fraction < 1
+        if not is_fraction and release.with_scale(1.0) is not None:
+            raise ValueError(
+                f"epsilon_fraction of {name} must be a number between 0 and 1; got {fraction!r}"
+            )
         # What is no parameter is not kept: what is drawn by is what costs are asked of
-        if is_share:
-            share = share_of_rest(share, epsilon, delta, before)
+        if is_fraction:
+            fraction = share_of_rest(fraction, epsilon, delta, before)
+        event_of = partial(stated_event, neighbors=neighbors)
+        release = calibrated(clone(release), event_of, epsilon, delta, before, share=fraction)
         release = clone(release)
-        release = clone(calibrated(release, neighbors, epsilon, delta, before, share=share))
         stated_cost(release, neighbors)
         ready.append(release)
     return tuple(ready)
@@ -363,10 +368,10 @@ def draw(releases, gathered, rng, tried):
     """
     for release, private, expected in zip(releases, gathered, tried, strict=True):
         name = type(release).__name__
-        drawn = _silently(f"draw of {name}", rng, _drawn_once, release, private, rng)
+        drawn = _silently(f"publish of {name}", rng, _drawn_once, release, private, rng)
         if drawn.shape != expected.shape or drawn.dtype != expected.dtype:
             raise ValueError(
-                f"draw of {name} must return what has the form of what it drew for public rows, "
+                f"publish of {name} must return an array of the form that it has for public rows, "
                 f"shape {expected.shape} of {kind_of(expected.dtype)}; got another, withheld"
             )
         yield drawn
@@ -381,13 +386,13 @@ def _drawn_once(release, gathered, rng):
     """Draw by a clone; what it draws becomes plain numbers."""
     before = _global_state()
     # A copy, without what a table or an object may carry beside it
-    drawn = np.array(clone(release).draw(gathered, rng))
+    drawn = np.array(clone(release).publish(gathered, rng))
     if _global_state() != before:
         raise RuntimeError(
-            "draw took numbers from a global generator: all noise must come from rng"
+            "publish took numbers from a global generator: all noise must come from rng"
         )
     if drawn.dtype.kind not in "biuf":
-        raise TypeError(f"draw must return numbers; got {kind_of(drawn.dtype)}")
+        raise TypeError(f"publish must return numbers; got {kind_of(drawn.dtype)}")
     return drawn
 
 

@@ -5,44 +5,40 @@ from abc import ABC, ABCMeta, abstractmethod
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..rdp import DEFAULT_ORDERS
-
 
 class Release(BaseEstimator, metaclass=ABCMeta):
     """Base class: numbers of the private records that a fit publishes beside its labels.
 
     ``PATEClassifier(releases=[...])`` takes any number of them, under the cap of the fit. Planning
-    asks `with_scale` and `cost`, by public numbers, and tries `gather` and `draw` on public rows
-    with made-up labels. A fit calls `gather` before anything is paid for, then writes the cost into
-    the ledger, then calls `draw`, and only what that returns is published: `released_` has it.
-    Parameters follow scikit-learn's conventions, and one is `share`, unless the noise is always
-    set. What is not a parameter is not kept: each call is made on a clone, in silence, and errors
-    about private records are withheld.
+    calls `with_scale` and `event`, with public numbers, and a dry run calls `gather` and `publish`
+    on public rows with made-up labels. A fit calls `gather` before anything is paid for, then
+    writes the cost into the ledger, then calls `publish`, and only its result is published, in
+    `released_`. Parameters follow scikit-learn's conventions, and one is `epsilon_fraction`, unless
+    the noise is always set. Other attributes are not kept: each call is made on a clone, its output
+    is suppressed, and errors about private records are withheld.
 
-    **That `cost` is true of every data set is for you to prove.** The library cannot check it;
-    `audit.audit_release` may refute it.
+    **You prove that the contribution of `event` holds for every data set.** The library cannot
+    check it; `audit.audit_release` may refute it.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn_pate.aggregators import LaplaceMechanism
-    >>> from sklearn_pate.rdp import DEFAULT_ORDERS
+    >>> from sklearn_pate.rdp import Event
     >>> from sklearn_pate.releases import Release
     >>> class ClassCounts(Release):
     ...     '''Records of each class: one that joins or leaves changes one count by 1.'''
     ...
-    ...     is_pure = True
-    ...
     ...     def __init__(self, scale=20.0):
     ...         self.scale = scale
     ...
-    ...     def cost(self, neighbors, orders=DEFAULT_ORDERS):
-    ...         return LaplaceMechanism(self.scale).cost(neighbors.counts(1), orders)
+    ...     def event(self, neighbors):
+    ...         return Event(LaplaceMechanism(self.scale), neighbors.counts(1))
     ...
     ...     def gather(self, private):
     ...         return np.bincount(private.codes, minlength=len(private.classes))
     ...
-    ...     def draw(self, gathered, rng):
+    ...     def publish(self, gathered, rng):
     ...         return LaplaceMechanism(self.scale).noisy(gathered[None], rng)[0]
     ...
     ...     def describe(self):
@@ -56,14 +52,9 @@ class Release(BaseEstimator, metaclass=ABCMeta):
     ((3,), True)
     """
 
-    #: The part of epsilon that noise costs which is not set, above 0 and below 1: see `with_scale`.
-    share: float = 0.1
-
-    #: Whether `cost` holds with delta 0, by its pure epsilon and nothing else.
-    is_pure = False
-
-    #: Whether the noise is sampled without rounding, given a generator of whole numbers.
-    is_exact = False
+    #: The part of epsilon that the release costs if its noise is not set, above 0 and below 1: see
+    #: `with_scale`.
+    epsilon_fraction: float = 0.1
 
     #: Whether all records with one of `private.groups` count as one. Without, a fit whose guarantee
     #: covers groups of records is refused.
@@ -72,7 +63,7 @@ class Release(BaseEstimator, metaclass=ABCMeta):
     def with_scale(self, scale):
         """Return a copy with noise of this scale; None if the noise is set, as it is here.
 
-        Where `is_pure`, the pure epsilon must be proportional to ``1 / scale``.
+        Where the event is pure, its pure epsilon must be proportional to ``1 / scale``.
 
         Parameters
         ----------
@@ -87,26 +78,24 @@ class Release(BaseEstimator, metaclass=ABCMeta):
         return None
 
     @abstractmethod
-    def cost(self, neighbors, orders=DEFAULT_ORDERS):
-        """Return the cost of the release, on every data set.
+    def event(self, neighbors):
+        """Return the release as the accountant sees it: its cost must hold for every data set.
 
         Parameters
         ----------
         neighbors : rdp.Neighbors
             The neighboring data sets that are covered. `Neighbors.counts` and `n_units` depend on
             whether a unit is replaced, or joins or leaves.
-        orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
-            Renyi orders, above 1.
 
         Returns
         -------
-        rdp.Cost
-            Inf where there is no proof.
+        rdp.Event or rdp.ProvedEvent
+            A mechanism and the contribution of one unit, or a cost proved by hand.
         """
 
     @abstractmethod
     def gather(self, private):
-        """Compute what `draw` needs. It may take hours, costs nothing, and does not leave.
+        """Compute the private statistic. It may take hours, costs nothing, and does not leave.
 
         Parameters
         ----------
@@ -122,8 +111,8 @@ class Release(BaseEstimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def draw(self, gathered, rng):
-        """Draw what is published.
+    def publish(self, gathered, rng):
+        """Add noise to the statistic, and return the published numbers.
 
         Parameters
         ----------

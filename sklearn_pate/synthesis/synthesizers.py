@@ -20,7 +20,7 @@ from ..isolation import Quiet, attempt
 from ..neighbors.by_hand import affine_by_hand, rates_by_softmax, scaler_by_hand
 from ..neighbors.cells import LEAST_RATE, count_ballots, floored, numbered
 from ..neighbors.electorate import Block, told_of_noise
-from ..rdp import DEFAULT_ORDERS
+from ..rdp import Event, ProvedEvent
 from ..rdp.discrete import GRID
 from ..sums import (
     CONSTANT,
@@ -53,12 +53,12 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
     Then `draw` draws rows from the published parts. A subclass has the parameters `share`, the
     share of epsilon that its noise may cost (a number between 0 and 1, or None for
     `rules.default_share`), and `n_rows`, how many rows are drawn. The library calls `declare` on a
-    clone first, then `with_scale`, `cost` and `rehearsal_rows`, then the steps, then `draw`, once.
+    clone first, then `with_scale`, `event` and `rehearsal_rows`, then the steps, then `draw`, once.
     Parameters follow scikit-learn's conventions. What `suited_to` and `with_scale` return must know
     what `declare` found: make it by `copy.copy`, as `sklearn.base.clone` drops that.
 
     What `declare` keeps must follow from parameters, columns and dtypes alone, or be warned of and
-    named in `not_covered_`; so must all errors. `cost` must be true of every table.
+    named in `not_covered_`; so must all errors.
 
     Attributes
     ----------
@@ -70,12 +70,6 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
 
     #: What is released of the private rows, for statements.
     released_as = "noisy statistics of the columns"
-
-    #: Whether `cost` holds with delta 0, by its pure epsilon and nothing else.
-    is_pure = False
-
-    #: Whether the noise is sampled without rounding, given a generator of whole numbers.
-    is_exact = False
 
     #: Number of steps: a later one may depend on the parts that earlier ones published.
     n_steps = 1
@@ -121,23 +115,23 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
     def with_scale(self, scale):
         """Return a copy with noise of this scale, in records; None if the noise is set.
 
-        Where `is_pure`, the pure epsilon must be proportional to ``1 / scale``.
+        Where the event is pure, its pure epsilon must be proportional to ``1 / scale``.
         """
 
     @abstractmethod
-    def cost(self, neighbors, orders=DEFAULT_ORDERS):
-        """Return the cost of the release, for every table.
+    def event(self, neighbors, n_steps=None):
+        """Return the releases as the accountant sees them: their cost must hold for every table.
 
         Parameters
         ----------
         neighbors : rdp.Neighbors
             The neighboring data sets that are covered.
-        orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
-            Renyi orders, above 1.
+        n_steps : int or None, default=None
+            Number of the first steps to count; None counts all of them.
 
         Returns
         -------
-        rdp.Cost
+        rdp.Event or rdp.ProvedEvent
         """
 
     def forecast(self, *, n_records, n_classes):
@@ -181,22 +175,6 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
         DataFrame or ndarray with n_rows rows
             As those of `draw`.
         """
-
-    def cost_of_steps(self, n_steps, neighbors, orders=DEFAULT_ORDERS):
-        """Return the cost of the first steps together; of all of them, it is `cost`.
-
-        Parameters
-        ----------
-        n_steps : int
-            From 1 to `n_steps` of the synthesizer.
-        neighbors, orders
-            As in `cost`.
-
-        Returns
-        -------
-        rdp.Cost
-        """
-        return self.cost(neighbors, orders)
 
     @abstractmethod
     def gather(self, X, codes, *, n_classes, sample_weight=None, groups=None, published=()):
@@ -516,7 +494,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     >>> known = {"bounds": {"age": (18, 100)}, "missing": []}
     >>> synthesizer = MarginalSynthesizer(**known, n_rows=3, noise=LaplaceMechanism(6.0))
     >>> synthesizer = synthesizer.declare(private, classes=[0, 1])
-    >>> synthesizer.cost(Neighbors(relation="replace_one", unit="record")).pure
+    >>> synthesizer.event(Neighbors(relation="replace_one", unit="record")).cost().pure
     1.0
     >>> labels = np.tile([0, 1, 1], 200)
     >>> generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
@@ -556,16 +534,6 @@ class MarginalSynthesizer(ColumnSynthesizer):
         self.noise = noise
 
     @property
-    def is_pure(self):
-        """Whether the noise is pure."""
-        return self._mechanism().is_pure
-
-    @property
-    def is_exact(self):
-        """Whether the noise is discrete."""
-        return self._mechanism().is_exact
-
-    @property
     def n_tables(self):
         """Number of histograms, in each of which a record counts once."""
         self._check_declared()
@@ -585,9 +553,9 @@ class MarginalSynthesizer(ColumnSynthesizer):
     def _with_noise(self, noise):
         return copy(self).set_params(noise=noise)  # scikit-learn's clone would drop the schema
 
-    def cost(self, neighbors, orders=DEFAULT_ORDERS):
-        """Return the cost of the noisy histograms, for every table; see `Synthesizer.cost`."""
-        return self._mechanism().cost(neighbors.counts(self.n_tables), orders)
+    def event(self, neighbors, n_steps=None):
+        """Return the release of the noisy histograms; see `Synthesizer.event`."""
+        return Event(self._mechanism(), neighbors.counts(self.n_tables))
 
     def forecast(self, *, n_records, n_classes):
         """Say that the noise drowns the columns; see `Synthesizer.forecast`."""
@@ -861,7 +829,8 @@ class ClassSums(ColumnSynthesizer):
     >>> private = rng.normal(size=(1000, 3)) + labels[:, None]
     >>> sums = ClassSums(bounds=(-4, 5), missing=[], n_rows=4, noise_multiplier=2.0)
     >>> sums = sums.declare(private, classes=[0, 1])
-    >>> round(sums.cost(Neighbors(relation="replace_one", unit="record")).mu_squared, 3)
+    >>> neighbors = Neighbors(relation="replace_one", unit="record")
+    >>> round(sums.event(neighbors).cost().mu_squared, 3)
     0.25
     >>> sums.synthesize(private, labels, n_classes=2, noise=rng, rng=rng).shape
     (4, 3)
@@ -869,7 +838,6 @@ class ClassSums(ColumnSynthesizer):
     array([1, 0])
     """
 
-    is_exact = True
     n_steps = 2
 
     #: Blocks of records summed in parallel; nothing that is released depends on it.
@@ -906,12 +874,15 @@ class ClassSums(ColumnSynthesizer):
             return None
         return copy(self).set_params(noise_multiplier=float(scale))
 
-    def cost(self, neighbors, orders=DEFAULT_ORDERS):
-        """Return the cost of the sums, for every table; see `Synthesizer.cost`."""
+    def event(self, neighbors, n_steps=None):
+        """Return the release of the mean, or of the mean and all sums; see `Synthesizer.event`."""
         if self.noise_multiplier is None:
             raise ValueError("ClassSums has no noise yet: set noise_multiplier")
         self._validate_params()
-        return sums_cost(float(self.noise_multiplier), sums_contribution(neighbors), orders)
+        price = centre_cost if n_steps == 1 else sums_cost
+        contribution = sums_contribution(neighbors)
+        cost_at = partial(price, float(self.noise_multiplier), contribution)
+        return ProvedEvent(cost_at, is_exact=True)
 
     def forecast(self, *, n_records, n_classes):
         """Say that the noise drowns the sums; see `Synthesizer.forecast`."""
@@ -942,12 +913,6 @@ class ClassSums(ColumnSynthesizer):
     def _noise_sizes(self, n_classes):
         """Return the noise of the mean, of the sums of a class and of the moment."""
         return noise_sizes(1 / float(self.noise_multiplier), n_classes=n_classes)
-
-    def cost_of_steps(self, n_steps, neighbors, orders=DEFAULT_ORDERS):
-        """Return the cost of the mean alone, or of all; see `Synthesizer.cost_of_steps`."""
-        if n_steps == self.n_steps:
-            return self.cost(neighbors, orders)
-        return centre_cost(float(self.noise_multiplier), sums_contribution(neighbors), orders)
 
     def _counted(self, records, n_classes, published):
         """Return the total of records, then their sums about the published mean."""

@@ -1,0 +1,91 @@
+"""Events of the accountant: a mechanism with a contribution, or a cost proved by hand."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .checks import DEFAULT_ORDERS
+from .contribution import Contribution
+from .cost import Cost
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One release of a statistic by a mechanism.
+
+    Its cost follows from how far the statistic can differ between neighboring data sets, and from
+    the noise of the mechanism. Everything here is public.
+
+    Attributes
+    ----------
+    mechanism : aggregators.TableMechanism
+        Its noise is set; or any object with ``cost(contribution, orders)``, `is_pure` and
+        `is_exact`.
+    contribution : Contribution
+        The largest change of the statistic.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import LaplaceMechanism
+    >>> from sklearn_pate.rdp import Event, Neighbors
+    >>> neighbors = Neighbors(relation="replace_one", unit="record")
+    >>> Event(LaplaceMechanism(scale=4.0), neighbors.counts(1)).cost().pure
+    0.5
+    """
+
+    mechanism: Any
+    contribution: Contribution
+
+    @property
+    def is_pure(self):
+        """Whether the cost holds with delta 0, by its pure epsilon and nothing else."""
+        return self.mechanism.is_pure
+
+    @property
+    def is_exact(self):
+        """Whether the noise is sampled without rounding, given a generator of whole numbers."""
+        return self.mechanism.is_exact
+
+    def cost(self, orders=DEFAULT_ORDERS):
+        """Return the cost, for every data set.
+
+        Parameters
+        ----------
+        orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
+            Renyi orders, above 1.
+
+        Returns
+        -------
+        Cost
+        """
+        return self.mechanism.cost(self.contribution, orders)
+
+
+@dataclass(frozen=True, eq=False)
+class ProvedEvent:
+    """One release whose cost is proved by hand, where no mechanism and contribution state it.
+
+    Attributes
+    ----------
+    cost_at : callable
+        ``cost_at(orders)`` returns the `Cost`, for every data set; inf where there is no proof.
+    is_pure : bool
+        Whether the cost holds with delta 0, by its pure epsilon and nothing else.
+    is_exact : bool
+        Whether the noise is sampled without rounding, given a generator of whole numbers.
+
+    Examples
+    --------
+    >>> import math
+    >>> from sklearn_pate.rdp import Cost, ProvedEvent
+    >>> ProvedEvent(lambda orders: Cost(0.05 * orders, 0.1, math.inf)).cost().mu_squared
+    0.1
+    """
+
+    cost_at: Callable[..., Cost]
+    is_pure: bool = False
+    is_exact: bool = False
+
+    def cost(self, orders=DEFAULT_ORDERS):
+        """Return the cost, for every data set; see `Event.cost`."""
+        return self.cost_at(orders)
