@@ -224,9 +224,9 @@ def warn_of_release(plan, released, X_public):
         others = "letting teachers vote" if by_records else "letting records vote"
         flip = "the mean of all" if released.levels is not None else "a coin flip"
         warn(
-            f"what was released may be little better than {flip}: it does not differ clearly from noise "
-            f"around {means} that are the same everywhere (p={p_value:.2g} in a test of no relation). A "
-            f"larger epsilon, fewer columns, or {others} may help; each spends anew"
+            f"what was released may be little better than {flip}: it does not differ clearly from "
+            f"noise around {means} that are the same everywhere (p={p_value:.2g} in a test of no "
+            f"relation). A larger epsilon, fewer columns, or {others} may help; each spends anew"
         )
     elif released.levels is None and 1 / released.n_classes < _FEW_RIGHT:
         accuracy = getattr(released.table, "accuracy", 1.0)  # where it can be estimated
@@ -257,6 +257,8 @@ def _p_value_of_labels(released, X_public):
     votes = np.eye(released.n_classes)[released.labels[labelled]]
     votes = votes[:, votes.any(axis=0)]
     return p_value_of_counts(votes, np.ones(len(votes)), numbers[labelled], 0.0)
+
+
 def warn_of_one_class(released, plan=None):
     """Warn if all released labels are of one class, or may as well be; return whether they are.
 

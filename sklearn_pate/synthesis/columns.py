@@ -294,13 +294,6 @@ class Columns(NamedTuple):
         pairs = zip(names, self.columns, strict=True)
         return {name: column.n_bins for name, column in pairs if isinstance(column, CategoryColumn)}
 
-    @property
-    def n_categories(self):
-        """Number of declared categories of each column that has some, a dict."""
-        names = range(len(self.columns)) if self.names is None else self.names
-        pairs = zip(names, self.columns, strict=True)
-        return {name: column.n_bins for name, column in pairs if isinstance(column, CategoryColumn)}
-
     def spread(self, X):
         """Return rows as numbers from -1 to 1, a constant last, (n_rows, width)."""
         parts = [column.spread(values) for column, values in self._with_values(X)]
