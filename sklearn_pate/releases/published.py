@@ -187,7 +187,7 @@ def student_of(estimator, electorate):
 _MOST_TESTED = 1000
 _FEWEST_TESTED = 8
 
-#: A model that predicts the class of fewer records is of little use, however many classes there are.
+#: A model that predicts the class of fewer records is of little use, of any number of classes.
 _FEW_RIGHT = 0.1
 
 #: Where all teachers vote for one class, fewer labels are of it in this share of the fits; where
