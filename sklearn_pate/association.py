@@ -1,4 +1,4 @@
-"""Score tests of released numbers: do they differ from noise around rates that are all the same?
+"""Score tests of released numbers, which may be noise around rates that are all the same.
 
 Everything here is computed from numbers that are released already, so it costs no privacy.
 """

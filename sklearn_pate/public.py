@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from ._sklearn import (
 )
 from .electorate import Private
 from .exceptions import PrivacyLeakWarning, warn
-from .isolation import fresh_seed, own_clone, own_generators, seeded, set_seeds, unfitted
+from .isolation import attempt, fresh_seed, own_clone, own_generators, seeded, set_seeds, unfitted
 from .rdp.checks import as_array
 
 __all__ = ["FitOnPublic", "Overlap", "PublicData", "overlap", "public_rows"]
@@ -353,7 +354,8 @@ def useless_columns(X_public):
         return []
     rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _MOST_CHECKED)).astype(int))
     table = table_of(_safe_indexing(X_public, rows))
-    kinds = [_useless_kind(table.iloc[:, k]) for k in range(table.shape[1])]
+    # Lists and other values that cannot be compared are of no kind
+    kinds = [attempt(partial(_useless_kind, table.iloc[:, k]))[0] for k in range(table.shape[1])]
     found = []
     for kind, text in _USELESS.items():
         names = [name for name, own in zip(table.columns, kinds, strict=True) if own == kind]

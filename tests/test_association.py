@@ -136,7 +136,7 @@ def test_eighty_classes_are_warned_of_by_the_plan_and_after_the_fit():
     assert clf.table_.accuracy == pytest.approx(clf.score(rows[:3000], y[:3000]), abs=0.06)
 
 
-# --- all that a fit warns of by public numbers is in its plan --------------------------------------
+# --- all that a fit warns of by public numbers is in its plan -------------------------------------
 
 INTERACTIVE = [ConfidentGNMax(0.7, 15.0, 6.0), InteractiveGNMax(0.5, 15.0, 6.0, 0.9)]
 TEACHERS = {"base_estimator": GaussianNB(), "n_teachers": 30}

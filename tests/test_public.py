@@ -12,6 +12,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
@@ -34,7 +35,7 @@ from sklearn_pate.aggregators import PluralityVote
 from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.public import overlap, public_rows, warn_if_private
+from sklearn_pate.public import overlap, public_rows, useless_columns, warn_if_private
 
 N = 300
 GRID = {"n_teachers": [3, 5]}
@@ -417,3 +418,69 @@ def test_what_overlap_finds_stays_with_the_curator():
     assert repr(found) == "Overlap(private)"
     for keep in (pickle.dumps, copy.copy, copy.deepcopy):
         pytest.raises(TypeError, keep, found).match("private: it cannot be pickled or copied")
+
+
+# --- columns of public rows that no model can use -------------------------------------------------
+
+
+def columns_of(n_rows):
+    """Columns of which none is reported, of many kinds."""
+    rng = np.random.default_rng(3)
+    return {
+        "size": rng.normal(size=n_rows),
+        "age": rng.integers(18, 90, n_rows),
+        "weight": rng.integers(10_000, 900_000, n_rows) // 7,
+        "job": rng.choice(["clerk", "farmer", "spy"], n_rows),
+        "some": np.where(rng.random(n_rows) < 0.3, "yes", None),
+    }
+
+
+USELESS = {
+    "index": (np.arange(2000) + 7, "another value in each public row"),
+    "shuffled": (np.random.default_rng(0).permutation(4000)[:2000], "another value in each"),
+    "sparse": (np.random.default_rng(0).integers(10**12, size=2000), "another value in each"),
+    "name": ([f"person {k}" for k in range(2000)], "another value in each public row"),
+    "note": ([f"note {k // 2 % 900}" for k in range(1700)] + ["none"] * 300, None),
+    "street": ([f"street {k // 2 % 900}" for k in range(1800)] * 1 + ["x"] * 200, None),
+    "code": ([f"code {k % 1200}" for k in range(2000)], "hold text with more values"),
+    "unit": (["cm"] * 2000, "one value in all public rows"),
+}
+
+
+@pytest.mark.parametrize("name", USELESS)
+def test_useless_columns_are_named_and_others_are_not(name):
+    values, expected = USELESS[name]
+    rows = pd.DataFrame(columns_of(2000) | {name: values})
+    texts = useless_columns(rows)
+    if expected is None:
+        assert texts == []
+    else:
+        (text,) = texts
+        assert f"columns ['{name}'] " in text and expected in text
+
+
+def test_useless_columns_of_arrays_are_whole_numbers_that_differ():
+    rng = np.random.default_rng(0)
+    assert useless_columns(rng.normal(size=(2000, 3))) == []
+    whole = np.column_stack([rng.integers(9, size=500), np.zeros(500, int), 100 + np.arange(500)])
+    (text,) = useless_columns(whole)
+    assert text.startswith("columns [2] have another value")
+    assert useless_columns(np.zeros((500, 2, 2), int)) == []
+
+
+@pytest.mark.parametrize("load", [load_digits, load_breast_cancer, load_iris])
+def test_arrays_of_measurements_have_no_useless_columns(load):
+    assert useless_columns(load().data) == []
+
+
+def test_plans_warn_of_useless_columns_by_public_rows_alone():
+    public = pd.DataFrame(columns_of(300) | {"id": np.arange(300)})
+    private = pd.DataFrame(columns_of(900) | {"id": np.zeros(900, int)})
+    clf = PATEClassifier(classes=[0, 1], epsilon=4.0)
+    y = np.arange(900) % 2
+    plan = clf.plan(private, y, X_public=public)
+    assert any("columns ['id'] have another value" in text for text in plan.advice)
+    clf.set_params(schema={"id": [f"c{k}" for k in range(1500)]})
+    named = pd.DataFrame({"id": ["c1", "c2"] * 450})
+    plan = clf.plan(named, y)
+    assert any("columns ['id'] declare more than 1000 categories" in t for t in plan.advice)

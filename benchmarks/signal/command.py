@@ -122,9 +122,8 @@ def fitted(method, table, seed):
     if table.is_text:
         kinds = pd.CategoricalDtype([*"abcd"])
         codes = np.digitize(X, [-0.7, 0.0, 0.7])
-        X = pd.DataFrame(
-            {f"c{k}": pd.Categorical.from_codes(codes[:, k], dtype=kinds) for k in range(X.shape[1])}
-        )
+        columns = (pd.Categorical.from_codes(column, dtype=kinds) for column in codes.T)
+        X = pd.DataFrame({f"c{k}": column for k, column in enumerate(columns)})
     voters, params, has_schema = METHODS[method]
     clf = PATEClassifier(voters, epsilon=table.epsilon, classes=range(table.n_classes), **params)
     clf.set_params(random_state=seed, on_bad_plan="warn")
@@ -151,7 +150,7 @@ def scored(clf, X, y, n_classes):
 
 def main(arguments):
     parser = argparse.ArgumentParser("python -m benchmarks signal", description=__doc__)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[3, 4])
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     given = parser.parse_args(arguments)
     lines = []

@@ -557,9 +557,9 @@ def _stopped(plan):
     if later and plan.n_labels <= n_of_first:
         last = f", and {type(later[-1][0]).__name__} may never be asked"
     return (
-        f"epsilon={plan.epsilon:g} pays for {plan.n_labels} answers to the {plan.n_queries} queries "
-        f"wanted: a fit stops once it is spent{last}. Use more noise, ask fewer "
-        "queries or raise epsilon"
+        f"epsilon={plan.epsilon:g} pays for {plan.n_labels} answers to the {plan.n_queries} "
+        f"queries wanted: a fit stops once it is spent{last}. Use more noise, ask fewer queries or "
+        "raise epsilon"
     )
 
 
@@ -753,8 +753,8 @@ def _about_records(plan):
 def _rare_class(has):
     """Return what a class of a made-up share has: the shares in y are private, and not counted."""
     return (
-        f"one with a share of {_RARE:.0%} has about {has}. How many records a class has is private, "
-        "so a plan does not depend on it"
+        f"one with a share of {_RARE:.0%} has about {has}. How many records a class has is "
+        "private, so a plan does not depend on it"
     )
 
 

@@ -387,8 +387,8 @@ def _encode(y, classes):
             number = f"within a VotingClassifier, classes=range({len(classes)})"
             of_kinds = f": these are {kinds[0]}, y holds {kinds[1]}; {number}"
         raise ValueError(
-            f"y has labels that are not in classes, which are {first_names(classes.tolist())}; classes "
-            f"must list all labels that may occur, in the type that y has{of_kinds}"
+            f"y has labels that are not in classes, which are {first_names(classes.tolist())}; "
+            f"classes must list all labels that may occur, in the type that y has{of_kinds}"
         )
     return codes.astype(np.int64), classes
 

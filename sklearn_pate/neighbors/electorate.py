@@ -324,8 +324,8 @@ class ReverseNeighbors(BlockElectorate):
         each = n_voters * int(self.n_neighbors) / n_cells / n_classes
         if not obstacles and not problems and each < _FEWEST_BESIDE_NOISE * noise_std:
             problems.append(
-                f"a cell has about {each:.2g} votes for each of {n_classes} classes, under noise of "
-                f"standard deviation {noise_std:.3g}: classes that share cells cannot be told "
+                f"a cell has about {each:.2g} votes for each of {n_classes} classes, under noise "
+                f"of standard deviation {noise_std:.3g}: classes that share cells cannot be told "
                 "apart. Join classes, predict a number with PATERegressor if they are ordered, "
                 "raise epsilon or give more records"
             )

@@ -188,7 +188,7 @@ def student_of(estimator, electorate):
 _MOST_TESTED = 1000
 _FEWEST_TESTED = 8
 
-#: A model that predicts the class of fewer records is of little use, however many classes there are.
+#: A model that predicts the class of fewer records is of little use, of any number of classes.
 _FEW_RIGHT = 0.1
 
 #: Where all teachers vote for one class, fewer labels are of it in this share of the fits; where
@@ -225,9 +225,9 @@ def warn_of_release(plan, released, X_public):
         others = "letting teachers vote" if by_records else "letting records vote"
         flip = "the mean of all" if released.levels is not None else "a coin flip"
         warn(
-            f"what was released may be little better than {flip}: it does not differ clearly from noise "
-            f"around {means} that are the same everywhere (p={p_value:.2g} in a test of no relation). A "
-            f"larger epsilon, fewer columns, or {others} may help; each spends anew"
+            f"what was released may be little better than {flip}: it does not differ clearly from "
+            f"noise around {means} that are the same everywhere (p={p_value:.2g} in a test of no "
+            f"relation). A larger epsilon, fewer columns, or {others} may help; each spends anew"
         )
     elif released.levels is None and 1 / released.n_classes < _FEW_RIGHT:
         accuracy = getattr(released.table, "accuracy", 1.0)  # where it can be estimated
