@@ -51,7 +51,8 @@ class PrivacySpent:
         Number of public rows that this fit drew from private data: `epsilon` covers them. 0 where
         public rows were given, even those of an earlier fit, which paid for them.
     covers : {"fit", "rows", "statistics"}
-        "rows" where a fit failed after its public rows were drawn: `epsilon` is what these cost.
+        "rows" where a fit failed after its public rows were drawn: `epsilon` is their cost.
+        "statistics" where it failed before, after some of the statistics that rows are drawn from.
     not_covered : tuple of str
         What this fit published, or learnt from, that private data shaped without a mechanism, such
         as classes that were read from private labels; and what else it alone does not cover.
@@ -456,10 +457,16 @@ def _published(spent):
             "statistics of the private data; the names, types, bounds and categories of their "
             "columns it does not, nor which columns may have missing values."
         )
-    if spent.covers == "statistics":
-        return f"This covers these statistics and this statement. {about_rows}"
-    if spent.covers == "rows":
-        return f"This covers the rows that were drawn and this statement. {about_rows}"
+    elif spent.covers == "statistics":
+        about_rows = (
+            "It does not cover the names, types, bounds and categories of the columns, nor which "
+            "columns may have missing values."
+        )
+    if spent.covers != "fit":
+        what = "the rows that were drawn" if spent.covers == "rows" else "these statistics"
+        if spent.n_fits > 1:
+            what += f", all that {spent.n_fits - 1} earlier fit(s) of the estimator published"
+        return f"This covers {what} and this statement. {about_rows}"
     what, last = "one fit", "the labels and this statement"
     if spent.n_fits > 1:
         what = f"{spent.n_fits} fits of one estimator (warm_start)"

@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -174,27 +175,48 @@ class Given:
             return plan.cost
         return cost_of_all(self.released_before, self.neighbors).plus(plan.own_cost)
 
+    def cost_of_labels(self, plan):
+        """Return the `Cost` of this fit without synthetic rows."""
+        return cost_of_all(self.beside, self.neighbors).plus(plan.own_cost)
+
     def recorded_cost(self, plan):
         """Return the part of the cost that the ledger does not have in other entries.
 
-        It leaves out synthetic rows that `poll` has drawn and recorded.
+        It leaves out synthetic rows that `poll`, or an earlier fit, has drawn and recorded.
         """
         ledger = self.estimator.ledger
         if self.synthesis is None or self.synthesis.entry_in(ledger) is None:
             return self.cost_of_fit(plan)
-        return cost_of_all(self.beside, self.neighbors).plus(plan.own_cost)
+        return self.cost_of_labels(plan)
+
+    @property
+    def open_entry(self):
+        """The ledger's entry of published steps, which grows by this fit's cost; None without."""
+        ledger = self.estimator.ledger
+        if not self.goes_on or not self.prefix.is_open or not entries_grow(ledger):
+            return None
+        return self.synthesis.entry_in(ledger)
+
+    @property
+    def prior_is_recorded(self):
+        """Whether the ledger has the cost of earlier fits in other entries."""
+        ledger = self.estimator.ledger
+        if self.prefix is None or ledger in self.prefix.ledgers:
+            return True
+        # An entry of published steps has it, too, where it does not grow
+        is_closed = self.goes_on and self.open_entry is None
+        return is_closed and self.synthesis.entry_in(ledger) is not None
 
     def check_ledger(self, plan):
         """Refuse a plan that the ledger does not pay for."""
-        ledger = self.estimator.ledger
-        entry = self.synthesis.entry_in(ledger) if self.goes_on else None
+        ledger, entry = self.estimator.ledger, self.open_entry
         cost = self.recorded_cost(plan) if entry is None else self.cost_of_fit(plan)
-        if self.prefix is not None and ledger not in self.prefix.ledgers:
+        if not self.prior_is_recorded:
             cost = self.prefix.cost.plus(cost)
-        if entry is None:
+        if entry is None or "entry" not in signature(ledger.check).parameters:
             ledger.check(plan.spent, cost)
         else:
-            ledger.check(plan.spent, cost, entry)
+            ledger.check(plan.spent, cost, entry=entry)
 
     @contextmanager
     def phase(self, name, total):
@@ -225,6 +247,11 @@ class Given:
     def student(self):
         """Return the unfitted student."""
         return student_of(self.estimator, self.electorate)
+
+
+def entries_grow(ledger):
+    """Return whether an entry of a ledger can grow: one of the user's may not take entries."""
+    return ledger is None or "entry" in signature(ledger.record).parameters
 
 
 def as_list(given):
@@ -260,16 +287,13 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         _check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
     check_not_swapped(X, y, X_public)
     synthesizer = voters.declared_synthesizer(estimator, X, X_public, groups=groups)
-    prefix = prefix_of(estimator)
-    goes_on = prefix is not None and synthesizer is not None and prefix.goes_on_with(synthesizer)
     electorate = voters.make_electorate(estimator, X, synthesizer=synthesizer)
     release = release_of(electorate)
     _check_parts(estimator, electorate, release)
     not_covered = () if checks.declared_classes(estimator) is not None else (_READ_CLASSES,)
     obstacles = ()
     if synthesizer is not None:
-        X_public = prefix.synthesis.rows if goes_on else None
-        X_public = ahead.rehearsal_rows(synthesizer) if X_public is None else X_public
+        X_public = ahead.rehearsal_rows(synthesizer)
         not_covered += read_by(synthesizer)
     else:
         are_private = warn_if_private(X_public, X)
@@ -278,6 +302,11 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         obstacles += (_NOT_PUBLIC,) if are_private else ()
     casts_ballots = release.gives_rates or synthesizer is not None
     private = checks.check_data(checked, X, y, X_public, sample_weight, groups, casts_ballots)
+    prefix = prefix_of(estimator)
+    goes_on = prefix is not None and synthesizer is not None
+    goes_on = goes_on and prefix.goes_on_with(synthesizer, private.classes)
+    if goes_on and prefix.synthesis.rows is not None:
+        X_public = checks.given_rows(prefix.synthesis.rows)
     n_fits = 0 if prefix is None else prefix.n_fits
     seeds = seed_streams(estimator.random_state, estimator.secure, n_fits=n_fits)
     neighbors = enrolled(estimator, electorate, private, X_public, seeds)
@@ -293,13 +322,12 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     if prefix is not None:
         prefix.check_protects(neighbors)
         prefix = prefix if goes_on else prefix.without_synthesis()
-        prefix.check_left(**cap)
+    synthesis = prefix.continued(synthesizer, neighbors) if goes_on else None
+    if prefix is not None:
+        prefix.check_left(**cap, synthesis=synthesis)
         cap["before"] = prefix.cost_at
     beside = ahead.planned(estimator.releases, private, neighbors, **cap)
-    synthesis = None
-    if goes_on:
-        synthesis = prefix.continued(synthesizer, neighbors)
-    elif synthesizer is not None:
+    if synthesizer is not None and not goes_on:
         are_pure = [stated_event(part, neighbors).is_pure for part in beside]
         pure = release.gives_rates and all(are_pure)
         pure = pure and table_mechanism(estimator.aggregator, electorate).is_pure
@@ -346,8 +374,9 @@ def _prefix_of_votes(estimator, synthesis):
         return prefix
     if synthesis is None or prefix.synthesis.rows is not synthesis.rows:
         return prefix.without_synthesis()
-    # `poll` of this estimator left them
-    return dataclasses.replace(prefix, synthesis=None) if prefix.n_fits > 1 else None
+    if prefix.n_fits == 1 and prefix.is_open:  # `poll` of this estimator left them, and no more
+        return None
+    return dataclasses.replace(prefix, synthesis=None, paid=None)
 
 
 def _check_sites(estimator, X_public, **not_given):
@@ -404,7 +433,7 @@ def check_votes_and_rows(estimator, votes, X_public):
     prefix = _prefix_of_votes(estimator, synthesis)
     if prefix is not None:
         prefix.check_protects(votes.neighbors)
-        prefix.check_left(estimator.epsilon, estimator.delta)
+        prefix.check_left(*as_cap(estimator.epsilon, estimator.delta))
     n_fits = 0 if prefix is None else prefix.n_fits
     seeds = seed_streams(estimator.random_state, estimator.secure, n_fits=n_fits)
     given = Given(

@@ -12,13 +12,13 @@ from ..accountant.spent import text_rounded_up
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet
 from ..releases import ahead
-from ..releases.prefix import Prefix
+from ..releases.prefix import Prefix, can_go_on
 from ..releases.published import Published, warn_of_release
 from ..schema import RowForm
 from ..students import fit_student
 from . import planning
 from .checks import check_features, given_rows
-from .given import enrolled, rows_digest
+from .given import enrolled, entries_grow, rows_digest
 from .voters import make_electorate
 
 
@@ -82,8 +82,13 @@ def _draw_rows(given, account):
     estimator, synthesizer = given.estimator, given.synthesis.synthesizer
     seeds = dict(given.seeds)
 
-    def pay(synthesis, cost):
-        is_last = len(synthesis.published) + 1 == synthesizer.n_steps
+    def pay(synthesis, n_steps):
+        if not account.grows:  # all steps are paid for before the first
+            if synthesis.entry_in(account.ledger) is not None:
+                return synthesis
+            n_steps = synthesizer.n_steps
+        cost = synthesis.cost_of_steps(n_steps)
+        is_last = n_steps == synthesizer.n_steps
         total = cost if given.prefix is None else given.prefix.cost.plus(cost)
         epsilon, method = total.epsilon(estimator.delta)
         spent = planning.spent_by(Plan([], epsilon, method, total), given).paid()
@@ -112,10 +117,10 @@ def _draw_rows(given, account):
     )
 
 
-def _pay(given, account, spent, cost, recorded=None):
+def _pay(given, account, spent, cost, **parts):
     """Record the cost of all steps up to the next one, before its noise is drawn."""
     given.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
-    account.append(spent, cost, recorded)
+    account.append(spent, cost, **parts)
 
 
 def _release(given, plan, rows, votes, account, draw_beside):
@@ -127,8 +132,8 @@ def _release(given, plan, rows, votes, account, draw_beside):
     """
     estimator = given.estimator
     digest = rows_digest(given.X_public)  # what fails here, fails before labels are paid for
-    recorded = given.recorded_cost(plan) if account.entry is None else None
-    _pay(given, account, plan.spent.paid(), given.cost_of_fit(plan), recorded)
+    parts = {"recorded": given.recorded_cost(plan), "labels": given.cost_of_labels(plan)}
+    _pay(given, account, plan.spent.paid(), given.cost_of_fit(plan), **parts)
     _run_private_test(plan, votes, given.seeds["test"])
     published = Published(plan.spent.paid(), estimator, given.n_public, given.classes)
     forget(estimator)
@@ -199,43 +204,59 @@ class Account:
         The statement of the steps that were recorded, or may have been; None if none was.
     entry : object
         The entry that the ledger returned; None without one.
+    grows : bool
+        Whether the entry can grow. A ledger of the user's may not take entries: it gets one for
+        all steps of a synthesizer, and one for labels.
     synthesis : Synthesis or None
         Published steps of a synthesizer; None before the first.
     has_begun : bool
         Whether the estimator holds the published results of this fit, and no more of an earlier.
     cost : rdp.Cost or None
         The cost of the steps, without that of earlier fits.
+    labels : rdp.Cost or None
+        The part of `cost` for labels and extra releases; None before they are paid for.
     prior : Prefix or None
         Published by earlier fits, with which this one goes on.
     """
 
     def __init__(self, ledger):
         self.ledger = ledger
+        self.grows = entries_grow(ledger)
         self.prior = None
         self.cost = None
+        self.labels = None
         self.spent = None
         self.entry = None
         self.synthesis = None
         self.has_begun = False
+        self._lacks_prior = False
 
     @property
     def entries(self):
         """The entry with its ledger, as `Synthesis` keeps it."""
         return () if self.entry is None else ((self.ledger, self.entry),)
 
+    @property
+    def ledgers(self):
+        """The ledger, if it has the cost of all that this fit and earlier ones published."""
+        # Interrupted in `record`, the cost is of this fit, which then published nothing for it
+        is_recorded = self.entry is not None or not self._lacks_prior
+        return (self.ledger,) if self.ledger is not None and is_recorded else ()
+
     def go_on(self, given):
         """Go on after the steps that earlier fits have published, in the same entry."""
         self.prior = given.prefix
+        self._lacks_prior = not given.prior_is_recorded
+        self.entry = given.open_entry
         if given.goes_on:
             self.synthesis = given.synthesis
-            self.entry = given.synthesis.entry_in(self.ledger)
 
     def check(self, spent, cost):
         """Refuse a cost that the ledger does not pay for; record nothing."""
         if self.ledger is not None:
             self.ledger.check(spent, cost)
 
-    def append(self, spent, cost, recorded=None):
+    def append(self, spent, cost, *, recorded=None, labels=None):
         """Record the cost of all steps up to the next one, before its noise is drawn.
 
         Parameters
@@ -245,19 +266,30 @@ class Account:
         cost : rdp.Cost
             The cost of these steps together.
         recorded : rdp.Cost, default=None
-            The part of `cost` that the ledger does not have in other entries. None is all of it.
+            The part of `cost` that the ledger has in no entry, for a new one. None is all of it.
+        labels : rdp.Cost, default=None
+            The part of `cost` for labels and extra releases, if they are paid for.
         """
-        recorded = cost if recorded is None else recorded
-        if self.prior is not None and self.ledger not in self.prior.ledgers:
+        has_entry = self.grows and self.entry is not None
+        recorded = cost if has_entry or recorded is None else recorded
+        if self._lacks_prior:
             recorded = self.prior.cost.plus(recorded)
         # If it is interrupted, it may have been recorded
-        before, self.spent, self.cost = (self.spent, self.cost), spent, cost
-        if self.ledger is not None:
-            try:
-                self.entry = self.ledger.record(spent, recorded, self.entry)
-            except (BudgetExceededError, ValueError):
-                self.spent, self.cost = before
-                raise
+        before = self.spent, self.cost, self.labels
+        self.spent, self.cost, self.labels = spent, cost, labels
+        if self.ledger is None:
+            return
+        try:
+            if has_entry:
+                self.entry = self.ledger.record(spent, recorded, entry=self.entry)
+            else:
+                self.entry = self.ledger.record(spent, recorded)
+        except (BudgetExceededError, ValueError):
+            self.spent, self.cost, self.labels = before
+            raise
+        if not self.grows:
+            self.entry = True  # it may have returned None
+            self._lacks_prior = False
 
     def keep(self, synthesis):
         """Keep a published step of a synthesizer, also if the fit fails."""
@@ -289,7 +321,8 @@ def keeping(estimator, ledger):
             forget(estimator)  # the results of an earlier fit would not go with the rows
             estimator.X_synthetic_ = rows
         own = [note for note in getattr(error, "__notes__", ()) if not note.startswith(_PRIVACY)]
-        error.__notes__ = [*own, _PRIVACY + _note(spent, account)]
+        goes_on = hasattr(estimator, "warm_start") and can_go_on(account.synthesis)
+        error.__notes__ = [*own, _PRIVACY + _note(spent, account, goes_on)]
         raise
     finally:
         if account.spent is not None and hasattr(estimator, "warm_start"):
@@ -297,23 +330,30 @@ def keeping(estimator, ledger):
             estimator._prefix = Prefix.after(account, spent)
 
 
-def _note(spent, account):
-    """Return the note on privacy of an error."""
+def _note(spent, account, goes_on):
+    """Return the note on privacy of an error; `goes_on` is whether the next fit can go on."""
     if spent is None:
         return "nothing was spent."
     cost = f"epsilon={text_rounded_up(spent.epsilon)} is spent"
     if account.has_begun:
         return f"{cost}; what was released until then is kept, see privacy_spent_."
-    if account.synthesis is None:
+    rows = getattr(account.synthesis, "rows", None)
+    if rows is None and not goes_on:
         return f"{cost}, and nothing of it was kept; a new fit pays anew."
-    if account.synthesis.rows is None:
+    if rows is None:
         return (
             f"{cost}. What was published until then is kept: with warm_start=True, the next fit "
             "goes on after it."
         )
+    rows_are = f"{cost}. The rows that were drawn are X_synthetic_, and public. With"
+    if not goes_on:
+        return (
+            f"{rows_are} synthesizer=None, fit(X, y, X_public=X_synthetic_) uses them as public "
+            "rows, and its epsilon adds to this one."
+        )
     return (
-        f"{cost}. The rows that were drawn are X_synthetic_, and public. With warm_start=True, the "
-        "next fit goes on with them, and its statement covers both."
+        f"{rows_are} warm_start=True, the next fit goes on with them, and its statement covers "
+        "both."
     )
 
 

@@ -34,6 +34,7 @@ from ..rdp import Neighbors, TrialCount
 from ..rdp.cost import no_cost
 from ..releases import release_of
 from ..releases.ahead import Synthesis, publish_rows, rehearsal_rows
+from ..releases.prefix import Prefix
 from ..secure import noise_generator
 from .candidates import calibrate, make_candidates, teachers_key
 from .trials import PrivateScorer, PublicScorer, best_trial, hold_out, hold_out_by_coins
@@ -137,9 +138,12 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         self._warn_of_delta(plans[0], len(codes))
         account.check(spent, cost)
         self._seed_used = True  # noise is drawn from here on
+        if not account.grows:  # one entry for all, before the first noise
+            account.append(spent, cost)
         if of_rows is not None:  # once, before the trials: they share the rows
             fit_data["X_public"] = self._publish_rows(of_rows, spent, rows_seed, account)
-        account.append(spent, cost)
+        if account.grows:
+            account.append(spent, cost)
         rng = self._generator(trials_seed)
         of_all = {"are_seeded": is_seeded, "are_drawn": of_rows is not None}
         self._publish(*best_trial(candidates, fit_data, scorer, count, rng, **of_all), account)
@@ -170,8 +174,11 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         """Run the steps of the synthesizer, which all trials share, and return its rows."""
         noise_seed, other_seed = seed.spawn(2)
 
-        def pay(synthesis, cost):
-            is_last = len(synthesis.published) + 1 == synthesis.synthesizer.n_steps
+        def pay(synthesis, n_steps):
+            if not account.grows:
+                return synthesis
+            cost = synthesis.cost_of_steps(n_steps)
+            is_last = n_steps == synthesis.synthesizer.n_steps
             epsilon, method = cost.epsilon(self.delta)
             told = {"covers": "rows" if is_last else "statistics", "n_queries": 0, "beside": ()}
             told |= {"n_synthetic": spent.n_synthetic if is_last else 0, "n_answered": 0}
@@ -268,7 +275,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             raise StudentError(str(best), best.public_labels, spent) from None
         if account.synthesis is not None:
             best.X_synthetic_ = account.synthesis.rows
-        best.privacy_spent_ = spent  # its own is that of one trial
+        best.privacy_spent_ = spent  # its own is that of one trial, and so is its prefix
+        best._prefix = Prefix(spent, account.cost, ledgers=account.ledgers)
         best.ledger = self.estimator.ledger
         best.on_bad_plan = self.estimator.on_bad_plan
         del best.curator_

@@ -40,18 +40,21 @@ class Synthesis:
         Declared, with its noise set.
     neighbors : Neighbors
         The neighboring data sets that are covered.
+    classes : ndarray of shape (n_classes,)
+        Sorted labels, or levels.
     published : tuple
         The part of each step so far.
     rows : array-like with n_rows rows or None
         The synthetic rows; None before they are drawn.
     entries : tuple of (ledger, entry)
-        Ledgers that have recorded the cost, each with its entry.
+        Ledgers that have recorded the steps so far, each with its entry.
     generator : str or None
         The source of the noise, as in `PrivacySpent`; None before the first step.
     """
 
     synthesizer: Any
     neighbors: Neighbors
+    classes: np.ndarray
     published: tuple = ()
     rows: Any = None
     entries: tuple = field(default=(), repr=False)
@@ -98,7 +101,7 @@ class Synthesis:
         noise = getattr(synthesizer, "noise", None)
         if isinstance(noise, TableMechanism):
             rehearse_table(noise, contribution=neighbors.counts(1), n_classes=len(private.classes))
-        return cls(synthesizer, neighbors)
+        return cls(synthesizer, neighbors, private.classes)
 
     @property
     def cost(self):
@@ -112,7 +115,7 @@ class Synthesis:
         return priced(event, self.synthesizer)
 
     def entry_in(self, ledger):
-        """Return the entry of a ledger that has recorded the cost; None if it has not."""
+        """Return the entry of a ledger that has recorded steps; None if it has not."""
         return next((entry for own, entry in self.entries if own is ledger or own == ledger), None)
 
     def gather(self, private):
@@ -198,8 +201,8 @@ def publish_rows(synthesis, private, noise, rng, *, generator, pay, keep):
     generator : str
         The kind of the noise's source, as in `PrivacySpent`.
     pay : callable
-        ``pay(synthesis, cost)`` records the cost of the steps up to the next, and returns the same
-        with the ledger's entry.
+        ``pay(synthesis, n_steps)`` records the cost of the first steps up to the next, and returns
+        the same with the ledger's entry.
     keep : callable
         ``keep(synthesis)`` is called after each step, and with the rows.
 
@@ -209,7 +212,7 @@ def publish_rows(synthesis, private, noise, rng, *, generator, pay, keep):
     """
     for n_steps in range(len(synthesis.published) + 1, synthesis.synthesizer.n_steps + 1):
         gathered = synthesis.gather(private)
-        synthesis = pay(synthesis, synthesis.cost_of_steps(n_steps))
+        synthesis = pay(synthesis, n_steps)
         synthesis = synthesis.publish(gathered, noise, generator=generator)
         keep(synthesis)
     synthesis = synthesis.with_rows(rng)

@@ -32,17 +32,24 @@ class Prefix:
         Their cost, without that of `synthesis`.
     synthesis : releases.ahead.Synthesis or None
         Published steps of a synthesizer, with which an interrupted fit can go on.
+    paid : rdp.Cost or None
+        The cost that was recorded for `synthesis`: of the published steps and, if a step was paid
+        for and not published, of that one. None without a synthesis.
     ledgers : tuple
         Ledgers that have recorded `cost`.
     n_fits : int
         Number of fits, interrupted ones included.
+    is_open : bool
+        Whether the ledger's entry of `synthesis` can grow: it has no labels yet.
     """
 
     spent: PrivacySpent
     cost: Cost
     synthesis: Synthesis | None = None
+    paid: Cost | None = None
     ledgers: tuple = ()
     n_fits: int = 1
+    is_open: bool = True
 
     @classmethod
     def after(cls, account, spent):
@@ -58,23 +65,29 @@ class Prefix:
         prior = account.prior
         n_fits = 1 if prior is None else prior.n_fits + 1
         before = no_cost(DEFAULT_ORDERS) if prior is None else prior.cost
-        synthesis = account.synthesis
-        # A synthesizer of the user's may keep records: its rows stay, and it does not
-        if not account.has_begun and synthesis is not None and is_ours(synthesis.synthesizer):
-            ledgers = () if prior is None else prior.ledgers
-            return cls(spent, before, synthesis, ledgers, n_fits)
-        ledgers = () if account.ledger is None else (account.ledger,)
-        return cls(spent, before.plus(account.cost), None, ledgers, n_fits)
+        told = {"ledgers": account.ledgers, "n_fits": n_fits}
+        if account.has_begun or not can_go_on(account.synthesis):
+            return cls(spent, before.plus(account.cost), **told)
+        synthesis = replace(account.synthesis, entries=account.entries)
+        if account.labels is not None:  # paid for, and perhaps the outcome of a private test
+            cost = before.plus(account.labels)
+            return cls(spent, cost, synthesis, synthesis.cost, **told, is_open=False)
+        ledgers = () if prior is None else prior.ledgers
+        return cls(spent, before, synthesis, account.cost, ledgers=ledgers, n_fits=n_fits)
 
-    def goes_on_with(self, synthesizer):
+    def goes_on_with(self, synthesizer, classes):
         """Return whether a declared synthesizer can go on after the published steps.
 
         Parameters
         ----------
         synthesizer : Synthesizer
             Declared by the next fit.
+        classes : ndarray of shape (n_classes,)
+            Classes of the next fit: statistics by class are those of these classes, in this order.
         """
         if self.synthesis is None or type(synthesizer) is not type(self.synthesis.synthesizer):
+            return False
+        if not np.array_equal(classes, self.synthesis.classes):
             return False
         return _declaration(synthesizer) == _declaration(self.synthesis.synthesizer)
 
@@ -89,6 +102,7 @@ class Prefix:
             The neighboring data sets of the next fit.
         """
         own = copy.copy(self.synthesis.synthesizer)
+        own.share = synthesizer.share  # it decides whether anybody votes, and not the noise
         if hasattr(synthesizer, "n_jobs"):
             own.n_jobs = synthesizer.n_jobs
         return replace(self.synthesis, synthesizer=own, neighbors=neighbors)
@@ -98,8 +112,8 @@ class Prefix:
         if self.synthesis is None:
             return self
         ledgers = tuple(ledger for ledger, _ in self.synthesis.entries)
-        cost = self.cost.plus(self.synthesis.cost)
-        return replace(self, cost=cost, synthesis=None, ledgers=ledgers)
+        cost = self.cost.plus(self.paid)
+        return replace(self, cost=cost, synthesis=None, paid=None, ledgers=ledgers)
 
     def check_protects(self, neighbors):
         """Refuse to go on with a fit that protects another change of the data."""
@@ -111,20 +125,30 @@ class Prefix:
                 "partition and unit, or warm_start=False"
             )
 
-    def check_left(self, epsilon, delta):
-        """Refuse a limit of which earlier fits leave nothing.
+    def check_left(self, epsilon, delta, synthesis=None):
+        """Refuse a limit of which earlier fits, and the steps that they began, leave nothing.
 
         Parameters
         ----------
         epsilon, delta : float
             The limit of all fits together; epsilon may be None.
+        synthesis : Synthesis or None, default=None
+            Published steps with which the next fit goes on; their noise is set.
         """
-        spent, _ = self.cost.epsilon(delta)
-        if epsilon is not None and self.synthesis is None and spent > _NEARLY_ALL * epsilon:
+        if epsilon is None:
+            return
+        cost, steps, limit = self.cost, "", _NEARLY_ALL * epsilon
+        if synthesis is not None:
+            synthesizer = synthesis.synthesizer
+            cost = cost.plus(synthesis.cost_of_steps(synthesizer.n_steps))
+            steps = f" with all steps of {type(synthesizer).__name__}"
+            limit = epsilon if synthesizer.share == 1 else limit  # then nobody votes
+        spent, _ = cost.epsilon(delta)
+        if spent > limit:
             raise BudgetExceededError(
                 f"warm_start=True goes on after {self.n_fits} fit(s) of this estimator, which cost "
-                f"epsilon={spent:.4g} of epsilon={epsilon:g}: raise epsilon, or start anew with "
-                "warm_start=False"
+                f"epsilon={spent:.4g}{steps} of epsilon={epsilon:g}: raise epsilon, or start anew "
+                "with warm_start=False"
             )
 
     def cost_at(self, orders):
@@ -132,6 +156,22 @@ class Prefix:
         place = np.searchsorted(DEFAULT_ORDERS, orders)
         rdp = np.append(self.cost.rdp, np.inf)[place]
         return replace(self.cost, rdp=rdp)
+
+
+def can_go_on(synthesis):
+    """Return whether the next fit can go on with published steps, if there are any.
+
+    A synthesizer or noise of the user's may keep records: its rows stay, and it does not.
+
+    Parameters
+    ----------
+    synthesis : Synthesis or None
+        Published steps of the fit.
+    """
+    if synthesis is None:
+        return False
+    synthesizer = synthesis.synthesizer
+    return is_ours(synthesizer) and is_ours(getattr(synthesizer, "noise", synthesizer))
 
 
 def _declaration(synthesizer):
