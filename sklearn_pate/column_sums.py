@@ -30,7 +30,6 @@ from .rdp.discrete import SHARES
 from .secure import noise_generator
 from .sums import (
     STEP,
-    ballots,
     of_classes,
     public_discriminants,
     shares,
@@ -151,17 +150,18 @@ def _psi(numbers, mean, scale):
     return np.column_stack([rows, np.full(len(rows), _CONSTANT)])
 
 
-def _summed(block, *, transformer, mean, scale, n_classes):
+def _summed(block, *, transformer, mean, scale, target):
     """Return sums of a `Block` of records, in whole steps, (n_columns + 1, n_classes + 1).
 
     By class, and of all records; the last of the columns is constant. All else follows from public
     rows.
     """
     amount, whole = shares(len(block.codes), block.groups, block.weight, whole=SHARES)
-    cast = ballots(block.codes, amount * (SHARES // whole), n_classes)
+    cast = target.contributions(block.codes, amount * (SHARES // whole))
     numbers = transformed_private(transformer, block.X, len(mean))
     by_class = of_classes(whole_steps(_psi(numbers, mean, scale)), cast)
     total = by_class.sum(axis=0)
+    n_classes = target.n_values
     return np.column_stack([(n_classes * by_class - total).T, n_classes * total])
 
 
@@ -293,7 +293,7 @@ class ColumnSums(BlockElectorate):
                 "base_estimator=ReverseNeighbors(), or give fewer"
             )
         neighbors = self._enrolled(private, memory)
-        self.mechanism = SumsMechanism(len(private.classes))
+        self.mechanism = SumsMechanism(private.target.n_values)
         self._transformer = fitted_on_public(RowVectorizer(_MOST_COLUMNS), X_public, seed=0)
         bends = self.bends and isinstance(X_public, np.ndarray) and X_public.ndim == 2
         if bends:
@@ -332,15 +332,15 @@ class ColumnSums(BlockElectorate):
             )
         return CellForecast(0, n_voters, None, tuple(problems), tuple(obstacles), n_columns=width)
 
-    def _counter(self, n_classes):
-        return _summed, {"mean": self._mean, "scale": self._scale, "n_classes": n_classes}
+    def _counter(self, target):
+        return _summed, {"mean": self._mean, "scale": self._scale, "target": target}
 
     def released(self, noisy, *, noise_std):
         """Return the discriminants that follow from noisy sums."""
         by_class, total = noisy[:, :-1].T, noisy[:, -1]
         n = max(total[-1] / _CONSTANT, noise_std) if self._n_records is None else self._n_records
         released = by_class, total, (noise_std, noise_std / _OF_TOTAL), n
-        are_rates = self._is_split and len(by_class) == 2
+        are_rates = self._target.splits_votes and self._target.n_values == 2
         slopes, constants, gain = public_discriminants(*released, self._rows, are_rates=are_rates)
         constants = constants + _CONSTANT * slopes[:, -1]
         linear = _LENGTH * slopes[:, :-1], constants, gain, are_rates

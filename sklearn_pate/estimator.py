@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import HasMethods, Interval, StrOptions, _fit_context
 from .aggregators import Mechanism, TableMechanism
-from .electorate import Electorate, check_predicts
+from .electorate import Electorate
 from .fitting import release
 from .fitting.checks import check_features
 from .fitting.export import Saved, handed_over, libraries_of
@@ -35,6 +35,7 @@ from .releases.ahead import note_drawn, recalled
 from .releases.published import Published, student_of, warn_of_one_class
 from .students import fit_student
 from .synthesis import Schema
+from .targets import ClassTarget, Target
 
 #: What `privacy_spent_.not_covered` says of other rows than those drawn.
 _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
@@ -46,8 +47,8 @@ usual_floats = np.errstate(divide="warn", over="warn", under="ignore", invalid="
 class PATEEstimator(BaseEstimator):
     """Base class of `PATEClassifier` and `PATERegressor`."""
 
-    #: Whether ballots are split between levels of a number, not for one of several classes.
-    predicts_numbers = False
+    #: The kind of target: what is known of it before a fit reads classes or bounds.
+    target_type: type[Target] = ClassTarget
 
     # Requested by default, so that users need not call set_fit_request for metadata routing
     __metadata_request__fit = {"X_public": True, "groups": True}
@@ -305,7 +306,7 @@ class PATEEstimator(BaseEstimator):
             check_labelled_rows(X_public, len(self.public_labels_), self._rows_asked_about)
         if student is None:
             student = published.student(self, make_electorate(self, by_records=by_records))
-        check_predicts("student", student, numbers=self.predicts_numbers)
+        self.target_type.check_predicts("student", student)
         seed = seed_streams(self.random_state, self.secure)["student"]
         self.student_ = fit_student(student, X_public, published, seed)
         spent = published.spent
@@ -376,6 +377,15 @@ class PATEEstimator(BaseEstimator):
         return model
 
     # --- check -------------------------------------------------------------------------------
+
+    def _declared_target(self):
+        """Return the target that the parameters declare; None where it is read from labels."""
+        raise NotImplementedError
+
+    @property
+    def _fitted_target(self):
+        """The target of a fitted estimator."""
+        return self.target_type(getattr(self, self.target_type.fitted_attribute))
 
     def _given(self, X, y, X_public, groups, sample_weight):
         """Return what a fit is given, checked, with the cost of rows that an earlier fit drew."""

@@ -9,9 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import Interval
 from .estimator import PATEEstimator, usual_floats
-from .levels import quantiles
 from .neighbors.cells import LEAST_RATE
-from .students import check_predicted
+from .targets import NumberTarget
 
 
 def _may_have_quantiles(estimator):
@@ -105,7 +104,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     True
     """
 
-    predicts_numbers = True
+    target_type = NumberTarget
 
     _parameter_constraints: dict = {
         **PATEEstimator._parameter_constraints,
@@ -168,6 +167,9 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         self.schema = schema
         self.releases = releases
 
+    def _declared_target(self):
+        return NumberTarget.between(self.bounds, self.n_levels)
+
     @usual_floats
     def predict(self, X):
         """Predict numbers with the student.
@@ -182,7 +184,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         ndarray of shape (n_samples,)
             Of the default student, the means of the released levels.
         """
-        return check_predicted(self._ask("student_", "predict", X))
+        predicted = self._ask("student_", "predict", X)
+        return self._fitted_target.check_predicted(predicted)
 
     @available_if(_may_have_quantiles)
     @usual_floats
@@ -232,5 +235,6 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         rates = self._ask("table_", "rates", X)
         # No rate is below a floor, and that of many levels together would be a tail of its own
         rates = rates - np.minimum(rates.min(axis=1, keepdims=True), LEAST_RATE)
-        found = quantiles(rates / rates.sum(axis=1, keepdims=True), self.levels_, wanted)
+        rates = rates / rates.sum(axis=1, keepdims=True)
+        found = self._fitted_target.quantiles(rates, wanted)
         return found[:, 0] if np.ndim(q) == 0 else found

@@ -17,7 +17,6 @@ from threadpoolctl import threadpool_limits
 
 from ._sklearn import _safe_indexing
 from .isolation import Quiet
-from .levels import split
 from .rdp import DEFAULT_ORDERS, Contribution, Cost, discrete_gaussian_mu_squared
 from .rdp.checks import check_orders
 from .rdp.cost import bisect
@@ -113,7 +112,7 @@ def unit(rows):
     return rows / np.where(norms > 0, norms, 1.0)
 
 
-def shares(n_rows, units=None, weight=None, *, whole=_SHARES, is_split=False):
+def shares(n_rows, units=None, weight=None, *, whole=_SHARES, target=None):
     """Return how many shares each record counts, and how many make a whole one.
 
     Parameters
@@ -126,8 +125,8 @@ def shares(n_rows, units=None, weight=None, *, whole=_SHARES, is_split=False):
         What each record counts, clipped to [0, 1].
     whole : int
         Shares of a whole one, where not all count alike.
-    is_split : bool, default=False
-        Whether a record may count for two levels.
+    target : targets.Target or None, default=None
+        What records vote for; None are classes.
 
     Returns
     -------
@@ -136,7 +135,8 @@ def shares(n_rows, units=None, weight=None, *, whole=_SHARES, is_split=False):
     int
         Shares of a whole one.
     """
-    if units is None and weight is None and not is_split:
+    splits_votes = target is not None and target.splits_votes
+    if units is None and weight is None and not splits_votes:
         return np.ones(n_rows, dtype=np.int64), 1
     part = np.ones(n_rows) if weight is None else np.clip(weight, 0.0, 1.0)
     if units is not None:
@@ -283,7 +283,7 @@ def released_centre(rows, part, sd, rng, n_jobs=None, encode=np.asarray):
 
 
 def released(
-    rows, codes, part, centre, sd, sd_moment, rng, *, n_classes, n_jobs=None, encode=np.asarray
+    rows, codes, part, centre, sd, sd_moment, rng, *, target, n_jobs=None, encode=np.asarray
 ):
     """Return `Sums` of rows about their centre, with noise.
 
@@ -292,7 +292,7 @@ def released(
     rows : array-like with n_rows rows
         The records.
     codes : ndarray of shape (n_rows,)
-        Labels, or positions along levels.
+        Labels or numbers as codes, from ``target.encode``.
     part : (ndarray, int)
         From `shares`.
     centre : Centre
@@ -301,8 +301,8 @@ def released(
         From `noise_sizes`.
     rng : numpy.random.Generator
         Source of the noise.
-    n_classes : int
-        Number of classes.
+    target : targets.Target
+        Its values are the classes, or levels, of the sums.
     n_jobs : int, default=None
         As in joblib. What is summed does not depend on it.
     encode : callable
@@ -317,14 +317,15 @@ def released(
     amount, whole = part
     # Python's whole numbers where those of numpy may be too small
     kind = object if len(amount) * whole > _MOST_COUNTED else np.int64
-    sums_of = partial(_sums_of, centre=centre, n_classes=n_classes, kind=kind)
+    sums_of = partial(_sums_of, centre=centre, target=target, kind=kind)
     counts, by_class, moment = _added(sums_of, n_jobs, encode, rows, amount, codes)
     total = by_class.sum(axis=0)
     step = STEP / whole
-    centred = n_classes * by_class - total  # in steps that are smaller by the number of classes
+    # In steps that are smaller by the number of classes
+    centred = target.n_values * by_class - total
     return Sums(
         counts=_noisy(counts * _PER_STEP, sd / OF_COUNTS, step, rng),
-        by_class=_noisy(centred, sd, step / n_classes, rng),
+        by_class=_noisy(centred, sd, step / target.n_values, rng),
         total=_noisy(total, sd / OF_TOTAL, step, rng),
         moment=_noisy_moment(moment, sd_moment, step * STEP, rng),
         sd=sd,
@@ -356,22 +357,14 @@ def _mean_of(psi, amount):
     return amount @ steps, np.array([amount @ steps.any(axis=1)])
 
 
-def _sums_of(psi, amount, codes, *, centre, n_classes, kind):
+def _sums_of(psi, amount, codes, *, centre, target, kind):
     """Return counts, sums by class and second moment of a block, about the centre."""
     steps = whole_steps(centre.apply(psi))
     weighted = steps * amount[:, None]
-    cast = ballots(codes, amount, n_classes)
+    cast = target.contributions(codes, amount)
     counts = cast[steps.any(axis=1)].sum(axis=0)
     moment = (weighted.T.astype(float) @ steps.astype(float)).astype(np.int64)
     return counts, of_classes(steps, cast), moment.astype(kind)
-
-
-def ballots(codes, amount, n_classes):
-    """Return the shares that each record counts in each class, (n_rows, n_classes)."""
-    cast = np.zeros((len(codes), n_classes), dtype=np.int64)
-    for classes, part in zip(*map(np.transpose, split(codes, amount)), strict=True):
-        cast[np.arange(len(codes)), classes] += part
-    return cast
 
 
 def of_classes(steps, cast):

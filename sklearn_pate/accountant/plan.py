@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from ..electorate import CellForecast
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.facts import facts_of, has_distribution
+from ..targets import ClassTarget, NumberTarget, Target
 from .spent import PrivacyForecast, card_of, text_rounded_up
 
 #: So many labels are drawn where a share cannot be computed: its standard error is below 0.01.
@@ -44,8 +46,8 @@ class Voters:
         Why they vote.
     are_sites : bool
         Whether each teacher has private data of its own, which no other voters can have.
-    are_levels : bool
-        Whether the classes are levels of a number.
+    target_type : type of targets.Target
+        The kind of target: it tells classes from levels of a number.
 
     Examples
     --------
@@ -62,7 +64,7 @@ class Voters:
     names: tuple = ()
     why: str = ""
     are_sites: bool = False
-    are_levels: bool = False
+    target_type: type[Target] = ClassTarget
 
 
 class RowsCost(NamedTuple):
@@ -352,9 +354,8 @@ class Plan:
         """What is to be said of these numbers, and what would help most: a list of str, or []."""
         found = [*self.obstacles, *self.problems]
         if self.has_teachers:
-            findings = (_drowned_means,) if self.voters.are_levels else (_few_labels, _drowned)
             if not self.obstacles:
-                found += [finding(self) for finding in findings]
+                found += [finding(self) for finding in _by_target(self).findings]
             found += [_unstable(stage, n, self.voters.n_teachers) for stage, n in self.stages]
         unit = "record" if self.spent is None else self.spent.unit
         return [text for text in (*found, weak_promise(self.epsilon, unit)) if text is not None]
@@ -444,9 +445,11 @@ def obstacles_to(plan):
     -------
     list of str
     """
+    return _by_target(plan).obstacles(plan)
+
+
+def _obstacles_to_classes(plan):
     n_classes = plan.voters.n_classes
-    if plan.voters.are_levels:
-        return []
     if plan.n_labels < n_classes:
         is_little = plan.n_wanted < n_classes
         source = "is asked for" if is_little else f"epsilon={plan.epsilon:.4g} pays for"
@@ -457,6 +460,10 @@ def obstacles_to(plan):
     hears_nothing = plan.share_right(1.0) < 1 / n_classes + _BARELY_ABOVE_CHANCE
     drowned = _drowned(plan) if hears_nothing else None
     return [] if drowned is None else [drowned]
+
+
+def _obstacles_to_means(plan):
+    return []
 
 
 def large_delta(delta, *, n_teachers=None, n_records=None):
@@ -650,9 +657,15 @@ def _about_teachers(plan):
         each = f", on about {_number(voters.n_records / voters.n_teachers)} records"
     who = ("voters", f"{voters.n_teachers} teachers{names}{each}{_why(voters)}")
     noise = ("noise", "; ".join(_noise(*stage, voters.n_teachers) for stage in plan.stages))
-    if voters.are_levels:
-        means = f"{plan.n_labels}, of {voters.n_classes} levels ({plan.n_public} public rows)"
-        return [who, ("means", means), noise]
+    return [who, *_by_target(plan).lines_of_teachers(plan, noise)]
+
+
+def _means_of_teachers(plan, noise):
+    means = f"{plan.n_labels}, of {plan.voters.n_classes} levels ({plan.n_public} public rows)"
+    return [("means", means), noise]
+
+
+def _labels_of_teachers(plan, noise):
     right = _at_agreements(plan.share_right)
     if right is not None:
         right = (
@@ -663,10 +676,10 @@ def _about_teachers(plan):
     all_answered = min(map(plan.share_answered, (*_AGREEMENTS, 1.0))) > 0.9995
     labels = (
         f"{'' if all_answered else 'at most '}{plan.n_labels}, on average "
-        f"{_number(plan.labels_per_class)} for each of {voters.n_classes} classes "
+        f"{_number(plan.labels_per_class)} for each of {plan.voters.n_classes} classes "
         f"({plan.n_queries} queries, {plan.n_public} public rows)"
     )
-    lines = [who, ("labels", labels), noise, ("right", right or "none: nothing is answered")]
+    lines = [("labels", labels), noise, ("right", right or "none: nothing is answered")]
     if not all_answered:
         answered = f"{_at_agreements(plan.share_answered)} of the queries, {_TEACHERS_AGREE}"
         lines.append(("answered", answered))
@@ -691,34 +704,40 @@ def _about_records(plan):
     voters, cells = plan.voters, plan.voters.cells
     expected = ", if there are as many records as public rows" if voters.n_records is None else ""
     ((mechanism, n_rows),) = plan.stages
-    level, levels = ("level", "levels") if voters.are_levels else ("class", "classes")
     noise = f"{_number(plan.noise_std)} records (standard deviation)"
+    value = voters.target_type.value_noun
     if cells.n_columns is not None:
         sums = (
-            f"{cells.n_columns} numbers for each of {voters.n_classes} {levels}, with noise of "
-            f"{noise}, beside {_number(cells.n_ballots)} records{expected}"
+            f"{cells.n_columns} numbers for each of {voters.n_classes} "
+            f"{voters.target_type.value_nouns}, with noise of {noise}, beside "
+            f"{_number(cells.n_ballots)} records{expected}"
         )
         who = f"the records themselves, each with all of its columns{_why(voters)}"
         return [("voters", who), ("sums", sums)]
     if cells.n_cells == 0:
         return [("voters", f"nobody: class sums take all of epsilon{_why(voters)}")]
     where = f"each in the cell that it lies in, of {cells.n_cells}{_why(voters)}"
-    what, each = "means", f"of {voters.n_classes} levels"
-    if not voters.are_levels:
-        number = _number(plan.labels_per_class)
-        what = "labels"
-        each = f"{number} for each of {voters.n_classes} classes if all were as common"
     beside = f"beside {_number(cells.n_ballots / cells.n_cells)} in an average cell{expected}"
     lines = [
         ("voters", f"the records themselves, {where}"),
-        (what, f"{n_rows}, one for each public row, {each}"),
-        ("noise", f"{noise} on each {level} of a cell, {beside}, by {type(mechanism).__name__}"),
+        _by_target(plan).line_of_rows(plan, f"{n_rows}, one for each public row"),
+        ("noise", f"{noise} on each {value} of a cell, {beside}, by {type(mechanism).__name__}"),
     ]
     if cells.explained is not None:
         share = percent(cells.explained)
         said = f"{share} of how public rows differ; a record says only where it lies"
         lines.append(("cells tell", said))
     return lines
+
+
+def _means_of_rows(plan, n_rows):
+    return "means", f"{n_rows}, of {plan.voters.n_classes} levels"
+
+
+def _labels_of_rows(plan, n_rows):
+    number = _number(plan.labels_per_class)
+    each = f"{number} for each of {plan.voters.n_classes} classes if all were as common"
+    return "labels", f"{n_rows}, {each}"
 
 
 def _why(voters):
@@ -728,3 +747,48 @@ def _why(voters):
 def _number(number):
     """Write a number with three digits at least."""
     return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+
+
+# --- by the kind of target -----------------------------------------------------------------------
+
+
+class _OfTarget(NamedTuple):
+    """Functions of a plan that depend on the kind of target.
+
+    Attributes
+    ----------
+    findings : tuple of callable
+        Of teachers that vote: each returns a warning, or None.
+    obstacles : callable
+        Of teachers that vote: returns why nothing can be learnt.
+    lines_of_teachers : callable
+        Returns the lines on published labels or means, and on their noise.
+    line_of_rows : callable
+        Returns the line on published labels or means, where records vote.
+    """
+
+    findings: tuple
+    obstacles: Callable
+    lines_of_teachers: Callable
+    line_of_rows: Callable
+
+
+_BY_TARGET: dict[type[Target], _OfTarget] = {
+    ClassTarget: _OfTarget(
+        findings=(_few_labels, _drowned),
+        obstacles=_obstacles_to_classes,
+        lines_of_teachers=_labels_of_teachers,
+        line_of_rows=_labels_of_rows,
+    ),
+    NumberTarget: _OfTarget(
+        findings=(_drowned_means,),
+        obstacles=_obstacles_to_means,
+        lines_of_teachers=_means_of_teachers,
+        line_of_rows=_means_of_rows,
+    ),
+}
+
+
+def _by_target(plan):
+    """Return the functions for the target of a plan."""
+    return _BY_TARGET[plan.voters.target_type]

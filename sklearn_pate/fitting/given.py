@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant.pricing import cost_of_all, soft_stage
-from ..electorate import Electorate, PrivateData, Votes, check_predicts
+from ..electorate import Electorate, PrivateData, Votes
 from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
 from ..public import are_all_equal, public_rows, table_of, value_hashes, warn_if_private
@@ -27,6 +27,7 @@ from ..releases.base import VotesRelease
 from ..releases.published import student_of
 from ..releases.table import table_mechanism
 from ..secure import SystemGenerator
+from ..targets import Target
 from ..teachers import Sites
 from . import checks, voters
 
@@ -61,8 +62,8 @@ class Given:
         Its parameters say the rest.
     X_public : array-like with n_public rows
         All public rows.
-    classes : ndarray of shape (n_classes,)
-        Sorted labels.
+    target : targets.Target
+        Classes of the labels, or levels of the numbers.
     neighbors : Neighbors
         The neighboring data sets that the guarantee compares.
     n_teachers : int or None
@@ -91,7 +92,7 @@ class Given:
 
     estimator: Any
     X_public: Any
-    classes: np.ndarray
+    target: Target
     neighbors: Neighbors
     n_teachers: int | None
     seeds: dict
@@ -211,7 +212,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     electorate = voters.make_electorate(estimator, X, synthesizer=synthesizer)
     release = release_of(electorate)
     _check_parts(estimator, electorate, release)
-    not_covered = () if checks.declared_classes(estimator) is not None else (_READ_CLASSES,)
+    not_covered = () if estimator._declared_target() is not None else (_READ_CLASSES,)
     obstacles = ()
     if synthesizer is not None:
         X_public = ahead.rehearsal_rows(synthesizer)
@@ -243,7 +244,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     given = Given(
         estimator,
         X_public,
-        private.classes,
+        private.target,
         neighbors,
         electorate.n_teachers_,
         seeds,
@@ -257,13 +258,16 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
 def _check_sites(estimator, X_public, **not_given):
     """Refuse what needs the private records, where each teacher loads its own."""
     draws_rows = estimator.schema is not None and X_public is None
+    can_be_fitted = estimator.target_type in voters.SITE_ENSEMBLES
     refused = {
         **{f"{name} must be None": value is not None for name, value in not_given.items()},
         "records cannot vote": release_of(estimator.base_estimator).gives_rates,
         "a synthesizer cannot draw rows": estimator.synthesizer is not None or draws_rows,
         "releases must be None": bool(estimator.releases),
-        "PATERegressor cannot be fitted": estimator.predicts_numbers,
-        "classes=[all that may occur] must be given": getattr(estimator, "classes", None) is None,
+        f"{type(estimator).__name__} cannot be fitted": not can_be_fitted,
+        "classes=[all that may occur] must be given": (
+            can_be_fitted and estimator._declared_target() is None
+        ),
     }
     for what, is_so in refused.items():
         if is_so:
@@ -310,7 +314,7 @@ def check_votes_and_rows(estimator, votes, X_public):
     given = Given(
         estimator,
         X_public,
-        votes.classes,
+        votes.target,
         votes.neighbors,
         votes.n_teachers,
         seeds,
@@ -363,7 +367,7 @@ def _check_parts(estimator, electorate, release):
     stages = as_list(release.mechanism(estimator))
     electorate.check(soft_aggregator=soft_stage(stages))
     student = student_of(estimator, electorate)
-    check_predicts("student", student, numbers=estimator.predicts_numbers)
+    estimator.target_type.check_predicts("student", student)
     for part in (*stages, strategy_of(estimator)):
         needs_proba = getattr(part, "uses_student_proba", False)
         if needs_proba and not hasattr(student, "predict_proba"):

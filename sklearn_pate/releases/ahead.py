@@ -23,6 +23,7 @@ from ..rdp import NeighboringRelation, Neighbors
 from ..rules import default_share
 from ..schema import difference
 from ..secure import noise_generator
+from ..targets import Target
 from .base import Release
 
 #: What `privacy_spent_.not_covered` says where the cost of such rows is not known.
@@ -51,7 +52,7 @@ class Synthesis:
         Declared, with its noise set.
     neighbors : Neighbors
         The neighboring data sets that are covered.
-    classes : ndarray of shape (n_classes,)
+    target : targets.Target
         What the rows are drawn for.
     rows : array-like with n_rows rows or None
         What was drawn; None before.
@@ -63,15 +64,14 @@ class Synthesis:
 
     synthesizer: Any
     neighbors: Neighbors
-    classes: np.ndarray
+    target: Target
     rows: Any = None
     ledgers: list = field(default_factory=list, repr=False)
     generator: str | None = None
 
-    def prior(self, classes):
-        """Return what the synthesizer has released of these classes, or None."""
-        is_of_them = np.array_equal(self.classes, classes)
-        return getattr(self.synthesizer, "released_", None) if is_of_them else None
+    def prior(self, target):
+        """Return what the synthesizer has released of this target, or None."""
+        return getattr(self.synthesizer, "released_", None) if self.target == target else None
 
     def note(self):
         """Remember what was drawn, once the rows are kept."""
@@ -109,8 +109,9 @@ class Synthesis:
             )
         noise = getattr(synthesizer, "noise", None)
         if isinstance(noise, TableMechanism):
-            rehearse_table(noise, contribution=neighbors.counts(1), n_classes=len(private.classes))
-        return cls(synthesizer, neighbors, private.classes)
+            n_classes = private.target.n_values
+            rehearse_table(noise, contribution=neighbors.counts(1), n_classes=n_classes)
+        return cls(synthesizer, neighbors, private.target)
 
     def drawn(self, private, noise, seed, *, generator):
         """Return the same with its rows, drawn from private data: this is what the cost pays for.
@@ -129,12 +130,12 @@ class Synthesis:
         synthesizer = self.synthesizer
         name = type(synthesizer).__name__
         units = units_of(private, self.neighbors)
-        records = (private.X, private.codes, private.sample_weight, units)
+        records = (private.X, private.codes, private.sample_weight, units, private.target)
         sources = {"noise": np.random.default_rng(noise), "rng": np.random.default_rng(seed)}
 
         def draw():
-            X, codes, weight, groups = records
-            given = {"sample_weight": weight, "groups": groups, "n_classes": len(private.classes)}
+            X, codes, weight, groups, target = records
+            given = {"sample_weight": weight, "groups": groups, "target": target}
             rows = synthesizer.draw(X, codes, **given, **sources)
             # Without what a table may carry beside them
             is_bare = isinstance(rows, np.ndarray | list | tuple)
@@ -286,8 +287,8 @@ def rehearse(releases, X_public, private):
     n_public = _num_samples(X_public)
     made_up = PrivateData(
         X=X_public,
-        codes=(np.arange(n_public) % len(private.classes)).astype(private.codes.dtype),
-        classes=private.classes,
+        codes=private.target.alternating(n_public),
+        target=private.target,
         sample_weight=None if private.sample_weight is None else np.ones(n_public),
     )
     tried = []

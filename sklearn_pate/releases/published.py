@@ -6,10 +6,10 @@ from numbers import Real
 import numpy as np
 
 from ..exceptions import warn
-from ..levels import mean
 from ..neighbors.cells import deal_to_alike, shifted
 from ..students import accepts_soft_labels, accepts_unlabeled, accepts_weights
 from ..synthesis.released import RatesRegressor
+from ..targets import NumberTarget
 from . import release_of
 
 
@@ -21,11 +21,11 @@ class Published:
     spent : PrivacySpent
         What the plan costs. Its numbers of queries and answers are counted here.
     estimator : PATEClassifier or PATERegressor
-        It says what each class counts, and whether classes are levels, whose means are learnt.
+        It has the class weights, if any.
     n_public : int
         Number of public rows.
-    classes : ndarray of shape (n_classes,)
-        Labels, or levels.
+    target : targets.Target
+        Classes of the labels, or levels of the numbers.
 
     Attributes
     ----------
@@ -37,10 +37,10 @@ class Published:
         Released distributions, NaN where there is none; None before the first.
     query_indices : ndarray of shape (n_queries,), int
         Public rows asked, in order.
+    target : targets.Target
+        As given.
     n_classes : int
-        Number of classes.
-    levels : ndarray of shape (n_classes,) or None
-        The classes, if they are levels of a number.
+        Number of classes, or of levels.
     table : neighbors.ReleasedTable or None
         The noisy table of ballots, and then `soft_labels` are rates of the classes, of which
         students with weights learn; None where teachers vote.
@@ -55,11 +55,10 @@ class Published:
         Why the student could not learn from labels of one class.
     """
 
-    def __init__(self, spent, estimator, n_public, classes):
+    def __init__(self, spent, estimator, n_public, target):
         self.spent = spent
-        self.levels = classes if estimator.predicts_numbers else None
-        self.n_classes = len(classes)
-        self._classes = classes
+        self.target = target
+        self.n_classes = target.n_values
         self._class_weight = getattr(estimator, "class_weight", None)
         self.weight = None
         self.labels = np.full(n_public, -1)
@@ -74,10 +73,9 @@ class Published:
     @classmethod
     def of(cls, estimator):
         """Return what a fitted estimator released, to train another student on it."""
-        labels = estimator.public_labels_
-        classes = estimator.levels_ if estimator.predicts_numbers else estimator.classes_
-        published = cls(estimator.privacy_spent_, estimator, len(labels), classes)
-        published.labels = labels if published.levels is None else np.where(np.isnan(labels), -1, 0)
+        labels, target = estimator.public_labels_, estimator._fitted_target
+        published = cls(estimator.privacy_spent_, estimator, len(labels), target)
+        published.labels = target.labels_of(labels)
         published.soft_labels = estimator.public_soft_labels_
         published.query_indices = estimator.query_indices_
         published.table = getattr(estimator, "table_", None)
@@ -123,16 +121,13 @@ class Published:
     @property
     def public_labels(self):
         """What is published of each public row: the code of its label, or its mean, NaN if none."""
-        if self.levels is None:
-            return self.labels
-        if self.soft_labels is None:
-            return np.full(len(self.labels), np.nan)
-        return mean(self.soft_labels, self.levels)
+        return self.target.decode(self.labels, self.soft_labels)
 
     def student(self, estimator, electorate):
         """Return the unfitted student; if none is given, what was published may be one itself."""
-        if estimator.student is None and self.table is not None and self.levels is not None:
-            return RatesRegressor(self.table, self.levels)
+        reader = _TABLE_READERS.get(type(self.target))
+        if estimator.student is None and self.table is not None and reader is not None:
+            return reader(self.table, self.target)
         if estimator.student is None and hasattr(self.table, "default_student"):
             return self.table.default_student().set_params(weight=self.weight)
         return student_of(estimator, electorate)
@@ -147,7 +142,7 @@ class Published:
         labels : ndarray of shape (n_public,), int
             Labels dealt by them, -1 for none.
         """
-        self.weight = weights_of(self._class_weight, self._classes, rates.mean(axis=0))
+        self.weight = weights_of(self._class_weight, self.target.values, rates.mean(axis=0))
         if self.weight is not None:
             rates = shifted(rates, self.weight)
             labels = deal_to_alike(rates)
@@ -160,16 +155,22 @@ class Published:
     def label_weights(self, labels):
         """Return what labels that teachers gave count, (n_labels,), or None: all alike."""
         shares = np.bincount(labels, minlength=self.n_classes) / len(labels)
-        weight = weights_of(self._class_weight, self._classes, shares)
+        weight = weights_of(self._class_weight, self.target.values, shares)
         return None if weight is None else weight[labels]
+
+
+#: Default students that read any released table themselves, by the kind of target. For others the
+#: table or the electorate has one.
+_TABLE_READERS = {NumberTarget: RatesRegressor}
 
 
 def student_of(estimator, electorate):
     """Return the student of the parameters; if they have none, what an electorate suggests."""
     if estimator.student is not None:
         return estimator.student
-    if estimator.predicts_numbers and release_of(electorate).gives_rates:
-        return RatesRegressor()
+    reader = _TABLE_READERS.get(estimator.target_type)
+    if reader is not None and release_of(electorate).gives_rates:
+        return reader()
     return electorate.default_student()
 
 
@@ -201,7 +202,7 @@ def warn_of_release(plan, released):
 def warn_of_one_class(released):
     """Warn if all released labels are of one class."""
     labels = released.labels[released.labels >= 0]
-    if released.levels is None and np.unique(labels).size == 1:
+    if released.target.are_of_one_class(labels):
         failed = f" (yours failed: {released.problem})" if released.problem is not None else ""
         warn(
             f"all {labels.size} released labels are of one class, which is what the student "

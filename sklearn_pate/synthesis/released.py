@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..levels import mean
 from ..neighbors import cells
 
 #: Powers of the rates of the cells that are tried; those of the prior are its own.
@@ -86,13 +85,13 @@ class RatesRegressor(RegressorMixin, BaseEstimator):
     ----------
     released : object or None, default=None
         What has `rates`, of levels.
-    levels : ndarray of shape (n_levels,) or None, default=None
-        What the rates are of.
+    target : targets.NumberTarget or None, default=None
+        Its levels.
     """
 
-    def __init__(self, released=None, levels=None):
+    def __init__(self, released=None, target=None):
         self.released = released
-        self.levels = levels
+        self.target = target
 
     def fit(self, X, y):
         """Note that there are means."""
@@ -102,7 +101,7 @@ class RatesRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X):
         """Return the means of the levels, (n_samples,)."""
         check_is_fitted(self)
-        return mean(self.released.rates(X), self.levels)
+        return self.target.mean(self.released.rates(X))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

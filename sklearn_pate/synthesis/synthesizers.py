@@ -69,15 +69,15 @@ class Synthesizer(BaseEstimator, metaclass=ABCMeta):
     is_exact = False
 
     @abstractmethod
-    def declare(self, X, classes):
+    def declare(self, X, target):
         """Check parameters against what is public of the private table, and fix the schema.
 
         Parameters
         ----------
         X : DataFrame or array-like of shape (n_samples, n_columns)
             Private rows. Names and dtypes of the columns are public.
-        classes : array-like of shape (n_classes,)
-            Labels. They are public.
+        target : targets.Target or None
+            Classes of the labels, or levels of the numbers; None where nobody declares them.
 
         Returns
         -------
@@ -171,7 +171,7 @@ class Synthesizer(BaseEstimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
+    def draw(self, X, codes, *, target, noise, rng, sample_weight=None, groups=None):
         """Release what the private rows say, with noise, and draw rows from it.
 
         Parameters
@@ -179,10 +179,9 @@ class Synthesizer(BaseEstimator, metaclass=ABCMeta):
         X : DataFrame or array-like of shape (n_samples, n_columns)
             Private rows, with the columns of `declare`.
         codes : ndarray of shape (n_samples,)
-            Labels as indices into the classes, int; or positions along levels, float, which only
-            synthesizers of this library are given.
-        n_classes : int
-            Number of classes.
+            Labels or numbers as codes, from ``target.encode``.
+        target : targets.Target
+            Of classes; numbers are given to synthesizers of this library alone.
         noise : Generator
             Source of the mechanism's noise.
         rng : numpy.random.Generator
@@ -214,7 +213,7 @@ class ColumnSynthesizer(Synthesizer):
         "n_rows": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def declare(self, X, classes):
+    def declare(self, X, target):
         """Fix the schema; see `Synthesizer.declare`."""
         self._validate_params()
         said = self.bounds, self.categories, self.missing
@@ -226,13 +225,13 @@ class ColumnSynthesizer(Synthesizer):
         self._check_declared()
         return self.schema_.any_rows(n_rows, rng)
 
-    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
+    def draw(self, X, codes, *, target, noise, rng, sample_weight=None, groups=None):
         """Release what records say, with noise, and draw rows; see `Synthesizer.draw`."""
         self._check_declared()
         X = self.schema_.check(X)
         with Quiet():
             records = Block(X, codes, sample_weight, numbered(groups, len(X)))
-            counted, failed = attempt(partial(self._counted, records, n_classes, noise))
+            counted, failed = attempt(partial(self._counted, records, target, noise))
         if failed is not None:
             raise ValueError(f"the private rows could not be counted: {failed}, in their values")
         return self._drawn(counted, noise, rng)
@@ -394,15 +393,17 @@ class MarginalSynthesizer(ColumnSynthesizer):
     >>> from sklearn_pate.aggregators import LaplaceMechanism
     >>> from sklearn_pate.rdp import Neighbors
     >>> from sklearn_pate.synthesis import MarginalSynthesizer
+    >>> from sklearn_pate.targets import ClassTarget
     >>> private = pd.DataFrame({"age": [31, 64, 45] * 200, "smokes": [True, False, False] * 200})
     >>> known = {"bounds": {"age": (18, 100)}, "missing": []}
+    >>> target = ClassTarget([0, 1])
     >>> synthesizer = MarginalSynthesizer(**known, n_rows=3, noise=LaplaceMechanism(6.0))
-    >>> synthesizer = synthesizer.declare(private, classes=[0, 1])
+    >>> synthesizer = synthesizer.declare(private, target)
     >>> synthesizer.cost(Neighbors(relation="replace_one", unit="record")).pure
     1.0
     >>> labels = np.tile([0, 1, 1], 200)
     >>> generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
-    >>> synthesizer.draw(private, labels, n_classes=2, **generators)
+    >>> synthesizer.draw(private, labels, target=target, **generators)
        age  smokes
     0   43   False
     1   64   False
@@ -486,7 +487,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     def _mechanism(self):
         return LaplaceMechanism() if self.noise is None else self.noise
 
-    def _counted(self, records, n_classes, noise):
+    def _counted(self, records, target, noise):
         """Return the histograms, one below the other, in whole shares of a record.
 
         A column of the table for each class, a row for each bin of each column, and a last row for
@@ -494,11 +495,11 @@ class MarginalSynthesizer(ColumnSynthesizer):
         """
         X, *given = records
         tables = [
-            count_ballots(bins[:, None], *given, n_cells=column.n_bins, n_classes=n_classes)
+            count_ballots(bins[:, None], *given, n_cells=column.n_bins, target=target)
             for column, bins in zip(self.schema_.columns, self.schema_.bins(X), strict=True)
         ]
         only_bin = np.zeros((len(X), 1), dtype=np.int64)
-        sizes = count_ballots(only_bin, *given, n_cells=1, n_classes=n_classes)
+        sizes = count_ballots(only_bin, *given, n_cells=1, target=target)
         return np.concatenate([*tables, sizes])
 
     def _drawn(self, counts, noise, rng):
@@ -704,14 +705,16 @@ class ClassSums(ColumnSynthesizer):
     >>> import numpy as np
     >>> from sklearn_pate.rdp import Neighbors
     >>> from sklearn_pate.synthesis import ClassSums
+    >>> from sklearn_pate.targets import ClassTarget
     >>> rng = np.random.default_rng(0)
     >>> labels = np.tile([0, 1], 500)
     >>> private = rng.normal(size=(1000, 3)) + labels[:, None]
     >>> sums = ClassSums(bounds=(-4, 5), missing=[], n_rows=4, noise_multiplier=2.0)
-    >>> sums = sums.declare(private, classes=[0, 1])
+    >>> target = ClassTarget([0, 1])
+    >>> sums = sums.declare(private, target)
     >>> round(sums.cost(Neighbors(relation="replace_one", unit="record")).mu_squared, 3)
     0.25
-    >>> sums.draw(private, labels, n_classes=2, noise=rng, rng=rng).shape
+    >>> sums.draw(private, labels, target=target, noise=rng, rng=rng).shape
     (4, 3)
     >>> sums.released_.rates(np.array([[3.0, 3.0, 3.0], [-2.0, -2.0, -2.0]])).argmax(axis=1)
     array([1, 0])
@@ -789,14 +792,14 @@ class ClassSums(ColumnSynthesizer):
         """Return the noise of the mean, of the sums of a class and of the moment."""
         return noise_sizes(1 / float(self.noise_multiplier), n_classes=n_classes)
 
-    def _counted(self, records, n_classes, noise):
+    def _counted(self, records, target, noise):
         """Return the sums of records, as released."""
         X, codes, weight, groups = records
-        sd_centre, *sds = self._noise_sizes(n_classes)
-        part = shares(len(X), groups, weight, is_split=codes.dtype.kind == "f")
+        sd_centre, *sds = self._noise_sizes(target.n_values)
+        part = shares(len(X), groups, weight, target=target)
         how = {"n_jobs": self.n_jobs, "encode": partial(_encoded, self.schema_)}
         centre = released_centre(X, part, sd_centre, noise, **how)
-        sums = released(X, codes, part, centre, *sds, noise, n_classes=n_classes, **how)
+        sums = released(X, codes, part, centre, *sds, noise, target=target, **how)
         return ReleasedSums(self.schema_, centre, sums)
 
     def _drawn(self, released, noise, rng):
