@@ -64,9 +64,9 @@ class PairSynthesizer(Synthesizer):
             return None
         return copy(self).set_params(noise=LaplaceMechanism(scale))  # it keeps `dtypes_`
 
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        # A record counts once in the table of each pair
-        return self.noise.cost(n_moved * len(self.pairs), orders)
+    def cost(self, neighbors, orders=DEFAULT_ORDERS):
+        # A record adds 1 to one count in the table of each pair
+        return self.noise.cost(neighbors.counts(len(self.pairs)), orders)
 
     def rehearsal_rows(self, n_rows, rng):
         codes = {name: rng.integers(len(t.categories), size=n_rows) for name, t in self._kinds()}

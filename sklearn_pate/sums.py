@@ -19,6 +19,7 @@ from ._sklearn import _safe_indexing
 from .isolation import Quiet
 from .rdp import DEFAULT_ORDERS, Contribution, Cost, discrete_gaussian_mu_squared
 from .rdp.checks import check_orders
+from .rdp.contribution import check_contribution
 from .rdp.cost import bisect
 from .rdp.discrete import DiscreteGaussian
 from .workers import batch_size, run, threads_per_worker
@@ -259,6 +260,7 @@ def sums_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
     costs no more than it does at that number; see `rdp.discrete_gaussian_mu_squared`. Renyi cost:
     Canonne, Kamath, Steinke (2020), Proposition 5.
     """
+    check_contribution(contribution)
     moved = contribution.l2_squared
     mu_squared = discrete_gaussian_mu_squared([noise_multiplier * _PER_STEP], [_PER_STEP**2])
     rdp = check_orders(orders) / (2 * noise_multiplier**2)

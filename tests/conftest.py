@@ -120,7 +120,7 @@ def note_calls(monkeypatch, owner, name, note):
 class Given:
     """A partition that is known."""
 
-    adjacency = "a change of the records of one teacher"
+    relation = "a change of the records of one teacher"
 
     def __init__(self, teacher_indices):
         self.teacher_indices = teacher_indices

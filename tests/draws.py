@@ -35,5 +35,5 @@ class Constant(LaplaceMechanism):
     def noisy(self, table, random_state=None):
         return np.random.default_rng(0).normal(10, 5, np.shape(table)).round()
 
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        return super().cost(n_changed, orders)
+    def cost(self, contribution, orders=DEFAULT_ORDERS):
+        return super().cost(contribution, orders)

@@ -118,8 +118,8 @@ class ClassCounts(Release):
     def with_scale(self, scale):
         return clone(self).set_params(scale=scale) if self.scale is None else None
 
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        return LaplaceMechanism(self.scale).cost(n_moved, orders)
+    def cost(self, neighbors, orders=DEFAULT_ORDERS):
+        return LaplaceMechanism(self.scale).cost(neighbors.counts(1), orders)
 
     def gather(self, private):
         return np.bincount(private.codes, minlength=len(private.classes))
@@ -273,7 +273,7 @@ def cases(folder):
     yield "neighbors, student", records(student=tree), table, {}
     yield "neighbors, balanced", records(class_weight="balanced"), table, {}
     yield "neighbors, two cells", records(base_estimator=ReverseNeighbors(n_neighbors=2)), table, {}
-    joining = ReverseNeighbors(adjacency="add_or_remove")
+    joining = ReverseNeighbors(relation="add_or_remove_one")
     yield "neighbors, add or remove", records(base_estimator=joining), table, {}
     yield (
         "neighbors, add or remove groups",
@@ -294,7 +294,7 @@ def cases(folder):
         {"groups": groups},
     )
     yield "sums, weights", records(base_estimator=ColumnSums()), table, {"sample_weight": weight}
-    columns = ColumnSums(adjacency="add_or_remove", bends=False)
+    columns = ColumnSums(relation="add_or_remove_one", bends=False)
     yield "sums, add or remove", records(base_estimator=columns), table, {}
 
     yield "teachers", teachers(), table, {}

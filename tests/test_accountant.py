@@ -556,7 +556,7 @@ def numbers(plan):
     {"aggregator": ConfidentGNMax(0.6, 20.0, 10.0), "n_queries": 50},
     {"base": ReverseNeighbors(), "epsilon": 0.001},
     {"n_queries": 300, "epsilon": 0.01},
-    {"base": ReverseNeighbors(adjacency="add_or_remove")},
+    {"base": ReverseNeighbors(relation="add_or_remove_one")},
     {"synthesizer": MarginalSynthesizer((-9, 9), missing=[]), "epsilon": 2.0},
     {"n_teachers": None, "epsilon": 2.0},
     {"base": None, "epsilon": 0.25},
@@ -571,7 +571,7 @@ def test_private_values_change_nothing_that_a_plan_says(params):
     assert numbers(one) == numbers(two)
 
 
-@cases("params", {"base": ReverseNeighbors(adjacency="add_or_remove")}, {"partition": "hash"})
+@cases("params", {"base": ReverseNeighbors(relation="add_or_remove_one")}, {"partition": "hash"})
 def test_a_number_of_records_that_is_private_changes_nothing(params):
     named = X.set_axis([f"name {k}" for k in range(N_RECORDS)])
     one = pate(**params).plan(named, Y, X_PUBLIC)

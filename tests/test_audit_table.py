@@ -17,13 +17,16 @@ from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.audit import Canaries, audit_aggregator, audit_estimator, audit_table
 from sklearn_pate.neighbors import ReverseNeighbors, cells, electorate
 from sklearn_pate.neighbors.cells import count_ballots
-from sklearn_pate.rdp import DiscreteLaplace
+from sklearn_pate.rdp import Contribution, DiscreteLaplace
 from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:the noise drowns")]
 
 # --- noisy tables --------------------------------------------------------------------------------
+
+ONE = Contribution.of_counts(1)
+UNKNOWN = Contribution(l1=np.inf, l2_squared=1.0, linf=np.inf)
 
 
 def careless(honest, noisy):
@@ -61,7 +64,8 @@ def test_a_share_of_the_loss_of_honest_noise_is_found(
     mechanism, n_changed, delta, n_samples, share, global_random_seed
 ):
     """Most seeds find 0.6 of Laplace noise; one of four entries that moves alone would be 0.25."""
-    given = {"n_changed": n_changed, "delta": delta, "n_samples": n_samples}
+    contribution = Contribution.of_counts(n_changed)
+    given = {"contribution": contribution, "delta": delta, "n_samples": n_samples}
     found = audit_table(mechanism, **given, random_state=global_random_seed)
     assert share * found.claimed <= found.epsilon <= found.claimed and not found.refuted
     assert found.delta == (delta if delta is not None else 0.0 if mechanism.is_pure else 1e-5)
@@ -70,7 +74,7 @@ def test_a_share_of_the_loss_of_honest_noise_is_found(
 def test_a_bound_is_wrong_as_seldom_as_it_says(global_random_seed):
     """Finds bounds that are wrong in 70 % of audits, not in 20 %, in 99 % of runs."""
     # at confidence 0.8, on an entry that moves by a whole ballot: the exact edge of the claim
-    given = {"n_changed": 1, "delta": 1e-12, "n_samples": 300, "confidence": 0.8}
+    given = {"contribution": ONE, "delta": 1e-12, "n_samples": 300, "confidence": 0.8}
     noise = LaplaceMechanism(1.0, "continuous")
     seeds = (np.random.default_rng([global_random_seed, k]) for k in range(60))
     wrong = [audit_table(noise, **given, random_state=seed).refuted for seed in seeds]
@@ -92,13 +96,13 @@ def test_less_noise_than_is_charged_for_is_caught(mechanism, delta, n_samples, g
 @pytest.mark.parametrize("there", [[[3, 5]], [[4, 6]]])
 def test_two_ballots_at_the_price_of_one_are_caught(there, global_random_seed):
     noise = LaplaceMechanism(1.0, "continuous")
-    given = {"n_changed": 1, "n_samples": 3000, "random_state": global_random_seed}
+    given = {"contribution": ONE, "n_samples": 3000, "random_state": global_random_seed}
     assert audit_table(noise, [[5, 5]], there, **given).refuted
 
 
 def test_parts_of_ballots_count_as_parts(global_random_seed):
     noise = LaplaceMechanism(0.5, "continuous")  # epsilon 2 for a whole ballot
-    given = {"n_changed": 1, "delta": 0, "n_samples": 4000, "random_state": global_random_seed}
+    given = {"contribution": ONE, "delta": 0, "n_samples": 4000, "random_state": global_random_seed}
     whole = audit_table(noise, [[5]], [[4]], **given)
     part = audit_table(noise, [[5]], [[4.5]], **given)
     assert whole.claimed == part.claimed == 2.0
@@ -110,7 +114,8 @@ def test_parts_of_ballots_count_as_parts(global_random_seed):
     ({"table": [[1, 2]]}, r"or none; got \(1, 2\), \(\)"),
     ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "two different tables"),
     ({"table": [1, 2], "neighbour_table": [1, 3]}, r"got \(2,\), \(2,\)"),
-    ({"n_changed": 0}, "n_changed must be a whole number, at least 1"),
+    ({"contribution": 2}, r"contribution must be an rdp\.Contribution.*; got 2"),
+    ({"contribution": UNKNOWN}, r"l1 is infinite, so give table and neighbour_table"),
     ({"n_samples": 99}, "n_samples must be a whole number, at least 100"),
     ({"mechanism": LaplaceMechanism()}, "calibrates it"),
     ({"mechanism": GNMax(40.0)}, "a TableMechanism, or use audit_aggregator"),
@@ -164,8 +169,9 @@ def test_of_honest_ballots_half_of_the_loss_is_found(many):
 
 
 def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
-    clf = pate(voters(adjacency="add_or_remove"), epsilon=1.5)
-    with pytest.raises(ValueError, match="a change is two of these. Give what is claimed for two"):
+    clf = pate(voters(relation="add_or_remove_one"), epsilon=1.5)
+    message = "to add or remove one record: a change is two of these. Give the claim for two"
+    with pytest.raises(ValueError, match=message):
         audit_of_cells(clf)
     assert 1.5 < audit_of_cells(clf, claimed=3.0, **many).epsilon <= 3.0
 

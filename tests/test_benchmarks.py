@@ -15,7 +15,7 @@ from benchmarks.papers import command
 from benchmarks.papers import page as papers
 from benchmarks.peers import page, tables
 from benchmarks.peers.choice import chosen
-from benchmarks.peers.found import OURS, firsts, found, own_adjacency, rivals, verdicts
+from benchmarks.peers.found import OURS, firsts, found, own_relation, rivals, verdicts
 from benchmarks.peers.measure import SEEDS, Results
 from benchmarks.peers.models import MODELS
 from sklearn_pate.aggregators import LaplaceMechanism
@@ -147,9 +147,9 @@ def test_peers_that_need_public_rows_count_only_where_there_are_any():
     assert not verdicts(none, "accuracy", public=False)["is lost"].any()
 
 
-def test_own_adjacency_is_half_of_what_a_replaced_record_costs():
+def test_own_relation_is_half_of_what_a_replaced_record_costs():
     frame = made_frame([0.8] * 5, {"Opacus, network": [0.7] * 5}, epsilon=0.5)
-    own = own_adjacency(pd.concat([frame, frame.assign(epsilon=0.25)]))
+    own = own_relation(pd.concat([frame, frame.assign(epsilon=0.25)]))
     opacus = own[own.model == "Opacus, network"]
     assert set(opacus.epsilon) == {0.25} and len(opacus) == 5
 

@@ -238,7 +238,7 @@ def test_progress_is_shown_by_blocks(in_tens, capsys):
 
 
 def test_progress_says_nothing_of_a_private_number(in_tens, capsys):
-    for clf, groups in ((pate(voters(adjacency="add_or_remove")), None), (pate(), GROUPS)):
+    for clf, groups in ((pate(voters(relation="add_or_remove_one")), None), (pate(), GROUPS)):
         shown = [text for text in lines(clf, capsys, groups=groups) if "ballots" in text]
         assert [text.split()[1] for text in shown] == ["0/1", "1/1"]
 

@@ -83,7 +83,7 @@ def test_a_fit_from_start_to_end():
     assert isinstance(spent, PrivacySpent)
     epsilon, delta = spent
     assert 0.999999 <= epsilon <= 1.0 and delta == 1e-5
-    assert (spent.method, spent.unit, spent.adjacency) == ("renyi", "record", "replace one record")
+    assert (spent.method, spent.unit, spent.relation) == ("renyi", "record", "replace_one")
     assert spent.n_teachers == 100 and spent.n_answered == spent.n_queries
 
 

@@ -15,9 +15,10 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.aggregators import GNMax, Released, SoftVote
-from sklearn_pate.electorate import Adjacency, Ballots, Electorate, PrivateData, Votes
+from sklearn_pate.electorate import Electorate, PrivateData, Votes
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.rdp import NeighboringRelation, Neighbors
 from sklearn_pate.teachers import TeacherEnsemble
 
 SECRET = "Ada Lovelace"
@@ -26,18 +27,18 @@ PRIVATE_X, PRIVATE_Y, PUBLIC_X = X[:400], Y[:400], X[400:]
 PRIVATE = PrivateData(X=PRIVATE_X, codes=PRIVATE_Y, classes=np.array([0, 1]))
 
 
-STATED = {"unit": "record", "adjacency": "replace one record"}
+STATED = {"unit": "record", "relation": "replace_one"}
 
 
-class Neighbors(Electorate):
+class Near(Electorate):
     """Every record votes on every row: for its own label within a radius, else by its place."""
 
     def __init__(self, radius=2.0):
         self.radius = radius
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
-        n_records = len(private.codes)
-        return Ballots(n_teachers=n_records, n_records=n_records, **STATED)
+        self.n_teachers_ = len(private.codes)
+        return Neighbors(n_records=len(private.codes), **STATED)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         classes = np.arange(len(private.classes))
@@ -49,7 +50,7 @@ class Neighbors(Electorate):
 def model(electorate=None, **params):
     given = {"student": GaussianNB(), "classes": [0, 1], "epsilon": None}
     given |= {"aggregator": GNMax(2.0), "n_queries": 100} | params
-    return PATEClassifier(Neighbors() if electorate is None else electorate, **given)
+    return PATEClassifier(Near() if electorate is None else electorate, **given)
 
 
 def fit(classifier):
@@ -59,8 +60,8 @@ def fit(classifier):
 def test_an_electorate_takes_the_teachers_place():
     classifier = fit(model(random_state=0))
     assert classifier.n_teachers_ == 400 and classifier.privacy_spent_.n_teachers == 400
-    assert classifier.privacy_spent_.adjacency == "replace one record"
-    counts = Neighbors().vote(PRIVATE, PUBLIC_X)
+    assert classifier.privacy_spent_.relation == NeighboringRelation.REPLACE_ONE
+    counts = Near().vote(PRIVATE, PUBLIC_X)
     np.testing.assert_array_equal(classifier.curator_.votes, counts[classifier.query_indices_])
     assert classifier.curator_.teacher_indices is None
 
@@ -70,7 +71,8 @@ def test_all_that_goes_with_teachers_goes_with_it():
     plan = classifier.plan(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
     assert plan.spent.epsilon == pytest.approx(8.0, rel=1e-3) and plan.n_queries == 20
     votes = classifier.poll(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
-    assert isinstance(votes, Votes) and votes.ballots.n_records == 400
+    assert isinstance(votes, Votes) and votes.neighbors.n_records == 400
+    assert votes.n_teachers == 400
     assert clone(classifier).fit_votes(votes, PUBLIC_X).n_teachers_ == 400
     loaded = pickle.loads(pickle.dumps(fit(classifier)))
     np.testing.assert_array_equal(loaded.predict(X), classifier.predict(X))
@@ -82,24 +84,24 @@ def test_all_that_goes_with_teachers_goes_with_it():
 @cases(
     "params, match",
     ({"student": None}, "student must be a classifier; got None"),
-    ({"n_teachers": 10}, "n_teachers=.* another electorate, Neighbors"),
-    ({"partition": "hash"}, "partition=.* another electorate, Neighbors"),
-    ({"keep_teachers": True}, "keep_teachers=.* another electorate, Neighbors"),
-    ({"n_jobs": 2}, "n_jobs=.* another electorate, Neighbors"),
-    ({"timeout": 3.0}, "timeout=.* another electorate, Neighbors"),
+    ({"n_teachers": 10}, "n_teachers=.* another electorate, Near"),
+    ({"partition": "hash"}, "partition=.* another electorate, Near"),
+    ({"keep_teachers": True}, "keep_teachers=.* another electorate, Near"),
+    ({"n_jobs": 2}, "n_jobs=.* another electorate, Near"),
+    ({"timeout": 3.0}, "timeout=.* another electorate, Near"),
     ({"unit": "group"}, "unit='group', but these votes protect"),
-    ({"aggregator": SoftVote(20.0)}, "Neighbors casts votes, and SoftVote"),
+    ({"aggregator": SoftVote(20.0)}, "Near casts votes, and SoftVote"),
 )
 def test_parameters_that_are_for_others_are_refused(params, match):
     pytest.raises(ValueError, fit, model(**params)).match(match)
 
 
-class Odd(Neighbors):
+class Odd(Near):
     """Does or returns something else than it should."""
 
-    def __init__(self, radius=2.0, before=None, ballots=None, change=None, where="nowhere"):
+    def __init__(self, radius=2.0, before=None, enrolled=None, change=None, where="nowhere"):
         super().__init__(radius)
-        self.before, self.ballots, self.change = before, ballots, change
+        self.before, self.enrolled, self.change = before, enrolled, change
         self.where = where
 
     @property
@@ -116,7 +118,7 @@ class Odd(Neighbors):
         if self.before is not None:
             self.before(private, X_public)
         enrolled = super().enrol(private, X_public)
-        return enrolled if self.ballots is None else self.ballots
+        return enrolled if self.enrolled is None else self.enrolled
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         self._say("vote")
@@ -138,18 +140,56 @@ def test_what_it_says_of_records_is_withheld(where, told, kind, capfd):
     assert SECRET not in "".join(capfd.readouterr())
 
 
-WRONG = {"n_teachers": ("12", 0, 1.5), "unit": ("househld",), "adjacency": (None, "")}
-
-
-@cases("name, value", *((name, value) for name, values in WRONG.items() for value in values))
-def test_what_ballots_state_is_checked(name, value):
-    with pytest.raises(ValueError, match="Ballots needs n_teachers, a whole number"):
-        Ballots(**{"n_teachers": 12} | STATED | {name: value})
-
-
 def test_what_enrol_returns_is_checked():
-    with pytest.raises(TypeError, match=r"must return electorate\.Ballots.* got another type"):
-        fit(model(Odd(ballots=(400, "record"))))
+    with pytest.raises(TypeError, match=r"must return rdp\.Neighbors.* got another type"):
+        fit(model(Odd(enrolled=(400, "record"))))
+
+
+class Counts(Near):
+    """Sets a number of teachers that it was given, or fails where that is read."""
+
+    def __init__(self, radius=2.0, number=None):
+        super().__init__(radius)
+        self.number = number
+
+    @property
+    def n_teachers_(self):
+        if self.number == "raises":
+            print(SECRET)
+            raise ValueError(SECRET)
+        return self.number
+
+    @n_teachers_.setter
+    def n_teachers_(self, number):
+        self.set_to = number
+
+
+@cases("number", "12", 0, 1.5, None, SECRET)
+def test_the_number_of_teachers_that_enrol_sets_is_checked(number, capfd):
+    with pytest.raises(ValueError, match="Counts must set n_teachers_, .* from 1; got") as error:
+        fit(model(Counts(number=number)))
+    assert SECRET not in str(error.value) and capfd.readouterr() == ("", "")
+
+
+def test_an_error_from_the_number_of_teachers_is_withheld(capfd):
+    with pytest.raises(ValueError, match="enrol of Counts failed with ValueError") as error:
+        fit(model(Counts(number="raises")))
+    assert SECRET not in str(error.value) and capfd.readouterr() == ("", "")
+    assert error.value.__cause__ is None and error.value.__context__ is None
+
+
+def test_a_short_number_of_teachers_does_not_overflow():
+    class Short(Near):
+        def enrol(self, private, X_public, *, seed=None, memory=None):
+            self.n_teachers_ = np.uint8(200)
+            return Neighbors(**STATED)
+
+        def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+            return np.tile([120, 80], (len(X_query), 1))
+
+    short = fit(model(Short(), random_state=0))
+    assert short.n_teachers_ == 200 and type(short.n_teachers_) is int
+    assert type(short.privacy_spent_.n_teachers) is int
 
 
 @cases(
@@ -202,15 +242,10 @@ def test_a_used_ensemble_is_pickled_without_what_it_saw():
     assert vars(loaded).keys() == ensemble.get_params(deep=False).keys()
 
 
-def test_ballots_do_not_tell_a_number_of_records_that_is_private():
-    adjacency = Adjacency.ADD_OR_REMOVE_RECORD
-    with pytest.raises(ValueError, match=r"n_records must be None: with 'add or remove"):
-        Ballots(n_teachers=5, unit="record", adjacency=adjacency, n_records=400)
-    with pytest.raises(ValueError, match="Ballots needs n_teachers.* n_records, a whole number"):
-        Ballots(n_teachers=5, n_records="400", **STATED)
-    wrong = Ballots(n_teachers=400, n_records=7, **STATED)
+def test_a_wrong_number_of_records_is_refused():
+    wrong = Neighbors(n_records=7, **STATED)
     with pytest.raises(ValueError, match="n_records of Odd must be the number of private"):
-        fit(model(Odd(ballots=wrong)))
+        fit(model(Odd(enrolled=wrong)))
 
 
 def test_private_searches_hold_no_rows_out_from_another_electorate():

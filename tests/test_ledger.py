@@ -27,8 +27,9 @@ from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, LNMax, SoftVote, StableArgmax
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.ledger.file import transaction
+from sklearn_pate.ledger.file import read_budget, transaction
 from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.rdp import Contribution, NeighboringRelation
 from sklearn_pate.rdp.discrete import gaussian_table_cost
 from sklearn_pate.releases.labels import LabelsRelease
 
@@ -89,7 +90,7 @@ def test_fits_add_up_as_one_fit_of_all_queries_would(path, aggregator):
 
 COSTS = GNMax(30.0).costs(n_teachers=100, n_classes=2)
 NUMBERS = {"n_teachers": 100, "n_queries": 5, "n_answered": 0}
-SPENT = PrivacySpent(1.0, 1e-5, "renyi", "record", "replace one record", **NUMBERS)
+SPENT = PrivacySpent(1.0, 1e-5, "renyi", "record", "replace_one", **NUMBERS)
 
 
 @settings(max_examples=10, deadline=None)
@@ -201,7 +202,7 @@ def test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allo
     ledger = PrivacyLedger(path, epsilon=4.0, composition="gaussian", failure_probability=0)
     assert recorded(ledger, [gaussian_cost(0.1)] * 200) == int(rdp.gdp_mu(4.0, 1e-5) ** 2 / 0.1**2)
     ledger = PrivacyLedger(path.with_name("3"), epsilon=4.0, composition="gaussian")
-    tables = gaussian_table_cost(10.0, 1)  # discrete noise
+    tables = gaussian_table_cost(10.0, Contribution.of_counts(1))  # discrete noise
     ledger.record(SPENT, tables.times(50))
     assert ledger.epsilon_spent == pytest.approx(rdp.gdp_to_epsilon(math.sqrt(0.5), 0.9e-5))
     # the queries of a pure mechanism enter one by one, which is much less than their sum would
@@ -437,6 +438,122 @@ def test_objects_refuse_a_file_that_replaced_theirs(path, budget):
             assert path.exists() == is_replaced  # no new budget is made on the quiet
     assert len(new.history()) == 0
     new.record(SPENT, COSTS(1))
+
+
+# --- files of version 0.1 -------------------------------------------------------------------------
+
+#: The unit and the text in an old file, and the relation that it is now
+OLD_TEXTS = [
+    ("record", "replace one record", "replace_one"),
+    ("group", "replace one group, or add, remove or change some of its records", "replace_one"),
+    ("teacher", "change the votes of one", "replace_one"),
+    ("record", "add or remove one record", "add_or_remove_one"),
+    ("group", "add or remove one group, with all of its records", "add_or_remove_one"),
+    (
+        "record",
+        "add or remove one record, or change it under the same identifier",
+        "add_remove_or_change_one",
+    ),
+    (
+        "group",
+        "add or remove one group, or change its records under the same identifier",
+        "add_remove_or_change_one",
+    ),
+    (
+        "group",
+        "add, remove or change records of one named group, even all; the names are public",
+        "change_one_named",
+    ),
+    (
+        "group",
+        "add, remove or change records of one named group, which keeps at least one; no name joins",
+        "change_one_named_nonempty",
+    ),
+]
+
+
+class Stated:
+    """A partition that states a relation."""
+
+    def __init__(self, relation):
+        self.relation = relation
+
+    def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
+        return np.arange(n_records) % 30 % n_teachers
+
+
+def fit_with(ledger, unit, relation):
+    """Fit a model that protects one unit under a relation."""
+    if unit == "teacher":
+        return fit_votes(ledger, GNMax(40.0), 5)
+    given = {"aggregator": GNMax(2.0), "epsilon": None, "n_queries": 5, "classes": [0, 1]}
+    given |= {"n_teachers": 10, "unit": unit, "partition": Stated(relation)}
+    X, y, X_public = data(300, 20)
+    groups = np.arange(300) % 30 if unit == "group" else None
+    clf = PATEClassifier(GaussianNB(), ledger=ledger, **given)
+    return clf.fit(X, y, X_public, groups=groups)
+
+
+def old_file(path, unit, text):
+    """Return a ledger with one entry, whose file holds a text as version 0.1 wrote it."""
+    PrivacyLedger(path, epsilon=50.0).record(SPENT, COSTS(1))
+    with transaction(path) as db:
+        db.execute("UPDATE budget SET unit = ?, adjacency = ?", (unit, text))
+    return PrivacyLedger(path, epsilon=50.0)
+
+
+@pytest.mark.parametrize("unit, text, relation", OLD_TEXTS)
+def test_an_old_file_takes_fits_of_its_relation_alone(path, unit, text, relation):
+    ledger = old_file(path, unit, text)
+    with transaction(path) as db:
+        _, _, protected = read_budget(db)
+    assert protected == (unit, relation) and type(protected[1]) is NeighboringRelation
+    others = [other for other in NeighboringRelation if (unit, other) != (unit, relation)]
+    refused = [("group" if unit == "record" else "record", relation)]
+    refused += [(unit, other) for other in others] if unit != "teacher" else []
+    for wrong in refused[:2]:
+        with pytest.raises(ValueError, match="costs of one change of the data") as error:
+            fit_with(ledger, *wrong)
+        spent = replace(SPENT, unit=wrong[0], relation=wrong[1])
+        assert f"{text!r}; this fit protects {spent.change!r}" in str(error.value)
+    for unit_, other in refused:
+        spent = replace(SPENT, unit=unit_, relation=other)
+        pytest.raises(ValueError, ledger.check, spent, COSTS(1))
+    assert len(ledger.history()) == 1
+    for n_fits in (2, 3):
+        spent = fit_with(ledger, unit, relation).privacy_spent_
+        assert (spent.unit, spent.relation, spent.change) == (unit, relation, text)
+        assert len(ledger.history()) == n_fits
+    with transaction(path) as db:
+        written = db.execute("SELECT unit, adjacency FROM budget").fetchall()
+    assert written == [(unit, relation)]
+
+
+def test_an_old_text_of_another_unit_is_no_relation_of_the_library(path):
+    ledger = old_file(path, "record", OLD_TEXTS[1][1])  # of groups, by a partition of the user's
+    with pytest.raises(ValueError, match="costs of one change of the data"):
+        fit_with(ledger, "record", "replace_one")
+    fit_with(ledger, "record", OLD_TEXTS[1][1])
+    assert len(ledger.history()) == 2
+
+
+@cases("text", "replace one record", "replace one household")
+def test_fits_of_a_partition_that_states_a_text_add_up(path, text):
+    ledger = PrivacyLedger(path, epsilon=50.0)
+    for n_fits in (1, 2):
+        fit_with(ledger, "record", text)
+        assert len(ledger.history()) == n_fits
+    is_known = text == "replace one record"
+    for relation in NeighboringRelation:
+        if is_known and relation == "replace_one":
+            fit_with(ledger, "record", str(relation))
+            continue
+        with pytest.raises(ValueError, match="costs of one change of the data"):
+            fit_with(ledger, "record", str(relation))
+    assert len(ledger.history()) == 2 + is_known
+
+
+# --- power cuts, kills ----------------------------------------------------------------------------
 
 
 def test_entries_survive_a_power_cut(path):

@@ -30,7 +30,13 @@ from sklearn_pate.model_selection import search as searches
 from sklearn_pate.model_selection.candidates import calibrate, make_candidates
 from sklearn_pate.model_selection.trials import PrivateScorer
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS, TrialCount, gdp_to_epsilon, rdp_to_epsilon
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    NeighboringRelation,
+    TrialCount,
+    gdp_to_epsilon,
+    rdp_to_epsilon,
+)
 from sklearn_pate.secure import SystemGenerator
 
 
@@ -509,8 +515,8 @@ PUBLIC_ROWS, PUBLIC_CODES = ROWS[1200:], CODES[1200:]
 ROWS, CODES = ROWS[:1200], CODES[:1200]
 
 
-def search_ballots(adjacency="add_or_remove", grid=None, **params):
-    voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency=adjacency)
+def search_ballots(relation="add_or_remove_one", grid=None, **params):
+    voters = ReverseNeighbors(n_cells=12, random_state=0, relation=relation)
     clf = PATEClassifier(voters, classes=[0, 1, 2])
     grid = {"student": [GaussianNB()]} if grid is None else grid
     params = {"epsilon": 6.0, "n_trials": 3, "random_state": 0, **params}
@@ -573,23 +579,24 @@ def test_each_record_has_a_coin_of_its_own(global_random_seed):
 
 
 @cases(
-    "adjacency, by_group, text",
-    ("replace", False, "replace one record"),
-    ("add_or_remove", False, "add or remove one record"),
-    ("replace", True, "replace one group, or add, remove or change some of its records"),
-    ("add_or_remove", True, "add or remove one group, with all of its records"),
+    "relation, by_group, text",
+    ("replace_one", False, "replace one record"),
+    ("add_or_remove_one", False, "add or remove one record"),
+    ("replace_one", True, "replace one group, or add, remove or change some of its records"),
+    ("add_or_remove_one", True, "add or remove one group, with all of its records"),
 )
-def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
+def test_records_that_vote_are_held_out(relation, by_group, text, monkeypatch):
     monkeypatch.setattr(trials, "MOST_SCORED", 30)
     groups = np.arange(1200) // 3 if by_group else None
-    found = search_ballots(adjacency).fit(ROWS, CODES, PUBLIC_ROWS, groups=groups)
+    found = search_ballots(relation).fit(ROWS, CODES, PUBLIC_ROWS, groups=groups)
     spent = found.privacy_spent_
-    assert (spent.adjacency, spent.method) == (text, "tuning") and 5.8 < spent.epsilon <= 6.0
+    assert (spent.relation, spent.change, spent.method) == (relation, text, "tuning")
+    assert spent.unit == ("group" if by_group else "record") and 5.8 < spent.epsilon <= 6.0
     assert found.score(PUBLIC_ROWS, PUBLIC_CODES) > 0.6 and 10 < found.best_score_ < 40
     assert "ReverseNeighbors" in found._repr_html_() and "predict" in dir(found)
-    may_join = adjacency == "add_or_remove"
+    size_is_private = relation == "add_or_remove_one"
     train, scorer = found._hold_out(
-        ROWS, CODES, groups, np.random.SeedSequence(1), may_join=may_join
+        ROWS, CODES, groups, np.random.SeedSequence(1), size_is_private=size_is_private
     )
     assert 850 < len(train) < 1070
     if by_group:
@@ -598,10 +605,11 @@ def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
 
 
 def test_the_number_held_out_varies_where_it_is_private():
-    def numbers(may_join):
-        found = search_ballots("add_or_remove" if may_join else "replace")
+    def numbers(size_is_private):
+        found = search_ballots("add_or_remove_one" if size_is_private else "replace_one")
         seeds = [np.random.SeedSequence(seed) for seed in range(40)]
-        parts = [found._hold_out(ROWS, CODES, None, seed, may_join=may_join)[0] for seed in seeds]
+        known = {"size_is_private": size_is_private}
+        parts = [found._hold_out(ROWS, CODES, None, seed, **known)[0] for seed in seeds]
         return {len(train) for train in parts}
 
     assert numbers(False) == {960} and len(numbers(True)) > 10
@@ -613,8 +621,8 @@ def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
     drawn = []
     generator = found._generator
     monkeypatch.setattr(found, "_generator", lambda seed: drawn.append(seed) or generator(seed))
-    train, _ = found._hold_out(ROWS, CODES, None, np.random.SeedSequence(0), may_join=True)
-    again, _ = found._hold_out(ROWS, CODES, None, np.random.SeedSequence(0), may_join=True)
+    train, _ = found._hold_out(ROWS, CODES, None, np.random.SeedSequence(0), size_is_private=True)
+    again, _ = found._hold_out(ROWS, CODES, None, np.random.SeedSequence(0), size_is_private=True)
     assert len(drawn) == 4 and not np.array_equal(train, again)
 
 
@@ -622,7 +630,8 @@ def planned(found, n_records):
     """What a search plans, by private rows of that number, and all that it warns of or raises."""
     candidates = make_candidates(found.estimator, [{"student": GaussianNB()}], True)
     rows, codes = ROWS[:n_records], CODES[:n_records]
-    train, scorer = found._hold_out(rows, codes, None, np.random.SeedSequence(0), may_join=True)
+    seed = np.random.SeedSequence(0)
+    train, scorer = found._hold_out(rows, codes, None, seed, size_is_private=True)
     fit_data = {"X": ROWS[train], "y": CODES[train], "X_public": PUBLIC_ROWS}
     fit_data |= {"groups": None, "sample_weight": None}
     count = TrialCount(5 * len(candidates), found.eta)
@@ -693,7 +702,7 @@ def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
         for n_records in (39, 40):
             monkeypatch.setattr(found, "_generator", lambda seed: Coins(draws[:n_records]))  # noqa: B023
             rows, codes, seed = ROWS[:n_records], CODES[:n_records], np.random.SeedSequence(0)
-            _, scorer = found._hold_out(rows, codes, None, seed, may_join=True)
+            _, scorer = found._hold_out(rows, codes, None, seed, size_is_private=True)
             scores.append(scorer._n_right(SimpleNamespace(student_=student)))
         assert abs(scores[0] - scores[1]) <= 1
         reached = max(reached, abs(scores[0] - scores[1]))
@@ -702,8 +711,8 @@ def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
 
 @cases(
     "grid",
-    {"base_estimator__adjacency": ["replace", "add_or_remove"]},
-    {"base_estimator": [ReverseNeighbors(adjacency="add_or_remove"), GaussianNB()]},
+    {"base_estimator__relation": ["replace_one", "add_or_remove_one"]},
+    {"base_estimator": [ReverseNeighbors(relation="add_or_remove_one"), GaussianNB()]},
 )
 def test_candidates_that_cover_different_changes_are_refused(grid):
     with pytest.raises(ValueError, match="same change of the data"):
@@ -717,17 +726,19 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
 
     drawn = note_calls(monkeypatch, searches, "hold_out_by_coins", number_and_part)
     clf = PATEClassifier(GaussianNB(), classes=[0, 1, 2])
-    voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency="add_or_remove")
+    voters = ReverseNeighbors(n_cells=12, random_state=0, relation="add_or_remove_one")
     grid = {"base_estimator": [voters], "student": [GaussianNB()]}
     params = {"n_iter": 1, "epsilon": 6.0, "n_trials": 2, "random_state": 0}
     found = PrivateRandomizedSearchCV(clf, grid, **params).fit(ROWS, CODES, PUBLIC_ROWS)
-    assert drawn == [(1200, 0.2)] and found.privacy_spent_.adjacency == "add or remove one record"
+    assert drawn == [(1200, 0.2)]
+    assert found.privacy_spent_.relation == NeighboringRelation.ADD_OR_REMOVE_ONE
+    assert found.privacy_spent_.change == "add or remove one record"
     assert math.isfinite(found.best_score_)
 
 
-@cases("adjacency, groups", ("replace", True), ("add_or_remove", False))
-def test_a_partition_is_refused_all_the_same(adjacency, groups):
-    found = search_ballots(adjacency)
+@cases("relation, groups", ("replace_one", True), ("add_or_remove_one", False))
+def test_a_partition_is_refused_all_the_same(relation, groups):
+    found = search_ballots(relation)
     found.estimator.set_params(partition="predefined")
     with pytest.raises(ValueError, match="partition='predefined' says how teachers are made"):
         found.fit(ROWS, CODES, PUBLIC_ROWS, groups=np.arange(1200) % 30 if groups else None)
@@ -736,7 +747,7 @@ def test_a_partition_is_refused_all_the_same(adjacency, groups):
 @pytest.mark.parametrize("name", ["one", "other"])
 def test_groups_of_other_names_are_held_out_as_often(name, global_random_seed):
     """Finds a group that is held out twice as often as others, in 99 % of runs."""
-    found = search_ballots("replace")
+    found = search_ballots("replace_one")
     groups = np.array(["same"] * 600 + [name] * 600, dtype=object)
     n_held = 0
     for seed in np.random.SeedSequence(global_random_seed).spawn(300):

@@ -30,7 +30,7 @@ from sklearn_pate.neighbors.cells import deal_labels, have_distances, make_cente
 from sklearn_pate.neighbors.transform import are_far, largest_sizes, transformed, treats_rows_alone
 from sklearn_pate.partition import HashPartition
 from sklearn_pate.plotting import BudgetDisplay, MarginDisplay, PrivacySpentDisplay
-from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
+from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, Cost
 from sklearn_pate.rdp.discrete import GRID, laplace_table_cost
 from sklearn_pate.students import sure_labels
 from sklearn_pate.teachers import Sites
@@ -83,7 +83,9 @@ def test_near_ties_go_to_the_lowest_cell():
 @pytest.mark.parametrize("n_neighbors", [1, 3])
 def test_each_record_casts_as_many_ballots_as_it_says(n_neighbors):
     votes = pate(voters(n_neighbors=n_neighbors)).poll(X, Y, X_public=X_PUBLIC)
-    assert votes.counts.sum() == 600 * n_neighbors and votes.ballots.n_changed == 2 * n_neighbors
+    assert votes.counts.sum() == 600 * n_neighbors
+    contribution = votes.electorate.contribution(votes.neighbors)
+    assert contribution == Contribution.of_counts(2 * n_neighbors)
     assert votes.electorate._n_ballots == 600 * n_neighbors  # which all of it may know
     np.testing.assert_array_equal(votes.counts.sum(axis=0), np.bincount(Y) * n_neighbors)
 
@@ -260,7 +262,7 @@ class RoundsByTheBatch(Unfitted):
 
 def test_rows_near_the_border_of_cells_are_transformed_by_themselves():
     """Where rounding could move a record, no other record moves it: 47 lie on borders."""
-    clf = pate(voters(transformer=RoundsByTheBatch(), adjacency="add_or_remove"))
+    clf = pate(voters(transformer=RoundsByTheBatch(), relation="add_or_remove_one"))
     electorate = clf.poll(X, Y, X_public=X_PUBLIC).electorate
     assert electorate._rounding > 1e-8
     centers = electorate._centers
@@ -407,7 +409,7 @@ def test_who_votes_and_how_must_agree():
 
 
 def test_a_warning_of_noise_that_drowns_the_ballots_does_not_tell_a_private_number_of_records():
-    clf = pate(voters(adjacency="add_or_remove"), epsilon=0.001)
+    clf = pate(voters(relation="add_or_remove_one"), epsilon=0.001)
     message = "there are 300 public rows, as many records as"
     told = []
     for n in (600, 10):
@@ -437,7 +439,7 @@ def test_public_rows_in_another_order_are_refused(ledger):
 
 @cases(
     "params, told",
-    ({"adjacency": "add_or_remove"}, "adjacency='replace'"),
+    ({"relation": "add_or_remove_one"}, "relation='replace_one'"),
     ({"n_neighbors": 2}, "n_neighbors=1"),
 )
 def test_votes_that_were_cast_under_another_guarantee_are_refused(params, told):
@@ -447,7 +449,7 @@ def test_votes_that_were_cast_under_another_guarantee_are_refused(params, told):
         clf.fit_votes(votes, X_PUBLIC)
     (name,) = params
     clf.set_params(**{f"base_estimator__{name}": getattr(voters(), name)})
-    assert clf.fit_votes(votes, X_PUBLIC).privacy_spent_.adjacency == "replace one record"
+    assert clf.fit_votes(votes, X_PUBLIC).privacy_spent_.relation == "replace_one"
 
 
 def test_an_interruption_stops_the_fit_and_quotes_no_row():
@@ -567,8 +569,8 @@ class Own(TableMechanism):
         rng = np.random.default_rng(random_state)
         return np.asarray(table) + rng.laplace(scale=math.sqrt(2), size=np.shape(table))
 
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        return laplace_table_cost(math.sqrt(2), n_changed, orders, discrete=False)
+    def cost(self, contribution, orders=DEFAULT_ORDERS):
+        return laplace_table_cost(math.sqrt(2), contribution, orders, discrete=False)
 
 
 def test_a_mechanism_of_ones_own_releases_tables_and_keeps_none():
@@ -586,7 +588,7 @@ def broken(**methods):
 
 
 def own_cost(**values):
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+    def cost(self, contribution, orders=DEFAULT_ORDERS):
         return Cost(**{"rdp": np.ones(len(orders)), "mu_squared": 1.0, "pure": 1.0, **values})
 
     return cost

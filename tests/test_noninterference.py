@@ -166,7 +166,7 @@ class HoldsGenerator(BaseEstimator):
 class OwnPartition(HoldsGenerator):
     """Draws from the global generator as often as records say, and keeps it."""
 
-    adjacency = "replace one record"
+    relation = "replace_one"
 
     def assign(self, n_records, n_teachers, *, index, groups, seed):
         np.random.random(sum(map(len, index)) % 1000)
@@ -322,7 +322,7 @@ def everything(stream, make, given, state):
 
 
 DECLARED = {"schema": dict.fromkeys("abc", (-2, 2))}
-JOINING = ColumnSums(adjacency="add_or_remove")
+JOINING = ColumnSums(relation="add_or_remove_one")
 BESIDE = DECLARED | {"synthesizer": ClassSums(share=0.25, n_rows=200)}
 ALONE = DECLARED | {"synthesizer": ClassSums(share=1.0, n_rows=200)}
 HISTOGRAMS = DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}
@@ -571,7 +571,7 @@ UNLIKE = [name for name in vars(Unlike) if name[0] != "_" and name not in ("fit"
 #: All that a table is asked of, with transformers that treat private rows in ways of their own.
 TABLES = {
     "plain": ({}, {"student": None}, "random"),
-    "secure": ({"adjacency": "add_or_remove"}, {"secure": True}, "hash"),
+    "secure": ({"relation": "add_or_remove_one"}, {"secure": True}, "hash"),
     "given cells": ({"n_cells": 7, "smoothing": 0.5, "random_state": 0}, {}, "groups"),
     "several ballots": ({"n_neighbors": 3}, {"aggregator": GaussianMechanism()}, "random"),
     "own noise": ({}, {"aggregator": LaplaceMechanism(2.0), "epsilon": None}, "random"),
@@ -702,7 +702,7 @@ class SpeakingArray(Speaking):
 
 
 class RaisesInAssign:
-    adjacency = "replace one record"
+    relation = "replace_one"
 
     def __init__(self, answer):
         self.answer = answer
@@ -907,7 +907,7 @@ def say(private):
 
 
 class LoudPartition:
-    adjacency = "replace one record"
+    relation = "replace_one"
 
     def assign(self, *, n_records, n_teachers, index, groups, seed):
         say(list(index))

@@ -1,9 +1,11 @@
-"""Each partition keeps its adjacency: the stated change of the data reaches one teacher at most."""
+"""Each partition keeps its relation: the stated change of the data reaches one teacher at most."""
 
+import copy
 import datetime
 import enum
 import inspect
 import io
+import json
 import pickle
 import sqlite3
 import uuid
@@ -27,9 +29,8 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier
+from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.electorate import Adjacency
 from sklearn_pate.identifiers import spelled_identifiers
 from sklearn_pate.partition import (
     GroupPartition,
@@ -38,6 +39,7 @@ from sklearn_pate.partition import (
     RandomPartition,
     assign_teachers,
 )
+from sklearn_pate.rdp import NeighboringRelation, Neighbors
 from sklearn_pate.teachers import Sites
 
 SEED = np.random.SeedSequence(7)
@@ -67,7 +69,7 @@ def test_random_parts_are_near_equal_and_disjoint(n_records, n_teachers, entropy
     found = assigned(n=n_records, n_teachers=n_teachers, seed=np.random.SeedSequence(entropy))
     sizes = np.bincount(found.teacher_indices, minlength=n_teachers)
     assert sizes.sum() == n_records and sizes.max() - sizes.min() <= 1
-    assert found.adjacency == "replace one record"
+    assert found.relation == NeighboringRelation.REPLACE_ONE and found.unit == "record"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,8 @@ def test_all_records_of_a_group_go_to_one_teacher_and_the_unit_is_the_group():
     groups = np.repeat(np.arange(50), 4)
     for partition, unit in (("random", "record"), ("hash", "record"), ("random", "group")):
         found = assigned(partition, 10, unit=unit, groups=groups)
-        assert found.unit == "group" and "one group" in found.adjacency
+        assert found.unit == "group"
+        assert found.relation == NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
         for group in range(50):
             assert np.unique(found.teacher_indices[groups == group]).size == 1
 
@@ -112,7 +115,7 @@ def test_predefined_gives_each_named_group_its_teacher():
 
 
 class Own:
-    adjacency = "replace one record within its half"
+    relation = "replace one record within its half"
 
     def __init__(self, teachers):
         self.teachers = teachers
@@ -124,7 +127,7 @@ class Own:
 def test_own_partition_object():
     found = assigned(Own([0, 0, 0, 1, 1, 1]), 2, n=6)
     assert found.teacher_indices.tolist() == [0, 0, 0, 1, 1, 1]
-    assert found.adjacency == "replace one record within its half"
+    assert found.relation == "replace one record within its half"
 
 
 def test_no_partition_can_see_labels_or_features():
@@ -163,7 +166,7 @@ def held(kind, data, seed):
 
 
 def changes_of(kind, data, rng):
-    """Every change of one unit, and how many teachers the adjacency lets it reach."""
+    """Every change of one unit, and how many teachers the relation lets it reach."""
     n = len(data)
     if kind in ("random", "hash"):
         row = rng.integers(n)
@@ -195,7 +198,7 @@ def changes_of(kind, data, rng):
 
 
 @pytest.mark.parametrize("kind", ["random", "hash", "groups", "predefined"])
-def test_no_change_reaches_more_teachers_than_the_adjacency_claims(kind, global_random_seed):
+def test_no_change_reaches_more_teachers_than_the_relation_claims(kind, global_random_seed):
     rng, reached = np.random.default_rng(global_random_seed), {}
     for _ in range(100):
         n_names = {"groups": 40, "predefined": 12}.get(kind, 60)
@@ -422,7 +425,8 @@ def test_all_records_of_a_name_leave_and_one_teacher_moves(name):
     assert 0 < moved.sum() and moved.max() <= 1
     spent = [model.privacy_spent_ for model in (clf, less)]
     assert replace(spent[0], n_answered=0) == replace(spent[1], n_answered=0)
-    assert spent[0].unit == "group" and "one named group, even all" in spent[0].adjacency
+    assert spent[0].unit == "group" and "one named group, even all" in spent[0].change
+    assert spent[0].relation == NeighboringRelation.CHANGE_ONE_NAMED
     assert "names are public" in spent[0].summary()
 
 
@@ -435,12 +439,13 @@ def test_another_name_leaves_the_teachers_of_others_as_they_are(names):
     assert len({tuple(votes) for votes in whole.values()}) == 12
 
 
-def test_without_names_the_adjacency_says_that_a_name_must_stay():
+def test_without_names_the_relation_needs_each_name_to_stay():
     ways = "predefined", None
     fits = (with_names(names).fit(X, Y, X_PUBLIC, groups=HOSPITAL) for names in ways)
     spent = [clf.privacy_spent_ for clf in fits]
     assert spent[0] == spent[1] and spent[0].unit == "group"
-    assert "keeps at least one; no name joins" in spent[0].adjacency
+    assert "keeps at least one; no name joins" in spent[0].change
+    assert spent[0].relation == NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY
     assert "Each row is protected by itself" not in spent[0].summary()
 
 
@@ -589,7 +594,7 @@ def test_a_date_is_the_number_of_its_compact_text():
     assert all("T" in spelled_alone(other) for other in others)
 
 
-# --- what is told of an adjacency -----------------------------------------------------------------
+# --- what is published of a relation --------------------------------------------------------------
 
 PARTITIONS = [RandomPartition(), HashPartition(), GroupPartition(), PredefinedPartition()]
 PARTITIONS += [PredefinedPartition(names=["north", "south"])]
@@ -597,8 +602,10 @@ PARTITIONS += [PredefinedPartition(names=["north", "south"])]
 
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda partition: type(partition).__name__)
 def test_the_number_of_records_is_public_only_where_one_is_replaced(partition):
-    is_public = partition.adjacency == "replace one record"
-    assert Adjacency.public_count(str(partition.adjacency), 7) == (7 if is_public else None)
+    for unit in ("record", "group"):
+        is_public = isinstance(partition, RandomPartition) and unit == "record"
+        neighbors = Neighbors(relation=str(partition.relation), unit=unit).with_size(7)
+        assert neighbors.n_records == (7 if is_public else None)
 
 
 def test_what_is_published_and_kept_is_plain_text(ledger):
@@ -606,7 +613,29 @@ def test_what_is_published_and_kept_is_plain_text(ledger):
     y = (X[:, 0] > 0).astype(int)
     clf = PATEClassifier(GaussianNB(), n_teachers=20, epsilon=20.0, classes=[0, 1], ledger=ledger)
     spent = clf.fit(X[:200], y[:200], X[200:]).privacy_spent_
-    assert type(spent.adjacency) is str and spent.adjacency == "replace one record"
-    assert b"Adjacency" not in pickle.dumps(spent)
+    assert (spent.relation, spent.change) == ("replace_one", "replace one record")
+    assert type(spent.to_dict()["relation"]) is str
+    assert json.loads(spent.to_json())["relation"] == "replace_one"
+    assert "relation='replace_one'" in repr(spent)
+    pickled = pickle.dumps(spent)
+    assert b"replace_one" in pickled and b"NeighboringRelation" not in pickled
     with closing(sqlite3.connect(ledger.path)) as db:
-        assert db.execute("SELECT adjacency FROM budget").fetchall() == [("replace one record",)]
+        assert db.execute("SELECT adjacency FROM budget").fetchall() == [("replace_one",)]
+
+
+@pytest.mark.parametrize("relation", [*NeighboringRelation, "replace one household"])
+def test_a_loaded_statement_equals_the_one_that_was_saved(relation):
+    numbers = {"n_teachers": 20, "n_queries": 9, "n_answered": 8, "not_covered": ["this"]}
+    spent = PrivacySpent(1.0, 1e-5, "renyi", "group", str(relation), **numbers)
+    record = json.loads(spent.to_json())
+    without = {name: value for name, value in record.items() if name not in ("format", "kind")}
+    for loaded in (
+        pickle.loads(pickle.dumps(spent)),
+        copy.copy(spent),
+        replace(spent),
+        PrivacySpent(**without),
+    ):
+        assert loaded == spent and hash(loaded) == hash(spent)
+        assert type(loaded.relation) is type(relation) and loaded.relation == relation
+        assert (loaded.not_covered, loaded.fit_number) == (("this",), 1)
+        assert loaded.to_json() == spent.to_json() and loaded.change == spent.change

@@ -87,14 +87,13 @@ def test_summary_rounds_epsilon_up(epsilon, shown):
     assert f"at most a factor e^{shown} (epsilon)," in statement(epsilon=epsilon).summary()
 
 
-NAMED = "add, remove or change records of one named group, even all; the names are public"
 #: What a contract needs, by what it is about; each of a fit of its own.
 CONTRACT = {
     "delta": ({}, "(epsilon), plus 1e-05 (delta)."),
     "no delta": ({"delta": 0.0}, "without exception (delta is 0)"),
     "unit": ({}, "Any one record (one row of the table)"),
     "group": ({"unit": "group"}, "any one group, as `groups` named them (a person only if"),
-    "site": ({"adjacency": NAMED}, "The records of any one site or named group change"),
+    "site": ({"relation": "change_one_named"}, "The records of any one site or named group change"),
     "teacher": ({"unit": "teacher"}, "The votes of any one teacher change"),
     "what it means": ({}, "replace one record. The number of rows is public."),
     "odds": ({}, "guess right with a probability of at most 72.72 % (plus delta)."),
@@ -119,7 +118,7 @@ CONTRACT = {
 
 def statement(**changes):
     plain = {"epsilon": 0.98, "delta": 1e-5, "method": "renyi", "unit": "record"}
-    return PrivacySpent(**plain | {"adjacency": "replace one record"} | NUMBERS | changes)
+    return PrivacySpent(**plain | {"relation": "replace_one"} | NUMBERS | changes)
 
 
 @table("changes, words", CONTRACT)
@@ -141,7 +140,7 @@ def test_what_is_printed_has_an_epsilon_that_people_can_read():
 def test_a_summary_does_not_say_what_does_not_hold():
     for changes, words in (
         ({"epsilon": np.inf, "method": "none"}, "changes the probability"),
-        ({"unit": "group", "adjacency": "add or remove one group"}, "protected by itself"),
+        ({"unit": "group", "relation": "add_or_remove_one"}, "protected by itself"),
         ({"arithmetic": "exact"}, "real arithmetic"),
         ({"generator": "seed"}, "operating system"),
         ({}, "random_state"),
@@ -287,7 +286,7 @@ def test_a_private_search_is_one_fit_whatever_its_number_of_trials():
 
 
 def test_records_of_what_was_spent_are_equal_whatever_their_number():
-    given = (1.0, 1e-5, "renyi", "record", "replace one record")
+    given = (1.0, 1e-5, "renyi", "record", "replace_one")
     numbers = {"n_teachers": 5, "n_queries": 3, "n_answered": 3}
     first, second = (PrivacySpent(*given, **numbers, fit_number=k) for k in (1, 2))
     assert first == second and first.summary() != second.summary()

@@ -25,6 +25,7 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger.filters import Account, Budget, new_filters
+from sklearn_pate.rdp import Contribution
 from sklearn_pate.rdp.checks import check_votes
 from sklearn_pate.rdp.cost import _where_it_fits, rounded_up, sum_up, times_up
 from sklearn_pate.rdp.discrete import laplace_table_cost
@@ -396,9 +397,11 @@ def test_plans_with_drawn_rows_publish_no_epsilon_below_the_exact_sum():
     rng = np.random.default_rng(0)
     for _ in range(100):
         epsilon = float(np.exp(rng.uniform(-3, 2)))
-        n_moved = 2 * int(rng.integers(1, 60))
-        rows = laplace_table_cost(n_moved / (rng.uniform(0.1, 0.9) * epsilon), n_moved)
-        given = {"n_changed": 2, "n_rows": 9, "delta": 1e-5, "before": lambda _, rows=rows: rows}
+        n_changed = 2 * int(rng.integers(1, 60))
+        scale = n_changed / (rng.uniform(0.1, 0.9) * epsilon)
+        rows = laplace_table_cost(scale, Contribution.of_counts(n_changed))
+        given = {"n_rows": 9, "delta": 1e-5, "before": lambda _, rows=rows: rows}
+        given["contribution"] = Contribution.of_counts(2)
         plan = plan_table(LaplaceMechanism(), epsilon=epsilon, **given)
         assert Fraction(rows.pure) + Fraction(plan.own_cost.pure) <= Fraction(plan.epsilon)
         assert plan.epsilon <= epsilon

@@ -93,34 +93,34 @@ PLACES = [0.0, 0.3, 1.0, 1.999999, 2.0]
 TINY = list(product([-1.0, 1.0, np.nan], PLACES))
 
 
-def tiny_voters(n_neighbors, adjacency="replace"):
+def tiny_voters(n_neighbors, relation="replace_one"):
     """What counts the ballots of records in cells at -1, 0 and 1, and what one may change."""
 
     def private(records):
         rows, places = np.array(records).T
         return PrivateData(X=rows[:, None], codes=places, classes=np.arange(3.0))
 
-    given_ = {"n_cells": 3, "n_neighbors": n_neighbors, "adjacency": adjacency, "random_state": 0}
+    given_ = {"n_cells": 3, "n_neighbors": n_neighbors, "relation": relation, "random_state": 0}
     voters = ReverseNeighbors(StandardScaler(), **given_)
     public = np.array([[-1.0], [0.0], [1.0]])
-    ballots = voters.enrol(private(TINY), public)
+    neighbors = voters.enrol(private(TINY), public)
     voters.divide(public, noise_std=1.0, n_records=None, n_classes=3)
-    return lambda records: voters.vote(private(records), public), ballots.n_changed
+    return lambda records: voters.vote(private(records), public), voters.contribution(neighbors)
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 2])
 def test_no_record_moves_more_ballots_than_is_charged(n_neighbors):
     others = [(1.0, 0.7), (-1.0, 2.0)]
-    vote, n_changed = tiny_voters(n_neighbors)
+    vote, contribution = tiny_voters(n_neighbors)
     found = [vote([record, *others]) for record in TINY]
     moved = [np.abs(a - b) for a, b in product(found, found)]
-    assert n_changed == 2 * n_neighbors and max(change.sum() for change in moved) == n_changed
-    assert max(change.max() for change in moved) <= 1
-    assert max((change**2).sum() for change in moved) <= n_changed
-    vote, n_joined = tiny_voters(n_neighbors, "add_or_remove")
+    assert contribution.l1 == 2 * n_neighbors == max(change.sum() for change in moved)
+    assert max(change.max() for change in moved) <= contribution.linf == 1
+    assert max((change**2).sum() for change in moved) <= contribution.l2_squared <= contribution.l1
+    vote, of_joined = tiny_voters(n_neighbors, "add_or_remove_one")
     joined = [np.abs(counts - vote(others)) for counts in found]
-    assert n_joined == n_neighbors and max(change.sum() for change in joined) == n_joined
-    assert max((change**2).sum() for change in joined) <= n_joined
+    assert of_joined.l1 == n_neighbors == max(change.sum() for change in joined)
+    assert max((change**2).sum() for change in joined) <= of_joined.l2_squared <= of_joined.l1
 
 
 def test_a_group_moves_no_more_than_a_record():
@@ -163,7 +163,8 @@ def test_an_audit_finds_no_more_than_is_claimed(global_random_seed):
     for last in (0.0, 1.0):
         votes = reg.poll(np.arange(3.0)[:, None], np.array([0.2, 0.5, last]), X[:40, :1])
         tables.append(votes.counts)
-    told = {"n_changed": votes.ballots.n_changed, "random_state": global_random_seed}
+    contribution = votes.electorate.contribution(votes.neighbors)
+    told = {"contribution": contribution, "random_state": global_random_seed}
     found = audit_table(mechanism, *tables, **told, n_samples=2500)
     assert found.epsilon <= found.claimed == 1.0
     assert audit_table(mechanism, tables[0] * 3, tables[1] * 3, **told, n_samples=2500).refuted
@@ -250,7 +251,7 @@ def test_all_of_a_unit_casts_one_ballot():
     reg = PATERegressor(voters, bounds=(0, 40), unit="group", epsilon=2.0)
     votes = reg.poll(rows, y, X[PUBLIC], groups=np.repeat(np.arange(300), 10))
     once = reg.poll(X[:300], Y[:300], X[PUBLIC], groups=np.arange(300))
-    assert votes.ballots.unit == "group" and votes.counts.sum() <= 300
+    assert votes.neighbors.unit == "group" and votes.counts.sum() <= 300
     np.testing.assert_allclose(votes.counts, once.counts, atol=40 * 10 / WHOLE)
 
 

@@ -17,7 +17,7 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.partition import PredefinedPartition
-from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
+from sklearn_pate.rdp import DEFAULT_ORDERS, Cost, Neighbors
 from sklearn_pate.releases import Release
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.teachers import Sites
@@ -27,6 +27,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 2))
 Y = (X[:, 0] > 0).astype(int)
 X_PUBLIC = RNG.normal(size=(120, 2))
+REPLACED = Neighbors(relation="replace_one", unit="record")
 
 
 class Counts(Release):
@@ -43,8 +44,8 @@ class Counts(Release):
     def with_scale(self, scale):
         return clone(self).set_params(scale=scale) if self.scale is None else None
 
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        return self.mechanism(self.scale).cost(n_moved, orders)
+    def cost(self, neighbors, orders=DEFAULT_ORDERS):
+        return self.mechanism(self.scale).cost(neighbors.counts(1), orders)
 
     def gather(self, private):
         n_above = int((np.asarray(private.X)[:, 0] > 0).sum())
@@ -113,7 +114,7 @@ def test_noise_costs_its_share_and_all_costs_the_cap():
 def test_a_cost_that_is_not_pure_adds_up_under_the_cap(params):
     planned = plan(model(Gaussian(), **params))
     cap = params.get("epsilon", 1.0)
-    alone = Gaussian(planned_scale(planned, params)).cost(2).epsilon(1e-5)[0]
+    alone = Gaussian(planned_scale(planned, params)).cost(REPLACED).epsilon(1e-5)[0]
     assert alone == pytest.approx(0.25 * cap, rel=1e-3)
     assert planned.epsilon <= cap and planned.spent.delta == 1e-5
     assert planned.cost.mu_squared > planned.own_cost.mu_squared
@@ -124,7 +125,7 @@ def planned_scale(planned, params):
     low, high = 0.1, 1000.0
     for _ in range(60):
         middle = np.sqrt(low * high)
-        is_enough = Gaussian(middle).cost(2).epsilon(1e-5)[0] <= planned.beside[0][1]
+        is_enough = Gaussian(middle).cost(REPLACED).epsilon(1e-5)[0] <= planned.beside[0][1]
         low, high = (low, middle) if is_enough else (middle, high)
     return high
 
@@ -142,7 +143,7 @@ def test_statement_card_and_report_say_what_is_released():
 
 def test_a_delta_before_a_filter_is_taken_from_its_own():
     class Failing(Gaussian):
-        def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        def cost(self, neighbors, orders=DEFAULT_ORDERS):
             return Cost(np.zeros(len(orders)), 0.0, np.inf, delta=0.9e-5)
 
     params = {"aggregator": ConfidentGNMax(5, 4.0, 4.0), "n_queries": 100, "n_teachers": 10}
@@ -255,14 +256,16 @@ def test_an_audit_refutes_half_the_noise(part, is_refuted, global_random_seed):
 
 
 def test_a_cost_with_a_delta_claims_nothing_without_it():
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        return replace(LaplaceMechanism(self.scale).cost(n_moved, orders), delta=1e-3)
+    def cost(self, neighbors, orders=DEFAULT_ORDERS):
+        return replace(LaplaceMechanism(self.scale).cost(neighbors.counts(1), orders), delta=1e-3)
 
     release = wrong(2.0, cost=cost, is_pure=False)
-    for delta, claimed in ((0, np.inf), (0.01, release.cost(2).epsilon(0.01)[0])):
+    for delta, claimed in ((0, np.inf), (0.01, release.cost(REPLACED).epsilon(0.01)[0])):
         found = audit_release(release, *neighbours(), delta=delta, n_samples=100, random_state=0)
         assert found.claimed == claimed
-    pytest.raises(ValueError, audit_release, Counts(1.0), *neighbours(), n_moved=0)
+    for relation in (None, "", "replace"):
+        with pytest.raises(ValueError, match="relation"):
+            audit_release(Counts(1.0), *neighbours(), relation=relation)
 
 
 # --- what goes wrong -----------------------------------------------------------------------------
@@ -405,8 +408,8 @@ class Forgets(Counts):
         copy.noise, copy.is_set = scale, True
         return copy
 
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        return LaplaceMechanism(self.noise).cost(n_moved, orders)
+    def cost(self, neighbors, orders=DEFAULT_ORDERS):
+        return LaplaceMechanism(self.noise).cost(neighbors.counts(1), orders)
 
 
 def by_a_seed(self, gathered, rng):
@@ -435,7 +438,7 @@ def test_what_the_systems_generator_lacks_is_told_before_anything_is_spent():
 @cases("numbers", (0.04, 0.0), (0.0, 20.0))
 def test_a_cost_that_contradicts_itself_is_refused(numbers):
     class Says(Gaussian):
-        def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        def cost(self, neighbors, orders=DEFAULT_ORDERS):
             return Cost(np.asarray(orders) / 50, *numbers)
 
     pytest.raises(ValueError, plan, model(Says(8.0))).match("0 in one way and above 0 in another")
@@ -443,13 +446,13 @@ def test_a_cost_that_contradicts_itself_is_refused(numbers):
 
 def test_parts_of_a_cost_follow_from_it():
     class Stale(Gaussian):
-        def cost(self, n_moved, orders=DEFAULT_ORDERS):
-            one = super().cost(n_moved, orders)
+        def cost(self, neighbors, orders=DEFAULT_ORDERS):
+            one = super().cost(neighbors, orders)
             return replace(one, rdp=4 * one.rdp, mu_squared=4 * one.mu_squared)
 
     class Four(Gaussian):
-        def cost(self, n_moved, orders=DEFAULT_ORDERS):
-            one = super().cost(n_moved, orders)
+        def cost(self, neighbors, orders=DEFAULT_ORDERS):
+            one = super().cost(neighbors, orders)
             return Cost(4 * one.rdp, 4 * one.mu_squared, one.pure)
 
     params = {"aggregator": LaplaceMechanism(8.0), "epsilon": None}

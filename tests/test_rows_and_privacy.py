@@ -19,12 +19,12 @@ from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote, TableMechanism
-from sklearn_pate.electorate import Adjacency, Ballots, Electorate
+from sklearn_pate.electorate import Electorate
 from sklearn_pate.exceptions import BudgetExceededError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS
+from sklearn_pate.rdp import DEFAULT_ORDERS, NeighboringRelation, Neighbors
 from sklearn_pate.rdp.discrete import laplace_table_cost
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.secure import SystemGenerator
@@ -59,14 +59,15 @@ def teachers(model=None, synthesizer=None, **params):
 # --- whose records count together ----------------------------------------------------------------
 
 HOUSEHOLDS = np.arange(600) // 10
-OF_RECORDS = [adjacency for adjacency in Adjacency if "record" in adjacency.name.lower()]
+OF_NAMES = (NeighboringRelation.CHANGE_ONE_NAMED, NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY)
+OF_RECORDS = [relation for relation in NeighboringRelation if relation not in OF_NAMES]
 
 
 class Stated:
-    """A partition that states any adjacency."""
+    """A partition that states any relation."""
 
-    def __init__(self, adjacency):
-        self.adjacency = adjacency
+    def __init__(self, relation):
+        self.relation = relation
 
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         return HOUSEHOLDS % n_teachers
@@ -75,22 +76,24 @@ class Stated:
 class Agreed(Electorate):
     """Voters that agree, and state anything."""
 
-    def __init__(self, adjacency, unit):
-        self.adjacency, self.unit = adjacency, unit
+    n_teachers_ = 20
+
+    def __init__(self, relation, unit):
+        self.relation, self.unit = relation, unit
 
     def default_student(self):
         return GaussianNB()
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
-        return Ballots(n_teachers=20, unit=self.unit, adjacency=self.adjacency)
+        return Neighbors(relation=self.relation, unit=self.unit)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         half = np.arange(len(X_query))[:, None] % 2
         return np.hstack([20 * half, 20 - 20 * half])
 
 
-def electing(adjacency, unit):
-    return teachers(Agreed(str(adjacency), unit)).set_params(n_teachers=None)
+def electing(relation, unit):
+    return teachers(Agreed(str(relation), unit)).set_params(n_teachers=None)
 
 
 def raises(message):
@@ -107,43 +110,52 @@ def units_counted(monkeypatch, clf, X, **given):
     return seen[0]
 
 
-@pytest.mark.parametrize(
-    "adjacency", [a for a in Adjacency if "group" in a.name.lower()], ids=lambda a: a.name
-)
-def test_groups_are_protected_only_where_they_are_known(monkeypatch, ledger, adjacency):
-    of_own = teachers(partition=Stated(str(adjacency)), ledger=ledger)
-    for clf in (of_own, electing(adjacency, "group").set_params(ledger=ledger)):
+def of_groups(relation):
+    """Models that protect groups: by the unit, or by a relation of named groups."""
+    if relation in OF_NAMES:
+        yield teachers(partition=Stated(str(relation)))
+        yield electing(relation, "record")
+    yield teachers(partition=Stated(str(relation)), unit="group")
+    yield electing(relation, "group")
+
+
+@pytest.mark.parametrize("relation", NeighboringRelation)
+def test_groups_are_protected_only_where_they_are_known(monkeypatch, ledger, relation):
+    for clf in of_groups(relation):
+        clf.set_params(ledger=ledger)
         for method in (clf.fit, clf.poll, clf.plan):
-            with raises("protects groups of records, and groups= is None"):
+            with raises(f"records .{relation}., and groups= is None|whole groups and needs groups"):
                 method(X, Y)
         assert ledger.epsilon_spent == 0
         clf.set_params(ledger=None)
         assert units_counted(monkeypatch, clf, X, groups=HOUSEHOLDS) == 60
-    for of_records in OF_RECORDS:  # whatever the adjacency
-        with raises("protects groups of records, and groups= is None"):
-            electing(of_records, "group").plan(X, Y)
+    spent = clf.privacy_spent_
+    assert (spent.unit, spent.relation) == ("group", relation)
+    assert "group" in spent.change and "row of the table" not in spent.summary()
 
 
 def test_the_votes_of_a_teacher_say_nothing_of_records():
-    partition = Stated(str(Adjacency.CHANGE_TEACHER))
-    for clf in (teachers(partition=partition), electing("replace one record", "teacher")):
-        with raises("protects the votes of one teacher"):
-            clf.fit(X, Y, groups=HOUSEHOLDS)
+    for relation in NeighboringRelation:
+        with raises("these votes protect one teacher"):
+            electing(relation, "teacher").fit(X, Y, groups=HOUSEHOLDS)
+    partition = Stated("change the votes of one")
+    with raises("'change the votes of one' is not an rdp.NeighboringRelation"):
+        teachers(partition=partition).fit(X, Y, groups=HOUSEHOLDS)
 
 
 def test_a_record_is_a_unit_by_its_identifier_if_it_has_one(monkeypatch):
     by_index = FRAME.set_axis(HOUSEHOLDS)
-    for adjacency in OF_RECORDS:
-        clf = teachers(partition=Stated(str(adjacency)))
-        is_named = adjacency == Adjacency.ADD_OR_REMOVE_RECORD
+    for relation in OF_RECORDS:
+        clf = teachers(partition=Stated(str(relation)))
+        is_named = relation == NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
         assert units_counted(monkeypatch, clf, by_index) == (60 if is_named else None)
 
 
 @cases(
     "clf, groups, message",
-    (teachers(partition=Stated(str(Adjacency.ADD_OR_REMOVE_RECORD))), None, "the index of X"),
-    (electing(Adjacency.REPLACE_GROUP, "group"), [None, *range(599)], "a missing value"),
-    (electing(Adjacency.REPLACE_GROUP, "group"), [1, 2], "per record, shape .600,.; got shape .2,"),
+    (teachers(partition=Stated("add_remove_or_change_one")), None, "the index of X"),
+    (electing("replace_one", "group"), [None, *range(599)], "a missing value"),
+    (electing("replace_one", "group"), [1, 2], "per record, shape .600,.; got shape .2,"),
 )
 def test_identifiers_are_spelled_before_anything_is_paid_for(ledger, clf, groups, message):
     odd = FRAME.set_axis([0.5, *range(599)])
@@ -171,8 +183,8 @@ class Own(TableMechanism):
     def with_scale(self, scale):
         return type(self)(scale, self.twist) if self.scale is None else None
 
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        return laplace_table_cost(self.scale, n_changed, orders)
+    def cost(self, contribution, orders=DEFAULT_ORDERS):
+        return laplace_table_cost(self.scale, contribution, orders)
 
     def noisy(self, table, random_state=None):
         if self.twist == "misshapen":

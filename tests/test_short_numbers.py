@@ -12,7 +12,7 @@ from sklearn_pate.accountant import plan_queries, plan_table
 from sklearn_pate.accountant.pricing import calibrated
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS, TrialCount, gnmax_sigma
+from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, TrialCount, gnmax_sigma
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:overflow encountered in cast"  # scikit-learn compares float16 with its bounds
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings(
 SHORT = [np.uint8, np.float16]
 
 VOTES = np.array([[100, 90, 60], [250, 0, 0]])
+TWO = Contribution.of_counts(2)
 
 
 def python(number):
@@ -73,8 +74,8 @@ def test_tables_cost_and_draw_the_same(mechanism, noise, kind):
     size = kind(6.7)
     short, long = mechanism(size, noise), mechanism(size.item(), noise)
     assert short.noise_std == long.noise_std
-    assert short.cost(2).epsilon(1e-5) == long.cost(2).epsilon(1e-5)
-    np.testing.assert_array_equal(short.cost(2).rdp, long.cost(2).rdp)
+    assert short.cost(TWO).epsilon(1e-5) == long.cost(TWO).epsilon(1e-5)
+    np.testing.assert_array_equal(short.cost(TWO).rdp, long.cost(TWO).rdp)
     np.testing.assert_array_equal(short.noisy(VOTES, 0), long.noisy(VOTES, 0))
 
 
@@ -82,7 +83,7 @@ def test_tables_cost_and_draw_the_same(mechanism, noise, kind):
 @cases("mechanism", aggregators.LaplaceMechanism(), aggregators.GaussianMechanism())
 def test_calibrated_tables_can_be_drawn(mechanism, kind):
     epsilon = kind(1.3)
-    public = {"n_changed": 2, "n_rows": 9, "delta": np.float32(1e-4)}
+    public = {"contribution": TWO, "n_rows": 9, "delta": np.float32(1e-4)}
     plans = [plan_table(mechanism, epsilon=cap, **public) for cap in (epsilon, epsilon.item())]
     assert plans[0].epsilon == plans[1].epsilon <= epsilon.item()
     assert type(plans[0].epsilon) is float
@@ -91,8 +92,8 @@ def test_calibrated_tables_can_be_drawn(mechanism, kind):
 
 
 def test_a_short_share_is_not_rounded_up():
-    part = calibrated(aggregators.LaplaceMechanism(), 2, 0.7, 1e-5, share=np.float16(0.5))
-    assert part.cost(2).pure <= 0.35
+    part = calibrated(aggregators.LaplaceMechanism(), TWO, 0.7, 1e-5, share=np.float16(0.5))
+    assert part.cost(TWO).pure <= 0.35
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
@@ -100,7 +101,7 @@ def test_a_cost_just_above_the_cap_is_not_rounded_to_it(kind):
     cap = kind(1.0)
     above = aggregators.LaplaceMechanism(2 * (1 - 1e-9))
     with pytest.raises(BudgetExceededError, match="more than the cap"):
-        plan_table(above, n_changed=2, n_rows=9, epsilon=cap, delta=1e-5)
+        plan_table(above, contribution=TWO, n_rows=9, epsilon=cap, delta=1e-5)
     public = {"n_teachers": 100, "n_classes": 10}
     ten_cost_more = aggregators.GNMax(gnmax_sigma(1.0, 1e-5, 10, **public) * (1 - 1e-6))
     with pytest.warns(UserWarning, match="pays for 9 of the 10"):
@@ -122,17 +123,18 @@ def test_numbers_of_trials_cost_and_are_drawn_the_same(eta, kind):
 
 
 @pytest.mark.filterwarnings("ignore:the noise drowns")
-@pytest.mark.parametrize("adjacency", ["replace", "add_or_remove"])
-def test_a_record_pays_for_every_cell_that_it_casts_in(adjacency):
+@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+def test_a_record_pays_for_every_cell_that_it_casts_in(relation):
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = (X[:, 0] > 0).astype(int)
     n_neighbors = np.uint8(129)
     params = {"n_neighbors": n_neighbors, "n_cells": 150, "random_state": np.uint8(3)}
-    voters = ReverseNeighbors(**params, adjacency=adjacency)
+    voters = ReverseNeighbors(**params, relation=relation)
     clf = PATEClassifier(voters, epsilon=np.uint8(100), classes=[0, 1])
     votes = clf.poll(X[:100], y[:100], X_public=X[100:])
-    moved = 2 if adjacency == "replace" else 1
-    assert votes.ballots.n_changed == moved * n_neighbors.item()
+    moved = 2 if relation == "replace_one" else 1
+    contribution = votes.electorate.contribution(votes.neighbors)
+    assert contribution == Contribution.of_counts(moved * n_neighbors.item())
     fewer = clf.poll(X[1:100], y[1:100], X_public=X[100:])
     assert np.abs(votes.counts - fewer.counts).sum() == n_neighbors.item()
     clf.fit_votes(votes, X[100:])

@@ -233,5 +233,6 @@ def test_fits_of_teachers_do_not_count_as_their_number_is_private():
 )
 def test_numbers_that_no_mechanism_has_are_refused(name, value):
     numbers = {"epsilon": 1.0, "delta": 1e-5, "n_teachers": 100, "n_queries": 20, "n_answered": 15}
+    protected = {"unit": "record", "relation": "replace_one"}
     with pytest.raises(ValueError, match=f"{name} must be a number"):
-        PrivacySpent(**numbers | {name: value}, method="renyi", unit="record", adjacency="replace")
+        PrivacySpent(**numbers | {name: value}, method="renyi", **protected)

@@ -25,13 +25,22 @@ from sklearn_pate.exceptions import BadPlanError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import gdp_to_epsilon
+from sklearn_pate.rdp import Neighbors, gdp_to_epsilon
 from sklearn_pate.rules import columns_tell_more
 from sklearn_pate.sums import Discriminants, released, shares, unit
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, Schema
 from sklearn_pate.synthesis.synthesizers import ReleasedSums
 
 # --- what one record changes ---------------------------------------------------------------------
+
+
+REPLACED, JOINED = (
+    Neighbors(relation=relation, unit="record") for relation in ("replace_one", "add_or_remove_one")
+)
+
+
+def cost_of(neighbors, multiplier=3.0):
+    return sums.sums_cost(multiplier, sums.sums_contribution(neighbors)).mu_squared
 
 
 def directions():
@@ -82,7 +91,7 @@ def test_a_record_that_joins_costs_less_than_is_charged(n_classes):
     weight = sums.free_weight(n_classes)
     one, two = (sums.sensitivity(moved, weight, n_classes=n_classes) for moved in (1, 2))
     spent = sums.OF_CENTRE * ((1 + sums.OF_COUNTS**2) / 4) + (1 - sums.OF_CENTRE) * (one / two) ** 2
-    charged = sums.sums_cost(3.0, 1).mu_squared / sums.sums_cost(3.0, 2).mu_squared
+    charged = cost_of(JOINED) / cost_of(REPLACED)
     assert 0.8 * charged < spent <= charged
 
 
@@ -157,7 +166,7 @@ def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypat
             given["weight"] = rng.choice([0.3, 1.0, 7.0], size=size)
         one, other = (draw(drawn, *rows, n_classes, sizes, **given)[0] for rows in (first, second))
         found.append(((one - other) ** 2).sum())
-    claimed = sums.sums_cost(multiplier, 2).mu_squared
+    claimed = cost_of(REPLACED, multiplier)
     assert max(found) <= claimed and max(found) > (0.25 if "groups" in kind else 0.9) * claimed
 
 
@@ -426,7 +435,7 @@ def table_of(X, codes, *, n_classes, groups=None, weight=None, joins=False):
     """What records cast, in records, with the weight of all of them at their noise."""
     given = {"classes": np.arange(n_classes), "groups": groups, "sample_weight": weight}
     private = PrivateData(X=np.asarray(X, dtype=float), codes=np.asarray(codes), **given)
-    voters = ColumnSums(bends=False, adjacency="add_or_remove" if joins else "replace")
+    voters = ColumnSums(bends=False, relation="add_or_remove_one" if joins else "replace_one")
     voters.enrol(private, PUBLIC)
     table = voters.vote(private, PUBLIC).astype(float) * sums.STEP / SHARES / n_classes
     table[:, -1] *= _OF_TOTAL
@@ -601,8 +610,8 @@ def test_mistakes():
         clf.fit(sparse.csr_array(X), y, X_public=sparse.csr_array(rows))
     with pytest.raises(ValueError, match="needs public rows that are there before a fit"):
         clone(clf).set_params(schema=(-5.0, 5.0)).fit(X, y)  # it has sums of its own
-    with pytest.raises(ValueError, match="'adjacency' parameter of ColumnSums"):
-        clf.set_params(base_estimator__adjacency="swap").fit(X, y, X_public=rows)
+    with pytest.raises(ValueError, match="'relation' parameter of ColumnSums"):
+        clf.set_params(base_estimator__relation="swap").fit(X, y, X_public=rows)
 
 
 def test_sums_and_cells_have_noise_of_their_own_kind():
@@ -615,10 +624,11 @@ def test_sums_and_cells_have_noise_of_their_own_kind():
         of_cells.set_params(aggregator=SumsMechanism(2)).fit(X, y, X_public=rows)
     with pytest.raises(ValueError, match="in whole steps, by ColumnSums"):
         SumsMechanism(2, 1.0).noisy(np.zeros((3, 2)))
-    pytest.raises(ValueError, SumsMechanism(2, -1.0).cost, 2).match("noise_multiplier")
+    contribution = ColumnSums().contribution(REPLACED)
+    pytest.raises(ValueError, SumsMechanism(2, -1.0).cost, contribution).match("noise_multiplier")
     short, long = (SumsMechanism(2, kind(np.float32(300.1))) for kind in (np.float32, float))
     assert short.noise_std == long.noise_std
-    assert short.cost(2).mu_squared == long.cost(2).mu_squared
+    assert short.cost(contribution).mu_squared == long.cost(contribution).mu_squared
 
 
 @pytest.mark.parametrize("public", [1, 3])

@@ -21,11 +21,13 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
-from sklearn_pate.rdp import DEFAULT_ORDERS
+from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, Neighbors
 from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer, Schema
 from sklearn_pate.synthesis.synthesizers import _PULL, bin_shares_of, on_simplex
+
+REPLACED = Neighbors(relation="replace_one", unit="record")
 
 
 class Recorded(TableMechanism):
@@ -40,7 +42,7 @@ class Recorded(TableMechanism):
         self.tables.append(np.array(table))
         return np.array(table)
 
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+    def cost(self, contribution, orders=DEFAULT_ORDERS):
         raise NotImplementedError
 
     def __sklearn_clone__(self):
@@ -155,15 +157,15 @@ def test_the_histograms_hold_what_they_say():
 # --- what it costs -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_moved", [1, 2])
+@cases("relation, n_units", ("add_or_remove_one", 1), ("replace_one", 2))
 @cases(
     "noise", LaplaceMechanism(40.0), GaussianMechanism(40.0), GaussianMechanism(40.0, "continuous")
 )
-def test_the_cost_is_the_mechanisms_for_all_histograms(noise, n_moved):
+def test_the_cost_is_the_mechanisms_for_all_histograms(noise, relation, n_units):
     synthesizer = MarginalSynthesizer((0, 9), missing=[], noise=noise)
     synthesizer.declare(np.zeros((1, 5)), [0, 1])
-    cost = synthesizer.cost(n_moved)
-    expected = noise.cost(n_moved * 6)
+    cost = synthesizer.cost(Neighbors(relation=relation, unit="record"))
+    expected = noise.cost(Contribution.of_counts(n_units * 6))
     np.testing.assert_array_equal(cost.rdp, expected.rdp)
     assert (cost.pure, cost.mu_squared) == (expected.pure, expected.mu_squared)
     assert (synthesizer.is_pure, synthesizer.is_exact) == (noise.is_pure, noise.is_exact)
@@ -174,9 +176,9 @@ def test_noise_is_set_once_and_the_schema_stays():
     unset = MarginalSynthesizer((0, 12), missing=[]).declare(X, [0, 1])
     assert unset.is_pure and unset.is_exact and unset.noise is None
     half = unset.with_scale(12.0)
-    assert half.cost(2).pure == 0.5 and half.schema_ is unset.schema_
+    assert half.cost(REPLACED).pure == 0.5 and half.schema_ is unset.schema_
     assert half.with_scale(3.0) is None
-    for action in (lambda: draw(unset, X, [0, 1] * 3), lambda: unset.cost(2)):
+    for action in (lambda: draw(unset, X, [0, 1] * 3), lambda: unset.cost(REPLACED)):
         pytest.raises(ValueError, action).match("has no noise level of its own: PATEClassifier")
 
 

@@ -38,7 +38,10 @@ from sklearn_pate.neighbors.cells import (
     make_centers,
     smooth,
 )
+from sklearn_pate.rdp import Contribution
 from sklearn_pate.rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
+
+ONE, TWO = map(Contribution.of_counts, (1, 2))
 
 
 def shift_divergence(log_pmf, shift, order):
@@ -60,7 +63,7 @@ def test_a_moved_entry_by_40_digits(monkeypatch, scale, order):
         return -abs(k) * rate
 
     whole = shift_divergence(log_pmf, 1, order)
-    assert whole <= laplace_table_cost(scale, 1, [order]).rdp[0] <= whole * (1 + 1e-9) + 1e-12
+    assert whole <= laplace_table_cost(scale, ONE, [order]).rdp[0] <= whole * (1 + 1e-9) + 1e-12
     for share in (0.125, 0.5, 0.875):  # a part of a ballot costs no more than that part
         assert shift_divergence(log_pmf, share, order) <= share * whole * (1 + 1e-12)
 
@@ -68,7 +71,8 @@ def test_a_moved_entry_by_40_digits(monkeypatch, scale, order):
 @pytest.mark.parametrize("scale", [0.3, 2.0, 40.0, 1e4])
 def test_fine_steps_cost_what_real_numbers_do(scale):
     orders = rdp.DEFAULT_ORDERS
-    fine, real = (laplace_table_cost(scale, 1, orders, discrete=kind).rdp for kind in (True, False))
+    costs = (laplace_table_cost(scale, ONE, orders, discrete=kind) for kind in (True, False))
+    fine, real = (cost.rdp for cost in costs)
     np.testing.assert_allclose(fine, real, rtol=1e-5, atol=1e-12)
     for order, cost in zip(orders[::40], real[::40], strict=True):
         with mp.workdps(40):
@@ -82,14 +86,14 @@ def test_fine_steps_cost_what_real_numbers_do(scale):
 @pytest.mark.parametrize("scale", [0.5, 2.0, 7.3, 1e3])
 def test_pure_epsilon_is_that_of_the_noise_that_is_drawn(scale, n_changed):
     exact = n_changed * Fraction(GRID / scale) / Fraction(GRID)
-    cost = laplace_table_cost(scale, n_changed)
+    cost = laplace_table_cost(scale, Contribution.of_counts(n_changed))
     assert exact <= cost.pure <= exact * (1 + Fraction(2, 10**16)) and (cost.rdp <= cost.pure).all()
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1 / 3, 0.7, 4.0])
 @pytest.mark.parametrize("n_changed", [1, 2, 3])
 def test_calibrated_laplace_noise_spends_the_cap_and_no_delta(epsilon, n_changed):
-    public = {"n_changed": n_changed, "n_rows": 9, "delta": 1e-5}
+    public = {"contribution": Contribution.of_counts(n_changed), "n_rows": 9, "delta": 1e-5}
     plan = plan_table(LaplaceMechanism(), epsilon=epsilon, **public)
     assert epsilon * (1 - 1e-15) <= plan.epsilon <= epsilon
     assert (plan.delta, plan.method) == (0.0, "pure")
@@ -102,17 +106,17 @@ def test_calibrated_laplace_noise_spends_the_cap_and_no_delta(epsilon, n_changed
     LaplaceMechanism(noise="continuous"),
 )
 def test_calibrated_noise_spends_the_cap_at_delta(mechanism):
-    plan = plan_table(mechanism, n_changed=2, n_rows=9, epsilon=0.8, delta=1e-5)
+    plan = plan_table(mechanism, contribution=TWO, n_rows=9, epsilon=0.8, delta=1e-5)
     assert 0.8 * (1 - 1e-6) <= plan.epsilon <= 0.8 and plan.delta == 1e-5
     assert plan.method == ("gaussian" if isinstance(mechanism, GaussianMechanism) else "pure")
 
 
 def test_noise_that_costs_more_than_the_cap_is_refused():
     with pytest.raises(BudgetExceededError, match=r"costs epsilon=1, more than the cap"):
-        plan_table(LaplaceMechanism(2.0), n_changed=2, n_rows=9, epsilon=0.9, delta=1e-5)
+        plan_table(LaplaceMechanism(2.0), contribution=TWO, n_rows=9, epsilon=0.9, delta=1e-5)
     with pytest.raises(ValueError, match="epsilon is None"):
-        plan_table(LaplaceMechanism(), n_changed=2, n_rows=9, epsilon=None, delta=1e-5)
-    plan = plan_table(LaplaceMechanism(2.0), n_changed=2, n_rows=9, epsilon=None, delta=1e-5)
+        plan_table(LaplaceMechanism(), contribution=TWO, n_rows=9, epsilon=None, delta=1e-5)
+    plan = plan_table(LaplaceMechanism(2.0), contribution=TWO, n_rows=9, epsilon=None, delta=1e-5)
     assert plan.epsilon == 1.0
 
 
@@ -123,13 +127,15 @@ def test_several_tables_against_loss_distributions(n_changed, scale):
     step = {"value_discretization_interval": 1e-4}
     one = privacy_loss_distribution.from_laplace_mechanism(scale, sensitivity=1, **step)
     exact = one.self_compose(5 * n_changed).get_epsilon_for_delta(1e-5)
-    epsilon, _ = laplace_table_cost(scale, n_changed).times(5).epsilon(1e-5)
+    contribution = Contribution.of_counts(n_changed)
+    epsilon, _ = laplace_table_cost(scale, contribution).times(5).epsilon(1e-5)
     assert exact * (1 - 1e-3) <= epsilon <= 1.25 * exact
     given = {"sensitivity": math.sqrt(n_changed)} | step
     one = privacy_loss_distribution.from_gaussian_mechanism(scale, **given)
     exact = one.self_compose(5).get_epsilon_for_delta(1e-5)
     for discrete in (False, True):
-        epsilon, _ = gaussian_table_cost(scale, n_changed, discrete=discrete).times(5).epsilon(1e-5)
+        cost = gaussian_table_cost(scale, contribution, discrete=discrete)
+        epsilon, _ = cost.times(5).epsilon(1e-5)
         assert exact * (1 - 1e-3) <= epsilon <= 1.1 * exact
 
 
@@ -223,14 +229,15 @@ def test_the_parameter_of_discrete_gaussian_noise_is_rounded_up():
 
 @pytest.mark.parametrize("n_changed", [1, 2, 6])
 def test_a_discrete_table_costs_what_a_continuous_one_does(n_changed):
+    contribution = Contribution.of_counts(n_changed)
     for sigma in (0.01, 0.5, 3.0, 1e3, 1e9):
         kinds = True, False
-        discrete, real = (gaussian_table_cost(sigma, n_changed, discrete=kind) for kind in kinds)
+        discrete, real = (gaussian_table_cost(sigma, contribution, discrete=kind) for kind in kinds)
         excess = (2 * GRID / sigma) ** 2
         assert real.mu_squared <= discrete.mu_squared
         assert discrete.mu_squared == pytest.approx(real.mu_squared * (1 + excess), rel=1e-14)
         np.testing.assert_array_equal(discrete.rdp, real.rdp)
-    assert gaussian_table_cost(2 * GRID, n_changed).mu_squared == math.inf
+    assert gaussian_table_cost(2 * GRID, contribution).mu_squared == math.inf
 
 
 # --- all tables of few records -------------------------------------------------------------------
@@ -254,12 +261,12 @@ def tables_of(records, n_neighbors, weights, by_group):
 ALL_RECORDS = list(itertools.product([-1, 0, 1, 2], [0, 1]))
 
 
-def neighbours(n_records, adjacency):
-    """Pairs of data sets that differ in one record, as the adjacency says."""
+def neighbours(n_records, relation):
+    """Pairs of data sets that differ in one record, as the relation says."""
     for others in itertools.combinations_with_replacement(ALL_RECORDS, n_records - 1):
         for one in ALL_RECORDS:
             with_one = [(*record, number) for number, record in enumerate([*others, one])]
-            if adjacency == "add_or_remove":
+            if relation == "add_or_remove_one":
                 yield with_one, with_one[:-1]
                 continue
             for other in ALL_RECORDS:
@@ -268,22 +275,22 @@ def neighbours(n_records, adjacency):
 
 @pytest.mark.parametrize("weights", [None, [0.3, 1.7, -2.0, 0.999]])
 @pytest.mark.parametrize("n_neighbors", [1, 2, 3])
-@pytest.mark.parametrize(("adjacency", "moved"), [("replace", 2), ("add_or_remove", 1)])
-def test_a_record_changes_no_more_than_it_says(adjacency, moved, n_neighbors, weights):
+@pytest.mark.parametrize(("relation", "n_units"), [("replace_one", 2), ("add_or_remove_one", 1)])
+def test_a_record_changes_no_more_than_it_says(relation, n_units, n_neighbors, weights):
     reached = 0.0
-    for before, after in neighbours(3, adjacency):
+    for before, after in neighbours(3, relation):
         before = tables_of(before, n_neighbors, weights, by_group=False)
         after = tables_of(after, n_neighbors, weights, by_group=False)
         change = np.abs(before - after)
-        assert change.max(initial=0) <= 1 and change.sum() <= moved * n_neighbors
+        assert change.max(initial=0) <= 1 and change.sum() <= n_units * n_neighbors
         reached = max(reached, change.sum())
     if weights is None:
-        assert reached == moved * n_neighbors  # and not less
+        assert reached == n_units * n_neighbors  # and not less
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 2])
-@pytest.mark.parametrize(("adjacency", "moved"), [("replace", 2), ("add_or_remove", 1)])
-def test_a_group_changes_no_more_than_one_record(adjacency, moved, n_neighbors):
+@pytest.mark.parametrize(("relation", "n_units"), [("replace_one", 2), ("add_or_remove_one", 1)])
+def test_a_group_changes_no_more_than_one_record(relation, n_units, n_neighbors):
     rng = np.random.default_rng(0)
     reached = 0.0
 
@@ -294,12 +301,12 @@ def test_a_group_changes_no_more_than_one_record(adjacency, moved, n_neighbors):
     for _ in range(1000):
         others = some(0, 0, 4) + some(1, 0, 4)
         before = others + some(2, 1, 6)
-        after = others + (some(2, 1, 6) if adjacency == "replace" else [])
+        after = others + (some(2, 1, 6) if relation == "replace_one" else [])
         before, after = (tables_of(part, n_neighbors, None, True) for part in (before, after))
         change = np.abs(before - after)
-        assert change.max(initial=0) <= 1 and change.sum() <= moved * n_neighbors
+        assert change.max(initial=0) <= 1 and change.sum() <= n_units * n_neighbors
         reached = max(reached, change.sum())
-    assert reached > 0.9 * moved * n_neighbors
+    assert reached > 0.9 * n_units * n_neighbors
 
 
 def test_the_order_of_records_makes_no_difference():
@@ -335,11 +342,12 @@ def test_tables_and_noise_that_cannot_be_are_refused(mechanism):
     pytest.raises(ValueError, mechanism(3.0).noisy, [[0.1, 3.0]]).match("multiples of 2")
     pytest.raises(ValueError, mechanism().noisy, [[1.0, 3.0]]).match("calibrates it")
     for size in (0.0, 1e-300, 2.0**-21, 2e9, math.inf, math.nan):
-        for call in (lambda m: m.cost(2), lambda m: m.noisy([[1.0, 3.0]])):
+        for call in (lambda m: m.cost(TWO), lambda m: m.noisy([[1.0, 3.0]])):
             pytest.raises(ValueError, call, mechanism(size)).match("must be a float in the range")
     for size in (2.0**-20, 1e9):  # the least and the most
         noisy = mechanism(size).noisy(np.zeros((50, 2)), random_state=0)
-        assert size / 3 < np.abs(noisy).mean() < 3 * size and mechanism(size).cost(2).rdp.min() > 0
+        assert size / 3 < np.abs(noisy).mean() < 3 * size
+        assert mechanism(size).cost(TWO).rdp.min() > 0
 
 
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
@@ -352,7 +360,7 @@ def test_noise_that_is_yet_to_be_set_has_no_deviation(mechanism):
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism(), GaussianMechanism()])
 def test_an_epsilon_out_of_reach_is_named(mechanism, epsilon):
     with pytest.raises(ValueError, match="cannot be calibrated to epsilon=1e") as caught:
-        plan_table(mechanism, n_changed=2, n_rows=9, epsilon=epsilon, delta=1e-12)
+        plan_table(mechanism, contribution=TWO, n_rows=9, epsilon=epsilon, delta=1e-12)
     assert "in the range" not in str(caught.value) and caught.value.__context__ is None
 
 

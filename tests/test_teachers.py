@@ -301,7 +301,7 @@ def fit_sites(**params):
 def test_one_site_is_one_teacher_and_what_is_protected():
     clf = fit_sites()
     assert clf.n_teachers_ == 8 and clf.privacy_spent_.unit == "group"
-    assert "one named group" in clf.privacy_spent_.adjacency
+    assert "one named group" in clf.privacy_spent_.change
     assert set(clf.predict(X)) <= {"a", "b", "c"}
 
 

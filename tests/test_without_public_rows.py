@@ -33,7 +33,7 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
+from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, Cost, Neighbors
 from sklearn_pate.rdp.discrete import gaussian_table_cost, laplace_table_cost
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer, Synthesizer
@@ -48,6 +48,7 @@ X_TEST, Y_TEST = X[900:], Y[900:]
 X, Y = X[:900], Y[:900]
 NUMBERS = FunctionTransformer(pd.get_dummies)
 ARRAY = X[["age", "income"]].to_numpy()
+REPLACED = Neighbors(relation="replace_one", unit="record")
 
 
 def marginals(**params):
@@ -110,14 +111,14 @@ def test_a_fit_with_public_rows_forgets_the_synthetic_ones():
 # --- one epsilon ---------------------------------------------------------------------------------
 
 
-@cases("adjacency, n_moved, share", ("replace", 2, None), ("add_or_remove", 1, 0.25))
-def test_pure_costs_add_up_to_epsilon(adjacency, n_moved, share):
+@cases("relation, n_units, share", ("replace_one", 2, None), ("add_or_remove_one", 1, 0.25))
+def test_pure_costs_add_up_to_epsilon(relation, n_units, share):
     clf = on_array(share=share, epsilon=2.0)
-    clf.set_params(base_estimator__adjacency=adjacency, synthesizer__n_rows=400)
+    clf.set_params(base_estimator__relation=relation, synthesizer__n_rows=400)
     plan = clf.plan(ARRAY, Y)
-    of_rows = 3 * n_moved / plan.synthesizer.noise.scale  # two columns and the label
+    of_rows = 3 * n_units / plan.synthesizer.noise.scale  # two columns and the label
     assert of_rows == pytest.approx(2.0 * (share or 0.4), rel=1e-9)
-    assert of_rows + n_moved / plan.stages[0][0].scale == pytest.approx(2.0, rel=1e-9)
+    assert of_rows + n_units / plan.stages[0][0].scale == pytest.approx(2.0, rel=1e-9)
     spent = clf.fit(ARRAY, Y).privacy_spent_
     assert 2.0 - 1e-9 <= spent.epsilon <= 2.0
     assert (spent.delta, spent.method, spent.arithmetic) == (0, "pure", "exact")
@@ -139,7 +140,7 @@ def test_noise_suits_the_votes():
 def test_rows_and_labels_cost_the_cap_together(noise, aggregator):
     make = ballots if isinstance(aggregator, GaussianMechanism) else teachers
     plan = make(marginals(noise=noise), aggregator=aggregator, epsilon=3.0).plan(X, Y)
-    of_rows = plan.synthesizer.cost(2)
+    of_rows = plan.synthesizer.cost(REPLACED)
     assert plan.epsilon == pytest.approx(of_rows.plus(plan.own_cost).epsilon(1e-5)[0], rel=1e-12)
     assert 3.0 - 1e-4 < plan.epsilon <= 3.0
     alone = of_rows.pure if noise.is_pure else of_rows.epsilon(1e-5)[0]
@@ -158,7 +159,7 @@ def test_pure_steps_and_gaussian_noise_are_composed_exactly():
     assert epsilon < 1.0 + rdp.gdp_to_epsilon(0.27, 1e-5)
     both = pure.times(2).plus(gaussian.times(3)).plus(pure.times(0))
     assert both.pure_part == 2.0 and both.mu_squared_part == pytest.approx(3 * 0.27**2)
-    on_a_grid = pure.plus(gaussian_table_cost(1 / 0.27, 1))
+    on_a_grid = pure.plus(gaussian_table_cost(1 / 0.27, Contribution.of_counts(1)))
     assert on_a_grid.epsilon(1e-5) == (pytest.approx(epsilon, rel=1e-12), "mixed")
     assert pure.plus(Cost(DEFAULT_ORDERS * 0.01, math.inf, math.inf)).epsilon(1e-5)[1] == "renyi"
 
@@ -170,7 +171,7 @@ def test_a_filter_leaves_room_for_the_rows():
     with_rows = clf.plan(X, Y)
     alone = clf.set_params(synthesizer=None).plan(X, Y, X_public=X_TEST)
     at = np.flatnonzero(with_rows.budget.order == DEFAULT_ORDERS)[0]
-    both = with_rows.synthesizer.cost(2).rdp[at] + with_rows.budget.limit
+    both = with_rows.synthesizer.cost(REPLACED).rdp[at] + with_rows.budget.limit
     epsilon, _ = rdp.rdp_to_epsilon([both], 1e-5, [with_rows.budget.order])
     assert 2.999 < epsilon <= 3.0 and with_rows.budget.limit < alone.budget.limit
     assert with_rows.cost.epsilon(1e-5)[0] <= 3.0
@@ -181,7 +182,7 @@ def test_noise_that_is_set_pays_for_fewer_queries_after_the_rows():
     plan = clf.plan(X, Y)
     (_, n_queries), *_ = plan.stages
     labels = GNMax(20.0).costs(n_teachers=60, n_classes=2)
-    rows = laplace_table_cost(8.0, 2 * 4, DEFAULT_ORDERS)
+    rows = laplace_table_cost(8.0, Contribution.of_counts(2 * 4), DEFAULT_ORDERS)
     assert plan.epsilon == pytest.approx(rows.plus(labels(n_queries)).epsilon(1e-5)[0], rel=1e-9)
     assert plan.epsilon <= 3.0 < rows.plus(labels(n_queries + 1)).epsilon(1e-5)[0]
 
@@ -202,10 +203,10 @@ def test_a_private_test_leaves_room_for_the_rows():
     clf = teachers(marginals(noise=LaplaceMechanism()), **given)
     plan = clf.plan(X, Y)
     assert plan.test is not None
-    assert plan.test.epsilon + plan.synthesizer.cost(2).pure == pytest.approx(4.0)
+    assert plan.test.epsilon + plan.synthesizer.cost(REPLACED).pure == pytest.approx(4.0)
     gaussian = marginals(noise=GaussianMechanism(noise="continuous"))
     plan = clf.set_params(synthesizer=gaussian).plan(X, Y)
-    left, _ = plan.synthesizer.cost(2).epsilon(5e-6)
+    left, _ = plan.synthesizer.cost(REPLACED).epsilon(5e-6)
     assert plan.test.epsilon + left == pytest.approx(4.0) and plan.test.delta == 5e-6
 
 
@@ -309,14 +310,14 @@ def test_all_rows_of_a_unit_count_once(make, index, given, n_units, unit, draws)
 
 
 class OneHousehold:
-    adjacency = "add or remove one household"
+    relation = "add or remove one household"
 
     def assign(self, *, n_records, n_teachers, **given):
         return np.arange(n_records) % n_teachers
 
 
-def test_an_adjacency_of_which_nothing_is_known_is_refused():
-    with pytest.raises(ValueError, match="not one of electorate.Adjacency"):
+def test_a_relation_of_the_users_own_is_refused_with_a_synthesizer():
+    with pytest.raises(ValueError, match="is not an rdp.NeighboringRelation, so the cost"):
         teachers(partition=OneHousehold()).fit(X, Y)
 
 
@@ -361,8 +362,8 @@ class Own(Synthesizer):
     def with_scale(self, scale):
         return copy.copy(self).set_params(epsilon=1 / scale) if self.epsilon is None else None
 
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        return LaplaceMechanism(1 / self.epsilon).cost(n_moved, orders)
+    def cost(self, neighbors, orders=DEFAULT_ORDERS):
+        return LaplaceMechanism(1 / self.epsilon).cost(neighbors.counts(1), orders)
 
     def rehearsal_rows(self, n_rows, rng):
         given = {"age": rng.integers(18, 80, n_rows), "income": rng.uniform(0, 100, n_rows)}
@@ -386,7 +387,7 @@ class Costly(Own):
         super().__init__(epsilon=epsilon)
         self.price = price
 
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+    def cost(self, neighbors, orders=DEFAULT_ORDERS):
         return self.price
 
 

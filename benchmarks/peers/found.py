@@ -50,8 +50,8 @@ def rivals(*, public):
     ]
 
 
-def own_adjacency(frame):
-    """The same fits under each package's own adjacency: its epsilon is half of the converted.
+def own_relation(frame):
+    """The same fits under each package's own relation: its epsilon is half of the converted.
 
     Left out are epsilons of which the double was not fitted, as they have few peers then.
     """

@@ -1,4 +1,4 @@
-"""Who is measured: what it is asked for, under which adjacency, with which settings."""
+"""Who is measured: what it is asked for, under which relation, with which settings."""
 
 from dataclasses import dataclass
 from math import exp

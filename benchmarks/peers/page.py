@@ -5,7 +5,7 @@ from benchmarks import peers
 from ..papers import page as papers
 from . import figure
 from .choice import EPSILON, chosen
-from .found import OURS, counted, firsts, found, own_adjacency, rivals, verdicts
+from .found import OURS, counted, firsts, found, own_relation, rivals, verdicts
 from .measure import SEEDS, Results
 from .models import EPSILONS, MODELS
 from .scores import half_width
@@ -80,7 +80,7 @@ def shares(frame):
     for public, words in _PUBLIC.items():
         for name, others in (
             ("replace one record, for all", frame),
-            ("each package's own adjacency", own_adjacency(frame)),
+            ("each package's own relation", own_relation(frame)),
         ):
             rows.append([f"{words}; {name}"])
             for metric in METRICS:

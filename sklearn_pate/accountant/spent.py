@@ -126,8 +126,16 @@ class PrivacySpent:
     def __iter__(self):
         return iter((self.epsilon, self.delta))
 
+    def __getstate__(self):
+        return vars(self) | {"relation": str(self.relation)}  # plain text, as in `to_dict`
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self.__post_init__()
+
     def __repr__(self):
-        shown = vars(self) | {"epsilon": float(text_rounded_up(self.epsilon, n_decimals=6))}
+        shown = self.__getstate__()
+        shown["epsilon"] = float(text_rounded_up(self.epsilon, n_decimals=6))
         parts = (f"{name}={value!r}" for name, value in shown.items())
         return f"{type(self).__name__}({', '.join(parts)})"
 
@@ -152,7 +160,7 @@ class PrivacySpent:
         """
         lists = {n: list(value) for n, value in vars(self).items() if isinstance(value, tuple)}
         # The number changes where the meaning of a key does
-        return {"format": 1, "kind": self._kind} | vars(self) | lists
+        return {"format": 1, "kind": self._kind} | self.__getstate__() | lists
 
     def to_json(self):
         """Return `to_dict` as JSON; an infinite epsilon, which JSON lacks, is "Infinity".
@@ -326,6 +334,7 @@ def change_in_words(relation, unit):
     -------
     str
     """
+    unit = "group" if relation in _OF_NAMED_GROUPS else unit
     return _CHANGES.get((relation, unit), str(relation))
 
 

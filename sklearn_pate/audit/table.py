@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..rdp import Contribution, Neighbors
+from ..rdp import Contribution, NeighboringRelation, Neighbors
 from ..rdp.checks import as_array, check_count, check_delta
+from ..rdp.contribution import check_contribution
 from .bounds import Audit, bound_by_samples, check_confidence, lower_bound
 
 #: Part of the samples that chooses the event.
@@ -60,8 +61,8 @@ def audit_table(
     table, neighbour_table : array-like of shape (n_cells, n_classes), default=None
         The ballots of two data sets that are one protected unit apart: for instance the `counts`
         of what `PATEClassifier.poll` returns for each. How far they are apart is not checked: it
-        is part of what is audited. None: entries differ by a whole count each, the worst that
-        `contribution` allows.
+        is part of what is audited. None: ``l1 / linf`` entries differ by ``linf`` each, the
+        worst that `contribution` allows.
     contribution : rdp.Contribution, default=None
         Largest change of the table that the claim is for. None is that of a replaced record which
         counts once, ``Contribution.of_counts(2)``.
@@ -114,7 +115,13 @@ def audit_table(
             f"mechanism must be a TableMechanism, or use audit_aggregator; got {mechanism!r}"
         )
     contribution = Contribution.of_counts(2) if contribution is None else contribution
+    check_contribution(contribution)
     if table is None and neighbour_table is None:
+        if not math.isfinite(contribution.l1):
+            raise ValueError(
+                "contribution.l1 is infinite, so give table and neighbour_table, two tables that "
+                f"differ as much as it allows; got {contribution}"
+            )
         n_changed = int(contribution.l1 // contribution.linf)
         # Entries beside each other lose and gain a ballot in turn
         table = np.full((math.ceil(n_changed / 2), 2), 10.0)
@@ -201,6 +208,11 @@ def audit_release(
     >>> audit_release(Total(), *both, n_samples=500, random_state=0).refuted
     True
     """
+    if relation not in list(NeighboringRelation):
+        raise ValueError(
+            f"relation must be one of {[str(each) for each in NeighboringRelation]}; got "
+            f"{relation!r}"
+        )
     neighbors = Neighbors(relation=relation, unit="record")
     pair = [release.gather(data) for data in (private, neighbour)]
     rng = np.random.default_rng(random_state)

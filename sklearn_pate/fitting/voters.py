@@ -135,9 +135,14 @@ def enrol(electorate, private, X_public, *, seed, memory):
     private, X_public = handed_out(private, X_public)
     # A user's electorate may print or warn of private values, and leave them in the process
     name = type(electorate).__name__
+
+    def enrolled():
+        neighbors = electorate.enrol(private, X_public, seed=seed, memory=memory)
+        return neighbors, electorate.n_teachers_  # which may be a property
+
     with isolated(fresh_seed() if seed is None else seed_number(seed)):
-        neighbors = withheld(
-            lambda: electorate.enrol(private, X_public, seed=seed, memory=memory),
+        neighbors, n_teachers = withheld(
+            enrolled,
             f"enrol of {name} failed with",
             "To read the text, call enrol(private, X_public, seed=, memory=) yourself",
         )
@@ -151,7 +156,6 @@ def enrol(electorate, private, X_public, *, seed, memory):
             f"Neighbors.n_records of {name} must be the number of private records, or None where "
             "the relation does not leave it public"
         )
-    n_teachers = electorate.n_teachers_
     if not isinstance(n_teachers, Integral) or n_teachers < 1:
         raise ValueError(
             f"enrol of {name} must set n_teachers_, the number of votes on each row, a whole "

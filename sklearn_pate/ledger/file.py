@@ -10,27 +10,30 @@ import numpy as np
 from ..rdp import DEFAULT_ORDERS, Cost, NeighboringRelation
 from .filters import COMPOSITIONS, Budget, Filter, new_filters, parts_of
 
-#: Relations as files of version 0.1 hold them, in the column "adjacency".
+#: Relations by unit, as files of version 0.1 hold them in the column "adjacency".
 _OLD_RELATIONS = {
-    "replace one record": NeighboringRelation.REPLACE_ONE,
-    "replace one group, or add, remove or change some of its records": (
-        NeighboringRelation.REPLACE_ONE
-    ),
-    "change the votes of one": NeighboringRelation.REPLACE_ONE,
-    "add or remove one record": NeighboringRelation.ADD_OR_REMOVE_ONE,
-    "add or remove one group, with all of its records": NeighboringRelation.ADD_OR_REMOVE_ONE,
-    "add or remove one record, or change it under the same identifier": (
-        NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
-    ),
-    "add or remove one group, or change its records under the same identifier": (
-        NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
-    ),
-    "add, remove or change records of one named group, even all; the names are public": (
-        NeighboringRelation.CHANGE_ONE_NAMED
-    ),
-    (
-        "add, remove or change records of one named group, which keeps at least one; no name joins"
-    ): NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY,
+    "record": {
+        "replace one record": NeighboringRelation.REPLACE_ONE,
+        "add or remove one record": NeighboringRelation.ADD_OR_REMOVE_ONE,
+        "add or remove one record, or change it under the same identifier": (
+            NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
+        ),
+    },
+    "group": {
+        "replace one group, or add, remove or change some of its records": (
+            NeighboringRelation.REPLACE_ONE
+        ),
+        "add or remove one group, with all of its records": NeighboringRelation.ADD_OR_REMOVE_ONE,
+        "add or remove one group, or change its records under the same identifier": (
+            NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
+        ),
+        "add, remove or change records of one named group, even all; the names are public": (
+            NeighboringRelation.CHANGE_ONE_NAMED
+        ),
+        "add, remove or change records of one named group, which keeps at least one; no name "
+        "joins": NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY,
+    },
+    "teacher": {"change the votes of one": NeighboringRelation.REPLACE_ONE},
 }
 
 
@@ -113,7 +116,12 @@ def read_budget(db):
     *numbers, file_id, orders, unit, relation = row
     if orders != _as_bytes(DEFAULT_ORDERS):
         raise sqlite3.DatabaseError("its costs are at other Renyi orders than this version's")
-    return Budget(*numbers), file_id, (unit, _OLD_RELATIONS.get(relation, relation))
+    return Budget(*numbers), file_id, protected_by(unit, relation)
+
+
+def protected_by(unit, relation):
+    """Return a unit and a relation, the relation of an old file as it is named now."""
+    return unit, _OLD_RELATIONS.get(unit, {}).get(relation, relation)
 
 
 def read_filters(db):

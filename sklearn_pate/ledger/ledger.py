@@ -230,7 +230,8 @@ class PrivacyLedger:
         """Refuse what the budget does not pay for."""
         _check_cost(cost)
         before = self._account(db, without=entry)
-        if before.costs and before.protected != (spent.unit, spent.relation):
+        protected = file.protected_by(spent.unit, spent.relation)
+        if before.costs and before.protected != protected:
             change = change_in_words(*reversed(before.protected))
             raise ValueError(
                 f"this ledger adds up costs of one change of the data, {change!r}; "

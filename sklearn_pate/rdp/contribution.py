@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Integral, Real
 
+from .checks import check_count
+
 
 class NeighboringRelation(StrEnum):
     """How two neighboring data sets differ.
@@ -151,7 +153,7 @@ class Neighbors:
         Contribution
             If a unit is replaced, the counts of both differ, in other entries at worst.
         """
-        return Contribution.of_counts(self.n_units * n_counts)
+        return Contribution.of_counts(self.n_units * check_count("n_counts", n_counts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,8 +185,12 @@ class Contribution:
             value = getattr(self, name)
             if not isinstance(value, Real) or not value > 0:  # false for NaN, too
                 raise ValueError(f"Contribution.{name} must be a number above 0; got {value!r}")
-            object.__setattr__(self, name, float(value))
-        if self.linf > self.l1 or not self.l2_squared <= self.l1 * self.linf:
+            number = float(value)
+            if number < value:  # a fraction, or a long whole number
+                number = math.nextafter(number, math.inf)
+            object.__setattr__(self, name, number)
+        product = self.l1 * self.linf * (1 + 1e-12)  # which may have been rounded down
+        if self.linf > self.l1 or not self.l2_squared <= product:
             raise ValueError(
                 f"a Contribution has linf <= l1 and l2_squared <= l1 * linf; got {self}"
             )
@@ -207,4 +213,20 @@ class Contribution:
         -------
         Contribution
         """
+        n_changed = check_count("n_changed", n_changed)
         return cls(l1=n_changed, l2_squared=n_changed, linf=1)
+
+
+def check_contribution(contribution):
+    """Refuse another type, such as the `Neighbors` of a fit.
+
+    Raises
+    ------
+    ValueError
+        If `contribution` is no `Contribution`.
+    """
+    if not isinstance(contribution, Contribution):
+        raise ValueError(
+            "contribution must be an rdp.Contribution, such as neighbors.counts(1) where each "
+            f"unit adds to one count; got {contribution!r}"
+        )

@@ -16,6 +16,7 @@ from .checks import (
     check_positive,
     check_votes,
 )
+from .contribution import check_contribution
 from .conversion import pure_rdp, pure_to_gdp
 from .cost import Cost, rounded_up
 
@@ -370,12 +371,13 @@ def laplace_table_cost(scale, contribution, orders=DEFAULT_ORDERS, *, discrete=T
     """
     orders = check_orders(orders)
     scale = check_positive("scale", scale)
+    check_contribution(contribution)
     if not math.isfinite(contribution.l1):
         return Cost(np.full(orders.size, math.inf), math.inf, math.inf)
     # The noise is drawn with 1 / scale
     pure = rounded_up(Fraction(contribution.l1) * Fraction(1 / scale))
     shift = _discrete_shift if discrete else _continuous_shift
-    one_entry = shift(scale, contribution.linf, orders)
+    one_entry = np.maximum(shift(scale, contribution.linf, orders), 0.0)  # less within one step
     n_entries = contribution.l1 / contribution.linf
     hidden = 2e-14 / (orders - 1)  # by logarithms that cancel
     rdp = np.minimum(pure_rdp(pure, orders), n_entries * (one_entry * (1 + 1e-12) + hidden))
@@ -429,6 +431,7 @@ def gaussian_table_cost(sigma, contribution, orders=DEFAULT_ORDERS, *, discrete=
     """
     orders = check_orders(orders)
     sigma = check_positive("sigma", sigma)
+    check_contribution(contribution)
     mu_squared = contribution.l2_squared / sigma**2
     rdp = orders * mu_squared / 2
     if discrete and math.isfinite(mu_squared):

@@ -26,6 +26,9 @@ from ..secure import noise_generator
 from ..targets import Target
 from .base import Release
 
+#: Relations whose units are named groups, whatever unit is stated.
+_OF_NAMED = (NeighboringRelation.CHANGE_ONE_NAMED, NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY)
+
 #: What `privacy_spent_.not_covered` says where the cost of such rows is not known.
 DRAWN_BEFORE = "X_public, drawn from private data by an earlier fit, whose cost adds up"
 
@@ -165,9 +168,9 @@ def units_of(private, neighbors):
     All records of a unit count once in each histogram. So they must be known.
     """
     neighbors.check_known()
-    is_named = neighbors.relation == NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
-    if neighbors.unit == "record":
-        are_identified = is_named and hasattr(private.X, "index")
+    if neighbors.unit == "record" and neighbors.relation not in _OF_NAMED:
+        is_identified = neighbors.relation == NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
+        are_identified = is_identified and hasattr(private.X, "index")
         return spelled_identifiers(private.X.index, "the index of X") if are_identified else None
     if private.groups is None:
         raise ValueError(

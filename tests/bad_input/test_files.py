@@ -97,7 +97,7 @@ def test_a_fit_that_a_ledger_refuses(budget, params, message, error, tmp_path):
         h.fit({"ledger": ledger(tmp_path, budget)} | params)
 
 
-def test_a_fit_with_another_adjacency(tmp_path):
+def test_a_fit_with_another_relation(tmp_path):
     in_use = ledger_in_use(tmp_path)
     with h.refused("costs of one change of the data.*Use the same partition and unit"):
         h.fit({"ledger": in_use, "epsilon": 3.0, "n_queries": 1})

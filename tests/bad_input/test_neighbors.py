@@ -33,7 +33,7 @@ WRONG = {
     "n_neighbors": (*NOT_A_COUNT, None),
     "smoothing": (0, 1e-4, 1e4, h.NAN, "x", None),
     "random_state": (2**32, -1, 0.5, "x"),
-    "adjacency": ("remove", None),
+    "relation": ("remove", "replace one record", None),
 }
 
 

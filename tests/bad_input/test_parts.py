@@ -21,7 +21,7 @@ from . import helpers as h
 class Returns:
     """A partition, or a strategy, that returns what it was given, or raises it."""
 
-    adjacency = "replace one record"
+    relation = "replace_one"
 
     def __init__(self, value):
         self.value = value
@@ -38,7 +38,7 @@ class Returns:
 # --- partitions ----------------------------------------------------------------------------------
 
 
-class NoAdjacency:
+class NoRelation:
     def assign(self, n_records, n_teachers, **more):
         return np.arange(n_records) % n_teachers
 
@@ -49,7 +49,7 @@ class NoAdjacency:
     ("no index", {"partition": "hash"}, 'partition="hash".*index of a DataFrame'),
     ("no names", {"partition": "predefined"}, '"predefined" needs groups='),
     ("a class", {"partition": RandomPartition}, "partition must be an object"),
-    ("no adjacency", {"partition": NoAdjacency()}, "must be an object.*string adjacency"),
+    ("no relation", {"partition": NoRelation()}, "must be an object.* with a relation"),
 )
 def test_a_partition_that_cannot_be_used(params, message):
     with h.refused(message):

@@ -368,7 +368,7 @@ def test_noise_is_judged_by_all_bins_of_a_column_beside_a_class():
 
 
 def test_a_number_of_records_that_is_private_is_not_told():
-    private = {"base": ReverseNeighbors(adjacency="add_or_remove")}
+    private = {"base": ReverseNeighbors(relation="add_or_remove_one")}
     texts = [drowned(n, 30, n_rows=500, **private) for n in (300, 2000)]
     assert texts[0] == texts[1] and "500 rows to draw" in texts[0]
     assert drowned(300, 30, n_rows=5000, **private) is None
