@@ -19,12 +19,13 @@ from sklearn_pate.electorate import Electorate, PrivateData, Votes
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import NeighboringRelation, Neighbors
+from sklearn_pate.targets import ClassTarget
 from sklearn_pate.teachers import TeacherEnsemble
 
 SECRET = "Ada Lovelace"
 X, Y = make_blobs(600, centers=[[-3, 0], [3, 0]], random_state=0)
 PRIVATE_X, PRIVATE_Y, PUBLIC_X = X[:400], Y[:400], X[400:]
-PRIVATE = PrivateData(X=PRIVATE_X, codes=PRIVATE_Y, classes=np.array([0, 1]))
+PRIVATE = PrivateData(X=PRIVATE_X, codes=PRIVATE_Y, target=ClassTarget([0, 1]))
 
 
 STATED = {"unit": "record", "relation": "replace_one"}
@@ -208,7 +209,7 @@ def test_what_vote_returns_is_checked(change):
 
 
 def test_private_data_do_not_leave():
-    private = PrivateData(X=[[SECRET]], codes=np.array([0]), classes=np.array([0, 1]))
+    private = PrivateData(X=[[SECRET]], codes=np.array([0]), target=ClassTarget([0, 1]))
     assert SECRET not in repr(private)
     pytest.raises(TypeError, pickle.dumps, private).match("PrivateData is private")
 

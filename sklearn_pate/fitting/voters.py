@@ -113,7 +113,7 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
         is_same_type = chosen.target_type is estimator.target_type
         if not is_same_type and not release_of(chosen).gives_rates:
             raise ValueError(
-                f"{type(chosen).__name__} votes for {chosen.target_type.value_nouns}: give "
+                f"{type(chosen).__name__} votes for {chosen.target_type.noun}s: give "
                 f"base_estimator a {estimator.target_type.predictor}, or let records vote, "
                 "base_estimator=None"
             )
