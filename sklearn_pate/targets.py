@@ -515,7 +515,10 @@ class ClassTarget(Target):
         labels = np.asarray(predicted)
         if labels.shape != (n_queries,):
             raise TellableError("predict must return one label per row, a 1-D array")
-        codes = labels.astype(np.int64) if labels.dtype.kind in "iufb" else np.full(n_queries, -1)
+        codes = np.full(n_queries, -1)
+        if labels.dtype.kind in "iufb":
+            with np.errstate(invalid="ignore"):
+                codes = labels.astype(np.int64)
         # Unequal: fractions and NaN, which the cast would hide
         if not np.array_equal(codes, labels) or ((codes < 0) | (codes >= self.n_values)).any():
             raise TellableError(

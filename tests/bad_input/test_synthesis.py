@@ -212,7 +212,7 @@ def test_types_whose_codes_depend_on_the_rows():
 def test_private_arrays_that_do_not_go_with_the_rows(more, message):
     synthesizer = declare(noise=LaplaceMechanism(3.0))
     rng = np.random.default_rng(0)
-    given = {"codes": np.array([0, 1]), "n_classes": 2, "noise": rng, "rng": rng}
+    given = {"codes": np.array([0, 1]), "target": ClassTarget([0, 1]), "noise": rng, "rng": rng}
     with refused(message):
         synthesizer.draw(FRAME, **(given | more))
 
