@@ -73,9 +73,8 @@ else:
     file = write(model, X[:1])
     labels, proba, statement = read(file, X[test])
     expected = model.predict_proba(X[test])
-    print(
-        f"{len(file)} bytes; epsilon {statement['epsilon']:.3g}, {statement['relation']} {statement['unit']}"
-    )
+    protected = f"{statement['relation']}, unit {statement['unit']}"
+    print(f"{len(file)} bytes; epsilon {statement['epsilon']:.3g}, {protected}")
     print(f"same labels: {np.mean(labels == model.predict(X[test])):.1%}")
     print(f"largest difference of probabilities: {np.abs(proba - expected).max():.1g}")
 

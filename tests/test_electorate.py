@@ -147,7 +147,7 @@ def test_what_enrol_returns_is_checked():
 
 
 class Counts(Near):
-    """Sets a number of teachers that it was given, or fails where that is read."""
+    """Has a number of teachers that it was given, and prints or fails where that is read."""
 
     def __init__(self, radius=2.0, number=None):
         super().__init__(radius)
@@ -155,8 +155,8 @@ class Counts(Near):
 
     @property
     def n_teachers_(self):
+        print(SECRET)
         if self.number == "raises":
-            print(SECRET)
             raise ValueError(SECRET)
         return self.number
 
@@ -177,6 +177,11 @@ def test_an_error_from_the_number_of_teachers_is_withheld(capfd):
         fit(model(Counts(number="raises")))
     assert SECRET not in str(error.value) and capfd.readouterr() == ("", "")
     assert error.value.__cause__ is None and error.value.__context__ is None
+
+
+def test_output_of_the_number_of_teachers_is_withheld(capfd):
+    assert fit(model(Counts(number=len(PRIVATE_Y)))).n_teachers_ == 400
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_short_number_of_teachers_does_not_overflow():

@@ -226,13 +226,13 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     casts_ballots = release.gives_rates or synthesizer is not None
     private = checks.check_data(checked, X, y, X_public, sample_weight, groups, casts_ballots)
     seeds = seed_streams(estimator.random_state, estimator.secure)
-    neighbors = enrolled(estimator, electorate, private, X_public, seeds)
+    neighbors, n_teachers = enrolled(estimator, electorate, private, X_public, seeds)
     if synthesizer is None:
         obstacles += (_ALL_EQUAL,) if are_all_equal(X_public) else ()
         columns = voters.with_columns(electorate, estimator, private, X_public)
         if columns is not None:
             electorate = columns
-            neighbors = enrolled(estimator, electorate, private, X_public, seeds)
+            neighbors, n_teachers = enrolled(estimator, electorate, private, X_public, seeds)
     _check_unit(estimator, neighbors)
     cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
     beside = ahead.planned(estimator.releases, private, neighbors, **cap)
@@ -246,7 +246,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         X_public,
         private.target,
         neighbors,
-        electorate.n_teachers_,
+        n_teachers,
         seeds,
         electorate,
         release,

@@ -124,9 +124,13 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
 
 
 def enrol(electorate, private, X_public, *, seed, memory):
-    """Return the neighboring data sets of an electorate; nothing is trained yet."""
+    """Return the neighboring data sets of an electorate, and its number of teachers.
+
+    Nothing is trained yet.
+    """
     if is_ours(electorate):
-        return electorate.enrol(private, X_public, seed=seed, memory=memory)
+        neighbors = electorate.enrol(private, X_public, seed=seed, memory=memory)
+        return neighbors, electorate.n_teachers_
     if release_of(electorate).gives_rates:
         raise ValueError(
             f"{type(electorate).__name__} is a TableElectorate of your own, or a subclass, and "
@@ -138,10 +142,11 @@ def enrol(electorate, private, X_public, *, seed, memory):
 
     def enrolled():
         neighbors = electorate.enrol(private, X_public, seed=seed, memory=memory)
-        return neighbors, electorate.n_teachers_  # which may be a property
+        n_teachers = electorate.n_teachers_  # it may be a property, so it is read once, in here
+        return neighbors, n_teachers, kind_of(np.asarray(n_teachers).dtype)
 
     with isolated(fresh_seed() if seed is None else seed_number(seed)):
-        neighbors, n_teachers = withheld(
+        neighbors, n_teachers, kind = withheld(
             enrolled,
             f"enrol of {name} failed with",
             "To read the text, call enrol(private, X_public, seed=, memory=) yourself",
@@ -159,10 +164,9 @@ def enrol(electorate, private, X_public, *, seed, memory):
     if not isinstance(n_teachers, Integral) or n_teachers < 1:
         raise ValueError(
             f"enrol of {name} must set n_teachers_, the number of votes on each row, a whole "
-            f"number from 1; got {kind_of(np.asarray(n_teachers).dtype)}"
+            f"number from 1; got {kind}"
         )
-    electorate.n_teachers_ = int(n_teachers)  # short integers overflow
-    return neighbors
+    return neighbors, int(n_teachers)  # short integers overflow
 
 
 def with_columns(electorate, estimator, private, X_public):

@@ -20,14 +20,12 @@ from ..identifiers import spelled_groups, spelled_identifiers
 from ..isolation import Quiet, copied_data, is_ours, isolated, kind_of, withheld, without_index
 from ..public import value_hashes
 from ..rdp import NeighboringRelation, Neighbors
+from ..rdp.contribution import OF_NAMED_GROUPS
 from ..rules import default_share
 from ..schema import difference
 from ..secure import noise_generator
 from ..targets import Target
 from .base import Release
-
-#: Relations whose units are named groups, whatever unit is stated.
-_OF_NAMED = (NeighboringRelation.CHANGE_ONE_NAMED, NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY)
 
 #: What `privacy_spent_.not_covered` says where the cost of such rows is not known.
 DRAWN_BEFORE = "X_public, drawn from private data by an earlier fit, whose cost adds up"
@@ -168,7 +166,7 @@ def units_of(private, neighbors):
     All records of a unit count once in each histogram. So they must be known.
     """
     neighbors.check_known()
-    if neighbors.unit == "record" and neighbors.relation not in _OF_NAMED:
+    if neighbors.unit == "record" and neighbors.relation not in OF_NAMED_GROUPS:
         is_identified = neighbors.relation == NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
         are_identified = is_identified and hasattr(private.X, "index")
         return spelled_identifiers(private.X.index, "the index of X") if are_identified else None
