@@ -47,7 +47,7 @@ usual_floats = np.errstate(divide="warn", over="warn", under="ignore", invalid="
 class PATEEstimator(BaseEstimator):
     """Base class of `PATEClassifier` and `PATERegressor`."""
 
-    #: The kind of target: what is known of it before a fit reads classes or bounds.
+    #: The kind of target, which does not depend on parameters or data.
     target_type: type[Target] = ClassTarget
 
     # Requested by default, so that users need not call set_fit_request for metadata routing

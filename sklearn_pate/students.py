@@ -181,7 +181,7 @@ def fit_student(student, X_public, released, seed):
 
 @singledispatch
 def _teach(target: Target, student, X_public, released, labelled):
-    """Fit a student on what it can learn from: all rows, soft labels, rates or labels."""
+    """Fit a student on all rows, soft labels, rates or labels, whichever it accepts."""
     has_rates = released.table is not None  # then they are the soft labels
     if accepts_unlabeled(student):
         targets = sure_labels(released.soft_labels) if has_rates else released.labels

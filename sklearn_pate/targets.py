@@ -277,7 +277,7 @@ class Target(ABC):
         Parameters
         ----------
         predicted : array-like of shape (n_queries,)
-            What its `predict` returned.
+            From its `predict`.
         n_queries : int
             Number of queries.
 
@@ -325,7 +325,7 @@ class Target(ABC):
         Parameters
         ----------
         predicted : array-like of shape (n_rows,)
-            What its `predict` returned.
+            From its `predict`.
         n_rows : int or None, default=None
             Number of rows; None for any.
 
@@ -361,7 +361,7 @@ class Target(ABC):
             Public labels or numbers.
         """
 
-    # --- what each kind of target defines --------------------------------------------------------
+    # --- defined by each kind of target ----------------------------------------------------------
 
     @staticmethod
     @abstractmethod

@@ -400,6 +400,7 @@ def test_a_private_search():
     search.fit(X[PRIVATE], Y[PRIVATE], X_public=X[PUBLIC], X_val=X[TEST], y_val=Y[TEST])
     assert search.score(X[TEST], Y[TEST]) > 0.5 and search.privacy_spent_.epsilon <= 8.0
     assert is_regressor(search) and not hasattr(search, "classes_")
+    assert search.levels_.tolist() == [0.0, 40.0]
     with pytest.raises(ValueError, match="cannot differ in n_levels"):
         PrivateGridSearchCV(reg, {"n_levels": [2, 3]}).fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
 

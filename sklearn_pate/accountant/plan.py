@@ -47,7 +47,7 @@ class Voters:
     are_sites : bool
         Whether each teacher has private data of its own, which no other voters can have.
     target_type : type of targets.Target
-        The kind of target: it tells classes from levels of a number.
+        The kind of target: classes, or levels of a number.
 
     Examples
     --------

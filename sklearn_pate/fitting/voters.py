@@ -212,7 +212,7 @@ def with_columns(electorate, estimator, private, X_public):
 
 @singledispatch
 def _sums_tell_more(target: Target, electorate, *, n_records, epsilon, signal):
-    """Return whether sums tell more of classes than cells, and the share that cells explain."""
+    """Return whether sums are better for classes than cells, and the share that cells explain."""
     sizes = {"n_records": n_records, "n_classes": target.n_values}
     explained = electorate.forecast(noise_std=2 * math.sqrt(2) / epsilon, **sizes).explained
     told = {"explained": explained, "signal": signal}
@@ -221,13 +221,13 @@ def _sums_tell_more(target: Target, electorate, *, n_records, epsilon, signal):
 
 @_sums_tell_more.register
 def _(target: NumberTarget, electorate, *, n_records, epsilon, signal):
-    """Return whether sums tell more of numbers; the share that cells explain does not decide."""
+    """Return whether sums are better for numbers, whatever share cells explain."""
     return rules.sums_tell_more(n_records=n_records, epsilon=epsilon, signal=signal), None
 
 
 def number_teachers(electorate, estimator, private):
     """Say how many teachers there are, where the parameters leave it to the rule."""
-    is_dealt = type(electorate) in (TeacherEnsemble, RegressorEnsemble)
+    is_dealt = type(electorate) in _ENSEMBLES.values()
     if not is_dealt or electorate.n_teachers is not None:
         return
     # Any other partition keeps the number of records private, or has a number of its own

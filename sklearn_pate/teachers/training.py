@@ -70,7 +70,7 @@ class Settings(NamedTuple):
 
     @property
     def needs_proba(self):
-        """Whether teachers are asked for probabilities, not for predictions."""
+        """Whether votes are made of probabilities, not of predictions."""
         return self.temperature is not None and not self.target.splits_votes
 
 
@@ -280,7 +280,7 @@ def constant_votes(task):
 
 
 def votes_of(answered, classes, X_query, settings):
-    """Return what a teacher returned as votes: predictions or, if asked for, probabilities."""
+    """Return the predictions of a teacher, or its probabilities, as votes."""
     n_queries = _num_samples(X_query)
     if not settings.needs_proba:
         return settings.target.votes_of(answered, n_queries)
