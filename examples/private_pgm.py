@@ -53,7 +53,7 @@ class PairSynthesizer(Synthesizer):
         self.share = share
         self.noise = noise
 
-    def declare(self, X, classes):
+    def declare(self, X, target):
         if not all(isinstance(dtype, pd.CategoricalDtype) for dtype in X.dtypes):
             raise ValueError("PairSynthesizer needs columns of pandas.CategoricalDtype([...])")
         self.dtypes_ = dict(X.dtypes)
@@ -72,7 +72,7 @@ class PairSynthesizer(Synthesizer):
         codes = {name: rng.integers(len(t.categories), size=n_rows) for name, t in self._kinds()}
         return self._frame(codes)
 
-    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
+    def draw(self, X, codes, *, target, noise, rng, sample_weight=None, groups=None):
         if groups is not None or sample_weight is not None:
             raise ValueError("PairSynthesizer counts single records, each once")
         measured = []

@@ -1,4 +1,4 @@
-"""Numbers that users give: as floats, and as messages show them."""
+"""Values that users give: numbers as floats, and values as messages show them."""
 
 import math
 from numbers import Rational, Real
@@ -8,6 +8,9 @@ LARGEST_COUNT = 2**63 - 1
 
 #: Numbers of more digits are described.
 _MOST_SHOWN = 80
+
+#: So many columns, or classes, are named in a message.
+_N_NAMED = 5
 
 
 def as_float(number):
@@ -61,3 +64,9 @@ def _n_digits(value):
     """Return the digits of a rational number, nearly: Python writes no more than 4300."""
     largest = max(abs(int(value.numerator)), int(value.denominator))
     return int(largest.bit_length() * math.log10(2))
+
+
+def first_names(names):
+    """Return the first names of a list as text, and the number of the others."""
+    more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
+    return f"{names[:_N_NAMED]}{more}"

@@ -29,7 +29,7 @@ _RARELY = 1e-3
 _LEAST_SCATTER = 1e-3
 
 
-def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, is_split=False):
+def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, splits_votes=False):
     """Return the p-value of a table of noisy counts, if classes have equal rates in all cells.
 
     Parameters
@@ -44,8 +44,9 @@ def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, is_split=F
         Standard deviation of the noise; 0 of counts without noise.
     n_votes : int, default=1
         Number of cells that a record counts in.
-    is_split : bool, default=False
-        Whether a record counts in part for two neighbouring classes, which are levels.
+    splits_votes : bool, default=False
+        Whether a record counts in part for two neighbouring classes, which are levels; see
+        `targets.Target`.
 
     Returns
     -------
@@ -64,7 +65,7 @@ def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, is_split=F
     share = _shares(noisy.sum(axis=0))
     # What is left of a cell's counts does not depend on how many records lie in it
     rest = noisy - np.outer(noisy.sum(axis=1), share)
-    if is_split:
+    if splits_votes:
         contrasts = (np.arange(len(share)) - share @ np.arange(len(share)))[:, None]
         of_record = share @ contrasts**2
     else:
@@ -76,14 +77,14 @@ def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, is_split=F
     fourth = _FOURTH_OF_LAPLACE * noise_std**4 * (of_noise.sum(axis=1) ** 2).sum()
     return _p_value(
         away,
-        _variance(away, of_records, noise_std**2 * of_noise.sum(axis=0), is_split),
+        _variance(away, of_records, noise_std**2 * of_noise.sum(axis=0), splits_votes),
         _kernels(centers),
         weight=total / total.sum(),
         fourth=fourth,
     )
 
 
-def p_value_of_sums(by_class, counts, mean, *, sds, variance, basis, is_split=False):
+def p_value_of_sums(by_class, counts, mean, *, sds, variance, basis, splits_votes=False):
     """Return the p-value of noisy sums of columns by class, if classes have equal means.
 
     Parameters
@@ -100,7 +101,7 @@ def p_value_of_sums(by_class, counts, mean, *, sds, variance, basis, is_split=Fa
         Of all rows, in each direction.
     basis : ndarray of shape (n_columns, n_directions)
         The directions.
-    is_split : bool, default=False
+    splits_votes : bool, default=False
         As in `p_value_of_counts`.
 
     Returns
@@ -127,7 +128,7 @@ def p_value_of_sums(by_class, counts, mean, *, sds, variance, basis, is_split=Fa
     noise = np.broadcast_to(of_noise[:, None], away.shape) + of_mean
     of_records = n * np.outer(variance, of_record)
     forms = [(variance / variance.mean()) ** power for power in _POWERS]
-    return _p_value(away, _variance(away, of_records, noise, is_split), forms)
+    return _p_value(away, _variance(away, of_records, noise, splits_votes), forms)
 
 
 def combined(p_values):
@@ -199,9 +200,9 @@ def _contrasts(share, shared):
     return basis @ turned, np.maximum(variance, 0)
 
 
-def _variance(away, of_records, of_noise, is_split):
+def _variance(away, of_records, of_noise, splits_votes):
     """Return the variance of each number; split votes scatter less, by as much as the median is."""
-    if not is_split:
+    if not splits_votes:
         return of_records + of_noise
     scatters = np.geomspace(_LEAST_SCATTER, 1, 61)
     variances = [scatter * of_records + of_noise for scatter in scatters]

@@ -7,7 +7,8 @@ from sklearn.utils.metaestimators import available_if
 from ._sklearn import StrOptions, delegated
 from .estimator import PATEEstimator, usual_floats
 from .rdp.checks import as_array
-from .students import all_columns, check_predicted
+from .students import all_columns
+from .targets import ClassTarget
 
 
 class PATEClassifier(ClassifierMixin, PATEEstimator):
@@ -265,6 +266,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
     (500,)
     """
 
+    target_type = ClassTarget
+
     _parameter_constraints: dict = {
         **PATEEstimator._parameter_constraints,
         "classes": ["array-like", None],
@@ -328,6 +331,9 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         self.releases = releases
         self.warm_start = warm_start
 
+    def _declared_target(self):
+        return None if self.classes is None else ClassTarget(self.classes)
+
     @usual_floats
     def predict(self, X):
         """Predict labels with the student.
@@ -343,7 +349,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
             Predicted labels, elements of `classes_`.
         """
         codes = self._ask("student_", "predict", X)
-        return self.classes_[check_predicted(codes, n_classes=len(self.classes_))]
+        return self.classes_[self._fitted_target.check_predicted(codes)]
 
     @available_if(delegated("predict_proba", "student_", "_student"))
     @usual_floats

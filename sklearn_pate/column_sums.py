@@ -38,7 +38,6 @@ from .secure import in_64_bits, noise_generator, plus_noise
 from .sums import (
     STEP,
     about_mean,
-    ballots,
     of_classes,
     public_discriminants,
     shares,
@@ -157,13 +156,13 @@ def _psi(numbers, mean, scale):
     return np.column_stack([rows, np.full(len(rows), _CONSTANT)])
 
 
-def _summed(block, *, transformer, mean, scale, n_classes):
+def _summed(block, *, transformer, mean, scale, target):
     """Return sums of a `Block` of records by class, in whole steps, (n_classes, n_columns + 1).
 
     The last of the columns is constant. All else follows from public rows.
     """
     amount, whole = shares(len(block.codes), block.groups, block.weight, whole=SHARES)
-    cast = ballots(block.codes, amount * (SHARES // whole), n_classes)
+    cast = target.contributions(block.codes, amount * (SHARES // whole))
     numbers = transformed_private(transformer, block.X, len(mean))
     return of_classes(whole_steps(_psi(numbers, mean, scale)), cast)
 
@@ -305,7 +304,7 @@ class ColumnSums(BlockElectorate):
                 "base_estimator=ReverseNeighbors(), or give fewer"
             )
         neighbors = self._enrolled(private, memory)
-        self.mechanism = SumsMechanism(len(private.classes))
+        self.mechanism = SumsMechanism(private.target.n_values)
         self._transformer = fitted_on_public(RowVectorizer(_MOST_COLUMNS), X_public, seed=0)
         is_array = isinstance(X_public, np.ndarray) and X_public.dtype.kind in "biuf"
         bends = self.bends and is_array and X_public.ndim == 2
@@ -340,8 +339,8 @@ class ColumnSums(BlockElectorate):
         problems, obstacles = told(text, n_voters < HOPELESS_SIGNAL * noise, **public)
         return CellForecast(0, n_voters, None, tuple(problems), tuple(obstacles), n_columns=width)
 
-    def _counter(self, n_classes):
-        return _summed, {"mean": self._mean, "scale": self._scale, "n_classes": n_classes}
+    def _counter(self, target):
+        return _summed, {"mean": self._mean, "scale": self._scale, "target": target}
 
     def vote(self, private, X_query, **given):
         """Sum the columns by class and in all; see `TableElectorate.vote`.
@@ -359,8 +358,8 @@ class ColumnSums(BlockElectorate):
         by_class, total = noisy[:, :-1].T, noisy[:, -1]
         n = max(total[-1] / _CONSTANT, noise_std) if self._n_records is None else self._n_records
         released = by_class, total, (noise_std, noise_std / _OF_TOTAL), n
-        are_rates = self._is_split and len(by_class) == 2
-        how = {"are_rates": are_rates, "is_split": self._is_split}
+        are_rates = self._target.splits_votes and self._target.n_values == 2
+        how = {"are_rates": are_rates, "target": self._target}
         slopes, constants, p_value = public_discriminants(*released, self._rows, **how)
         constants = constants + _CONSTANT * slopes[:, -1]
         counts = n / len(by_class) + by_class[:, -1] / _CONSTANT

@@ -5,10 +5,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
 
 from ._sklearn import CheckedEstimator
 from .rdp import NeighboringRelation, Neighbors
+from .targets import ClassTarget, Target
 
 __all__ = [
     "CellForecast",
@@ -16,7 +16,6 @@ __all__ = [
     "PrivateData",
     "TableElectorate",
     "Votes",
-    "check_predicts",
 ]
 
 
@@ -41,11 +40,9 @@ class PrivateData(Private):
     X : array-like, sparse matrix or DataFrame with n_samples rows, or teachers.Sites
         Features, as they were given.
     codes : ndarray of shape (n_samples,) or None
-        Labels as indices into `classes`, int. Of numbers, how far along the levels each lies, float
-        from 0 to ``n_classes - 1``: its ballot is split between the levels beside it. None with
-        `Sites`, which load their own.
-    classes : ndarray of shape (n_classes,)
-        Sorted labels, or levels. They are public.
+        Labels or numbers as codes, from ``target.encode``. None with `Sites`, which load their own.
+    target : targets.Target
+        The classes of the labels, or the levels of the numbers. It is public.
     sample_weight : ndarray of shape (n_samples,) or None
         Weights of the records.
     groups : array-like of shape (n_samples,) or None
@@ -54,9 +51,14 @@ class PrivateData(Private):
 
     X: Any
     codes: np.ndarray | None
-    classes: np.ndarray
+    target: Target
     sample_weight: np.ndarray | None = None
     groups: Any = None
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Sorted labels, or levels, (n_classes,). They are public."""
+        return self.target.values
 
 
 class Electorate(CheckedEstimator, metaclass=ABCMeta):
@@ -68,6 +70,9 @@ class Electorate(CheckedEstimator, metaclass=ABCMeta):
     on a clone. What they learn from private data stays in attributes of that clone, which is
     dropped after the fit. Parameters follow scikit-learn's conventions (`get_params`, `clone`).
     """
+
+    #: The kind of target that it votes for; tables suit any.
+    target_type: type[Target] = ClassTarget
 
     #: Number of votes on each row, set by `enrol`; None where records vote in a table.
     n_teachers_: int | None = None
@@ -363,8 +368,8 @@ class Votes(Private):
     counts : ndarray of shape (n_rows, n_classes), int
         Vote counts. With a `temperature`, sums of probabilities, as floats. Of a
         `TableElectorate`, the table of ballots, with a row for each cell.
-    classes : ndarray of shape (n_classes,)
-        Sorted labels.
+    target : targets.Target
+        The values that votes are for.
     neighbors : rdp.Neighbors
         The neighboring data sets whose counts differ by at most one vote in each row, or by the
         contribution that `electorate` states.
@@ -389,7 +394,7 @@ class Votes(Private):
     """
 
     counts: np.ndarray
-    classes: np.ndarray
+    target: Target
     neighbors: Neighbors
     _: KW_ONLY
     n_teachers: int | None = None
@@ -401,6 +406,11 @@ class Votes(Private):
     synthesis: Any = None
     not_covered: tuple = ()
     obstacles: tuple = ()
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Sorted labels, or levels, (n_classes,): the columns of votes."""
+        return self.target.values
 
     @classmethod
     def of_teachers(cls, counts, classes=None):
@@ -415,14 +425,5 @@ class Votes(Private):
                 f"{counts.shape[1]} columns and the classes {classes.tolist()}"
             )
         neighbors = Neighbors(relation=NeighboringRelation.REPLACE_ONE, unit="teacher")
-        return cls(counts, classes, neighbors, n_teachers=int(counts[0].sum()))
-
-
-def check_predicts(name, estimator, *, numbers):
-    """Refuse what cannot be a teacher or a student: what is no classifier or, of numbers, none."""
-    if isinstance(estimator, type):
-        raise TypeError(f"{name} must be an estimator, {estimator.__name__}(); got the class")
-    is_one, kind = (is_regressor, "regressor") if numbers else (is_classifier, "classifier")
-    if not hasattr(estimator, "get_params") or not is_one(estimator):
-        got = type(estimator).__name__ if hasattr(estimator, "shape") else repr(estimator)
-        raise ValueError(f"{name} must be a {kind}; got {got}")
+        n_teachers = int(counts[0].sum())
+        return cls(counts, ClassTarget(classes), neighbors, n_teachers=n_teachers)

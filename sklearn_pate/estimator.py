@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import CheckedEstimator, HasMethods, Interval, StrOptions, _fit_context
 from .aggregators import Mechanism, TableMechanism
-from .electorate import Electorate, check_predicts
+from .electorate import Electorate
 from .fitting import release
 from .fitting.checks import check_features
 from .fitting.export import Saved, handed_over, libraries_of
@@ -33,6 +33,7 @@ from .releases.published import Published, student_of, warn_of_one_class
 from .schema import RowForm
 from .students import fit_student
 from .synthesis import Schema
+from .targets import ClassTarget, Target
 
 #: What `privacy_spent_.not_covered` says of other rows than those drawn.
 _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
@@ -44,8 +45,8 @@ usual_floats = np.errstate(divide="warn", over="warn", under="ignore", invalid="
 class PATEEstimator(CheckedEstimator):
     """Base class of `PATEClassifier` and `PATERegressor`."""
 
-    #: Whether ballots are split between levels of a number, not for one of several classes.
-    predicts_numbers = False
+    #: The kind of target, which does not depend on parameters or data.
+    target_type: type[Target] = ClassTarget
 
     #: The form of the public rows of the last fit.
     _form = RowForm("", {}, False)
@@ -308,7 +309,7 @@ class PATEEstimator(CheckedEstimator):
             check_labelled_rows(X_public, len(self.public_labels_), self._rows_asked_about)
         if student is None:
             student = published.student(self, make_electorate(self, by_records=by_records))
-        check_predicts("student", student, numbers=self.predicts_numbers)
+        self.target_type.check_predicts("student", student)
         seed = seed_streams(self.random_state, self.secure)["student"]
         self.student_ = fit_student(student, X_public, published, seed)
         spent = published.spent
@@ -377,6 +378,17 @@ class PATEEstimator(CheckedEstimator):
         model.libraries_ = libraries_of(model, rows=frames)
         model.privacy_spent_ = self.privacy_spent_.to_dict()
         return model
+
+    # --- check -------------------------------------------------------------------------------
+
+    def _declared_target(self):
+        """Return the target that the parameters declare; None where it is read from labels."""
+        raise NotImplementedError
+
+    @property
+    def _fitted_target(self):
+        """The target of a fitted estimator."""
+        return self.target_type(getattr(self, self.target_type.fitted_attribute))
 
     # --- what the student's predictions need -------------------------------------------------
 

@@ -62,8 +62,7 @@ def check_fitted(clf):
 
 def public_numbers(clf):
     """Return the numbers of teachers and of classes, or of levels."""
-    classes = clf.levels_ if clf.predicts_numbers else clf.classes_
-    return {"n_teachers": clf.n_teachers_, "n_classes": len(classes)}
+    return {"n_teachers": clf.n_teachers_, "n_classes": clf._fitted_target.n_values}
 
 
 def curator_of(clf):

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ._numbers import first_names
 from ._sklearn import (
     CheckedEstimator,
     HasMethods,
@@ -306,9 +307,6 @@ _MANY = 1000
 MOST_VALUES = 1000
 _MOST_OF_ROWS = 0.5
 
-#: So many columns are named in a warning.
-_N_NAMED = 5
-
 #: Each kind of column that is reported, and why.
 _USELESS = {
     "identifier": (
@@ -386,12 +384,6 @@ def _useless_kind(column):
     are_many = n_rows >= _FEWEST_COUNTED and n_values > _MOST_OF_ROWS * n_rows
     n_values = max(n_values, len(getattr(column.dtype, "categories", ())))
     return "text" if are_many or n_values > MOST_VALUES else None
-
-
-def first_names(names):
-    """Write the first names of a list, and how many more there are."""
-    more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
-    return f"{names[:_N_NAMED]}{more}"
 
 
 # --- transformers that are fitted on public rows -------------------------------------------------

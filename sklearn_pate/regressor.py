@@ -8,10 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import Interval, available_where
 from .estimator import PATEEstimator, usual_floats
-from .levels import quantiles
 from .neighbors.cells import LEAST_RATE
 from .rdp.checks import as_array
-from .students import check_predicted
+from .targets import NumberTarget
 
 
 def _may_have_quantiles(estimator):
@@ -108,7 +107,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     True
     """
 
-    predicts_numbers = True
+    target_type = NumberTarget
 
     _parameter_constraints: dict = {
         **PATEEstimator._parameter_constraints,
@@ -173,6 +172,9 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         self.releases = releases
         self.warm_start = warm_start
 
+    def _declared_target(self):
+        return NumberTarget.between(self.bounds, self.n_levels)
+
     @usual_floats
     def predict(self, X):
         """Predict numbers with the student.
@@ -187,7 +189,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         ndarray of shape (n_samples,)
             Of the default student, the means of the released levels.
         """
-        return check_predicted(self._ask("student_", "predict", X))
+        predicted = self._ask("student_", "predict", X)
+        return self._fitted_target.check_predicted(predicted)
 
     @available_where(_may_have_quantiles)
     @usual_floats
@@ -237,5 +240,6 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         rates = self._ask("table_", "rates", X)
         # No rate is below a floor, and that of many levels together would be a tail of its own
         rates = rates - np.minimum(rates.min(axis=1, keepdims=True), LEAST_RATE)
-        found = quantiles(rates / rates.sum(axis=1, keepdims=True), self.levels_, wanted)
+        rates = rates / rates.sum(axis=1, keepdims=True)
+        found = self._fitted_target.quantiles(rates, wanted)
         return found[:, 0] if np.ndim(q) == 0 else found

@@ -1,5 +1,7 @@
 """How students learn from what was released, and one that learns from soft labels."""
 
+from functools import singledispatch
+
 import numpy as np
 from scipy import sparse
 from sklearn import config_context
@@ -22,6 +24,7 @@ from ._sklearn import (
 from .exceptions import StudentError
 from .public import indexable_rows, plain, table_of
 from .rdp.checks import as_array
+from .targets import NumberTarget, Target
 
 __all__ = ["SoftLabelClassifier"]
 
@@ -184,14 +187,14 @@ def fit_student(student, X_public, released, seed):
     try:
         if labelled.size == 0:
             raise ValueError("no query was answered")
-        learns_rates = released.table is not None and released.levels is None
+        learns_rates = released.table is not None and released.target.has_accuracy
         by_weights = learns_rates and heeds_weights(student, X_public)
         with isolation.seeded(number):
             student = unfitted_copy(student, number)
-            _teach(student, X_public, released, labelled, by_weights)
+            _teach(released.target, student, X_public, released, labelled, by_weights)
             return isolation.own_generators(student)
     except Exception as error:
-        if np.unique(labels).size != 1 or released.levels is not None:
+        if not released.target.are_of_one_class(labels):
             problem = (
                 f"the student could not be trained on {labelled.size} released labels. {_INSIDE} "
                 f"{type(error).__name__}: {error}{isolation.remedy_of(error)}"
@@ -202,14 +205,13 @@ def fit_student(student, X_public, released, seed):
     return DummyClassifier().fit(_safe_indexing(X_public, labelled), labels)
 
 
-def _teach(student, X_public, released, labelled, by_weights):
-    """Fit a student on what it can learn from: all rows, soft labels, rates, labels or means.
+@singledispatch
+def _teach(target: Target, student, X_public, released, labelled, by_weights):
+    """Fit a student on all rows, soft labels, rates or labels, whichever it accepts.
 
     `by_weights` decides whether it learns rates as weights of rows, or labels assigned by them.
     """
     has_rates = released.table is not None  # then they are the soft labels
-    if released.levels is not None:
-        return student.fit(_safe_indexing(X_public, labelled), released.public_labels[labelled])
     if accepts_unlabeled(student):
         targets = sure_labels(released.soft_labels) if has_rates else released.labels
         return student.fit(X_public, targets)
@@ -224,6 +226,12 @@ def _teach(student, X_public, released, labelled, by_weights):
     labels = released.labels[labelled]
     weight = None if has_rates else released.label_weights(labels)
     return _fit_weighted(student, rows, labels, weight)
+
+
+@_teach.register
+def _(target: NumberTarget, student, X_public, released, labelled, by_weights):
+    """Fit a student on released means."""
+    return student.fit(_safe_indexing(X_public, labelled), released.public_labels[labelled])
 
 
 def students_view(student, X_public, released, seed):
@@ -257,18 +265,14 @@ def all_columns(values, codes, *, n_classes, fill):
     return full
 
 
-def rehearse_student(student, X_public, n_queries, *, n_classes, soft, levels):
-    """Try the student on public rows with made-up labels, before anything is spent.
-
-    Of a regressor they are the `levels`.
-    """
+def rehearse_student(student, X_public, n_queries, *, target, soft):
+    """Try the student on public rows with made-up labels, before anything is spent."""
     with isolation.Quiet(), isolation.seeded(0):  # any number: nothing of this fit is kept
         try:
-            fitted = _rehearsed(student, X_public, n_queries, n_classes, soft, levels)
+            fitted = _rehearsed(target, student, X_public, n_queries, soft)
             first_rows = np.arange(min(_num_samples(X_public), 50))
             predicted = fitted.predict(_safe_indexing(X_public, first_rows))
-            codes = n_classes if levels is None else None
-            check_predicted(predicted, n_classes=codes, n_rows=len(first_rows))
+            target.check_predicted(predicted, n_rows=len(first_rows))
             if soft:
                 _check_soft(student, X_public)
         except Exception as error:
@@ -294,12 +298,12 @@ def _check_soft(student, X_public):
         )
 
 
-def check_scored_alone(student, X_public, n_queries, *, n_classes, soft):
+def check_scored_alone(student, X_public, n_queries, *, target, soft):
     """Try the student on public rows; refuse it if its prediction for one row depends on others."""
     X_public = indexable_rows(X_public, "X_public")
     with isolation.Quiet(), isolation.seeded(0):
         try:
-            fitted = _rehearsed(student, X_public, n_queries, n_classes, soft)
+            fitted = _rehearsed(target, student, X_public, n_queries, soft)
         except Exception:  # released labels may train it all the same, and rows are scored alone
             return
         check_predicts_alone(fitted, X_public)
@@ -312,18 +316,27 @@ def check_scored_alone(student, X_public, n_queries, *, n_classes, soft):
             ) from error
 
 
-def _rehearsed(student, X_public, n_queries, n_classes, soft, levels=None):
+def _rehearsed(target, student, X_public, n_queries, soft):
     """Fit the student as if labels had been released for the first public rows."""
-    labels = np.arange(n_queries) % n_classes
-    if levels is not None:
-        labels = levels[labels]
-    elif accepts_unlabeled(student):
-        n_unlabeled = max(min(_num_samples(X_public), 1000) - n_queries, 0)  # some, to be quick
-        labels = np.append(labels, np.full(n_unlabeled, -1))
-    elif soft and accepts_soft_labels(student):
-        labels = np.eye(n_classes)[labels]
+    codes = target.alternating(n_queries)
+    labels = _made_up_labels(target, codes, student, X_public, soft)
     rows = _safe_indexing(X_public, np.arange(len(labels)))
     return unfitted_copy(student, 0).fit(rows, labels)
+
+
+@singledispatch
+def _made_up_labels(target: Target, codes, student, X_public, soft):
+    """Return made-up labels as a student gets them, for the first public rows."""
+    if accepts_unlabeled(student):
+        n_unlabeled = max(min(_num_samples(X_public), 1000) - len(codes), 0)  # some, to be quick
+        return np.append(codes, np.full(n_unlabeled, -1))
+    return np.eye(target.n_values)[codes] if soft and accepts_soft_labels(student) else codes
+
+
+@_made_up_labels.register
+def _(target: NumberTarget, codes, student, X_public, soft):
+    """Return numbers."""
+    return target.teacher_values(codes)
 
 
 def unfitted_copy(student, number):
@@ -449,22 +462,6 @@ def accepts_soft_labels(student):
 def last_step(student):
     """Return the classifier at the end of a Pipeline, or the student itself."""
     return student.steps[-1][1] if isinstance(student, Pipeline) else student
-
-
-def check_predicted(predicted, *, n_classes=None, n_rows=None):
-    """Return what a student predicted: codes of so many classes or, with None, numbers."""
-    predicted = np.asarray(predicted)
-    fits = predicted.dtype.kind in "iufb" and predicted.shape == (n_rows or predicted.size,)
-    wanted = "one number for each row"
-    if n_classes is not None:
-        fits = fits and np.isin(predicted, np.arange(n_classes)).all()
-        wanted = f"codes from 0 to {n_classes - 1}, as fitted on (-1 marks a row without a label)"
-    if not fits:
-        raise ValueError(
-            f"predict of the student must return {wanted}; got "
-            f"{isolation.kind_of(predicted.dtype)} of shape {predicted.shape}, or other numbers"
-        )
-    return predicted.astype(float if n_classes is None else np.intp)
 
 
 def check_predicts_alone(student, X_public):

@@ -18,13 +18,13 @@ from threadpoolctl import threadpool_limits
 from ._sklearn import _safe_indexing
 from .association import p_value_of_sums
 from .isolation import Quiet
-from .levels import split
 from .rdp import DEFAULT_ORDERS, Contribution, Cost, discrete_gaussian_mu_squared
 from .rdp.checks import check_orders
 from .rdp.contribution import check_contribution
 from .rdp.cost import bisect
 from .rdp.discrete import DiscreteGaussian
 from .secure import exact_type, plus_noise
+from .targets import Target
 from .workers import batch_size, run, threads_per_worker
 
 #: Numbers of `psi` are whole multiples of this, and so exact in sums.
@@ -97,8 +97,8 @@ class Sums(NamedTuple):
     moment : ndarray of shape (n_columns, n_columns)
     sd, sd_moment : float
         Standard deviations of the noise of a sum by class, and of the moment's diagonal.
-    is_split : bool
-        Whether records count in part for two levels.
+    target : targets.Target
+        Its values are the classes, or levels, of the sums.
     """
 
     counts: np.ndarray
@@ -107,7 +107,7 @@ class Sums(NamedTuple):
     moment: np.ndarray
     sd: float
     sd_moment: float
-    is_split: bool = False
+    target: Target
 
 
 def unit(rows):
@@ -116,7 +116,7 @@ def unit(rows):
     return rows / np.where(norms > 0, norms, 1.0)
 
 
-def shares(n_rows, units=None, weight=None, *, whole=_SHARES, is_split=False):
+def shares(n_rows, units=None, weight=None, *, whole=_SHARES, target=None):
     """Return how many shares each record counts, and how many make a whole one.
 
     Parameters
@@ -129,8 +129,8 @@ def shares(n_rows, units=None, weight=None, *, whole=_SHARES, is_split=False):
         What each record counts, clipped to [0, 1].
     whole : int
         Shares of a whole one, where not all count alike.
-    is_split : bool, default=False
-        Whether a record may count for two levels.
+    target : targets.Target or None, default=None
+        What records vote for; None are classes.
 
     Returns
     -------
@@ -139,7 +139,8 @@ def shares(n_rows, units=None, weight=None, *, whole=_SHARES, is_split=False):
     int
         Shares of a whole one.
     """
-    if units is None and weight is None and not is_split:
+    splits_votes = target is not None and target.splits_votes
+    if units is None and weight is None and not splits_votes:
         return np.ones(n_rows, dtype=np.int64), 1
     part = np.ones(n_rows) if weight is None else np.clip(weight, 0.0, 1.0)
     if units is not None:
@@ -314,15 +315,15 @@ class GatheredSums(NamedTuple):
     moment : ndarray of shape (n_columns, n_columns), int
     whole : int
         Shares of a whole record, from `shares`.
-    is_split : bool
-        Whether records count in part for two levels.
+    target : targets.Target
+        Its values are the classes, or levels, of the sums.
     """
 
     counts: np.ndarray
     by_class: np.ndarray
     moment: np.ndarray
     whole: int
-    is_split: bool
+    target: Target
 
 
 def gather_total(rows, part, n_jobs=None, encode=np.asarray):
@@ -366,7 +367,7 @@ def publish_centre(gathered, sd, rng):
     return Centre(mean * max(0.0, 1 - len(mean) * variance / seen))
 
 
-def gather_sums(rows, codes, part, centre, *, n_classes, n_jobs=None, encode=np.asarray):
+def gather_sums(rows, codes, part, centre, *, target, n_jobs=None, encode=np.asarray):
     """Return counts, sums by class and second moment of rows about a centre, a `GatheredSums`.
 
     Parameters
@@ -374,13 +375,13 @@ def gather_sums(rows, codes, part, centre, *, n_classes, n_jobs=None, encode=np.
     rows : array-like with n_rows rows
         The records.
     codes : ndarray of shape (n_rows,)
-        Labels, or positions along levels.
+        Labels or numbers as codes, from ``target.encode``.
     part : (ndarray, int)
         From `shares`.
     centre : Centre
         From `publish_centre`.
-    n_classes : int
-        Number of classes.
+    target : targets.Target
+        Its values are the classes, or levels, of the sums.
     n_jobs : int, default=None
         As in joblib. What is summed does not depend on it.
     encode : callable
@@ -389,9 +390,8 @@ def gather_sums(rows, codes, part, centre, *, n_classes, n_jobs=None, encode=np.
     """
     amount, whole = part
     kind = exact_type(len(amount) * whole * _PER_STEP**2)
-    sums_of = partial(_sums_of, centre=centre, n_classes=n_classes)
-    added = _added(sums_of, n_jobs, encode, kind, rows, amount, codes)
-    return GatheredSums(*added, whole, codes.dtype.kind == "f")
+    sums_of = partial(_sums_of, centre=centre, target=target)
+    return GatheredSums(*_added(sums_of, n_jobs, encode, kind, rows, amount, codes), whole, target)
 
 
 def publish_sums(gathered, sd, sd_moment, rng):
@@ -406,18 +406,17 @@ def publish_sums(gathered, sd, sd_moment, rng):
     rng : numpy.random.Generator
         Source of the noise.
     """
-    counts, by_class, moment, whole, is_split = gathered
-    n_classes = len(counts)
+    counts, by_class, moment, whole, target = gathered
     centred, total = about_mean(by_class)
     step = STEP / whole
     return Sums(
         counts=_noisy(counts * _PER_STEP, sd / OF_COUNTS, step, rng),
-        by_class=_noisy(centred, sd, step / n_classes, rng),
+        by_class=_noisy(centred, sd, step / target.n_values, rng),
         total=_noisy(total, sd / OF_TOTAL, step, rng),
         moment=_noisy_moment(moment, sd_moment, step * STEP, rng),
         sd=sd,
         sd_moment=sd_moment,
-        is_split=is_split,
+        target=target,
     )
 
 
@@ -466,22 +465,14 @@ def _mean_of(psi, amount):
     return amount @ steps, np.array([amount @ steps.any(axis=1)])
 
 
-def _sums_of(psi, amount, codes, *, centre, n_classes):
+def _sums_of(psi, amount, codes, *, centre, target):
     """Return counts, sums by class and second moment of a block, about the centre."""
     steps = whole_steps(centre.apply(psi))
     weighted = steps * amount[:, None]
-    cast = ballots(codes, amount, n_classes)
+    cast = target.contributions(codes, amount)
     counts = cast[steps.any(axis=1)].sum(axis=0)
     moment = (weighted.T.astype(float) @ steps.astype(float)).astype(np.int64)
     return counts, of_classes(steps, cast), moment
-
-
-def ballots(codes, amount, n_classes):
-    """Return the shares that each record counts in each class, (n_rows, n_classes)."""
-    cast = np.zeros((len(codes), n_classes), dtype=np.int64)
-    for classes, part in zip(*map(np.transpose, split(codes, amount)), strict=True):
-        cast[np.arange(len(codes)), classes] += part
-    return cast
 
 
 def of_classes(steps, cast):
@@ -524,8 +515,6 @@ class Discriminants:
     Parameters
     ----------
     sums : Sums
-    is_split : bool, default=False
-        Whether records count in part for two levels.
 
     Attributes
     ----------
@@ -537,7 +526,7 @@ class Discriminants:
         Of the sums by class, if classes have equal means.
     """
 
-    def __init__(self, sums, *, is_split=False):
+    def __init__(self, sums):
         n_classes, n_columns = sums.by_class.shape
         self.n = _number(sums)
         counts = _pulled_counts(sums, self.n)
@@ -555,7 +544,7 @@ class Discriminants:
             sds=(sums.sd, sums.sd / OF_COUNTS, math.sqrt(noise_of_mean)),
             variance=variance,
             basis=basis,
-            is_split=is_split,
+            splits_votes=sums.target.splits_votes,
         )
         within, turn = np.linalg.eigh(np.diag(variance) - (away.T * share) @ away)
         within = np.maximum(within, max(0.3 * rest, min(0.4 * edge, 1 / n_columns)))
@@ -577,7 +566,7 @@ class Discriminants:
         return self._means[codes] + about
 
 
-def public_discriminants(by_class, total, sds, n, public, *, are_rates, is_split=False):
+def public_discriminants(by_class, total, sds, n, public, *, are_rates, target):
     """Return linear discriminants by noisy sums, and by the covariance of public rows.
 
     Parameters
@@ -594,8 +583,8 @@ def public_discriminants(by_class, total, sds, n, public, *, are_rates, is_split
         `psi` of public rows.
     are_rates : bool
         Whether the rates themselves are to be linear, by least squares, not their logarithms.
-    is_split : bool, default=False
-        Whether records count in part for two levels.
+    target : targets.Target
+        Its values are the classes, or levels, of the sums.
 
     Returns
     -------
@@ -629,7 +618,7 @@ def public_discriminants(by_class, total, sds, n, public, *, are_rates, is_split
         sds=(sds[0], sds[0] / public[0, -1], np.sqrt(error[0])),
         variance=variance,
         basis=basis,
-        is_split=is_split,
+        splits_votes=target.splits_votes,
     )
     means = _class_means(by_class, counts, mean, (sds[0], 0.0), variance, basis)
     # In directions in which the spread of all rows is 1, that of the means is what they explain

@@ -28,6 +28,7 @@ from sklearn_pate.electorate import PrivateData
 from sklearn_pate.fitting import given
 from sklearn_pate.isolation import process
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.targets import ClassTarget
 from sklearn_pate.teachers import SiteEnsemble, Sites, TeacherEnsemble
 
 matplotlib.use("Agg")
@@ -131,8 +132,9 @@ def collect_votes(estimators, X, codes, X_query, *, teacher_indices, n_classes, 
     """Return the votes of teachers with these records, and the teachers if they are kept."""
     of_vote = {name: params.pop(name, None) for name in ("seed", "temperature", "on_done")}
     memory, names = params.pop("memory", None), params.pop("names", None)
-    classes, weight = params.pop("classes", np.arange(n_classes)), params.pop("sample_weight", None)
-    private = PrivateData(X=X, codes=codes, classes=classes, sample_weight=weight)
+    target = ClassTarget(params.pop("classes", np.arange(n_classes)))
+    weight = params.pop("sample_weight", None)
+    private = PrivateData(X=X, codes=codes, target=target, sample_weight=weight)
     kind = SiteEnsemble if isinstance(X, Sites) else TeacherEnsemble
     ensemble = kind(estimators, partition=Given(teacher_indices), **params)
     ensemble.enrol(private, X_query, seed=of_vote["seed"], memory=memory)

@@ -23,12 +23,14 @@ from sklearn_pate.neighbors import ReverseNeighbors, cells, electorate
 from sklearn_pate.neighbors.cells import count_ballots, nearest_cells
 from sklearn_pate.neighbors.transform import transformed_private
 from sklearn_pate.rdp.discrete import GRID
+from sklearn_pate.targets import ClassTarget
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(61, 3)), RNG.normal(size=(40, 3))
 Y = RNG.integers(0, 3, size=61)
+THREE = ClassTarget(range(3))
 WEIGHT = np.clip(RNG.uniform(-0.5, 1.5, size=61), 0, 1)
 GROUPS = np.repeat(np.arange(9), [1, 2, 3, 20, 4, 5, 6, 10, 10])[RNG.permutation(61)]
 SECRET = "xanthippe"
@@ -109,7 +111,7 @@ def test_the_table_does_not_depend_on_the_blocks(monkeypatch, n_neighbors, given
     features = transformed_private(transformer, rows, 3)
     nearest = nearest_cells(features, votes[0].electorate._centers, n_neighbors)
     given = {"sample_weight": None, "groups": None} | given
-    all_at_once = count_ballots(nearest, Y, n_cells=8, n_classes=3, **given)
+    all_at_once = count_ballots(nearest, Y, n_cells=8, target=THREE, **given)
     assert all_at_once.sum() > 0
     for found in votes:
         np.testing.assert_array_equal(found.counts, all_at_once * GRID)
@@ -323,7 +325,7 @@ def test_a_disk_that_is_full_is_told_of(tmp_path, counted, monkeypatch):
 
 
 def test_an_interrupted_fit_goes_on_where_it_was(tmp_path, counted):
-    private = PrivateData(X=X[:60], codes=Y[:60], classes=np.arange(3))
+    private = PrivateData(X=X[:60], codes=Y[:60], target=THREE)
     memory = joblib.Memory(tmp_path / "kept", verbose=0)
 
     def ballots(on_done=None):

@@ -19,12 +19,13 @@ from sklearn_pate.electorate import Electorate, PrivateData, Votes
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import NeighboringRelation, Neighbors
+from sklearn_pate.targets import ClassTarget
 from sklearn_pate.teachers import TeacherEnsemble
 
 SECRET = "Ada Lovelace"
 X, Y = make_blobs(600, centers=[[-3, 0], [3, 0]], random_state=0)
 PRIVATE_X, PRIVATE_Y, PUBLIC_X = X[:400], Y[:400], X[400:]
-PRIVATE = PrivateData(X=PRIVATE_X, codes=PRIVATE_Y, classes=np.array([0, 1]))
+PRIVATE = PrivateData(X=PRIVATE_X, codes=PRIVATE_Y, target=ClassTarget([0, 1]))
 
 
 STATED = {"unit": "record", "relation": "replace_one"}
@@ -146,7 +147,7 @@ def test_what_enrol_returns_is_checked():
 
 
 class Counts(Near):
-    """Sets a number of teachers that it was given, or fails where that is read."""
+    """Has a number of teachers that it was given, and prints or fails where that is read."""
 
     def __init__(self, radius=2.0, number=None):
         super().__init__(radius)
@@ -154,8 +155,8 @@ class Counts(Near):
 
     @property
     def n_teachers_(self):
+        print(SECRET)
         if self.number == "raises":
-            print(SECRET)
             raise ValueError(SECRET)
         return self.number
 
@@ -176,6 +177,11 @@ def test_an_error_from_the_number_of_teachers_is_withheld(capfd):
         fit(model(Counts(number="raises")))
     assert SECRET not in str(error.value) and capfd.readouterr() == ("", "")
     assert error.value.__cause__ is None and error.value.__context__ is None
+
+
+def test_output_of_the_number_of_teachers_is_withheld(capfd):
+    assert fit(model(Counts(number=len(PRIVATE_Y)))).n_teachers_ == 400
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_short_number_of_teachers_does_not_overflow():
@@ -208,7 +214,7 @@ def test_what_vote_returns_is_checked(change):
 
 
 def test_private_data_do_not_leave():
-    private = PrivateData(X=[[SECRET]], codes=np.array([0]), classes=np.array([0, 1]))
+    private = PrivateData(X=[[SECRET]], codes=np.array([0]), target=ClassTarget([0, 1]))
     assert SECRET not in repr(private)
     pytest.raises(TypeError, pickle.dumps, private).match("PrivateData is private")
 

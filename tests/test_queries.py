@@ -28,6 +28,7 @@ from sklearn_pate.aggregators import (
 from sklearn_pate.exceptions import StudentError, TeacherError
 from sklearn_pate.queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from sklearn_pate.rdp import Facts
+from sklearn_pate.targets import ClassTarget
 
 X, Y = make_blobs(1500, centers=3, cluster_std=2.0, random_state=0)
 X_PRIVATE, Y_PRIVATE, X_PUBLIC = X[:1000], Y[:1000], X[1000:1300]
@@ -275,7 +276,7 @@ def test_votes_that_do_not_fit_are_refused():
     for params, given_votes, message in (
         ({}, dataclasses.replace(votes, counts=2 * counts), "one vote of each"),
         ({}, dataclasses.replace(votes, counts=counts[:, :2]), "votes"),
-        ({}, dataclasses.replace(votes, classes=np.arange(4)), "classes"),
+        ({}, dataclasses.replace(votes, target=ClassTarget(range(4))), "classes"),
         (warm, dataclasses.replace(soft, counts=2 * soft.counts), "one vote of each"),
     ):
         clf = pate(**params)

@@ -7,8 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 from conftest import cases, table
-from hypothesis import example, given, settings
-from hypothesis import strategies as some
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
@@ -29,7 +27,6 @@ from sklearn_pate.column_sums import ColumnSums, ReleasedColumns
 from sklearn_pate.electorate import PrivateData
 from sklearn_pate.exceptions import BadPlanError, StudentError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.levels import levels_of, mean, positions, quantiles, split
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.neighbors.cells import count_ballots, expected_ballots, smooth
@@ -38,8 +35,8 @@ from sklearn_pate.plotting import BudgetDisplay, PrivacySpentDisplay
 from sklearn_pate.public import PublicData
 from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
+from sklearn_pate.targets import ClassTarget, NumberTarget
 from sklearn_pate.teachers import RegressorEnsemble, Sites
-from sklearn_pate.teachers.training import SHARES, number_votes
 
 WHOLE = 2**20
 RNG = np.random.default_rng(0)
@@ -59,40 +56,10 @@ def of_records():
     return fitted()
 
 
-# --- a ballot that is split ----------------------------------------------------------------------
-
-FINITE = some.floats(allow_nan=False, allow_infinity=False)
-N_LEVELS = some.integers(2, 12)
-
-
-@settings(deadline=None)
-@given(FINITE, FINITE, N_LEVELS, some.integers(0, WHOLE), some.integers(0, WHOLE))
-@example(-1e308, 1e308, 3, WHOLE, WHOLE)
-@example(np.nextafter(0.1, 0), 5e-324, 10, WHOLE, WHOLE)
-def test_shares_are_whole_and_none_is_lost(y, other, n_levels, n_shares, n_of_other):
-    """So two ballots differ by at most all of their shares: L1 is 2 exactly, L2 the root of 2."""
-    levels = levels_of((-3.0, 0.1), n_levels)
-    ballots = []
-    for number, amount in ((y, n_shares), (other, n_of_other)):
-        places, parts = split(positions(np.array([number]), levels), np.array([amount]))
-        ballot = np.zeros(n_levels, dtype=object)
-        for place, part in zip(places[0], parts[0], strict=True):
-            ballot[place] += int(part)
-        assert min(ballot) >= 0 and sum(ballot) == amount
-        assert np.ptp(np.flatnonzero(ballot)) <= 1 if amount else True
-        if amount:
-            wanted = min(max(number, -3.0), 0.1)
-            step = 3.1 / (n_levels - 1)
-            away = float(ballot @ levels) / amount - wanted
-            assert -step / amount - 1e-12 <= away <= 1e-12
-        ballots.append(ballot)
-    change = ballots[0] - ballots[1]
-    assert sum(abs(change)) <= 2 * WHOLE and sum(change**2) <= 2 * WHOLE**2
-
-
 # --- all neighbouring pairs of a tiny domain -----------------------------------------------------
 
 PLACES = [0.0, 0.3, 1.0, 1.999999, 2.0]
+THREE_LEVELS = NumberTarget(np.arange(3.0))
 #: Records (x, place along three levels)
 TINY = list(product([-1.0, 1.0, np.nan], PLACES))
 
@@ -102,7 +69,7 @@ def tiny_voters(n_neighbors, relation="replace_one"):
 
     def private(records):
         rows, places = np.array(records).T
-        return PrivateData(X=rows[:, None], codes=places, classes=np.arange(3.0))
+        return PrivateData(X=rows[:, None], codes=places, target=THREE_LEVELS)
 
     given_ = {"n_cells": 3, "n_neighbors": n_neighbors, "relation": relation, "random_state": 0}
     voters = ReverseNeighbors(StandardScaler(), **given_)
@@ -136,22 +103,13 @@ def test_a_group_moves_no_more_than_a_record():
         for size in rng.integers(1, 4, size=2):
             weight = rng.choice([0.3, 1.0], size=size)
             given_ = {"sample_weight": weight, "groups": np.zeros(size, dtype=int)}
+            given_ |= {"n_cells": 3, "target": THREE_LEVELS}
             cells, places = rng.integers(-1, 3, size=(size, 1)), rng.choice(PLACES, size=size)
-            tables.append(count_ballots(cells, places, n_cells=3, n_classes=3, **given_) * GRID)
+            tables.append(count_ballots(cells, places, **given_) * GRID)
         change = np.abs(tables[0] - tables[1])
         largest = max(largest, change.sum())
         assert change.sum() <= 2 and (change**2).sum() <= 2
     assert largest > 1.5
-
-
-def test_teachers_votes_sum_to_one_and_change_by_the_root_of_two():
-    levels = levels_of((0, 40), 5)
-    numbers = np.array([-1e300, np.inf, -np.inf, 0.0, 10.0, 12.3, 39.9999999, 40.0, 1e9])
-    votes = number_votes(numbers, levels, n_queries=len(numbers))
-    assert (votes >= 0).all() and (votes.sum(axis=1) == SHARES).all()
-    change = [np.linalg.norm(a - b) / SHARES for a, b in product(votes, votes)]
-    assert max(change) == pytest.approx(np.sqrt(2))
-    np.testing.assert_allclose(votes @ levels / SHARES, np.clip(numbers, 0, 40), atol=2e-5)
 
 
 # --- an audit ------------------------------------------------------------------------------------
@@ -281,33 +239,23 @@ def test_ballots_that_scatter_less_are_read_as_that():
     noisy = 30 * np.column_stack([1 - share, share]) + 0.3 * rng.normal(size=(200, 2))
     total = expected_ballots(noisy, np.full(200, 5), 0.3, n_ballots=6000)
     error = {}
-    for is_split in (True, False):
-        surface = smooth(noisy, centers, total, noise_std=0.3, is_split=is_split)
-        error[is_split] = ((surface.rates(centers)[:, 1] - share) ** 2).mean()
-    assert error[True] < 0.5 * error[False]
+    for target_type in (NumberTarget, ClassTarget):
+        surface = smooth(noisy, centers, total, noise_std=0.3, target=target_type([0, 1]))
+        error[target_type] = ((surface.rates(centers)[:, 1] - share) ** 2).mean()
+    assert error[NumberTarget] < 0.5 * error[ClassTarget]
 
 
 # --- quantiles -----------------------------------------------------------------------------------
-
-
-@settings(deadline=None)
-@given(some.lists(some.floats(0, 1), min_size=3, max_size=12).filter(lambda w: sum(w) > 0))
-def test_quantiles_rise_within_the_bounds(weights):
-    rates = np.array([weights]) / sum(weights)
-    levels = levels_of((-2.0, 5.0), len(weights))
-    found = quantiles(rates, levels, np.linspace(0, 1, 21))[0]
-    assert (np.diff(found) >= 0).all() and found[0] >= -2.0 and found[-1] <= 5.0
-    assert -2.0 <= mean(rates, levels)[0] <= 5.0
 
 
 @pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
 def test_quantiles_of_split_ballots_are_those_of_the_numbers(q):
     """Of 100,000 numbers over 10 levels, off by less than a tenth of a level."""
     y = np.random.default_rng(0).normal(20, 6, size=100_000).clip(0, 40)
-    levels = levels_of((0, 40), 10)
-    cells, places = np.zeros((len(y), 1), int), positions(y, levels)
-    counts = count_ballots(cells, places, n_cells=1, n_classes=10)
-    found = quantiles(counts / counts.sum(), levels, np.array([q]))
+    target = NumberTarget.between((0, 40), 10)
+    cells = np.zeros((len(y), 1), int)
+    counts = count_ballots(cells, target.encode(y), n_cells=1, target=target)
+    found = target.quantiles(counts / counts.sum(), np.array([q]))
     assert found[0, 0] == pytest.approx(np.quantile(y, q), abs=0.1 * 40 / 9)
 
 
@@ -456,6 +404,7 @@ def test_a_private_search():
     search.fit(X[PRIVATE], Y[PRIVATE], X_public=X[PUBLIC], X_val=X[TEST], y_val=Y[TEST])
     assert search.score(X[TEST], Y[TEST]) > 0.5 and search.privacy_spent_.epsilon <= 8.0
     assert is_regressor(search) and not hasattr(search, "classes_")
+    assert search.levels_.tolist() == [0.0, 40.0]
     with pytest.raises(ValueError, match="cannot differ in n_levels"):
         PrivateGridSearchCV(reg, {"n_levels": [2, 3]}).fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
 

@@ -20,6 +20,7 @@ from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost, Neighbors
 from sklearn_pate.releases import Release
 from sklearn_pate.secure import SystemGenerator
+from sklearn_pate.targets import ClassTarget
 from sklearn_pate.teachers import Sites
 
 SECRET = "Ada Lovelace"
@@ -240,7 +241,7 @@ def test_a_careless_one_leaves_nothing_behind(capsys):
 def neighbours():
     other = X.copy()
     other[0, 0] = -other[0, 0]
-    return [PrivateData(X=rows, codes=Y, classes=np.array([0, 1])) for rows in (X, other)]
+    return [PrivateData(X=rows, codes=Y, target=ClassTarget([0, 1])) for rows in (X, other)]
 
 
 @cases("part, is_refuted", (1, False), (0.5, True))

@@ -20,6 +20,7 @@ from sklearn_pate.aggregators import PluralityVote, SoftVote
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.students import SoftLabelClassifier
 from sklearn_pate.synthesis import MarginalSynthesizer
+from sklearn_pate.targets import ClassTarget
 
 RNG = np.random.default_rng(0)
 Y = np.arange(200) % 2
@@ -301,7 +302,7 @@ def test_a_student_of_soft_labels_has_its_preprocessing_outside():
 
 
 def declare(X, **params):
-    return MarginalSynthesizer(**({"missing": []} | params)).declare(X, [0, 1])
+    return MarginalSynthesizer(**({"missing": []} | params)).declare(X, ClassTarget([0, 1]))
 
 
 def test_tables_that_a_synthesizer_does_not_take_are_converted():

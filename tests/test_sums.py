@@ -30,6 +30,7 @@ from sklearn_pate.rules import columns_tell_more
 from sklearn_pate.sums import Discriminants, released, shares, unit
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, Schema
 from sklearn_pate.synthesis.synthesizers import ReleasedSums
+from sklearn_pate.targets import ClassTarget, NumberTarget
 
 # --- what one record changes ---------------------------------------------------------------------
 
@@ -123,12 +124,12 @@ def noted(monkeypatch, noisy=without_noise):
     return drawn
 
 
-def draw(drawn, psi, codes, n_classes, sizes, *, rng=None, units=None, weight=None):
+def draw(drawn, psi, codes, target, sizes, *, rng=None, units=None, weight=None):
     """Return all that is released of records, without noise and with it."""
     drawn.clear()
-    part = shares(len(psi), units, weight)
+    part = shares(len(psi), units, weight, target=target)
     sums.released_centre(psi, part, sizes[0], rng)
-    released(psi, codes, part, Still(None), *sizes[1:], rng, n_classes=n_classes)
+    released(psi, codes, part, Still(None), *sizes[1:], rng, target=target)
     return np.concatenate(drawn, axis=1)
 
 
@@ -147,6 +148,7 @@ def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypat
     found = []
     size = 3 if "groups" in kind else 1
     candidates = directions()
+    target = (NumberTarget if "numbers" in kind else ClassTarget)(range(n_classes))
 
     def some():
         rows = candidates[rng.integers(len(candidates), size=size)]
@@ -164,7 +166,7 @@ def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypat
             given["units"] = np.zeros(size, dtype=int)
         if kind == "weights":
             given["weight"] = rng.choice([0.3, 1.0, 7.0], size=size)
-        one, other = (draw(drawn, *rows, n_classes, sizes, **given)[0] for rows in (first, second))
+        one, other = (draw(drawn, *rows, target, sizes, **given)[0] for rows in (first, second))
         found.append(((one - other) ** 2).sum())
     claimed = cost_of(REPLACED, multiplier)
     assert max(found) <= claimed and max(found) > (0.25 if "groups" in kind else 0.9) * claimed
@@ -181,7 +183,8 @@ def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
     amount, whole = shares(300, weight=rng.random(300) if is_weighted else None)
     monkeypatch.setattr(sums, "_noisy", without_noise)
     monkeypatch.setattr(sums, "_ROWS", 64)
-    found = released(psi, codes, (amount, whole), Still(None), 1.0, 1.0, None, n_classes=3)
+    given = (amount, whole), Still(None), 1.0, 1.0, None
+    found = released(psi, codes, *given, target=ClassTarget(range(3)))
     steps = np.trunc(psi * 2**14 * (1 - 1e-12)).astype(int).astype(object)
     weighted = steps * amount.astype(object)[:, None]
     assert (found.moment[:4, :4] == ((weighted.T @ steps).astype(float) / 2**28 / whole)).all()
@@ -230,7 +233,7 @@ def test_an_audit_finds_what_is_claimed(global_random_seed, monkeypatch):
 
     def outcome(end):
         psi, sizes = np.array([[end, 0.0]]), sums.noise_sizes(1.0, n_classes=2)
-        return draw(drawn, psi, np.array([0]), 2, sizes, rng=rng)
+        return draw(drawn, psi, np.array([0]), ClassTarget([0, 1]), sizes, rng=rng)
 
     change = outcome(1.0)[0] - outcome(-1.0)[0]
     mu = np.linalg.norm(change)
@@ -244,8 +247,8 @@ def test_an_audit_finds_what_is_claimed(global_random_seed, monkeypatch):
 
 def noiseless(psi, codes, n_classes, monkeypatch):
     monkeypatch.setattr(sums, "_noisy", without_noise)
-    noise = 1e-3, 1e-3, None
-    return released(psi, codes, shares(len(psi)), Still(None), *noise, n_classes=n_classes)
+    noise, target = (1e-3, 1e-3, None), ClassTarget(range(n_classes))
+    return released(psi, codes, shares(len(psi)), Still(None), *noise, target=target)
 
 
 def test_without_noise_they_are_linear_discriminants(monkeypatch):
@@ -454,8 +457,10 @@ PUBLIC = RNG.normal(size=(200, 2)) * [1.0, 3.0]
 
 def table_of(X, codes, *, n_classes, groups=None, weight=None, joins=False):
     """What records cast, in records, with the weight of all of them at their noise."""
-    given = {"classes": np.arange(n_classes), "groups": groups, "sample_weight": weight}
-    private = PrivateData(X=np.asarray(X, dtype=float), codes=np.asarray(codes), **given)
+    codes = np.asarray(codes)
+    target = (NumberTarget if codes.dtype == float else ClassTarget)(range(n_classes))
+    given = {"target": target, "groups": groups, "sample_weight": weight}
+    private = PrivateData(X=np.asarray(X, dtype=float), codes=codes, **given)
     voters = ColumnSums(bends=False, relation="add_or_remove_one" if joins else "replace_one")
     voters.enrol(private, PUBLIC)
     table = voters.vote(private, PUBLIC).astype(float) * sums.STEP / SHARES / n_classes

@@ -26,6 +26,7 @@ from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer, Schema
 from sklearn_pate.synthesis.synthesizers import _PULL, bin_shares_of, on_simplex
+from sklearn_pate.targets import ClassTarget
 
 REPLACED = Neighbors(relation="replace_one", unit="record")
 
@@ -49,6 +50,9 @@ class Recorded(TableMechanism):
         return self
 
 
+TWO = ClassTarget([0, 1])
+
+
 def with_noise(bounds=None, scale=1e-5, **params):
     """A synthesizer with noise of a size, by default hardly any, of complete tables."""
     params = {"missing": [], "noise": LaplaceMechanism(scale)} | params
@@ -58,7 +62,8 @@ def with_noise(bounds=None, scale=1e-5, **params):
 def draw(synthesizer, X, y, n_classes=2, seed=0, noise=None, **more):
     noise = np.random.default_rng(seed) if noise is None else noise
     rng = np.random.default_rng(seed + 1)
-    return synthesizer.draw(X, np.asarray(y), n_classes=n_classes, noise=noise, rng=rng, **more)
+    target = ClassTarget(range(n_classes))
+    return synthesizer.draw(X, np.asarray(y), target=target, noise=noise, rng=rng, **more)
 
 
 # --- what one record moves -----------------------------------------------------------------------
@@ -70,7 +75,7 @@ ALL_RECORDS = list(itertools.product([-7, 0, 1, 99], ["a", "b", None], [0, 1]))
 def small(missing, tables):
     given = {"missing": missing, "noise": Recorded(tables)}
     synthesizer = MarginalSynthesizer({"age": (0, 2)}, n_rows=1, **given)
-    return synthesizer.declare(framed([]), [0, 1])
+    return synthesizer.declare(framed([]), TWO)
 
 
 def framed(records):
@@ -163,7 +168,7 @@ def test_the_histograms_hold_what_they_say():
 )
 def test_the_cost_is_the_mechanisms_for_all_histograms(noise, relation, n_units):
     synthesizer = MarginalSynthesizer((0, 9), missing=[], noise=noise)
-    synthesizer.declare(np.zeros((1, 5)), [0, 1])
+    synthesizer.declare(np.zeros((1, 5)), TWO)
     cost = synthesizer.cost(Neighbors(relation=relation, unit="record"))
     expected = noise.cost(Contribution.of_counts(n_units * 6))
     np.testing.assert_array_equal(cost.rdp, expected.rdp)
@@ -173,7 +178,7 @@ def test_the_cost_is_the_mechanisms_for_all_histograms(noise, relation, n_units)
 
 def test_noise_is_set_once_and_the_schema_stays():
     X = np.arange(12.0).reshape(6, 2)
-    unset = MarginalSynthesizer((0, 12), missing=[]).declare(X, [0, 1])
+    unset = MarginalSynthesizer((0, 12), missing=[]).declare(X, TWO)
     assert unset.is_pure and unset.is_exact and unset.noise is None
     half = unset.with_scale(12.0)
     assert half.cost(REPLACED).pure == 0.5 and half.schema_ is unset.schema_
@@ -199,7 +204,7 @@ def test_the_noise_is_the_mechanisms_own_and_all_of_it():
     codes = [record[2] for record in records]
     noise = np.random.default_rng(5)
     synthesizer = MarginalSynthesizer({"age": (0, 2)}, missing=["kind"], noise=Seen(3.0))
-    rows = draw(synthesizer.declare(X, [0, 1]), X, codes, noise=noise)
+    rows = draw(synthesizer.declare(X, TWO), X, codes, noise=noise)
     (table, noisy, given) = seen.pop()
     assert given is noise and table.shape == (7, 2)
     expected = LaplaceMechanism(3.0).noisy(table, np.random.default_rng(5))
@@ -246,7 +251,7 @@ def test_rows_follow_the_marginals_given_the_label(global_random_seed):
     def correlation(rows):
         return rows[["n", "x"]].corr().iloc[0, 1]
 
-    rows = draw(synthesizer.declare(X, [0, 1]), X, y, seed=global_random_seed)
+    rows = draw(synthesizer.declare(X, TWO), X, y, seed=global_random_seed)
     counts = np.array([np.bincount(part["n"], minlength=4) for part in (X, rows)])
     assert stats.chi2_contingency(counts).pvalue > 1e-7
     assert stats.ks_2samp(rows["x"], X["x"]).statistic < 0.03
@@ -263,7 +268,7 @@ def test_a_bound_that_many_values_have_is_drawn_as_it_is(dtype, global_random_se
     X = pd.DataFrame({"gain": gain.astype(dtype)})
     synthesizer = with_noise((0, 99_999), 0.1, n_rows=10_000)
     codes = (gain > 5000).astype(int)
-    rows = draw(synthesizer.declare(X, [0, 1]), X, codes, seed=global_random_seed)
+    rows = draw(synthesizer.declare(X, TWO), X, codes, seed=global_random_seed)
     assert (rows["gain"] == 0).mean() == pytest.approx((gain == 0).mean(), abs=0.02)
     assert rows["gain"].between(0, 99_999).all()
 
@@ -273,7 +278,7 @@ def test_a_class_or_column_without_records_is_no_obstacle(scale):
     X = pd.DataFrame({"a": [1.0] * 50, "b": [np.nan] * 50})
     for y in (np.zeros(50, dtype=int), np.arange(50) % 2):
         synthesizer = with_noise((0, 3), scale, missing=["a"])
-        rows = draw(synthesizer.declare(X, [0, 1, 2]), X, y, n_classes=3)
+        rows = draw(synthesizer.declare(X, ClassTarget([0, 1, 2])), X, y, n_classes=3)
         assert len(rows) == 5000 and rows["b"].between(0, 3).all()
 
 
@@ -315,7 +320,7 @@ def test_rows_have_the_form_of_the_private_table(column, bounds):
     y = np.arange(len(X)) % 2
     bounds = {3: (0, 2)} | ({} if bounds is None else {"column": bounds})
     missing = ["column"] if column.isna().any() else []
-    synthesizer = with_noise(bounds, missing=missing, n_rows=400).declare(X, [0, 1])
+    synthesizer = with_noise(bounds, missing=missing, n_rows=400).declare(X, TWO)
     rehearsal = synthesizer.rehearsal_rows(300, np.random.default_rng(0))
     check_form(X, rehearsal)
     rows = draw(synthesizer, X, y)
@@ -337,7 +342,7 @@ def test_rows_have_the_categories_that_are_given(column, categories):
     X = pd.DataFrame({"column": column})
     missing = ["column"] if column.isna().any() else []
     synthesizer = with_noise(categories={"column": categories}, missing=missing, n_rows=300)
-    synthesizer.declare(X, [0, 1])
+    synthesizer.declare(X, TWO)
     rehearsal = synthesizer.rehearsal_rows(300, np.random.default_rng(0))
     rows = draw(synthesizer, X, np.zeros(len(X), dtype=int))
     for part, expected in ((rehearsal, categories), (rows, set(column) & set(rehearsal["column"]))):
@@ -352,7 +357,7 @@ def test_columns_of_arrow():
     X = pd.DataFrame({"n": [2**60 + 1, None, 7], "x": [0.5, None, 2.0], "word": ["a", None, "b"]})
     X = X.astype({"n": "int64[pyarrow]", "x": "double[pyarrow]", "word": "string[pyarrow]"})
     synthesizer = with_noise((0, 2**61), categories={"word": ["a"]}, missing=list(X))
-    rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1, 0])
+    rows = draw(synthesizer.declare(X, TWO), X, [0, 1, 0])
     check_form(X, rows)
     assert rows.isna().any().all() and not rows.isna().all().any()
 
@@ -361,7 +366,7 @@ def test_columns_of_arrow():
 def test_arrays_in_arrays_out(dtype):
     X = np.array([[0, 1], [1, 1], [1, 0]]).astype(dtype)
     synthesizer = with_noise(None if dtype == "bool" else (0, 1), n_rows=40)
-    rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1, 1])
+    rows = draw(synthesizer.declare(X, TWO), X, [0, 1, 1])
     assert isinstance(rows, np.ndarray) and rows.dtype == X.dtype and rows.shape == (40, 2)
     assert set(np.unique(rows)) == {0, 1}
 
@@ -374,7 +379,7 @@ def test_arrays_in_arrays_out(dtype):
 def test_whole_numbers_between_bounds_are_in_one_bin_each(low, high, n_bins):
     X = pd.DataFrame({"n": np.unique(np.linspace(low, high, 2000).astype(np.int64))})
     synthesizer = MarginalSynthesizer((low, high), missing=[], n_bins=n_bins)
-    synthesizer = synthesizer.declare(X, [0, 1])
+    synthesizer = synthesizer.declare(X, TWO)
     column = synthesizer.schema_.columns[0]
     n_values = high - low + 1
     assert column.n_bins == min(n_bins, n_values)
@@ -390,7 +395,7 @@ def test_whole_numbers_between_bounds_are_in_one_bin_each(low, high, n_bins):
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 def test_numbers_between_bounds_are_in_one_bin_each(n_bins, dtype):
     X = pd.DataFrame({"x": np.linspace(0.1, 7, 999).astype(dtype)})
-    synthesizer = MarginalSynthesizer((0.1, 7), n_bins=n_bins, missing=[]).declare(X, [0, 1])
+    synthesizer = MarginalSynthesizer((0.1, 7), n_bins=n_bins, missing=[]).declare(X, TWO)
     column = synthesizer.schema_.columns[0]
     assert column.n_bins == n_bins
     bins = column.bins(X["x"])
@@ -405,7 +410,7 @@ def test_numbers_between_bounds_are_in_one_bin_each(n_bins, dtype):
 def test_edges_that_are_given():
     X = pd.DataFrame({"n": [0, 0, 5, 700, 10**6], "x": [0.0, 0.5, 5, 700, 1e6]})
     edges = (0, 1, 10, 1000, 2000)
-    synthesizer = MarginalSynthesizer(edges, missing=[]).declare(X, [0, 1])
+    synthesizer = MarginalSynthesizer(edges, missing=[]).declare(X, TWO)
     for name, column in zip("nx", synthesizer.schema_.columns, strict=True):
         assert column.bins(X[name]).tolist() == [0, 0, 1, 2, 3]
         drawn = column.draw(np.repeat(np.arange(4), 200), np.random.default_rng(0))
@@ -453,7 +458,7 @@ def everything(X, y, **more):
     """All that leaves when rows are drawn from a private table."""
     with warnings.catch_warnings(record=True, action="always") as caught:
         synthesizer = MarginalSynthesizer(**DECLARED, n_rows=70, noise=Constant(4.0))
-        synthesizer.declare(X, [0, 1])
+        synthesizer.declare(X, TWO)
         rows = draw(synthesizer, X, y, **more)
     assert list(rows) == list(DTYPES)
     rehearsal = synthesizer.rehearsal_rows(5, np.random.default_rng(0))
@@ -486,7 +491,7 @@ def test_one_odd_value_reaches_nothing_but_the_counts(name, capfd):
     assert everything(odd, y) == everything(X, y) and capfd.readouterr() == ("", "")
     tables = []
     synthesizer = MarginalSynthesizer(**DECLARED, n_rows=1, noise=Recorded(tables))
-    synthesizer.declare(X, [0, 1])
+    synthesizer.declare(X, TWO)
     for rows in (X, odd):
         draw(synthesizer, rows, y)
     moved = np.abs(tables[1] - tables[0])
@@ -495,7 +500,7 @@ def test_one_odd_value_reaches_nothing_but_the_counts(name, capfd):
 
 def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
     X, y = private_table(0)
-    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant(4.0)).declare(X, [0, 1])
+    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant(4.0)).declare(X, TWO)
 
     def fail(self, values):
         print("Lovelace")
@@ -513,7 +518,7 @@ def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
 
 def test_another_table_is_refused():
     X, y = private_table(0)
-    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant(4.0)).declare(X, [0, 1])
+    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant(4.0)).declare(X, TWO)
     kinds = pd.Categorical(X["kind"].astype(object), ["a", "b", "c"])
     others = X.rename(columns={"age": "years"}), X.astype({"age": "int32"}), X.assign(kind=kinds)
     for other in others:
@@ -536,10 +541,10 @@ def released(scale=1e-5, repeat=1, **params):
     rows = ROWS * repeat
     declared = {"bounds": {"age": (0, 1.5, 3)}, "categories": {"kind": ["a", "b"]}}
     declared |= {"missing": ["kind"], "n_rows": 5, "noise": LaplaceMechanism(scale)} | params
-    synthesizer = MarginalSynthesizer(**declared).declare(framed_rows(rows), [0, 1])
+    synthesizer = MarginalSynthesizer(**declared).declare(framed_rows(rows), TWO)
     codes = np.array([row[2] for row in rows])
     rng = np.random.default_rng(0)
-    synthesizer.draw(framed_rows(rows), codes, n_classes=2, noise=rng, rng=rng)
+    synthesizer.draw(framed_rows(rows), codes, target=TWO, noise=rng, rng=rng)
     return synthesizer
 
 
@@ -593,9 +598,9 @@ def test_dtypes_of_other_rows_may_be_others():
 def test_whole_numbers_beyond_bounds_count_at_the_edge_in_any_dtype():
     X = pd.DataFrame({"n": np.arange(8, dtype=np.uint8)})
     synthesizer = MarginalSynthesizer({"n": (0, 7)}, missing=[], noise=LaplaceMechanism(1e-5))
-    synthesizer.declare(X, [0, 1])
+    synthesizer.declare(X, TWO)
     rng = np.random.default_rng(0)
-    synthesizer.draw(X, np.arange(8) // 4, n_classes=2, noise=rng, rng=rng)
+    synthesizer.draw(X, np.arange(8) // 4, target=TWO, noise=rng, rng=rng)
     edges = synthesizer.released_.rates(pd.DataFrame({"n": [0, 7]}))
     beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-np.inf, np.inf]}))
     np.testing.assert_array_equal(beyond, edges)

@@ -41,6 +41,7 @@ from sklearn_pate.neighbors.cells import (
 )
 from sklearn_pate.rdp import Contribution, Neighbors
 from sklearn_pate.rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
+from sklearn_pate.targets import ClassTarget
 
 ONE, TWO = map(Contribution.of_counts, (1, 2))
 
@@ -245,6 +246,7 @@ def test_a_discrete_table_costs_what_a_continuous_one_does(n_changed):
 
 N_CELLS = 3
 N_CLASSES = 2
+TARGET = ClassTarget(range(N_CLASSES))
 
 
 def tables_of(records, n_neighbors, weights, by_group):
@@ -256,7 +258,7 @@ def tables_of(records, n_neighbors, weights, by_group):
     cells[cell < 0] = -1  # a record that casts no ballot
     given = {"sample_weight": None if weights is None else np.array(weights)[cell]}
     given["groups"] = np.unique(group, return_inverse=True)[1] if by_group else None
-    return count_ballots(cells, code, n_cells=N_CELLS, n_classes=N_CLASSES, **given) * GRID
+    return count_ballots(cells, code, n_cells=N_CELLS, target=TARGET, **given) * GRID
 
 
 ALL_RECORDS = list(itertools.product([-1, 0, 1, 2], [0, 1]))
@@ -317,7 +319,8 @@ def test_the_order_of_records_makes_no_difference():
     counted = []
     for rows in (np.arange(300), rng.permutation(300)):
         given = {"sample_weight": weight[rows], "groups": groups[rows]}
-        counted.append(count_ballots(cells[rows], codes[rows], n_cells=5, n_classes=3, **given))
+        given |= {"n_cells": 5, "target": ClassTarget(range(3))}
+        counted.append(count_ballots(cells[rows], codes[rows], **given))
     first, second = counted
     np.testing.assert_array_equal(first, second)
     assert first.dtype == np.int64
@@ -588,7 +591,7 @@ def test_a_smooth_table_is_recovered():
     noisy = n_ballots * np.stack([1 - truth, truth], axis=1) + rng.normal(0, 10, (200, 2))
     cells = cdist(public, centers).argmin(axis=1)
     total = expected_ballots(noisy, np.bincount(cells), 10.0, n_ballots=200 * n_ballots)
-    surface = smooth(noisy, centers, total, noise_std=10.0)
+    surface = smooth(noisy, centers, total, noise_std=10.0, target=TARGET)
     rates = surface.rates(public)
     wanted = 0.5 + 0.4 * np.sin(3 * public[:, 0])
     alone = np.clip(noisy / noisy.sum(axis=1, keepdims=True), 0, 1)[cells, 1]

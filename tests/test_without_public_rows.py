@@ -355,7 +355,7 @@ class Own(Synthesizer):
     def __init__(self, n_rows=100, share=0.5, epsilon=None):
         self.n_rows, self.share, self.epsilon = n_rows, share, epsilon
 
-    def declare(self, X, classes):
+    def declare(self, X, target):
         self.dtypes_ = X.dtypes
         return self
 
@@ -370,7 +370,7 @@ class Own(Synthesizer):
         given["job"] = rng.choice(["clerk", "nurse", "none"], n_rows)
         return pd.DataFrame(given).astype(self.dtypes_)
 
-    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
+    def draw(self, X, codes, *, target, noise, rng, sample_weight=None, groups=None):
         return self.rehearsal_rows(self.n_rows, rng)
 
 

@@ -16,6 +16,7 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.datasets import fetch_adult, fetch_mnist
 from sklearn_pate.electorate import PrivateData
+from sklearn_pate.targets import ClassTarget
 from sklearn_pate.teachers import TeacherEnsemble
 from sklearn_pate.teachers.batched import BatchedTeachers
 
@@ -71,7 +72,7 @@ def fit(quick):
 
 def ours(X, codes, X_query, n_teachers):
     """Votes as the library collects them."""
-    private = PrivateData(X=X, codes=codes, classes=np.arange(10))
+    private = PrivateData(X=X, codes=codes, target=ClassTarget(range(10)))
     ensemble = TeacherEnsemble([STUMP], n_teachers=n_teachers)
     ensemble.enrol(private, X_query)
     ensemble.vote(private, X_query)

@@ -17,6 +17,7 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.electorate import PrivateData
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.neighbors.electorate import BLOCK_SIZE
+from sklearn_pate.targets import ClassTarget
 
 from .measure import Row, in_child, memory, seconds
 
@@ -50,7 +51,7 @@ def plain(transformer, X, centers):
 def times(path, n_rounds):
     """Seconds of the processor for all ballots and for the loop, in turn."""
     X, codes = opened(path)
-    private = PrivateData(X=X, codes=codes, classes=np.arange(2))
+    private = PrivateData(X=X, codes=codes, target=ClassTarget([0, 1]))
     electorate = voters()
     electorate.enrol(private, X_PUBLIC)
     electorate.divide(X_PUBLIC, noise_std=1.0, n_records=len(X), n_classes=2)

@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from ..electorate import CellForecast
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.facts import facts_of, has_distribution
+from ..targets import ClassTarget, NumberTarget, Target
 from .spent import PrivacyForecast, card_of, text_rounded_up
 
 #: So many labels are drawn where a share cannot be computed: its standard error is below 0.01.
@@ -44,8 +46,8 @@ class Voters:
         Why they vote.
     are_sites : bool
         Whether each teacher has private data of its own, which no other voters can have.
-    are_levels : bool
-        Whether the classes are levels of a number.
+    target_type : type of targets.Target
+        The kind of target: classes, or levels of a number.
 
     Examples
     --------
@@ -62,7 +64,7 @@ class Voters:
     names: tuple = ()
     why: str = ""
     are_sites: bool = False
-    are_levels: bool = False
+    target_type: type[Target] = ClassTarget
 
 
 class RowsCost(NamedTuple):
@@ -352,9 +354,8 @@ class Plan:
         """What is to be said of these numbers, and what would help most: a list of str, or []."""
         found = [*self.obstacles, *self.problems]
         if self.has_teachers:
-            findings = (_drowned_means,) if self.voters.are_levels else (_few_labels, _drowned)
             if not self.obstacles:
-                found += [finding(self) for finding in findings]
+                found += [finding(self) for finding in _by_target(self).findings]
             found.append(_stopped(self))
             found += [_unstable(stage, n, self.voters.n_teachers) for stage, n in self.stages]
         unit = "record" if self.spent is None else self.spent.unit
@@ -445,9 +446,11 @@ def obstacles_to(plan):
     -------
     list of str
     """
+    return _by_target(plan).obstacles(plan)
+
+
+def _obstacles_to_classes(plan):
     n_classes = plan.voters.n_classes
-    if plan.voters.are_levels:
-        return []
     if plan.n_labels < n_classes:
         is_little = plan.n_wanted < n_classes
         source = "is asked for" if is_little else f"epsilon={plan.epsilon:.4g} pays for"
@@ -458,6 +461,10 @@ def obstacles_to(plan):
     hears_nothing = plan.share_right(1.0) < 1 / n_classes + _BARELY_ABOVE_CHANCE
     drowned = _drowned(plan) if hears_nothing else None
     return [] if drowned is None else [drowned]
+
+
+def _obstacles_to_means(plan):
+    return []
 
 
 def large_delta(delta, *, n_teachers=None, n_records=None):
@@ -669,9 +676,15 @@ def _about_teachers(plan):
         each = f", on about {_number(voters.n_records / voters.n_teachers)} records"
     who = ("voters", f"{voters.n_teachers} teachers{names}{each}{_why(voters)}")
     noise = ("noise", "; ".join(_noise(*stage, voters.n_teachers) for stage in plan.stages))
-    if voters.are_levels:
-        means = f"{plan.n_labels}, of {voters.n_classes} levels ({plan.n_public} public rows)"
-        return [who, ("means", means), noise]
+    return [who, *_by_target(plan).lines_of_teachers(plan, noise)]
+
+
+def _means_of_teachers(plan, noise):
+    means = f"{plan.n_labels}, of {plan.voters.n_classes} levels ({plan.n_public} public rows)"
+    return [("means", means), noise]
+
+
+def _labels_of_teachers(plan, noise):
     right = _at_agreements(plan.share_right)
     if right is not None:
         right = (
@@ -682,11 +695,11 @@ def _about_teachers(plan):
     all_answered = min(map(plan.share_answered, (*_AGREEMENTS, 1.0))) > 0.9995
     labels = (
         f"{'' if all_answered else 'at most '}{plan.n_labels}, on average "
-        f"{_number(plan.labels_per_class)} for each of {voters.n_classes} classes "
+        f"{_number(plan.labels_per_class)} for each of {plan.voters.n_classes} classes "
         f"({plan.n_queries} queries, {plan.n_public} public rows)"
     )
-    lines = [who, ("labels", labels), noise, ("right", right or "none: nothing is answered")]
-    lines.append(("rare class", _rare_class_of_teachers(plan)))
+    lines = [("labels", labels), noise, ("right", right or "none: nothing is answered")]
+    lines += _rare_class(_part_of_teachers(plan))
     if not all_answered:
         answered = f"{_at_agreements(plan.share_answered)} of the queries, {_TEACHERS_AGREE}"
         lines.append(("answered", answered))
@@ -711,38 +724,31 @@ def _about_records(plan):
     voters, cells = plan.voters, plan.voters.cells
     expected = ", if there are as many records as public rows" if voters.n_records is None else ""
     ((mechanism, n_rows),) = plan.stages
-    level, levels = ("level", "levels") if voters.are_levels else ("class", "classes")
     noise = f"{_number(plan.noise_std)} records (standard deviation)"
+    value = voters.target_type.value_noun
     if cells.n_columns is not None:
         sums = (
-            f"{cells.n_columns} numbers for each of {voters.n_classes} {levels}, with noise of "
-            f"{noise}, beside {_number(cells.n_ballots)} records{expected}"
+            f"{cells.n_columns} numbers for each of {voters.n_classes} "
+            f"{voters.target_type.value_nouns}, with noise of {noise}, beside "
+            f"{_number(cells.n_ballots)} records{expected}"
         )
         who = f"the records themselves, each with all of its columns{_why(voters)}"
-        lines = [("voters", who), ("sums", sums)]
-        if not voters.are_levels:
-            length = _number(plan.noise_std * math.sqrt(cells.n_columns))
-            has = f"{_number(_RARE * cells.n_ballots)} records, beside noise of length {length}"
-            lines.append(("rare class", _rare_class(f"{has} on its sums")))
-        return lines
+        length = _number(plan.noise_std * math.sqrt(cells.n_columns))
+        has = f"{_number(_RARE * cells.n_ballots)} records, beside noise of length {length}"
+        rare = _by_target(plan).rare_class(f"{has} on its sums")
+        return [("voters", who), ("sums", sums), *rare]
     if cells.n_cells == 0:
         return [("voters", f"nobody: class sums take all of epsilon{_why(voters)}")]
     where = f"each in the cell that it lies in, of {cells.n_cells}{_why(voters)}"
-    what, each = "means", f"of {voters.n_classes} levels"
-    if not voters.are_levels:
-        number = _number(plan.labels_per_class)
-        what = "labels"
-        each = f"{number} for each of {voters.n_classes} classes if all were as common"
     beside = f"beside {_number(cells.n_ballots / cells.n_cells)} in an average cell{expected}"
     lines = [
         ("voters", f"the records themselves, {where}"),
-        (what, f"{n_rows}, one for each public row, {each}"),
-        ("noise", f"{noise} on each {level} of a cell, {beside}, by {type(mechanism).__name__}"),
+        _by_target(plan).line_of_rows(plan, f"{n_rows}, one for each public row"),
+        ("noise", f"{noise} on each {value} of a cell, {beside}, by {type(mechanism).__name__}"),
     ]
-    if not voters.are_levels:
-        in_cell = _number(_RARE * cells.n_ballots / cells.n_cells)
-        has = f"{in_cell} votes in a cell, beside noise of {_number(plan.noise_std)}"
-        lines.append(("rare class", _rare_class(has)))
+    in_cell = _number(_RARE * cells.n_ballots / cells.n_cells)
+    has = f"{in_cell} votes in a cell, beside noise of {_number(plan.noise_std)}"
+    lines += _by_target(plan).rare_class(has)
     if cells.explained is not None:
         share = percent(cells.explained)
         said = f"{share} of how public rows differ; a record says only where it lies"
@@ -750,22 +756,41 @@ def _about_records(plan):
     return lines
 
 
+def _means_of_rows(plan, n_rows):
+    return "means", f"{n_rows}, of {plan.voters.n_classes} levels"
+
+
+def _labels_of_rows(plan, n_rows):
+    number = _number(plan.labels_per_class)
+    each = f"{number} for each of {plan.voters.n_classes} classes if all were as common"
+    return "labels", f"{n_rows}, {each}"
+
+
 def _rare_class(has):
-    """Return what a class of a made-up share has: the shares in y are private, and not counted."""
-    return (
+    """Return the line on a class of a made-up share: the shares in y are private, and not counted.
+
+    `has` is the number of votes or labels of such a class, in words.
+    """
+    text = (
         f"one with a share of {_RARE:.0%} has about {has}. How many records a class has is "
         "private, so a plan does not depend on it"
     )
+    return [("rare class", text)]
 
 
-def _rare_class_of_teachers(plan):
-    """Return what a rare class has where teachers vote."""
+def _no_rare_class(has):
+    """Return no line: numbers have no classes."""
+    return []
+
+
+def _part_of_teachers(plan):
+    """Return the number of labels of a rare class, in words, where teachers vote."""
     voters = plan.voters
     has = f"{_number(_RARE * plan.n_labels)} of the labels"
     if voters.n_records is not None:
         each = _number(_RARE * voters.n_records / voters.n_teachers)
         has = f"{each} records for each teacher, and {has}"
-    return _rare_class(has)
+    return has
 
 
 def _why(voters):
@@ -775,3 +800,53 @@ def _why(voters):
 def _number(number):
     """Write a number with three digits at least."""
     return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+
+
+# --- by the kind of target -----------------------------------------------------------------------
+
+
+class _OfTarget(NamedTuple):
+    """Functions of a plan that depend on the kind of target.
+
+    Attributes
+    ----------
+    findings : tuple of callable
+        Of teachers that vote: each returns a warning, or None.
+    obstacles : callable
+        Of teachers that vote: returns why nothing can be learnt.
+    lines_of_teachers : callable
+        Returns the lines on published labels or means, and on their noise.
+    line_of_rows : callable
+        Returns the line on published labels or means, where records vote.
+    rare_class : callable
+        Returns the line on a rare class, given what it has, in words; or no line.
+    """
+
+    findings: tuple
+    obstacles: Callable
+    lines_of_teachers: Callable
+    line_of_rows: Callable
+    rare_class: Callable
+
+
+_BY_TARGET: dict[type[Target], _OfTarget] = {
+    ClassTarget: _OfTarget(
+        findings=(_few_labels, _drowned),
+        obstacles=_obstacles_to_classes,
+        lines_of_teachers=_labels_of_teachers,
+        line_of_rows=_labels_of_rows,
+        rare_class=_rare_class,
+    ),
+    NumberTarget: _OfTarget(
+        findings=(_drowned_means,),
+        obstacles=_obstacles_to_means,
+        lines_of_teachers=_means_of_teachers,
+        line_of_rows=_means_of_rows,
+        rare_class=_no_rare_class,
+    ),
+}
+
+
+def _by_target(plan):
+    """Return the functions for the target of a plan."""
+    return _BY_TARGET[plan.voters.target_type]

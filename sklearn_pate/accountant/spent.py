@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from .._version import __version__
 from ..rdp import NeighboringRelation
+from ..rdp.contribution import OF_NAMED_GROUPS
 
 #: What stands over a card, by its kind.
 _TITLES = {"spent": "Privacy spent", "forecast": "A forecast: nothing is spent yet"}
@@ -294,12 +295,6 @@ _ABOUT_UNIT = {
     "teacher": "The votes of any one teacher change",
 }
 
-#: Changes of which the groups are named in advance.
-_OF_NAMED_GROUPS = (
-    NeighboringRelation.CHANGE_ONE_NAMED,
-    NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY,
-)
-
 #: The change that a guarantee covers, by relation and unit.
 _CHANGES = {
     (NeighboringRelation.REPLACE_ONE, "record"): "replace one record",
@@ -346,7 +341,7 @@ def change_in_words(relation, unit):
     -------
     str
     """
-    unit = "group" if relation in _OF_NAMED_GROUPS else unit
+    unit = "group" if relation in OF_NAMED_GROUPS else unit
     return _CHANGES.get((relation, unit), str(relation))
 
 
@@ -431,7 +426,7 @@ def _odds(spent):
 def _bound(spent):
     """Say what epsilon and delta bound, and for which change."""
     change = _ABOUT_UNIT.get(spent.unit, f"Any one {spent.unit} changes")
-    if spent.relation in _OF_NAMED_GROUPS:
+    if spent.relation in OF_NAMED_GROUPS:
         change = "The records of any one site or named group change"
     # All digits of delta: a rounded one might be too small
     more = f"plus {spent.delta!r} (delta)" if spent.delta else "without exception (delta is 0)"

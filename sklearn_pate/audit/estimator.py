@@ -16,6 +16,7 @@ from ..public import check_not_swapped
 from ..rdp import NeighboringRelation
 from ..rdp.checks import as_array, check_count, check_delta, check_nonnegative
 from ..releases import release_of
+from ..targets import ClassTarget
 from .bounds import Audit, check_confidence, one_run_epsilon
 
 
@@ -217,10 +218,11 @@ def _check_audited(estimator, attack):
     """Refuse an estimator that does not release what an attack reads, before any fit."""
     if isinstance(estimator, type):
         raise TypeError(f"estimator must be an estimator, {estimator.__name__}(); got the class")
-    if not callable(attack) and getattr(estimator, "predicts_numbers", False):
+    target_type = getattr(estimator, "target_type", ClassTarget)
+    if not callable(attack) and not target_type.has_accuracy:
         raise ValueError(
             f"attack={attack!r} guesses labels of classes, and {type(estimator).__name__} predicts "
-            "numbers: give attack a function of the fitted estimator"
+            f"{target_type.noun}s: give attack a function of the fitted estimator"
         )
     if attack == "rates" and isinstance(estimator, PATEEstimator):
         release = release_of(make_electorate(estimator))

@@ -187,6 +187,7 @@ def audit_release(
     >>> from sklearn_pate.electorate import PrivateData
     >>> from sklearn_pate.rdp import Contribution, Event
     >>> from sklearn_pate.releases import Release
+    >>> from sklearn_pate.targets import ClassTarget
     >>> class Total(Release):
     ...     '''The sum of a column, whose values are said to lie between 0 and 1.'''
     ...
@@ -202,7 +203,8 @@ def audit_release(
     ...     def describe(self):
     ...         return "a sum"
     >>> X = np.full((9, 1), 0.5)
-    >>> both = [PrivateData(X=rows, codes=None, classes=[0, 1]) for rows in (X, 9 * X)]
+    >>> target = ClassTarget([0, 1])
+    >>> both = [PrivateData(X=rows, codes=None, target=target) for rows in (X, 9 * X)]
     >>> audit_release(Total(), *both, n_samples=500, random_state=0).refuted
     True
     """

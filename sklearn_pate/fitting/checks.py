@@ -2,23 +2,20 @@
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples
 from ..electorate import PrivateData, Votes
 from ..exceptions import PrivacyLeakWarning, warn
-from ..isolation import Quiet, attempt, kind_of, without_index
-from ..levels import levels_of, positions
-from ..public import first_names, indexable_rows, public_rows
+from ..isolation import Quiet, kind_of, without_index
+from ..public import indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
 from ..releases.labels import are_complete
 from ..schema import array_of, difference, dtype_name, library_of
+from ..targets import ClassTarget
 from ..teachers import Sites
 
-#: So many columns, or classes, are named in a message.
+#: So many columns are named in a message.
 _N_NAMED = 5
 
 #: Code that gives both tables dtypes by which nothing private is seen.
@@ -59,7 +56,7 @@ def check_data(estimator, X, y, X_public, sample_weight, groups, casts_ballots):
     """
     if isinstance(X, Sites):
         check_features(estimator, X_public, "X_public", reset=True)
-        return PrivateData(X=X, codes=None, classes=check_classes(estimator.classes))
+        return PrivateData(X=X, codes=None, target=estimator._declared_target())
     if isinstance(groups, str):
         raise ValueError(
             "groups must have one identifier for each record, and is one text: give the column "
@@ -68,7 +65,7 @@ def check_data(estimator, X, y, X_public, sample_weight, groups, casts_ballots):
     X = indexable_rows(X, "X")
     check_features(estimator, X, "X", reset=True)
     _check_alike(estimator, X, X_public)
-    codes, classes, sample_weight = checked_targets(estimator, X, y, sample_weight)
+    codes, target, sample_weight = checked_targets(estimator, X, y, sample_weight)
     is_cut = sample_weight is not None and ((sample_weight < 0) | (sample_weight > 1)).any()
     if casts_ballots and is_cut:
         raise ValueError(
@@ -76,9 +73,7 @@ def check_data(estimator, X, y, X_public, sample_weight, groups, casts_ballots):
             "larger weights would be cut to 1. Divide by the largest that may occur. For a rare "
             "class, class_weight='balanced' is free"
         )
-    return PrivateData(
-        X=X, codes=codes, classes=classes, sample_weight=sample_weight, groups=groups
-    )
+    return PrivateData(X=X, codes=codes, target=target, sample_weight=sample_weight, groups=groups)
 
 
 def _check_alike(estimator, X, X_public):
@@ -102,16 +97,17 @@ def _may_be_transformed(X, X_public):
 
 def check_votes_given(estimator, votes, X_public, temperature):
     """Check votes that the user gave, `Votes` or counts, and return them as `Votes`."""
-    classes = declared_classes(estimator)
+    declared = estimator._declared_target()
     counts = votes.counts if isinstance(votes, Votes) else check_votes(votes)
     n_rows = getattr(votes, "n_public", None) or len(counts)
     n_public = _num_samples(X_public)
     if n_rows != n_public:
         raise ValueError(f"votes has {n_rows} rows and X_public {n_public}; give as many of both")
     if not isinstance(votes, Votes):
-        votes = Votes.of_teachers(counts, classes)
-    elif classes is not None and not np.array_equal(votes.classes, np.unique(classes)):
-        raise ValueError(f"votes are about other classes than classes={classes}")
+        # In the order that the user gave, which is that of the columns
+        votes = Votes.of_teachers(counts, getattr(estimator, "classes", None))
+    elif declared is not None and votes.target != declared:
+        raise ValueError(f"votes are about other classes than classes={declared.values.tolist()}")
     if votes.temperature != temperature:
         kind = "counts"
         if votes.temperature is not None:
@@ -268,64 +264,24 @@ def _dtypes(X, X_public, columns):
 # --- labels, numbers and weights ------------------------------------------------------------------
 
 
-def declared_classes(estimator):
-    """Return what a ballot may be for, as declared: levels of numbers, or classes; else None."""
-    if estimator.predicts_numbers:
-        return levels_of(estimator.bounds, estimator.n_levels)
-    return estimator.classes
-
-
 def checked_targets(estimator, X, y, sample_weight=None):
-    """Return what `y` says as codes or positions, the classes or levels, and the weights."""
-    declared = declared_classes(estimator)
-    what = "number" if estimator.predicts_numbers else "label"
-    y = _one_each(y, what)
+    """Return private labels or numbers as codes, their target, and the weights."""
+    target = estimator._declared_target()
+    y = estimator.target_type.column(y)
     if _num_samples(X) != len(y):
         raise ValueError(
             f"X and y have inconsistent numbers of samples: {_num_samples(X)} records and "
-            f"{len(y)} {what}s"
+            f"{len(y)} {estimator.target_type.noun}s"
         )
-    if declared is None:
+    if target is None:
         warn(
             "classes_ is read from the private labels, which the privacy guarantee does not "
             "cover; pass classes=[...], all labels that may occur",
             PrivacyLeakWarning,
         )
-    with Quiet():  # from here on, libraries warn of private values
-        is_finite, _ = attempt(lambda: not (pd.isna(y) | (y == np.inf) | (y == -np.inf)).any())
-        if not is_finite:
-            raise ValueError(f"Input y contains NaN or infinity; every record needs a {what}")
-        if estimator.predicts_numbers:
-            codes, classes = positions(_within(y, declared), declared), declared
-        else:
-            codes, classes = _encode(y, declared)
-        return codes, classes, _checked_weight(len(y), sample_weight)
-
-
-def _one_each(y, what):
-    """Return `y` as a 1-D array; scikit-learn warns of a column, which shows only its shape."""
-    if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None")
-    if sparse.issparse(y):
-        raise ValueError(f"y must be a 1-D array of {what}s; got a sparse matrix")
-    array = as_array("y", y)
-    if array.ndim == 0:
-        raise ValueError(
-            f"y should be a 1d array, with one {what} per record; got a {type(y).__name__}. Give "
-            "the values themselves: of a column, y = X.pop(name); of a generator, list(y)"
-        )
-    if array.ndim > 1 and array.shape[1] != 1:
-        one_hot = "One-hot labels: y = numpy.asarray(y).argmax(axis=1). " * (what == "label")
-        of_many = "MultiOutputClassifier" if what == "label" else "MultiOutputRegressor"
-        raise ValueError(
-            f"y must be a 1-D array with one {what} per record: multilabel and multi-output "
-            f"targets are not supported; got shape {array.shape}. {one_hot}sklearn's {of_many} "
-            "fits one for each column, each with its own epsilon: give it a ledger, which adds up"
-        )
-    if array.dtype.kind == "c":  # scikit-learn's message quotes them all
-        raise ValueError(f"Complex data not supported: y must hold text or numbers as {what}s")
-    # Arrays as they were checked; a column of pandas says itself which numpy dtype it becomes
-    return column_or_1d(array if isinstance(y, np.ndarray) else y, warn=True)
+        target = ClassTarget.of_labels(y)
+    with Quiet():  # libraries warn of private values
+        return target.encode(y), target, _checked_weight(len(y), sample_weight)
 
 
 def _checked_weight(n_records, sample_weight):
@@ -340,76 +296,3 @@ def _checked_weight(n_records, sample_weight):
             f"{kind_of(given.dtype)} of shape {given.shape}{', not all finite' * fits}"
         )
     return given.astype(float)
-
-
-def check_classes(labels, name="classes"):
-    """Return labels sorted and without repetition, at least two of them."""
-    labels = as_array(name, labels)
-    if labels.ndim != 1 or pd.isna(labels).any():
-        raise ValueError(f"{name} must be a list of labels, none of them missing")
-    classes, failed = attempt(lambda: np.unique(labels))
-    if failed is not None:
-        raise ValueError(f"{name} must hold labels of one type, which can be sorted")
-    if len(classes) < 2:
-        raise ValueError(
-            f"a classifier needs labels of at least 2 classes; {name} has {len(classes)} class"
-        )
-    if name == "classes" and len(classes) < len(labels):
-        raise ValueError(
-            f"classes must list each label once; got {len(labels)} labels, {len(classes)} of them "
-            "different"
-        )
-    return classes
-
-
-def _encode(y, classes):
-    """Return labels as indices into the sorted classes, and these."""
-    if y.dtype.kind == "S":
-        raise TypeError("y holds bytes: labels that are bytes are not supported; decode them")
-    kind, _ = attempt(lambda: type_of_target(y))  # its own text may quote labels
-    if kind not in ("binary", "multiclass"):
-        remedy = "for other numbers, PATERegressor"
-        if y.dtype.kind == "O":
-            remedy = (
-                "give it one of these dtypes, y = y.astype(int), or astype(bool) or astype(str)"
-            )
-        raise ValueError(
-            f"y holds {kind_of(y.dtype)}: Unknown label type: {kind}. y must hold text, integers "
-            f"or booleans; {remedy}"
-        )
-    classes = check_classes(y, "y") if classes is None else check_classes(classes)
-    # Text and numbers, for instance, cannot be compared
-    codes, _ = attempt(lambda: np.minimum(np.searchsorted(classes, y), len(classes) - 1))
-    if codes is None or not np.all(classes[codes] == y):
-        kinds = [_kind_of_labels(labels) for labels in (classes, y)]
-        of_kinds = ""
-        if kinds[0] != kinds[1]:  # an ensemble may have made numbers of them
-            number = f"within a VotingClassifier, classes=range({len(classes)})"
-            of_kinds = f": these are {kinds[0]}, y holds {kinds[1]}; {number}"
-        raise ValueError(
-            f"y has labels that are not in classes, which are {first_names(classes.tolist())}; "
-            f"classes must list all labels that may occur, in the type that y has{of_kinds}"
-        )
-    return codes.astype(np.int64), classes
-
-
-def _kind_of_labels(labels):
-    """Name the kind of labels; text is text where it is kept as objects."""
-    if labels.dtype.kind == "O" and pd.api.types.infer_dtype(labels) == "string":
-        return "text"
-    return kind_of(labels.dtype)
-
-
-def _within(y, levels):
-    """Return numbers as floats, cut to the levels; refuse other types, and numbers all beyond."""
-    low, high = levels[[0, -1]]
-    # Cut first: some are too large for a float
-    numbers, failed = attempt(lambda: np.clip(y, low, high).astype(float))
-    if failed is not None or y.dtype.kind not in "iufbO":
-        raise ValueError(f"y must hold numbers alone; got {kind_of(y.dtype)}")
-    if ((y < low) | (y > high)).all():
-        raise ValueError(
-            f"all of y lies outside of bounds=({low:g}, {high:g}): give bounds in the "
-            "unit of y. If y is transformed, as in a TransformedTargetRegressor, in the new unit"
-        )
-    return numbers

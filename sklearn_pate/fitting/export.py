@@ -5,6 +5,7 @@ import copy
 import pickle
 import pickletools
 import sys
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
 from ..students import last_step
+from ..targets import NumberTarget, Target
 
 _OURS = __name__.partition(".")[0]
 
@@ -47,11 +49,13 @@ def handed_over(estimator, X):
     """
     student = _in_sklearn(copy.deepcopy(estimator.student_))
     _check_modules(student)
-    if estimator.predicts_numbers:
-        if X is not None and not np.allclose(student.predict(X), estimator.predict(X)):
-            raise ValueError("the student does not predict the same outside of PATERegressor")
-        return student
-    labels = estimator.classes_
+    return _decoded(estimator._fitted_target, student, estimator, X)
+
+
+@singledispatch
+def _decoded(target: Target, student, estimator, X):
+    """Return a model that predicts labels, made of a student that predicts codes."""
+    labels = target.values
     models = _with_labels(student, labels)
     if X is not None:
         estimator.predict(X)  # says what is wrong with the rows, if something is
@@ -67,6 +71,14 @@ def handed_over(estimator, X):
             f"{name} may predict codes: to compare with labels, give public rows, export(X_public)"
         )
     raise ValueError(f"{name} does not predict the same outside of PATEClassifier")
+
+
+@_decoded.register
+def _(target: NumberTarget, student, estimator, X):
+    """Return the student, which predicts numbers."""
+    if X is not None and not np.allclose(student.predict(X), estimator.predict(X)):
+        raise ValueError("the student does not predict the same outside of PATERegressor")
+    return student
 
 
 def libraries_of(model, rows=()):

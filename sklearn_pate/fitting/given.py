@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing, has_method
 from ..accountant.pricing import as_cap, cost_of_all, soft_stage, stated_event
-from ..electorate import Electorate, PrivateData, check_predicts
+from ..electorate import Electorate, PrivateData
 from ..exceptions import warn
 from ..isolation import attempt
 from ..memory import digest, kept_seed, private_memory
@@ -38,6 +38,7 @@ from ..releases.prefix import Prefix
 from ..releases.published import student_of
 from ..releases.table import table_mechanism
 from ..secure import SystemGenerator
+from ..targets import Target
 from ..teachers import Sites
 from . import checks, voters
 
@@ -72,8 +73,8 @@ class Given:
         Its parameters say the rest.
     X_public : array-like with n_public rows
         All public rows.
-    classes : ndarray of shape (n_classes,)
-        Sorted labels.
+    target : targets.Target
+        Classes of the labels, or levels of the numbers.
     neighbors : Neighbors
         The neighboring data sets that the guarantee compares.
     n_teachers : int or None
@@ -106,7 +107,7 @@ class Given:
 
     estimator: Any
     X_public: Any
-    classes: np.ndarray
+    target: Target
     neighbors: Neighbors
     n_teachers: int | None
     seeds: dict
@@ -290,7 +291,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     electorate = voters.make_electorate(estimator, X, synthesizer=synthesizer)
     release = release_of(electorate)
     _check_parts(estimator, electorate, release)
-    not_covered = () if checks.declared_classes(estimator) is not None else (_READ_CLASSES,)
+    not_covered = () if estimator._declared_target() is not None else (_READ_CLASSES,)
     obstacles = ()
     if synthesizer is not None:
         X_public = ahead.rehearsal_rows(synthesizer)
@@ -304,18 +305,18 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     private = checks.check_data(checked, X, y, X_public, sample_weight, groups, casts_ballots)
     prefix = prefix_of(estimator)
     goes_on = prefix is not None and synthesizer is not None
-    goes_on = goes_on and prefix.goes_on_with(synthesizer, private.classes)
+    goes_on = goes_on and prefix.goes_on_with(synthesizer, private.target)
     if goes_on and prefix.synthesis.rows is not None:
         X_public = checks.given_rows(prefix.synthesis.rows)
     n_fits = 0 if prefix is None else prefix.n_fits
     seeds = seed_streams(estimator.random_state, estimator.secure, n_fits=n_fits)
-    neighbors = enrolled(estimator, electorate, private, X_public, seeds)
+    neighbors, n_teachers = enrolled(estimator, electorate, private, X_public, seeds)
     if synthesizer is None:
         obstacles += (_ALL_EQUAL,) if are_all_equal(X_public) else ()
         columns = voters.with_columns(electorate, estimator, private, X_public)
         if columns is not None:
             electorate = columns
-            neighbors = enrolled(estimator, electorate, private, X_public, seeds)
+            neighbors, n_teachers = enrolled(estimator, electorate, private, X_public, seeds)
     _check_unit(estimator, neighbors)
     epsilon, delta = as_cap(estimator.epsilon, estimator.delta)
     cap = {"epsilon": epsilon, "delta": delta}
@@ -335,9 +336,9 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     given = Given(
         estimator,
         X_public,
-        private.classes,
+        private.target,
         neighbors,
-        electorate.n_teachers_,
+        n_teachers,
         seeds,
         electorate,
         release,
@@ -382,13 +383,16 @@ def _prefix_of_votes(estimator, synthesis):
 def _check_sites(estimator, X_public, **not_given):
     """Refuse what needs the private records, where each teacher loads its own."""
     draws_rows = estimator.schema is not None and X_public is None
+    can_be_fitted = estimator.target_type in voters.SITE_ENSEMBLES
     refused = {
         **{f"{name} must be None": value is not None for name, value in not_given.items()},
         "records cannot vote": release_of(estimator.base_estimator).gives_rates,
         "a synthesizer cannot draw rows": estimator.synthesizer is not None or draws_rows,
         "releases must be None": bool(estimator.releases),
-        "PATERegressor cannot be fitted": estimator.predicts_numbers,
-        "classes=[all that may occur] must be given": getattr(estimator, "classes", None) is None,
+        f"{type(estimator).__name__} cannot be fitted": not can_be_fitted,
+        "classes=[all that may occur] must be given": (
+            can_be_fitted and estimator._declared_target() is None
+        ),
     }
     for what, is_so in refused.items():
         if is_so:
@@ -439,7 +443,7 @@ def check_votes_and_rows(estimator, votes, X_public):
     given = Given(
         estimator,
         X_public,
-        votes.classes,
+        votes.target,
         votes.neighbors,
         votes.n_teachers,
         seeds,
@@ -472,7 +476,7 @@ def _check_parts(estimator, electorate, release):
     stages = as_list(release.mechanism(estimator))
     electorate.check(soft_aggregator=soft_stage(stages))
     student = student_of(estimator, electorate)
-    check_predicts("student", student, numbers=estimator.predicts_numbers)
+    estimator.target_type.check_predicts("student", student)
     for part in (*stages, strategy_of(estimator)):
         needs_proba = getattr(part, "uses_student_proba", False)
         if needs_proba and not has_method(student, "predict_proba"):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from .._numbers import first_names
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant import PrivacyForecast, RowsCost
 from ..accountant.plan import large_delta, weak_promise
@@ -14,7 +15,7 @@ from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
 from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet, is_ours, seeded
-from ..public import MOST_VALUES, first_names, table_of, useless_columns
+from ..public import MOST_VALUES, table_of, useless_columns
 from ..rdp.facts import facts_of
 from ..releases import ahead, release_of
 from ..releases.published import check_class_weight, student_of
@@ -132,7 +133,7 @@ def forecast(given, plan):
     told["voters"] = dataclasses.replace(voters, n_records=n_records, why=_why(given))
     if given.synthesis is not None:
         synthesizer = given.synthesis.synthesizer
-        sizes = {"n_records": n_records, "n_classes": len(given.classes)}
+        sizes = {"n_records": n_records, "n_classes": given.target.n_values}
         told["synthesizer"] = synthesizer
         told["rows_cost"] = _rows_cost(given, synthesizer.describe(**sizes))
         problems = (synthesizer.forecast(**sizes), *problems)
@@ -245,7 +246,11 @@ def rehearse(given, plan):
     release = given.release
     weight = getattr(estimator, "class_weight", None)
     check_class_weight(
-        weight, given.classes, given.student(), given.X_public, gives_rates=release.gives_rates
+        weight,
+        given.target.values,
+        given.student(),
+        given.X_public,
+        gives_rates=release.gives_rates,
     )
     release.rehearse(given, plan)
     if given.beside:
@@ -261,9 +266,8 @@ def rehearse(given, plan):
             estimator.student,
             given.X_public,
             n_queries,
-            n_classes=len(given.classes),
+            target=given.target,
             soft=release.gives_rates or given.temperature is not None,
-            levels=given.classes if estimator.predicts_numbers else None,
         )
 
 
@@ -277,7 +281,7 @@ def check_scored(estimator, X_public, n_queries):
         student_of(estimator, electorate),
         X_public,
         min(n_queries, release.most_rehearsed),
-        n_classes=len(estimator.classes),
+        target=estimator._declared_target(),
         soft=release.gives_rates or temperature_of(estimator, release) is not None,
     )
 
@@ -292,16 +296,15 @@ def rehearse_teachers(given, synthesizer):
     synthesizer : Synthesizer
         Declared.
     """
-    n_classes = len(given.classes)
+    target = given.target
     n_records, n_teachers = given.neighbors.n_records, given.n_teachers
     n_train = 500 if None in (n_records, n_teachers) else min(500, n_records // n_teachers)
-    n_train = max(n_train, 20, 2 * n_classes)  # fewer might be of one class, which is not learnt
+    # Fewer might be of one class, which is not learnt
+    n_train = max(n_train, 20, 2 * target.n_values)
     rows = synthesizer.rehearsal_rows(n_train + 500, np.random.default_rng(0))
-    levels = given.classes if given.estimator.predicts_numbers else None
-    codes = (np.arange(n_train) % n_classes).astype(int if levels is None else float)
-    part = Part(_safe_indexing(rows, np.arange(n_train)), codes)
+    part = Part(_safe_indexing(rows, np.arange(n_train)), target.alternating(n_train))
     asked = _safe_indexing(rows, np.arange(n_train, _num_samples(rows)))
-    settings = Settings(n_classes, given.temperature, levels=levels)
+    settings = Settings(target, given.temperature)
     for classifier in given.electorate.classifiers() if is_ours(given.electorate) else []:
         try:
             fit_and_predict(Task(0, classifier, asked, 0, settings, part=part))
@@ -334,14 +337,14 @@ def check_missing(given, *, are_drawn):
     """
     if given.release.gives_rates and given.estimator.student is None:
         return  # it is of this library, and takes them
-    X_public, n_classes = given.X_public, len(given.classes)
+    X_public, target = given.X_public, given.target
     is_missing = is_missing_in(X_public)
     if is_missing.all() or not is_missing.any():
         return  # then all rows that may be asked are alike
     rows = np.flatnonzero(is_missing)
-    complete = np.flatnonzero(~is_missing)[: max(_N_COMPLETE, 5 * n_classes)]
+    complete = np.flatnonzero(~is_missing)[: max(_N_COMPLETE, 5 * target.n_values)]
     tried = np.append(complete, rows[:_N_TRIED])
-    labels = np.arange(len(tried)) % n_classes
+    labels = target.teacher_values(target.alternating(len(tried)))
     classifiers = [] if given.private is None else given.electorate.classifiers()
     parts = [("base_estimator", classifier) for classifier in classifiers]
     for name, classifier in [*parts, ("student", given.student())]:

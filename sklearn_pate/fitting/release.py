@@ -135,7 +135,7 @@ def _release(given, plan, rows, votes, account, draw_beside):
     parts = {"recorded": given.recorded_cost(plan), "labels": given.cost_of_labels(plan)}
     _pay(given, account, plan.spent.paid(), given.cost_of_fit(plan), **parts)
     _run_private_test(plan, votes, given.seeds["test"])
-    published = Published(plan.spent.paid(), estimator, given.n_public, given.classes)
+    published = Published(plan.spent.paid(), estimator, given.n_public, given.target)
     forget(estimator)
     published.show(estimator)
     account.has_begun = True
@@ -176,7 +176,7 @@ def _show_what_is_public(given, plan):
     mechanisms = [clone(aggregator) for aggregator, _ in plan.stages]
     is_list = isinstance(estimator.aggregator, list)
     estimator.aggregator_ = mechanisms if is_list else mechanisms[0]
-    setattr(estimator, "levels_" if estimator.predicts_numbers else "classes_", given.classes)
+    setattr(estimator, given.target.fitted_attribute, given.target.values)
     if plan.spent.n_teachers is not None:
         estimator.n_teachers_ = plan.spent.n_teachers
     check_features(estimator, given.X_public, "X_public", reset=True)  # they are those of X

@@ -2,10 +2,11 @@
 
 import inspect
 import math
+from functools import singledispatch
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 
@@ -25,8 +26,8 @@ from ..releases.labels import handed_out
 from ..releases.table import ABOUT_QUERIES
 from ..synthesis import ClassSums, MarginalSynthesizer, Schema
 from ..synthesis.released import SumsClassifier
+from ..targets import ClassTarget, NumberTarget, Target
 from ..teachers import RegressorEnsemble, SiteEnsemble, Sites, TeacherEnsemble
-from .checks import declared_classes
 
 #: Parameters that say how teachers are made. Other electorates do not take them.
 ABOUT_TEACHERS = dict.fromkeys(
@@ -36,6 +37,19 @@ ABOUT_TEACHERS = dict.fromkeys(
 
 #: Of regressors that learn from few records, or from means that are mostly noise.
 _PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
+
+#: The last step of default teachers, by the kind of target.
+_MODELS: dict[type[Target], BaseEstimator] = {
+    ClassTarget: LogisticRegression(max_iter=1000),
+    NumberTarget: RidgeCV(_PENALTIES),
+}
+
+#: Teachers, by the kind of target: of private rows that are given, and of those that stay at sites.
+_ENSEMBLES: dict[type[Target], type[TeacherEnsemble]] = {
+    ClassTarget: TeacherEnsemble,
+    NumberTarget: RegressorEnsemble,
+}
+SITE_ENSEMBLES: dict[type[Target], type[TeacherEnsemble]] = {ClassTarget: SiteEnsemble}
 
 
 def voters(estimator, *, by_records=None):
@@ -60,9 +74,7 @@ def voters(estimator, *, by_records=None):
     if by_records or (by_records is None and not speaks_of_teachers(estimator)):
         return ReverseNeighbors()
     # Teachers are clones of it: it learns from few rows, of any kind
-    numbers = estimator.predicts_numbers
-    model = RidgeCV(_PENALTIES) if numbers else LogisticRegression(max_iter=1000)
-    return make_pipeline(RowVectorizer(), model)
+    return make_pipeline(RowVectorizer(), clone(_MODELS[estimator.target_type]))
 
 
 def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
@@ -98,25 +110,27 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
             "base_estimator=None: class sums are released by the schema"
         )
     if isinstance(chosen, Electorate):
-        casts_numbers = isinstance(chosen, RegressorEnsemble)
-        if casts_numbers != estimator.predicts_numbers and not release_of(chosen).gives_rates:
-            casts, wanted = ("numbers", "classifier") if casts_numbers else ("classes", "regressor")
+        is_same_type = chosen.target_type is estimator.target_type
+        if not is_same_type and not release_of(chosen).gives_rates:
             raise ValueError(
-                f"{type(chosen).__name__} votes for {casts}: give base_estimator a {wanted}, or "
-                "let records vote, base_estimator=None"
+                f"{type(chosen).__name__} votes for {chosen.target_type.noun}s: give "
+                f"base_estimator a {estimator.target_type.predictor}, or let records vote, "
+                "base_estimator=None"
             )
         return clone(chosen)
-    ensemble_class = SiteEnsemble if is_sites else TeacherEnsemble
-    if estimator.predicts_numbers:
-        ensemble_class = RegressorEnsemble
+    ensemble_class = (SITE_ENSEMBLES if is_sites else _ENSEMBLES)[estimator.target_type]
     params = {name: getattr(estimator, name) for name in (*ABOUT_TEACHERS, "unit", "n_jobs")}
     return ensemble_class(chosen if isinstance(chosen, list) else [chosen], **params)
 
 
 def enrol(electorate, private, X_public, *, seed, memory):
-    """Return the neighboring data sets of an electorate; nothing is trained yet."""
+    """Return the neighboring data sets of an electorate, and its number of teachers.
+
+    Nothing is trained yet.
+    """
     if is_ours(electorate):
-        return electorate.enrol(private, X_public, seed=seed, memory=memory)
+        neighbors = electorate.enrol(private, X_public, seed=seed, memory=memory)
+        return neighbors, electorate.n_teachers_
     if release_of(electorate).gives_rates:
         raise ValueError(
             f"{type(electorate).__name__} is a TableElectorate of your own, or a subclass, and "
@@ -128,10 +142,11 @@ def enrol(electorate, private, X_public, *, seed, memory):
 
     def enrolled():
         neighbors = electorate.enrol(private, X_public, seed=seed, memory=memory)
-        return neighbors, electorate.n_teachers_  # which may be a property
+        n_teachers = electorate.n_teachers_  # it may be a property, so it is read once, in here
+        return neighbors, n_teachers, kind_of(np.asarray(n_teachers).dtype)
 
     with isolated(fresh_seed() if seed is None else seed_number(seed)):
-        neighbors, n_teachers = withheld(
+        neighbors, n_teachers, kind = withheld(
             enrolled,
             f"enrol of {name} failed with",
             "To read the text, call enrol(private, X_public, seed=, memory=) yourself",
@@ -149,10 +164,9 @@ def enrol(electorate, private, X_public, *, seed, memory):
     if not isinstance(n_teachers, Integral) or n_teachers < 1:
         raise ValueError(
             f"enrol of {name} must set n_teachers_, the number of votes on each row, a whole "
-            f"number from 1; got {kind_of(np.asarray(n_teachers).dtype)}"
+            f"number from 1; got {kind}"
         )
-    electorate.n_teachers_ = int(n_teachers)  # short integers overflow
-    return neighbors
+    return neighbors, int(n_teachers)  # short integers overflow
 
 
 def with_columns(electorate, estimator, private, X_public):
@@ -178,21 +192,17 @@ def with_columns(electorate, estimator, private, X_public):
         return None
     if not ColumnSums.suits(X_public):
         return None
-    n_classes = len(private.classes)
+    target = private.target
     n_public, n_columns = electorate.public_shape
     if not hasattr(X_public, "columns"):  # sums have all columns of arrays, cells few components
         n_columns = max(n_columns, X_public[0].size)
     n_records = n_public if private.groups is not None else len(private.codes)
-    sizes = {"n_records": n_records, "n_classes": n_classes}
-    epsilon, explained = estimator.epsilon, None
-    noise_std = 2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(epsilon, estimator.delta)
+    sizes = {"n_records": n_records, "n_classes": target.n_values}
+    noise_std = 2 * math.sqrt(1 - 1 / target.n_values) / gdp_mu(estimator.epsilon, estimator.delta)
     signal = rules.signal_of_sums(n_columns=n_columns, noise_std=noise_std, **sizes)
-    if estimator.predicts_numbers:
-        tell_more = rules.sums_tell_more(n_records=n_records, epsilon=epsilon, signal=signal)
-    else:
-        explained = electorate.forecast(noise_std=2 * math.sqrt(2) / epsilon, **sizes).explained
-        told = {"explained": explained, "signal": signal}
-        tell_more = rules.columns_tell_more(n_classes=n_classes, **told)
+    tell_more, explained = _sums_tell_more(
+        target, electorate, n_records=n_records, epsilon=estimator.epsilon, signal=signal
+    )
     if not tell_more:
         return None
     columns = ColumnSums(bends=rules.bends_are_seen(signal=signal))
@@ -200,9 +210,24 @@ def with_columns(electorate, estimator, private, X_public):
     return columns
 
 
+@singledispatch
+def _sums_tell_more(target: Target, electorate, *, n_records, epsilon, signal):
+    """Return whether sums are better for classes than cells, and the share that cells explain."""
+    sizes = {"n_records": n_records, "n_classes": target.n_values}
+    explained = electorate.forecast(noise_std=2 * math.sqrt(2) / epsilon, **sizes).explained
+    told = {"explained": explained, "signal": signal}
+    return rules.columns_tell_more(n_classes=target.n_values, **told), explained
+
+
+@_sums_tell_more.register
+def _(target: NumberTarget, electorate, *, n_records, epsilon, signal):
+    """Return whether sums are better for numbers, whatever share cells explain."""
+    return rules.sums_tell_more(n_records=n_records, epsilon=epsilon, signal=signal), None
+
+
 def number_teachers(electorate, estimator, private):
     """Say how many teachers there are, where the parameters leave it to the rule."""
-    is_dealt = type(electorate) in (TeacherEnsemble, RegressorEnsemble)
+    is_dealt = type(electorate) in _ENSEMBLES.values()
     if not is_dealt or electorate.n_teachers is not None:
         return
     # Any other partition keeps the number of records private, or has a number of its own
@@ -210,7 +235,7 @@ def number_teachers(electorate, estimator, private):
     is_public = is_random and private.groups is None
     electorate.n_teachers = rules.default_n_teachers(
         n_records=len(private.codes) if is_public else None,
-        n_classes=len(private.classes),
+        n_classes=private.target.n_values,
         epsilon=estimator.epsilon,
     )
 
@@ -286,7 +311,7 @@ class OnlySums(TableElectorate):
     def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
         """Return a table without cells."""
         on_done(1)
-        return np.zeros((0, len(private.classes)))
+        return np.zeros((0, private.target.n_values))
 
     def check_public(self, X_public):
         """Accept any rows: a synthesizer drew them."""
@@ -336,12 +361,12 @@ def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True
     if not asked and _says_columns_alone(synthesizer):
         names = ("bounds", "categories", "missing", "n_rows")
         synthesizer = ClassSums(**{name: getattr(synthesizer, name) for name in names})
-    if estimator.predicts_numbers and not is_ours(synthesizer):
+    if estimator.target_type.splits_votes and not is_ours(synthesizer):
         raise ValueError(
-            f"{type(synthesizer).__name__} counts labels of classes, and those of PATERegressor "
-            "are split: use ClassSums or MarginalSynthesizer"
+            f"{type(synthesizer).__name__} counts labels of classes, and those of "
+            f"{type(estimator).__name__} are split: use ClassSums or MarginalSynthesizer"
         )
-    synthesizer.declare(X, declared_classes(estimator))
+    synthesizer.declare(X, estimator._declared_target())
     if isinstance(synthesizer, ClassSums):
         synthesizer.n_jobs = estimator.n_jobs
     if isinstance(synthesizer, ClassSums) and synthesizer.share is None:

@@ -14,7 +14,6 @@ from ..accountant import Plan
 from ..electorate import Electorate
 from ..estimator import PATEEstimator
 from ..exceptions import BudgetExceededError
-from ..fitting.checks import declared_classes
 from ..fitting.given import check_given, temperature_of
 from ..fitting.planning import accepted, make_plan, spending_plan
 from ..fitting.voters import voters
@@ -105,7 +104,7 @@ def _candidate(estimator, params, search_sets_epsilon):
             f"estimator has random_state={estimator.random_state!r}, so trials would share noise; "
             "give it to the search, and None to the estimator"
         )
-    if declared_classes(estimator) is None:
+    if estimator._declared_target() is None:
         raise ValueError(
             "estimator needs classes=[...], all labels that may occur: read from the "
             "private labels, they are not covered by the guarantee"

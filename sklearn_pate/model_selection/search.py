@@ -109,9 +109,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         param_sets = self._param_sets(np.random.default_rng(candidates_seed))
         candidates = make_candidates(self.estimator, param_sets, self.epsilon is not None)
         rows, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
-        codes, classes, _ = checked_targets(self.estimator, rows, y)
-        if not self.estimator.predicts_numbers:
-            y = classes[codes]  # whichever rows are held out, of the dtype of all classes
+        codes, target, _ = checked_targets(self.estimator, rows, y)
+        y = target.with_one_dtype(y, codes)  # whichever rows are held out
         synthesizer = declared_synthesizer(self.estimator, X, X_public, may_be_all=False)
         if synthesizer is not None:
             not_covered += read_by(synthesizer)
@@ -244,8 +243,10 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
 
         `size_is_private` says that records vote, and that one more of them is covered.
         """
-        asked = "PATERegressor" if self.estimator.predicts_numbers else f"scoring={self.scoring!r}"
-        if self.estimator.predicts_numbers or self.scoring is not None:
+        has_accuracy = self.estimator.target_type.has_accuracy
+        if not has_accuracy or self.scoring is not None:
+            name = type(self.estimator).__name__
+            asked = f"scoring={self.scoring!r}" if has_accuracy else name
             raise ValueError(
                 f"{asked} needs public rows, X_val and y_val: private ones take scoring=None"
             )
@@ -283,8 +284,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         self.best_estimator_ = best
         self.best_score_ = score
         self.best_params_ = unfitted(candidate.params)
-        if not self.estimator.predicts_numbers:
-            self.classes_ = best.classes_
+        values = self.estimator.target_type.fitted_attribute
+        setattr(self, values, getattr(best, values))
         self.n_features_in_ = best.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(best, "feature_names_in_"):

@@ -23,6 +23,7 @@ from ..isolation import Quiet, attempt, copied_data, copier, isolated, own_rows,
 from ..partition import assign_teachers
 from ..public import indexable_rows
 from ..rdp import DEFAULT_ORDERS
+from ..targets import ClassTarget, NumberTarget
 from .candidates import fit_rdp, teachers_key
 
 
@@ -89,6 +90,10 @@ def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_draw
 # --- scores --------------------------------------------------------------------------------------
 
 
+#: Estimators that a scorer is tried on, by the kind of target.
+_DUMMIES = {ClassTarget: DummyClassifier(), NumberTarget: DummyRegressor()}
+
+
 class PublicScorer:
     """Scores on public rows, at no cost; it was tried, and the rows suit the estimator.
 
@@ -122,11 +127,8 @@ class PublicScorer:
                 f"{shape[0]} rows"
             )
         X_val, y_val = indexable(X_val, y_val)
-        made_up = DummyRegressor() if estimator.predicts_numbers else DummyClassifier()
-        if not estimator.predicts_numbers:
-            unknown = set(np.unique(y_val).tolist()) - set(np.unique(estimator.classes).tolist())
-            if unknown:
-                raise ValueError(f"y_val has labels that are not in classes: {sorted(unknown)}")
+        estimator._declared_target().check_public_labels("y_val", y_val)
+        made_up = clone(_DUMMIES[estimator.target_type])
         self._scorer = check_scoring(estimator, scoring)
         self._validation = X_val, y_val
         try:

@@ -14,7 +14,6 @@ from sklearn.pipeline import make_union
 
 from ..association import p_value_of_counts
 from ..identifiers import spelled_groups
-from ..levels import split
 from ..rdp.discrete import SHARES
 from .by_hand import (
     affine_by_hand,
@@ -212,7 +211,7 @@ def _trimmed(squares):
 # --- what records cast in cells, in whole shares of a ballot -------------------------------------
 
 
-def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding, n_classes):
+def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding, target):
     """Return the table of what a `Block` of records casts; all else follows from public rows.
 
     Parameters
@@ -229,8 +228,8 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding
         From `largest_sizes`, of the public rows.
     rounding : float
         As in `nearest_cells`.
-    n_classes : int
-        Number of classes.
+    target : targets.Target
+        The values that records vote for.
 
     Returns
     -------
@@ -241,10 +240,10 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding
     numbers_of = partial(transformed_private, transformer, block.X, n_columns, largest=largest)
     cells = nearest_cells(numbers_of(), centers, n_neighbors, rounding=rounding, alone=numbers_of)
     _, *given = block
-    return count_ballots(cells, *given, n_cells=n_cells, n_classes=n_classes)
+    return count_ballots(cells, *given, n_cells=n_cells, target=target)
 
 
-def count_ballots(cells, codes, sample_weight=None, groups=None, *, n_cells, n_classes):
+def count_ballots(cells, codes, sample_weight=None, groups=None, *, n_cells, target):
     """Count the ballots of records in a table.
 
     Parameters
@@ -252,13 +251,15 @@ def count_ballots(cells, codes, sample_weight=None, groups=None, *, n_cells, n_c
     cells : ndarray of shape (n_samples, n_neighbors), int
         The cells of each record; -1 for a record that casts no ballot.
     codes : ndarray of shape (n_samples,)
-        Classes of the records, or positions along levels, between which ballots are split.
+        Labels or numbers of the records as codes, from ``target.encode``.
     sample_weight : ndarray of shape (n_samples,) or None
         What a ballot of each record counts, clipped to [0, 1].
     groups : ndarray of shape (n_samples,), int, or None
         The group of each record, numbered from 0. A group casts the mean of its records' ballots.
-    n_cells, n_classes : int
-        Shape of the table.
+    n_cells : int
+        Number of cells.
+    target : targets.Target
+        The values that records vote for, which are the columns of the table.
 
     Returns
     -------
@@ -267,7 +268,8 @@ def count_ballots(cells, codes, sample_weight=None, groups=None, *, n_cells, n_c
         each group. So the order in which they are added makes no difference.
     """
     weight = np.ones(len(codes)) if sample_weight is None else np.clip(sample_weight, 0, 1)
-    classes, shares = split(codes, np.floor(weight * SHARES).astype(np.int64))
+    classes, shares = target.split(codes, np.floor(weight * SHARES).astype(np.int64))
+    n_classes = target.n_values
     entry = (cells * n_classes)[:, :, None] + classes[:, None, :]
     casts = np.broadcast_to((cells >= 0)[:, :, None], entry.shape)
     shares = np.broadcast_to(shares[:, None, :], entry.shape)[casts]
@@ -337,7 +339,7 @@ class ReleasedTable:
     transformer : transformer
         Fitted on public rows.
     smoothing : dict
-        The other arguments of `neighbors.cells.smooth`: public numbers.
+        The other arguments of `neighbors.cells.smooth`: public numbers, and the target.
     n_neighbors : int
         Number of cells that a record counts in.
 
@@ -375,7 +377,7 @@ class ReleasedTable:
             self.centers,
             self.smoothing["noise_std"],
             n_votes=self.n_neighbors,
-            is_split=self.smoothing["is_split"],
+            splits_votes=self.smoothing["target"].splits_votes,
         )
 
     @cached_property
@@ -534,7 +536,7 @@ class Surface(NamedTuple):
         ]
 
 
-def smooth(noisy, centers, total, *, noise_std, smoothing="auto", is_split=False):
+def smooth(noisy, centers, total, *, noise_std, target, smoothing="auto"):
     """Return the surface that a noisy table lets one expect.
 
     The rate of a class in a cell, less that in the whole table, is taken for a smooth function of
@@ -554,11 +556,11 @@ def smooth(noisy, centers, total, *, noise_std, smoothing="auto", is_split=False
         Ballots in each cell, from `expected_ballots`.
     noise_std : float
         Standard deviation of the noise on each entry.
+    target : targets.Target
+        The columns of the table. Votes that are split scatter less than whole ones, and how much
+        less is chosen as well.
     smoothing : "auto" or float
         Width of the process, in typical (median) distances of two cells; "auto" chooses one.
-    is_split : bool, default=False
-        Whether ballots are split between levels. Then they scatter less than whole ones, and how
-        much less is chosen as well.
 
     Returns
     -------
@@ -579,7 +581,7 @@ def smooth(noisy, centers, total, *, noise_std, smoothing="auto", is_split=False
     unit = max(np.median(squared), 1e-300)  # one center that is far from all moves no median
     away = centers - centers.mean(axis=0)
     variance = (noise_std**2 + total * scatter) / total**2
-    of_noise = variance / scatter, 1 / total if is_split else None
+    of_noise = variance / scatter, 1 / total if target.splits_votes else None
     height, steepness, slope, less = _likeliest(
         squared / unit, away @ away.T / unit, difference / np.sqrt(scatter), *of_noise, smoothing
     )

@@ -47,7 +47,7 @@ class BlockElectorate(TableElectorate):
         """Note the public facts of the records, and return the neighboring data sets."""
         self._memory = Memory(None) if memory is None else memory
         self._is_weighted = private.sample_weight is not None
-        self._is_split = private.codes.dtype.kind == "f"
+        self._target = private.target
         self._groups = cells.numbered(private.groups, len(private.codes))
         neighbors = self.neighbors(private)
         self._tells_blocks = neighbors.n_records is not None
@@ -57,7 +57,7 @@ class BlockElectorate(TableElectorate):
     _most_by_record: int
 
     @abstractmethod
-    def _counter(self, n_classes):
+    def _counter(self, target):
         """Return a function of a `Block` and the transformer, and its other arguments, all public.
 
         It returns whole numbers in an array.
@@ -73,7 +73,7 @@ class BlockElectorate(TableElectorate):
         A block is read when it is its turn, and all that comes back of it is its table.
         """
         warn_if_taking_turns(n_jobs, "transformers")
-        count, public = self._counter(len(private.classes))
+        count, public = self._counter(private.target)
         threads = threads_per_worker(n_jobs)
         transformer = limit_threads(self._transformer, threads)
         shared = partial(count, transformer=transformer, **public), get_config(), self._memory
@@ -345,13 +345,13 @@ class ReverseNeighbors(BlockElectorate):
         """Number of public rows, and of the transformer's numbers."""
         return self._public.shape
 
-    def _counter(self, n_classes):
+    def _counter(self, target):
         return cells.cast_in_cells, {
             "centers": self._centers,
             "n_neighbors": self.n_neighbors,
             "largest": self._largest,
             "rounding": self._rounding,
-            "n_classes": n_classes,
+            "target": target,
         }
 
     def vote(self, private, X_query, **given):
@@ -367,7 +367,7 @@ class ReverseNeighbors(BlockElectorate):
             "total": cells.expected_ballots(noisy, n_public_in, noise_std, *known),
             "noise_std": noise_std,
             "smoothing": self.smoothing,
-            "is_split": self._is_split,
+            "target": self._target,
         }
         released = noisy, self._centers, self._transformer, smoothing
         return cells.ReleasedTable(*released, n_neighbors=int(self.n_neighbors))

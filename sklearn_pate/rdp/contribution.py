@@ -51,6 +51,13 @@ class NeighboringRelation(StrEnum):
         return 1 if self is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
 
 
+#: Relations of groups that have names, whatever unit is stated.
+OF_NAMED_GROUPS = (
+    NeighboringRelation.CHANGE_ONE_NAMED,
+    NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY,
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Neighbors:
     """The pairs of private data sets that a guarantee compares. Everything here is public.

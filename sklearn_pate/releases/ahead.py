@@ -20,14 +20,13 @@ from ..exceptions import BudgetExceededError
 from ..identifiers import spelled_groups, spelled_identifiers
 from ..isolation import Quiet, copied_data, is_ours, isolated, kind_of, withheld, without_index
 from ..rdp import DEFAULT_ORDERS, NeighboringRelation, Neighbors
+from ..rdp.contribution import OF_NAMED_GROUPS
 from ..rdp.cost import no_cost
 from ..rules import default_share
 from ..schema import difference
 from ..secure import noise_generator
+from ..targets import Target
 from .base import Release
-
-#: Relations whose units are named groups, whatever unit is stated.
-_OF_NAMED = (NeighboringRelation.CHANGE_ONE_NAMED, NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +39,8 @@ class Synthesis:
         Declared, with its noise set.
     neighbors : Neighbors
         The neighboring data sets that are covered.
-    classes : ndarray of shape (n_classes,)
-        Sorted labels, or levels.
+    target : targets.Target
+        Classes or levels that the records vote for.
     published : tuple
         The part of each step so far.
     rows : array-like with n_rows rows or None
@@ -54,7 +53,7 @@ class Synthesis:
 
     synthesizer: Any
     neighbors: Neighbors
-    classes: np.ndarray
+    target: Target
     published: tuple = ()
     rows: Any = None
     entries: tuple = field(default=(), repr=False)
@@ -100,8 +99,9 @@ class Synthesis:
             )
         noise = getattr(synthesizer, "noise", None)
         if isinstance(noise, TableMechanism):
-            rehearse_table(noise, contribution=neighbors.counts(1), n_classes=len(private.classes))
-        return cls(synthesizer, neighbors, private.classes)
+            n_classes = private.target.n_values
+            rehearse_table(noise, contribution=neighbors.counts(1), n_classes=n_classes)
+        return cls(synthesizer, neighbors, private.target)
 
     @property
     def cost(self):
@@ -122,11 +122,11 @@ class Synthesis:
         """Return the statistics of the next step: private, and free."""
         synthesizer = self.synthesizer
         units = units_of(private, self.neighbors)
-        records = (private.X, private.codes, private.sample_weight, units)
+        records = (private.X, private.codes, private.sample_weight, units, private.target)
 
         def gather():
-            X, codes, weight, groups = records
-            given = {"sample_weight": weight, "groups": groups, "n_classes": len(private.classes)}
+            X, codes, weight, groups, target = records
+            given = {"sample_weight": weight, "groups": groups, "target": target}
             return synthesizer.gather(X, codes, **given, published=self.published)
 
         with Quiet():
@@ -231,7 +231,7 @@ def units_of(private, neighbors):
     All records of a unit count once in each histogram. So they must be known.
     """
     neighbors.check_known()
-    if neighbors.unit == "record" and neighbors.relation not in _OF_NAMED:
+    if neighbors.unit == "record" and neighbors.relation not in OF_NAMED_GROUPS:
         is_identified = neighbors.relation == NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
         are_identified = is_identified and hasattr(private.X, "index")
         return spelled_identifiers(private.X.index, "the index of X") if are_identified else None
@@ -319,8 +319,8 @@ def rehearse(releases, X_public, private):
     n_public = _num_samples(X_public)
     made_up = PrivateData(
         X=X_public,
-        codes=(np.arange(n_public) % len(private.classes)).astype(private.codes.dtype),
-        classes=private.classes,
+        codes=private.target.alternating(n_public),
+        target=private.target,
         sample_weight=None if private.sample_weight is None else np.ones(n_public),
     )
     tried = []

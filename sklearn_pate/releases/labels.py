@@ -16,8 +16,12 @@ from ..rdp.checks import check_log_proba
 from ..rdp.facts import facts_of, has_distribution
 from ..secure import noise_generator
 from ..students import students_view
+from ..targets import ClassTarget, NumberTarget
 from ..teachers import SiteEnsemble
 from .base import VotesRelease
+
+#: Default mechanisms, with calibrated noise, by the kind of target.
+_AGGREGATORS = {ClassTarget: GNMax, NumberTarget: SoftVote}
 
 
 class LabelsRelease(VotesRelease):
@@ -32,7 +36,7 @@ class LabelsRelease(VotesRelease):
         """Return the mechanisms that answer: those given, or one whose noise is calibrated."""
         if estimator.aggregator is not None:
             return estimator.aggregator
-        return SoftVote(sigma=None) if estimator.predicts_numbers else GNMax(sigma=None)
+        return _AGGREGATORS[estimator.target_type](sigma=None)
 
     def plan(self, given):
         """Return what to ask and what it costs, by public numbers."""
@@ -42,7 +46,7 @@ class LabelsRelease(VotesRelease):
             estimator.n_queries,
             n_public=given.n_public,
             n_teachers=given.n_teachers,
-            n_classes=len(given.classes),
+            n_classes=given.target.n_values,
             epsilon=estimator.epsilon,
             delta=estimator.delta,
             accounting=estimator.accounting,
@@ -64,7 +68,7 @@ class LabelsRelease(VotesRelease):
 
         Ours, with many classes, would take seconds.
         """
-        n_teachers, n_classes = given.n_teachers, len(given.classes)
+        n_teachers, n_classes = given.n_teachers, given.target.n_values
         votes = np.zeros((2, n_classes), dtype=np.int64)
         votes[0, 0] = n_teachers  # all agree
         votes[1, 1] = n_teachers // 2  # two classes share the votes
@@ -89,7 +93,7 @@ class LabelsRelease(VotesRelease):
             plan.voters,
             names=tuple(type(classifier).__name__ for classifier in classifiers),
             are_sites=isinstance(given.electorate, SiteEnsemble),
-            are_levels=given.estimator.predicts_numbers,
+            target_type=type(given.target),
         )
         with Quiet():  # a mechanism of the user's may print the votes that are made up for it
             return voters, (), obstacles_to(dataclasses.replace(plan, voters=voters))
@@ -97,7 +101,7 @@ class LabelsRelease(VotesRelease):
     def rows(self, given, plan):
         """Return the public rows that are voted on."""
         choice = Choice(given.make_strategy, given.X_public, given.seeds["queries"])
-        return choice.rows_to_vote_on(plan, n_classes=len(given.classes))
+        return choice.rows_to_vote_on(plan, n_classes=given.target.n_values)
 
     def of_rows(self, votes, rows):
         """Return votes on some of the rows that were voted on."""
@@ -130,11 +134,11 @@ class LabelsRelease(VotesRelease):
         counts, teacher_indices, teachers = cast_votes
         told = {"temperature": given.temperature, "teacher_indices": teacher_indices}
         told |= {"teachers": teachers, "n_teachers": n_teachers}
-        votes = Votes(counts, given.classes, given.neighbors, **told)
+        votes = Votes(counts, given.target, given.neighbors, **told)
         if counts.shape[:1] != (len(rows),) or not are_complete(votes):
             raise TeacherError(
                 f"vote of {type(electorate).__name__} must return {len(rows)} rows of "
-                f"{len(given.classes)} counts that sum to its n_teachers_={n_teachers}"
+                f"{given.target.n_values} counts that sum to its n_teachers_={n_teachers}"
             )
         return votes
 
@@ -167,7 +171,7 @@ class LabelsRelease(VotesRelease):
 
 def handed_out(private, X_public):
     """Return what an electorate of the user's gets: public parts, as it may write, are its own."""
-    own = dataclasses.replace(private, classes=private.classes.copy())
+    own = dataclasses.replace(private, target=copied_data(private.target))
     return own, copied_data(X_public)
 
 
@@ -175,7 +179,7 @@ def are_complete(votes):
     """Whether each row holds one vote of each teacher, or probabilities that sum to at most 1."""
     counts, n_teachers = votes.counts, votes.n_teachers
     are_numbers = counts.ndim == 2 and counts.dtype.kind in "iuf"
-    if not are_numbers or counts.shape[1] != len(votes.classes) or not (counts >= 0).all():
+    if not are_numbers or counts.shape[1] != votes.target.n_values or not (counts >= 0).all():
         return False
     sums = counts.sum(axis=1, dtype=float)  # small types would round or overflow
     if votes.temperature is not None:  # probabilities are rounded down

@@ -75,19 +75,19 @@ class Prefix:
         ledgers = () if prior is None else prior.ledgers
         return cls(spent, before, synthesis, account.cost, ledgers=ledgers, n_fits=n_fits)
 
-    def goes_on_with(self, synthesizer, classes):
+    def goes_on_with(self, synthesizer, target):
         """Return whether a declared synthesizer can go on after the published steps.
 
         Parameters
         ----------
         synthesizer : Synthesizer
             Declared by the next fit.
-        classes : ndarray of shape (n_classes,)
-            Classes of the next fit: statistics by class are those of these classes, in this order.
+        target : targets.Target
+            Target of the next fit: statistics by class are those of its values, in this order.
         """
         if self.synthesis is None or type(synthesizer) is not type(self.synthesis.synthesizer):
             return False
-        if not np.array_equal(classes, self.synthesis.classes):
+        if target != self.synthesis.target:
             return False
         return _declaration(synthesizer) == _declaration(self.synthesis.synthesizer)
 

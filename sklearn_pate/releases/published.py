@@ -11,12 +11,12 @@ from ..accountant.plan import percent
 from ..association import LEVEL, only_class, p_value_of_counts
 from ..exceptions import warn
 from ..isolation import Quiet, attempt
-from ..levels import mean
 from ..neighbors import RowVectorizer
 from ..neighbors.cells import deal_to_alike, shifted
 from ..neighbors.transform import fitted_on_public, transformed
 from ..students import accepts_soft_labels, accepts_unlabeled, accepts_weights, heeds_weights
 from ..synthesis.released import RatesRegressor
+from ..targets import NumberTarget
 from . import release_of
 
 
@@ -28,11 +28,11 @@ class Published:
     spent : PrivacySpent
         What the plan costs. Its numbers of queries and answers are counted here.
     estimator : PATEClassifier or PATERegressor
-        It says what each class counts, and whether classes are levels, whose means are learnt.
+        It has the class weights, if any.
     n_public : int
         Number of public rows.
-    classes : ndarray of shape (n_classes,)
-        Labels, or levels.
+    target : targets.Target
+        Classes of the labels, or levels of the numbers.
 
     Attributes
     ----------
@@ -44,10 +44,10 @@ class Published:
         Released distributions, NaN where there is none; None before the first.
     query_indices : ndarray of shape (n_queries,), int
         Public rows asked, in order.
+    target : targets.Target
+        As given.
     n_classes : int
-        Number of classes.
-    levels : ndarray of shape (n_classes,) or None
-        The classes, if they are levels of a number.
+        Number of classes, or of levels.
     table : neighbors.ReleasedTable or None
         The noisy table of ballots, and then `soft_labels` are rates of the classes, of which
         students with weights learn; None where teachers vote.
@@ -62,11 +62,10 @@ class Published:
         Why the student could not learn from labels of one class.
     """
 
-    def __init__(self, spent, estimator, n_public, classes):
+    def __init__(self, spent, estimator, n_public, target):
         self.spent = spent
-        self.levels = classes if estimator.predicts_numbers else None
-        self.n_classes = len(classes)
-        self._classes = classes
+        self.target = target
+        self.n_classes = target.n_values
         self._class_weight = getattr(estimator, "class_weight", None)
         self.weight = None
         self.labels = np.full(n_public, -1)
@@ -81,10 +80,9 @@ class Published:
     @classmethod
     def of(cls, estimator):
         """Return what a fitted estimator released, to train another student on it."""
-        labels = estimator.public_labels_
-        classes = estimator.levels_ if estimator.predicts_numbers else estimator.classes_
-        published = cls(estimator.privacy_spent_, estimator, len(labels), classes)
-        published.labels = labels if published.levels is None else np.where(np.isnan(labels), -1, 0)
+        labels, target = estimator.public_labels_, estimator._fitted_target
+        published = cls(estimator.privacy_spent_, estimator, len(labels), target)
+        published.labels = target.labels_of(labels)
         published.soft_labels = estimator.public_soft_labels_
         published.query_indices = estimator.query_indices_
         published.table = getattr(estimator, "table_", None)
@@ -130,16 +128,13 @@ class Published:
     @property
     def public_labels(self):
         """What is published of each public row: the code of its label, or its mean, NaN if none."""
-        if self.levels is None:
-            return self.labels
-        if self.soft_labels is None:
-            return np.full(len(self.labels), np.nan)
-        return mean(self.soft_labels, self.levels)
+        return self.target.decode(self.labels, self.soft_labels)
 
     def student(self, estimator, electorate):
         """Return the unfitted student; if none is given, what was published may be one itself."""
-        if estimator.student is None and self.table is not None and self.levels is not None:
-            return RatesRegressor(self.table, self.levels)
+        reader = _TABLE_READERS.get(type(self.target))
+        if estimator.student is None and self.table is not None and reader is not None:
+            return reader(self.table, self.target)
         if estimator.student is None and hasattr(self.table, "default_student"):
             return self.table.default_student().set_params(weight=self.weight)
         return student_of(estimator, electorate)
@@ -154,7 +149,7 @@ class Published:
         labels : ndarray of shape (n_public,), int
             Labels dealt by them, -1 for none.
         """
-        self.weight = weights_of(self._class_weight, self._classes, rates.mean(axis=0))
+        self.weight = weights_of(self._class_weight, self.target.values, rates.mean(axis=0))
         if self.weight is not None:
             rates = shifted(rates, self.weight)
             labels = deal_to_alike(rates)
@@ -166,21 +161,27 @@ class Published:
 
     def label_of(self, code):
         """Return the label of a class, as plain Python."""
-        return self._classes[[code]].tolist()[0]
+        return self.target.values[[code]].tolist()[0]
 
     def label_weights(self, labels):
         """Return what labels that teachers gave count, (n_labels,), or None: all alike."""
         shares = np.bincount(labels, minlength=self.n_classes) / len(labels)
-        weight = weights_of(self._class_weight, self._classes, shares)
+        weight = weights_of(self._class_weight, self.target.values, shares)
         return None if weight is None else weight[labels]
+
+
+#: Default students that read any released table themselves, by the kind of target. For others the
+#: table or the electorate has one.
+_TABLE_READERS = {NumberTarget: RatesRegressor}
 
 
 def student_of(estimator, electorate):
     """Return the student of the parameters; if they have none, what an electorate suggests."""
     if estimator.student is not None:
         return estimator.student
-    if estimator.predicts_numbers and release_of(electorate).gives_rates:
-        return RatesRegressor()
+    reader = _TABLE_READERS.get(estimator.target_type)
+    if reader is not None and release_of(electorate).gives_rates:
+        return reader()
     return electorate.default_student()
 
 
@@ -221,15 +222,15 @@ def warn_of_release(plan, released, X_public):
     by_records = released.table is not None
     p_value = released.table.p_value if by_records else _p_value_of_labels(released, X_public)
     if p_value is not None and p_value > LEVEL:
-        means = "means" if released.levels is not None else "rates"
+        target = released.target
         others = "letting teachers vote" if by_records else "letting records vote"
-        flip = "the mean of all" if released.levels is not None else "a coin flip"
         warn(
-            f"what was released may be little better than {flip}: it does not differ clearly from "
-            f"noise around {means} that are the same everywhere (p={p_value:.2g} in a test of no "
-            f"relation). A larger epsilon, fewer columns, or {others} may help; each spends anew"
+            f"what was released may be little better than {target.guess}: it does not differ "
+            f"clearly from noise around {target.statistic_nouns} that are the same everywhere "
+            f"(p={p_value:.2g} in a test of no relation). A larger epsilon, fewer columns, or "
+            f"{others} may help; each spends anew"
         )
-    elif released.levels is None and 1 / released.n_classes < _FEW_RIGHT:
+    elif released.target.has_accuracy and 1 / released.n_classes < _FEW_RIGHT:
         accuracy = getattr(released.table, "accuracy", 1.0)  # where it can be estimated
         if accuracy < _FEW_RIGHT:
             warn(
@@ -247,7 +248,7 @@ def _p_value_of_labels(released, X_public):
     """
     labelled = np.flatnonzero(released.labels >= 0)
     labelled = labelled[np.unique(np.linspace(0, len(labelled) - 1, _MOST_TESTED).astype(int))]
-    if released.levels is not None or len(labelled) < _FEWEST_TESTED:
+    if not released.target.has_accuracy or len(labelled) < _FEWEST_TESTED:
         return None
     with Quiet():
         numbers, failed = attempt(
@@ -275,9 +276,9 @@ def warn_of_one_class(released, plan=None):
     bool
     """
     labels = released.labels[released.labels >= 0]
-    if released.levels is not None or labels.size == 0:
+    if labels.size == 0 or not released.target.has_accuracy:
         return False
-    if np.unique(labels).size == 1:
+    if released.target.are_of_one_class(labels):
         failed = f" (yours failed: {released.problem})" if released.problem is not None else ""
         warn(
             f"all {labels.size} released labels are of one class, which is what the student "

@@ -70,7 +70,7 @@ class TableRelease(VotesRelease):
         """Try a mechanism of the user's on a made-up table."""
         ((mechanism, _),) = plan.stages
         if not is_ours(mechanism):
-            sizes = {"contribution": given.contribution, "n_classes": len(given.classes)}
+            sizes = {"contribution": given.contribution, "n_classes": given.target.n_values}
             rehearse_table(mechanism, **sizes)
 
     def forecast(self, given, plan):
@@ -79,10 +79,10 @@ class TableRelease(VotesRelease):
         are_drawn = was_polled or given.rows_are_to_draw
         cells = given.electorate.forecast(**_public_numbers(given, plan), are_drawn=are_drawn)
         voters = Voters(
-            n_classes=len(given.classes),
+            n_classes=given.target.n_values,
             cells=cells,
             name=type(given.electorate).__name__,
-            are_levels=given.estimator.predicts_numbers,
+            target_type=type(given.target),
         )
         return voters, () if was_polled else cells.problems, cells.obstacles
 
@@ -105,7 +105,7 @@ class TableRelease(VotesRelease):
             told = {"seed": given.seeds["teachers"], "n_jobs": given.estimator.n_jobs}
             table = electorate.vote(given.private, public, **told, on_done=done)
         return Votes(
-            table, given.classes, given.neighbors, electorate=electorate, n_public=given.n_public
+            table, given.target, given.neighbors, electorate=electorate, n_public=given.n_public
         )
 
     def draw(self, given, plan, rows, votes, published, noise):
@@ -137,7 +137,7 @@ def _public_numbers(given, plan):
     return {
         "noise_std": mechanism.noise_std,
         "n_records": given.neighbors.n_records,
-        "n_classes": len(given.classes),
+        "n_classes": given.target.n_values,
     }
 
 

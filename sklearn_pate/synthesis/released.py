@@ -12,7 +12,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..association import combined
-from ..levels import mean
 from ..neighbors import cells
 from ..neighbors.by_hand import affine_by_hand, classes_by_rates, mean_by_rates, rates_by_softmax
 
@@ -88,13 +87,13 @@ class RatesRegressor(RegressorMixin, BaseEstimator):
     ----------
     released : object or None, default=None
         What has `rates`, of levels.
-    levels : ndarray of shape (n_levels,) or None, default=None
-        What the rates are of.
+    target : targets.NumberTarget or None, default=None
+        Its levels.
     """
 
-    def __init__(self, released=None, levels=None):
+    def __init__(self, released=None, target=None):
         self.released = released
-        self.levels = levels
+        self.target = target
 
     def fit(self, X, y):
         """Note that there are means."""
@@ -104,12 +103,12 @@ class RatesRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X):
         """Return the means of the levels, (n_samples,)."""
         check_is_fitted(self)
-        return mean(self.released.rates(X), self.levels)
+        return self.target.mean(self.released.rates(X))
 
     def to_sklearn(self):
         """Return a Pipeline of scikit-learn's own that predicts the same."""
         check_is_fitted(self)
-        model = make_pipeline(*self.released.by_hand(), mean_by_rates(self.levels))
+        model = make_pipeline(*self.released.by_hand(), mean_by_rates(self.target.values))
         return model.set_output(transform="default")
 
 

@@ -75,15 +75,15 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
     n_steps = 1
 
     @abstractmethod
-    def declare(self, X, classes):
+    def declare(self, X, target):
         """Check parameters against what is public of the private table, and fix the schema.
 
         Parameters
         ----------
         X : DataFrame or array-like of shape (n_samples, n_columns)
             Private rows. Names and dtypes of the columns are public.
-        classes : array-like of shape (n_classes,)
-            Labels. They are public.
+        target : targets.Target or None
+            Classes of the labels, or levels of the numbers; None where nobody declares them.
 
         Returns
         -------
@@ -177,7 +177,7 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def gather(self, X, codes, *, n_classes, sample_weight=None, groups=None, published=()):
+    def gather(self, X, codes, *, target, sample_weight=None, groups=None, published=()):
         """Compute the private statistics of the next step. It costs nothing, and nothing leaves.
 
         Parameters
@@ -185,10 +185,9 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
         X : DataFrame or array-like of shape (n_samples, n_columns)
             Private rows, with the columns of `declare`.
         codes : ndarray of shape (n_samples,)
-            Labels as indices into the classes, int; or positions along levels, float, which only
-            synthesizers of this library are given.
-        n_classes : int
-            Number of classes.
+            Labels or numbers as codes, from ``target.encode``.
+        target : targets.Target
+            Of classes; numbers are given to synthesizers of this library alone.
         sample_weight : ndarray of shape (n_samples,) or None
             Weight of each record, clipped to [0, 1].
         groups : array-like of shape (n_samples,) or None
@@ -238,14 +237,14 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
             Columns, their order, dtypes and categories are those of the schema.
         """
 
-    def synthesize(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
+    def synthesize(self, X, codes, *, target, noise, rng, sample_weight=None, groups=None):
         """Run all steps and draw rows: `gather` and `publish` in turn, then `draw`.
 
         No cost is recorded: a fit with this synthesizer does that.
 
         Parameters
         ----------
-        X, codes, n_classes, sample_weight, groups
+        X, codes, target, sample_weight, groups
             As in `gather`.
         noise : numpy.random.Generator
             Source of the noise.
@@ -256,7 +255,7 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
         -------
         DataFrame or ndarray with `n_rows` rows
         """
-        given = {"n_classes": n_classes, "sample_weight": sample_weight, "groups": groups}
+        given = {"target": target, "sample_weight": sample_weight, "groups": groups}
         published = []
         for _ in range(self.n_steps):
             gathered = self.gather(X, codes, **given, published=published)
@@ -278,7 +277,7 @@ class ColumnSynthesizer(Synthesizer):
         "n_rows": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def declare(self, X, classes):
+    def declare(self, X, target):
         """Fix the schema; see `Synthesizer.declare`."""
         self._validate_params()
         said = self.bounds, self.categories, self.missing
@@ -290,13 +289,13 @@ class ColumnSynthesizer(Synthesizer):
         self._check_declared()
         return self.schema_.any_rows(n_rows, rng)
 
-    def gather(self, X, codes, *, n_classes, sample_weight=None, groups=None, published=()):
+    def gather(self, X, codes, *, target, sample_weight=None, groups=None, published=()):
         """Compute the statistics of records; see `Synthesizer.gather`."""
         self._check_declared()
         X = self.schema_.check(X)
         with Quiet():
             records = Block(X, codes, sample_weight, numbered(groups, len(X)))
-            found, failed = attempt(partial(self._counted_or_died, records, n_classes, published))
+            found, failed = attempt(partial(self._counted_or_died, records, target, published))
         if failed is not None:
             raise ValueError(f"the private rows could not be counted: {failed}, in their values")
         counted, death = found
@@ -304,10 +303,10 @@ class ColumnSynthesizer(Synthesizer):
             raise ValueError(f"the private rows could not be counted: {death}")
         return counted
 
-    def _counted_or_died(self, records, n_classes, published):
+    def _counted_or_died(self, records, target, published):
         """Return the statistics, and the text of the death of workers, or None."""
         try:
-            return self._counted(records, n_classes, published), None
+            return self._counted(records, target, published), None
         except WorkerDeathError as error:
             return None, str(error)
 
@@ -490,15 +489,17 @@ class MarginalSynthesizer(ColumnSynthesizer):
     >>> from sklearn_pate.aggregators import LaplaceMechanism
     >>> from sklearn_pate.rdp import Neighbors
     >>> from sklearn_pate.synthesis import MarginalSynthesizer
+    >>> from sklearn_pate.targets import ClassTarget
     >>> private = pd.DataFrame({"age": [31, 64, 45] * 200, "smokes": [True, False, False] * 200})
     >>> known = {"bounds": {"age": (18, 100)}, "missing": []}
+    >>> target = ClassTarget([0, 1])
     >>> synthesizer = MarginalSynthesizer(**known, n_rows=3, noise=LaplaceMechanism(6.0))
-    >>> synthesizer = synthesizer.declare(private, classes=[0, 1])
+    >>> synthesizer = synthesizer.declare(private, target)
     >>> synthesizer.event(Neighbors(relation="replace_one", unit="record")).cost().pure
     1.0
     >>> labels = np.tile([0, 1, 1], 200)
     >>> generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
-    >>> synthesizer.synthesize(private, labels, n_classes=2, **generators)
+    >>> synthesizer.synthesize(private, labels, target=target, **generators)
        age  smokes
     0   43   False
     1   64   False
@@ -572,7 +573,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     def _mechanism(self):
         return LaplaceMechanism() if self.noise is None else self.noise
 
-    def _counted(self, records, n_classes, published):
+    def _counted(self, records, target, published):
         """Return the histograms, one below the other, in whole shares of a record.
 
         A column of the table for each class, a row for each bin of each column, and a last row for
@@ -580,11 +581,11 @@ class MarginalSynthesizer(ColumnSynthesizer):
         """
         X, *given = records
         tables = [
-            count_ballots(bins[:, None], *given, n_cells=column.n_bins, n_classes=n_classes)
+            count_ballots(bins[:, None], *given, n_cells=column.n_bins, target=target)
             for column, bins in zip(self.schema_.columns, self.schema_.bins(X), strict=True)
         ]
         only_bin = np.zeros((len(X), 1), dtype=np.int64)
-        sizes = count_ballots(only_bin, *given, n_cells=1, n_classes=n_classes)
+        sizes = count_ballots(only_bin, *given, n_cells=1, target=target)
         return np.concatenate([*tables, sizes])
 
     def publish(self, gathered, rng, *, published=()):
@@ -734,7 +735,7 @@ class ReleasedSums(ReleasedRates):
     @cached_property
     def discriminants(self):
         """What follows from the sums, a `sums.Discriminants`."""
-        return Discriminants(self.sums, is_split=self.sums.is_split)
+        return Discriminants(self.sums)
 
     @property
     def class_counts(self):
@@ -824,15 +825,17 @@ class ClassSums(ColumnSynthesizer):
     >>> import numpy as np
     >>> from sklearn_pate.rdp import Neighbors
     >>> from sklearn_pate.synthesis import ClassSums
+    >>> from sklearn_pate.targets import ClassTarget
     >>> rng = np.random.default_rng(0)
     >>> labels = np.tile([0, 1], 500)
     >>> private = rng.normal(size=(1000, 3)) + labels[:, None]
     >>> sums = ClassSums(bounds=(-4, 5), missing=[], n_rows=4, noise_multiplier=2.0)
-    >>> sums = sums.declare(private, classes=[0, 1])
+    >>> target = ClassTarget([0, 1])
+    >>> sums = sums.declare(private, target)
     >>> neighbors = Neighbors(relation="replace_one", unit="record")
     >>> round(sums.event(neighbors).cost().mu_squared, 3)
     0.25
-    >>> sums.synthesize(private, labels, n_classes=2, noise=rng, rng=rng).shape
+    >>> sums.synthesize(private, labels, target=target, noise=rng, rng=rng).shape
     (4, 3)
     >>> sums.released_.rates(np.array([[3.0, 3.0, 3.0], [-2.0, -2.0, -2.0]])).argmax(axis=1)
     array([1, 0])
@@ -914,15 +917,15 @@ class ClassSums(ColumnSynthesizer):
         """Return the noise of the mean, of the sums of a class and of the moment."""
         return noise_sizes(1 / float(self.noise_multiplier), n_classes=n_classes)
 
-    def _counted(self, records, n_classes, published):
+    def _counted(self, records, target, published):
         """Return the total of records, then their sums about the published mean."""
         X, codes, weight, groups = records
-        part = shares(len(X), groups, weight, is_split=codes.dtype.kind == "f")
+        part = shares(len(X), groups, weight, target=target)
         how = {"n_jobs": self.n_jobs, "encode": partial(_encoded, self.schema_)}
         if not published:
             return gather_total(X, part, **how)
         (centre,) = published
-        return gather_sums(X, codes, part, centre, n_classes=n_classes, **how)
+        return gather_sums(X, codes, part, centre, target=target, **how)
 
     def publish(self, gathered, rng, *, published=()):
         """Return the noisy mean, then the noisy sums; see `Synthesizer.publish`."""

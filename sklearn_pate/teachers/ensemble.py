@@ -11,13 +11,14 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .. import workers
 from .._sklearn import _num_samples, has_method
-from ..electorate import Electorate, check_predicts
+from ..electorate import Electorate
 from ..identifiers import keyed_digests
 from ..isolation import Quiet, own_clone, own_rows, seed_number, seeded
 from ..memory import code_digest, digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
 from ..rdp import Neighbors
 from ..rdp.discrete import SHARES
+from ..targets import NumberTarget
 from .sites import Site, Sites
 from .training import (
     Part,
@@ -53,18 +54,16 @@ class TeacherEnsemble(Electorate):
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn_pate.electorate import PrivateData
+    >>> from sklearn_pate.targets import ClassTarget
     >>> from sklearn_pate.teachers import TeacherEnsemble
     >>> X, y = load_iris(return_X_y=True)
-    >>> private = PrivateData(X=X, codes=y, classes=[0, 1, 2])
+    >>> private = PrivateData(X=X, codes=y, target=ClassTarget([0, 1, 2]))
     >>> ensemble = TeacherEnsemble([GaussianNB()], n_teachers=5)
     >>> ensemble.enrol(private, X).unit
     'record'
     >>> ensemble.vote(private, X[:1])
     array([[5, 0, 0]])
     """
-
-    #: Whether they are regressors.
-    predicts_numbers = False
 
     def __init__(
         self,
@@ -89,14 +88,15 @@ class TeacherEnsemble(Electorate):
         """Refuse what does not predict what is wanted, and mechanisms that need something else."""
         if not self.estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 estimator")
-        needs_proba = soft_aggregator is not None and not self.predicts_numbers
+        splits_votes = self.target_type.splits_votes
+        needs_proba = soft_aggregator is not None and not splits_votes
         for estimator in self.estimators:
-            check_predicts("base_estimator", estimator, numbers=self.predicts_numbers)
+            self.target_type.check_predicts("base_estimator", estimator)
             if needs_proba and not has_method(estimator, "predict_proba"):
                 raise ValueError(
                     f"{soft_aggregator} needs teachers with predict_proba; got {estimator!r}"
                 )
-        if self.predicts_numbers and soft_aggregator is None:
+        if splits_votes and soft_aggregator is None:
             raise ValueError(
                 "aggregator must be a SoftVote where regressors vote: what they predict is split "
                 "between levels, and other mechanisms count whole votes"
@@ -163,13 +163,11 @@ class TeacherEnsemble(Electorate):
             If a teacher fails or exceeds `timeout`; of its error's text, only known phrases are
             told.
         """
-        n_queries, n_classes = _num_samples(X_query), len(private.classes)
+        n_queries, target = _num_samples(X_query), private.target
         network = batched_network(self._own, private.X, X_query, self.timeout)
         threads = workers.threads_per_worker(self.n_jobs) if network is None else None
-        levels = private.classes if self.predicts_numbers else None
         here = {"config": get_config(), "timeout": self.timeout, "caller": os.getpid()}
-        wanted = n_classes, temperature, self.keep_teachers
-        settings = Settings(*wanted, threads=threads, **here, levels=levels)
+        settings = Settings(target, temperature, self.keep_teachers, threads=threads, **here)
         if network is None:
             workers.warn_if_taking_turns(self.n_jobs)
             size = workers.batch_size(self._assignment.n_teachers, self.n_jobs)
@@ -178,7 +176,7 @@ class TeacherEnsemble(Electorate):
             start = partial(workers.run, function=fit_and_vote, **options)
         else:
             start = partial(train_together, network, X_query=X_query, settings=settings)
-        sums = np.zeros((n_queries, n_classes), dtype=np.int64)
+        sums = np.zeros((n_queries, target.n_values), dtype=np.int64)
         rows = np.arange(n_queries)
         if self.keep_teachers:
             self.teachers_ = [None] * self._assignment.n_teachers
@@ -210,7 +208,7 @@ class TeacherEnsemble(Electorate):
             records = private.X, private.codes, private.sample_weight, assignment.teacher_indices
             if isinstance(private.X, Sites):  # they join the key where they are loaded
                 records = None
-            options = (private.classes, settings.temperature, settings.keep)
+            options = (private.target, settings.temperature, settings.keep)
             fingerprint = digest((records, X_query), options, code_digest(self._own))
         own = self._own
         tasks = (
@@ -237,7 +235,7 @@ class RegressorEnsemble(TeacherEnsemble):
         As in `TeacherEnsemble`, which has the others.
     """
 
-    predicts_numbers = True
+    target_type = NumberTarget
 
 
 class SiteEnsemble(TeacherEnsemble):
@@ -282,7 +280,7 @@ def _parts(private, assignment):
     """Yield the `Part` of each teacher; that of a site says how to load it."""
     X, weight = private.X, private.sample_weight
     if isinstance(X, Sites):
-        yield from (Part(Site(X.load, name, private.classes), None) for name in X.names)
+        yield from (Part(Site(X.load, name, private.target), None) for name in X.names)
         return
     teacher_indices, n_teachers, *_ = assignment
     order = np.argsort(teacher_indices, kind="stable")

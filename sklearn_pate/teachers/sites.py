@@ -8,6 +8,7 @@ import numpy as np
 from ..identifiers import spelled_names
 from ..isolation import TellableError, attempt
 from ..schema import difference
+from ..targets import ClassTarget
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Site:
 
     load: Callable
     name: str
-    classes: np.ndarray
+    target: ClassTarget
 
     def read(self, X_query):
         """Load X and codes, and check them; messages never quote what was loaded."""
@@ -94,8 +95,7 @@ class Site:
                 "dtypes and categories; these are fixed in advance, not dictionaries of Arrow or "
                 "Categorical of polars, whose codes are assigned as values appear"
             )
-        # What is above all classes gets the last code, and is found to differ from it
-        codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
-        if y.size and not np.all(self.classes[codes] == y):
+        codes = self.target.codes_of(y)
+        if codes is None:
             raise TellableError("load returned labels that are not in classes")
-        return X, codes.astype(np.int64)
+        return X, codes

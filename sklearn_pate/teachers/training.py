@@ -33,9 +33,9 @@ from ..isolation import (
     silent,
     without_caches,
 )
-from ..levels import numbers_at, positions, split
 from ..memory import digest, is_kept
 from ..rdp.discrete import SHARES
+from ..targets import Target
 from .sites import Site, Sites
 
 
@@ -44,8 +44,8 @@ class Settings(NamedTuple):
 
     Attributes
     ----------
-    n_classes : int
-        Number of classes.
+    target : targets.Target
+        The values that teachers vote for.
     temperature : float or None
         Of probabilities; None for votes.
     keep : bool
@@ -58,18 +58,20 @@ class Settings(NamedTuple):
         Seconds for a teacher to fit and vote; None waits for ever.
     caller : int
         Id of the process where `fit` was called.
-    levels : ndarray of shape (n_classes,) or None
-        Where teachers predict numbers: what their votes are split between.
     """
 
-    n_classes: int
+    target: Target
     temperature: float | None
     keep: bool = False
     threads: int | None = None
     config: dict = {}
     timeout: float | None = None
     caller: int | None = None
-    levels: np.ndarray | None = None
+
+    @property
+    def needs_proba(self):
+        """Whether votes are made of probabilities, not of predictions."""
+        return self.temperature is not None and not self.target.splits_votes
 
 
 class Part(NamedTuple):
@@ -253,13 +255,11 @@ def _votes_and_teacher(task):
     weights = {}
     if part.weight is not None and has_fit_parameter(fitted, "sample_weight"):
         weights["sample_weight"] = part.weight
-    levels = settings.levels
-    targets = part.codes if levels is None else numbers_at(part.codes, levels)
-    fitted.fit(part.X, targets, **weights)
-    if levels is not None or settings.temperature is None:
-        answered, classes = fitted.predict(X_query), None
-    else:
+    fitted.fit(part.X, settings.target.teacher_values(part.codes), **weights)
+    if settings.needs_proba:
         answered, classes = fitted.predict_proba(X_query), fitted.classes_
+    else:
+        answered, classes = fitted.predict(X_query), None
     votes = votes_of(answered, classes, task.X_query, settings)
     return votes, fitted if settings.keep else None
 
@@ -270,41 +270,26 @@ def _votes_and_teacher(task):
 def constant_votes(task):
     """Return the votes of a teacher that has one class or no record; None if it has more."""
     settings, n_queries = task.settings, _num_samples(task.X_query)
-    n_classes = settings.n_classes
+    target = settings.target
     present = np.unique(task.part.codes)
     if present.size > 1:
         return None
-    if settings.levels is not None:
-        position = present[0] if present.size else (n_classes - 1) / 2
-        return split_votes(np.full(n_queries, position), n_classes)
-    # Without records the label follows from the position alone, which is public
-    label = present[0] if present.size else task.number % n_classes
-    certain = np.full(n_queries, label) if settings.temperature is None else np.ones((n_queries, 1))
-    return votes_of(certain, [label], task.X_query, settings)
+    # Without records the vote follows from the teacher's number, which is public
+    code = present[0] if present.size else target.code_without_records(task.number)
+    if settings.needs_proba:
+        return votes_of(np.ones((n_queries, 1)), [code], task.X_query, settings)
+    return target.votes_at(np.full(n_queries, code))
 
 
 def votes_of(answered, classes, X_query, settings):
-    """Return what a teacher predicted as votes: labels or, with a temperature, probabilities.
-
-    Labels are codes, in the smallest integer type: they wait in memory until they are counted. What
-    is not a code is refused, without quoting it.
-    """
-    n_queries, n_classes = _num_samples(X_query), settings.n_classes
-    if settings.levels is not None:
-        return number_votes(answered, settings.levels, n_queries=n_queries)
-    if settings.temperature is not None:
-        if np.shape(answered)[:1] != (n_queries,):
-            raise TellableError("predict_proba must return one row of probabilities per row")
-        temperature = settings.temperature
-        return probability_shares(answered, classes, n_classes=n_classes, temperature=temperature)
-    labels = np.asarray(answered)
-    if labels.shape != (n_queries,):
-        raise TellableError("predict must return one label per row, a 1-D array")
-    codes = labels.astype(np.int64) if labels.dtype.kind in "iufb" else np.full(n_queries, -1)
-    # Unequal: fractions and NaN, which the cast would hide
-    if not np.array_equal(codes, labels) or ((codes < 0) | (codes >= n_classes)).any():
-        raise TellableError("predict returned labels that are not among the codes it was fitted on")
-    return codes.astype(np.min_scalar_type(n_classes - 1))
+    """Return the predictions of a teacher, or its probabilities, as votes."""
+    n_queries = _num_samples(X_query)
+    if not settings.needs_proba:
+        return settings.target.votes_of(answered, n_queries)
+    if np.shape(answered)[:1] != (n_queries,):
+        raise TellableError("predict_proba must return one row of probabilities per row")
+    sizes = {"n_classes": settings.target.n_values, "temperature": settings.temperature}
+    return probability_shares(answered, classes, **sizes)
 
 
 def probability_shares(proba, classes, *, n_classes, temperature):
@@ -321,24 +306,6 @@ def probability_shares(proba, classes, *, n_classes, temperature):
     # Rounded down, and one share less: rounding must not take a row's sum above 1
     shares[:, columns] = np.floor(tempered / sums * (SHARES - 1))
     return shares
-
-
-def number_votes(predicted, levels, *, n_queries):
-    """Return predicted numbers as votes; beyond an end of the levels, they are for that end."""
-    predicted = np.asarray(predicted)
-    if predicted.shape != (n_queries,) or predicted.dtype.kind not in "iufb":
-        raise TellableError("predict must return one number per row, a 1-D array")
-    if np.isnan(predicted).any():
-        raise TellableError("predict returned numbers that are missing")
-    return split_votes(positions(predicted.astype(float), levels), len(levels))
-
-
-def split_votes(places, n_classes):
-    """Return votes at positions along levels, as whole shares; rows sum to 1 exactly."""
-    votes = np.zeros((len(places), n_classes), dtype=np.int64)
-    codes, shares = split(places, np.full(len(places), SHARES))
-    np.add.at(votes, (np.arange(len(places))[:, None], codes), shares)
-    return votes
 
 
 # --- kept teachers on their way, from a worker or to and from memory ----------------------------
@@ -464,7 +431,6 @@ def batched_network(estimators, X, X_query, timeout):
 def train_together(batched, tasks, X_query, settings):
     """Train teachers together, in this process, and yield the `Result` of each."""
     number = None  # of the teacher that was prepared last: it failed, or one of its stack did
-    is_soft = settings.temperature is not None
 
     def trainees():
         nonlocal number
@@ -476,7 +442,8 @@ def train_together(batched, tasks, X_query, settings):
     try:
         # File descriptors stay as they are, because progress is shown meanwhile
         with isolated(0, descriptors=False):
-            trained = batched.train(trainees(), X_query, proba=is_soft, keep=settings.keep)
+            how = {"proba": settings.needs_proba, "keep": settings.keep}
+            trained = batched.train(trainees(), X_query, **how)
             for result_of, voted, fitted in trained:
                 yield result_of(voted, fitted)
     except GeneratorExit:  # whoever takes the results has stopped

@@ -20,6 +20,7 @@ from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
+from sklearn_pate.targets import ClassTarget
 from sklearn_pate.teachers import Sites
 
 from .helpers import INF, LABEL, NAN, NUMBER, TEXT, X, accepted, each, each_of, refused, table
@@ -32,7 +33,7 @@ SAID = {"bounds": {"age": (0, 99), "height": (0, 2)}, "missing": []}
 
 
 def declare(rows=FRAME, **params):
-    return MarginalSynthesizer(**(SAID | params)).declare(rows, [0, 1])
+    return MarginalSynthesizer(**(SAID | params)).declare(rows, ClassTarget([0, 1]))
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -211,7 +212,7 @@ def test_types_whose_codes_depend_on_the_rows():
 def test_private_arrays_that_do_not_go_with_the_rows(more, message):
     synthesizer = declare(noise=LaplaceMechanism(3.0))
     rng = np.random.default_rng(0)
-    given = {"codes": np.array([0, 1]), "n_classes": 2, "noise": rng, "rng": rng}
+    given = {"codes": np.array([0, 1]), "target": ClassTarget([0, 1]), "noise": rng, "rng": rng}
     with refused(message):
         synthesizer.draw(FRAME, **(given | more))
 
@@ -236,7 +237,8 @@ def test_odd_tables_that_work(values, params):
     with accepted():
         synthesizer = declare(rows, **params, noise=LaplaceMechanism(3.0))
         generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
-        drawn = synthesizer.draw(rows, np.zeros(len(rows), dtype=int), n_classes=2, **generators)
+        codes = np.zeros(len(rows), dtype=int)
+        drawn = synthesizer.draw(rows, codes, target=ClassTarget([0, 1]), **generators)
     assert drawn.shape == (5000, 1) and not drawn["a"].isna().any()
 
 
