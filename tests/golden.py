@@ -48,7 +48,7 @@ from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
-from sklearn_pate.rdp import DEFAULT_ORDERS
+from sklearn_pate.rdp import Event
 from sklearn_pate.releases import Release
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
 from sklearn_pate.teachers import Sites
@@ -109,22 +109,20 @@ class FailsLate(GaussianNB):
 class ClassCounts(Release):
     """A release of a user's: the number of records of each class."""
 
-    is_pure = True
-
-    def __init__(self, scale=None, share=0.1):
+    def __init__(self, scale=None, epsilon_fraction=0.1):
         self.scale = scale
-        self.share = share
+        self.epsilon_fraction = epsilon_fraction
 
     def with_scale(self, scale):
         return clone(self).set_params(scale=scale) if self.scale is None else None
 
-    def cost(self, neighbors, orders=DEFAULT_ORDERS):
-        return LaplaceMechanism(self.scale).cost(neighbors.counts(1), orders)
+    def event(self, neighbors):
+        return Event(LaplaceMechanism(self.scale), neighbors.counts(1))
 
     def gather(self, private):
         return np.bincount(private.codes, minlength=len(private.classes))
 
-    def draw(self, gathered, rng):
+    def publish(self, gathered, rng):
         return LaplaceMechanism(self.scale).noisy(gathered[None], rng)[0]
 
     def describe(self):

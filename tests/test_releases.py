@@ -17,7 +17,7 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.partition import PredefinedPartition
-from sklearn_pate.rdp import DEFAULT_ORDERS, Cost, Neighbors
+from sklearn_pate.rdp import DEFAULT_ORDERS, Cost, Event, Neighbors, ProvedEvent
 from sklearn_pate.releases import Release
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.targets import ClassTarget
@@ -34,25 +34,23 @@ REPLACED = Neighbors(relation="replace_one", unit="record")
 class Counts(Release):
     """How many records have a positive first column, and how many have not."""
 
-    is_pure = True
-    is_exact = True
     mechanism = LaplaceMechanism
 
-    def __init__(self, scale=None, share=0.25):
+    def __init__(self, scale=None, epsilon_fraction=0.25):
         self.scale = scale
-        self.share = share
+        self.epsilon_fraction = epsilon_fraction
 
     def with_scale(self, scale):
         return clone(self).set_params(scale=scale) if self.scale is None else None
 
-    def cost(self, neighbors, orders=DEFAULT_ORDERS):
-        return self.mechanism(self.scale).cost(neighbors.counts(1), orders)
+    def event(self, neighbors):
+        return Event(self.mechanism(self.scale), neighbors.counts(1))
 
     def gather(self, private):
         n_above = int((np.asarray(private.X)[:, 0] > 0).sum())
         return np.array([[n_above, len(private.X) - n_above]])
 
-    def draw(self, gathered, rng):
+    def publish(self, gathered, rng):
         return self.mechanism(self.scale).noisy(gathered, rng)[0]
 
     def describe(self):
@@ -65,7 +63,6 @@ def wrong(scale=9.0, **methods):
 
 
 class Gaussian(Counts):
-    is_pure = False
     mechanism = GaussianMechanism
 
 
@@ -115,7 +112,7 @@ def test_noise_costs_its_share_and_all_costs_the_cap():
 def test_a_cost_that_is_not_pure_adds_up_under_the_cap(params):
     planned = plan(model(Gaussian(), **params))
     cap = params.get("epsilon", 1.0)
-    alone = Gaussian(planned_scale(planned, params)).cost(REPLACED).epsilon(1e-5)[0]
+    alone = Gaussian(planned_scale(planned, params)).event(REPLACED).cost().epsilon(1e-5)[0]
     assert alone == pytest.approx(0.25 * cap, rel=1e-3)
     assert planned.epsilon <= cap and planned.spent.delta == 1e-5
     assert planned.cost.mu_squared > planned.own_cost.mu_squared
@@ -126,7 +123,7 @@ def planned_scale(planned, params):
     low, high = 0.1, 1000.0
     for _ in range(60):
         middle = np.sqrt(low * high)
-        is_enough = Gaussian(middle).cost(REPLACED).epsilon(1e-5)[0] <= planned.beside[0][1]
+        is_enough = Gaussian(middle).event(REPLACED).cost().epsilon(1e-5)[0] <= planned.beside[0][1]
         low, high = (low, middle) if is_enough else (middle, high)
     return high
 
@@ -144,8 +141,8 @@ def test_statement_card_and_report_say_what_is_released():
 
 def test_a_delta_before_a_filter_is_taken_from_its_own():
     class Failing(Gaussian):
-        def cost(self, neighbors, orders=DEFAULT_ORDERS):
-            return Cost(np.zeros(len(orders)), 0.0, np.inf, delta=0.9e-5)
+        def event(self, neighbors):
+            return ProvedEvent(lambda orders: Cost(np.zeros(len(orders)), 0.0, np.inf, 0.9e-5))
 
     params = {"aggregator": ConfidentGNMax(5, 4.0, 4.0), "n_queries": 100, "n_teachers": 10}
     planned = plan(model(Failing(1.0), epsilon=3.0, **params))
@@ -185,7 +182,7 @@ def test_what_is_drawn_is_published_with_fresh_noise_or_by_a_seed():
 
 @cases("seed, source", (None, SystemGenerator), (0, np.random.Generator))
 def test_its_noise_comes_from_the_system_or_from_the_seed(monkeypatch, seed, source):
-    sources = note_calls(monkeypatch, Counts, "draw", lambda release, gathered, rng: type(rng))
+    sources = note_calls(monkeypatch, Counts, "publish", lambda release, gathered, rng: type(rng))
     fit(model(Counts(), random_state=seed))
     assert sources[-1] is source
 
@@ -199,7 +196,7 @@ def test_labels_are_those_of_a_fit_without_it_at_the_same_noise():
 def test_a_pickle_holds_what_was_published_and_no_state():
     loaded = pickle.loads(pickle.dumps(fit(model(Counts()))))
     assert loaded.released_[0].shape == (2,)
-    assert vars(loaded.releases[0]) == {"scale": None, "share": 0.25}
+    assert vars(loaded.releases[0]) == {"scale": None, "epsilon_fraction": 0.25}
 
 
 def test_a_model_predicts_where_the_class_of_a_release_is_missing(monkeypatch):
@@ -221,9 +218,9 @@ class Keeping(Counts):
         np.random.seed(0)
         return gathered
 
-    def draw(self, gathered, rng):
+    def publish(self, gathered, rng):
         assert not hasattr(self, "seen_")
-        return super().draw(gathered, rng)
+        return super().publish(gathered, rng)
 
 
 def test_a_careless_one_leaves_nothing_behind(capsys):
@@ -231,7 +228,7 @@ def test_a_careless_one_leaves_nothing_behind(capsys):
     clf = fit(model(Keeping()))
     assert capsys.readouterr() == ("", "")
     assert all(map(np.array_equal, before, (X, Y, np.random.get_state()[1])))
-    assert vars(clf.releases[0]) == {"scale": None, "share": 0.25}
+    assert vars(clf.releases[0]) == {"scale": None, "epsilon_fraction": 0.25}
     np.testing.assert_array_equal(clf.released_[0], fit(model(Counts())).released_[0])
 
 
@@ -246,21 +243,22 @@ def neighbours():
 
 @cases("part, is_refuted", (1, False), (0.5, True))
 def test_an_audit_refutes_half_the_noise(part, is_refuted, global_random_seed):
-    def draw(self, gathered, rng):  # continuous noise, which is drawn in less time
+    def publish(self, gathered, rng):  # continuous noise, which is drawn in less time
         return gathered[0] + rng.laplace(scale=part * self.scale, size=2)
 
     sampled = {"n_samples": 20_000, "random_state": global_random_seed}
-    found = audit_release(wrong(2.0, draw=draw), *neighbours(), **sampled)
+    found = audit_release(wrong(2.0, publish=publish), *neighbours(), **sampled)
     assert (found.claimed, found.refuted) == (1.0, is_refuted)
     assert found.epsilon > 0.3
 
 
 def test_a_cost_with_a_delta_claims_nothing_without_it():
-    def cost(self, neighbors, orders=DEFAULT_ORDERS):
-        return replace(LaplaceMechanism(self.scale).cost(neighbors.counts(1), orders), delta=1e-3)
+    def event(self, neighbors):
+        mechanism, counts = LaplaceMechanism(self.scale), neighbors.counts(1)
+        return ProvedEvent(lambda orders: replace(mechanism.cost(counts, orders), delta=1e-3))
 
-    release = wrong(2.0, cost=cost, is_pure=False)
-    for delta, claimed in ((0, np.inf), (0.01, release.cost(REPLACED).epsilon(0.01)[0])):
+    release = wrong(2.0, event=event)
+    for delta, claimed in ((0, np.inf), (0.01, release.event(REPLACED).cost().epsilon(0.01)[0])):
         found = audit_release(release, *neighbours(), delta=delta, n_samples=100, random_state=0)
         assert found.claimed == claimed
     for relation in (None, "", "replace"):
@@ -290,9 +288,9 @@ class Failing(Counts):
         is_private = len(private.X) == len(X)
         return self._result("gather", (super().gather(private), is_private), is_private)
 
-    def draw(self, gathered, rng):
+    def publish(self, gathered, rng):
         counts, is_private = gathered
-        return self._result("draw", super().draw(counts, rng), is_private)
+        return self._result("publish", super().publish(counts, rng), is_private)
 
 
 def says_nothing(error):
@@ -312,13 +310,13 @@ def test_an_error_while_gathering_is_withheld_and_free(ledger):
 
 @cases(
     "what, match",
-    ("raise", "draw of Failing failed with ValueError"),
-    ("text", "draw of Failing failed with TypeError"),
-    ("longer", "must return what has the form"),
-    ("whole", "must return what has the form"),
+    ("raise", "publish of Failing failed with ValueError"),
+    ("text", "publish of Failing failed with TypeError"),
+    ("longer", "must return an array of the form"),
+    ("whole", "must return an array of the form"),
 )
 def test_an_error_while_drawing_is_withheld_and_paid(ledger, what, match):
-    clf = model(Counts(9.0), Failing(where="draw", what=what), ledger=ledger, random_state=None)
+    clf = model(Counts(9.0), Failing(where="publish", what=what), ledger=ledger, random_state=None)
     with pytest.raises(ValueError, match=match) as caught:
         fit(clf)
     says_nothing(caught.value)
@@ -331,6 +329,10 @@ def of_a_column(self, private):
     raise KeyError("no column of that name")
 
 
+def proved(cost):
+    return lambda self, neighbors: ProvedEvent(lambda orders: cost)
+
+
 NEGATIVE = Cost(np.full(len(DEFAULT_ORDERS), -1.0), 0.0, 0.0)
 TRIED = "Wrong failed when tried on public rows"
 
@@ -338,14 +340,24 @@ TRIED = "Wrong failed when tried on public rows"
 @cases(
     "release, params, match",
     (wrong(gather=of_a_column), {}, f"{TRIED}.*KeyError: 'no column of that name'"),
-    (wrong(draw=lambda *_: "above"), {}, f"{TRIED}.*draw must return numbers; got text"),
-    (wrong(draw=lambda *_: np.random.normal(size=2)), {}, f"{TRIED}.*numbers from a global gen"),
+    (wrong(publish=lambda *_: "above"), {}, f"{TRIED}.*publish must return numbers; got text"),
+    (wrong(publish=lambda *_: np.random.normal(size=2)), {}, f"{TRIED}.*numbers from a global gen"),
     (wrong(None, with_scale=lambda self, _: self), {}, "with_scale of Wrong must return None if"),
-    (wrong(cost=lambda *_: NEGATIVE), {}, "cost of Wrong must return a rdp.Cost"),
-    (wrong(cost=lambda *_: 0.5), {}, "cost of Wrong must return rdp.Cost"),
-    (Counts, {}, "releases must be a list of releases.Release, each an instance"),
-    (Counts(share=1.0), {}, "share of Counts must be a number between 0 and 1; got 1.0"),
-    (Counts(share=None), {}, "share of Counts must be a number between 0 and 1; got None"),
+    (wrong(event=proved(NEGATIVE)), {}, "cost of Wrong must return a rdp.Cost"),
+    (wrong(event=proved(0.5)), {}, "cost of Wrong must return rdp.Cost"),
+    (wrong(event=lambda *_: NEGATIVE), {}, r"event of Wrong must return rdp.Event\(.* got Cost"),
+    (Counts, {}, "The 'releases' parameter .* must be an instance, Counts"),
+    (object(), {}, "releases must be a list of releases.Release, each an instance"),
+    (
+        Counts(epsilon_fraction=1.0),
+        {},
+        "epsilon_fraction of Counts must be a number between 0 and 1; got 1.0",
+    ),
+    (
+        Counts(epsilon_fraction=None),
+        {},
+        "epsilon_fraction of Counts must be a number between 0 and 1; got None",
+    ),
     (Counts(), {"epsilon": None, "aggregator": LaplaceMechanism(9.0)}, "epsilon is None"),
     (Counts(1.0), {}, "epsilon=2"),
 )
@@ -408,8 +420,8 @@ class Forgets(Counts):
         copy.noise, copy.is_set = scale, True
         return copy
 
-    def cost(self, neighbors, orders=DEFAULT_ORDERS):
-        return LaplaceMechanism(self.noise).cost(neighbors.counts(1), orders)
+    def event(self, neighbors):
+        return Event(LaplaceMechanism(self.noise), neighbors.counts(1))
 
 
 def by_a_seed(self, gathered, rng):
@@ -425,36 +437,38 @@ def test_what_is_drawn_by_is_what_costs_are_asked_of():
         plan(model(Forgets()))
 
 
-@cases("careless", wrong(draw=by_a_seed), wrong(draw=without_noise))
+@cases("careless", wrong(publish=by_a_seed), wrong(publish=without_noise))
 def test_noise_that_does_not_follow_the_generator_is_refused(careless):
     pytest.raises(ValueError, plan, model(careless)).match("5 draws were all equal")
 
 
 def test_what_the_systems_generator_lacks_is_told_before_anything_is_spent():
-    lacking = wrong(draw=lambda self, gathered, rng: rng.standard_exponential(size=2))
+    lacking = wrong(publish=lambda self, gathered, rng: rng.standard_exponential(size=2))
     pytest.raises(ValueError, plan, model(lacking)).match("NotImplementedError")
 
 
 @cases("numbers", (0.04, 0.0), (0.0, 20.0))
 def test_a_cost_that_contradicts_itself_is_refused(numbers):
     class Says(Gaussian):
-        def cost(self, neighbors, orders=DEFAULT_ORDERS):
-            return Cost(np.asarray(orders) / 50, *numbers)
+        def event(self, neighbors):
+            return ProvedEvent(lambda orders: Cost(np.asarray(orders) / 50, *numbers))
 
     pytest.raises(ValueError, plan, model(Says(8.0))).match("0 in one way and above 0 in another")
 
 
 def test_parts_of_a_cost_follow_from_it():
-    class Stale(Gaussian):
-        def cost(self, neighbors, orders=DEFAULT_ORDERS):
-            one = super().cost(neighbors, orders)
-            return replace(one, rdp=4 * one.rdp, mu_squared=4 * one.mu_squared)
+    def stale(one):
+        return replace(one, rdp=4 * one.rdp, mu_squared=4 * one.mu_squared)
+
+    def right(one):
+        return Cost(4 * one.rdp, 4 * one.mu_squared, one.pure)
 
     class Four(Gaussian):
-        def cost(self, neighbors, orders=DEFAULT_ORDERS):
-            one = super().cost(neighbors, orders)
-            return Cost(4 * one.rdp, 4 * one.mu_squared, one.pure)
+        def event(self, neighbors):
+            event = super().event(neighbors)
+            return ProvedEvent(lambda orders: self.four(event.cost(orders)))
 
     params = {"aggregator": LaplaceMechanism(8.0), "epsilon": None}
-    stale, right = (plan(model(kind(20.0), **params)).epsilon for kind in (Stale, Four))
+    kinds = (type("Of", (Four,), {"four": staticmethod(four)}) for four in (stale, right))
+    stale, right = (plan(model(kind(20.0), **params)).epsilon for kind in kinds)
     assert stale == right

@@ -63,7 +63,8 @@ def draw(synthesizer, X, y, n_classes=2, seed=0, noise=None, **more):
     noise = np.random.default_rng(seed) if noise is None else noise
     rng = np.random.default_rng(seed + 1)
     target = ClassTarget(range(n_classes))
-    return synthesizer.draw(X, np.asarray(y), target=target, noise=noise, rng=rng, **more)
+    given = {"target": target, "noise": noise, "rng": rng} | more
+    return synthesizer.synthesize(X, np.asarray(y), **given)
 
 
 # --- what one record moves -----------------------------------------------------------------------
@@ -169,21 +170,23 @@ def test_the_histograms_hold_what_they_say():
 def test_the_cost_is_the_mechanisms_for_all_histograms(noise, relation, n_units):
     synthesizer = MarginalSynthesizer((0, 9), missing=[], noise=noise)
     synthesizer.declare(np.zeros((1, 5)), TWO)
-    cost = synthesizer.cost(Neighbors(relation=relation, unit="record"))
+    event = synthesizer.event(Neighbors(relation=relation, unit="record"))
+    cost = event.cost()
     expected = noise.cost(Contribution.of_counts(n_units * 6))
     np.testing.assert_array_equal(cost.rdp, expected.rdp)
     assert (cost.pure, cost.mu_squared) == (expected.pure, expected.mu_squared)
-    assert (synthesizer.is_pure, synthesizer.is_exact) == (noise.is_pure, noise.is_exact)
+    assert (event.is_pure, event.is_exact) == (noise.is_pure, noise.is_exact)
 
 
 def test_noise_is_set_once_and_the_schema_stays():
     X = np.arange(12.0).reshape(6, 2)
     unset = MarginalSynthesizer((0, 12), missing=[]).declare(X, TWO)
-    assert unset.is_pure and unset.is_exact and unset.noise is None
     half = unset.with_scale(12.0)
-    assert half.cost(REPLACED).pure == 0.5 and half.schema_ is unset.schema_
+    event = half.event(REPLACED)
+    assert unset.noise is None and event.is_pure and event.is_exact
+    assert event.cost().pure == 0.5 and half.schema_ is unset.schema_
     assert half.with_scale(3.0) is None
-    for action in (lambda: draw(unset, X, [0, 1] * 3), lambda: unset.cost(REPLACED)):
+    for action in (lambda: draw(unset, X, [0, 1] * 3), lambda: unset.event(REPLACED).cost()):
         pytest.raises(ValueError, action).match("has no noise level of its own: PATEClassifier")
 
 
@@ -544,7 +547,7 @@ def released(scale=1e-5, repeat=1, **params):
     synthesizer = MarginalSynthesizer(**declared).declare(framed_rows(rows), TWO)
     codes = np.array([row[2] for row in rows])
     rng = np.random.default_rng(0)
-    synthesizer.draw(framed_rows(rows), codes, target=TWO, noise=rng, rng=rng)
+    synthesizer.synthesize(framed_rows(rows), codes, target=TWO, noise=rng, rng=rng)
     return synthesizer
 
 
@@ -600,7 +603,7 @@ def test_whole_numbers_beyond_bounds_count_at_the_edge_in_any_dtype():
     synthesizer = MarginalSynthesizer({"n": (0, 7)}, missing=[], noise=LaplaceMechanism(1e-5))
     synthesizer.declare(X, TWO)
     rng = np.random.default_rng(0)
-    synthesizer.draw(X, np.arange(8) // 4, target=TWO, noise=rng, rng=rng)
+    synthesizer.synthesize(X, np.arange(8) // 4, target=TWO, noise=rng, rng=rng)
     edges = synthesizer.released_.rates(pd.DataFrame({"n": [0, 7]}))
     beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-np.inf, np.inf]}))
     np.testing.assert_array_equal(beyond, edges)

@@ -76,8 +76,8 @@ def test_searches_and_students_take_rows_of_another_fit_as_public(drawing, monke
 class Fixed(MarginalSynthesizer):
     """Releases noisy histograms, and returns fixed rows."""
 
-    def draw(self, X, codes, **given):
-        super().draw(X, codes, **given)
+    def draw(self, published, rng):
+        super().draw(published, rng)
         return PUBLIC.copy()
 
 
@@ -118,7 +118,7 @@ def test_ledger_adds_the_rows_of_an_interrupted_fit(of_pure_fits, monkeypatch):
             clf.fit(X, Y)
     of_rows = caught.value.privacy_spent
     assert of_rows.covers == "rows" and 0.38 < of_rows.epsilon <= 0.4
-    assert "its epsilon adds to this one" in caught.value.__notes__[0]
+    assert "X_synthetic_, and public. With warm_start=True" in caught.value.__notes__[0]
     clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
     spent = clf.privacy_spent_
     assert (spent.epsilon, spent.n_synthetic, spent.not_covered) == (1.0, 0, ())
@@ -158,7 +158,7 @@ def test_votes_on_equal_rows_carry_the_cost_of_their_own_draw():
             categories={0: [0, 1]}, missing=[], n_rows=20, noise=LaplaceMechanism(scale)
         )
         votes = pate(synthesizer=one, epsilon=9.0).poll(grid, Y)
-        costs.append((votes, votes.synthesis.synthesizer.cost(votes.neighbors).pure))
+        costs.append((votes, votes.synthesis.synthesizer.event(votes.neighbors).cost().pure))
     assert costs[0][1] > 8 * costs[1][1]
     for votes, of_rows in costs:
         clf = pate(epsilon=9.0, aggregator=LaplaceMechanism(2.0)).fit_votes(votes)

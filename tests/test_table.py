@@ -385,7 +385,7 @@ def test_large_epsilons_are_calibrated_without_public_rows(epsilon):
     with warnings.catch_warnings(action="ignore"):  # hardly a promise
         plan = clf.plan(X[:, :2], Y)
     # Its noise is one that a user may set
-    plan.synthesizer.cost(Neighbors(relation="replace_one", unit="record"))
+    plan.synthesizer.event(Neighbors(relation="replace_one", unit="record")).cost()
     assert plan.epsilon <= epsilon and (plan.epsilon > 0.999 * epsilon or epsilon > 1e6)
 
 

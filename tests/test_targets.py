@@ -413,10 +413,10 @@ class Overwrites(MarginalSynthesizer):
         target.values[:] = 9
         return self
 
-    def draw(self, X, codes, *, target, **given):
-        rows = super().draw(X, codes, target=target, **given)
+    def gather(self, X, codes, *, target, **given):
+        gathered = super().gather(X, codes, target=target, **given)
         target.values[:] = 7
-        return rows
+        return gathered
 
 
 def test_a_synthesizer_of_ones_own_cannot_change_the_target():

@@ -33,7 +33,7 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, Cost, Neighbors
+from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, Cost, Event, Neighbors, ProvedEvent
 from sklearn_pate.rdp.discrete import gaussian_table_cost, laplace_table_cost
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer, Synthesizer
@@ -74,12 +74,20 @@ def on_array(noise=None, share=None, **params):
 
 @pytest.fixture
 def draws(monkeypatch):
-    """What synthesizers were asked to draw, in the fits of a test."""
+    """The records of which statistics are gathered, in the fits of a test."""
 
     def note(self, X, codes, **given):
         return {"n_records": len(X), "groups": None, **given}
 
-    return note_calls(monkeypatch, MarginalSynthesizer, "draw", note)
+    return note_calls(monkeypatch, MarginalSynthesizer, "gather", note)
+
+
+@pytest.fixture
+def sources(monkeypatch):
+    """The sources of noise and of rows, in the fits of a test."""
+    noise = note_calls(monkeypatch, MarginalSynthesizer, "publish", lambda s, g, rng, **given: rng)
+    rng = note_calls(monkeypatch, MarginalSynthesizer, "draw", lambda s, published, rng: rng)
+    return {"noise": noise, "rng": rng}
 
 
 # --- what is learnt, and published ---------------------------------------------------------------
@@ -140,7 +148,7 @@ def test_noise_suits_the_votes():
 def test_rows_and_labels_cost_the_cap_together(noise, aggregator):
     make = ballots if isinstance(aggregator, GaussianMechanism) else teachers
     plan = make(marginals(noise=noise), aggregator=aggregator, epsilon=3.0).plan(X, Y)
-    of_rows = plan.synthesizer.cost(REPLACED)
+    of_rows = plan.synthesizer.event(REPLACED).cost()
     assert plan.epsilon == pytest.approx(of_rows.plus(plan.own_cost).epsilon(1e-5)[0], rel=1e-12)
     assert 3.0 - 1e-4 < plan.epsilon <= 3.0
     alone = of_rows.pure if noise.is_pure else of_rows.epsilon(1e-5)[0]
@@ -171,7 +179,7 @@ def test_a_filter_leaves_room_for_the_rows():
     with_rows = clf.plan(X, Y)
     alone = clf.set_params(synthesizer=None).plan(X, Y, X_public=X_TEST)
     at = np.flatnonzero(with_rows.budget.order == DEFAULT_ORDERS)[0]
-    both = with_rows.synthesizer.cost(REPLACED).rdp[at] + with_rows.budget.limit
+    both = with_rows.synthesizer.event(REPLACED).cost().rdp[at] + with_rows.budget.limit
     epsilon, _ = rdp.rdp_to_epsilon([both], 1e-5, [with_rows.budget.order])
     assert 2.999 < epsilon <= 3.0 and with_rows.budget.limit < alone.budget.limit
     assert with_rows.cost.epsilon(1e-5)[0] <= 3.0
@@ -203,10 +211,10 @@ def test_a_private_test_leaves_room_for_the_rows():
     clf = teachers(marginals(noise=LaplaceMechanism()), **given)
     plan = clf.plan(X, Y)
     assert plan.test is not None
-    assert plan.test.epsilon + plan.synthesizer.cost(REPLACED).pure == pytest.approx(4.0)
+    assert plan.test.epsilon + plan.synthesizer.event(REPLACED).cost().pure == pytest.approx(4.0)
     gaussian = marginals(noise=GaussianMechanism(noise="continuous"))
     plan = clf.set_params(synthesizer=gaussian).plan(X, Y)
-    left, _ = plan.synthesizer.cost(REPLACED).epsilon(5e-6)
+    left, _ = plan.synthesizer.event(REPLACED).cost().epsilon(5e-6)
     assert plan.test.epsilon + left == pytest.approx(4.0) and plan.test.delta == 5e-6
 
 
@@ -251,7 +259,7 @@ def test_a_seed_and_a_ledger_do_not_go_together(ledger):
 
 
 def test_a_search_draws_once_from_the_rows_to_train_on_and_all_know_that_they_were_drawn(
-    draws, monkeypatch
+    draws, sources, monkeypatch
 ):
     def are_known(self, X_public, *, are_drawn=False, **numbers):
         return are_drawn
@@ -270,11 +278,11 @@ def test_a_search_draws_once_from_the_rows_to_train_on_and_all_know_that_they_we
     clf.fit(ARRAY, Y)
     clf.poll(ARRAY, Y)
     assert len(known) > 2 and all(known)
-    for given in draws:  # the noise on rows has a source of its own
-        assert isinstance(given["noise"], SystemGenerator)
-        assert not isinstance(given["rng"], SystemGenerator)
+    assert len(sources["noise"]) == len(sources["rng"]) == len(draws) == 3
+    for noise, rng in zip(*sources.values(), strict=True):  # the noise has a source of its own
+        assert isinstance(noise, SystemGenerator) and not isinstance(rng, SystemGenerator)
     on_array(random_state=0).fit(ARRAY, Y)
-    noise, rng = (draws[-1][name].bit_generator.seed_seq for name in ("noise", "rng"))
+    noise, rng = (sources[name][-1].bit_generator.seed_seq for name in ("noise", "rng"))
     assert noise.spawn_key != rng.spawn_key
 
 
@@ -349,9 +357,6 @@ def test_nothing_leaves_but_what_mechanisms_release(capfd):
 class Own(Synthesizer):
     """Draws public rows by itself."""
 
-    is_pure = True
-    is_exact = True
-
     def __init__(self, n_rows=100, share=0.5, epsilon=None):
         self.n_rows, self.share, self.epsilon = n_rows, share, epsilon
 
@@ -362,15 +367,21 @@ class Own(Synthesizer):
     def with_scale(self, scale):
         return copy.copy(self).set_params(epsilon=1 / scale) if self.epsilon is None else None
 
-    def cost(self, neighbors, orders=DEFAULT_ORDERS):
-        return LaplaceMechanism(1 / self.epsilon).cost(neighbors.counts(1), orders)
+    def event(self, neighbors, n_steps=None):
+        return Event(LaplaceMechanism(1 / self.epsilon), neighbors.counts(1))
 
     def rehearsal_rows(self, n_rows, rng):
         given = {"age": rng.integers(18, 80, n_rows), "income": rng.uniform(0, 100, n_rows)}
         given["job"] = rng.choice(["clerk", "nurse", "none"], n_rows)
         return pd.DataFrame(given).astype(self.dtypes_)
 
-    def draw(self, X, codes, *, target, noise, rng, sample_weight=None, groups=None):
+    def gather(self, X, codes, *, target, sample_weight=None, groups=None, published=()):
+        return len(codes)
+
+    def publish(self, gathered, rng, *, published=()):
+        return LaplaceMechanism(1 / self.epsilon).noisy(np.array([[gathered]]), rng)
+
+    def draw(self, published, rng):
         return self.rehearsal_rows(self.n_rows, rng)
 
 
@@ -387,8 +398,8 @@ class Costly(Own):
         super().__init__(epsilon=epsilon)
         self.price = price
 
-    def cost(self, neighbors, orders=DEFAULT_ORDERS):
-        return self.price
+    def event(self, neighbors, n_steps=None):
+        return ProvedEvent(lambda orders: self.price, is_pure=True, is_exact=True)
 
 
 @cases(

@@ -214,7 +214,7 @@ def test_private_arrays_that_do_not_go_with_the_rows(more, message):
     rng = np.random.default_rng(0)
     given = {"codes": np.array([0, 1]), "target": ClassTarget([0, 1]), "noise": rng, "rng": rng}
     with refused(message):
-        synthesizer.draw(FRAME, **(given | more))
+        synthesizer.synthesize(FRAME, **(given | more))
 
 
 # --- what is odd, and works ----------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_odd_tables_that_work(values, params):
         synthesizer = declare(rows, **params, noise=LaplaceMechanism(3.0))
         generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
         codes = np.zeros(len(rows), dtype=int)
-        drawn = synthesizer.draw(rows, codes, target=ClassTarget([0, 1]), **generators)
+        drawn = synthesizer.synthesize(rows, codes, target=ClassTarget([0, 1]), **generators)
     assert drawn.shape == (5000, 1) and not drawn["a"].isna().any()
 
 
