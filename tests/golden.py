@@ -48,7 +48,7 @@ from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
-from sklearn_pate.rdp import Event
+from sklearn_pate.rdp import ProvedEvent
 from sklearn_pate.releases import Release
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
 from sklearn_pate.teachers import Sites
@@ -117,7 +117,8 @@ class ClassCounts(Release):
         return clone(self).set_params(scale=scale) if self.scale is None else None
 
     def event(self, neighbors):
-        return Event(LaplaceMechanism(self.scale), neighbors.counts(1))
+        mechanism, contribution = LaplaceMechanism(self.scale), neighbors.counts(1)
+        return ProvedEvent(lambda orders: mechanism.cost(contribution, orders), is_pure=True)
 
     def gather(self, private):
         return np.bincount(private.codes, minlength=len(private.classes))
