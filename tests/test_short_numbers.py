@@ -6,6 +6,7 @@ uint8 overflows at 256, float16 and float32 round what is computed from them.
 import math
 import warnings
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, Cost, TrialCount, gnmax_sigma
+from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, Cost, Event, TrialCount, gnmax_sigma
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:overflow encountered in cast"  # scikit-learn compares float16 with its bounds
@@ -166,7 +167,8 @@ def test_calibrated_tables_can_be_drawn(mechanism, kind):
 
 
 def test_a_short_share_is_not_rounded_up():
-    part = calibrated(aggregators.LaplaceMechanism(), TWO, 0.7, 1e-5, share=np.float16(0.5))
+    event_of = partial(Event, contribution=TWO)
+    part = calibrated(aggregators.LaplaceMechanism(), event_of, 0.7, 1e-5, share=np.float16(0.5))
     assert part.cost(TWO).pure <= 0.35
 
 
