@@ -21,6 +21,9 @@ import tempfile
 import warnings
 from pathlib import Path
 
+# Before numpy is imported: with more threads, BLAS adds up in another order
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
