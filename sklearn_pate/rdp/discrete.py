@@ -377,7 +377,7 @@ def laplace_table_cost(scale, contribution, orders=DEFAULT_ORDERS, *, discrete=T
     # The noise is drawn with 1 / scale
     pure = rounded_up(Fraction(contribution.l1) * Fraction(1 / scale))
     shift = _discrete_shift if discrete else _continuous_shift
-    one_entry = np.maximum(shift(scale, contribution.linf, orders), 0.0)  # less within one step
+    one_entry = shift(scale, contribution.linf, orders)
     n_entries = contribution.l1 / contribution.linf
     hidden = 2e-14 / (orders - 1)  # by logarithms that cancel
     rdp = np.minimum(pure_rdp(pure, orders), n_entries * (one_entry * (1 + 1e-12) + hidden))
