@@ -209,8 +209,7 @@ def planned(releases, private, ballots, *, epsilon, delta):
     for release in releases:
         if not isinstance(release, Release):
             raise TypeError(
-                "releases must be a list of releases.Release, each an instance; got "
-                f"{release if isinstance(release, type) else type(release)}"
+                f"releases must be a list of releases.Release, each an instance; got {type(release)}"
             )
         name, share = type(release).__name__, release.share
         if has_units and not release.counts_groups:
