@@ -14,7 +14,8 @@ from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
 from ..electorate import Ballots, CellForecast, Electorate, TableElectorate
 from ..isolation import fresh_seed, is_ours, isolated, seed_number, withheld
-from ..neighbors import ReverseNeighbors, RowVectorizer
+from ..neighbors import ReverseNeighbors
+from ..neighbors.transform import LenientRowVectorizer
 from ..partition import RandomPartition
 from ..rdp import DEFAULT_ORDERS, gdp_mu
 from ..rdp.checks import check_orders
@@ -61,7 +62,7 @@ def voters(estimator, *, by_records=None):
     # Teachers are clones of it: it learns from few rows, of any kind
     numbers = estimator.predicts_numbers
     model = RidgeCV(_PENALTIES) if numbers else LogisticRegression(max_iter=1000)
-    return make_pipeline(RowVectorizer(), model)
+    return make_pipeline(LenientRowVectorizer(), model)
 
 
 def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):

@@ -209,7 +209,8 @@ def planned(releases, private, ballots, *, epsilon, delta):
     for release in releases:
         if not isinstance(release, Release):
             raise TypeError(
-                f"releases must be a list of releases.Release, each an instance; got {type(release)}"
+                "releases must be a list of releases.Release, each an instance; got "
+                f"{type(release)}"
             )
         name, share = type(release).__name__, release.share
         if has_units and not release.counts_groups:
