@@ -46,7 +46,7 @@ WARNING = {
     "private rows": (refused, "X_public is X", ".fit(X, Y, X)"),
     "delta": (lambda: pate(delta=0.01).fit(*DATA), OF_RECORDS, '"delta":'),
     "votes": (
-        lambda: pate(delta=0.1).fit_votes(np.tile([[20, 0], [0, 20]], (50, 1)), PUBLIC),
+        lambda: pate(delta=0.1).fit_votes(20 * np.eye(2, dtype=int)[Y[200:]], PUBLIC),
         "not below one over the number of teachers",
         ".fit_votes(",
     ),

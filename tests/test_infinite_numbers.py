@@ -21,8 +21,6 @@ X = RNG.normal(size=(2 * N, 4))
 Y = (X[:, 0] > 0).astype(int)
 UNITS = np.array([1.0, 1e4, 1.0, 1e-4])
 WIDE = RNG.normal(size=(N, 120))
-#: Infinite, squares that overflow, and more than a float32 holds; NaN stands for a gap
-HUGE = [-np.inf, 1.7e308, 1e39, np.nan]
 
 
 def with_huge(rows, value, dtype=float):
@@ -54,8 +52,15 @@ FORMS = {
 }
 
 
-@cases("form", *FORMS)
-@cases("value", *HUGE)
+#: Infinite in all forms; squares that overflow; and more than a float32 holds
+HUGE = [
+    *((form, -np.inf) for form in FORMS),
+    *((form, 1.7e308) for form in ("array", "units", "wide", "objects", "sparse", "frame")),
+    *((form, 1e39) for form in ("float32", "wide float32", "frame of float32")),
+]
+
+
+@cases("form, value", *HUGE)
 @pytest.mark.filterwarnings("ignore")  # which teachers do not show
 def test_default_teachers_learn_from_rows_with_a_huge_number(form, value):
     rows = FORMS[form](value)
@@ -86,8 +91,7 @@ def test_infinite_entries_of_sparse_rows_count_as_zero():
 MODELS = {
     "teachers": lambda: PATEClassifier(n_teachers=10, n_queries=10, epsilon=9, classes=[0, 1]),
     "numbers": lambda: PATERegressor(n_teachers=10, n_queries=10, epsilon=50, bounds=(0, 1)),
-    "records": lambda: PATEClassifier(epsilon=9, classes=[0, 1]),
-    "cells": lambda: PATEClassifier(ReverseNeighbors(), epsilon=9, classes=[0, 1]),
+    "cells": lambda: PATEClassifier(ReverseNeighbors(n_cells=20), epsilon=9, classes=[0, 1]),
     "sums": lambda: PATEClassifier(ColumnSums(), epsilon=9, classes=[0, 1]),
 }
 
@@ -125,17 +129,29 @@ def test_an_object_that_is_no_number_counts_as_missing(value):
     np.testing.assert_array_equal(numbers, expected)
 
 
-def test_columns_of_texts_in_an_array_are_like_those_of_a_frame():
-    frame = named(X[:N]).assign(text=np.where(Y[:N], "yes", "no"))
-    rows = frame.to_numpy()
-    fitted = RowVectorizer().fit(rows)
-    assert fitted.are_numbers_.tolist() == [True] * 4 + [False]
-    expected = RowVectorizer().fit_transform(frame)
-    np.testing.assert_array_equal(fitted.transform(rows), expected)
-    np.testing.assert_array_equal(fitted.to_sklearn().transform(rows), expected)  # as exported
-    rows[3] = ["no number", 10**400, None, 1.0, 5]  # one row is another, and fails nothing
-    assert np.isfinite(fitted.transform(rows)).all()
-    assert np.isfinite(RowVectorizer().fit_transform(rows)).all()
+def with_texts(n_texts):
+    rows = OBJECTS[:100].copy()
+    rows[:n_texts, 1] = "unknown"
+    return rows
+
+
+def test_a_column_with_more_texts_than_numbers_is_refused_in_an_array():
+    numbers = RowVectorizer().fit_transform(with_texts(50))
+    expected = RowVectorizer().fit_transform(
+        np.where(with_texts(50) == "unknown", None, OBJECTS[:100])
+    )
+    np.testing.assert_array_equal(numbers, expected)
+    with pytest.raises(ValueError, match="an array that holds text .* make DataFrames of both"):
+        RowVectorizer().fit(with_texts(51))
+
+
+def test_texts_in_private_arrays_fail_no_default_teacher():
+    """Some teachers get columns with more texts than numbers, or with texts alone."""
+    rows = OBJECTS.copy()
+    rows[:140, 1] = "unknown"
+    rows[:, 2] = "unknown"
+    fitted = MODELS["teachers"]().fit(rows, Y[:N], X_public=X[N:].astype(object))
+    assert np.isfinite(fitted.predict_proba(X[N:].astype(object))).all()
 
 
 # --- models with a schema ------------------------------------------------------------------------
@@ -151,9 +167,11 @@ def sums(bounds=BOUNDS, **params):
 
 SCHEMA_MODELS = {
     "sums": lambda: PATEClassifier(synthesizer=sums(share=1.0), **CLASSIFIER),
-    "sums and cells": lambda: PATEClassifier(ReverseNeighbors(), synthesizer=sums(), **CLASSIFIER),
+    "sums and cells": lambda: PATEClassifier(
+        ReverseNeighbors(n_cells=20), synthesizer=sums(), **CLASSIFIER
+    ),
     "levels": lambda: PATERegressor(
-        ReverseNeighbors(), synthesizer=sums(), bounds=(0, 1), **OPTIONS
+        ReverseNeighbors(n_cells=20), synthesizer=sums(), bounds=(0, 1), **OPTIONS
     ),
 }
 
@@ -178,7 +196,7 @@ def test_numbers_beyond_the_bounds_count_at_the_bound(make):
 
 
 def test_models_of_arrays_with_a_schema_take_huge_numbers():
-    clf = PATEClassifier(ReverseNeighbors(), synthesizer=sums((-3.0, 3.0)), **CLASSIFIER)
+    clf = PATEClassifier(ReverseNeighbors(n_cells=20), synthesizer=sums((-3.0, 3.0)), **CLASSIFIER)
     clf.fit(X[:N], Y[:N])
     expected = clf.predict_proba(with_huge(X[:9], -3.0))
     for value in (-np.inf, -1e300, float("-1.8e308")):
@@ -200,7 +218,7 @@ def test_a_transformer_that_makes_infinite_numbers_names_the_rows_given():
         def transform(self, X):
             return 1 / np.where(X == 7.0, np.inf, X) * np.where(X == 7.0, np.inf, 1.0)
 
-    clf = PATEClassifier(ReverseNeighbors(Divides()), epsilon=9, classes=[0, 1])
+    clf = PATEClassifier(ReverseNeighbors(Divides(), n_cells=20), epsilon=9, classes=[0, 1])
     clf.fit(X[:N], Y[:N], X_public=X[N:])
     with (
         pytest.raises(ValueError, match="infinite or missing numbers of X: impute"),

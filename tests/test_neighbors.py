@@ -427,12 +427,12 @@ def test_public_rows_in_another_order_are_refused(ledger):
     votes = clf.poll(X, Y, X_public=X_PUBLIC)
     swapped = X_PUBLIC.copy()
     swapped[[3, 200]] = swapped[[200, 3]]
-    for other in (X_PUBLIC[::-1], swapped, X_PUBLIC[:, ::-1], X_PUBLIC + 1e-3, X_PUBLIC * np.nan):
+    others = [X_PUBLIC[::-1], swapped, X_PUBLIC[:, ::-1], X_PUBLIC + 1e-3, X_PUBLIC * np.nan]
+    for other in (*others, np.full(X_PUBLIC.shape, "a", dtype=object)):
         with pytest.raises(ValueError, match="X_public is not what was voted on"):
             clf.fit_votes(votes, other)
-    for failing in (X_PUBLIC[:, :4], np.full(X_PUBLIC.shape, "a", dtype=object)):
-        with pytest.raises(ValueError, match="4 features|convert string to float"):
-            clf.fit_votes(votes, failing)
+    with pytest.raises(ValueError, match="4 features"):
+        clf.fit_votes(votes, X_PUBLIC[:, :4])
     assert ledger.epsilon_spent == 0
     for same in (X_PUBLIC.tolist(), PublicData(X_PUBLIC), X_PUBLIC.astype(np.float32)):
         clf.fit_votes(votes, same)

@@ -61,7 +61,10 @@ def fitted(votes):
         if name == "SoftVote":
             return clf.fit(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
         if name == "filter":
-            with pytest.warns(UserWarning, match="paid for"):
+            with (
+                pytest.warns(UserWarning, match="epsilon=5 pays for 52 answers to the 200 queries"),
+                pytest.warns(UserWarning, match="epsilon=5 paid for .* of the 200 queries wanted"),
+            ):
                 return clf.fit_votes(votes, X_PUBLIC)
         return clf.fit_votes(votes, X_PUBLIC)
 
@@ -218,7 +221,8 @@ def test_numbers_that_are_not_public_are_not_guessed(votes):
     stages = [ConfidentGNMax(0.7, 20.0, 8.0), InteractiveGNMax(0.4, 20.0, 8.0, 0.9)]
     params = {**PARAMS, "aggregator": stages, "epsilon": 3.2, "n_queries": [20, 16]}
     clf = PATEClassifier(GaussianNB(), **params)
-    clf.fit_votes(votes, X_PUBLIC)
+    with pytest.warns(UserWarning, match="epsilon=3.2 pays for 22 answers to the 36 queries"):
+        clf.fit_votes(votes, X_PUBLIC)
     assert clf.privacy_spent_.method == "filter"
     with pytest.raises(ValueError, match="is private; draw another fit"):
         BudgetDisplay.from_estimator(clf)

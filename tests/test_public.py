@@ -34,7 +34,7 @@ from sklearn_pate import FitOnPublic, PATEClassifier, PublicData
 from sklearn_pate.aggregators import PluralityVote
 from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer
 from sklearn_pate.public import overlap, public_rows, useless_columns, warn_if_private
 
 N = 300
@@ -141,18 +141,46 @@ TABLES = {
     "numbers": FRAME,
     "whole numbers and truth values": FRAME.assign(n=np.arange(N) % 7, t=FRAME["b"] > 0),
     "gaps": FRAME.assign(n=pd.array([1, None, 3] * (N // 3), dtype="Int64")),
+}
+OF_TEXT = {
     "text": FRAME.assign(t=np.where(FRAME["a"] > 0, "yes", "no")),
     "categories": FRAME.assign(t=pd.Categorical(["x", "y"] * (N // 2))),
 }
 
 
+def bagging_of(clf):
+    return BaggingClassifier(clf.set_params(classes=[0, 1]), n_estimators=2, random_state=0)
+
+
 @pytest.mark.parametrize("kind", TABLES)
 def test_bagging_takes_public_frames_next_to_the_arrays_that_it_makes(kind, routing_on):
     frame, y = TABLES[kind], data()[1]
-    clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
-    bagging = BaggingClassifier(clf, n_estimators=2, random_state=0)
+    bagging = bagging_of(PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote()))
     bagging.fit(frame[:200], y[:200], X_public=PublicData(frame[200:]))
     assert bagging.score(frame[200:], y[200:]) > 0.8
+
+
+VOTERS = {
+    "teachers": {"n_teachers": 5, "epsilon": None, "aggregator": PluralityVote()},
+    "records": {"epsilon": 20.0},
+}
+
+
+@pytest.mark.parametrize("params", VOTERS.values(), ids=VOTERS)
+@pytest.mark.parametrize("kind", OF_TEXT)
+def test_bagging_of_frames_of_text_is_refused_with_a_remedy(kind, params, routing_on):
+    frame, y = OF_TEXT[kind], data()[1]
+    bagging = bagging_of(PATEClassifier(**params))
+    public = PublicData(frame[200:])
+    with pytest.raises(ValueError, match="X_public: an array that holds text.*\n.*\n") as caught:
+        bagging.fit(frame[:200], y[:200], X_public=public)
+    assert "nothing was spent" in caught.value.__notes__[0]
+    remedy = "give it numbers, neighbors.RowVectorizer().fit(X_public).transform of each"
+    assert str(caught.value).endswith(remedy)
+    transform = RowVectorizer().fit(frame[200:]).transform
+    numbers = transform(frame)
+    bagging.fit(numbers[:200], y[:200], X_public=PublicData(numbers[200:]))
+    assert bagging.score(numbers[200:], y[200:]) > 0.8
 
 
 def test_public_frames_and_arrays_give_one_model():
@@ -254,9 +282,9 @@ def test_tools_of_scikit_learn_that_pass_arrays_explain_models_of_frames():
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize("kind", ["text", "categories"])
+@pytest.mark.parametrize("kind", OF_TEXT)
 def test_arrays_without_types_of_columns_are_refused_with_the_remedy(kind):
-    frame, y = TABLES[kind], data()[1]
+    frame, y = OF_TEXT[kind], data()[1]
     clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
     X, X_public = frame[:200], frame[200:]
     clf.fit(X, y[:200], X_public=X_public)

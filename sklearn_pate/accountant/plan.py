@@ -345,7 +345,9 @@ class Plan:
         votes = n_right * right_class
         votes += (self.voters.n_teachers - n_right) * np.roll(right_class, 1, axis=1)
         n_asked = np.array([n_queries for _, n_queries in self.stages])
-        outcomes = [_outcomes(mechanism, n_queries, votes) for mechanism, n_queries in self.stages]
+        # Clones: a mechanism that has seen votes may keep them, and what it returns depend on them
+        stages = [(clone(mechanism), n_queries) for mechanism, n_queries in self.stages]
+        outcomes = [_outcomes(mechanism, n_queries, votes) for mechanism, n_queries in stages]
         answered, right = n_asked / n_asked.sum() @ outcomes
         return float(answered), (float(right / answered) if answered > 0 else math.nan)
 
@@ -400,7 +402,6 @@ def _drawn(mechanism, n_asked, votes):
     right = np.arange(n_asked) % len(votes)  # all classes in turn
     student = _no_student(mechanism, n_asked, len(votes))
     rng = np.random.default_rng(0)
-    mechanism = clone(mechanism)
     rounds = []
     for _ in range(n_rounds):
         labels = np.asarray(mechanism.release(votes[right], student, rng).labels)

@@ -86,9 +86,11 @@ def plan_queries(
             warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
         threshold = getattr(stage, "threshold", None)  # if no votes reach it, none is answered
         if isinstance(threshold, Integral) and threshold > n_teachers:
+            facts_of(stage)
             raise ValueError(
-                f"threshold={threshold} of {stage} is more than n_teachers={n_teachers}: no votes "
-                "reach it; lower it, or give a share of the teachers as a float in (0, 1]"
+                f"threshold={shown(threshold)} of {type(stage).__name__} is more than n_teachers="
+                f"{n_teachers}: no votes reach it; lower it, or give a share of the teachers as a "
+                "float in (0, 1]"
             )
     cap = _Cap(*as_cap(epsilon, delta), accounting, before)
     sizes = {"n_teachers": n_teachers, "n_classes": n_classes}

@@ -21,6 +21,7 @@ from ..electorate import Electorate, PrivateData
 from ..exceptions import warn
 from ..isolation import attempt
 from ..memory import digest, kept_seed, private_memory
+from ..neighbors.transform import check_array
 from ..public import (
     are_all_equal,
     check_not_swapped,
@@ -299,6 +300,8 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     else:
         are_private = warn_if_private(X_public, X)
         X_public = checks.like_array(X, checks.given_rows(X_public))
+        if estimator.base_estimator is None:
+            _check_default_rows(X_public)
         not_covered += are_private
         obstacles += (_NOT_PUBLIC,) if are_private else ()
     casts_ballots = release.gives_rates or synthesizer is not None
@@ -428,6 +431,8 @@ def check_votes_and_rows(estimator, votes, X_public):
     _check_parts(estimator, electorate, release)
     X_public = checks.given_rows(X_public)
     checks.check_features(clone(estimator), X_public, "X_public", reset=True)
+    if estimator.base_estimator is None and estimator.student is None:
+        _check_default_rows(X_public)
     temperature = temperature_of(estimator, release)
     votes = checks.check_votes_given(estimator, votes, X_public, temperature)
     _check_unit(estimator, votes.neighbors)
@@ -481,6 +486,14 @@ def _check_parts(estimator, electorate, release):
         needs_proba = getattr(part, "uses_student_proba", False)
         if needs_proba and not has_method(student, "predict_proba"):
             raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
+
+
+def _check_default_rows(X_public):
+    """Refuse arrays that default voters and students do not read, before one is trained."""
+    try:
+        check_array(X_public)
+    except ValueError as error:
+        raise ValueError(f"X_public: {error}") from None
 
 
 def _check_unit(estimator, neighbors):

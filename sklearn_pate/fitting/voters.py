@@ -16,7 +16,8 @@ from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
 from ..electorate import CellForecast, Electorate, TableElectorate
 from ..isolation import fresh_seed, is_ours, isolated, kind_of, seed_number, withheld
-from ..neighbors import ReverseNeighbors, RowVectorizer
+from ..neighbors import ReverseNeighbors
+from ..neighbors.transform import LenientRowVectorizer
 from ..partition import RandomPartition
 from ..rdp import DEFAULT_ORDERS, Neighbors, gdp_mu
 from ..rdp.checks import check_orders
@@ -74,7 +75,7 @@ def voters(estimator, *, by_records=None):
     if by_records or (by_records is None and not speaks_of_teachers(estimator)):
         return ReverseNeighbors()
     # Teachers are clones of it: it learns from few rows, of any kind
-    return make_pipeline(RowVectorizer(), clone(_MODELS[estimator.target_type]))
+    return make_pipeline(LenientRowVectorizer(), clone(_MODELS[estimator.target_type]))
 
 
 def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):

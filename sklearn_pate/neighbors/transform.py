@@ -348,8 +348,9 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     own. In polars, lengths of time are like texts. Arrays of up to `most_columns`: the columns as
     they are, or like those of DataFrames where units differ, that is, where the largest standard
     deviation is ten times the median one. Arrays of more columns: so many principal components.
-    Arrays of objects: as arrays of numbers, in which other values count as missing. Sparse rows of
-    up to `most_columns` columns: as arrays; of more: so many singular vectors.
+    Arrays of objects: as arrays of numbers, in which other values count as missing; a column with
+    more texts than numbers is refused. Sparse rows of up to `most_columns` columns: as arrays; of
+    more: so many singular vectors.
 
     Infinity counts as missing, and missing entries of sparse rows count as zero.
 
@@ -386,10 +387,13 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
                 "X.columns = ['_'.join(map(str, name)) for name in X.columns], X_public as well"
             )
         X = of_pandas(X)
-        _check_numbers(X)
+        self._check_array(X)
         X = _with_floats(X)
         self.transformer_ = self._chosen(X).set_output(transform="default").fit(X)
         return self
+
+    def _check_array(self, X):
+        check_array(X)
 
     def transform(self, X):
         """Return the numbers of rows, an array with a row for each."""
@@ -429,6 +433,17 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         return tags
 
 
+class LenientRowVectorizer(RowVectorizer):
+    """A `RowVectorizer` that refuses no array: all text in one counts as missing.
+
+    It is for parts of private rows, whose values must cause no error. Public rows have been checked
+    before, by `check_array`.
+    """
+
+    def _check_array(self, X):
+        pass
+
+
 def of_pandas(X):
     """Return DataFrames of other libraries as those of pandas, and anything else as it is.
 
@@ -457,10 +472,15 @@ def _with_floats(X):
     return np.array([[as_float(value) for value in row] for row in columns]).reshape(X.shape)
 
 
-def _check_numbers(X):
-    """Refuse arrays of text, which has no names of columns to encode it by, and complex numbers.
+def check_array(X):
+    """Refuse arrays of text, which have no dtypes to encode columns by, and of complex numbers.
 
-    A column with more texts than numbers is one of text: a single value decides nothing.
+    A column with more texts than numbers is one of text; fewer texts count as missing.
+
+    Parameters
+    ----------
+    X : array-like with n_rows rows
+        Rows; other tables than arrays pass.
     """
     if isinstance(X, np.ndarray) and X.dtype.kind == "c":
         raise TellableError(
@@ -471,7 +491,10 @@ def _check_numbers(X):
     if not all(_holds_numbers(values) for values in np.reshape(X, (len(X), -1)).T):
         raise TellableError(
             "an array that holds text has no columns with dtypes of their own: make DataFrames of "
-            "both,\n    X, X_public = (pandas.DataFrame(t).infer_objects() for t in (X, X_public))"
+            "both,\n"
+            "    X, X_public = (pandas.DataFrame(t).infer_objects() for t in (X, X_public))\n"
+            "BaggingClassifier makes arrays of DataFrames: give it numbers, "
+            "neighbors.RowVectorizer().fit(X_public).transform of each"
         )
 
 

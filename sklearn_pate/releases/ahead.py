@@ -287,7 +287,7 @@ def planned(releases, private, neighbors, *, epsilon, delta, before=no_cost):
         if not isinstance(release, Release):
             raise TypeError(
                 "releases must be a list of releases.Release, each an instance; got "
-                f"{release if isinstance(release, type) else type(release)}"
+                f"{type(release)}"
             )
         name, fraction = type(release).__name__, release.epsilon_fraction
         if has_units and not release.counts_groups:

@@ -94,6 +94,11 @@ def two(n_queries):
 test_an_aggregator_that_cannot_be_used = mistakes(
     ("threshold above 1, a float", one(ConfidentGNMax(3.0, 3.0, 3.0)), "threshold=3.0 is"),
     ("above", one(ConfidentGNMax(5, 2.0, 2.0)), "threshold=5 of ConfidentGNMax.*than n_teachers=4"),
+    (
+        "far above",
+        one(ConfidentGNMax(10**300, 2.0, 2.0)),
+        "of about 300 digits of ConfidentGNMax is",
+    ),
     ("no noise", one(ImmutableArgmax()), EITHER),
     ("two", one(ImmutableArgmax(gamma=0.5, sigma=3.0)), f"{EITHER}; got gamma=0.5 and sigma=3.0"),
     ("delta", one(DELTA_OF_ITS_OWN), "failure_probability .* 0.1 .*below delta=1e-05"),
