@@ -4,7 +4,9 @@ A published synthesizer: Private-PGM draws the public rows
 
 `MarginalSynthesizer` draws each column by itself. Where columns go together, a graphical model
 knows more: Private-PGM (McKenna, Sheldon, Miklau, 2019, the package `mbi`) makes one of noisy
-tables of pairs of columns. All it needs to come in is a class that states its cost and draws rows.
+tables of pairs of columns. A class with four methods makes it a synthesizer: `cost` states the
+privacy loss, `gather` counts private rows, `publish` adds noise, `draw` draws rows from the noisy
+counts. A fit records the cost between the second and the third.
 
 The private rows are counted here, once, and the noise is this library's. So the cost is known
 exactly, and does not rest on what the other package says of itself: it sees noisy counts alone.
@@ -72,17 +74,27 @@ class PairSynthesizer(Synthesizer):
         codes = {name: rng.integers(len(t.categories), size=n_rows) for name, t in self._kinds()}
         return self._frame(codes)
 
-    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
+    def gather(self, X, codes, *, n_classes, sample_weight=None, groups=None, published=()):
         if groups is not None or sample_weight is not None:
             raise ValueError("PairSynthesizer counts single records, each once")
-        measured = []
+        tables = []
         for pair in self.pairs:
             first, second = (X[name].cat.codes for name in pair)
             known = (first >= 0) & (second >= 0)
             table = np.zeros([len(self.dtypes_[name].categories) for name in pair])
             np.add.at(table, (first[known], second[known]), 1)
-            noisy = self.noise.noisy(table, noise)
-            measured.append(LinearMeasurement(noisy.ravel(), pair, self.noise.noise_std))
+            tables.append(table)
+        return tables
+
+    def publish(self, gathered, rng, *, published=()):
+        return [self.noise.noisy(table, rng) for table in gathered]
+
+    def draw(self, published, rng):
+        (tables,) = published  # of the one step
+        measured = [
+            LinearMeasurement(table.ravel(), pair, self.noise.noise_std)
+            for pair, table in zip(self.pairs, tables, strict=True)
+        ]
         domain = Domain.fromdict({name: len(t.categories) for name, t in self._kinds()})
         model = MirrorDescent().estimate(domain, measured)
         return self._frame(model.synthetic_data(self.n_rows, method="sample").to_dict())

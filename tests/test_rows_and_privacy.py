@@ -105,7 +105,7 @@ def units_counted(monkeypatch, clf, X, **given):
         return None if groups is None else len(np.unique(groups))
 
     with monkeypatch.context() as patch:
-        seen = note_calls(patch, MarginalSynthesizer, "draw", n_groups)
+        seen = note_calls(patch, MarginalSynthesizer, "gather", n_groups)
         clf.fit(X, Y, **given)
     return seen[0]
 
@@ -209,7 +209,7 @@ def test_noise_of_ones_own_is_refused_before_it_is_paid_for(ledger):
 @pytest.mark.parametrize("twist", ["raises", "nan", "short"])
 def test_what_noise_of_ones_own_says_of_counts_is_withheld(ledger, capfd, twist):
     clf = ballots(marginals(noise=Own(twist=twist)), ledger=ledger)
-    with pytest.raises(ValueError, match="could not draw rows: [A-Za-z]+, whose text") as caught:
+    with pytest.raises(ValueError, match="publish of .* failed: [A-Za-z]+, whose text") as caught:
         clf.fit(X, Y)
     assert caught.value.__context__ is None and capfd.readouterr() == ("", "")
     assert "largest" not in str(caught.value)
@@ -452,15 +452,19 @@ class Twisted(MarginalSynthesizer):
 
     twist = None
 
-    def draw(self, X, codes, **more):
-        rows = super().draw(X, codes, **more)
-        if self.twist is not None:
-            return self.twist(rows)
-        rows.attrs = {"first": X.iloc[0].tolist()}
-        rows = rows.set_axis([f"{X.iloc[0, 0]} {k}" for k in range(len(rows))])
+    def gather(self, X, codes, **more):
+        gathered = super().gather(X, codes, **more)
+        self.first = X.iloc[0].tolist()
         X.iloc[:, :] = 0.0
         codes[:] = 0
-        return rows
+        return gathered
+
+    def draw(self, published, rng):
+        rows = super().draw(published, rng)
+        if self.twist is not None:
+            return self.twist(rows)
+        rows.attrs = {"first": self.first}
+        return rows.set_axis([f"{self.first[0]} {k}" for k in range(len(rows))])
 
 
 def test_rows_of_ones_own_have_no_notes_and_change_no_record():

@@ -58,7 +58,8 @@ def with_noise(bounds=None, scale=1e-5, **params):
 def draw(synthesizer, X, y, n_classes=2, seed=0, noise=None, **more):
     noise = np.random.default_rng(seed) if noise is None else noise
     rng = np.random.default_rng(seed + 1)
-    return synthesizer.draw(X, np.asarray(y), n_classes=n_classes, noise=noise, rng=rng, **more)
+    more |= {"n_classes": n_classes, "noise": noise, "rng": rng}
+    return synthesizer.synthesize(X, np.asarray(y), **more)
 
 
 # --- what one record moves -----------------------------------------------------------------------
@@ -539,7 +540,7 @@ def released(scale=1e-5, repeat=1, **params):
     synthesizer = MarginalSynthesizer(**declared).declare(framed_rows(rows), [0, 1])
     codes = np.array([row[2] for row in rows])
     rng = np.random.default_rng(0)
-    synthesizer.draw(framed_rows(rows), codes, n_classes=2, noise=rng, rng=rng)
+    synthesizer.synthesize(framed_rows(rows), codes, n_classes=2, noise=rng, rng=rng)
     return synthesizer
 
 
@@ -595,7 +596,7 @@ def test_whole_numbers_beyond_bounds_count_at_the_edge_in_any_dtype():
     synthesizer = MarginalSynthesizer({"n": (0, 7)}, missing=[], noise=LaplaceMechanism(1e-5))
     synthesizer.declare(X, [0, 1])
     rng = np.random.default_rng(0)
-    synthesizer.draw(X, np.arange(8) // 4, n_classes=2, noise=rng, rng=rng)
+    synthesizer.synthesize(X, np.arange(8) // 4, n_classes=2, noise=rng, rng=rng)
     edges = synthesizer.released_.rates(pd.DataFrame({"n": [0, 7]}))
     beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-np.inf, np.inf]}))
     np.testing.assert_array_equal(beyond, edges)

@@ -74,12 +74,20 @@ def on_array(noise=None, share=None, **params):
 
 @pytest.fixture
 def draws(monkeypatch):
-    """What synthesizers were asked to draw, in the fits of a test."""
+    """The records of which statistics are gathered, in the fits of a test."""
 
     def note(self, X, codes, **given):
         return {"n_records": len(X), "groups": None, **given}
 
-    return note_calls(monkeypatch, MarginalSynthesizer, "draw", note)
+    return note_calls(monkeypatch, MarginalSynthesizer, "gather", note)
+
+
+@pytest.fixture
+def sources(monkeypatch):
+    """The sources of noise and of rows, in the fits of a test."""
+    noise = note_calls(monkeypatch, MarginalSynthesizer, "publish", lambda s, g, rng, **given: rng)
+    rng = note_calls(monkeypatch, MarginalSynthesizer, "draw", lambda s, published, rng: rng)
+    return {"noise": noise, "rng": rng}
 
 
 # --- what is learnt, and published ---------------------------------------------------------------
@@ -251,7 +259,7 @@ def test_a_seed_and_a_ledger_do_not_go_together(ledger):
 
 
 def test_a_search_draws_once_from_the_rows_to_train_on_and_all_know_that_they_were_drawn(
-    draws, monkeypatch
+    draws, sources, monkeypatch
 ):
     def are_known(self, X_public, *, are_drawn=False, **numbers):
         return are_drawn
@@ -270,11 +278,11 @@ def test_a_search_draws_once_from_the_rows_to_train_on_and_all_know_that_they_we
     clf.fit(ARRAY, Y)
     clf.poll(ARRAY, Y)
     assert len(known) > 2 and all(known)
-    for given in draws:  # the noise on rows has a source of its own
-        assert isinstance(given["noise"], SystemGenerator)
-        assert not isinstance(given["rng"], SystemGenerator)
+    assert len(sources["noise"]) == len(sources["rng"]) == len(draws) == 3
+    for noise, rng in zip(*sources.values(), strict=True):  # the noise has a source of its own
+        assert isinstance(noise, SystemGenerator) and not isinstance(rng, SystemGenerator)
     on_array(random_state=0).fit(ARRAY, Y)
-    noise, rng = (draws[-1][name].bit_generator.seed_seq for name in ("noise", "rng"))
+    noise, rng = (sources[name][-1].bit_generator.seed_seq for name in ("noise", "rng"))
     assert noise.spawn_key != rng.spawn_key
 
 
@@ -370,7 +378,13 @@ class Own(Synthesizer):
         given["job"] = rng.choice(["clerk", "nurse", "none"], n_rows)
         return pd.DataFrame(given).astype(self.dtypes_)
 
-    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
+    def gather(self, X, codes, *, n_classes, sample_weight=None, groups=None, published=()):
+        return len(codes)
+
+    def publish(self, gathered, rng, *, published=()):
+        return LaplaceMechanism(1 / self.epsilon).noisy(np.array([[gathered]]), rng)
+
+    def draw(self, published, rng):
         return self.rehearsal_rows(self.n_rows, rng)
 
 

@@ -213,7 +213,7 @@ def test_private_arrays_that_do_not_go_with_the_rows(more, message):
     rng = np.random.default_rng(0)
     given = {"codes": np.array([0, 1]), "n_classes": 2, "noise": rng, "rng": rng}
     with refused(message):
-        synthesizer.draw(FRAME, **(given | more))
+        synthesizer.synthesize(FRAME, **(given | more))
 
 
 # --- what is odd, and works ----------------------------------------------------------------------
@@ -236,7 +236,8 @@ def test_odd_tables_that_work(values, params):
     with accepted():
         synthesizer = declare(rows, **params, noise=LaplaceMechanism(3.0))
         generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
-        drawn = synthesizer.draw(rows, np.zeros(len(rows), dtype=int), n_classes=2, **generators)
+        codes = np.zeros(len(rows), dtype=int)
+        drawn = synthesizer.synthesize(rows, codes, n_classes=2, **generators)
     assert drawn.shape == (5000, 1) and not drawn["a"].isna().any()
 
 
