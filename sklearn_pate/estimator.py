@@ -77,7 +77,7 @@ class PATEEstimator(CheckedEstimator):
         "memory": [str, os.PathLike, HasMethods(["cache"]), None],
         "ledger": [HasMethods(["check", "record"]), None],
         "on_bad_plan": [StrOptions({"raise", "warn"})],
-        "synthesizer": [HasMethods(["declare", "draw"]), None],
+        "synthesizer": [HasMethods(["declare", "gather", "publish", "draw"]), None],
         "verbose": ["verbose"],
         "schema": [dict, list, tuple, Schema, None],
         "releases": [list, None],

@@ -2,8 +2,8 @@
 
 A row of a table becomes `psi`, numbers on the unit sphere. First the mean of all of them is
 released, then, about this mean, counts of the classes, sums of `psi` by class and in all, and their
-second moment. `released` draws these, `Discriminants` reads them. Nothing here knows of schemas or
-of estimators.
+second moment. For both, `gather_...` computes private whole numbers and `publish_...` adds noise.
+`Discriminants` reads the published sums. Schemas and estimators are elsewhere.
 """
 
 import math

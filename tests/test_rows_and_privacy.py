@@ -176,6 +176,9 @@ class Own(TableMechanism):
     def __init__(self, scale=None, twist=None):
         self.scale, self.twist = scale, twist
 
+    def __sklearn_clone__(self):
+        return self if self.twist == "stays" else type(self)(self.scale, self.twist)
+
     @property
     def noise_std(self):
         return 3.0 + self.seen
@@ -220,6 +223,8 @@ def test_what_noise_of_ones_own_says_of_counts_is_withheld(ledger, capfd, twist)
 @pytest.mark.filterwarnings("ignore:(many|nearly all) records:UserWarning")
 def test_noise_of_ones_own_tells_its_size_before_it_sees_counts(monkeypatch):
     sizes = note_calls(monkeypatch, synthesizers, "cleaned", lambda *given: given[3])
+    ballots(marginals(noise=Own(scale=10.0, twist="stays"))).poll(X, Y)
+    assert sizes.pop() == 3.0
     noise = Own(scale=10.0, twist="sees")
     plan = ballots(marginals(noise=noise)).plan(X, Y)
     votes = ballots(marginals(noise=noise)).poll(X, Y)

@@ -249,6 +249,69 @@ def test_an_audit_finds_what_is_claimed(global_random_seed, monkeypatch):
     assert abs(np.std(noise) - 1) < 4.9 / np.sqrt(600)
 
 
+# --- the mean alone: the first step, which an interrupted fit may have published ------------------
+
+
+def of_mean(psi, **given):
+    """The sum of rows and their number, as multiples of the noise on them at a multiplier of 1."""
+    gathered = sums.gather_total(np.array(psi), shares(len(psi), **given))
+    sd = sums.noise_sizes(1.0, n_classes=2)[0]
+    steps = np.append(gathered.total, gathered.n_records * sums.OF_COUNTS / sums.STEP)
+    return steps * sums.STEP / gathered.whole / sd
+
+
+def tables_of_one(kind):
+    """All tables of one unit: rows to the north, the east and so on, or that are not encoded."""
+    rows = [np.zeros(2), *np.eye(2), *-np.eye(2), np.full(2, np.sqrt(0.5)), np.full(2, np.nan)]
+    if kind == "records":
+        return [of_mean([row]) for row in rows]
+    if kind == "groups":
+        return [of_mean(pair, units=np.zeros(2, dtype=int)) for pair in product(rows, rows)]
+    return [of_mean([row], weight=np.array([w])) for row in rows for w in (-1.0, 0.3, 1.0, 7.0)]
+
+
+@cases("kind", "records", "groups", "weights")
+def test_the_mean_moves_by_its_part_of_the_cost(kind, monkeypatch):
+    """The whole numbers of the package, for all pairs of one unit, next to its noise."""
+    monkeypatch.setattr(sums, "threadpool_limits", nullcontext)
+    tables = np.array(tables_of_one(kind))
+    replaced = ((tables[:, None] - tables[None]) ** 2).sum(axis=2).max()
+    joined = (tables**2).sum(axis=1).max()
+    for neighbors, moved, least in ((REPLACED, replaced, 0.999), (JOINED, joined, 0.69)):
+        contribution = sums.sums_contribution(neighbors)
+        of_step, of_all = sums.centre_cost(1.0, contribution), sums.sums_cost(1.0, contribution)
+        assert least * of_step.mu_squared < moved <= of_step.mu_squared < 0.11 * of_all.mu_squared
+
+
+def log_pmfs(sigma, shift):
+    """Discrete Gaussians about 0 and about a whole number, by their definition."""
+    n = np.arange(-int(14 * sigma), int(14 * sigma) + shift + 1)
+    log_total = np.log(np.exp(-(n**2) / (2 * sigma**2)).sum())
+    return [-((n - centre) ** 2) / (2 * sigma**2) - log_total for centre in (0, shift)]
+
+
+def renyi(p, q, order):
+    return np.log(np.exp(order * p + (1 - order) * q).sum()) / (order - 1)
+
+
+def test_the_mean_costs_what_sums_over_outcomes_give():
+    """Renyi costs, and delta at the claimed epsilon, of the two outcomes that differ most."""
+    multiplier, orders, delta = 0.25, np.array([1.5, 2.0, 8.0]), 1e-5
+    sigma = sums.noise_sizes(1 / multiplier, n_classes=2)[0] / sums.STEP
+    whole = round(1 / sums.STEP)  # steps of a row of length 1
+    replaced = log_pmfs(sigma, 2 * whole)
+    joined = log_pmfs(sigma, whole), log_pmfs(sigma / sums.OF_COUNTS, whole)  # row, number
+    for neighbors, pairs, least in ((REPLACED, [replaced], 0.999), (JOINED, joined, 0.69)):
+        claimed = sums.centre_cost(multiplier, sums.sums_contribution(neighbors), orders).rdp
+        costs = [sum(renyi(*pair, order) for pair in pairs) for order in orders]
+        assert (costs <= claimed).all() and (costs > least * claimed).all()
+    epsilon, _ = sums.centre_cost(multiplier, sums.sums_contribution(REPLACED)).epsilon(delta)
+    p, q = map(np.exp, replaced)
+    assert 0.99 * delta < np.maximum(p - np.exp(epsilon) * q, 0).sum() <= delta
+
+
+
+
 # --- what is read from them ----------------------------------------------------------------------
 
 
@@ -442,8 +505,8 @@ def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):
         clf.fit(X, y)
     assert "is spent. What was published until then is kept" in caught.value.__notes__[0]
     assert caught.value.privacy_spent.epsilon == pytest.approx(2, abs=0.01)
-    mu = gdp_mu(2, 1e-5) * math.sqrt(1 + sums.OF_CENTRE)
-    assert ledger.epsilon_spent == pytest.approx(gdp_to_epsilon(mu, 1e-5), abs=0.01)
+    both = math.hypot(gdp_mu(2, 1e-5), gdp_mu(of_mean.epsilon, 1e-5))
+    assert ledger.epsilon_spent == pytest.approx(gdp_to_epsilon(both, 1e-5), rel=0.01)
 
 
 def test_a_synthesizer_that_declares_columns_leads_to_the_same_fit():

@@ -187,7 +187,7 @@ class Given:
         It leaves out synthetic rows that `poll`, or an earlier fit, has drawn and recorded.
         """
         ledger = self.estimator.ledger
-        if self.synthesis is None or self.synthesis.entry_in(ledger) is None:
+        if self.synthesis is None or not self.synthesis.is_recorded_in(ledger):
             return self.cost_of_fit(plan)
         return self.cost_of_labels(plan)
 

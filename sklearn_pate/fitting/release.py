@@ -134,6 +134,8 @@ def _release(given, plan, rows, votes, account, draw_beside):
     digest = rows_digest(given.X_public)  # what fails here, fails before labels are paid for
     parts = {"recorded": given.recorded_cost(plan), "labels": given.cost_of_labels(plan)}
     _pay(given, account, plan.spent.paid(), given.cost_of_fit(plan), **parts)
+    if given.synthesis is not None and estimator.ledger is not None:
+        given.synthesis.ledgers.append(estimator.ledger)
     _run_private_test(plan, votes, given.seeds["test"])
     published = Published(plan.spent.paid(), estimator, given.n_public, given.target)
     forget(estimator)

@@ -49,6 +49,9 @@ class Synthesis:
         Ledgers that have recorded the steps so far, each with its entry.
     generator : str or None
         The source of the noise, as in `PrivacySpent`; None before the first step.
+    ledgers : list
+        Ledgers that have recorded the cost of all steps in an entry with labels. It grows, and is
+        shared by all copies: each call of `fit_votes` on the same rows finds it.
     """
 
     synthesizer: Any
@@ -58,6 +61,7 @@ class Synthesis:
     rows: Any = None
     entries: tuple = field(default=(), repr=False)
     generator: str | None = None
+    ledgers: list = field(default_factory=list, repr=False)
 
     @property
     def prior(self):
@@ -117,6 +121,10 @@ class Synthesis:
     def entry_in(self, ledger):
         """Return the entry of a ledger that has recorded steps; None if it has not."""
         return next((entry for own, entry in self.entries if own is ledger or own == ledger), None)
+
+    def is_recorded_in(self, ledger):
+        """Return whether an entry of a ledger has the cost."""
+        return self.entry_in(ledger) is not None or ledger in self.ledgers
 
     def gather(self, private):
         """Return the statistics of the next step: private, and free."""

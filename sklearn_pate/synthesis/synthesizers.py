@@ -589,14 +589,15 @@ class MarginalSynthesizer(ColumnSynthesizer):
         return np.concatenate([*tables, sizes])
 
     def publish(self, gathered, rng, *, published=()):
-        """Return the noisy histograms; see `Synthesizer.publish`."""
+        """Return the standard deviation of the noise, and the noisy histograms."""
         mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
-        return checked_noisy(mechanism, gathered * GRID, rng)
+        # Read before the mechanism gets them, which it could follow from
+        noise_std = getattr(mechanism, "noise_std", None)
+        return noise_std, checked_noisy(mechanism, gathered * GRID, rng)
 
     def draw(self, published, rng):
         """Draw rows from noisy histograms: a class, and the values of all columns given it."""
-        (noisy,) = published
-        noise_std = self._mechanism().noise_std
+        ((noise_std, noisy),) = published
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
         *tables, sizes = np.split(noisy, ends)
         self.released_ = cleaned(self.schema_, tables, sizes[0], noise_std)

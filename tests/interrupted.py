@@ -1,0 +1,295 @@
+"""Fits of all paths, watched: what was gathered, paid for and published until an interruption."""
+
+import contextlib
+import math
+import sys
+from functools import partial, wraps
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier, PATERegressor
+from sklearn_pate.aggregators import LaplaceMechanism
+from sklearn_pate.column_sums import ColumnSums
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV, search
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.rdp import DEFAULT_ORDERS
+from sklearn_pate.releases import Release, ahead, table
+from sklearn_pate.releases.labels import LabelsRelease
+from sklearn_pate.releases.table import TableRelease
+from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, synthesizers
+
+DELTA = 1e-5
+PACKAGE = search.__file__.rpartition("sklearn_pate")[0] + "sklearn_pate"
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(400, 2))
+Y = (X[:, 0] > 0).astype(int)
+X_PUBLIC = RNG.uniform(-1, 1, size=(40, 2))
+
+#: Noise of class sums, and of histograms of two columns and the labels.
+MULTIPLIER, SCALE = 0.5, 30.0
+
+
+def gaussian_epsilon(mu):
+    """Epsilon of one Gaussian mechanism, from its definition; rounded up by a little."""
+
+    def excess(epsilon):
+        below = norm.cdf(mu / 2 - epsilon / mu), norm.cdf(-mu / 2 - epsilon / mu)
+        return below[0] - math.exp(epsilon) * below[1] - DELTA
+
+    return brentq(excess, 0, 100)
+
+
+class ClassCounts(Release):
+    """The number of records of each class."""
+
+    is_pure = True
+
+    def __init__(self, scale=10.0, share=0.1):
+        self.scale, self.share = scale, share
+
+    def with_scale(self, scale):
+        return clone(self).set_params(scale=scale) if self.scale is None else None
+
+    def cost(self, neighbors, orders=DEFAULT_ORDERS):
+        return LaplaceMechanism(self.scale).cost(neighbors.counts(1), orders)
+
+    def gather(self, private):
+        return np.bincount(private.codes, minlength=2)
+
+    def draw(self, gathered, rng):
+        return LaplaceMechanism(self.scale).noisy(gathered[None], rng)[0]
+
+    def describe(self):
+        return "the number of records of each class"
+
+
+class Watched(PrivacyLedger):
+    """A ledger that notes the cost of each entry."""
+
+    def __init__(self, path, **more):
+        super().__init__(path, **{"epsilon": 200.0, "delta": DELTA} | more)
+        self.costs = {}
+
+    def record(self, spent, cost, entry=None):
+        entry = super().record(spent, cost, entry)
+        self.costs[entry] = cost
+        return entry
+
+    @property
+    def epsilon_of_entries(self):
+        """Epsilon of all entries at the delta of the fits; 0 without any."""
+        costs = list(self.costs.values())
+        total = costs[0] if costs else None
+        for cost in costs[1:]:
+            total = total.plus(cost)
+        return 0.0 if total is None else total.epsilon(DELTA)[0]
+
+
+# --- paths ----------------------------------------------------------------------------------------
+
+
+def classifier(**params):
+    given = {"classes": [0, 1], "epsilon": 20.0, "delta": DELTA, "on_bad_plan": "warn"}
+    return PATEClassifier(**(given | params))
+
+
+def regressor(**params):
+    given = {"bounds": (0, 1), "n_levels": 4, "epsilon": 20.0, "delta": DELTA}
+    return PATERegressor(**(given | {"on_bad_plan": "warn"} | params))
+
+
+def sums(**params):
+    given = {"missing": [], "n_rows": 40, "noise_multiplier": MULTIPLIER}
+    return ClassSums((-1, 1), **(given | params))
+
+
+def histograms(**params):
+    given = {"missing": [], "n_rows": 40, "n_bins": 4, "noise": LaplaceMechanism(SCALE)}
+    return MarginalSynthesizer((-1, 1), **(given | params))
+
+
+def teachers(**params):
+    return {"base_estimator": GaussianNB(), "n_teachers": 5, "n_queries": 5, "student": GaussianNB()}
+
+
+def searched(**params):
+    clf = classifier(**params)
+    grid = {"class_weight": [None, "balanced"]}
+    return PrivateGridSearchCV(clf, grid, epsilon=20.0, delta=DELTA, n_trials=2)
+
+
+#: Epsilon of the steps that are published when a fit gathers for the first time, the second, ...
+OF_MEAN = gaussian_epsilon(math.sqrt(0.1) / MULTIPLIER)
+OF_SUMS = gaussian_epsilon(1 / MULTIPLIER)
+OF_HISTOGRAMS = 2 * 3 / SCALE
+TWO_STEPS = 0, OF_MEAN, OF_SUMS
+NEAR = ReverseNeighbors(n_cells=4)
+COUNTS = {"releases": [ClassCounts()]}
+PUBLIC = {"X_public": X_PUBLIC}
+
+#: What makes the model, what `fit` is given, and those epsilons; None is all that a search costs.
+PATHS = {
+    "records": (partial(classifier, base_estimator=NEAR), PUBLIC, (0,)),
+    "columns": (partial(classifier, base_estimator=ColumnSums()), PUBLIC, (0,)),
+    "teachers": (partial(classifier, **teachers()), PUBLIC, (0,)),
+    "records, releases": (partial(classifier, base_estimator=NEAR, **COUNTS), PUBLIC, (0, 0)),
+    "sums alone": (partial(classifier, synthesizer=sums(share=1)), {}, TWO_STEPS),
+    "sums, records": (partial(classifier, base_estimator=NEAR, synthesizer=sums()), {}, TWO_STEPS),
+    "sums, teachers": (partial(classifier, **teachers(), synthesizer=sums()), {}, TWO_STEPS),
+    "sums, releases": (
+        partial(classifier, base_estimator=NEAR, synthesizer=sums(), **COUNTS),
+        {},
+        (*TWO_STEPS, OF_SUMS),
+    ),
+    "histograms": (
+        partial(classifier, base_estimator=NEAR, synthesizer=histograms()),
+        {},
+        (0, OF_HISTOGRAMS),
+    ),
+    "numbers, records": (partial(regressor, base_estimator=NEAR), PUBLIC, (0,)),
+    "numbers, sums": (partial(regressor, synthesizer=sums(share=1)), {}, TWO_STEPS),
+    "search": (partial(searched, base_estimator=NEAR), PUBLIC, (None,)),
+    "search, sums": (
+        partial(searched, base_estimator=NEAR, synthesizer=sums()),
+        {},
+        (0, OF_MEAN, None),
+    ),
+}
+
+
+def fit(name, ledger, **params):
+    """Return the model of a path, and a function that fits it."""
+    make, given, _ = PATHS[name]
+    model = make(ledger=ledger, **params)
+    return model, partial(model.fit, X, Y, **given)
+
+
+# --- what happens in a fit ------------------------------------------------------------------------
+
+#: What collects private statistics or votes, and what draws their noise.
+GATHERS = [
+    (ahead.Synthesis, "gather"),
+    (ahead, "gather"),
+    (TableRelease, "gather"),
+    (LabelsRelease, "gather"),
+]
+DRAWS = [
+    (synthesizers, "publish_centre"),
+    (synthesizers, "publish_sums"),
+    (synthesizers, "checked_noisy"),
+    (ahead, "draw"),
+    (table, "checked_noisy"),
+    (LabelsRelease, "draw"),
+    (search, "best_trial"),
+]
+
+
+class Watch:
+    """Notes of a fit: how often it gathered, paid and drew noise.
+
+    Attributes
+    ----------
+    n_gathers, n_published : int
+        Number of calls that gather, and of steps that were published.
+    is_paid : bool
+        Whether the ledger has recorded a cost since the last call that gathers.
+    unpaid : list of str
+        Functions that drew noise before it was paid for.
+    """
+
+    def __init__(self):
+        self.n_gathers = self.n_published = 0
+        self.is_paid = self.searches = False
+        self.unpaid = []
+
+    def gathering(self, function, when):
+        def gather(*args, **kwargs):
+            self.n_gathers += 1
+            if not self.searches:  # trials are paid for together
+                self.is_paid = False
+            with when(self.n_gathers):
+                return function(*args, **kwargs)
+
+        return gather
+
+    def drawing(self, function):
+        def draw(*args, **kwargs):
+            if not self.is_paid:
+                self.unpaid.append(function.__name__)
+            self.searches |= function.__name__ == "best_trial"
+            return function(*args, **kwargs)
+
+        return draw
+
+    def paying(self, function):
+        @wraps(function)  # whether it takes an entry decides what it gets
+        def record(*args, **kwargs):
+            entry = function(*args, **kwargs)
+            self.is_paid = True
+            return entry
+
+        return record
+
+    def publishing(self, function):
+        def publish(*args, **kwargs):
+            part = function(*args, **kwargs)
+            self.n_published += 1
+            return part
+
+        return publish
+
+
+@contextlib.contextmanager
+def watched(monkeypatch, when=lambda number: contextlib.nullcontext()):
+    """Yield the `Watch` of the fits of a block; each call that gathers runs within `when`."""
+    watch = Watch()
+    with monkeypatch.context() as patch:
+        for owner, name in GATHERS:
+            patch.setattr(owner, name, watch.gathering(getattr(owner, name), when))
+        for owner, name in DRAWS:
+            patch.setattr(owner, name, watch.drawing(getattr(owner, name)))
+        patch.setattr(Watched, "record", watch.paying(Watched.record))
+        publish = ahead.Synthesis.publish
+        patch.setattr(ahead.Synthesis, "publish", watch.publishing(publish))
+        yield watch
+
+
+class Lines:
+    """Counts the lines of the package that run within blocks, and interrupts one of them.
+
+    Parameters
+    ----------
+    target : int or None, default=None
+        The number of the line before which `KeyboardInterrupt` is raised. None only counts.
+    """
+
+    def __init__(self, target=None):
+        self.target = target
+        self.n_lines = 0
+
+    @contextlib.contextmanager
+    def within(self, number=None):
+        """Count the lines of a block."""
+        before = sys.gettrace()
+        sys.settrace(self._called)
+        try:
+            yield
+        finally:
+            sys.settrace(before)
+
+    def _called(self, frame, event, arg):
+        return self._line if frame.f_code.co_filename.startswith(PACKAGE) else None
+
+    def _line(self, frame, event, arg):
+        if event == "line":
+            self.n_lines += 1
+            if self.n_lines == self.target:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self._line
