@@ -17,7 +17,7 @@ from sklearn_pate.column_sums import ColumnSums
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV, search
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS
+from sklearn_pate.rdp import Event
 from sklearn_pate.releases import Release, ahead, table
 from sklearn_pate.releases.labels import LabelsRelease
 from sklearn_pate.releases.table import TableRelease
@@ -48,21 +48,19 @@ def gaussian_epsilon(mu):
 class ClassCounts(Release):
     """The number of records of each class."""
 
-    is_pure = True
-
-    def __init__(self, scale=10.0, share=0.1):
-        self.scale, self.share = scale, share
+    def __init__(self, scale=10.0, epsilon_fraction=0.1):
+        self.scale, self.epsilon_fraction = scale, epsilon_fraction
 
     def with_scale(self, scale):
         return clone(self).set_params(scale=scale) if self.scale is None else None
 
-    def cost(self, neighbors, orders=DEFAULT_ORDERS):
-        return LaplaceMechanism(self.scale).cost(neighbors.counts(1), orders)
+    def event(self, neighbors):
+        return Event(LaplaceMechanism(self.scale), neighbors.counts(1))
 
     def gather(self, private):
         return np.bincount(private.codes, minlength=2)
 
-    def draw(self, gathered, rng):
+    def publish(self, gathered, rng):
         return LaplaceMechanism(self.scale).noisy(gathered[None], rng)[0]
 
     def describe(self):
@@ -115,7 +113,8 @@ def histograms(**params):
 
 
 def teachers(**params):
-    return {"base_estimator": GaussianNB(), "n_teachers": 5, "n_queries": 5, "student": GaussianNB()}
+    given = {"base_estimator": GaussianNB(), "n_teachers": 5, "n_queries": 5}
+    return given | {"student": GaussianNB()}
 
 
 def searched(**params):
