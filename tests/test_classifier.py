@@ -425,7 +425,9 @@ def test_labels_that_fail_the_test_are_not_released(passed):
             exceptions.PrivacyTestError, match="(?s)No label was released.* epsilon=2.2"
         ) as caught:
             fit(clf, y=rng.integers(0, 2, size=1500))  # teachers disagree
-        assert vars(clf) == before | {"_seed_used": True}  # an earlier fit, if any, as it was
+        after = dict(vars(clf))
+    assert after.pop("_prefix").spent.epsilon == 2.2  # it counts where a fit goes on
+    assert after == before | {"_seed_used": True}  # an earlier fit, if any, as it was
         spent = caught.value.privacy_spent
         assert (spent.epsilon, spent.n_answered) == (2.2, 0)
         assert spent.method == "propose-test-release"
