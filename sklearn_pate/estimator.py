@@ -47,6 +47,9 @@ class PATEEstimator(CheckedEstimator):
     #: Whether ballots are split between levels of a number, not for one of several classes.
     predicts_numbers = False
 
+    #: Published by earlier fits, for `warm_start`: a `releases.prefix.Prefix`.
+    _prefix = None
+
     #: The form of the public rows of the last fit.
     _form = RowForm("", {}, False)
 
