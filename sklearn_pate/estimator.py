@@ -48,6 +48,9 @@ class PATEEstimator(CheckedEstimator):
     #: The kind of target, which does not depend on parameters or data.
     target_type: type[Target] = ClassTarget
 
+    #: Published by earlier fits, for `warm_start`: a `releases.prefix.Prefix`.
+    _prefix = None
+
     #: The form of the public rows of the last fit.
     _form = RowForm("", {}, False)
 

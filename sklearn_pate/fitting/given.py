@@ -368,7 +368,7 @@ def _cloned(estimator):
 
 def prefix_of(estimator):
     """Return the prefix that earlier fits left, where the estimator goes on after them."""
-    return getattr(estimator, "_prefix", None) if estimator.warm_start else None
+    return estimator._prefix if estimator.warm_start else None
 
 
 def _prefix_of_votes(estimator, synthesis):

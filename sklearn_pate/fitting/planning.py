@@ -224,7 +224,8 @@ def _costs_beside(given, spent):
     """Return what else is released, each with the epsilon that it takes."""
     costs = [stated_cost(release, given.neighbors) for release in given.beside]
     epsilons = [cost.epsilon(given.estimator.delta)[0] for cost in costs]
-    return tuple(zip(spent.beside, epsilons, strict=True))
+    own = spent.beside[len(spent.beside) - len(costs) :]  # after those of earlier fits
+    return tuple(zip(own, epsilons, strict=True))
 
 
 # --- what is tried out: mechanisms, teachers, students, missing values ----------------------------

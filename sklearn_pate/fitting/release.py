@@ -199,6 +199,8 @@ class Account:
     ----------
     ledger : PrivacyLedger or None
         The ledger of the fit, or an object with its `check` and `record`.
+    estimator : PATEClassifier or None, default=None
+        Gets the prefix with which its next fit may go on. It is complete before noise is drawn.
 
     Attributes
     ----------
@@ -221,8 +223,9 @@ class Account:
         Published by earlier fits, with which this one goes on.
     """
 
-    def __init__(self, ledger):
+    def __init__(self, ledger, estimator=None):
         self.ledger = ledger
+        self.estimator = estimator
         self.grows = entries_grow(ledger)
         self.prior = None
         self.cost = None
@@ -278,7 +281,9 @@ class Account:
             recorded = self.prior.cost.plus(recorded)
         # If it is interrupted, it may have been recorded
         before = self.spent, self.cost, self.labels
+        prefix_before = getattr(self.estimator, "_prefix", None)
         self.spent, self.cost, self.labels = spent, cost, labels
+        self.leave()
         if self.ledger is None:
             return
         try:
@@ -288,14 +293,27 @@ class Account:
                 self.entry = self.ledger.record(spent, recorded)
         except (BudgetExceededError, ValueError):
             self.spent, self.cost, self.labels = before
+            self._set_prefix(prefix_before)
             raise
         if not self.grows:
             self.entry = True  # it may have returned None
             self._lacks_prior = False
+        self.leave()
+
+    def leave(self):
+        """Leave the cost and published steps so far to the next fit of the estimator."""
+        if self.spent is not None:
+            spent = self.estimator.privacy_spent_ if self.has_begun else self.spent
+            self._set_prefix(Prefix.after(self, spent))
+
+    def _set_prefix(self, prefix):
+        if hasattr(self.estimator, "warm_start"):
+            self.estimator._prefix = prefix
 
     def keep(self, synthesis):
         """Keep a published step of a synthesizer, also if the fit fails."""
         self.synthesis = synthesis
+        self.leave()
 
 
 @contextlib.contextmanager
@@ -311,7 +329,7 @@ def keeping(estimator, ledger):
     ledger : PrivacyLedger or None
         As in `Account`.
     """
-    account = Account(ledger)
+    account = Account(ledger, estimator)
     try:
         yield account
     except BaseException as error:
@@ -327,9 +345,7 @@ def keeping(estimator, ledger):
         error.__notes__ = [*own, _PRIVACY + _note(spent, account, goes_on)]
         raise
     finally:
-        if account.spent is not None and hasattr(estimator, "warm_start"):
-            spent = estimator.privacy_spent_ if account.has_begun else account.spent
-            estimator._prefix = Prefix.after(account, spent)
+        account.leave()
 
 
 def _note(spent, account, goes_on):
