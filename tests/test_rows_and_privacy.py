@@ -430,23 +430,42 @@ def test_a_ledger_misses_no_rows(tmp_path):
 
 
 class Counter:
-    """A ledger of a user's own, which is told of costs and nothing else."""
+    """A ledger of a user's own, with the cost of each entry and all that was recorded."""
 
     __hash__ = None
-    costs = ()
 
+    def __init__(self):
+        self.costs, self.recorded = {}, []
+
+    def check(self, spent, cost, entry=None):
+        pass
+
+    def record(self, spent, cost, entry=None):
+        entry = len(self.costs) if entry is None else entry
+        self.costs[entry] = cost.pure
+        self.recorded.append(cost.pure)
+        return entry
+
+
+def test_ledger_of_ones_own_gets_one_entry_that_grows():
+    ledger = Counter()
+    ballots(ledger=ledger).fit(X, Y)
+    assert ledger.recorded == pytest.approx([1.6, 4.0])
+    assert ledger.costs == pytest.approx({0: 4.0})
+
+
+class WithoutEntries(Counter):
     def check(self, spent, cost):
         pass
 
-    def record(self, spent, cost):
-        self.costs += (cost.pure,)
-        return len(self.costs)
 
-
-def test_a_ledger_of_ones_own_gets_rows_and_labels_apart():
-    ledger = Counter()
-    ballots(ledger=ledger).fit(X, Y)
-    assert ledger.costs == pytest.approx((1.6, 2.4))
+def test_ledger_without_entries_is_refused_before_anything_is_spent():
+    ledger = WithoutEntries()
+    with pytest.raises(
+        TypeError, match=r"ledger must have check\(spent, cost, entry=None\)"
+    ) as caught:
+        ballots(ledger=ledger).fit(X, Y)
+    assert not ledger.recorded and "nothing was spent" in caught.value.__notes__[0]
 
 
 # --- rows of one's own ---------------------------------------------------------------------------

@@ -187,30 +187,33 @@ def test_a_ledger_refuses_by_all_that_it_would_record(tmp_path, monkeypatch):
 
 
 class Spy:
-    """A ledger of a user's own, which takes no entries."""
+    """A ledger of a user's own, which notes what is recorded and for which entry."""
 
     def __init__(self):
-        self.recorded = []
+        self.recorded, self.entries = [], []
 
-    def check(self, spent, cost):
+    def check(self, spent, cost, entry=None):
         self.checked = cost.mu_squared
 
-    def record(self, spent, cost):
+    def record(self, spent, cost, entry=None):
         self.recorded.append(cost.mu_squared)
+        self.entries.append(entry)
+        return "the first" if entry is None else entry
 
 
-def test_a_ledger_without_entries_gets_all_steps_at_once(monkeypatch):
+def test_steps_of_continued_fits_share_an_entry_of_any_ledger(monkeypatch):
     ledger = Spy()
     clf = model(ledger=ledger)
     error = stop(clf, monkeypatch, synthesizers, "gather_sums")
-    assert ledger.recorded == pytest.approx([OF_SUMS])
-    assert error.privacy_spent.epsilon == pytest.approx(gaussian_epsilon(math.sqrt(OF_SUMS)))
+    assert ledger.recorded == pytest.approx([OF_MEAN])
+    assert error.privacy_spent.epsilon == pytest.approx(gaussian_epsilon(math.sqrt(OF_MEAN)))
     costs(clf.fit(X, Y), OF_SUMS, OF_TABLE, n_fits=2)
-    assert ledger.recorded == pytest.approx([OF_SUMS, OF_TABLE])
-    assert ledger.checked == pytest.approx(OF_TABLE)
+    assert ledger.recorded == pytest.approx([OF_MEAN, OF_SUMS, OF_SUMS + OF_TABLE])
+    assert ledger.entries == [None, "the first", "the first"]
+    assert ledger.checked == pytest.approx(OF_SUMS + OF_TABLE)
     search = searched(base_estimator=ReverseNeighbors(n_cells=4), synthesizer=sums(), ledger=Spy())
     stop(search, monkeypatch, synthesizers, "gather_sums")
-    assert len(search.estimator.ledger.recorded) == 1
+    assert search.estimator.ledger.recorded == pytest.approx([OF_MEAN])
 
 
 # --- what is kept, and where ----------------------------------------------------------------------

@@ -9,7 +9,6 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -195,9 +194,8 @@ class Given:
     def open_entry(self):
         """The ledger's entry of published steps, which grows by this fit's cost; None without."""
         ledger = self.estimator.ledger
-        if not self.goes_on or not self.prefix.is_open or not entries_grow(ledger):
-            return None
-        return self.synthesis.entry_in(ledger)
+        is_open = self.goes_on and self.prefix.is_open
+        return self.synthesis.entry_in(ledger) if is_open else None
 
     @property
     def prior_is_recorded(self):
@@ -215,10 +213,14 @@ class Given:
         cost = self.recorded_cost(plan) if entry is None else self.cost_of_fit(plan)
         if not self.prior_is_recorded:
             cost = self.prefix.cost.plus(cost)
-        if entry is None or "entry" not in signature(ledger.check).parameters:
-            ledger.check(plan.spent, cost)
-        else:
-            ledger.check(plan.spent, cost, entry=entry)
+        try:
+            ledger.check(plan.spent, cost, entry)
+        except TypeError as error:
+            raise TypeError(
+                "ledger must have check(spent, cost, entry=None) and record(spent, cost, "
+                f"entry=None), as ledger.PrivacyLedger has them; got {type(ledger).__name__}: "
+                f"{error}"
+            ) from error
 
     @contextmanager
     def phase(self, name, total):
@@ -249,11 +251,6 @@ class Given:
     def student(self):
         """Return the unfitted student."""
         return student_of(self.estimator, self.electorate)
-
-
-def entries_grow(ledger):
-    """Return whether an entry of a ledger can grow: one of the user's may not take entries."""
-    return ledger is None or "entry" in signature(ledger.record).parameters
 
 
 def as_list(given):

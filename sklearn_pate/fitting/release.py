@@ -18,7 +18,7 @@ from ..schema import RowForm
 from ..students import fit_student
 from . import planning
 from .checks import check_features, given_rows
-from .given import enrolled, entries_grow, rows_digest
+from .given import enrolled, rows_digest
 from .voters import make_electorate
 
 
@@ -83,10 +83,6 @@ def _draw_rows(given, account):
     seeds = dict(given.seeds)
 
     def pay(synthesis, n_steps):
-        if not account.grows:  # all steps are paid for before the first
-            if synthesis.entry_in(account.ledger) is not None:
-                return synthesis
-            n_steps = synthesizer.n_steps
         cost = synthesis.cost_of_steps(n_steps)
         is_last = n_steps == synthesizer.n_steps
         total = cost if given.prefix is None else given.prefix.cost.plus(cost)
@@ -198,7 +194,8 @@ class Account:
     Parameters
     ----------
     ledger : PrivacyLedger or None
-        The ledger of the fit, or an object with its `check` and `record`.
+        The ledger of the fit, or an object with its ``check(spent, cost, entry=None)`` and
+        ``record(spent, cost, entry=None)``.
     estimator : PATEClassifier or None, default=None
         Gets the prefix with which its next fit may go on. It is complete before noise is drawn.
 
@@ -208,9 +205,6 @@ class Account:
         The statement of the steps that were recorded, or may have been; None if none was.
     entry : object
         The entry that the ledger returned; None without one.
-    grows : bool
-        Whether the entry can grow. A ledger of the user's may not take entries: it gets one for
-        all steps of a synthesizer, and one for labels.
     synthesis : Synthesis or None
         Published steps of a synthesizer; None before the first.
     has_begun : bool
@@ -226,7 +220,6 @@ class Account:
     def __init__(self, ledger, estimator=None):
         self.ledger = ledger
         self.estimator = estimator
-        self.grows = entries_grow(ledger)
         self.prior = None
         self.cost = None
         self.labels = None
@@ -275,8 +268,8 @@ class Account:
         labels : rdp.Cost, default=None
             The part of `cost` for labels and extra releases, if they are paid for.
         """
-        has_entry = self.grows and self.entry is not None
-        recorded = cost if has_entry or recorded is None else recorded
+        is_all = recorded is None or self.entry is not None
+        recorded = cost if is_all else recorded
         if self._lacks_prior:
             recorded = self.prior.cost.plus(recorded)
         # If it is interrupted, it may have been recorded
@@ -287,17 +280,11 @@ class Account:
         if self.ledger is None:
             return
         try:
-            if has_entry:
-                self.entry = self.ledger.record(spent, recorded, entry=self.entry)
-            else:
-                self.entry = self.ledger.record(spent, recorded)
+            self.entry = self.ledger.record(spent, recorded, self.entry)
         except (BudgetExceededError, ValueError):
             self.spent, self.cost, self.labels = before
             self._set_prefix(prefix_before)
             raise
-        if not self.grows:
-            self.entry = True  # it may have returned None
-            self._lacks_prior = False
         self.leave()
 
     def leave(self):

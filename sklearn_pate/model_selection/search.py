@@ -137,12 +137,9 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         self._warn_of_delta(plans[0], len(codes))
         account.check(spent, cost)
         self._seed_used = True  # noise is drawn from here on
-        if not account.grows:  # one entry for all, before the first noise
-            account.append(spent, cost)
         if of_rows is not None:  # once, before the trials: they share the rows
             fit_data["X_public"] = self._publish_rows(of_rows, spent, rows_seed, account)
-        if account.grows:
-            account.append(spent, cost)
+        account.append(spent, cost)
         rng = self._generator(trials_seed)
         of_all = {"are_seeded": is_seeded, "are_drawn": of_rows is not None}
         self._publish(*best_trial(candidates, fit_data, scorer, count, rng, **of_all), account)
@@ -174,8 +171,6 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         noise_seed, other_seed = seed.spawn(2)
 
         def pay(synthesis, n_steps):
-            if not account.grows:
-                return synthesis
             cost = synthesis.cost_of_steps(n_steps)
             is_last = n_steps == synthesis.synthesizer.n_steps
             epsilon, method = cost.epsilon(self.delta)
