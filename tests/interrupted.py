@@ -126,7 +126,12 @@ def histograms(**params):
 
 
 def teachers(**params):
-    return {"base_estimator": GaussianNB(), "n_teachers": 5, "n_queries": 5, "student": GaussianNB()}
+    return {
+        "base_estimator": GaussianNB(),
+        "n_teachers": 5,
+        "n_queries": 5,
+        "student": GaussianNB(),
+    }
 
 
 def searched(**params):

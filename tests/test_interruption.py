@@ -132,11 +132,11 @@ def test_workers_that_die_cost_published_steps_only(
                 patch.setattr(workers, "_calls", calls_that_die(tmp_path, 100))
             yield
 
-    with watched(monkeypatch, when) as watch:
-        with pytest.raises((TeacherError, ValueError), match="worker processes died 3 times") as e:
-            run()
+    failed = pytest.raises((TeacherError, ValueError), match="worker processes died 3 times")
+    with watched(monkeypatch, when) as watch, failed as caught:
+        run()
     assert len(list(tmp_path.glob("death *"))) >= 3
-    check_spent(e.value, model, ledger, watch, PATHS[name][2][number - 1])
+    check_spent(caught.value, model, ledger, watch, PATHS[name][2][number - 1])
 
 
 @needs_signals

@@ -61,9 +61,9 @@ from sklearn_pate.model_selection.trials import PrivateScorer
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.queries import DiversityQueries, UncertaintyQueries
+from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.students import SoftLabelClassifier
-from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, synthesizers
 from sklearn_pate.teachers import training
 

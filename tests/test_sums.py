@@ -306,8 +306,6 @@ def test_the_mean_costs_what_sums_over_outcomes_give():
     assert 0.99 * delta < np.maximum(p - np.exp(epsilon) * q, 0).sum() <= delta
 
 
-
-
 # --- what is read from them ----------------------------------------------------------------------
 
 

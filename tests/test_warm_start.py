@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from conftest import IN_THREADS, interrupt
 from interrupted import (
-    DELTA,
     MULTIPLIER,
     X_PUBLIC,
     ClassCounts,
@@ -16,7 +15,6 @@ from interrupted import (
     X,
     Y,
     classifier,
-    fit,
     gaussian_epsilon,
     histograms,
     regressor,
@@ -29,10 +27,9 @@ from sklearn.base import clone
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError
 from sklearn_pate.fitting import release
-from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.propose_test_release import ProposeTestRelease
-from sklearn_pate.releases import ahead, table
+from sklearn_pate.releases import table
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import ClassSums, synthesizers
 
@@ -157,7 +154,9 @@ def test_ledgers_get_all_that_they_do_not_have(tmp_path, monkeypatch):
     clf = model(ledger=first)
     stop(clf, monkeypatch, synthesizers, "gather_sums")
     costs(clf.set_params(ledger=second).fit(X, Y), OF_SUMS, OF_TABLE, n_fits=2)
-    assert [cost.mu_squared for cost in second.costs.values()] == pytest.approx([OF_SUMS + OF_TABLE])
+    assert [cost.mu_squared for cost in second.costs.values()] == pytest.approx(
+        [OF_SUMS + OF_TABLE]
+    )
     assert [cost.mu_squared for cost in first.costs.values()] == pytest.approx([OF_MEAN])
     clf.fit(X, Y)
     costs(clf.set_params(ledger=None).fit(X, Y), *3 * [OF_SUMS, OF_TABLE], n_fits=4)
