@@ -2,10 +2,13 @@
 
 import contextlib
 import math
+import os
+import signal
 import sys
 from functools import partial, wraps
 
 import numpy as np
+from joblib import delayed
 from scipy.optimize import brentq
 from scipy.stats import norm
 from sklearn.base import clone
@@ -121,8 +124,12 @@ def histograms(**params):
 
 
 def teachers(**params):
-    given = {"base_estimator": GaussianNB(), "n_teachers": 5, "n_queries": 5}
-    return given | {"student": GaussianNB()}
+    return {
+        "base_estimator": GaussianNB(),
+        "n_teachers": 5,
+        "n_queries": 5,
+        "student": GaussianNB(),
+    }
 
 
 def searched(**params):
@@ -265,6 +272,26 @@ def watched(monkeypatch, when=lambda number: contextlib.nullcontext()):
         publish = ahead.Synthesis.publish
         patch.setattr(ahead.Synthesis, "publish", watch.publishing(publish))
         yield watch
+
+
+def calls_that_die(folder, n_deaths):
+    """Return a function in place of `workers._calls`: the first calls kill their processes."""
+
+    def calls(tasks, sent, function):
+        for number, task in tasks:
+            sent[number] = task
+            yield delayed(die_or_run)(folder, n_deaths, function, number, task)
+
+    return calls
+
+
+def die_or_run(folder, n_deaths, function, number, task):
+    """Kill this process, if fewer than `n_deaths` others have died; else run a task."""
+    for k in range(n_deaths):
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(folder / f"death {k}", os.O_CREAT | os.O_EXCL))
+            os.kill(os.getpid(), signal.SIGKILL)
+    return number, function(*task)
 
 
 class Lines:

@@ -1,11 +1,16 @@
 """Interrupted fits pay for the steps that they published, and for nothing else."""
 
 import contextlib
+import itertools
+import os
 
 import numpy as np
 import pytest
 from conftest import IN_THREADS
-from interrupted import PATHS, Lines, Watched, fit, watched
+from interrupted import PATHS, Lines, Watched, X, calls_that_die, fit, watched
+
+from sklearn_pate import sums, workers
+from sklearn_pate.exceptions import TeacherError
 
 # The noise is fixed, and the records are few
 pytestmark = [IN_THREADS, pytest.mark.filterwarnings("ignore::UserWarning")]
@@ -89,3 +94,76 @@ def test_interruptions_at_any_line_of_gather_cost_published_steps_only(tmp_path,
             check_spent(error, model, ledger, watch, expected)
         assert watch.unpaid == []
     assert n_interrupted > 80  # others had fewer lines than the fit that counted them
+
+
+# --- workers that die -----------------------------------------------------------------------------
+
+needs_signals = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+
+#: The process that runs `fit` gathers releases of the user's own, histograms, and no votes.
+IN_PROCESS = [("records, releases", 1), ("sums, releases", 3), ("histograms", 1)]
+IN_PROCESS += [("sums alone", 3), ("numbers, sums", 3)]
+OF_WORKERS = [point for point in POINTS if point not in IN_PROCESS]
+FAST = [("sums alone", 2), ("teachers", 1)]
+
+
+def with_workers(name, ledger):
+    """Return the model of a path with two workers, and a function that fits it."""
+    model, run = fit(name, ledger)
+    model.set_params(**{"estimator__n_jobs" if "search" in name else "n_jobs": 2})
+    return model, run
+
+
+@needs_signals
+@pytest.mark.parametrize(
+    "name, number",
+    [pytest.param(*p, marks=[pytest.mark.slow] * (p not in FAST)) for p in OF_WORKERS],
+)
+def test_workers_that_die_cost_published_steps_only(
+    name, number, tmp_path, monkeypatch, forked_workers
+):
+    ledger = Watched(tmp_path / "ledger")
+    model, run = with_workers(name, ledger)
+
+    @contextlib.contextmanager
+    def when(n_gathers):
+        with monkeypatch.context() as patch:
+            if n_gathers == number:
+                patch.setattr(workers, "_calls", calls_that_die(tmp_path, 100))
+            yield
+
+    failed = pytest.raises((TeacherError, ValueError), match="worker processes died 3 times")
+    with watched(monkeypatch, when) as watch, failed as caught:
+        run()
+    assert len(list(tmp_path.glob("death *"))) >= 3
+    check_spent(caught.value, model, ledger, watch, PATHS[name][2][number - 1])
+
+
+@needs_signals
+@pytest.mark.parametrize(
+    "name, n_deaths",
+    [
+        pytest.param(*p, marks=[pytest.mark.slow] * (p != ("sums alone", 2)))
+        for p in itertools.product(["sums alone", "records", "teachers"], [1, 2])
+    ],
+)
+def test_tasks_of_workers_that_died_run_again(
+    name, n_deaths, tmp_path, monkeypatch, forked_workers
+):
+    """What is published is that of one process."""
+    monkeypatch.setattr(sums, "_ROWS", 64)
+    fits = []
+    for n_jobs in (None, 2):
+        model, run = fit(name, None, random_state=0)
+        model.set_params(n_jobs=n_jobs)
+        with monkeypatch.context() as patch:
+            if n_jobs == 2:
+                patch.setattr(workers, "_calls", calls_that_die(tmp_path, n_deaths))
+            fits.append(run())
+    assert len(list(tmp_path.glob("death *"))) == n_deaths
+    one, again = fits
+    np.testing.assert_array_equal(one.public_labels_, again.public_labels_)
+    np.testing.assert_array_equal(one.predict_proba(X), again.predict_proba(X))
+    assert one.privacy_spent_ == again.privacy_spent_
+    for part in ("counts", "by_class", "moment") if name == "sums alone" else ():
+        assert np.array_equal(*(getattr(each.table_.sums, part) for each in fits))

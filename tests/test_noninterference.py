@@ -15,7 +15,9 @@ import sys
 import threading
 import warnings
 from datetime import datetime
+from functools import partial
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -59,9 +61,10 @@ from sklearn_pate.model_selection.trials import PrivateScorer
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.queries import DiversityQueries, UncertaintyQueries
+from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.students import SoftLabelClassifier
-from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
+from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, synthesizers
 from sklearn_pate.teachers import training
 
 with contextlib.suppress(ImportError):  # so that torch's generator is among those that are watched
@@ -340,6 +343,46 @@ HISTOGRAMS = DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}
 def test_statistics_of_columns(stream, params, partition):
     make = lambda: PATEClassifier(classes=[0, 1], on_bad_plan="warn", **params)  # noqa: E731
     assert_nothing_differs(stream, make, partition)
+
+
+class Interrupted(PATEClassifier):
+    """Is interrupted, and keeps the steps that it published; or goes on after them."""
+
+    at = "gather_sums"
+    goes_on = False
+
+    def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+        owner = TableRelease if self.at == "gather" else synthesizers
+        with mock.patch.object(owner, self.at, side_effect=KeyboardInterrupt):
+            try:
+                super().fit(X, y, groups=groups)
+            except KeyboardInterrupt as error:
+                self.privacy_spent_ = error.privacy_spent
+        assert self._prefix.synthesis.published  # what a pickle has
+        return super().fit(X, y, groups=groups) if self.goes_on else self
+
+    def predict(self, X):
+        return super().predict(X) if self.goes_on else np.zeros(len(X))
+
+
+class InterruptedLate(Interrupted):
+    at = "gather"
+
+
+class Continued(Interrupted):
+    goes_on = True
+
+
+class ContinuedLate(Continued):
+    at = "gather"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [Interrupted, InterruptedLate, Continued, ContinuedLate])
+def test_published_steps_of_interrupted_fits(stream, kind):
+    for params in (BESIDE, ALONE):
+        given = {"classes": [0, 1], "on_bad_plan": "warn", "warm_start": True} | params
+        assert_nothing_differs(stream, partial(kind, **given), "groups")
 
 
 NUMBERS_FOREST = RandomForestRegressor(3)

@@ -106,6 +106,22 @@ CONTRACT = {
     "drawn rows": ({"n_synthetic": 7}, "It covers the 7 drawn rows as well"),
     "bounds": ({"n_synthetic": 7}, "names, types, bounds and categories of their columns it does"),
     "rows alone": ({"covers": "rows"}, "This covers the rows that were drawn and this statement"),
+    "statistics": (
+        {"covers": "statistics"},
+        "This covers these statistics and this statement. It does not cover the names, types,",
+    ),
+    "statistics that were paid for": (
+        {"covers": "statistics"},
+        "failed after statistics of the columns were paid for, before public rows were drawn",
+    ),
+    "several fits": (
+        {"n_fits": 2},
+        "This covers all that 2 fits of one estimator (warm_start) published: the student",
+    ),
+    "rows after other fits": (
+        {"covers": "rows", "n_fits": 3},
+        "the rows that were drawn, all that 2 earlier fit(s) of the estimator published and this",
+    ),
     "uncovered": ({"not_covered": ["this", "that"]}, "Not covered by what follows: this; that."),
     "search": ({"method": "tuning"}, "best_params_, best_score_ and this statement"),
     "nothing released": ({"n_answered": 0}, "are paid for, and no label was released"),
