@@ -170,11 +170,11 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         What else `fit` publishes of the private records, under the same cap: see
         `releases.Release`.
     warm_start : bool, default=False
-        Go on after the earlier fits of this estimator, in place of starting anew. Statistics and
-        synthetic rows that an interrupted fit published are used again and not paid for twice, if
-        the columns are declared as before. Everything that those fits paid for counts: `epsilon`
-        limits all of them together, and `privacy_spent_` covers them together. So after a complete
-        fit, another needs a larger `epsilon`. `clone` forgets earlier fits, a pickle keeps them.
+        Go on with an interrupted fit of this estimator, in place of starting anew. Statistics and
+        synthetic rows that it published are used again and not paid for twice; `privacy_spent_`
+        covers them. The plan must be the same: its cost was fixed before anything was published.
+        So a fit with another `epsilon`, `aggregator` or `schema` is refused. After a complete fit
+        there is nothing to go on with. `clone` forgets an interrupted fit, a pickle keeps it.
     on_bad_plan : {"raise", "warn"}, default="raise"
         What a fit does whose plan says that nothing can be learnt: noise that drowns all records,
         hardly any public rows, fewer labels than classes, or private rows in the place of public

@@ -48,7 +48,7 @@ class PATEEstimator(CheckedEstimator):
     #: The kind of target, which does not depend on parameters or data.
     target_type: type[Target] = ClassTarget
 
-    #: Published by earlier fits, for `warm_start`: a `releases.prefix.Prefix`.
+    #: Left by an interrupted fit, for `warm_start`: a `releases.prefix.Prefix`.
     _prefix = None
 
     #: The form of the public rows of the last fit.

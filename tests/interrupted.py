@@ -86,9 +86,10 @@ class Watched(PrivacyLedger):
         return COSTS[self.path]
 
     def record(self, spent, cost, entry=None):
-        entry = super().record(spent, cost, entry)
-        self.costs[entry] = cost
-        return entry
+        written = super().record(spent, cost, entry)
+        self.costs.pop(entry, None)
+        self.costs[written] = cost
+        return written
 
     @property
     def epsilon_of_entries(self):

@@ -655,12 +655,27 @@ def test_an_entry_of_rows_grows_once_and_never_shrinks(path):
     entry = ledger.record(replace(SPENT, n_queries=0), gaussian_cost(0.3))
     with pytest.raises(ValueError, match="is not one of rows that this cost has as a part"):
         ledger.record(SPENT, gaussian_cost(0.2), entry=entry)
-    assert ledger.record(SPENT, gaussian_cost(0.5), entry=entry) == entry
+    grown = ledger.record(SPENT, gaussian_cost(0.5), entry=entry)
     with pytest.raises(ValueError, match="is not one of rows"):
-        ledger.record(SPENT, gaussian_cost(0.6), entry=entry)
+        ledger.record(SPENT, gaussian_cost(0.6), entry=grown)
     alone = PrivacyLedger(path.with_name("alone"), epsilon=4.0)
     alone.record(SPENT, gaussian_cost(0.5))
     assert len(ledger.history()) == 1 and ledger.epsilon_spent == alone.epsilon_spent
+
+
+def test_an_entry_that_another_fit_has_grown_grows_no_more(path):
+    """Two copies of an interrupted fit go on with one entry: each publishes, and each counts."""
+    ledger = PrivacyLedger(path, epsilon=20.0)
+    of_rows = replace(SPENT, n_queries=0)
+    for _ in range(2):
+        first = ledger.record(of_rows, gaussian_cost(0.3))
+        for spent in (of_rows, SPENT):
+            ledger.check(spent, gaussian_cost(0.5), first)
+            assert ledger.record(spent, gaussian_cost(0.5), first) != first
+    alone = PrivacyLedger(path.with_name("alone"), epsilon=20.0)
+    for _ in range(4):
+        alone.record(SPENT, gaussian_cost(0.5))
+    assert len(ledger.history()) == 4 and ledger.epsilon_spent == alone.epsilon_spent
 
 
 # --- what a file keeps of a cost ------------------------------------------------------------------

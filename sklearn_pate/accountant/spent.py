@@ -62,9 +62,6 @@ class PrivacySpent:
         Where records vote: what was released of them, in words.
     beside : tuple of str
         What the fit published beside rows and labels, in the words of each release.
-    n_fits : int
-        Number of fits that `epsilon` covers: more than 1 where ``warm_start=True`` went on after
-        earlier ones, interrupted ones included.
     version : str
         The version of this library.
     fit_number : int
@@ -103,7 +100,6 @@ class PrivacySpent:
     not_covered: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
-    n_fits: int = 1
     version: str = __version__
     fit_number: int = field(default=1, compare=False)
 
@@ -117,14 +113,7 @@ class PrivacySpent:
             raise ValueError(f"epsilon must be a number, at least 0; got {self.epsilon!r}")
         if not 0 <= plain["delta"] <= 1:
             raise ValueError(f"delta must be a number from 0 to 1; got {self.delta!r}")
-        for name in (
-            "n_teachers",
-            "n_queries",
-            "n_answered",
-            "n_synthetic",
-            "n_fits",
-            "fit_number",
-        ):
+        for name in ("n_teachers", "n_queries", "n_answered", "n_synthetic", "fit_number"):
             value = getattr(self, name)
             plain[name] = None if value is None else operator.index(value)
         for name in ("not_covered", "tables", "beside"):
@@ -459,12 +448,8 @@ def _published(spent):
         )
     if spent.covers != "fit":
         what = "the rows that were drawn" if spent.covers == "rows" else "these statistics"
-        if spent.n_fits > 1:
-            what += f", all that {spent.n_fits - 1} earlier fit(s) of the estimator published"
         return f"This covers {what} and this statement. {about_rows}"
     what, last = "one fit", "the labels and this statement"
-    if spent.n_fits > 1:
-        what = f"{spent.n_fits} fits of one estimator (warm_start)"
     if spent.method == "tuning":
         what, last = "one search", "the labels, best_params_, best_score_ and this statement"
     parts = ", ".join([*rows, *spent.beside, "the student", last])

@@ -100,9 +100,7 @@ class Given:
     fit_number : int
         What `privacy_spent_` will say; 1 in a plan.
     prefix : Prefix or None
-        Published by earlier fits of the estimator, with which this one goes on.
-    goes_on : bool
-        Whether `synthesis` has steps that an earlier fit published.
+        Left by an interrupted fit of the estimator, with which this one goes on.
     """
 
     estimator: Any
@@ -121,7 +119,6 @@ class Given:
     obstacles: tuple = ()
     fit_number: int = 1
     prefix: Prefix | None = None
-    goes_on: bool = False
 
     @property
     def n_public(self):
@@ -148,17 +145,12 @@ class Given:
     def cost_before(self):
         """What returns, for Renyi orders, the `Cost` of what is released before the labels."""
         parts = self.released_before
-        if self.prefix is None:
-            return partial(cost_of_all, parts, self.neighbors) if parts else no_cost
-        return lambda orders: self.prefix.cost_at(orders).plus(
-            cost_of_all(parts, self.neighbors, orders)
-        )
+        return partial(cost_of_all, parts, self.neighbors) if parts else no_cost
 
     @property
     def is_pure_before(self):
         """Whether `cost_before` holds with delta 0."""
-        is_pure = self.prefix is None or self.prefix.spent.method == "pure"
-        return is_pure and all(event.is_pure for event in self.events_before)
+        return all(event.is_pure for event in self.events_before)
 
     @property
     def contribution(self):
@@ -170,51 +162,22 @@ class Given:
         """Temperature of the teachers' probabilities; None if they vote."""
         return temperature_of(self.estimator, self.release)
 
-    def cost_of_fit(self, plan):
-        """Return the `Cost` of this fit alone, without that of earlier ones."""
-        if self.prefix is None:
-            return plan.cost
-        return cost_of_all(self.released_before, self.neighbors).plus(plan.own_cost)
-
-    def cost_of_labels(self, plan):
-        """Return the `Cost` of this fit without synthetic rows."""
-        return cost_of_all(self.beside, self.neighbors).plus(plan.own_cost)
-
     def recorded_cost(self, plan):
         """Return the part of the cost that the ledger does not have in other entries.
 
-        It leaves out synthetic rows that `poll`, or an earlier fit, has drawn and recorded.
+        It leaves out synthetic rows that `poll` has drawn and recorded.
         """
         ledger = self.estimator.ledger
         if self.synthesis is None or not self.synthesis.is_recorded_in(ledger):
-            return self.cost_of_fit(plan)
-        return self.cost_of_labels(plan)
-
-    @property
-    def open_entry(self):
-        """The ledger's entry of published steps, which grows by this fit's cost; None without."""
-        ledger = self.estimator.ledger
-        is_open = self.goes_on and self.prefix.is_open
-        return self.synthesis.entry_in(ledger) if is_open else None
-
-    @property
-    def prior_is_recorded(self):
-        """Whether the ledger has the cost of earlier fits in other entries."""
-        ledger = self.estimator.ledger
-        if self.prefix is None or ledger in self.prefix.ledgers:
-            return True
-        # An entry of published steps has it, too, where it does not grow
-        is_closed = self.goes_on and self.open_entry is None
-        return is_closed and self.synthesis.entry_in(ledger) is not None
+            return plan.cost
+        return cost_of_all(self.beside, self.neighbors).plus(plan.own_cost)
 
     def check_ledger(self, plan):
         """Refuse a plan that the ledger does not pay for."""
-        ledger, entry = self.estimator.ledger, self.open_entry
-        cost = self.recorded_cost(plan) if entry is None else self.cost_of_fit(plan)
-        if not self.prior_is_recorded:
-            cost = self.prefix.cost.plus(cost)
+        ledger = self.estimator.ledger
+        entry = None if self.prefix is None else self.prefix.synthesis.entry_in(ledger)
         try:
-            ledger.check(plan.spent, cost, entry)
+            ledger.check(plan.spent, self.recorded_cost(plan), entry)
         except TypeError as error:
             raise TypeError(
                 "ledger must have check(spent, cost, entry=None) and record(spent, cost, "
@@ -303,13 +266,9 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         obstacles += (_NOT_PUBLIC,) if are_private else ()
     casts_ballots = release.gives_rates or synthesizer is not None
     private = checks.check_data(checked, X, y, X_public, sample_weight, groups, casts_ballots)
-    prefix = prefix_of(estimator)
-    goes_on = prefix is not None and synthesizer is not None
-    goes_on = goes_on and prefix.goes_on_with(synthesizer, private.target)
-    if goes_on and prefix.synthesis.rows is not None:
-        X_public = checks.given_rows(prefix.synthesis.rows)
-    n_fits = 0 if prefix is None else prefix.n_fits
-    seeds = seed_streams(estimator.random_state, estimator.secure, n_fits=n_fits)
+    prefix = estimator._prefix if estimator.warm_start else None
+    n_attempts = 0 if prefix is None else prefix.n_attempts
+    seeds = seed_streams(estimator.random_state, estimator.secure, n_attempts=n_attempts)
     neighbors, n_teachers = enrolled(estimator, electorate, private, X_public, seeds)
     if synthesizer is None:
         obstacles += (_ALL_EQUAL,) if are_all_equal(X_public) else ()
@@ -320,15 +279,9 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     _check_unit(estimator, neighbors)
     epsilon, delta = as_cap(estimator.epsilon, estimator.delta)
     cap = {"epsilon": epsilon, "delta": delta}
-    if prefix is not None:
-        prefix.check_protects(neighbors)
-        prefix = prefix if goes_on else prefix.without_synthesis()
-    synthesis = prefix.continued(synthesizer, neighbors) if goes_on else None
-    if prefix is not None:
-        prefix.check_left(**cap, synthesis=synthesis)
-        cap["before"] = prefix.cost_at
     beside = ahead.planned(estimator.releases, private, neighbors, **cap)
-    if synthesizer is not None and not goes_on:
+    synthesis = None
+    if synthesizer is not None:
         are_pure = [stated_event(part, neighbors).is_pure for part in beside]
         pure = release.gives_rates and all(are_pure)
         pure = pure and table_mechanism(estimator.aggregator, electorate).is_pure
@@ -344,9 +297,8 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         release,
     )
     told = {"not_covered": not_covered, "obstacles": obstacles, "are_drawn": synthesis is not None}
-    if prefix is not None:
-        told |= {"prefix": prefix, "goes_on": goes_on}
-    return dataclasses.replace(given, private=private, synthesis=synthesis, beside=beside, **told)
+    told |= {"synthesis": synthesis, "beside": beside, "prefix": prefix}
+    return dataclasses.replace(given, private=private, **told)
 
 
 def _cloned(estimator):
@@ -361,23 +313,6 @@ def _cloned(estimator):
                 "hold no classes in the place of estimators, no locks, open files or connections"
             )
     return clone(estimator)
-
-
-def prefix_of(estimator):
-    """Return the prefix that earlier fits left, where the estimator goes on after them."""
-    return estimator._prefix if estimator.warm_start else None
-
-
-def _prefix_of_votes(estimator, synthesis):
-    """Return the prefix of a fit to votes, whose synthetic rows have their own cost."""
-    prefix = prefix_of(estimator)
-    if prefix is None or prefix.synthesis is None:
-        return prefix
-    if synthesis is None or prefix.synthesis.rows is not synthesis.rows:
-        return prefix.without_synthesis()
-    if prefix.n_fits == 1 and prefix.is_open:  # `poll` of this estimator left them, and no more
-        return None
-    return dataclasses.replace(prefix, synthesis=None, paid=None)
 
 
 def _check_sites(estimator, X_public, **not_given):
@@ -436,12 +371,7 @@ def check_votes_and_rows(estimator, votes, X_public):
     if by_records:
         electorate = votes.electorate
         electorate.check_public(X_public)
-    prefix = _prefix_of_votes(estimator, synthesis)
-    if prefix is not None:
-        prefix.check_protects(votes.neighbors)
-        prefix.check_left(*as_cap(estimator.epsilon, estimator.delta))
-    n_fits = 0 if prefix is None else prefix.n_fits
-    seeds = seed_streams(estimator.random_state, estimator.secure, n_fits=n_fits)
+    seeds = seed_streams(estimator.random_state, estimator.secure)
     given = Given(
         estimator,
         X_public,
@@ -453,7 +383,7 @@ def check_votes_and_rows(estimator, votes, X_public):
         release,
     )
     told = {"not_covered": votes.not_covered, "obstacles": votes.obstacles}
-    return dataclasses.replace(given, synthesis=synthesis, prefix=prefix, **told), votes
+    return dataclasses.replace(given, synthesis=synthesis, **told), votes
 
 
 def enrolled(estimator, electorate, private, X_public, seeds):
@@ -575,19 +505,19 @@ def warn_if_seeded(spent):
     )
 
 
-#: First of the spawn keys of fits that go on after others: no use or teacher has it.
+#: First of the spawn keys of fits that go on with others: no use or teacher has it.
 _GOES_ON = 2**31
 
 
-def seed_streams(random_state, secure=False, *, n_fits=0):
+def seed_streams(random_state, secure=False, *, n_attempts=0):
     """Return independent sources of randomness, a dict from use to source.
 
     Parameters
     ----------
     random_state, secure
         As in `PATEClassifier`.
-    n_fits : int, default=0
-        Number of earlier fits that this one goes on after: it must not draw their noise again.
+    n_attempts : int, default=0
+        Number of interrupted fits with which this one goes on: it must not draw their noise again.
     """
     if secure and random_state is not None:
         raise ValueError(
@@ -598,8 +528,8 @@ def seed_streams(random_state, secure=False, *, n_fits=0):
         streams = {use: np.random.SeedSequence() for use in _USES}
         return streams | {use: SystemGenerator() for use in _NOISE}
     root = seed_sequence(random_state)
-    if n_fits:
-        root = np.random.SeedSequence(root.entropy, spawn_key=(_GOES_ON, n_fits))
+    if n_attempts:
+        root = np.random.SeedSequence(root.entropy, spawn_key=(_GOES_ON, n_attempts))
     children = root.spawn(len(_USES))
     return dict(zip(_USES, children, strict=True))
 

@@ -39,6 +39,8 @@ def make_plan(given):
     Plan
     """
     plan = spending_plan(given)
+    if given.prefix is not None:
+        given.prefix.check_plan(given, plan)
     ledger = given.estimator.ledger
     if ledger is not None:
         if plan.spent.generator == "seed":
@@ -83,19 +85,10 @@ def spent_by(plan, given):
         is_table = isinstance(stage, TableMechanism)
         are_exact.append(stage.is_exact if is_table else facts_of(stage).exact)
     sources = [source_of_noise(given.estimator), getattr(synthesis, "generator", None)]
-    earlier = None if given.prefix is None else given.prefix.spent
-    if earlier is not None:
-        are_exact.append(earlier.arithmetic == "exact")
-        sources.append(earlier.generator)
+    if given.prefix is not None:
+        sources.append(given.prefix.synthesis.generator)
     unsafe = [stage for stage in stages if getattr(stage, "caveat", None) is not None]
     caveats = dict.fromkeys(f"{type(stage).__name__}: {stage.caveat}" for stage in unsafe)
-    not_covered = [*given.not_covered, *caveats]
-    tables = [voter.released_as for voter in voters if voter.released_as]
-    beside = [str(release.describe()) for release in given.beside]
-    if earlier is not None:
-        not_covered = dict.fromkeys([*earlier.not_covered, *not_covered])
-        tables = dict.fromkeys([*earlier.tables, *tables])
-        beside = [*earlier.beside, *beside]
     return PrivacyForecast(
         epsilon=plan.epsilon,
         delta=float(given.estimator.delta) if plan.delta is None else plan.delta,
@@ -108,10 +101,9 @@ def spent_by(plan, given):
         arithmetic="exact" if plan.test is None and all(are_exact) else "real",
         generator="seed" if "seed" in sources else "system",
         n_synthetic=0 if synthesis is None else given.n_public,
-        not_covered=not_covered,
-        tables=tables,
-        beside=beside,
-        n_fits=1 if earlier is None else given.prefix.n_fits + 1,
+        not_covered=(*given.not_covered, *caveats),
+        tables=tuple(voter.released_as for voter in voters if voter.released_as),
+        beside=tuple(str(release.describe()) for release in given.beside),
         fit_number=given.fit_number,
     )
 
@@ -224,8 +216,7 @@ def _costs_beside(given, spent):
     """Return what else is released, each with the epsilon that it takes."""
     costs = [stated_cost(release, given.neighbors) for release in given.beside]
     epsilons = [cost.epsilon(given.estimator.delta)[0] for cost in costs]
-    own = spent.beside[len(spent.beside) - len(costs) :]  # after those of earlier fits
-    return tuple(zip(own, epsilons, strict=True))
+    return tuple(zip(spent.beside, epsilons, strict=True))
 
 
 # --- what is tried out: mechanisms, teachers, students, missing values ----------------------------

@@ -12,7 +12,7 @@ from ..accountant.spent import text_rounded_up
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet
 from ..releases import ahead
-from ..releases.prefix import Prefix, can_go_on
+from ..releases.prefix import Prefix, can_go_on, fixed_by
 from ..releases.published import Published, warn_of_release
 from ..schema import RowForm
 from ..students import fit_student
@@ -28,10 +28,9 @@ def fit(given, account, votes=None):
     `votes` are those that were gathered before, on all public rows.
     """
     plan = planning.accepted(planning.make_plan(given), given.estimator)
-    account.go_on(given)
     rows = given.release.rows(given, plan)  # what fails here, fails before rows are paid for
     if given.rows_are_to_draw:
-        given = _draw_rows(given, account)
+        given = _draw_rows(given, plan, account)
         rows = given.release.rows(given, plan)
     draw_beside = _gather_beside(given) if given.beside else tuple
     if votes is None:
@@ -59,8 +58,7 @@ def poll(given, account):
     plan = None
     if given.rows_are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
         plan = planning.accepted(planning.make_plan(given), given.estimator)
-        account.go_on(given)
-        given = _draw_rows(given, account)
+        given = _draw_rows(given, plan, account)
     elif given.release.gives_rates:  # what is gathered follows from the noise
         plan = planning.forecast(given, planning.spending_plan(given))
         planning.warn_of_plan(plan, given.estimator.epsilon)
@@ -77,17 +75,17 @@ def _gather_beside(given):
     return partial(ahead.draw, given.beside, gathered, rng, tried)
 
 
-def _draw_rows(given, account):
+def _draw_rows(given, plan, account):
     """Run the steps of the synthesizer, draw its rows, and enrol the electorate with them."""
     estimator, synthesizer = given.estimator, given.synthesis.synthesizer
     seeds = dict(given.seeds)
+    account.begin(given, plan)
 
     def pay(synthesis, n_steps):
         cost = synthesis.cost_of_steps(n_steps)
         is_last = n_steps == synthesizer.n_steps
-        total = cost if given.prefix is None else given.prefix.cost.plus(cost)
-        epsilon, method = total.epsilon(estimator.delta)
-        spent = planning.spent_by(Plan([], epsilon, method, total), given).paid()
+        epsilon, method = cost.epsilon(estimator.delta)
+        spent = planning.spent_by(Plan([], epsilon, method, cost), given).paid()
         covers = "rows" if is_last else "statistics"
         n_synthetic = spent.n_synthetic if is_last else 0
         told = {"covers": covers, "n_synthetic": n_synthetic, "beside": ()}
@@ -96,7 +94,7 @@ def _draw_rows(given, account):
 
     with given.phase("public rows", 1) as done:
         synthesis = ahead.publish_rows(
-            given.synthesis,
+            account.synthesis,
             given.private,
             np.random.default_rng(seeds["synthesis"]),
             np.random.default_rng(seeds["synthetic rows"]),
@@ -128,8 +126,8 @@ def _release(given, plan, rows, votes, account, draw_beside):
     """
     estimator = given.estimator
     digest = rows_digest(given.X_public)  # what fails here, fails before labels are paid for
-    parts = {"recorded": given.recorded_cost(plan), "labels": given.cost_of_labels(plan)}
-    _pay(given, account, plan.spent.paid(), given.cost_of_fit(plan), **parts)
+    of_all = {"recorded": given.recorded_cost(plan), "is_all": True}
+    _pay(given, account, plan.spent.paid(), plan.cost, **of_all)
     if given.synthesis is not None and estimator.ledger is not None:
         given.synthesis.ledgers.append(estimator.ledger)
     _run_private_test(plan, votes, given.seeds["test"])
@@ -206,28 +204,23 @@ class Account:
     entry : object
         The entry that the ledger returned; None without one.
     synthesis : Synthesis or None
-        Published steps of a synthesizer; None before the first.
+        Of the rows that the fit draws, with the steps that are published; None without.
+    is_all_paid : bool
+        Whether the labels are paid for: from then on, the next fit cannot go on.
     has_begun : bool
         Whether the estimator holds the published results of this fit, and no more of an earlier.
-    cost : rdp.Cost or None
-        The cost of the steps, without that of earlier fits.
-    labels : rdp.Cost or None
-        The part of `cost` for labels and extra releases; None before they are paid for.
-    prior : Prefix or None
-        Published by earlier fits, with which this one goes on.
     """
 
     def __init__(self, ledger, estimator=None):
         self.ledger = ledger
         self.estimator = estimator
-        self.prior = None
-        self.cost = None
-        self.labels = None
         self.spent = None
         self.entry = None
         self.synthesis = None
+        self.is_all_paid = False
         self.has_begun = False
-        self._lacks_prior = False
+        self._fixed = None
+        self._n_attempts = 1
 
     @property
     def entries(self):
@@ -235,72 +228,73 @@ class Account:
         return () if self.entry is None else ((self.ledger, self.entry),)
 
     @property
-    def ledgers(self):
-        """The ledger, if it has the cost of all that this fit and earlier ones published."""
-        # Interrupted in `record`, the cost is of this fit, which then published nothing for it
-        is_recorded = self.entry is not None or not self._lacks_prior
-        return (self.ledger,) if self.ledger is not None and is_recorded else ()
+    def can_go_on(self):
+        """Whether the next fit can go on with the steps that this one has published."""
+        is_open = self._fixed is not None and not self.is_all_paid
+        return is_open and can_go_on(self.synthesis)
 
-    def go_on(self, given):
-        """Go on after the steps that earlier fits have published, in the same entry."""
-        self.prior = given.prefix
-        self._lacks_prior = not given.prior_is_recorded
-        self.entry = given.open_entry
-        if given.goes_on:
-            self.synthesis = given.synthesis
+    def begin(self, given, plan):
+        """Begin the steps of a synthesizer, or go on after those that are published."""
+        self._fixed = fixed_by(given, plan)
+        self.synthesis = given.synthesis
+        if given.prefix is not None:
+            self._n_attempts = given.prefix.n_attempts + 1
+            self.synthesis = given.prefix.continued(given.synthesis)
+            self.entry = self.synthesis.entry_in(self.ledger)
 
     def check(self, spent, cost):
         """Refuse a cost that the ledger does not pay for; record nothing."""
         if self.ledger is not None:
             self.ledger.check(spent, cost)
 
-    def append(self, spent, cost, *, recorded=None, labels=None):
+    def append(self, spent, cost, *, recorded=None, is_all=False):
         """Record the cost of all steps up to the next one, before its noise is drawn.
 
         Parameters
         ----------
         spent : PrivacySpent
-            The statement of these steps and of earlier fits that it covers.
+            The statement of these steps.
         cost : rdp.Cost
             The cost of these steps together.
         recorded : rdp.Cost, default=None
             The part of `cost` that the ledger has in no entry, for a new one. None is all of it.
-        labels : rdp.Cost, default=None
-            The part of `cost` for labels and extra releases, if they are paid for.
+        is_all : bool, default=False
+            Whether these are all steps, and not those of a synthesizer alone.
         """
-        is_all = recorded is None or self.entry is not None
-        recorded = cost if is_all else recorded
-        if self._lacks_prior:
-            recorded = self.prior.cost.plus(recorded)
-        # If it is interrupted, it may have been recorded
-        before = self.spent, self.cost, self.labels
+        before = self.spent, self.is_all_paid
         prefix_before = getattr(self.estimator, "_prefix", None)
-        self.spent, self.cost, self.labels = spent, cost, labels
+        # If it is interrupted, it may have been recorded
+        self.spent, self.is_all_paid = spent, is_all
         self.leave()
         if self.ledger is None:
             return
         try:
+            recorded = cost if recorded is None or self.entry is not None else recorded
             self.entry = self.ledger.record(spent, recorded, self.entry)
         except (BudgetExceededError, ValueError):
-            self.spent, self.cost, self.labels = before
+            self.spent, self.is_all_paid = before
             self._set_prefix(prefix_before)
             raise
         self.leave()
-
-    def leave(self):
-        """Leave the cost and published steps so far to the next fit of the estimator."""
-        if self.spent is not None:
-            spent = self.estimator.privacy_spent_ if self.has_begun else self.spent
-            self._set_prefix(Prefix.after(self, spent))
-
-    def _set_prefix(self, prefix):
-        if hasattr(self.estimator, "warm_start"):
-            self.estimator._prefix = prefix
 
     def keep(self, synthesis):
         """Keep a published step of a synthesizer, also if the fit fails."""
         self.synthesis = synthesis
         self.leave()
+
+    def leave(self):
+        """Leave the published steps, and the plan, to the next fit of the estimator."""
+        if self.spent is None:
+            return
+        prefix = None
+        if self.can_go_on:
+            synthesis = dataclasses.replace(self.synthesis, entries=self.entries)
+            prefix = Prefix(synthesis, self._fixed, self._n_attempts)
+        self._set_prefix(prefix)
+
+    def _set_prefix(self, prefix):
+        if hasattr(self.estimator, "warm_start"):
+            self.estimator._prefix = prefix
 
 
 @contextlib.contextmanager
@@ -328,7 +322,7 @@ def keeping(estimator, ledger):
             forget(estimator)  # the results of an earlier fit would not go with the rows
             estimator.X_synthetic_ = rows
         own = [note for note in getattr(error, "__notes__", ()) if not note.startswith(_PRIVACY)]
-        goes_on = hasattr(estimator, "warm_start") and can_go_on(account.synthesis)
+        goes_on = hasattr(estimator, "warm_start") and account.can_go_on
         error.__notes__ = [*own, _PRIVACY + _note(spent, account, goes_on)]
         raise
     finally:
@@ -347,8 +341,8 @@ def _note(spent, account, goes_on):
         return f"{cost}, and nothing of it was kept; a new fit pays anew."
     if rows is None:
         return (
-            f"{cost}. What was published until then is kept: with warm_start=True, the next fit "
-            "goes on after it."
+            f"{cost}. What was published until then is kept: with warm_start=True and the same "
+            "parameters, the next fit goes on after it."
         )
     rows_are = f"{cost}. The rows that were drawn are X_synthetic_, and public. With"
     if not goes_on:
@@ -357,8 +351,8 @@ def _note(spent, account, goes_on):
             "rows, and its epsilon adds to this one."
         )
     return (
-        f"{rows_are} warm_start=True, the next fit goes on with them, and its statement covers "
-        "both."
+        f"{rows_are} warm_start=True and the same parameters, the next fit goes on with them, and "
+        "its statement covers both."
     )
 
 

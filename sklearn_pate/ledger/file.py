@@ -226,6 +226,11 @@ def _checksum(values):
     return hashlib.sha256(repr(tuple(values)).encode()).digest()
 
 
+def has_entry(db, entry):
+    """Return whether there is an entry of a number: None has none."""
+    return db.execute("SELECT 1 FROM spending WHERE fit = ?", (entry,)).fetchone() is not None
+
+
 def check_grows(db, entry, cost):
     """Refuse to change an entry that has queries, or costs more in any way than it would then."""
     before = read_costs(db, "fit = ? AND n_queries = 0", entry)
@@ -240,7 +245,9 @@ def read_fits(db):
 
 
 def write_fit(db, spent, cost, entry):
-    """Write down what a fit spends, and what it protects; return its entry.
+    """Write down what a fit spends, and what it protects; return its entry, with a new number.
+
+    An `entry` of the same fit goes: its number is never used again.
 
     A file of an earlier version gets the columns that it lacks. They are NULL in its entries.
     """
@@ -254,10 +261,10 @@ def write_fit(db, spent, cost, entry):
     numbers = [abs(float(number)) for number in numbers]
     row = now, str(spent.method), *asked, _as_bytes(cost.rdp), *numbers
     written = db.execute(
-        f"INSERT OR REPLACE INTO spending (fit, {', '.join(_COLUMNS)}) "
-        f"VALUES (?{', ?' * len(_COLUMNS)})",
-        (entry, *row, _checksum(row)),
+        f"INSERT INTO spending ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
+        (*row, _checksum(row)),
     )
+    db.execute("DELETE FROM spending WHERE fit = ?", (entry,))
     return written.lastrowid
 
 

@@ -187,13 +187,15 @@ class PrivacyLedger:
         spent, cost
             As in `check`.
         entry : int, default=None
-            From an earlier call of the same fit, whose cost is a part of this one and was fixed
-            together with it, before anything was released. It has no queries yet, and grows.
+            From the last call of the same fit, whose cost is a part of this one and was fixed
+            together with it, before anything was released. It has no queries yet, and grows: it
+            gets another number. So if a copy of an interrupted estimator has gone on with it
+            before, it is not found, and this cost is an entry of its own.
 
         Returns
         -------
         int
-            The entry.
+            The number of the entry.
 
         Raises
         ------
@@ -201,7 +203,7 @@ class PrivacyLedger:
             As `check`; nothing was recorded.
         """
         with file.transaction(self.path) as db:
-            if entry is not None:
+            if file.has_entry(db, entry):
                 file.check_grows(db, entry, cost)
             before = self._check_affordable(db, spent, cost, entry)
             written = file.write_fit(db, spent, cost, entry)

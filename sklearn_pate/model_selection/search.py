@@ -34,7 +34,6 @@ from ..rdp import Neighbors, TrialCount
 from ..rdp.cost import no_cost
 from ..releases import release_of
 from ..releases.ahead import Synthesis, publish_rows, rehearsal_rows
-from ..releases.prefix import Prefix
 from ..secure import noise_generator
 from .candidates import calibrate, make_candidates, teachers_key
 from .trials import PrivateScorer, PublicScorer, best_trial, hold_out, hold_out_by_coins
@@ -271,8 +270,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             raise StudentError(str(best), best.public_labels, spent) from None
         if account.synthesis is not None:
             best.X_synthetic_ = account.synthesis.rows
-        best.privacy_spent_ = spent  # its own is that of one trial, and so is its prefix
-        best._prefix = Prefix(spent, account.cost, ledgers=account.ledgers)
+        best.privacy_spent_ = spent  # its own is that of one trial
         best.ledger = self.estimator.ledger
         best.on_bad_plan = self.estimator.on_bad_plan
         del best.curator_

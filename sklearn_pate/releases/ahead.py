@@ -19,9 +19,8 @@ from ..electorate import PrivateData
 from ..exceptions import BudgetExceededError
 from ..identifiers import spelled_groups, spelled_identifiers
 from ..isolation import Quiet, copied_data, is_ours, isolated, kind_of, withheld, without_index
-from ..rdp import DEFAULT_ORDERS, NeighboringRelation, Neighbors
+from ..rdp import NeighboringRelation, Neighbors
 from ..rdp.contribution import OF_NAMED_GROUPS
-from ..rdp.cost import no_cost
 from ..rules import default_share
 from ..schema import difference
 from ..secure import noise_generator
@@ -69,7 +68,7 @@ class Synthesis:
         return getattr(self.synthesizer, "released_", None)
 
     @classmethod
-    def planned(cls, synthesizer, private, neighbors, *, pure, epsilon, delta, before=no_cost):
+    def planned(cls, synthesizer, private, neighbors, *, pure, epsilon, delta):
         """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
 
         Parameters
@@ -84,17 +83,13 @@ class Synthesis:
             Whether the votes cost a pure epsilon and nothing else.
         epsilon, delta : float
             The cap of the fit; epsilon may be None.
-        before : callable, default=no_cost
-            Returns, for Renyi orders, the `Cost` of earlier fits under the same cap.
         """
         units_of(private, neighbors)  # refuses what would fail once rows are paid for
         synthesizer = synthesizer.suited_to(pure=pure)
         share = default_share() if synthesizer.share is None else synthesizer.share
-        share = share_of_rest(share, epsilon, delta, before)
         event_of = partial(stated_event, neighbors=neighbors)
-        synthesizer = calibrated(synthesizer, event_of, epsilon, delta, before, share=share)
-        total = before(DEFAULT_ORDERS).plus(stated_cost(synthesizer, neighbors))
-        spent, _ = total.epsilon(delta)
+        synthesizer = calibrated(synthesizer, event_of, epsilon, delta, share=share)
+        spent, _ = stated_cost(synthesizer, neighbors).epsilon(delta)
         is_all = synthesizer.share == 1
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
             raise BudgetExceededError(
@@ -163,6 +158,7 @@ class Synthesis:
                 f"publish of {type(synthesizer).__name__} failed:",
                 "It is paid for",
             )
+        generator = "seed" if self.generator == "seed" else generator  # of an earlier step
         return replace(self, published=(*self.published, part), generator=generator)
 
     def with_rows(self, rng):
@@ -223,8 +219,9 @@ def publish_rows(synthesis, private, noise, rng, *, generator, pay, keep):
         synthesis = pay(synthesis, n_steps)
         synthesis = synthesis.publish(gathered, noise, generator=generator)
         keep(synthesis)
-    synthesis = synthesis.with_rows(rng)
-    keep(synthesis)
+    if synthesis.rows is None:
+        synthesis = synthesis.with_rows(rng)
+        keep(synthesis)
     return synthesis
 
 
@@ -258,15 +255,7 @@ def units_of(private, neighbors):
 _N_DRAWS = 5
 
 
-def share_of_rest(share, epsilon, delta, before):
-    """Return a share of the epsilon that is left after earlier fits, as a share of all of it."""
-    if before is no_cost or epsilon is None:
-        return share
-    spent = min(before(DEFAULT_ORDERS).epsilon(delta)[0] / float(epsilon), 1.0)
-    return spent + share * (1 - spent)
-
-
-def planned(releases, private, neighbors, *, epsilon, delta, before=no_cost):
+def planned(releases, private, neighbors, *, epsilon, delta):
     """Check releases, and set the noise of those that have none. None of them sees a record.
 
     Parameters
@@ -279,8 +268,6 @@ def planned(releases, private, neighbors, *, epsilon, delta, before=no_cost):
         The neighboring data sets that are covered.
     epsilon, delta : float
         The cap of the fit; epsilon may be None.
-    before : callable, default=no_cost
-        Returns, for Renyi orders, the `Cost` of earlier fits under the same cap.
 
     Returns
     -------
@@ -309,10 +296,8 @@ def planned(releases, private, neighbors, *, epsilon, delta, before=no_cost):
                 f"epsilon_fraction of {name} must be a number between 0 and 1; got {fraction!r}"
             )
         # What is no parameter is not kept: what is drawn by is what costs are asked of
-        if is_fraction:
-            fraction = share_of_rest(fraction, epsilon, delta, before)
         event_of = partial(stated_event, neighbors=neighbors)
-        release = calibrated(clone(release), event_of, epsilon, delta, before, share=fraction)
+        release = calibrated(clone(release), event_of, epsilon, delta, share=fraction)
         release = clone(release)
         stated_cost(release, neighbors)
         ready.append(release)
