@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -263,3 +264,28 @@ def test_missing_values_are_seen_in_every_form():
     polars = pytest.importorskip("polars", reason="needs polars")
     table = polars.DataFrame({"a": ["x", None, "y"], "b": [1.0, None, np.nan], "c": [[1], [], [2]]})
     assert is_missing_in(table).tolist() == [False, True, True]
+
+
+class WithoutText:
+    """A value whose text depends on private records, here one that fails."""
+
+    def __str__(self):
+        raise ValueError("private")
+
+
+@pytest.mark.parametrize(
+    "value", [Decimal("sNaN"), WithoutText(), 10**5000], ids=["signaling", "own", "huge"]
+)
+def test_values_without_a_text_are_missing_to_default_teachers(value):
+    X, y = rows(600)
+    X["text"] = X["text"].astype(object)
+    params = {"n_teachers": 10, "n_queries": 20, "epsilon": None, "classes": [0, 1]}
+    params |= {"aggregator": PluralityVote(), "random_state": 0, "on_bad_plan": "warn"}
+    given = {"X_public": X[500:]}
+    missing, other = X[:500].copy(), X[:500].copy()
+    missing.loc[7, "text"] = np.nan
+    other.at[7, "text"] = value
+    with warnings.catch_warnings(action="ignore"):
+        expected = PATEClassifier(**params).fit(missing, y[:500], **given).public_labels_
+        found = PATEClassifier(**params).fit(other, y[:500], **given).public_labels_
+    np.testing.assert_array_equal(found, expected)

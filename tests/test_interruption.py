@@ -42,7 +42,15 @@ def interrupting():
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("name, number", POINTS)
+#: Quick paths, in which each kind of step is interrupted once.
+QUICK = "records", "columns", "teachers", "sums alone", "sums, records", "histograms"
+QUICK += "records, releases", "numbers, sums"
+
+
+@pytest.mark.parametrize(
+    "name, number",
+    [pytest.param(*point, marks=[pytest.mark.slow] * (point[0] not in QUICK)) for point in POINTS],
+)
 def test_an_interruption_costs_published_steps_only(name, number, tmp_path, monkeypatch):
     ledger = Watched(tmp_path / "ledger")
     model, run = fit(name, ledger)

@@ -391,6 +391,30 @@ def test_a_synthesizer_of_ones_own():
     assert clf.aggregator_.scale == pytest.approx(2 / 3) and clf.score(X_TEST, Y_TEST) > 0.6
 
 
+class Talks(Own):
+    """Prints rows as it declares their columns, and may fail with them."""
+
+    def __init__(self, n_rows=100, share=0.5, epsilon=None, fails=False):
+        super().__init__(n_rows, share, epsilon)
+        self.fails = fails
+
+    def declare(self, X, target):
+        print(X)
+        warnings.warn(str(X), stacklevel=2)
+        if self.fails:
+            raise ValueError(str(X))
+        return super().declare(X, target)
+
+
+def test_a_synthesizer_of_ones_own_shows_no_rows_as_it_declares(capfd):
+    with pytest.raises(ValueError, match="declare of Talks failed with ValueError, whose text is"):
+        ballots(Talks(fails=True), epsilon=6.0, random_state=0).fit(X, Y)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        ballots(Talks(), epsilon=6.0, random_state=0).fit(X, Y)
+    assert "nurse" not in " ".join(str(warning.message) for warning in caught)
+    assert capfd.readouterr() == ("", "")
+
+
 class Costly(Own):
     """Says that it costs something else."""
 

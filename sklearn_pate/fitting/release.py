@@ -323,6 +323,7 @@ def keeping(estimator, ledger):
             estimator.X_synthetic_ = rows
         own = [note for note in getattr(error, "__notes__", ()) if not note.startswith(_PRIVACY)]
         goes_on = hasattr(estimator, "warm_start") and account.can_go_on
+        goes_on = goes_on and bool(account.synthesis.published)
         error.__notes__ = [*own, _PRIVACY + _note(spent, account, goes_on)]
         raise
     finally:

@@ -15,7 +15,7 @@ from .._sklearn import _num_samples
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
 from ..electorate import CellForecast, Electorate, TableElectorate
-from ..isolation import fresh_seed, is_ours, isolated, kind_of, seed_number, withheld
+from ..isolation import Quiet, fresh_seed, is_ours, isolated, kind_of, seed_number, withheld
 from ..neighbors import ReverseNeighbors
 from ..neighbors.transform import LenientRowVectorizer
 from ..partition import RandomPartition
@@ -367,7 +367,7 @@ def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True
             f"{type(synthesizer).__name__} counts labels of classes, and those of "
             f"{type(estimator).__name__} are split: use ClassSums or MarginalSynthesizer"
         )
-    synthesizer.declare(X, estimator._declared_target())
+    _declare(synthesizer, X, estimator._declared_target())
     if isinstance(synthesizer, ClassSums):
         synthesizer.n_jobs = estimator.n_jobs
     if isinstance(synthesizer, ClassSums) and synthesizer.share is None:
@@ -381,6 +381,19 @@ def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True
             may_be_all=may_be_all and not asked and not estimator.releases,
         )
     return synthesizer
+
+
+def _declare(synthesizer, X, target):
+    """Let a synthesizer read the form of the table; one of the user's may print or quote rows."""
+    if is_ours(synthesizer):
+        synthesizer.declare(X, target)
+        return
+    with Quiet():
+        withheld(
+            lambda: synthesizer.declare(X, target),
+            f"declare of {type(synthesizer).__name__} failed with",
+            "Nothing was spent. To read the text, call declare(X, target) yourself",
+        )
 
 
 def _declare_columns(synthesizer, schema, X):

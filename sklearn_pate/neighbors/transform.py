@@ -386,18 +386,21 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
                 "columns of several levels (a MultiIndex) have no names to go by: flatten them, "
                 "X.columns = ['_'.join(map(str, name)) for name in X.columns], X_public as well"
             )
-        X = of_pandas(X)
+        X = self._as_read(X)
         self._check_array(X)
         X = _with_floats(X)
         self.transformer_ = self._chosen(X).set_output(transform="default").fit(X)
         return self
+
+    def _as_read(self, X):
+        return of_pandas(X)
 
     def _check_array(self, X):
         check_array(X)
 
     def transform(self, X):
         """Return the numbers of rows, an array with a row for each."""
-        return self.transformer_.transform(_with_floats(of_pandas(X)))
+        return self.transformer_.transform(_with_floats(self._as_read(X)))
 
     def to_sklearn(self):
         """Return the fitted transformer, which is made of scikit-learn's."""
@@ -434,14 +437,46 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
 
 
 class LenientRowVectorizer(RowVectorizer):
-    """A `RowVectorizer` that refuses no array: all text in one counts as missing.
+    """A `RowVectorizer` that refuses no rows: texts in arrays, and values without, are missing.
 
     It is for parts of private rows, whose values must cause no error. Public rows have been checked
     before, by `check_array`.
     """
 
+    def _as_read(self, X):
+        return _with_texts(super()._as_read(X))
+
     def _check_array(self, X):
         pass
+
+
+#: Types whose values have a text, whatever they are.
+_HAVE_TEXT = {str, float, bool, type(None), type(pd.NA), type(pd.NaT), pd.Timestamp}
+
+
+def _has_text(value):
+    """Return whether a value has a text: a `__str__` may fail."""
+    if type(value) in _HAVE_TEXT:
+        return True
+    if type(value) is int:  # Python refuses to write thousands of digits
+        return value.bit_length() < 1000
+    try:
+        pd.Series([value], dtype=object).astype("string[python]")
+    except Exception:
+        return False
+    return True
+
+
+def _with_texts(X):
+    """Return DataFrames in which values without a text are missing, each by itself."""
+    if not isinstance(X, pd.DataFrame):
+        return X
+    for name in [name for name, dtype in X.dtypes.items() if dtype == object]:
+        have_text = np.fromiter(map(_has_text, X[name]), dtype=bool, count=len(X))
+        if not have_text.all():
+            X = X.copy()
+            X[name] = X[name].where(have_text, np.nan)
+    return X
 
 
 def of_pandas(X):
