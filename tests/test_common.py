@@ -17,6 +17,8 @@ pytestmark = [
     pytest.mark.filterwarnings(f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning"),
     # Plurality labels of a check's few rows may all be of one class
     pytest.mark.filterwarnings("ignore:all .* released labels are of one class"),
+    # As may the records that they draw rows of
+    pytest.mark.filterwarnings("ignore:the released counts show records of one class alone"),
     # scikit-learn's checks make the estimators inside warn of these
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),

@@ -216,7 +216,8 @@ def test_one_object_that_does_not_pickle_fails_no_fit(who, backend):
     private = pd.DataFrame(X[:200], columns=["a", "b"]).assign(note="none")
     private["note"] = private["note"].astype(object)
     private.iat[7, 2] = threading.Lock()
-    public = pd.DataFrame(X[200:], columns=["a", "b"]).assign(note="none").astype({"note": object})
+    public = pd.DataFrame(X[200:], columns=["a", "b"]).assign(note=["none", "some"] * 50)
+    public = public.astype({"note": object})
     numbers = make_column_transformer(("passthrough", ["a", "b"]))
     given = {"classes": [0, 1], "epsilon": 50.0, "random_state": 0}
     given["student"] = make_pipeline(numbers, GaussianNB())

@@ -1,6 +1,7 @@
 """What a fit publishes: labels, filled in as mechanisms answer, and how they were obtained."""
 
 import dataclasses
+from math import ceil
 from numbers import Real
 
 import numpy as np
@@ -304,7 +305,7 @@ def _one_class_of_records(released):
         return None
     label = released.label_of(code)
     return (
-        f"the released counts show records of one class alone, {label!r}: fewer than {least:.0f} "
+        f"the released counts show records of one class alone, {label!r}: fewer than {ceil(least)} "
         "records of another class are no more than noise explains. What the student predicts of "
         "other classes is noise. A larger epsilon or more records may show them; each spends anew"
     )
