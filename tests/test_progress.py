@@ -114,14 +114,6 @@ CONTRACT = {
         {"covers": "statistics"},
         "failed after statistics of the columns were paid for, before public rows were drawn",
     ),
-    "several fits": (
-        {"n_fits": 2},
-        "This covers all that 2 fits of one estimator (warm_start) published: the student",
-    ),
-    "rows after other fits": (
-        {"covers": "rows", "n_fits": 3},
-        "the rows that were drawn, all that 2 earlier fit(s) of the estimator published and this",
-    ),
     "uncovered": ({"not_covered": ["this", "that"]}, "Not covered by what follows: this; that."),
     "search": ({"method": "tuning"}, "best_params_, best_score_ and this statement"),
     "nothing released": ({"n_answered": 0}, "are paid for, and no label was released"),

@@ -179,7 +179,7 @@ def test_other_public_rows_and_units_are_refused(monkeypatch):
 def test_a_student_is_no_part_of_the_plan(monkeypatch):
     clf = model()
     stop(clf, monkeypatch, synthesizers, "gather_sums")
-    clf.set_params(student=LogisticRegression(), n_jobs=2, verbose=0)
+    clf.set_params(student=LogisticRegression(), n_jobs=1)
     costs(clf.fit(X, Y), OF_SUMS, OF_TABLE)
     assert isinstance(clf.student_, LogisticRegression)
 

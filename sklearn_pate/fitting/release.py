@@ -293,7 +293,7 @@ class Account:
         self._set_prefix(prefix)
 
     def _set_prefix(self, prefix):
-        if hasattr(self.estimator, "warm_start"):
+        if prefix is not getattr(self.estimator, "_prefix", None):
             self.estimator._prefix = prefix
 
 

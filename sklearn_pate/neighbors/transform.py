@@ -471,7 +471,7 @@ def _with_texts(X):
     """Return DataFrames in which values without a text are missing, each by itself."""
     if not isinstance(X, pd.DataFrame):
         return X
-    for name in [name for name, dtype in X.dtypes.items() if dtype == object]:
+    for name in [name for name, dtype in X.dtypes.items() if dtype.kind == "O"]:
         have_text = np.fromiter(map(_has_text, X[name]), dtype=bool, count=len(X))
         if not have_text.all():
             X = X.copy()
