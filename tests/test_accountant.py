@@ -487,6 +487,7 @@ def test_teachers_are_refused_only_if_they_are_drowned_though_all_agree():
     assert plan.advice == [text] and str(plan).count("drowns the votes") == 1
 
 
+@pytest.mark.slow
 @cases(
     "params, beginnings",
     ({"n_queries": 300, "epsilon": 0.01}, ["the noise of standard deviation"]),
@@ -661,6 +662,7 @@ def test_what_cells_explain_falls_with_independent_columns(n_columns, low, high)
     assert explained_share(np.ones((50, n_columns)), 10, 0) == 0
 
 
+@pytest.mark.slow
 def test_many_columns_that_say_a_little_each_are_told_of():
     rng = np.random.default_rng(0)
     wide = rng.normal(size=(9000, 200))

@@ -94,6 +94,7 @@ METHODS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", METHODS)
 def test_labels_of_one_class_are_warned_of_in_each_fit(name, seed):
@@ -122,6 +123,7 @@ def test_labels_of_teachers_that_are_noise_are_warned_of():
     assert "coin flip" not in warned(clf, PRIVATE, (PRIVATE[:, 0] > 0).astype(int), PUBLIC)
 
 
+@pytest.mark.slow
 def test_eighty_classes_are_warned_of_by_the_plan_and_after_the_fit():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(3700, 3))
@@ -150,6 +152,7 @@ def test_two_stages_that_a_cap_stops_are_warned_of_by_the_plan():
     assert "InteractiveGNMax may never be asked" in text
 
 
+@pytest.mark.slow
 @cases(
     "params",
     {**TEACHERS, "aggregator": INTERACTIVE, "n_queries": [60, 60], "epsilon": 5.0},

@@ -303,6 +303,7 @@ CHANGED = [
 ]
 
 
+@pytest.mark.slow
 def test_what_changed_is_counted_anew(tmp_path, counted):
     clf = keeping(tmp_path, {"random_state": 0})
     data = {"features": X[:60], "codes": Y[:60], "sample_weight": np.full(60, 0.5)}

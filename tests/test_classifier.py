@@ -503,6 +503,7 @@ def fitted(voters, **params):
     return PATEClassifier(**given).fit(ROWS[PRIVATE], RARE[PRIVATE], X_public=public)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("voters", VOTERS)
 def test_a_rare_class_is_found(voters):
     balanced = fitted(voters, class_weight="balanced")

@@ -91,6 +91,7 @@ def test_frames_of_numbers_texts_categories_and_nulls(who, kind):
         clf.predict(public.rename(columns={"real": "unreal"}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_transformers_that_put_out_frames_change_nothing(n_classes):
     private, _ = rows(300)

@@ -367,6 +367,7 @@ def staged(aggregators, n_queries, **params):
     return model(aggregators, n_queries, **params).fit_votes(votes_of_120(), PUBLIC_X)
 
 
+@pytest.mark.slow
 def test_stages_run_in_order_and_share_the_cap():
     clf = staged([CONFIDENT, INTERACTIVE], [60, 200])
     spent = clf.privacy_spent_
@@ -477,6 +478,7 @@ def test_a_stage_that_cannot_ask_a_query_is_refused_before_anything_is_spent():
 # --- soft votes ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 def test_soft_votes_release_noisy_sums_of_probabilities(noise):
     soft_vote = SoftVote(sigma=12.0, temperature=2.0, noise=noise)

@@ -39,6 +39,7 @@ def model(tmp_path, **params):
     return PATEClassifier(Marked(str(tmp_path / "trained")), **(given | params))
 
 
+@pytest.mark.slow
 def test_finished_teachers_are_not_trained_again(tmp_path, trained):
     first = model(tmp_path).fit(X, Y, X_PUBLIC)
     assert trained() == 8

@@ -166,6 +166,7 @@ def test_cost_of_a_search_is_that_of_its_parts():
     assert found.privacy_spent_.epsilon == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_candidates_may_differ_in_epsilon():
     clf = pate(n_queries=20)
     spent = []
@@ -209,6 +210,7 @@ def test_a_search_is_one_entry_of_a_ledger(tmp_path):
     assert len(ledger.history()) == 2
 
 
+@pytest.mark.slow
 def test_each_candidate_has_the_teachers_that_it_was_planned_with():
     estimator = PATEClassifier(GaussianNB(), classes=[0, 1])
     grid = {"epsilon": [1.0, 8.0], "student": [GaussianNB()]}
@@ -351,6 +353,7 @@ def test_one_missing_value_in_a_list_does_not_decide_how_all_are_scored():
         pytest.raises(ValueError, found.fit, rows, y, X_public).match("another dtype than X_public")
 
 
+@pytest.mark.slow
 def test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were():
 
     def bootstrapped(estimator, X, y):
@@ -502,6 +505,7 @@ def test_scores_that_are_no_numbers_lose():
     assert found.fit(X, y, X_public, **VALIDATION).best_score_ == 0.5
 
 
+@pytest.mark.slow
 def test_soft_and_counted_votes_are_kept_apart():
     grid = {"aggregator": [[GNMax(9.0)], [SoftVote(9.0)]], "n_queries": [[20]]}
     found = search(grid, epsilon=20.0, n_trials=10).fit(X, y, X_public)
@@ -660,6 +664,7 @@ def test_a_small_part_is_refused_where_the_number_is_public_and_nowhere_else():
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 def test_parts_of_no_records_are_no_error(monkeypatch):
     """Else an error would tell one record from two, at any epsilon."""
     tables = []
@@ -688,6 +693,7 @@ class Knows(GaussianNB):
         return np.array([self.label_of[tuple(row)] for row in np.asarray(X)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [10, 1000])
 def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
     monkeypatch.setattr(trials, "MOST_SCORED", most)
@@ -744,6 +750,7 @@ def test_a_partition_is_refused_all_the_same(relation, groups):
         found.fit(ROWS, CODES, PUBLIC_ROWS, groups=np.arange(1200) % 30 if groups else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["one", "other"])
 def test_groups_of_other_names_are_held_out_as_often(name, global_random_seed):
     """Finds a group that is held out twice as often as others, in 99 % of runs."""

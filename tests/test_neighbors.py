@@ -358,6 +358,7 @@ def in_polars():
     return polars.DataFrame(frame.to_dict("list"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*ROWS_OF_MANY_KINDS, "polars"])
 def test_our_transformer_treats_each_row_by_itself(kind):
     """So a fit does not try it, as it tries all others."""

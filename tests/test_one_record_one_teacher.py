@@ -88,6 +88,7 @@ def test_the_first_to_import_torch_is_seeded_as_others_are():
 # --- the check can fail --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @cases("estimator", "draws, numpy", "draws, random", "settings", "k best")
 def test_without_isolation_others_move(estimator):
     row = Combination(estimator, "hash", "sequential", True, "one class", "no isolation")

@@ -207,6 +207,7 @@ def test_a_stack_hands_public_rows_to_its_final_estimator(routing_on):
     assert len(Recorder.seen) == 6  # all of them are paid for
 
 
+@pytest.mark.slow
 @ROUTING
 def test_a_stack_of_models_with_a_schema_is_fitted(routing):
     X, y, X_public = data()

@@ -314,6 +314,7 @@ def test_classes_in_words_within_ensembles_that_number_them():
         assert within(range(2)).fit(ROWS, WORDS).score(ROWS[1:], WORDS[1:]) > 0.8
 
 
+@pytest.mark.slow
 def test_a_transformer_of_public_rows_that_there_are_none_of():
     scaler = StandardScaler()
     with refused(r"got no X_public.* with a synthesizer.*ReverseNeighbors\(transformer\)"):
@@ -323,6 +324,7 @@ def test_a_transformer_of_public_rows_that_there_are_none_of():
         teachers(base=make_pipeline(scaler, GaussianNB())).fit(ROWS, LABELS)
 
 
+@pytest.mark.slow
 def test_a_transformer_of_numbers_for_columns_of_several_kinds():
     numbers, others = ["age", "visits"], ["job"]
     with refused(
