@@ -91,6 +91,7 @@ def in_tens(monkeypatch):
 # --- blocks --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @cases(
     "n_neighbors, given, fails",
     (2, {"sample_weight": WEIGHT}, True),

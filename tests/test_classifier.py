@@ -436,6 +436,7 @@ def test_labels_that_fail_the_test_are_not_released(passed):
     assert restored.privacy_spent == spent and str(restored) == str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_outcome_of_the_test_is_random(global_random_seed):
     """At the edge, 53 % pass: finds any fixed outcome, and fails by chance once in 10^10 runs."""
     clf = ptr(epsilon=1.75)

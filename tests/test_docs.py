@@ -27,8 +27,17 @@ def text_of(page):
 # --- examples and links --------------------------------------------------------------------------
 
 
+#: Pages whose examples take seconds.
+SLOW = ("extending", "tutorial")
+
+
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if ">>> " in text_of(page)], ids=lambda page: page.stem
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] * (page.stem in SLOW))
+        for page in PAGES
+        if ">>> " in text_of(page)
+    ],
 )
 def test_examples_print_what_the_page_says(page):
     text = FENCES.sub("", text_of(page))

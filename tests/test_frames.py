@@ -128,6 +128,7 @@ def with_missing_text(n, dtype, seed=0):
     return frame, y
 
 
+@pytest.mark.slow
 @cases(
     "who, dtype",
     *(("records", dtype) for dtype in ("string", "str")),
@@ -139,6 +140,7 @@ def test_text_of_pandas_with_missing_values(who, dtype):
     assert VOTERS[who]().fit(X, y, X_public).score(X_public, y_public) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["string", object])
 def test_encoders_want_nan_for_text_that_is_missing_and_the_error_says_so(dtype):
     frames = [with_missing_text(300, dtype), with_missing_text(150, dtype, seed=1)]
@@ -278,15 +280,15 @@ class WithoutText:
     "value", [Decimal("sNaN"), WithoutText(), 10**5000], ids=["signaling", "own", "huge"]
 )
 def test_values_without_a_text_are_missing_to_default_teachers(value):
-    X, y = rows(600)
+    X, y = rows(200)
     X["text"] = X["text"].astype(object)
-    params = {"n_teachers": 10, "n_queries": 20, "epsilon": None, "classes": [0, 1]}
+    params = {"n_teachers": 2, "n_queries": 20, "epsilon": None, "classes": [0, 1]}
     params |= {"aggregator": PluralityVote(), "random_state": 0, "on_bad_plan": "warn"}
-    given = {"X_public": X[500:]}
-    missing, other = X[:500].copy(), X[:500].copy()
+    given = {"X_public": X[100:]}
+    missing, other = X[:100].copy(), X[:100].copy()
     missing.loc[7, "text"] = np.nan
     other.at[7, "text"] = value
     with warnings.catch_warnings(action="ignore"):
-        expected = PATEClassifier(**params).fit(missing, y[:500], **given).public_labels_
-        found = PATEClassifier(**params).fit(other, y[:500], **given).public_labels_
+        expected = PATEClassifier(**params).fit(missing, y[:100], **given).public_labels_
+        found = PATEClassifier(**params).fit(other, y[:100], **given).public_labels_
     np.testing.assert_array_equal(found, expected)

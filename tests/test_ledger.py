@@ -202,6 +202,7 @@ def test_gaussian_and_pure_fits_share_a_gaussian_ledger(path):
     assert ledger.epsilon_spent == pytest.approx(rdp.gdp_to_epsilon(math.sqrt(squared), 1e-5))
 
 
+@pytest.mark.slow
 def test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allows(path):
     ledger = PrivacyLedger(path, epsilon=4.0, composition="gaussian", failure_probability=0)
     assert recorded(ledger, [gaussian_cost(0.1)] * 200) == int(rdp.gdp_mu(4.0, 1e-5) ** 2 / 0.1**2)

@@ -67,6 +67,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @table("data, params", CHANGES)
 def test_what_changed_is_done_anew(tmp_path, trained, data, params):
     model(tmp_path).poll(X, Y, X_PUBLIC)

@@ -582,6 +582,7 @@ def test_each_record_has_a_coin_of_its_own(global_random_seed):
     assert np.abs(first / first.sum() - 1 / 8).max() < 0.025
 
 
+@pytest.mark.slow
 @cases(
     "relation, by_group, text",
     ("replace_one", False, "replace one record"),

@@ -234,6 +234,7 @@ def test_the_warning_comes_once_in_a_process():
     assert warned_of_seeds(fit(3)) == 0
 
 
+@pytest.mark.slow
 def test_a_seeded_search_warns_and_its_silent_trials_do_not_use_the_warning_up():
     grid = {"n_teachers": [20, 40]}
     assert warned_of_seeds(lambda: search(grid)) == 0
@@ -248,6 +249,7 @@ def number_of(clf):
     return clf.privacy_spent_.fit_number
 
 
+@pytest.mark.slow
 def test_a_search_of_scikit_learn_says_how_many_fits_there_were():
     search = GridSearchCV(pate(), {"epsilon": [10.0, 20.0]}, cv=2)
     search.fit(X, Y, X_public=PublicData(X_PUBLIC))

@@ -152,6 +152,7 @@ def test_rounds_choose_the_same_rows_whatever_the_votes_behind_the_labels():
     assert np.array_equal(first, clf.fit_votes(narrow, X_PUBLIC).query_indices_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "aggregator, n_queries, epsilon",
     [(GNMax(sigma=None), None, 5.0), ([GNMax(20.0), GNMax(10.0)], [30, 15], 10.0)],

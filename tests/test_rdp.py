@@ -649,6 +649,7 @@ def assert_same_costs(got, expected, orders):
     assert (np.abs(got - expected) <= (1e-12 * expected + blur + deep))[finite].all()
 
 
+@pytest.mark.slow
 @cases("given", (40, 5.0, 4), (5000, 30.0, 60))
 def test_orders_together_in_any_order_cost_what_each_costs_alone(given):
     counts = random_votes(*given)

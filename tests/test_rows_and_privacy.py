@@ -143,6 +143,7 @@ def test_the_votes_of_a_teacher_say_nothing_of_records():
         teachers(partition=partition).fit(X, Y, groups=HOUSEHOLDS)
 
 
+@pytest.mark.slow
 def test_a_record_is_a_unit_by_its_identifier_if_it_has_one(monkeypatch):
     by_index = FRAME.set_axis(HOUSEHOLDS)
     for relation in OF_RECORDS:
@@ -310,6 +311,7 @@ def test_teachers_are_tried_before_rows_are_paid_for(ledger, clf, X):
     assert ledger.epsilon_spent == 0
 
 
+@pytest.mark.slow
 def test_teachers_that_take_what_may_be_drawn_are_let_through():
     # So many labels are of both classes: ten are of one in two fits of a hundred
     clf = teachers(encoded(handle_unknown="ignore"), marginals(bounds=BOUNDS), n_queries=40)
@@ -318,6 +320,7 @@ def test_teachers_that_take_what_may_be_drawn_are_let_through():
     assert few.plan(X, Y).n_queries == 10
 
 
+@pytest.mark.slow
 def test_students_are_tried_on_missing_values_before_rows_are_paid_for(ledger):
     takers = make_pipeline(SimpleImputer(), GaussianNB())
     clf = teachers(takers, GAPS, student=GaussianNB(), n_queries=2, ledger=ledger)

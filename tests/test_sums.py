@@ -422,6 +422,7 @@ def test_a_fit_on_declared_columns(tmp_path):
     assert clf.privacy_spent_.epsilon == spent.epsilon
 
 
+@pytest.mark.slow
 def test_few_columns_of_many_records_are_read_with_cells():
     """Classes that no sum tells apart: the product of two columns."""
     X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 3))
@@ -431,6 +432,7 @@ def test_few_columns_of_many_records_are_read_with_cells():
     assert clf.privacy_spent_.method == "mixed"
 
 
+@pytest.mark.slow
 @cases("voters", {"n_teachers": 50}, {"base_estimator": LinearDiscriminantAnalysis()})
 def test_teachers_vote_on_rows_that_were_drawn(voters):
     X, y = load_iris(return_X_y=True)
@@ -553,6 +555,7 @@ RECORDS = [*(5.0 * np.array([np.cos(a), np.sin(a)]) for a in np.linspace(0, 2 * 
 RECORDS += [np.array([0.0, 0.0]), np.array([1e9, -1.0]), np.array([np.nan, np.inf])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 7])
 @cases("codes", [0, 1, 2], [0.0, 0.25, 0.999999, 1.0, 1.5], ids=["classes", "split ballots"])
 def test_no_pair_of_records_moves_more_than_is_charged(n_classes, codes):
@@ -772,6 +775,7 @@ def test_large_groups_count():
     assert votes.counts[-1, -1] * step == pytest.approx(2 * 0.287, abs=0.01)  # of two groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [pd.NaT, 3, b"\xff", "caf\udce9"], ids=repr)
 @pytest.mark.parametrize("voters", [ColumnSums(), ReverseNeighbors(random_state=0)])
 def test_one_odd_text_moves_no_other(voters, odd):

@@ -61,6 +61,7 @@ def test_rows_of_another_fit_bring_no_statistics_of_it():
     assert type(clf.table_) is ReleasedTable
 
 
+@pytest.mark.slow
 def test_searches_and_students_take_rows_of_another_fit_as_public(drawing, monkeypatch):
     monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     rows = drawing.X_synthetic_

@@ -219,6 +219,7 @@ def test_a_ledger_counts_published_steps_once(tmp_path, monkeypatch):
     assert caught.value.__notes__ == ["Privacy: nothing was spent."]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_copies_of_an_interrupted_fit_count_each(point, tmp_path, monkeypatch):
     ledger = Watched(tmp_path / "ledger")
@@ -362,6 +363,7 @@ def test_polled_rows_are_paid_for_once(tmp_path):
     assert sum(totals) == pytest.approx(3 * OF_SUMS + 4 * OF_TABLE)
 
 
+@pytest.mark.slow
 def test_the_best_model_of_a_search_starts_anew():
     search = searched(base_estimator=ReverseNeighbors(n_cells=4), synthesizer=sums())
     search.estimator.set_params(warm_start=True)

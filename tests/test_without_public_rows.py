@@ -298,6 +298,7 @@ def test_candidates_share_a_synthesizer():
 PEOPLE = np.arange(900) // 3
 
 
+@pytest.mark.slow
 @cases(
     "make, index, given, n_units, unit",
     (on_array, None, {}, None, "record"),
