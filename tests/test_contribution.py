@@ -170,7 +170,9 @@ def test_norms_that_contradict_each_other_are_refused(wrong):
 def test_norms_that_were_rounded_do_not_contradict_each_other():
     for n in range(1, 200):
         for step in (0.1, 0.07, 1 / 3):
-            Contribution(l1=n * step, l2_squared=n * step**2, linf=step)
+            found = Contribution(l1=n * step, l2_squared=n * step**2, linf=step)
+            assert (found.l1, found.linf) == (n * step, step)
+            assert found.l2_squared == n * step**2
 
 
 def test_norms_are_floats_that_are_rounded_up():
