@@ -20,6 +20,7 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from sklearn_pate.accounting.smooth_sensitivity import smooth_release_rdp
 from sklearn_pate.aggregators import ExponentialNMax, GNMax, ImmutableArgmax, LNMax
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
@@ -31,7 +32,6 @@ from sklearn_pate.rdp import (
     rdp_to_epsilon,
     worst_case_rdp,
 )
-from sklearn_pate.smooth_sensitivity import smooth_release_rdp
 
 # %%
 # Which way gamma points
@@ -47,7 +47,7 @@ from sklearn_pate.smooth_sensitivity import smooth_release_rdp
 for gamma in (0.05, 0.5):
     mechanism = LNMax(gamma)
     right = math.exp(mechanism.outcome_log_proba([[130, 120]])[0, 0])
-    print(gamma, mechanism.facts().pure_epsilon, round(right, 3))
+    print(gamma, mechanism.bounds().pure_epsilon, round(right, 3))
 # -> 0.05 0.1 0.621
 # -> 0.5 1.0 0.988
 

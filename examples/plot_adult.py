@@ -78,8 +78,8 @@ for seed in SEEDS:
             "student": clf.score(X_test, y_test),
             "forest": baseline.score(X_test, y_test),
             "labels": (clf.public_labels_ == y_all[:500]).mean(),
-            "classic": clf.curator_.epsilon(method="bound", conversion="classic"),
-            "improved": clf.curator_.epsilon(method="bound"),
+            "classic": clf.curator_.epsilon(bound="published", conversion="classic"),
+            "improved": clf.curator_.epsilon(bound="published"),
             "exact": clf.curator_.epsilon(),
         }
     )

@@ -48,7 +48,7 @@ from torch.nn import functional as F
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.datasets import fetch_mnist
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.neural import RandomAffine, VATClassifier
 
 EPSILONS = (0.05, 0.1, 0.25)

@@ -134,7 +134,7 @@ for aggregator, n_queries in runs:
         f"{aggregator}, {n_queries}, {known.sum()}: "
         f"{np.mean(clf.public_labels_[known] == y_public[known]):.3f}, "
         f"{clf.score(X_test, y_test):.4f}, "
-        f"{clf.curator_.epsilon(method='bound', conversion='classic'):.2f}, "
+        f"{clf.curator_.epsilon(bound='published', conversion='classic'):.2f}, "
         f"{clf.curator_.epsilon():.2f}, {clf.privacy_spent_.epsilon:.2f} {minutes()}",
         flush=True,
     )

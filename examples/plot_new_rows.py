@@ -23,7 +23,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
 
 N_PUBLIC = [100, 200, 300, 400, 600]
 X, y = load_digits(return_X_y=True)
@@ -37,7 +37,7 @@ def scores(student, seed):
         X, y, train_size=900, random_state=seed, stratify=y
     )
     X_public, X_test, _, y_test = train_test_split(X_rest, y_rest, test_size=297, random_state=seed)
-    clf = PATEClassifier(ReverseNeighbors(), student=student, epsilon=1.0, classes=range(10))
+    clf = PATEClassifier(method=ReverseNeighbors(), student=student, epsilon=1.0, classes=range(10))
     clf.fit(X_private, y_private, X_public=X_public[: N_PUBLIC[0]])
     return [clf.fit_student(X_public[:n]).score(X_test, y_test) for n in N_PUBLIC]
 

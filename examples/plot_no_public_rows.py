@@ -24,7 +24,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 JOBS = ["clerk", "farmer", "nurse", "none"]
@@ -102,13 +102,13 @@ print(f"the most common answer alone: {pd.Series(y_test).value_counts(normalize=
 # %%
 # Column by column, the drawn rows come close, and so do the labels that they got. The private half
 # of this figure is for the curator, too.
-drawn = published.X_synthetic_
+sampled = published.X_synthetic_
 labels = published.classes_[published.public_labels_]
 edges = {"age": np.linspace(18, 91, 25), "income": np.append(0.5, income[1:])}
 figure, panels = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for axes, (column, bins) in zip(panels, edges.items(), strict=True):
     for label, color in zip(["no", "yes"], ["C0", "C1"], strict=True):
-        for table, answers, style in [(X_private, y_private, "-"), (drawn, labels, "--")]:
+        for table, answers, style in [(X_private, y_private, "-"), (sampled, labels, "--")]:
             values = table[column][answers == label].dropna().clip(bins[0], bins[-1])
             shares = np.histogram(values, bins)[0] / len(table)
             name = f"{label}, {'private' if table is X_private else 'synthetic'}"

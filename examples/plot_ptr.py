@@ -24,9 +24,9 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate.accounting.propose_test_release import ProposeTestRelease
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.datasets import fetch_adult
-from sklearn_pate.propose_test_release import ProposeTestRelease
 
 DELTA = 1e-5
 
@@ -71,7 +71,7 @@ curator = clf.curator_
 print(f"published: {clf.privacy_spent_}")
 print(f"student accuracy              {clf.score(X_test, y_test):.4f}")
 print(f"majority class                {1 - y_test.mean():.4f}")
-print(f"the data-independent cost is {curator.epsilon(method='data_independent'):.3f}")
+print(f"the data-independent cost is {curator.epsilon(bound='data_independent'):.3f}")
 print(f"exact cost of these votes     {curator.epsilon():.3f}   (private)")
 
 # %%
@@ -80,22 +80,22 @@ print(f"exact cost of these votes     {curator.epsilon():.3f}   (private)")
 caps = np.arange(1.1, 2.71, 0.1)
 rng = np.random.default_rng(0)
 exact = []
-drawn = []
+sampled = []
 for epsilon in caps:
     privacy_test = ProposeTestRelease.plan(
         GNMax(40.0), 500, n_teachers=250, n_classes=2, epsilon=epsilon, delta=DELTA
     )
     exact.append(privacy_test.pass_probability(curator.votes))
-    drawn.append(np.mean([privacy_test.passes(curator.votes, rng) for _ in range(1000)]))
+    sampled.append(np.mean([privacy_test.passes(curator.votes, rng) for _ in range(1000)]))
     print(
-        f"epsilon {epsilon:.1f}: passes with probability {exact[-1]:.4f}, {drawn[-1]:.3f} of 1000"
+        f"epsilon {epsilon:.1f}: passes with probability {exact[-1]:.4f}, {sampled[-1]:.3f} of 1000"
     )
 
 fig, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 ax.plot(caps, exact, "-", color="#0072B2", label="probability")
-ax.plot(caps, drawn, "o", color="#0072B2", ms=4, label="share of 1,000 draws")
+ax.plot(caps, sampled, "o", color="#0072B2", ms=4, label="share of 1,000 draws")
 for epsilon, color, text in (
-    (curator.epsilon(method="data_independent"), "0.3", "data-independent guarantee"),
+    (curator.epsilon(bound="data_independent"), "0.3", "data-independent guarantee"),
     (curator.epsilon(), "#D55E00", "exact cost of these votes (private)"),
 ):
     ax.axvline(epsilon, color=color, ls="--")

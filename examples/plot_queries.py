@@ -136,7 +136,7 @@ runs = []
 for seed in SEEDS:
     clf = pate.set_params(random_state=seed).fit(X, y, X_public)
     exact = clf.curator_.epsilon()
-    bound = clf.curator_.epsilon(method="bound")
+    bound = clf.curator_.epsilon(bound="published")
     runs.append((clf.score(X_test, y_test), exact, bound, clf.privacy_spent_.epsilon))
 scores, exact, bound, data_independent = np.transpose(runs)
 print(

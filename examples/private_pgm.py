@@ -28,7 +28,7 @@ from mbi.estimation import MirrorDescent
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.rdp import Event
 from sklearn_pate.synthesis import MarginalSynthesizer, Synthesizer
 
@@ -67,7 +67,7 @@ class PairSynthesizer(Synthesizer):
         # A record adds 1 to one count in the table of each pair
         return Event(self.noise, neighbors.counts(len(self.pairs)))
 
-    def rehearsal_rows(self, n_rows, rng):
+    def dry_run_rows(self, n_rows, rng):
         codes = {name: rng.integers(len(t.categories), size=n_rows) for name, t in self._kinds()}
         return self._frame(codes)
 
@@ -130,10 +130,12 @@ synthesizers = {
     "pairs of columns": PairSynthesizer(pairs),
 }
 for name, synthesizer in synthesizers.items():
-    clf = PATEClassifier(ReverseNeighbors(), synthesizer=synthesizer, epsilon=1.0, classes=[0, 1])
+    clf = PATEClassifier(
+        method=ReverseNeighbors(), synthesizer=synthesizer, epsilon=1.0, classes=[0, 1]
+    )
     clf.fit(X, y)
     print(f"{name}: accuracy {clf.score(X_test, y_test):.3f}, {clf.privacy_spent_.epsilon=}")
-clf = PATEClassifier(ReverseNeighbors(), epsilon=1.0, classes=[0, 1])
+clf = PATEClassifier(method=ReverseNeighbors(), epsilon=1.0, classes=[0, 1])
 clf.fit(X, y, X_public=answers(5_000, rng)[0])
 print(f"real public rows: accuracy {clf.score(X_test, y_test):.3f}")
 print(f"always 0: accuracy {1 - y_test.mean():.3f}")

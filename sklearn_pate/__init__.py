@@ -1,7 +1,7 @@
 """Train on private data, publish the model: PATE as scikit-learn estimators."""
 
 from ._version import __version__
-from .accountant import PrivacySpent
+from .accounting import PrivacySpent
 from .classifier import PATEClassifier
 from .public import FitOnPublic, PublicData
 from .regressor import PATERegressor

@@ -5,10 +5,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from ._sklearn import StrOptions, delegated
+from .encoding.targets import ClassTarget
 from .estimator import PATEEstimator, usual_floats
 from .rdp.checks import as_array
 from .students import all_columns
-from .targets import ClassTarget
 
 
 class PATEClassifier(ClassifierMixin, PATEEstimator):
@@ -23,17 +23,26 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
 
     Parameters
     ----------
-    base_estimator : classifier, list of classifiers or Electorate, default=None
-        The classifier that each teacher is a clone of. A list is dealt to the teachers in turn.
-        An `electorate.Electorate` votes in place of teachers. None is
-        `neighbors.ReverseNeighbors()`: the records vote themselves. Where a parameter speaks of
-        teachers or of the queries that they are asked (`n_teachers`, `partition`, `keep_teachers`,
-        `timeout`, `n_queries`, `query_strategy`, `accounting`, an `Aggregator`, or `Sites` as X),
-        None is a logistic regression on the numbers of a `neighbors.RowVectorizer`.
-        Preprocessing belongs inside the classifier, as a Pipeline, where the guarantee covers it.
-        It is fitted on label codes 0..K-1. Each teacher gets a copy with seeds of its own and with
-        `verbose` off. Copies for teachers, and for the student, have no scikit-learn callbacks,
-        and their Pipelines no `memory`. skorch callbacks that keep weights in files are refused.
+    base_estimator : classifier, list of classifiers, default=None
+        The model of each teacher: a teacher is trained on a clone of it. Those of a list are
+        assigned to the teachers in turn. None is a logistic regression on the numbers of a
+        `neighbors.RowVectorizer`. Preprocessing belongs inside, as a Pipeline, where the guarantee
+        covers it. It is fitted on label codes 0..K-1. Each teacher gets a copy with seeds of its
+        own and with `verbose` off. Copies for teachers, and for the student, have no scikit-learn
+        callbacks, and their Pipelines no `memory`. skorch callbacks that keep weights in files are
+        refused.
+    method : {"auto", "neighbors", "sums", "teachers"} or Method, default="auto"
+        How private records become labels of public rows:
+
+        - "neighbors": each record votes in the cell that it lies in, `methods.ReverseNeighbors`.
+        - "sums": noisy sums of the columns by class, `methods.ClassSums`. They suit many columns
+          and few records.
+        - "teachers": models of parts of the records vote. They suit features that must be learnt.
+        - "auto": teachers if `base_estimator` or a parameter that only teachers have is set
+          (`n_teachers`, `partition`, `keep_teachers`, `timeout`, `n_queries`, `query_strategy`,
+          `accounting`, an `Aggregator`, or `Sites` as X). Else one of the first two, by public
+          numbers: `methods.choose_method`. `plan` gives the reason.
+        - An object of `methods`, with parameters of its own, or a `methods.VotingMethod` of yours.
     n_teachers : int, default=None
         Number of teachers. More teachers allow more noise, but each learns from fewer records. None
         follows from the numbers of records and classes, and `epsilon`:
@@ -153,8 +162,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         released. Fits with a `random_state` are refused.
     synthesizer : Synthesizer, default=None
         Draws public rows from noisy statistics of the private ones, where there are none:
-        `synthesis.ClassSums` or `synthesis.MarginalSynthesizer`. Call ``fit(X, y)`` then. `epsilon`
-        covers them, and takes the synthesizer's `share` for them. None is ``ClassSums()`` where
+        `synthesis.ClassSumsSynthesizer` or `synthesis.MarginalSynthesizer`. Call ``fit(X, y)`` then. `epsilon`
+        covers them, and takes the synthesizer's `share` for them. None is ``ClassSumsSynthesizer()`` where
         there is a `schema` and no `X_public`.
     verbose : int, default=0
         Above 0, print one line for each phase (teachers, queries, student) and update it.
@@ -278,6 +287,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         self,
         base_estimator=None,
         *,
+        method="auto",
         n_teachers=None,
         aggregator=None,
         student=None,
@@ -305,6 +315,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         warm_start=False,
     ):
         self.base_estimator = base_estimator
+        self.method = method
         self.n_teachers = n_teachers
         self.aggregator = aggregator
         self.student = student

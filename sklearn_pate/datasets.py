@@ -70,20 +70,22 @@ def _parts_of(subset):
     return _PARTS[subset]
 
 
-def _find_or_download(wanted, folder, name, version, data_home):
+def _find_or_download(requested, folder, name, version, data_home):
     """Return local paths, one per group of alternative names, or else the table from OpenML."""
     if not isinstance(data_home, str | os.PathLike | None):
         raise TypeError(f"data_home must be a folder's path or None, got {data_home!r}.")
     roots = [root for root in (data_home, os.environ.get("SKLEARN_PATE_DATA")) if root]
     places = [Path(root).expanduser() / below for root in roots for below in ("", folder)]
     for place in places:
-        local = [[place / name for name in names if (place / name).is_file()] for names in wanted]
+        local = [
+            [place / name for name in names if (place / name).is_file()] for names in requested
+        ]
         if all(local):
             return [paths[0] for paths in local], None
     try:
         table = fetch_openml(name, version=version, data_home=data_home, as_frame=True)
     except OSError as exc:
-        files = ", ".join(" or ".join(names) for names in wanted)
+        files = ", ".join(" or ".join(names) for names in requested)
         looked_in = ", ".join(map(str, places)) or "no folder, as none was given"
         raise FileNotFoundError(
             f"Found no files of {name!r}, and OpenML failed ({exc}). Looked for: {files}; in: "
@@ -226,8 +228,8 @@ def fetch_adult(*, data_home=None, subset="all", as_frame=True, return_X_y=False
     (32561, 14)
     """
     parts = _parts_of(subset)
-    wanted = [["adult.data" if part == "train" else "adult.test"] for part in parts]
-    paths, raw = _find_or_download(wanted, "adult", "adult", 2, data_home)
+    requested = [["adult.data" if part == "train" else "adult.test"] for part in parts]
+    paths, raw = _find_or_download(requested, "adult", "adult", 2, data_home)
     tables = map(_read_adult, paths) if raw is None else _cut_openml_adult(raw, parts)
     X, y = (pd.concat(columns, ignore_index=True) for columns in zip(*tables, strict=True))
     about = "Adult (UCI): income above 50,000 dollars a year. Becker and Kohavi (1996), CC BY 4.0."
@@ -329,8 +331,8 @@ def fetch_diabetes130(*, data_home=None, subset="all", as_frame=True, return_X_y
         raise ValueError(
             f"subset must be 'all', got {subset!r}: no official split; use GroupShuffleSplit"
         )
-    wanted = [["dataset_diabetes.zip", "diabetic_data.csv"]]
-    paths, raw = _find_or_download(wanted, "diabetes130", "Diabetes130US", 1, data_home)
+    requested = [["dataset_diabetes.zip", "diabetic_data.csv"]]
+    paths, raw = _find_or_download(requested, "diabetes130", "Diabetes130US", 1, data_home)
     if raw is None:
         X, y, groups = _read_diabetes(paths[0])
     else:
@@ -432,8 +434,8 @@ def fetch_mnist(*, data_home=None, subset="all", as_frame=False, return_X_y=Fals
     ((10000, 784), dtype('uint8'))
     """
     parts = _parts_of(subset)
-    wanted = [[name + ".gz", name] for part in parts for name in _MNIST_FILES[part]]
-    paths, raw = _find_or_download(wanted, "mnist", "mnist_784", 1, data_home)
+    requested = [[name + ".gz", name] for part in parts for name in _MNIST_FILES[part]]
+    paths, raw = _find_or_download(requested, "mnist", "mnist_784", 1, data_home)
     if raw is None:
         tables = [_read_mnist(*pair) for pair in zip(paths[::2], paths[1::2], strict=True)]
     else:

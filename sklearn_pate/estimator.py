@@ -1,4 +1,4 @@
-"""What both estimators are: parameters, fits, students and scikit-learn's protocols."""
+"""Base class of both estimators: parameters, fits, students and scikit-learn's protocols."""
 
 import dataclasses
 import os
@@ -9,33 +9,41 @@ import pandas as pd
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ._sklearn import CheckedEstimator, HasMethods, Interval, StrOptions, _fit_context
+from ._sklearn import (
+    CheckedEstimator,
+    HasMethods,
+    Interval,
+    StrOptions,
+    _fit_context,
+)
 from .aggregators import Mechanism, TableMechanism
-from .electorate import Electorate
-from .fitting import release
+from .encoding.dtypes import RowForm
+from .encoding.targets import ClassTarget, Target
+from .fitting import run
 from .fitting.checks import check_features
 from .fitting.export import Saved, handed_over, libraries_of
-from .fitting.given import (
+from .fitting.inputs import (
     STRATEGIES,
     are_same_rows,
-    check_given,
+    check_inputs,
     check_labelled_rows,
     check_votes_and_rows,
-    seed_streams,
 )
+from .fitting.methods import make_method
 from .fitting.planning import make_plan
-from .fitting.release import keeping
-from .fitting.voters import make_electorate
-from .isolation import next_fit_number, own_generators, unfitted
+from .fitting.run import keeping
+from .fitting.seeds import seed_streams
+from .methods import MethodChoice
+from .methods.base import Method
 from .neighbors import RowVectorizer
 from .public import indexable_rows, public_rows
 from .releases.published import Published, student_of, warn_of_one_class
-from .schema import RowForm
+from .runtime.copies import copied_generators, unfitted
+from .runtime.isolation import next_fit_number
 from .students import fit_student
 from .synthesis import Schema
-from .targets import ClassTarget, Target
 
-#: What `privacy_spent_.not_covered` says of other rows than those drawn.
+#: In `privacy_spent_.not_covered`, for other rows than the synthetic ones.
 _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
 
 #: Runs a method with numpy's default errors, whatever `numpy.seterr` says.
@@ -57,7 +65,8 @@ class PATEEstimator(CheckedEstimator):
     # Requested by default, so that users need not call set_fit_request for metadata routing
     __metadata_request__fit = {"X_public": True, "groups": True}
     _parameter_constraints: dict = {
-        "base_estimator": [HasMethods(["fit", "predict"]), list, Electorate, None],
+        "base_estimator": [HasMethods(["fit", "predict"]), list, Method, None],
+        "method": [StrOptions({"auto", "neighbors", "sums", "teachers"}), Method],
         "n_teachers": [Interval(Integral, 1, None, closed="left"), None],
         "aggregator": [Mechanism, TableMechanism, list, None],
         "student": [HasMethods(["fit", "predict"]), None],
@@ -129,8 +138,8 @@ class PATEEstimator(CheckedEstimator):
         """
         fit_number = next_fit_number()
         with keeping(self, self.ledger) as account:
-            given = check_given(self, X, y, X_public, groups, sample_weight)
-            release.fit(dataclasses.replace(given, fit_number=fit_number), account)
+            inputs = check_inputs(self, X, y, X_public, groups, sample_weight)
+            run.fit(dataclasses.replace(inputs, fit_number=fit_number), account)
         return self
 
     @usual_floats
@@ -166,7 +175,7 @@ class PATEEstimator(CheckedEstimator):
         >>> [(str(aggregator), n_queries) for aggregator, n_queries in plan.stages]
         [('GNMax(sigma=25.2...)', 30)]
         """
-        return make_plan(check_given(self, X, y, X_public, groups, sample_weight))
+        return make_plan(check_inputs(self, X, y, X_public, groups, sample_weight))
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -204,7 +213,7 @@ class PATEEstimator(CheckedEstimator):
         10
         """
         with keeping(self, self.ledger) as account:
-            return release.poll(check_given(self, X, y, X_public, groups, sample_weight), account)
+            return run.poll(check_inputs(self, X, y, X_public, groups, sample_weight), account)
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -244,8 +253,8 @@ class PATEEstimator(CheckedEstimator):
         """
         fit_number = next_fit_number()
         with keeping(self, self.ledger) as account:
-            given, votes = check_votes_and_rows(self, votes, X_public)
-            release.fit(dataclasses.replace(given, fit_number=fit_number), account, votes)
+            inputs, votes = check_votes_and_rows(self, votes, X_public)
+            run.fit(dataclasses.replace(inputs, fit_number=fit_number), account, votes)
         return self
 
     @usual_floats
@@ -307,11 +316,12 @@ class PATEEstimator(CheckedEstimator):
         published = Published.of(self)
         by_records = published.table is not None
         if by_records:
-            published.add_rates(*published.table.read(X_public))
+            published.add_class_proba(*published.table.read(X_public))
         else:
-            check_labelled_rows(X_public, len(self.public_labels_), self._rows_asked_about)
+            check_labelled_rows(X_public, len(self.public_labels_), self._queried_rows_digest)
         if student is None:
-            student = published.student(self, make_electorate(self, by_records=by_records))
+            choice = MethodChoice("neighbors" if by_records else "teachers", "labels were released")
+            student = published.student(self, make_method(self, choice))
         self.target_type.check_predicts("student", student)
         seed = seed_streams(self.random_state, self.secure)["student"]
         self.student_ = fit_student(student, X_public, published, seed)
@@ -416,7 +426,7 @@ class PATEEstimator(CheckedEstimator):
     @property
     def _student(self):
         """The unfitted student."""
-        return student_of(self, make_electorate(self))
+        return student_of(self, make_method(self))
 
     # --- scikit-learn's protocols ------------------------------------------------------------
 
@@ -425,9 +435,9 @@ class PATEEstimator(CheckedEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        first = RowVectorizer()  # what votes by default begins with it
-        if self.base_estimator is not None:
-            first = next(iter(make_electorate(self).classifiers()), first)
+        first = RowVectorizer()  # default methods begin with it
+        if self.base_estimator is not None or isinstance(self.method, Method):
+            first = next(iter(make_method(self).classifiers()), first)
         tags.input_tags = get_tags(first).input_tags
         tags.input_tags.pairwise = False  # a square kernel matrix cannot be split among teachers
         if self.synthesizer is not None:
@@ -442,14 +452,14 @@ class PATEEstimator(CheckedEstimator):
         """
         state = dict(super().__getstate__())
         state.pop("curator_", None)
-        state = own_generators(state)
+        state = copied_generators(state)
         for name in [*self._get_param_names(), "aggregator_"]:
             if name in state:
                 state[name] = unfitted(state[name])
         if state.pop("_seed_used", False):
             state["random_state"] = None
         if "student_" in state:  # a model predicts where the teachers' libraries are not installed
-            spare = {"base_estimator", "student", "releases", "table_"} & set(state)
+            spare = {"base_estimator", "method", "student", "releases", "table_"} & set(state)
             state |= {name: Saved.of(state[name]) for name in spare}
         return state
 

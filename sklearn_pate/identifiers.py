@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 
-def spelled_identifiers(values, name):
+def normalize_identifiers(values, name):
     """Return the spelling of every identifier, an array of str.
 
     It depends on the identifier alone: not on its type, nor on the dtype of its array, which
@@ -50,8 +50,8 @@ def spelled_identifiers(values, name):
 
     Examples
     --------
-    >>> from sklearn_pate.identifiers import spelled_identifiers
-    >>> spelled_identifiers([7, " 7", "7.0", "1e3", "2020-01-05", "1/5/2020"], "groups").tolist()
+    >>> from sklearn_pate.identifiers import normalize_identifiers
+    >>> normalize_identifiers([7, " 7", "7.0", "1e3", "2020-01-05", "1/5/2020"], "groups").tolist()
     ['7', '7', '7', '1000', '20200105', '1/5/2020']
     """
     are_plain = getattr(getattr(values, "dtype", None), "kind", "") in ("i", "u", "U")
@@ -61,20 +61,20 @@ def spelled_identifiers(values, name):
         if set(map(type, identifiers)) not in ({str}, {bytes}, {int}, {pd.Timestamp}):
             return np.array([_text(identifier) for identifier in identifiers], dtype=object)
         # `pandas.factorize` takes a lone surrogate for the text of its escape sequence
-        spelled = {identifier: _text(identifier) for identifier in dict.fromkeys(identifiers)}
-        return np.array([spelled[identifier] for identifier in identifiers], dtype=object)
+        normalized = {identifier: _text(identifier) for identifier in dict.fromkeys(identifiers)}
+        return np.array([normalized[identifier] for identifier in identifiers], dtype=object)
     except _NoSpelling as error:
         problem = str(error)
     except Exception:  # its text may quote identifiers
         problem = "values that cannot be compared"
-    # Raised out here for the reason that `isolation.attempt` gives
+    # Raised out here for the reason that `runtime.isolation.attempt` gives
     raise ValueError(
         f"{name} has {problem}; every record needs an identifier that is text, a whole number "
         "or a date: make text of others"
     )
 
 
-def spelled_names(names):
+def normalize_names(names):
     """Return the spelling of public names, all different.
 
     Parameters
@@ -85,7 +85,7 @@ def spelled_names(names):
     Returns
     -------
     list of str
-        As `spelled_identifiers` spells them.
+        As `normalize_identifiers` spells them.
 
     Raises
     ------
@@ -93,13 +93,13 @@ def spelled_names(names):
         If `names` is no such sequence, or two names are spelled alike.
     """
     is_sequence = hasattr(names, "__iter__") and not isinstance(names, str | bytes | Set | Mapping)
-    spelled = spelled_identifiers(list(names), "names").tolist() if is_sequence else []
-    if not spelled or len(set(spelled)) < len(spelled):
+    normalized = normalize_identifiers(list(names), "names").tolist() if is_sequence else []
+    if not normalized or len(set(normalized)) < len(normalized):
         raise ValueError(f"names must be a sequence of distinct names, at least 1; got {names!r}")
-    return spelled
+    return normalized
 
 
-def spelled_groups(groups, n_records):
+def normalize_groups(groups, n_records):
     """Return the spelling of each record's group; refuse what is not one group for each record."""
     # Sets have no order, so records would get strangers' groups
     is_sequence = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
@@ -108,7 +108,7 @@ def spelled_groups(groups, n_records):
         raise ValueError(
             f"groups must have one identifier per record, shape ({n_records},); got shape {shape}"
         )
-    return spelled_identifiers(groups, "groups")
+    return normalize_identifiers(groups, "groups")
 
 
 def keyed_digests(texts, seed):
@@ -163,7 +163,7 @@ def _text(identifier):
     if isinstance(identifier, bytes):
         identifier = identifier.decode("utf-8", "surrogateescape")
     if isinstance(identifier, str):
-        return _spelled_text(str.__str__(identifier))
+        return _normalized_text(str.__str__(identifier))
     is_scalar = pd.api.types.is_scalar(identifier)
     if identifier is np.ma.masked or (is_scalar and pd.isna(identifier)):
         raise _NoSpelling("a missing value")
@@ -180,19 +180,19 @@ def _text(identifier):
     raise _NoSpelling("values that cannot be compared")
 
 
-def _spelled_text(text):
+def _normalized_text(text):
     """Spell text as what it says, because one malformed value makes a whole column text."""
     text = text.strip(_PADDING)
     number = _NUMBER.fullmatch(text)
     if number:
-        return _spelled_number(text, **number.groupdict())
+        return _normalized_number(text, **number.groupdict())
     if _MOMENT.fullmatch(text):
         with contextlib.suppress(ValueError):  # such as 30 February
             return _moment(text)
     return _TRUTH.get(text.lower(), text)
 
 
-def _spelled_number(text, digits, exponent):
+def _normalized_number(text, digits, exponent):
     """Spell text that says a number; with a point or an exponent, a column makes floats of it."""
     if exponent is None and "." not in digits:
         whole = digits.lstrip("0") or "0"  # an int may not have many digits

@@ -14,9 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .identifiers import keyed_digests, spelled_groups, spelled_identifiers, spelled_names
-from .isolation import kind_of, withheld
+from .identifiers import (
+    keyed_digests,
+    normalize_groups,
+    normalize_identifiers,
+    normalize_names,
+)
 from .rdp import NeighboringRelation
+from .runtime.isolation import kind_of, redacted
 
 __all__ = [
     "Assignment",
@@ -98,7 +103,7 @@ class PredefinedPartition:
     Attributes
     ----------
     names : tuple of str or None
-        As `spelled_identifiers` spells them.
+        As `normalize_identifiers` spells them.
     relation : NeighboringRelation
         With names, any change of the records of one name, even of all of them; without, only a
         change that leaves it at least one record.
@@ -127,7 +132,7 @@ class PredefinedPartition:
 
     def __post_init__(self):
         if self.names is not None:
-            object.__setattr__(self, "names", tuple(spelled_names(self.names)))
+            object.__setattr__(self, "names", tuple(normalize_names(self.names)))
 
     @property
     def relation(self):
@@ -142,13 +147,13 @@ class PredefinedPartition:
             raise ValueError('partition="predefined" needs groups=, a name for each record')
         if self.names is not None:
             return self.names
-        return tuple(np.unique(spelled_identifiers(groups, "groups")).tolist())
+        return tuple(np.unique(normalize_identifiers(groups, "groups")).tolist())
 
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
         names = pd.Index(self.teachers(groups), dtype=object)
-        spelled = pd.Index(spelled_identifiers(groups, "groups"), dtype=object)
-        teacher_indices = names.get_indexer(spelled)
+        normalized = pd.Index(normalize_identifiers(groups, "groups"), dtype=object)
+        teacher_indices = names.get_indexer(normalized)
         if (teacher_indices < 0).any():
             raise ValueError(
                 f"groups has a name that is not among the {len(names)} listed; list all"
@@ -229,7 +234,7 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
             "got None. Searches and cross-validation drop groups unless metadata routing is on"
         )
     if groups is not None:
-        groups = spelled_groups(groups, n_records)
+        groups = normalize_groups(groups, n_records)
     if isinstance(partition, str):
         if partition not in _PARTITIONS:
             raise ValueError(
@@ -252,7 +257,7 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     if type(partition).__module__ == __name__:  # ours: their messages quote nothing
         teacher_indices = partition.assign(**records)
     else:
-        teacher_indices = withheld(  # its errors may quote identifiers
+        teacher_indices = redacted(  # its errors may quote identifiers
             lambda: np.asarray(partition.assign(**records)),
             "partition.assign failed with",
             "To read it, call assign(n_records=, n_teachers=, index=, groups=, seed=) yourself",
@@ -275,5 +280,5 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
 
 def _keyed_hash(values, n_teachers, seed, name):
     """Return the teacher of each identifier; no identifier affects another's."""
-    digests = keyed_digests(spelled_identifiers(values, name), seed)
+    digests = keyed_digests(normalize_identifiers(values, name), seed)
     return (digests % np.uint64(n_teachers)).astype(np.int64)

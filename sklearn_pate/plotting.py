@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from .accountant import Curator, StageRecord
+from .accounting import Curator, StageRecord
 from .rdp import DEFAULT_ORDERS, Cost
 from .rdp.checks import check_delta, check_votes, margins
 from .rdp.conversion import conversion_penalty, epsilon_by_order
@@ -72,29 +72,29 @@ def curator_of(clf):
         raise ValueError(
             "curator_ is private, and does not survive pickling: draw in the process that fitted it"
         )
-    check_asked(len(curator.votes))
+    check_queried(len(curator.votes))
     return curator
 
 
 def stages_of(clf):
     """Return the mechanisms of a fit, and how many queries each one asked."""
     stages = clf.aggregator_ if isinstance(clf.aggregator_, list) else [clf.aggregator_]
-    n_asked = len(clf.query_indices_)
+    n_queried = len(clf.query_indices_)
     if len(stages) == 1:
-        return stages, [n_asked]
-    if sum(clf.n_queries) != n_asked:
-        raise ValueError(f"{n_asked} of n_queries={clf.n_queries} were asked, of unknown stages")
+        return stages, [n_queried]
+    if sum(clf.n_queries) != n_queried:
+        raise ValueError(f"{n_queried} of n_queries={clf.n_queries} were asked, of unknown stages")
     return stages, clf.n_queries
 
 
 def check_some_votes(votes):
     """Return votes as an array; there must be at least one row."""
     votes = check_votes(votes)
-    check_asked(len(votes))
+    check_queried(len(votes))
     return votes
 
 
-def check_asked(n_queries):
+def check_queried(n_queries):
     """Refuse to draw a fit that asked nothing."""
     if n_queries == 0:
         raise ValueError("no query was asked, so there is nothing to draw; ask at least one")
@@ -173,7 +173,7 @@ class PrivacySpentDisplay:
         spent = check_fitted(clf).privacy_spent_
         curator = curator_of(clf) if private else None
         n_queries = _points(len(clf.query_indices_))
-        if spent.method in ("filter", "tuning"):
+        if spent.composition in ("filter", "tuning"):
             # They set the whole epsilon aside in advance, however many queries are asked
             data_independent = np.full(n_queries.size, spent.epsilon)
         else:
@@ -254,17 +254,17 @@ class PrivacySpentDisplay:
 
 def _points(n_queries):
     """Return the numbers of queries, 100 at most, at which curves are computed."""
-    check_asked(n_queries)
+    check_queried(n_queries)
     return np.unique(np.linspace(1, n_queries, min(n_queries, 100)).round().astype(int))
 
 
-def _guaranteed(aggregators, n_asked, n_queries, delta, public):
+def _guaranteed(aggregators, n_queried, n_queries, delta, public):
     """Return the data-independent epsilon of the first queries, which run through the stages."""
     costs = [stage.costs(**public) for stage in aggregators]
-    asked_before = np.cumsum(n_asked) - n_asked
-    asked_of_stage = np.clip(n_queries[:, None] - asked_before, 0, n_asked)
+    queried_before = np.cumsum(n_queried) - n_queried
+    queries_of_stage = np.clip(n_queries[:, None] - queried_before, 0, n_queried)
     epsilons = []
-    for counts in asked_of_stage.tolist():
+    for counts in queries_of_stage.tolist():
         stage_costs = [cost(count) for cost, count in zip(costs, counts, strict=True)]
         epsilons.append(reduce(Cost.plus, stage_costs).epsilon(delta)[0])
     return np.array(epsilons)
@@ -273,8 +273,8 @@ def _guaranteed(aggregators, n_asked, n_queries, delta, public):
 def _private_curves(curator, n_queries, delta):
     """Return the exact epsilon of the first queries, and that by the published bound."""
     curves = []
-    for method in ("exact", "bound"):
-        totals = curator.rdp(method).cumsum(axis=0)[n_queries - 1]
+    for bound in ("exact", "published"):
+        totals = curator.rdp(bound).cumsum(axis=0)[n_queries - 1]
         # Not rdp_to_epsilon: it warns at the edge of the orders, where a few cheap queries end up
         epsilons = totals + conversion_penalty(delta, DEFAULT_ORDERS)
         curves.append(np.maximum(epsilons, 0.0).min(axis=1))
@@ -325,8 +325,8 @@ class BudgetDisplay:
     >>> from sklearn_pate.plotting import BudgetDisplay
     >>> X, y = make_classification(900, class_sep=2, random_state=0)
     >>> confident = ConfidentGNMax(threshold=0.7, sigma1=40.0, sigma2=20.0)
-    >>> asked = {"n_teachers": 50, "n_queries": 50, "epsilon": None, "classes": [0, 1]}
-    >>> clf = PATEClassifier(GaussianNB(), aggregator=confident, **asked)
+    >>> queried = {"n_teachers": 50, "n_queries": 50, "epsilon": None, "classes": [0, 1]}
+    >>> clf = PATEClassifier(GaussianNB(), aggregator=confident, **queried)
     >>> display = BudgetDisplay.from_estimator(clf.fit(X[:600], y[:600], X_public=X[600:]))
     >>> display.shares.round(2)
     array([[0.2, 0.8]])
@@ -358,21 +358,23 @@ class BudgetDisplay:
             If the numbers asked and paid for in each stage are not public, or a cost is infinite.
         """
         spent = check_fitted(clf).privacy_spent_
-        if spent.method in ("tuning", "propose-test-release"):
-            raise ValueError(f"method={spent.method!r} has no shares by stages: draw another fit")
-        aggregators, n_asked = stages_of(clf)
-        check_asked(sum(n_asked))
-        both = zip(aggregators, n_asked, strict=True)
-        names = [f"{type(stage).__name__}\n{asked} asked" for stage, asked in both]
-        n_paid = [None] * len(n_asked)
-        if spent.method == "filter":  # it gives back the answers that a check refused
+        if spent.composition in ("tuning", "propose-test-release"):
+            raise ValueError(
+                f"composition={spent.composition!r} has no shares by stages: draw another fit"
+            )
+        aggregators, n_queried = stages_of(clf)
+        check_queried(sum(n_queried))
+        both = zip(aggregators, n_queried, strict=True)
+        names = [f"{type(stage).__name__}\n{queried} asked" for stage, queried in both]
+        n_paid = [None] * len(n_queried)
+        if spent.composition == "filter":  # it gives back the answers that a check refused
             if any(stage.uses_student_proba for stage in aggregators):
                 raise ValueError("how many answers were paid for is private; draw another fit")
             answered = clf.public_labels_[clf.query_indices_] >= 0
-            parts = np.split(answered, np.cumsum(n_asked)[:-1])
+            parts = np.split(answered, np.cumsum(n_queried)[:-1])
             n_paid = [int(part.sum()) for part in parts]
             names = [f"{name}, {paid} paid" for name, paid in zip(names, n_paid, strict=True)]
-        stages = list(zip(aggregators, n_asked, n_paid, strict=True))
+        stages = list(zip(aggregators, n_queried, n_paid, strict=True))
         public = public_numbers(clf)
         costs = np.array([_check_and_answer(*stage, **public) for stage in stages])
         epsilons = epsilon_by_order(costs.sum(axis=(0, 1)), spent.delta, DEFAULT_ORDERS)
@@ -419,15 +421,15 @@ class BudgetDisplay:
         return self
 
 
-def _check_and_answer(aggregator, n_asked, n_paid, **public):
+def _check_and_answer(aggregator, n_queried, n_paid, **public):
     """Return the Renyi costs of a stage's checks and of its answers, shape (n_orders,) each."""
     check, answer = aggregator.steps(DEFAULT_ORDERS, **public) or (0 * DEFAULT_ORDERS, None)
-    checks = n_asked * check
+    checks = n_queried * check
     if n_paid is None or answer is None:
-        total = aggregator.costs(**public)(n_asked).rdp
+        total = aggregator.costs(**public)(n_queried).rdp
         return checks, np.maximum(total - checks, 0)
     # Where nothing is checked, no answer is given back
-    return checks, (n_paid if checks.any() else n_asked) * answer
+    return checks, (n_paid if checks.any() else n_queried) * answer
 
 
 # --- what votes show: how much teachers agree, and how good labels would be: both private ---------

@@ -21,10 +21,18 @@ from ._sklearn import (
     _safe_indexing,
     delegated,
 )
-from .electorate import Private
 from .exceptions import PrivacyLeakWarning, warn
-from .isolation import attempt, fresh_seed, own_clone, own_generators, seeded, set_seeds, unfitted
 from .rdp.checks import as_array
+from .runtime.copies import (
+    copied_generators,
+    fresh_seed,
+    isolated_clone,
+    seeded,
+    set_seeds,
+    unfitted,
+)
+from .runtime.isolation import attempt
+from .runtime.private_data import Private
 
 __all__ = ["FitOnPublic", "Overlap", "PublicData", "overlap", "public_rows"]
 
@@ -484,8 +492,8 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
         # As in a fit of `PATEClassifier`: what is published must share no generator
         seed = fresh_seed()
         with seeded(seed):
-            transformer = set_seeds(own_clone(self.transformer, seed), seed, only_missing=True)
-            self.transformer_ = own_generators(transformer.fit(public_rows(X_public)))
+            transformer = set_seeds(isolated_clone(self.transformer, seed), seed, only_missing=True)
+            self.transformer_ = copied_generators(transformer.fit(public_rows(X_public)))
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.transformer_, name):
@@ -544,7 +552,7 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
 
     def __getstate__(self):
         # Whatever the given transformer was fitted on before stays behind
-        state = own_generators(dict(super().__getstate__()))
+        state = copied_generators(dict(super().__getstate__()))
         return state | {"transformer": unfitted(state["transformer"])}
 
     def __sklearn_tags__(self):

@@ -2,8 +2,8 @@
 
 A strategy is any object with ``select(X_public, n_queries, random_state=)``, called once. One with
 an attribute `n_rounds` above 1 is called that often for each stage, and is given what was released
-so far: ``select(..., asked=rows, labels=codes, student_proba=proba)``. The `labels` are those of
-the rows `asked`, -1 for no answer. If the strategy has ``uses_student_proba = True``,
+so far: ``select(..., queried=rows, labels=codes, student_proba=proba)``. The `labels` are those of
+the rows `queried`, -1 for no answer. If the strategy has ``uses_student_proba = True``,
 `student_proba` are probabilities for all public rows, from the student trained on these labels, or
 None before labels of two classes were released. `random_state` is a `numpy.random.Generator`. Each
 fit works with a clone of the strategy (`sklearn.base.clone`; other objects are deep-copied), and
@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ._sklearn import CheckedEstimator, HasMethods, Interval, _num_samples
-from .isolation import seed_number, seeded
 from .rdp.checks import check_count
+from .runtime.copies import seed_number, seeded
 from .students import student_error
 
 __all__ = ["DiversityQueries", "RandomQueries", "UncertaintyQueries"]
@@ -53,7 +53,7 @@ class RandomQueries(CheckedEstimator):
         ndarray of shape (n_queries,), int
             Distinct row numbers, in the order in which they are asked.
         """
-        return _unasked_in_random_order(X_public, (), random_state)[:n_queries]
+        return _not_queried_in_random_order(X_public, (), random_state)[:n_queries]
 
 
 class UncertaintyQueries(CheckedEstimator):
@@ -77,7 +77,7 @@ class UncertaintyQueries(CheckedEstimator):
     >>> import numpy as np
     >>> from sklearn_pate.queries import UncertaintyQueries
     >>> proba = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [1.0, 0.0]])
-    >>> UncertaintyQueries().select(np.zeros((4, 2)), 2, asked=[3], labels=[0], student_proba=proba)
+    >>> UncertaintyQueries().select(np.zeros((4, 2)), 2, queried=[3], labels=[0], student_proba=proba)
     array([1, 2])
     """
 
@@ -89,7 +89,7 @@ class UncertaintyQueries(CheckedEstimator):
         self.n_rounds = n_rounds
 
     def select(
-        self, X_public, n_queries, random_state=None, *, asked=(), labels=(), student_proba=None
+        self, X_public, n_queries, random_state=None, *, queried=(), labels=(), student_proba=None
     ):
         """Choose the rows to ask next.
 
@@ -101,7 +101,7 @@ class UncertaintyQueries(CheckedEstimator):
             How many to choose.
         random_state : int, SeedSequence, Generator or None, default=None
             Source of the first round, and of the order of equally unsure rows.
-        asked : array-like of shape (n_asked,), int
+        queried : array-like of shape (n_asked,), int
             Rows asked before; they are not asked again.
         labels : array-like of shape (n_asked,), int
             Not used.
@@ -114,7 +114,7 @@ class UncertaintyQueries(CheckedEstimator):
             Distinct row numbers.
         """
         self._validate_params()
-        rows = _unasked_in_random_order(X_public, asked, random_state)
+        rows = _not_queried_in_random_order(X_public, queried, random_state)
         if student_proba is not None:
             confidence = np.asarray(student_proba)[rows].max(axis=1)
             rows = rows[np.argsort(confidence, kind="stable")]
@@ -172,7 +172,7 @@ class DiversityQueries(CheckedEstimator):
             If the rows are not numbers.
         """
         self._validate_params()
-        rows = _unasked_in_random_order(X_public, (), random_state)
+        rows = _not_queried_in_random_order(X_public, (), random_state)
         points = X_public
         if self.transformer is not None:
             points = clone(self.transformer).fit_transform(X_public)
@@ -192,10 +192,10 @@ class DiversityQueries(CheckedEstimator):
         return rows[chosen]
 
 
-def _unasked_in_random_order(X_public, asked, random_state):
+def _not_queried_in_random_order(X_public, queried, random_state):
     """Return the rows that were not asked."""
     rows = np.random.default_rng(random_state).permutation(_num_samples(X_public))
-    return rows[~np.isin(rows, asked)]
+    return rows[~np.isin(rows, queried)]
 
 
 def count_rounds(strategy):
@@ -237,10 +237,10 @@ class Choice:
                 if self._n_rounds == 1:
                     return self._select(plan.n_queries)
                 first, *later = self.rounds(plan.stages[0][1])
-                asked = self._select(first.size, rows[:0], rows[:0])
+                queried = self._select(first.size, rows[:0], rows[:0])
                 if later:
                     proba = np.full((rows.size, n_classes), 1 / n_classes)
-                    self._select(later[0].size, asked, np.arange(asked.size) % n_classes, proba)
+                    self._select(later[0].size, queried, np.arange(queried.size) % n_classes, proba)
         except Exception as error:
             raise ValueError(
                 "query_strategy failed when tried (in rounds, with made-up labels), before any "
@@ -248,16 +248,16 @@ class Choice:
             ) from error
         return rows
 
-    def _select(self, n_queries, asked=(), labels=(), proba=None):
+    def _select(self, n_queries, queried=(), labels=(), proba=None):
         """Return the rows that the strategy chooses; for rounds, it is shown what was released."""
         shown = {"random_state": self._rng}
         if self._n_rounds > 1:
             proba = proba if self._uses_student else None
-            shown |= {"asked": asked, "labels": labels, "student_proba": proba}
+            shown |= {"queried": queried, "labels": labels, "student_proba": proba}
         rows = np.asarray(self._strategy.select(self._X_public, n_queries, **shown))
-        unasked = np.setdiff1d(np.arange(_num_samples(self._X_public)), asked)
+        not_queried = np.setdiff1d(np.arange(_num_samples(self._X_public)), queried)
         are_numbers = rows.ndim == 1 and rows.dtype.kind in "iu"
-        n_usable = np.intersect1d(rows, unasked).size if are_numbers else 0
+        n_usable = np.intersect1d(rows, not_queried).size if are_numbers else 0
         if rows.size != n_queries or n_usable != n_queries:
             raise ValueError(
                 f"query_strategy.select must return {n_queries} distinct numbers of rows of "
@@ -290,10 +290,10 @@ class Choice:
             # Only the queries were voted on, in the order in which they are asked
             return released.query_indices.size + round_
         # All rows were voted on, so the rows that a strategy selects are positions as well
-        asked = released.query_indices
+        queried = released.query_indices
         try:
             with seeded(int(self._rng.integers(2**32))):
-                return self._select(round_.size, asked, released.labels[asked], proba)
+                return self._select(round_.size, queried, released.labels[queried], proba)
         except Exception as error:
             problem = f"query_strategy failed: {type(error).__name__}: {error}"
             raise student_error(problem, released) from error

@@ -7,10 +7,10 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import Interval, available_where
+from .encoding.targets import NumberTarget
 from .estimator import PATEEstimator, usual_floats
 from .neighbors.cells import LEAST_RATE
 from .rdp.checks import as_array
-from .targets import NumberTarget
 
 
 def _may_have_quantiles(estimator):
@@ -34,10 +34,12 @@ class PATERegressor(RegressorMixin, PATEEstimator):
 
     Parameters
     ----------
-    base_estimator : regressor, list of regressors or Electorate, default=None
+    base_estimator : regressor, list of regressors, default=None
         As in `PATEClassifier`, of regressors. What a teacher predicts is cut to `bounds`. The
         default teacher is a ridge regression, with a penalty that it chooses, on the numbers of a
         `neighbors.RowVectorizer`. They are fitted on numbers in the unit of `y`, cut to `bounds`.
+    method : {"auto", "neighbors", "sums", "teachers"} or Method, default="auto"
+        As in `PATEClassifier`.
     bounds : (float, float)
         Required: the lowest and the highest number, public knowledge. A number beyond them counts
         as the nearer one, silently. The narrower they are, the less noise there is beside them.
@@ -119,6 +121,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         self,
         base_estimator=None,
         *,
+        method="auto",
         bounds=None,
         n_levels=2,
         n_teachers=None,
@@ -146,6 +149,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         warm_start=False,
     ):
         self.base_estimator = base_estimator
+        self.method = method
         self.bounds = bounds
         self.n_levels = n_levels
         self.n_teachers = n_teachers
@@ -229,8 +233,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         True
         """
         check_is_fitted(self)
-        wanted = np.atleast_1d(as_array("q", q, dtype=float))
-        if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
+        requested = np.atleast_1d(as_array("q", q, dtype=float))
+        if requested.ndim != 1 or not ((requested >= 0) & (requested <= 1)).all():
             raise ValueError(f"q must be numbers from 0 to 1; got {q!r}")
         if not hasattr(self, "table_"):
             raise ValueError(
@@ -241,5 +245,5 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         # No rate is below a floor, and that of many levels together would be a tail of its own
         rates = rates - np.minimum(rates.min(axis=1, keepdims=True), LEAST_RATE)
         rates = rates / rates.sum(axis=1, keepdims=True)
-        found = self._fitted_target.quantiles(rates, wanted)
+        found = self._fitted_target.quantiles(rates, requested)
         return found[:, 0] if np.ndim(q) == 0 else found

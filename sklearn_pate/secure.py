@@ -81,11 +81,11 @@ class SystemGenerator(np.random.Generator):
         width = int(high) - int(low)
         if not (0 < width <= 2**63 and low >= -(2**63) and high <= 2**63):
             raise ValueError(f"high must exceed low, by up to 2**63, in 64 bits; got {low}, {high}")
-        drawn = np.atleast_1d(self._bits(size))
+        sampled = np.atleast_1d(self._bits(size))
         most = 2**64 // width * width - 1  # beyond, some remainders would be more likely
-        while (beyond := drawn > np.uint64(most)).any():
-            drawn[beyond] = self._bits(int(beyond.sum()))
-        whole = (drawn % np.uint64(width)).astype(np.int64) + low
+        while (beyond := sampled > np.uint64(most)).any():
+            sampled[beyond] = self._bits(int(beyond.sum()))
+        whole = (sampled % np.uint64(width)).astype(np.int64) + low
         return int(whole[0]) if size is None else whole.reshape(size)
 
     def normal(self, loc=0.0, scale=1.0, size=None):

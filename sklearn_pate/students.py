@@ -12,7 +12,6 @@ from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTraini
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from . import isolation
 from ._sklearn import (
     CheckedEstimator,
     HasMethods,
@@ -21,10 +20,20 @@ from ._sklearn import (
     _safe_indexing,
     has_method,
 )
+from .encoding.targets import NumberTarget, Target
 from .exceptions import StudentError
 from .public import indexable_rows, plain, table_of
 from .rdp.checks import as_array
-from .targets import NumberTarget, Target
+from .runtime.copies import (
+    copied_generators,
+    copier,
+    isolated_clone,
+    seed_number,
+    seeded,
+    set_seeds,
+    without_caches,
+)
+from .runtime.isolation import is_ours, remedy_of, suppress_output
 
 __all__ = ["SoftLabelClassifier"]
 
@@ -183,21 +192,21 @@ def fit_student(student, X_public, released, seed):
     """
     labelled = np.flatnonzero(released.labels >= 0)
     labels = released.labels[labelled]
-    number = isolation.seed_number(seed)
+    number = seed_number(seed)
     try:
         if labelled.size == 0:
             raise ValueError("no query was answered")
-        learns_rates = released.table is not None and released.target.has_accuracy
-        by_weights = learns_rates and heeds_weights(student, X_public)
-        with isolation.seeded(number):
+        learns_class_proba = released.table is not None and released.target.has_accuracy
+        by_weights = learns_class_proba and heeds_weights(student, X_public)
+        with seeded(number):
             student = unfitted_copy(student, number)
             _teach(released.target, student, X_public, released, labelled, by_weights)
-            return isolation.own_generators(student)
+            return copied_generators(student)
     except Exception as error:
         if not released.target.are_of_one_class(labels):
             problem = (
                 f"the student could not be trained on {labelled.size} released labels. {_INSIDE} "
-                f"{type(error).__name__}: {error}{isolation.remedy_of(error)}"
+                f"{type(error).__name__}: {error}{remedy_of(error)}"
             )
             raise student_error(problem, released) from error
         released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
@@ -211,20 +220,20 @@ def _teach(target: Target, student, X_public, released, labelled, by_weights):
 
     `by_weights` decides whether it learns rates as weights of rows, or labels assigned by them.
     """
-    has_rates = released.table is not None  # then they are the soft labels
+    has_class_proba = released.table is not None  # then they are the soft labels
     if accepts_unlabeled(student):
-        targets = sure_labels(released.soft_labels) if has_rates else released.labels
+        targets = sure_labels(released.soft_labels) if has_class_proba else released.labels
         return student.fit(X_public, targets)
     rows = _safe_indexing(X_public, labelled)
     if released.soft_labels is not None and accepts_soft_labels(student):
         return student.fit(rows, released.soft_labels[labelled])
     if by_weights:
         # Rows are of each class in part, by weights; every class has some rows
-        rates = released.soft_labels[labelled]
-        row, code = np.nonzero(rates > np.minimum(_LEAST_RATE, rates.max(axis=0) / 2))
-        return _fit_weighted(student, _safe_indexing(rows, row), code, rates[row, code])
+        class_proba = released.soft_labels[labelled]
+        row, code = np.nonzero(class_proba > np.minimum(_LEAST_RATE, class_proba.max(axis=0) / 2))
+        return _fit_weighted(student, _safe_indexing(rows, row), code, class_proba[row, code])
     labels = released.labels[labelled]
-    weight = None if has_rates else released.label_weights(labels)
+    weight = None if has_class_proba else released.label_weights(labels)
     return _fit_weighted(student, rows, labels, weight)
 
 
@@ -238,7 +247,7 @@ def students_view(student, X_public, released, seed):
     """Train a student on the labels so far, and return its probabilities for all public rows."""
     fitted = fit_student(student, X_public, released, seed)
     try:
-        with isolation.seeded(isolation.seed_number(seed)):
+        with seeded(seed_number(seed)):
             proba = fitted.predict_proba(X_public)
         return all_columns(proba, fitted.classes_, n_classes=released.n_classes, fill=0.0)
     except Exception as error:
@@ -265,11 +274,14 @@ def all_columns(values, codes, *, n_classes, fill):
     return full
 
 
-def rehearse_student(student, X_public, n_queries, *, target, soft):
+def dry_run_student(student, X_public, n_queries, *, target, soft):
     """Try the student on public rows with made-up labels, before anything is spent."""
-    with isolation.Quiet(), isolation.seeded(0):  # any number: nothing of this fit is kept
+    with (
+        suppress_output(),
+        seeded(0),
+    ):  # any number: nothing of this fit is kept
         try:
-            fitted = _rehearsed(target, student, X_public, n_queries, soft)
+            fitted = _dry_run_done(target, student, X_public, n_queries, soft)
             first_rows = np.arange(min(_num_samples(X_public), 50))
             predicted = fitted.predict(_safe_indexing(X_public, first_rows))
             target.check_predicted(predicted, n_rows=len(first_rows))
@@ -278,7 +290,7 @@ def rehearse_student(student, X_public, n_queries, *, target, soft):
         except Exception as error:
             raise ValueError(
                 f"the student failed when tried on public rows with made-up labels. {_INSIDE} "
-                f"{type(error).__name__}: {error}{isolation.remedy_of(error)}"
+                f"{type(error).__name__}: {error}{remedy_of(error)}"
             ) from error
 
 
@@ -301,14 +313,14 @@ def _check_soft(student, X_public):
 def check_scored_alone(student, X_public, n_queries, *, target, soft):
     """Try the student on public rows; refuse it if its prediction for one row depends on others."""
     X_public = indexable_rows(X_public, "X_public")
-    with isolation.Quiet(), isolation.seeded(0):
+    with suppress_output(), seeded(0):
         try:
-            fitted = _rehearsed(target, student, X_public, n_queries, soft)
+            fitted = _dry_run_done(target, student, X_public, n_queries, soft)
         except Exception:  # released labels may train it all the same, and rows are scored alone
             return
         check_predicts_alone(fitted, X_public)
         try:
-            isolation.copier(fitted)()
+            copier(fitted)()
         except Exception as error:
             raise ValueError(
                 "the student cannot be copied, as private scores need it. Use one that pickles, or "
@@ -316,7 +328,7 @@ def check_scored_alone(student, X_public, n_queries, *, target, soft):
             ) from error
 
 
-def _rehearsed(target, student, X_public, n_queries, soft):
+def _dry_run_done(target, student, X_public, n_queries, soft):
     """Fit the student as if labels had been released for the first public rows."""
     codes = target.alternating(n_queries)
     labels = _made_up_labels(target, codes, student, X_public, soft)
@@ -341,8 +353,8 @@ def _(target: NumberTarget, codes, student, X_public, soft):
 
 def unfitted_copy(student, number):
     """Return a copy that has seeds of its own and caches nothing on disk."""
-    student = isolation.own_clone(student, number)
-    return isolation.without_caches(isolation.set_seeds(student, number, only_missing=True))
+    student = isolated_clone(student, number)
+    return without_caches(set_seeds(student, number, only_missing=True))
 
 
 def _fit_weighted(student, rows, labels, weight):
@@ -354,12 +366,12 @@ def _fit_weighted(student, rows, labels, weight):
         return student.fit(rows, labels, **{f"{step}sample_weight": weight})
 
 
-def sure_labels(rates):
+def sure_labels(class_proba):
     """Label the rows that are surest of each class, so that labels come in the classes' shares.
 
     Parameters
     ----------
-    rates : ndarray of shape (n_public, n_classes)
+    class_proba : ndarray of shape (n_public, n_classes)
         Rows sum to 1.
 
     Returns
@@ -367,12 +379,12 @@ def sure_labels(rates):
     ndarray of shape (n_public,), int
         -1 for rows without a label: about half.
     """
-    n_wanted = np.ceil(_SURE * rates.sum(axis=0)).astype(int)
-    labels = np.full(len(rates), -1)
-    for code in np.argsort(n_wanted):  # the rarest class first: it has few rows to choose from
+    n_requested = np.ceil(_SURE * class_proba.sum(axis=0)).astype(int)
+    labels = np.full(len(class_proba), -1)
+    for code in np.argsort(n_requested):  # the rarest class first: it has few rows to choose from
         free = np.flatnonzero(labels < 0)
-        surest_first = free[np.argsort(-rates[free, code], kind="stable")]
-        labels[surest_first[: n_wanted[code]]] = code
+        surest_first = free[np.argsort(-class_proba[free, code], kind="stable")]
+        labels[surest_first[: n_requested[code]]] = code
     return labels
 
 
@@ -404,7 +416,7 @@ def heeds_weights(student, X_public):
     """
     if not accepts_weights(student):
         return False
-    if isolation.is_ours(last_step(student)):
+    if is_ours(last_step(student)):
         return True
     n_rows = min(_num_samples(X_public), _N_WEIGHTED)
     used = np.linspace(0, _num_samples(X_public) - 1, n_rows).astype(int)
@@ -412,7 +424,7 @@ def heeds_weights(student, X_public):
     labels = _two_halves(rows)
     row, code = np.divmod(np.arange(2 * n_rows), 2)
     weight = np.where(code == labels[row], _OWN_WEIGHT, 1 - _OWN_WEIGHT)
-    with isolation.Quiet():
+    with suppress_output():
         try:
             by_labels = _share_predicted(student, rows, labels, rows, labels, None)
         except Exception:  # made-up labels do not suit it, and released ones may
@@ -443,7 +455,7 @@ def _two_halves(rows):
 
 def _share_predicted(student, rows, labels, X, y, weight):
     """Return the share of rows whose labels a copy of the student predicts, once it is fitted."""
-    with isolation.seeded(0):  # any number: nothing of this fit is kept
+    with seeded(0):  # any number: nothing of this fit is kept
         fitted = _fit_weighted(unfitted_copy(student, 0), X, y, weight)
         return np.mean(np.asarray(fitted.predict(rows)) == labels)
 

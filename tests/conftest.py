@@ -24,12 +24,13 @@ from scipy.special import logsumexp
 from sklearn.datasets import make_classification
 
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.electorate import PrivateData
-from sklearn_pate.fitting import given
-from sklearn_pate.isolation import process
+from sklearn_pate.encoding.targets import ClassTarget
+from sklearn_pate.fitting import inputs
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.targets import ClassTarget
-from sklearn_pate.teachers import SiteEnsemble, Sites, TeacherEnsemble
+from sklearn_pate.methods.teachers import SiteTeachers, Teachers
+from sklearn_pate.runtime import isolation
+from sklearn_pate.runtime.private_data import PrivateData
+from sklearn_pate.teachers import Sites
 
 matplotlib.use("Agg")
 
@@ -64,11 +65,11 @@ def data_home():
 
 def _global_seeds():
     """Return the seeds that an environment variable asks for: one, a range "0-9", or "any"."""
-    asked = os.environ.get("SKLEARN_PATE_TESTS_SEED", "42")
-    if asked == "any":
-        asked = str(secrets.randbelow(2**31))
-        os.environ["SKLEARN_PATE_TESTS_SEED"] = asked  # the same in all processes
-    first, _, last = asked.partition("-")
+    queried = os.environ.get("SKLEARN_PATE_TESTS_SEED", "42")
+    if queried == "any":
+        queried = str(secrets.randbelow(2**31))
+        os.environ["SKLEARN_PATE_TESTS_SEED"] = queried  # the same in all processes
+    first, _, last = queried.partition("-")
     return range(int(first), int(last or first) + 1)
 
 
@@ -81,9 +82,9 @@ def global_random_seed(request):
 @pytest.fixture(autouse=True)
 def as_in_a_process_of_its_own(monkeypatch):
     """Count the fits of each test from 1; none is the first with a seed."""
-    monkeypatch.setattr(process, "_numbers", itertools.count(1))  # put back after the test
-    monkeypatch.setattr(given, "_has_warned", threading.Event())
-    given._has_warned.set()
+    monkeypatch.setattr(isolation, "_numbers", itertools.count(1))  # put back after the test
+    monkeypatch.setattr(inputs, "_has_warned", threading.Event())
+    inputs._has_warned.set()
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ def note_calls(monkeypatch, owner, name, note):
     return notes
 
 
-class Given:
+class Inputs:
     """A partition that is known."""
 
     relation = "a change of the records of one teacher"
@@ -135,9 +136,9 @@ def collect_votes(estimators, X, codes, X_query, *, teacher_indices, n_classes, 
     target = ClassTarget(params.pop("classes", np.arange(n_classes)))
     weight = params.pop("sample_weight", None)
     private = PrivateData(X=X, codes=codes, target=target, sample_weight=weight)
-    kind = SiteEnsemble if isinstance(X, Sites) else TeacherEnsemble
-    ensemble = kind(estimators, partition=Given(teacher_indices), **params)
-    ensemble.enrol(private, X_query, seed=of_vote["seed"], memory=memory)
+    kind = SiteTeachers if isinstance(X, Sites) else Teachers
+    ensemble = kind(estimators, partition=Inputs(teacher_indices), **params)
+    ensemble.prepare(private, X_query, seed=of_vote["seed"], memory=memory)
     if names is not None:
         ensemble._assignment = ensemble._assignment._replace(names=names)
     return ensemble.vote(private, X_query, **of_vote), ensemble.teachers_
@@ -150,7 +151,7 @@ def interrupt(*args, **kwargs):
 
 def count_fits_from_one():
     """Let the next fit be the first of its process."""
-    process._numbers = itertools.count(1)
+    isolation._numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")

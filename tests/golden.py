@@ -45,15 +45,15 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
-from sklearn_pate.column_sums import ColumnSums
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods.sums import ClassSums
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
 from sklearn_pate.rdp import ProvedEvent
 from sklearn_pate.releases import Release
-from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
+from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer
 from sklearn_pate.teachers import Sites
 
 ROOT = Path(__file__).parents[1]
@@ -167,7 +167,7 @@ def statement_of(spent):
     numbers = {
         "epsilon": spent.epsilon,
         "delta": spent.delta,
-        "composition": record["method"],
+        "composition": record["composition"],
         "unit": spent.unit,
         "n_teachers": spent.n_teachers,
         "n_queries": spent.n_queries,
@@ -196,7 +196,9 @@ def published_by(estimator, X_test=None):
     if is_seeded:
         for name in ("public_labels_", "public_soft_labels_", "query_indices_", "X_synthetic_"):
             numbers[name] = getattr(estimator, name, None)
-        numbers["released"] = [np.asarray(drawn) for drawn in getattr(estimator, "released_", [])]
+        numbers["released"] = [
+            np.asarray(sampled) for sampled in getattr(estimator, "released_", [])
+        ]
         numbers["table"] = getattr(getattr(estimator, "table_", None), "counts", None)
         if hasattr(estimator, "student_") and X_test is not None:
             numbers["predicted"] = estimator.predict(X_test)
@@ -274,7 +276,7 @@ def cases(folder):
     )
     yield "neighbors, student", records(student=tree), table, {}
     yield "neighbors, balanced", records(class_weight="balanced"), table, {}
-    yield "neighbors, two cells", records(base_estimator=ReverseNeighbors(n_neighbors=2)), table, {}
+    yield "neighbors, two cells", records(method=ReverseNeighbors(n_neighbors=2)), table, {}
     joining = ReverseNeighbors(relation="add_or_remove_one")
     yield "neighbors, add or remove", records(base_estimator=joining), table, {}
     yield (
@@ -287,16 +289,16 @@ def cases(folder):
     yield "neighbors, memory", records(memory=folder / "records"), table, {}
     yield "neighbors, release", records(releases=[ClassCounts()]), table, {}
     yield "sums, chosen", records(), wide(), {}
-    yield "sums", records(base_estimator=ColumnSums()), table, {}
-    yield "sums, frame", records(base_estimator=ColumnSums()), frame, {}
+    yield "sums", records(method=ClassSums()), table, {}
+    yield "sums, frame", records(method=ClassSums()), frame, {}
     yield (
         "sums, groups",
-        records(base_estimator=ColumnSums(), unit="group"),
+        records(method=ClassSums(), unit="group"),
         table,
         {"groups": groups},
     )
-    yield "sums, weights", records(base_estimator=ColumnSums()), table, {"sample_weight": weight}
-    columns = ColumnSums(relation="add_or_remove_one", bends=False)
+    yield "sums, weights", records(method=ClassSums()), table, {"sample_weight": weight}
+    columns = ClassSums(relation="add_or_remove_one", folded_ranks=False)
     yield "sums, add or remove", records(base_estimator=columns), table, {}
 
     yield "teachers", teachers(), table, {}
@@ -358,22 +360,27 @@ def cases(folder):
     yield "schema, many records", records(schema=SCHEMA), many_frames(), {}
     yield "schema, groups", records(schema=ARRAY_SCHEMA, unit="group"), none, {"groups": groups}
     yield "schema, release", records(schema=ARRAY_SCHEMA, releases=[ClassCounts()]), none, {}
-    yield "all sums", records(synthesizer=ClassSums(share=1.0, **schema)), none, {}
-    yield "sums, then neighbors", records(synthesizer=ClassSums(share=0.3, **schema)), none, {}
+    yield "all sums", records(synthesizer=ClassSumsSynthesizer(share=1.0, **schema)), none, {}
+    yield (
+        "sums, then neighbors",
+        records(synthesizer=ClassSumsSynthesizer(share=0.3, **schema)),
+        none,
+        {},
+    )
     histograms = MarginalSynthesizer(**schema, noise=LaplaceMechanism())
     yield "histograms, pure", records(synthesizer=histograms), none, {}
     histograms = MarginalSynthesizer(**schema, n_bins=16)
     voting = {"aggregator": GaussianMechanism(), "synthesizer": histograms}
     yield "histograms, Gaussian", records(**voting), none, {}
-    yield "synthetic rows, teachers", teachers(synthesizer=ClassSums(**schema)), none, {}
+    yield "synthetic rows, teachers", teachers(synthesizer=ClassSumsSynthesizer(**schema)), none, {}
 
     target = X @ [2.0, 1.0, -1.0]
     of_numbers = (X, target, X_public, X_test)
     yield "regressor, neighbors", numbers(), of_numbers, {}
     yield "regressor, levels", numbers(n_levels=10, epsilon=4.0), of_numbers, {}
-    yield "regressor, sums", numbers(ColumnSums()), of_numbers, {}
-    asked = {"n_teachers": 20, "n_queries": 30, "epsilon": 8.0}
-    yield "regressor, teachers", numbers(Ridge(), **asked), of_numbers, {}
+    yield "regressor, sums", numbers(method=ClassSums()), of_numbers, {}
+    queried = {"n_teachers": 20, "n_queries": 30, "epsilon": 8.0}
+    yield "regressor, teachers", numbers(Ridge(), **queried), of_numbers, {}
     yield "regressor, schema", numbers(schema=ARRAY_SCHEMA), (X, target, None, X_test), {}
     yield "regressor, groups", numbers(unit="group"), of_numbers, {"groups": groups}
 
@@ -386,7 +393,7 @@ def cases(folder):
     yield "ledger, over budget", teachers(**full), table, {}
     yield "ledger, over budget, schema", records(schema=ARRAY_SCHEMA, **full), none, {}
     yield "failing teacher", teachers(Failing()), table, {}
-    sums = ClassSums(**schema)
+    sums = ClassSumsSynthesizer(**schema)
     yield "failing teacher, schema", teachers(Failing(), synthesizer=sums), none, {}
     yield "failing student", teachers(student=Failing()), table, {}
     late = {"student": FailsLate(), "ledger": PrivacyLedger(folder / "c.sqlite", epsilon=9.0)}
@@ -433,7 +440,7 @@ def other_cases():
         votes = clf.poll(X, y, X_public)
         yield f"poll, fit_votes, {name}", published_by(clf.fit_votes(votes, X_public), X_test)
         yield f"fit_votes again, {name}", published_by(clf.fit_votes(votes, X_public), X_test)
-    clf = teachers(synthesizer=ClassSums((-4, 4), missing=[]))
+    clf = teachers(synthesizer=ClassSumsSynthesizer((-4, 4), missing=[]))
     votes = clf.poll(X, y)
     yield "poll, fit_votes, synthetic rows", published_by(clf.fit_votes(votes), X_test)
     clf = teachers()

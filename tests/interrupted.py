@@ -16,15 +16,15 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.column_sums import ColumnSums
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods.sums import ClassSums
 from sklearn_pate.model_selection import PrivateGridSearchCV, search
-from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import Event
-from sklearn_pate.releases import Release, ahead, table
+from sklearn_pate.releases import Release, synthetic_rows, table
 from sklearn_pate.releases.labels import LabelsRelease
 from sklearn_pate.releases.table import TableRelease
-from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, synthesizers
+from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer, synthesizers
 
 DELTA = 1e-5
 PACKAGE = search.__file__.rpartition("sklearn_pate")[0] + "sklearn_pate"
@@ -116,7 +116,7 @@ def regressor(**params):
 
 def sums(**params):
     given = {"missing": [], "n_rows": 40, "noise_multiplier": MULTIPLIER}
-    return ClassSums((-1, 1), **(given | params))
+    return ClassSumsSynthesizer((-1, 1), **(given | params))
 
 
 def histograms(**params):
@@ -151,7 +151,7 @@ PUBLIC = {"X_public": X_PUBLIC}
 #: What makes the model, what `fit` is given, and those epsilons; None is all that a search costs.
 PATHS = {
     "records": (partial(classifier, base_estimator=NEAR), PUBLIC, (0,)),
-    "columns": (partial(classifier, base_estimator=ColumnSums()), PUBLIC, (0,)),
+    "columns": (partial(classifier, method=ClassSums()), PUBLIC, (0,)),
     "teachers": (partial(classifier, **teachers()), PUBLIC, (0,)),
     "records, releases": (partial(classifier, base_estimator=NEAR, **COUNTS), PUBLIC, (0, 0)),
     "sums alone": (partial(classifier, synthesizer=sums(share=1)), {}, TWO_STEPS),
@@ -189,7 +189,7 @@ def fit(name, ledger, **params):
 
 #: What collects private statistics or votes, and what draws their noise.
 GATHERS = [
-    (ahead.Synthesis, "gather"),
+    (synthetic_rows.Synthesis, "gather"),
     (ahead, "gather"),
     (TableRelease, "gather"),
     (LabelsRelease, "gather"),
@@ -270,8 +270,8 @@ def watched(monkeypatch, when=lambda number: contextlib.nullcontext()):
         for owner, name in DRAWS:
             patch.setattr(owner, name, watch.drawing(getattr(owner, name)))
         patch.setattr(Watched, "record", watch.paying(Watched.record))
-        publish = ahead.Synthesis.publish
-        patch.setattr(ahead.Synthesis, "publish", watch.publishing(publish))
+        publish = synthetic_rows.Synthesis.publish
+        patch.setattr(synthetic_rows.Synthesis, "publish", watch.publishing(publish))
         yield watch
 
 
@@ -321,7 +321,7 @@ class Lines:
     def _called(self, frame, event, arg):
         name = frame.f_code.co_filename
         # What redirects output cannot be interrupted at any line, and holds no cost
-        is_own = name.startswith(PACKAGE) and not name.endswith("isolation/process.py")
+        is_own = name.startswith(PACKAGE) and not name.endswith("runtime/isolation.py")
         return self._line if is_own else None
 
     def _line(self, frame, event, arg):

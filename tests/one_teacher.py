@@ -45,10 +45,10 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.fitting.given import seed_streams
-from sklearn_pate.isolation import set_seeds
+from sklearn_pate.fitting.inputs import seed_streams
+from sklearn_pate.methods.teachers import _seeds
 from sklearn_pate.partition import assign_teachers
-from sklearn_pate.teachers.ensemble import _seeds
+from sklearn_pate.runtime.copies import set_seeds
 from sklearn_pate.teachers.training import fit_and_predict
 
 N_RECORDS = 480
@@ -356,7 +356,7 @@ def started(backend):
 #: What is replaced in `sklearn_pate.teachers`; reaches teachers that run in the caller's process.
 FAULTS = {
     "no isolation": {"isolated": lambda seed: contextlib.nullcontext()},
-    "no copies": {"own_clone": lambda estimator, seed, functions=False: clone(estimator)},
+    "no copies": {"isolated_clone": lambda estimator, seed, functions=False: clone(estimator)},
     "no second fit": {"_train": lambda key, task: fit_and_predict(task)},
 }
 
@@ -381,7 +381,7 @@ class Combination(NamedTuple):
     fault: str | None = None
 
 
-def moved(*combinations):
+def changed(*combinations):
     """Return the numbers of the teachers whose votes differ between data and their neighbour.
 
     Parameters
@@ -405,14 +405,16 @@ def moved(*combinations):
         if n_fitted < N_TEACHERS / 2:
             raise RuntimeError(f"only {n_fitted} teachers could be fitted: this shows nothing")
         teachers.append(differing(before, after))
-    if BACKENDS[combinations[0].backend].workers and any(set(moved) - {0} for moved in teachers):
+    if BACKENDS[combinations[0].backend].workers and any(
+        set(changed) - {0} for changed in teachers
+    ):
         # By the data, which would do it every time, or by Dask's threads, which draw now and then?
         for _ in range(3):
             votes = in_new_process(polled, *runs)
             again = [differing(*votes[k : k + 2]) for k in range(0, len(votes), 2)]
             teachers = [
-                [i for i in moved if i == 0 or i in other]
-                for moved, other in zip(teachers, again, strict=True)
+                [i for i in changed if i == 0 or i in other]
+                for changed, other in zip(teachers, again, strict=True)
             ]
     return teachers
 
@@ -451,7 +453,7 @@ def polled_once(combination, changed):
 
 def read_votes(folder, watched, counts, names=None):
     """Return kind and votes by the teacher's number, if they add up to what was counted."""
-    seeds = _seeds(seed_streams(SEED)["teachers"], N_TEACHERS, names)  # as in `TeacherEnsemble`
+    seeds = _seeds(seed_streams(SEED)["teachers"], N_TEACHERS, names)  # as in `Teachers`
     numbers = {set_seeds(clone(watched), seed).random_state: i for i, seed in enumerate(seeds)}
     votes = {}
     total = np.zeros(N_PUBLIC, dtype=int)

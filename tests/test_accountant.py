@@ -21,8 +21,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PrivacySpent, rdp
-from sklearn_pate.accountant import Curator, StageRecord, Voters, plan_queries
-from sklearn_pate.accountant.plan import large_delta, weak_promise
+from sklearn_pate.accounting import Curator, MethodSummary, StageRecord, plan_queries
+from sklearn_pate.accounting.plan import large_delta, weak_promise
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     ExponentialNMax,
@@ -34,7 +34,8 @@ from sklearn_pate.aggregators import (
     StableArgmax,
 )
 from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
-from sklearn_pate.neighbors import ReleasedTable, ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.neighbors import ReleasedTable
 from sklearn_pate.neighbors.cells import explained_share
 from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon
 from sklearn_pate.rdp.cost import total_cost
@@ -51,15 +52,15 @@ def test_a_known_cost_is_that_of_the_same_mechanism_among_the_same_teachers():
     sizes = {"n_teachers": 40, "n_classes": 3}
     stages = GNMax(20.0), GNMax(20.0), GNMax(30.0), LNMax(0.05), ExponentialNMax(0.05)
     some = DEFAULT_ORDERS[::9]
-    asked = [(stage, some, sizes) for stage in stages]
+    queried = [(stage, some, sizes) for stage in stages]
     for threshold in (1, 1.0):  # of one vote, and of all teachers
         two = {"n_teachers": 40, "n_classes": 2}
-        asked.append((ConfidentGNMax(threshold, 5.0, 20.0), some, two))
-    asked.append((GNMax(20.0), DEFAULT_ORDERS[1::9], sizes))
+        queried.append((ConfidentGNMax(threshold, 5.0, 20.0), some, two))
+    queried.append((GNMax(20.0), DEFAULT_ORDERS[1::9], sizes))
     for n_teachers, n_classes in ((4, 3), (40, 2), (None, None)):
         public = {"n_teachers": n_teachers, "n_classes": n_classes}
-        asked.append((GNMax(20.0), some, public))
-    for stage, orders, public in asked:
+        queried.append((GNMax(20.0), some, public))
+    for stage, orders, public in queried:
         known = stage.costs(orders, **public)(7)
         computed = total_cost(stage, orders, **public)(7)
         np.testing.assert_array_equal(known.rdp, computed.rdp)
@@ -68,16 +69,16 @@ def test_a_known_cost_is_that_of_the_same_mechanism_among_the_same_teachers():
 
 def test_costs_of_a_mechanism_of_ones_own_are_not_remembered():
     class Mine(GNMax):
-        n_asked = 0
+        n_queried = 0
 
-        def facts(self):
-            Mine.n_asked += 1
-            return super().facts()
+        def bounds(self):
+            Mine.n_queried += 1
+            return super().bounds()
 
     Mine(20.0).costs(DEFAULT_ORDERS[:3], n_teachers=10, n_classes=2)(1)
-    n_asked = Mine.n_asked
+    n_queried = Mine.n_queried
     Mine(20.0).costs(DEFAULT_ORDERS[:3], n_teachers=10, n_classes=2)(1)
-    assert Mine.n_asked == 2 * n_asked > 0
+    assert Mine.n_queried == 2 * n_queried > 0
 
 
 def test_gaussian_cost_is_at_most_exact_composition():
@@ -124,15 +125,15 @@ def test_laplace_cost_covers_the_optimal_composition(n_queries):
     st.integers(1, 900),
     st.sampled_from([2, 3]),
 )
-def test_own_noise_stops_before_the_cap_and_not_earlier(epsilon, aggregator, wanted, n_classes):
+def test_own_noise_stops_before_the_cap_and_not_earlier(epsilon, aggregator, requested, n_classes):
     public = {"n_teachers": 250, "n_classes": n_classes}
     with warnings.catch_warnings(action="ignore"):
-        plan = plan_queries(aggregator, wanted, **(PUBLIC | public | {"epsilon": epsilon}))
+        plan = plan_queries(aggregator, requested, **(PUBLIC | public | {"epsilon": epsilon}))
     first = plan.stages[0][0]
     counts = plan.n_queries, plan.n_queries + 1
     spent = [data_independent_epsilon(first, n, 1e-5, **public)[0] for n in counts]
     assert spent[0] == plan.epsilon <= epsilon
-    assert plan.n_queries == wanted or spent[1] > epsilon
+    assert plan.n_queries == requested or spent[1] > epsilon
 
 
 def test_default_number_of_queries_keeps_the_noise_below_that_of_the_rule():
@@ -168,7 +169,7 @@ def test_too_few_teachers_for_any_useful_query_are_refused():
 
 def test_discrete_noise_is_paid_for_without_gaussian_composition():
     plan = plan_queries(GNMax(40.0, noise="discrete"), None, **PUBLIC)
-    assert plan.method == "renyi" and 0.97 < plan.epsilon <= 1.0
+    assert plan.composition == "renyi" and 0.97 < plan.epsilon <= 1.0
     every = rdp.rdp_to_epsilon(plan.n_queries * DEFAULT_ORDERS / 40**2, 1e-5, DEFAULT_ORDERS)[0]
     assert plan.epsilon == pytest.approx(every)
     assert plan.n_queries < plan_queries(GNMax(40.0), None, **PUBLIC).n_queries
@@ -177,7 +178,7 @@ def test_discrete_noise_is_paid_for_without_gaussian_composition():
 def test_the_delta_of_a_private_test_adds_up():
     public = {"n_public": 500, "n_teachers": 250, "n_classes": 2, "delta": 1e-5}
     plan = plan_queries(GNMax(40.0), 500, **public, epsilon=1.6, accounting="ptr")
-    assert plan.method == "propose-test-release"
+    assert plan.composition == "propose-test-release"
     twice = plan.cost.plus(plan.cost)
     assert twice.epsilon(1.9e-5)[0] == math.inf and 1.6 < twice.epsilon(3e-5)[0] <= 3.2
 
@@ -200,15 +201,15 @@ def test_curators_epsilon_is_exact_or_the_published_bound(aggregator, bound, noi
     total = bound(votes, noise, DEFAULT_ORDERS).sum(axis=0)
     for conversion in ("improved", "classic"):
         expected, _ = rdp.rdp_to_epsilon(total, 1e-5, DEFAULT_ORDERS, conversion)
-        got = view.epsilon(method="bound", conversion=conversion)
+        got = view.epsilon(bound="published", conversion=conversion)
         assert got == pytest.approx(expected, rel=1e-9)
     np.testing.assert_array_equal(view.rdp("bound", orders=[2, 4]), bound(votes, noise, [2, 4]))
     public = {"n_teachers": 250, "n_classes": 3}
     independent = data_independent_epsilon(aggregator, 300, 1e-5, **public)[0]
-    assert view.epsilon(method="data_independent") == independent
+    assert view.epsilon(bound="data_independent") == independent
     exact = rdp.exact_rdp(aggregator, votes, DEFAULT_ORDERS).sum(axis=0)
     assert view.epsilon() == rdp.rdp_to_epsilon(exact, 1e-5, DEFAULT_ORDERS)[0]
-    assert view.epsilon(delta=1e-3) < view.epsilon() < view.epsilon(method="bound") < independent
+    assert view.epsilon(delta=1e-3) < view.epsilon() < view.epsilon(bound="published") < independent
 
 
 def test_the_curators_view_cannot_leave():
@@ -279,15 +280,15 @@ def test_of_two_classes_it_is_the_normal_distributions(n_teachers, agreement):
 
 
 @cases(
-    "aggregator, drawn",
+    "aggregator, sampled",
     (GNMax(60.0), lambda rng, shape: rng.normal(scale=60, size=shape)),
     (LNMax(0.02), lambda rng, shape: rng.laplace(scale=50, size=shape)),
     (ExponentialNMax(0.02), lambda rng, shape: rng.exponential(50, size=shape)),
     (GNMax(60.0, "discrete"), lambda rng, shape: np.rint(rng.normal(scale=60, size=shape))),
 )
-def test_of_ten_classes_it_is_that_of_drawn_noise(aggregator, drawn, global_random_seed):
+def test_of_ten_classes_it_is_that_of_drawn_noise(aggregator, sampled, global_random_seed):
     """Finds shares that are wrong by 0.012, in all but one of 10^5 runs."""
-    noisy = drawn(np.random.default_rng(global_random_seed), (100_000, 10))
+    noisy = sampled(np.random.default_rng(global_random_seed), (100_000, 10))
     noisy[:, :2] += 200, 50
     share = (noisy.argmax(axis=1) == 0).mean()
     assert share_is_close(share, planned(aggregator).share_right(0.8), 100_000)
@@ -344,7 +345,7 @@ def test_an_agreement_of_which_most_are_not_right_is_refused(agreement):
     with pytest.raises(ValueError, match="agreement must be a share of the voters"):
         planned(GNMax(40.0)).share_right(agreement)
     with pytest.raises(ValueError, match="share_right is about teachers"):
-        pate(ReverseNeighbors()).plan(X, Y, X_PUBLIC).share_right(0.8)
+        pate(method=ReverseNeighbors()).plan(X, Y, X_PUBLIC).share_right(0.8)
 
 
 # --- labels --------------------------------------------------------------------------------------
@@ -375,7 +376,7 @@ def test_more_teachers_are_advised_where_labels_are_few():
     sizes = {"n_public": 2000, "n_classes": 4, "epsilon": 1.0, "delta": 1e-5}
     text = plan_queries(GNMax(sigma=None), None, n_teachers=60, **sizes).advice[0]
     assert text.startswith("4 classes and 60 teachers: ")
-    assert text.endswith("raise epsilon, or set base_estimator=neighbors.ReverseNeighbors()")
+    assert text.endswith("raise epsilon, or set method='neighbors'")
     assert not plan_queries(GNMax(None), None, n_teachers=300, **sizes).advice
 
 
@@ -440,8 +441,8 @@ def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(ledger)
         clf.fit(X, Y, X_PUBLIC)
     assert "ask more, n_queries=30 or None" in str(caught.value)
     plan = clf.plan(X, Y, X_PUBLIC)
-    assert re.search(message, plan.obstacles[0])
-    assert [text for text in plan.advice if "labels is 2" in text] == [*plan.obstacles]
+    assert re.search(message, plan.errors[0])
+    assert [text for text in plan.advice if "labels is 2" in text] == [*plan.errors]
     votes = np.tile([100, 0, 0], (2, 1))
     for own in ({}, {"epsilon": None, "aggregator": GNMax(9.0), "ledger": None}):
         with pytest.raises(BadPlanError, match="labels is 2,.* give more public rows, 30"):
@@ -454,13 +455,13 @@ def test_a_budget_for_fewer_queries_than_classes_is_refused():
     refused = r"labels is 2, all that epsilon=\S+ pays for.*raise epsilon, or set base_est"
     pytest.raises(BadPlanError, clf.fit, X, Y, X_PUBLIC).match(refused)
     plan = clf.plan(X, Y, X_PUBLIC)
-    assert plan.n_labels == 2 and re.search(refused, plan.obstacles[0])
+    assert plan.n_labels == 2 and re.search(refused, plan.errors[0])
 
 
 def test_as_many_queries_as_classes_are_asked():
     stages = {"aggregator": [GNMax(9.0), GNMax(9.0)], "n_queries": [1, 2], "epsilon": None}
     plan = pate(**stages).plan(X, Y, X_PUBLIC)
-    assert plan.n_labels == 3 and plan.obstacles == ()
+    assert plan.n_labels == 3 and plan.errors == ()
     with pytest.warns(UserWarning, match="100 teachers: 1 labels a class"):
         assert pate(**stages).fit(X, Y, X_PUBLIC).privacy_spent_.n_queries == 3
 
@@ -468,21 +469,21 @@ def test_as_many_queries_as_classes_are_asked():
 @cases("n_rows, is_told, is_refused", (5, True, True), (6, True, False), (24, False, False))
 def test_few_rows_are_told_of_and_hardly_any_refused(n_rows, is_told, is_refused):
     public = X_PUBLIC[:n_rows]
-    plan = pate(ReverseNeighbors(), epsilon=9.0).plan(X, Y, public)
+    plan = pate(method=ReverseNeighbors(), epsilon=9.0).plan(X, Y, public)
     text = (
         f"X_public has {n_rows} rows, {n_rows} of them different once transformed, and there are "
         "3 classes: few to tell them apart by. Give 24 or more"
     )
-    assert plan.advice == [text] * is_told and plan.obstacles == (text,) * is_refused
+    assert plan.advice == [text] * is_told and plan.errors == (text,) * is_refused
     equal = pd.concat([public[:1]] * n_rows)
     with pytest.raises(BadPlanError, match=f"all equal.* X_public has {n_rows} rows, 1 of them"):
-        pate(ReverseNeighbors(), epsilon=9.0).fit(X, Y, equal)
+        pate(method=ReverseNeighbors(), epsilon=9.0).fit(X, Y, equal)
 
 
 def test_teachers_are_refused_only_if_they_are_drowned_though_all_agree():
-    assert pate(n_queries=300, epsilon=0.5).plan(X, Y, X_PUBLIC).obstacles == ()
+    assert pate(n_queries=300, epsilon=0.5).plan(X, Y, X_PUBLIC).errors == ()
     plan = pate(n_queries=300, epsilon=0.01).plan(X, Y, X_PUBLIC)
-    (text,) = plan.obstacles
+    (text,) = plan.errors
     assert "drowns the votes" in text and plan.share_right(1.0) < 1 / 3 + 0.05
     assert plan.advice == [text] and str(plan).count("drowns the votes") == 1
 
@@ -522,7 +523,7 @@ def test_a_poll_is_refused_if_it_draws_rows(params):
 
 
 def test_what_is_forecast_does_not_read_as_if_it_were_released():
-    clf = pate(ReverseNeighbors(), epsilon=4.0)
+    clf = pate(method=ReverseNeighbors(), epsilon=4.0)
     spent = clf.plan(X, Y, X_PUBLIC).spent
     text = spent.summary()
     assert text.startswith("A forecast, nothing is spent yet.") and "would be" in text
@@ -538,8 +539,10 @@ def test_what_is_forecast_does_not_read_as_if_it_were_released():
 
 def test_all_that_a_page_shows_is_escaped():
     evil = "<script>alert('x')</script>&"
-    voters = Voters(n_teachers=250, n_classes=10, names=(evil,), why=evil)
-    plan = dataclasses.replace(planned(GNMax(40.0)), voters=voters, problems=(evil,), method=evil)
+    method_summary = MethodSummary(n_teachers=250, n_classes=10, names=(evil,), why=evil)
+    plan = dataclasses.replace(
+        planned(GNMax(40.0)), method_summary=method_summary, warnings=(evil,), composition=evil
+    )
     page = plan._repr_html_()
     assert "<script" not in page and "@import" not in page and "http" not in page
     assert page.count("&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;&amp;") == 4
@@ -585,7 +588,11 @@ def test_a_number_of_records_that_is_private_changes_nothing(params):
     named = X.set_axis([f"name {k}" for k in range(N_RECORDS)])
     one = pate(**params).plan(named, Y, X_PUBLIC)
     two = pate(**params).plan(named[:1200], Y[:1200], X_PUBLIC)
-    assert numbers(one) == numbers(two) and "1847" not in str(one) and one.voters.n_records is None
+    assert (
+        numbers(one) == numbers(two)
+        and "1847" not in str(one)
+        and one.method_summary.n_records is None
+    )
 
 
 def test_a_plan_holds_no_private_data():
@@ -628,7 +635,7 @@ HOPELESS = {
 def test_a_fit_refuses_what_cannot_work_and_a_plan_tells(clf, private, public, words, tmp_path):
     labels = ILL[: len(private)]
     plan = clf.plan(private, labels, X_public=public)
-    assert any(words in text for text in plan.obstacles) and words in " ".join(plan.advice)
+    assert any(words in text for text in plan.errors) and words in " ".join(plan.advice)
     assert "! fit refuses: " in str(plan)
     votes = clf.poll(private, labels, X_public=public)
     fit = partial(clf.fit, private, labels, public)
@@ -645,7 +652,7 @@ def test_a_fit_refuses_what_cannot_work_and_a_plan_tells(clf, private, public, w
 
 
 def test_what_works_is_not_refused():
-    assert of_two().plan(CELLS, ILL, X_public=OTHER_CELLS).obstacles == ()
+    assert of_two().plan(CELLS, ILL, X_public=OTHER_CELLS).errors == ()
     assert (
         of_two(GaussianNB(), n_teachers=40, epsilon=2).fit(CELLS, ILL, OTHER_CELLS).n_teachers_
         == 40
@@ -670,7 +677,7 @@ def test_many_columns_that_say_a_little_each_are_told_of():
     labels = (rng.random(9000) < 1 / (1 + np.exp(-wide @ slopes))).astype(int)
     clf = of_two(ReverseNeighbors())
     plan = clf.plan(wide[:6000], labels[:6000], X_public=wide[6000:])
-    assert plan.voters.cells.explained < 0.05 and "a coin flip is likely" in plan.advice[0]
+    assert plan.method_summary.cells.explained < 0.05 and "a coin flip is likely" in plan.advice[0]
     assert "cells tell" in str(plan)
     with pytest.warns(UserWarning, match="a coin flip is likely"):
         clf.fit(wide[:6000], labels[:6000], X_public=wide[6000:])

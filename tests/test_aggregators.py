@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, aggregators, rdp, secure
-from sklearn_pate.accountant import plan_queries
+from sklearn_pate.accounting import plan_queries
 from sklearn_pate.aggregators import (
     Aggregator,
     ConfidentGNMax,
@@ -27,10 +27,10 @@ from sklearn_pate.aggregators import (
     PluralityVote,
     StableArgmax,
 )
-from sklearn_pate.column_sums import SumsMechanism
 from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.methods.sums import SumsMechanism
 from sklearn_pate.rdp import DiscreteGaussian, DiscreteLaplace, pure_rdp, worst_case_rdp
-from sklearn_pate.rdp.facts import facts_of, has_distribution
+from sklearn_pate.rdp.bounds import bounds_of, has_distribution
 
 MANY = [60, 55, 50, 40, 30, 10, 5, 0, 0, 0]
 CASES = [[83, 83, 84], [250, 0, 0], [40, 6, 4], [0, 1, 0], [5, 5, 5, 5, 5], [9] * 9 + [7, 0, 0]]
@@ -65,7 +65,7 @@ def test_outcome_distribution_is_one_and_follows_the_classes(mechanism, counts):
 )
 def test_samples_follow_the_outcome_distribution(mechanism, counts, global_random_seed):
     """Finds noise of 10 % less where the largest counts are about its scale apart."""
-    n_samples = 100_000 if facts_of(mechanism).label_symmetric else 200_000 // len(counts)
+    n_samples = 100_000 if bounds_of(mechanism).label_symmetric else 200_000 // len(counts)
     labels = mechanism.aggregate(np.tile(counts, (n_samples, 1)), random_state=global_random_seed)
     proba = np.exp(mechanism.outcome_log_proba([counts])[0])
     assert_drawn_from(np.bincount(labels, minlength=len(counts)), proba)
@@ -94,7 +94,7 @@ def test_plurality_takes_the_lowest_code_of_a_tie():
     np.testing.assert_array_equal(PluralityVote().aggregate(votes), [1, 2])
     certain = [[-np.inf, 0, -np.inf], [-np.inf, -np.inf, 0]]
     np.testing.assert_array_equal(PluralityVote().outcome_log_proba(votes), certain)
-    assert PluralityVote().facts().gdp_mu == PluralityVote().facts().pure_epsilon == math.inf
+    assert PluralityVote().bounds().gdp_mu == PluralityVote().bounds().pure_epsilon == math.inf
     assert np.isinf(PluralityVote().published_rdp(votes, [2, 3])).all()
     immutable = ImmutableArgmax(math.inf, sigma=1.0)
     np.testing.assert_array_equal(immutable.outcome_log_proba(votes), certain)
@@ -116,7 +116,7 @@ class Echo(Aggregator):
     """Draws from what the student says."""
 
     def outcome_log_proba(self, votes, student_proba=None):
-        with np.errstate(divide="ignore"):
+        with np.errstate(prepare_public="ignore"):
             return np.log(student_proba)
 
 
@@ -208,8 +208,8 @@ def test_exponential_outcomes_are_the_integral_of_a_polynomial(gamma, counts):
     (GNMax(20.0, "discrete"), math.inf, 2 / 400),
 )
 def test_other_noise_claims_what_is_known(mechanism, pure, at_2):
-    facts = facts_of(mechanism)
-    assert (facts.gdp_mu, facts.pure_epsilon) == (math.inf, pure)
+    bounds = bounds_of(mechanism)
+    assert (bounds.gdp_mu, bounds.pure_epsilon) == (math.inf, pure)
     assert np.isinf(mechanism.published_rdp([[30, 20]], [2.0])).all()
     assert worst_case_rdp(mechanism, [2.0])[0] == at_2
 
@@ -243,9 +243,9 @@ def whole_reference(mechanism, counts):
         below = {x: cdf(x) for x in range(-2 * reach - 1, 2 * reach + 1)}
         proba = []
         for j, mine in enumerate(counts):
-            rivals = [n + (k < j) for k, n in enumerate(counts) if k != j]
+            other_classes = [n + (k < j) for k, n in enumerate(counts) if k != j]
             terms = (
-                pmf[abs(x - mine)] * mp.fprod(below[x - n] for n in rivals)
+                pmf[abs(x - mine)] * mp.fprod(below[x - n] for n in other_classes)
                 for x in range(-reach, reach + 1)
             )
             proba.append(mp.fsum(terms))
@@ -269,7 +269,7 @@ def test_discrete_outcomes_agree_with_sums(mechanism, counts):
 @given(st.lists(st.integers(0, 60), min_size=2, max_size=12).filter(lambda n: sum(n) > 0))
 def test_discrete_ties_favour_low_codes(mechanism, counts):
     log_proba = mechanism.outcome_log_proba([counts])[0]
-    assert not facts_of(mechanism).label_symmetric and facts_of(mechanism).argmax_noise is None
+    assert not bounds_of(mechanism).label_symmetric and bounds_of(mechanism).argmax_noise is None
     np.testing.assert_allclose(logsumexp(log_proba), 0, atol=1e-12)
     for n in set(counts):
         assert (np.diff(log_proba[np.array(counts) == n]) < 1e-13).all()
@@ -341,15 +341,18 @@ Y = (X[:600, 0] > 0).astype(int) + (X[:600, 1] > 0)
 CLASSES = [0, 1, 2]
 
 
-def states_nothing(facts):
-    return all(getattr(facts, name) == getattr(rdp.Facts(), name) for name in vars(rdp.Facts()))
+def states_nothing(bounds):
+    return all(
+        getattr(bounds, name) == getattr(rdp.PrivacyBounds(), name)
+        for name in vars(rdp.PrivacyBounds())
+    )
 
 
 def own_names(kind):
     """What the classes of ours define, for a subclass to override."""
     ours = [base for base in kind.__mro__ if base.__module__.startswith("sklearn_pate")]
     names = {name for base in ours for name in vars(base) if not name.startswith(("__", "_abc"))}
-    return sorted(names - {"costs", "steps", "facts"})
+    return sorted(names - {"costs", "steps", "bounds"})
 
 
 # --- a claim holds for the class whose body states it --------------------------------------------
@@ -358,7 +361,7 @@ def own_names(kind):
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_a_subclass_that_defines_anything_states_nothing_until_it_does(mechanism):
     kind = type(mechanism)
-    assert not states_nothing(facts_of(mechanism))
+    assert not states_nothing(bounds_of(mechanism))
     for name in own_names(kind):
         body = {name: next(vars(base)[name] for base in kind.__mro__ if name in vars(base))}
         if name in ("aggregate", "draw", "release"):  # a sampler with another's distribution
@@ -366,11 +369,11 @@ def test_a_subclass_that_defines_anything_states_nothing_until_it_does(mechanism
                 type("Changed", (kind,), body)
             continue
         altered = type("Changed", (kind,), body)(**mechanism.get_params())
-        assert states_nothing(facts_of(altered)), name
+        assert states_nothing(bounds_of(altered)), name
         if name != "published_rdp" and has_distribution(altered):
             assert np.isinf(altered.published_rdp([[3, 1]], [2.0])).all(), name
     renamed = type("Renamed", (kind,), {"__doc__": "The same."})(**mechanism.get_params())
-    assert not states_nothing(facts_of(renamed))
+    assert not states_nothing(bounds_of(renamed))
 
 
 class Unstable:
@@ -389,7 +392,7 @@ class Sure:
 
 def test_other_bases_in_between_state_nothing():
     for base in (Sure, Unstable):
-        assert states_nothing(facts_of(type("Mixed", (base, aggregators.GNMax), {})(40.0)))
+        assert states_nothing(bounds_of(type("Mixed", (base, aggregators.GNMax), {})(40.0)))
 
 
 def test_a_subclass_may_state_its_own():
@@ -399,8 +402,8 @@ def test_a_subclass_may_state_its_own():
         def outcome_log_proba(self, votes, student_proba=None):
             return aggregators.GNMax(self.sigma).outcome_log_proba(2 * np.asarray(votes))
 
-        def facts(self):
-            return rdp.Facts(gdp_mu=2 * math.sqrt(2) / self.sigma, label_symmetric=True)
+        def bounds(self):
+            return rdp.PrivacyBounds(gdp_mu=2 * math.sqrt(2) / self.sigma, label_symmetric=True)
 
     assert (rdp.worst_case_rdp(Twice(40.0), [2.0]) == 2 * 8 / 40**2 / 2).all()
     ((calibrated, _),) = plan_queries(Twice(None), 60, **PUBLIC).stages
@@ -456,8 +459,8 @@ class Geometric(aggregators.Aggregator):
     def outcome_log_proba(self, votes, student_proba=None):
         return aggregators.LNMax(1 / self.width).outcome_log_proba(votes)
 
-    def facts(self):
-        return rdp.Facts(pure_epsilon=2 / self.width)
+    def bounds(self):
+        return rdp.PrivacyBounds(pure_epsilon=2 / self.width)
 
     def with_scale(self, scale):
         return clone(self).set_params(width=scale) if self.width is None else None
@@ -492,8 +495,8 @@ def test_whatever_has_no_noise_is_calibrated_to_the_cap(aggregator, n_queries, n
 
 def test_noise_that_changes_nothing_is_refused():
     class Deaf(Geometric):
-        def facts(self):
-            return rdp.Facts(pure_epsilon=2.0)
+        def bounds(self):
+            return rdp.PrivacyBounds(pure_epsilon=2.0)
 
     pytest.raises(BudgetExceededError, plan_queries, Deaf(), 50, **PUBLIC).match("does not pay for")
 
@@ -519,18 +522,18 @@ class Mine(aggregators.Aggregator):
     def outcome_log_proba(self, votes, student_proba=None):
         return np.full(np.shape(votes), -math.log(np.shape(votes)[1]))
 
-    def facts(self):
-        return rdp.Facts(pure_epsilon=0.01)
+    def bounds(self):
+        return rdp.PrivacyBounds(pure_epsilon=0.01)
 
 
-def drawn(labels, paid):
+def sampled(labels, paid):
     """A method that draws the same, whatever the votes."""
     return lambda self, votes, p=None, random_state=None: (np.array(labels), np.array(paid))
 
 
-def stated(**facts):
+def stated(**bounds):
     """The method that states these facts."""
-    return {"facts": lambda self: rdp.Facts(**facts)}
+    return {"bounds": lambda self: rdp.PrivacyBounds(**bounds)}
 
 
 MISTAKES = {
@@ -546,9 +549,9 @@ MISTAKES = {
         {"outcome_log_proba": lambda self, votes: np.full(np.shape(votes), -math.log(3))},
         "before any teacher was trained.*TypeError",
     ),
-    "codes": ({"draw": drawn([3, 7], [True, True])}, "from 0 to 2 or -1 for no answer"),
-    "paid": ({"draw": drawn([0, 1], [1.0, 1.0])}, "a bool for each label"),
-    "facts as an attribute": ({"facts": rdp.Facts()}, "'Facts' object is not callable"),
+    "codes": ({"draw": sampled([3, 7], [True, True])}, "from 0 to 2 or -1 for no answer"),
+    "paid": ({"draw": sampled([0, 1], [1.0, 1.0])}, "a bool for each label"),
+    "facts as an attribute": ({"bounds": rdp.PrivacyBounds()}, "'Facts' object is not callable"),
     "negative": (stated(pure_epsilon=-1), "Facts.pure_epsilon must be a"),
     "text": (stated(gdp_mu="0.1"), "Facts.gdp_mu must be a number"),
     "noise": (stated(argmax_noise=40.0), "Facts.argmax_noise must be an rdp"),
@@ -561,7 +564,7 @@ MISTAKES = {
 @table("body, message", MISTAKES)
 @pytest.mark.filterwarnings("ignore:the noise")
 def test_mistakes_in_a_mechanism_are_found_before_teachers_train(body, message, ledger):
-    own = {name: vars(Mine)[name] for name in ("outcome_log_proba", "facts")}
+    own = {name: vars(Mine)[name] for name in ("outcome_log_proba", "bounds")}
     told = refused_early(ledger, aggregator=type("Wrong", (aggregators.Aggregator,), own | body)())
     assert re.search(message, told, re.DOTALL), told
 
@@ -603,7 +606,7 @@ def test_what_a_mechanism_draws_later_is_checked_as_well():
         """Draws a code that does not exist, of votes that are not made up."""
 
         outcome_log_proba = Mine.outcome_log_proba
-        facts = Mine.facts
+        bounds = Mine.bounds
 
         def aggregate(self, votes, student_proba=None, random_state=None):
             return np.full(len(votes), 0 if len(votes) == 2 else 5)
@@ -634,16 +637,16 @@ def test_soft_labels_see_noisy_whole_numbers_and_nothing_else(monkeypatch):
     rng = np.random.default_rng(0)
     n_classes = 400
     sums = rng.multinomial(50 * 2**20, np.ones(n_classes) / n_classes)[None]
-    moved = sums.copy()
-    moved[0, :2] += [-(2**20) // 3, 2**20 // 3]
-    drawn = rng.integers(-(2**25), 2**25, size=sums.shape)
+    changed = sums.copy()
+    changed[0, :2] += [-(2**20) // 3, 2**20 // 3]
+    sampled = rng.integers(-(2**25), 2**25, size=sums.shape)
 
     def soft_label_with(noise, shares):
         monkeypatch.setattr(aggregators.base.DiscreteGaussian, "sample", lambda *_: noise)
         return aggregators.SoftVote(40.0).soft_labels(shares / 2**20)
 
-    first = soft_label_with(drawn, sums)
-    second = soft_label_with(drawn + sums - moved, moved)
+    first = soft_label_with(sampled, sums)
+    second = soft_label_with(sampled + sums - changed, changed)
     assert first.tobytes() == second.tobytes()
 
 
@@ -704,8 +707,8 @@ class Clipped(aggregators.SoftAggregator):
         positive = np.maximum(np.asarray(sums) + noise, 1e-3)
         return positive / positive.sum(axis=1, keepdims=True)
 
-    def facts(self):
-        return rdp.Facts(gdp_mu=math.sqrt(2) / self.sigma)
+    def bounds(self):
+        return rdp.PrivacyBounds(gdp_mu=math.sqrt(2) / self.sigma)
 
 
 def test_a_soft_mechanism_of_ones_own_releases_soft_labels():

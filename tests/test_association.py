@@ -8,11 +8,11 @@ from conftest import cases
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.accountant import plan_queries
+from sklearn_pate.accounting import plan_queries
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax
 from sklearn_pate.association import combined, only_class, p_value_of_counts, p_value_of_sums
-from sklearn_pate.column_sums import ColumnSums
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods.sums import ClassSums
 
 N_TABLES = 200
 
@@ -22,8 +22,8 @@ def counts_of(rng, *, share, slope, noise_std=2.8, n_cells=40, n=1500):
     centers = rng.normal(size=(n_cells, 2))
     total = rng.multinomial(n, np.full(n_cells, 1 / n_cells))
     logit = np.log(share) + slope * np.outer(centers[:, 0], np.linspace(-1, 1, len(share)))
-    rates = np.exp(logit) / np.exp(logit).sum(axis=1, keepdims=True)
-    counts = np.array([rng.multinomial(*pair) for pair in zip(total, rates, strict=True)])
+    class_proba = np.exp(logit) / np.exp(logit).sum(axis=1, keepdims=True)
+    counts = np.array([rng.multinomial(*pair) for pair in zip(total, class_proba, strict=True)])
     noise = rng.laplace(scale=noise_std / np.sqrt(2), size=counts.shape)
     return counts + noise, np.maximum(total, 1.0), centers, noise_std
 
@@ -34,8 +34,8 @@ def test_p_values_of_counts_without_relation_are_small_as_often_as_stated(
 ):
     """Finds a level of 0.12 in 99 % of runs; fails by chance once in 10^5 at a level of 0.055."""
     rng = np.random.default_rng(global_random_seed)
-    drawn = (counts_of(rng, share=np.array(share), slope=0.0) for _ in range(N_TABLES))
-    small = np.mean([p_value_of_counts(*table) < 0.05 for table in drawn])
+    sampled = (counts_of(rng, share=np.array(share), slope=0.0) for _ in range(N_TABLES))
+    small = np.mean([p_value_of_counts(*table) < 0.05 for table in sampled])
     assert 0.005 < small < 0.11
 
 
@@ -87,8 +87,8 @@ RNG = np.random.default_rng(5)
 X = RNG.normal(size=(2500, 5))
 PRIVATE, PUBLIC = X[:2000], X[2000:]
 METHODS = {
-    "cells": PATEClassifier(ReverseNeighbors()),
-    "column sums": PATEClassifier(ColumnSums()),
+    "cells": PATEClassifier(method=ReverseNeighbors()),
+    "column sums": PATEClassifier(method=ClassSums()),
     "class sums": PATEClassifier(schema=(-5, 5)),
     "teachers": PATEClassifier(GaussianNB(), n_teachers=60, n_queries=40),
 }
@@ -129,7 +129,7 @@ def test_eighty_classes_are_warned_of_by_the_plan_and_after_the_fit():
     rows = rng.normal(size=(3700, 3))
     score = rows.sum(axis=1) + 0.3 * rng.normal(size=3700)
     y = np.searchsorted(np.quantile(score, np.arange(1, 80) / 80), score)
-    clf = PATEClassifier(ReverseNeighbors(), classes=range(80), epsilon=2.0, random_state=0)
+    clf = PATEClassifier(method=ReverseNeighbors(), classes=range(80), epsilon=2.0, random_state=0)
     plan = clf.plan(rows[:3000], y[:3000], X_public=rows[3000:])
     assert any("classes that share cells cannot be told apart" in text for text in plan.advice)
     texts = warned(clf, rows[:3000], y[:3000], X_public=rows[3000:])
@@ -159,8 +159,8 @@ def test_two_stages_that_a_cap_stops_are_warned_of_by_the_plan():
     {**TEACHERS, "aggregator": ConfidentGNMax(0.6, 10.0, 6.0), "n_queries": 300, "epsilon": 4.0},
     {**TEACHERS, "aggregator": GNMax(40.0), "n_queries": 12, "epsilon": 60.0},
     {**TEACHERS, "n_queries": 30, "epsilon": 0.5, "delta": 0.01},
-    {"base_estimator": ReverseNeighbors(), "epsilon": 0.02},
-    {"base_estimator": ColumnSums(), "epsilon": 0.02},
+    {"method": ReverseNeighbors(), "epsilon": 0.02},
+    {"method": ClassSums(), "epsilon": 0.02},
 )
 def test_all_warnings_of_a_fit_but_those_of_released_numbers_are_in_the_plan(params):
     of_released = ("what was released", "of one class", "only those were asked", "random_state is")
@@ -184,14 +184,14 @@ def test_all_warnings_of_a_fit_but_those_of_released_numbers_are_in_the_plan(par
 @cases("n_positives", 8, 1000)
 def test_plans_have_the_size_of_a_rare_class_and_do_not_depend_on_y(n_positives):
     y = (np.arange(2000) < n_positives).astype(int)
-    of_cells = PATEClassifier(ReverseNeighbors(), classes=[0, 1], epsilon=1.0)
+    of_cells = PATEClassifier(method=ReverseNeighbors(), classes=[0, 1], epsilon=1.0)
     plan = of_cells.plan(PRIVATE, y, PUBLIC)
-    votes = 0.03 * plan.voters.cells.n_ballots / plan.voters.cells.n_cells
+    votes = 0.03 * plan.method_summary.cells.n_votes / plan.method_summary.cells.n_cells
     text = " ".join(str(plan).split())
     assert f"a share of 3% has about {votes:.3g} votes in a cell, beside noise of 2.83" in text
     assert "How many records a class has is private" in text
     of_teachers = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], n_queries=100)
     text = " ".join(str(of_teachers.plan(PRIVATE, y, PUBLIC)).split())
     assert "has about 1.2 records for each teacher, and 3 of the labels" in text
-    sums = PATEClassifier(ColumnSums(), classes=[0, 1]).plan(PRIVATE, y, PUBLIC)
+    sums = PATEClassifier(method=ClassSums(), classes=[0, 1]).plan(PRIVATE, y, PUBLIC)
     assert "has about 60 records, beside noise of length" in " ".join(str(sums).split())

@@ -37,7 +37,12 @@ from sklearn_pate.audit import (
 )
 from sklearn_pate.audit.bounds import AuditedMechanism
 from sklearn_pate.audit.query import plain_pairs, search
-from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon, gnmax_sigma, rdp_to_epsilon
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    data_independent_epsilon,
+    gnmax_sigma,
+    rdp_to_epsilon,
+)
 
 
 def test_the_immutable_argmax_fails_at_its_claimed_figure():
@@ -412,7 +417,7 @@ def test_abstaining_keeps_the_best_guesses():
     assert every.n_guesses == 200 and every.epsilon < some.epsilon
 
 
-def dealt(y, n_teachers):
+def assigned(y, n_teachers):
     order = np.random.default_rng().permutation(len(y))
     return [order[k::n_teachers] for k in range(n_teachers)]
 
@@ -429,7 +434,7 @@ def sigma_due(n_teachers, n_queries):
 class Votes(BaseEstimator):
     """Votes of 1-nearest neighbours, each taught by a part, with a multiple of the noise due."""
 
-    def __init__(self, n_teachers, parts=dealt, noise=1.0, random_state=None):
+    def __init__(self, n_teachers, parts=assigned, noise=1.0, random_state=None):
         self.n_teachers, self.parts, self.noise = n_teachers, parts, noise
         self.random_state = random_state
 
@@ -563,7 +568,7 @@ class NeverFitted(KNeighborsClassifier):
         "rates of teachers": (
             PATEClassifier(NeverFitted(), classes=[0, 1]),
             BITS,
-            {"attack": "rates"},
+            {"attack": "class_proba"},
             "these teachers release labels",
         ),
         "numbers": (PATERegressor(bounds=(0, 1)), BITS, {}, "PATERegressor predicts numbers"),

@@ -15,8 +15,10 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.audit import Canaries, audit_aggregator, audit_estimator, audit_table
-from sklearn_pate.neighbors import ReverseNeighbors, cells, electorate
-from sklearn_pate.neighbors.cells import count_ballots
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods import neighbors as method
+from sklearn_pate.neighbors import cells
+from sklearn_pate.neighbors.cells import count_votes
 from sklearn_pate.rdp import Contribution, DiscreteLaplace
 from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.synthesis import MarginalSynthesizer
@@ -32,11 +34,11 @@ UNKNOWN = Contribution(l1=np.inf, l2_squared=1.0, linf=np.inf)
 def careless(honest, noisy):
     """A mechanism that states what another costs, and draws in a way of its own from it."""
 
-    def drawn(self, table, random_state=None):
+    def sampled(self, table, random_state=None):
         return noisy(honest, np.asarray(table, dtype=float), random_state)
 
     kind = type(honest)
-    return type("Careless", (kind,), {"cost": kind.cost, "noisy": drawn})(**honest.get_params())
+    return type("Careless", (kind,), {"cost": kind.cost, "noisy": sampled})(**honest.get_params())
 
 
 def half(honest, table, random_state):
@@ -136,7 +138,7 @@ N_CANARIES = 250
 PLACES = 100.0 * np.arange(N_CANARIES)[:, None]
 
 
-def voters(**params):
+def make_neighbors(**params):
     """Of cells around each place; so narrow a process does not smooth between them."""
     return ReverseNeighbors(n_cells=N_CANARIES, smoothing=0.003, random_state=0, **params)
 
@@ -153,7 +155,7 @@ def audit_of_cells(estimator, **given):
     """Each canary in a cell of its own, with a record of each class beside it."""
     X = np.tile(PLACES, (3, 1))
     y = np.repeat([0, 0, 1], N_CANARIES)
-    given = {"attack": "rates", **given}
+    given = {"attack": "class_proba", **given}
     return audit_estimator(estimator, X, y, canaries=canaries_at(PLACES), **given)
 
 
@@ -164,12 +166,12 @@ def many(global_random_seed):
 
 
 def test_of_honest_ballots_half_of_the_loss_is_found(many):
-    found = audit_of_cells(pate(voters(), epsilon=3.0), **many)
+    found = audit_of_cells(pate(method=make_neighbors(), epsilon=3.0), **many)
     assert 1.5 < found.epsilon <= found.claimed == 3.0
 
 
 def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
-    clf = pate(voters(relation="add_or_remove_one"), epsilon=1.5)
+    clf = pate(method=make_neighbors(relation="add_or_remove_one"), epsilon=1.5)
     message = "to add or remove one record: a change is two of these. Give the claim for two"
     with pytest.raises(ValueError, match=message):
         audit_of_cells(clf)
@@ -178,40 +180,40 @@ def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
 
 @cases(
     "owner, name, fault",
-    (cells, "count_ballots", lambda *args, **given: 2 * count_ballots(*args, **given)),
+    (cells, "count_votes", lambda *args, **given: 2 * count_votes(*args, **given)),
     (LaplaceMechanism, "_noise", lambda self, scale: DiscreteLaplace(2 * GRID / scale)),
 )
 def test_two_ballots_of_each_record_or_half_the_noise_are_caught(
     monkeypatch, owner, name, fault, many
 ):
     monkeypatch.setattr(owner, name, fault)
-    assert audit_of_cells(pate(voters(), epsilon=3.0), **many).refuted
+    assert audit_of_cells(pate(method=make_neighbors(), epsilon=3.0), **many).refuted
 
 
-def fitted_on_private(enrol):
+def fitted_on_private(prepare):
     """Fit the transformer on private rows and labels."""
 
-    def enrolled(self, private, X_public, **given):
+    def prepared(self, private, X_public, **given):
         def fitted(transformer, X_public, seed):
             return clone(transformer).fit(private.X, private.codes)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(electorate.transform, "fitted_on_public", fitted)
-            return enrol(self, private, X_public, **given)
+            patch.setattr(method.transform, "fitted_on_public", fitted)
+            return prepare(self, private, X_public, **given)
 
-    return enrolled
+    return prepared
 
 
-@pytest.mark.parametrize("attack", ["labels", "rates"])
+@pytest.mark.parametrize("attack", ["labels", "class_proba"])
 def test_a_transformer_that_saw_private_labels_is_caught(monkeypatch, attack, global_random_seed):
     # It makes of each place the label of the record there, so a cell is a class
     encoder = TargetEncoder(smooth=1e-9, target_type="binary")
     X, y = PLACES, np.arange(N_CANARIES) % 2
     given = {"canaries": canaries_at(X), "attack": attack, "random_state": global_random_seed}
-    honest = pate(ReverseNeighbors(random_state=0), epsilon=0.5)
+    honest = pate(method=ReverseNeighbors(random_state=0), epsilon=0.5)
     assert not audit_estimator(honest, X, y, **given).refuted
-    monkeypatch.setattr(ReverseNeighbors, "enrol", fitted_on_private(ReverseNeighbors.enrol))
-    broken = pate(ReverseNeighbors(encoder, random_state=0), epsilon=0.5)
+    monkeypatch.setattr(ReverseNeighbors, "prepare", fitted_on_private(ReverseNeighbors.prepare))
+    broken = pate(method=ReverseNeighbors(encoder, random_state=0), epsilon=0.5)
     assert audit_estimator(broken, X, y, **given).refuted
 
 
@@ -235,7 +237,9 @@ class InRows(BaseEstimator):
 def drawing(synthesizer, epsilon):
     """Nearly all of epsilon is for the rows."""
     given = {"synthesizer": synthesizer.set_params(share=0.98), "student": DummyClassifier()}
-    return PATEClassifier(ReverseNeighbors(n_cells=2), epsilon=epsilon, classes=[0, 1], **given)
+    return PATEClassifier(
+        method=ReverseNeighbors(n_cells=2), epsilon=epsilon, classes=[0, 1], **given
+    )
 
 
 # --- counts --------------------------------------------------------------------------------------
@@ -257,8 +261,8 @@ def values_of_bits(y):
 def likeliest_of_counts(fitted):
     """Laplace noise says as much of a count wherever it is beyond the two that are possible."""
     evidence = np.zeros(len(CODES))
-    for drawn in fitted.X_synthetic_.T:
-        counts = np.bincount(drawn, minlength=len(CODES)) / N_ROWS * N_RECORDS
+    for sampled in fitted.X_synthetic_.T:
+        counts = np.bincount(sampled, minlength=len(CODES)) / N_ROWS * N_RECORDS
         evidence += np.clip(counts - 1, 0, 1)
     return evidence[::2] - evidence[1::2]
 

@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import SoftVote
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.memory import private_memory
+from sklearn_pate.runtime.memory import private_memory
 from sklearn_pate.teachers import Sites
 from sklearn_pate.teachers.training import batched_network
 
@@ -26,8 +26,8 @@ skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
 
 from torch import nn  # noqa: E402
 
-from sklearn_pate.teachers import batched  # noqa: E402
-from sklearn_pate.teachers.batched import BatchedTeachers  # noqa: E402
+from sklearn_pate.teachers import batched
+from sklearn_pate.teachers.batched import BatchedTeachers
 
 pytestmark = [IN_THREADS, pytest.mark.usefixtures("one_thread")]
 DIGITS, DIGITS_Y = load_digits(return_X_y=True)

@@ -17,13 +17,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.electorate import PrivateData
+from sklearn_pate.encoding.targets import ClassTarget
+from sklearn_pate.encoding.vectorizer import transformed_private
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.neighbors import ReverseNeighbors, cells, electorate
-from sklearn_pate.neighbors.cells import count_ballots, nearest_cells
-from sklearn_pate.neighbors.transform import transformed_private
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods import neighbors as method
+from sklearn_pate.neighbors import cells
+from sklearn_pate.neighbors.cells import count_votes, nearest_cells
 from sklearn_pate.rdp.discrete import GRID
-from sklearn_pate.targets import ClassTarget
+from sklearn_pate.runtime.private_data import PrivateData
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 
@@ -67,15 +69,15 @@ def talk(X):
     return X
 
 
-def voters(transformer=None, **params):
+def make_neighbors(transformer=None, **params):
     transformer = StandardScaler() if transformer is None else transformer
     return ReverseNeighbors(transformer, **{"n_cells": 8, "random_state": 0} | params)
 
 
-def pate(electorate=None, **params):
-    electorate = voters() if electorate is None else electorate
+def pate(method=None, **params):
+    method = make_neighbors() if method is None else method
     given = {"epsilon": 50.0, "classes": [0, 1, 2], "random_state": 0}
-    return PATEClassifier(electorate, **given | params)
+    return PATEClassifier(method=method, **given | params)
 
 
 def table(clf, features=X, codes=Y, public=X_PUBLIC, **given):
@@ -85,7 +87,7 @@ def table(clf, features=X, codes=Y, public=X_PUBLIC, **given):
 @pytest.fixture
 def in_tens(monkeypatch):
     """Let blocks be of ten records."""
-    monkeypatch.setattr(electorate, "BLOCK_SIZE", 10)
+    monkeypatch.setattr(method, "BLOCK_SIZE", 10)
 
 
 # --- blocks --------------------------------------------------------------------------------------
@@ -104,15 +106,15 @@ def test_the_table_does_not_depend_on_the_blocks(monkeypatch, n_neighbors, given
         rows[[0, 30, 31, 60]] = 100.0
         rows[7] = np.nan
     transformer = FunctionTransformer(refuse_large)
-    clf = pate(voters(transformer, n_neighbors=n_neighbors))
+    clf = pate(method=make_neighbors(transformer, n_neighbors=n_neighbors))
     votes = []
     for size in (3, 20):
-        monkeypatch.setattr(electorate, "BLOCK_SIZE", size)
+        monkeypatch.setattr(method, "BLOCK_SIZE", size)
         votes.append(clf.poll(rows, Y, X_public=X_PUBLIC, **given))
     features = transformed_private(transformer, rows, 3)
-    nearest = nearest_cells(features, votes[0].electorate._centers, n_neighbors)
+    nearest = nearest_cells(features, votes[0].method._centers, n_neighbors)
     given = {"sample_weight": None, "groups": None} | given
-    all_at_once = count_ballots(nearest, Y, n_cells=8, target=THREE, **given)
+    all_at_once = count_votes(nearest, Y, n_cells=8, target=THREE, **given)
     assert all_at_once.sum() > 0
     for found in votes:
         np.testing.assert_array_equal(found.counts, all_at_once * GRID)
@@ -131,16 +133,16 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_of_all_forms_are_cut_into_blocks(form, in_tens):
     rows, public = FORMS[form]
-    electorate = voters(FunctionTransformer())
-    expected = table(pate(electorate), groups=GROUPS)
-    found = table(pate(electorate), rows, public=public, groups=GROUPS)
+    method = make_neighbors(FunctionTransformer())
+    expected = table(pate(method=method), groups=GROUPS)
+    found = table(pate(method=method), rows, public=public, groups=GROUPS)
     np.testing.assert_array_equal(found, expected)
 
 
 def seen_blocks(monkeypatch, groups=None):
     """Return the numbers of the records in each block, as they are read."""
     note = lambda rows, indices: indices.tolist()  # noqa: E731
-    seen = note_calls(monkeypatch, electorate, "own_rows", note)
+    seen = note_calls(monkeypatch, method, "copied_rows", note)
     table(pate(), groups=groups)
     return seen
 
@@ -166,7 +168,7 @@ def test_positions_start_from_0_in_each_block(monkeypatch, in_tens):
             seen.append(rows.index.tolist())
             return super().transform(rows)
 
-    table(pate(voters(Spy())), FRAME, public=PUBLIC_FRAME, groups=GROUPS)
+    table(pate(method=make_neighbors(Spy())), FRAME, public=PUBLIC_FRAME, groups=GROUPS)
     assert seen[-4:] == [list(range(size)) for size in (26, 15, 10, 10)]
 
 
@@ -181,9 +183,11 @@ def test_private_rows_stay_as_they_are(in_tens):
             return rows / 2
 
     rows = X.copy()
-    given = table(pate(voters(Writes())), rows)
+    given = table(pate(method=make_neighbors(Writes())), rows)
     np.testing.assert_array_equal(rows, X)
-    np.testing.assert_array_equal(given, table(pate(voters(FunctionTransformer())), rows))
+    np.testing.assert_array_equal(
+        given, table(pate(method=make_neighbors(FunctionTransformer())), rows)
+    )
 
 
 # --- workers -------------------------------------------------------------------------------------
@@ -195,8 +199,10 @@ def test_the_table_does_not_depend_on_the_workers(in_tens, tmp_path, backend):
     mapped = np.lib.format.open_memmap(tmp_path / "rows.npy", "w+", float, X.shape)
     mapped[:] = X
     for transformer in (None, FrozenEstimator(StandardScaler().fit(X_PUBLIC))):
-        expected = table(pate(voters(transformer)), groups=GROUPS, sample_weight=WEIGHT)
-        clf = pate(voters(transformer), n_jobs=2)
+        expected = table(
+            pate(method=make_neighbors(transformer)), groups=GROUPS, sample_weight=WEIGHT
+        )
+        clf = pate(method=make_neighbors(transformer), n_jobs=2)
         with parallel_config(backend=backend), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             given = table(clf, mapped, groups=GROUPS, sample_weight=WEIGHT)
@@ -207,7 +213,7 @@ def test_the_table_does_not_depend_on_the_workers(in_tens, tmp_path, backend):
 
 @pytest.mark.slow
 def test_a_transformer_is_silent_in_each_worker(in_tens, capfd):
-    table(pate(voters(FunctionTransformer(talk)), n_jobs=2))
+    table(pate(method=make_neighbors(FunctionTransformer(talk)), n_jobs=2))
     assert capfd.readouterr() == ("", "")
 
 
@@ -241,7 +247,10 @@ def test_progress_is_shown_by_blocks(in_tens, capsys):
 
 
 def test_progress_says_nothing_of_a_private_number(in_tens, capsys):
-    for clf, groups in ((pate(voters(relation="add_or_remove_one")), None), (pate(), GROUPS)):
+    for clf, groups in (
+        (pate(method=make_neighbors(relation="add_or_remove_one")), None),
+        (pate(), GROUPS),
+    ):
         shown = [text for text in lines(clf, capsys, groups=groups) if "ballots" in text]
         assert [text.split()[1] for text in shown] == ["0/1", "1/1"]
 
@@ -255,11 +264,13 @@ def counted(tmp_path, in_tens):
     return marks_since_last(tmp_path / "marks")
 
 
-def keeping(tmp_path, electorate=None, **params):
+def keeping(tmp_path, method=None, **params):
     """Return a classifier that keeps the tables of blocks, sixty records of which make six."""
     transformer = Marks(str(tmp_path / "marks"))
-    given = {"n_cells": 8} | (electorate or {})
-    return pate(ReverseNeighbors(transformer, **given), **{"memory": tmp_path / "kept"} | params)
+    given = {"n_cells": 8} | (method or {})
+    return pate(
+        method=ReverseNeighbors(transformer, **given), **{"memory": tmp_path / "kept"} | params
+    )
 
 
 def test_counted_blocks_are_not_counted_again(tmp_path, counted):
@@ -279,9 +290,9 @@ def test_without_a_seed_cells_stay_and_noise_is_fresh(tmp_path, counted):
     assert not np.array_equal(first.public_soft_labels_, again.public_soft_labels_)
     # Cells follow the public rows alone
     kept = [clf.poll(X[:60] + k, Y[:60], X_public=X_PUBLIC) for k in (0, 1)]
-    np.testing.assert_array_equal(*(votes.electorate._centers for votes in kept))
+    np.testing.assert_array_equal(*(votes.method._centers for votes in kept))
     other = clf.poll(X[:60], Y[:60], X_public=X_PUBLIC + 1)
-    assert kept[0].electorate._seed == kept[1].electorate._seed != other.electorate._seed
+    assert kept[0].method._seed == kept[1].method._seed != other.method._seed
 
 
 def with_one_changed(array, at):
@@ -297,10 +308,10 @@ CHANGED = [
     ({"sample_weight": np.r_[0.25, np.full(59, 0.5)]}, 1),
     ({"groups": np.arange(60) // 2}, 6),
     ({"public": X_PUBLIC + np.eye(40, 3)}, 6),
-    ({"base_estimator__transformer__scale": 2.0}, 6),
-    ({"base_estimator__n_neighbors": 2}, 6),
+    ({"method__transformer__scale": 2.0}, 6),
+    ({"method__n_neighbors": 2}, 6),
     ({"classes": [0, 1, 2, 3]}, 6),
-    ({"base_estimator__random_state": 1}, 6),
+    ({"method__random_state": 1}, 6),
 ]
 
 
@@ -321,7 +332,7 @@ def test_what_changed_is_counted_anew(tmp_path, counted):
 
 
 def test_a_disk_that_is_full_is_told_of(tmp_path, counted, monkeypatch):
-    monkeypatch.setattr(electorate, "is_kept", lambda *args: False)
+    monkeypatch.setattr(method, "is_cached", lambda *args: False)
     with pytest.warns(UserWarning, match="memory could not keep all votes"):
         table(keeping(tmp_path), X[:60], Y[:60])
 
@@ -331,10 +342,10 @@ def test_an_interrupted_fit_goes_on_where_it_was(tmp_path, counted):
     memory = joblib.Memory(tmp_path / "kept", verbose=0)
 
     def ballots(on_done=None):
-        electorate = voters(Marks(str(tmp_path / "marks")), random_state=None)
-        electorate.enrol(private, X_PUBLIC, memory=memory)
-        electorate.divide(X_PUBLIC, noise_std=1.0, n_records=60, n_classes=3)
-        return electorate.vote(private, X_PUBLIC, on_done=on_done)
+        method = make_neighbors(Marks(str(tmp_path / "marks")), random_state=None)
+        method.prepare(private, X_PUBLIC, memory=memory)
+        method.prepare_public(X_PUBLIC, noise_std=1.0, n_records=60, n_classes=3)
+        return method.vote(private, X_PUBLIC, on_done=on_done)
 
     for _ in range(3):
         pytest.raises(KeyboardInterrupt, ballots, interrupt)

@@ -32,8 +32,9 @@ from sklearn_pate.aggregators import (
     LNMax,
     PluralityVote,
 )
-from sklearn_pate.column_sums import ColumnSums
-from sklearn_pate.neighbors import LandmarkClassifier, ReverseNeighbors, RowVectorizer
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods.sums import ClassSums
+from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
 from sklearn_pate.partition import RandomPartition
 from sklearn_pate.rdp import data_independent_epsilon
 
@@ -74,16 +75,16 @@ def test_a_fit_from_start_to_end():
     assert clf.score(X_TEST, Y_TEST) > 0.85
     assert (clf.n_teachers_, clf.n_features_in_, clf.classes_.tolist()) == (100, 6, [0, 1])
     assert clf.aggregator_.sigma <= 100 / (2 * math.sqrt(2))
-    asked = clf.query_indices_
+    queried = clf.query_indices_
     labels = clf.public_labels_
-    assert np.unique(asked).size == asked.size == clf.privacy_spent_.n_queries
-    assert labels.shape == (400,) and set(np.flatnonzero(labels >= 0)) == set(asked)
-    assert (labels[asked] == Y_PUBLIC[asked]).mean() > 0.85
+    assert np.unique(queried).size == queried.size == clf.privacy_spent_.n_queries
+    assert labels.shape == (400,) and set(np.flatnonzero(labels >= 0)) == set(queried)
+    assert (labels[queried] == Y_PUBLIC[queried]).mean() > 0.85
     spent = clf.privacy_spent_
     assert isinstance(spent, PrivacySpent)
     epsilon, delta = spent
     assert 0.999999 <= epsilon <= 1.0 and delta == 1e-5
-    assert (spent.method, spent.unit, spent.relation) == ("renyi", "record", "replace_one")
+    assert (spent.composition, spent.unit, spent.relation) == ("renyi", "record", "replace_one")
     assert spent.n_teachers == 100 and spent.n_answered == spent.n_queries
 
 
@@ -106,7 +107,7 @@ def test_without_a_cap_all_public_rows_are_asked(aggregator):
     spent = clf.privacy_spent_
     assert spent.n_queries == 400 and clf.score(X_TEST, Y_TEST) > 0.9
     if isinstance(aggregator, PluralityVote):
-        assert (spent.epsilon, spent.method) == (math.inf, "none")
+        assert (spent.epsilon, spent.composition) == (math.inf, "none")
         plurality = clf.curator_.votes.argmax(axis=1)
         np.testing.assert_array_equal(clf.public_labels_[clf.query_indices_], plurality)
 
@@ -121,10 +122,10 @@ def test_noise_that_is_given_stops_before_the_cap_and_says_how_many_were_answere
 
 def test_data_dependent_epsilon_is_in_the_curators_view_only():
     clf = fit(pate(GaussianNB(), aggregator=GNMax(25.0), epsilon=None, n_queries=50))
-    bound = clf.curator_.epsilon(method="bound")
-    classic_bound = clf.curator_.epsilon(method="bound", conversion="classic")
+    bound = clf.curator_.epsilon(bound="published")
+    classic_bound = clf.curator_.epsilon(bound="published", conversion="classic")
     assert clf.curator_.epsilon() < bound < classic_bound
-    assert clf.curator_.epsilon(method="data_independent") == clf.privacy_spent_.epsilon
+    assert clf.curator_.epsilon(bound="data_independent") == clf.privacy_spent_.epsilon
 
 
 # --- labels and inputs ---------------------------------------------------------------------------
@@ -195,8 +196,10 @@ def test_records_vote_unless_a_parameter_speaks_of_teachers():
     ):
         clf = clone(bare).set_params(epsilon=20.0, **params).fit(**few)
         assert clf.privacy_spent_.n_teachers == params.get("n_teachers", clf.n_teachers_)
-    voters = PATEClassifier(aggregator=LaplaceMechanism(1.0), epsilon=None, classes=[0, 1])
-    assert voters.fit(**few).privacy_spent_.n_teachers is None
+    neighbors_method = PATEClassifier(
+        aggregator=LaplaceMechanism(1.0), epsilon=None, classes=[0, 1]
+    )
+    assert neighbors_method.fit(**few).privacy_spent_.n_teachers is None
 
 
 def test_votes_decide_the_default_electorate():
@@ -408,9 +411,9 @@ def passed():
 def test_labels_that_pass_the_test_cost_less_than_any_votes(passed):
     clf = passed
     spent = clf.privacy_spent_
-    assert (spent.epsilon, spent.method) == (2.2, "propose-test-release")
+    assert (spent.epsilon, spent.composition) == (2.2, "propose-test-release")
     assert spent.n_answered == spent.n_queries == 200
-    assert clf.curator_.epsilon(method="data_independent") > 1.2 * spent.epsilon
+    assert clf.curator_.epsilon(bound="data_independent") > 1.2 * spent.epsilon
     assert clf.curator_.test.pass_probability(clf.curator_.votes) > 0.9
     assert clf.score(X_TEST, Y_TEST) > 0.85
     assert not hasattr(pickle.loads(pickle.dumps(clf)), "curator_")
@@ -429,7 +432,7 @@ def test_labels_that_fail_the_test_are_not_released(passed):
         assert vars(clf) == before | {"_seed_used": True}
         spent = caught.value.privacy_spent
         assert (spent.epsilon, spent.n_answered) == (2.2, 0)
-        assert spent.method == "propose-test-release"
+        assert spent.composition == "propose-test-release"
     # The outcome of the test was drawn from the seed, so the seed must not be in a pickle
     assert new.random_state is not None and pickle.loads(pickle.dumps(new)).random_state is None
     restored = pickle.loads(pickle.dumps(caught.value))
@@ -455,7 +458,7 @@ def test_the_outcome_of_the_test_is_random(global_random_seed):
 
 def test_a_cap_that_any_votes_meet_needs_no_test():
     clf = fit(ptr(epsilon=8.0))
-    assert clf.privacy_spent_.method == "renyi" and clf.privacy_spent_.epsilon < 8.0
+    assert clf.privacy_spent_.composition == "renyi" and clf.privacy_spent_.epsilon < 8.0
     assert clf.curator_.test is None
 
 
@@ -482,8 +485,8 @@ ROWS = RNG.normal(size=(14_000, 6)) + 1.2 * RARE[:, None] * (np.arange(6) < 3)
 PRIVATE, PUBLIC, TEST = slice(8000), slice(8000, 9000), slice(9000, None)
 
 VOTERS = {
-    "cells": {"base_estimator": ReverseNeighbors(), "X_public": ROWS[PUBLIC]},
-    "columns": {"base_estimator": ColumnSums(), "X_public": ROWS[PUBLIC]},
+    "cells": {"method": ReverseNeighbors(), "X_public": ROWS[PUBLIC]},
+    "columns": {"method": ClassSums(), "X_public": ROWS[PUBLIC]},
     "sums and cells": {"schema": (-5.0, 6.0), "X_public": None},
     "teachers": {
         **{"base_estimator": LogisticRegression(), "n_teachers": 20, "aggregator": GNMax(1.0)},
@@ -494,34 +497,36 @@ VOTERS = {
 
 
 @functools.cache
-def plain(voters):
-    return fitted(voters)
+def plain(neighbors_method):
+    return fitted(neighbors_method)
 
 
-def fitted(voters, **params):
-    given = {"epsilon": 2.0, "random_state": 0, "classes": [0, 1]} | VOTERS[voters] | params
+def fitted(neighbors_method, **params):
+    given = (
+        {"epsilon": 2.0, "random_state": 0, "classes": [0, 1]} | VOTERS[neighbors_method] | params
+    )
     public = given.pop("X_public")
     return PATEClassifier(**given).fit(ROWS[PRIVATE], RARE[PRIVATE], X_public=public)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("voters", VOTERS)
-def test_a_rare_class_is_found(voters):
-    balanced = fitted(voters, class_weight="balanced")
-    predicted = [clf.predict(ROWS[TEST]) for clf in (plain(voters), balanced)]
+@pytest.mark.parametrize("neighbors_method", VOTERS)
+def test_a_rare_class_is_found(neighbors_method):
+    balanced = fitted(neighbors_method, class_weight="balanced")
+    predicted = [clf.predict(ROWS[TEST]) for clf in (plain(neighbors_method), balanced)]
     found = [balanced_accuracy_score(RARE[TEST], codes) for codes in predicted]
     assert found[0] < 0.65 and found[1] > 0.7
-    assert balanced.privacy_spent_.epsilon == plain(voters).privacy_spent_.epsilon
+    assert balanced.privacy_spent_.epsilon == plain(neighbors_method).privacy_spent_.epsilon
 
 
-@pytest.mark.parametrize("voters", ["cells", "columns"])
-def test_rates_are_shifted_by_the_weights(voters):
-    shifted = fitted(voters, class_weight={1: 4.0})
-    expected = plain(voters).public_soft_labels_ * [1.0, 4.0]
+@pytest.mark.parametrize("neighbors_method", ["cells", "columns"])
+def test_rates_are_shifted_by_the_weights(neighbors_method):
+    shifted = fitted(neighbors_method, class_weight={1: 4.0})
+    expected = plain(neighbors_method).public_soft_labels_ * [1.0, 4.0]
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(shifted.public_soft_labels_, expected)
-    rates = plain(voters).table_.rates(ROWS[TEST])
-    np.testing.assert_array_equal(shifted.table_.rates(ROWS[TEST]), rates)
+    class_proba = plain(neighbors_method).table_.class_proba(ROWS[TEST])
+    np.testing.assert_array_equal(shifted.table_.class_proba(ROWS[TEST]), class_proba)
 
 
 def test_another_student_and_export_count_classes_alike():

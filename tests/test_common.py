@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.aggregators import PluralityVote, SoftVote
 from sklearn_pate.exceptions import PrivacyLeakWarning
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 pytestmark = [

@@ -18,9 +18,14 @@ from scipy.stats import norm
 from sklearn_pate import rdp
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
 from sklearn_pate.audit import audit_table
-from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, NeighboringRelation, Neighbors
+from sklearn_pate.class_sums import sums_cost
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    Contribution,
+    NeighboringRelation,
+    Neighbors,
+)
 from sklearn_pate.rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
-from sklearn_pate.sums import sums_cost
 
 # --- counts, by enumeration ----------------------------------------------------------------------
 

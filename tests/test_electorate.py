@@ -15,12 +15,14 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.aggregators import GNMax, Released, SoftVote
-from sklearn_pate.electorate import Electorate, PrivateData, Votes
+from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.methods.base import Method
+from sklearn_pate.methods.teachers import Teachers
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import NeighboringRelation, Neighbors
-from sklearn_pate.targets import ClassTarget
-from sklearn_pate.teachers import TeacherEnsemble
+from sklearn_pate.releases.votes import Votes
+from sklearn_pate.runtime.private_data import PrivateData
 
 SECRET = "Ada Lovelace"
 X, Y = make_blobs(600, centers=[[-3, 0], [3, 0]], random_state=0)
@@ -31,13 +33,13 @@ PRIVATE = PrivateData(X=PRIVATE_X, codes=PRIVATE_Y, target=ClassTarget([0, 1]))
 STATED = {"unit": "record", "relation": "replace_one"}
 
 
-class Near(Electorate):
+class Near(Method):
     """Every record votes on every row: for its own label within a radius, else by its place."""
 
     def __init__(self, radius=2.0):
         self.radius = radius
 
-    def enrol(self, private, X_public, *, seed=None, memory=None):
+    def prepare(self, private, X_public, *, seed=None, memory=None):
         self.n_teachers_ = len(private.codes)
         return Neighbors(n_records=len(private.codes), **STATED)
 
@@ -48,10 +50,10 @@ class Near(Electorate):
         return (ballots[:, :, None] == classes).sum(axis=1)
 
 
-def model(electorate=None, **params):
+def model(method=None, **params):
     given = {"student": GaussianNB(), "classes": [0, 1], "epsilon": None}
     given |= {"aggregator": GNMax(2.0), "n_queries": 100} | params
-    return PATEClassifier(Near() if electorate is None else electorate, **given)
+    return PATEClassifier(Near() if method is None else method, **given)
 
 
 def fit(classifier):
@@ -100,9 +102,9 @@ def test_parameters_that_are_for_others_are_refused(params, match):
 class Odd(Near):
     """Does or returns something else than it should."""
 
-    def __init__(self, radius=2.0, before=None, enrolled=None, change=None, where="nowhere"):
+    def __init__(self, radius=2.0, before=None, prepared=None, change=None, where="nowhere"):
         super().__init__(radius)
-        self.before, self.enrolled, self.change = before, enrolled, change
+        self.before, self.prepared, self.change = before, prepared, change
         self.where = where
 
     @property
@@ -114,12 +116,12 @@ class Odd(Near):
             print(SECRET)
             raise ValueError(SECRET)
 
-    def enrol(self, private, X_public, *, seed=None, memory=None):
-        self._say("enrol")
+    def prepare(self, private, X_public, *, seed=None, memory=None):
+        self._say("prepare")
         if self.before is not None:
             self.before(private, X_public)
-        enrolled = super().enrol(private, X_public)
-        return enrolled if self.enrolled is None else self.enrolled
+        prepared = super().prepare(private, X_public)
+        return prepared if self.prepared is None else self.prepared
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         self._say("vote")
@@ -129,7 +131,7 @@ class Odd(Near):
 
 @cases(
     "where, told, kind",
-    ("enrol", "enrol", ValueError),
+    ("prepare", "prepare", ValueError),
     ("vote", "vote", TeacherError),
     ("teachers", "vote", TeacherError),
 )
@@ -143,7 +145,7 @@ def test_what_it_says_of_records_is_withheld(where, told, kind, capfd):
 
 def test_what_enrol_returns_is_checked():
     with pytest.raises(TypeError, match=r"must return rdp\.Neighbors.* got another type"):
-        fit(model(Odd(enrolled=(400, "record"))))
+        fit(model(Odd(prepared=(400, "record"))))
 
 
 class Counts(Near):
@@ -186,7 +188,7 @@ def test_output_of_the_number_of_teachers_is_withheld(capfd):
 
 def test_a_short_number_of_teachers_does_not_overflow():
     class Short(Near):
-        def enrol(self, private, X_public, *, seed=None, memory=None):
+        def prepare(self, private, X_public, *, seed=None, memory=None):
             self.n_teachers_ = np.uint8(200)
             return Neighbors(**STATED)
 
@@ -240,8 +242,8 @@ def test_it_changes_nothing_outside():
 
 
 def test_a_used_ensemble_is_pickled_without_what_it_saw():
-    ensemble = TeacherEnsemble([LogisticRegression()], n_teachers=5, keep_teachers=True)
-    ensemble.enrol(PRIVATE, PUBLIC_X)
+    ensemble = Teachers([LogisticRegression()], n_teachers=5, keep_teachers=True)
+    ensemble.prepare(PRIVATE, PUBLIC_X)
     ensemble.vote(PRIVATE, PUBLIC_X)
     assert ensemble.teachers_ is not None
     loaded = pickle.loads(pickle.dumps(ensemble))
@@ -251,13 +253,13 @@ def test_a_used_ensemble_is_pickled_without_what_it_saw():
 def test_a_wrong_number_of_records_is_refused():
     wrong = Neighbors(n_records=7, **STATED)
     with pytest.raises(ValueError, match="n_records of Odd must be the number of private"):
-        fit(model(Odd(enrolled=wrong)))
+        fit(model(Odd(prepared=wrong)))
 
 
 def test_private_searches_hold_no_rows_out_from_another_electorate():
     search = PrivateGridSearchCV(model(n_queries=10), {"epsilon": [1.0, 2.0]}, epsilon=None)
     clf = PATEClassifier(LogisticRegression(), n_teachers=10, classes=[0, 1], n_queries=10)
-    hashed = {"base_estimator": [TeacherEnsemble([LogisticRegression()], partition="hash")]}
+    hashed = {"base_estimator": [Teachers([LogisticRegression()], partition="hash")]}
     by_candidate = PrivateGridSearchCV(clf, hashed, epsilon=4.0)
     for each in (search, by_candidate):
         with pytest.raises(ValueError, match="cannot be held out from another electorate"):
@@ -271,8 +273,8 @@ class SoftAtTheCostOfLabels(GNMax):
         return super().outcome_log_proba(votes, student_proba)
 
     def release(self, votes, student_proba=None, random_state=None):
-        drawn = super().release(votes, student_proba, random_state)
-        return Released(drawn.labels, drawn.paid, votes / votes.sum(axis=1, keepdims=True))
+        sampled = super().release(votes, student_proba, random_state)
+        return Released(sampled.labels, sampled.paid, votes / votes.sum(axis=1, keepdims=True))
 
 
 def test_soft_labels_are_not_had_at_the_cost_of_labels():

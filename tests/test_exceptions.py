@@ -70,10 +70,10 @@ def test_a_plan_that_is_refused_comes_with_its_error():
         clf.fit(*DATA)
     error = caught.value
     assert isinstance(error, ValueError) and not hasattr(clf, "privacy_spent_")
-    assert error.plan.obstacles == clf.plan(*DATA).obstacles != ()
+    assert error.plan.errors == clf.plan(*DATA).errors != ()
     assert str(error) == (
-        f"this cannot work: {error.plan.obstacles[0]}. To try all the same, set on_bad_plan='warn'"
+        f"this cannot work: {error.plan.errors[0]}. To try all the same, set on_bad_plan='warn'"
     )
     restored = pickle.loads(pickle.dumps(error))
     assert type(restored) is BadPlanError and str(restored) == str(error)
-    assert str(restored.plan) == str(error.plan) and restored.plan.obstacles == error.plan.obstacles
+    assert str(restored.plan) == str(error.plan) and restored.plan.errors == error.plan.errors

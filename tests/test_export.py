@@ -28,13 +28,13 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils import all_estimators
 
 from sklearn_pate import PATEClassifier, PrivacySpent
-from sklearn_pate.accountant import PrivacyForecast
-from sklearn_pate.column_sums import ColumnSums
+from sklearn_pate.accounting import PrivacyForecast
 from sklearn_pate.fitting.export import handed_over
+from sklearn_pate.methods.sums import ClassSums
 from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
+from sklearn_pate.readouts import SumsClassifier
 from sklearn_pate.students import SoftLabelClassifier
-from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, Schema
-from sklearn_pate.synthesis.released import SumsClassifier
+from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer, Schema
 
 LETTERS = np.array(["a", "b", "c"])
 
@@ -89,7 +89,7 @@ COLUMNS = Schema(
 def without_public_rows(X, y, schema, share, **params):
     """Return a classifier of rows that class sums draw, with a share of epsilon, and all rows."""
     params = {"epsilon": 20, "random_state": 0, "classes": np.unique(y)} | params
-    sums = ClassSums(n_rows=300, share=share)
+    sums = ClassSumsSynthesizer(n_rows=300, share=share)
     return PATEClassifier(schema=schema, synthesizer=sums, **params).fit(X, y), X
 
 
@@ -104,7 +104,7 @@ MADE = {
         *numbers(3), [(-4, 4), (-4, 0, 4), (0, 0), *[(-4, 4)] * 2], 1, class_weight="balanced"
     ),
     "default_of_sums_and_cells": lambda: without_public_rows(*declared(), COLUMNS, share=0.5),
-    "default_of_column_sums": lambda: fitted(*images(), ColumnSums()),
+    "default_of_column_sums": lambda: fitted(*images(), ClassSums()),
     "default_of_table": lambda: fitted(*table()),
     "default_of_images": lambda: fitted(*images()),
     "default_of_teachers": lambda: fitted(*table(), n_teachers=20),
@@ -219,7 +219,9 @@ def test_an_export_loads_without_this_library(tmp_path):
         if suffix == "skops":
             unknown = skops_io.get_untrusted_types(file=file.with_suffix(""))
             # Some versions also ask about scipy's splines, and a list within a ColumnTransformer
-            unknown = {asked for asked in unknown if not asked.startswith(("scipy.", "sklearn."))}
+            unknown = {
+                queried for queried in unknown if not queried.startswith(("scipy.", "sklearn."))
+            }
             assert unknown <= (TRUSTED if name.startswith("default") else set())
 
 

@@ -21,12 +21,11 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, SoftVote
 from sklearn_pate.aggregators.argmax import _NoisyArgmax
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.fitting import release
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods.teachers import Teachers
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.queries import Choice
 from sklearn_pate.releases import labels
-from sklearn_pate.teachers import TeacherEnsemble, ensemble
 
 pytestmark = [IN_THREADS, pytest.mark.usefixtures("forked_workers")]
 
@@ -82,7 +81,7 @@ BEFORE = {
     "queries chosen": (Choice, "_select"),
     "teacher": (GaussianNB, "fit", 7),
     "voting": (GaussianNB, "predict", 20),
-    "counted": (TeacherEnsemble, "vote", 1, True),
+    "counted": (Teachers, "vote", 1, True),
     "ledger": (PrivacyLedger, "record"),
 }
 AFTER = {
@@ -156,13 +155,13 @@ def test_an_interrupt_of_the_ledger_may_have_been_after_it_wrote(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("call, n_asked", [(2, 20), (3, 40)])
-def test_interrupted_between_stages(call, n_asked, monkeypatch):
+@pytest.mark.parametrize("call, n_queried", [(2, 20), (3, 40)])
+def test_interrupted_between_stages(call, n_queried, monkeypatch):
     clf = model(aggregator=STAGES, n_queries=[20, 20], student=Student(), epsilon=20.0)
     interrupt(monkeypatch, Student, "fit", call)
     pytest.raises(KeyboardInterrupt, clf.fit, X, Y, X_PUBLIC)
-    assert clf.query_indices_.size == n_asked == clf.privacy_spent_.n_queries
-    assert clf.privacy_spent_.epsilon <= 20 and len(clf.curator_.votes) == n_asked
+    assert clf.query_indices_.size == n_queried == clf.privacy_spent_.n_queries
+    assert clf.privacy_spent_.epsilon <= 20 and len(clf.curator_.votes) == n_queried
     pytest.raises(NotFittedError, clf.predict, X)
 
 
@@ -305,7 +304,7 @@ def test_a_killed_worker_ends_the_fit_and_the_next_one_works():
 
 def test_a_full_disk_costs_the_memory_and_not_the_fit(tmp_path, monkeypatch):
     want = model(random_state=0).fit(X, Y, X_PUBLIC).curator_.votes
-    monkeypatch.setattr("sklearn_pate.teachers.training.is_kept", lambda *args: False)
+    monkeypatch.setattr("sklearn_pate.teachers.training.is_cached", lambda *args: False)
     with pytest.warns(UserWarning, match="memory could not keep all votes"):
         clf = model(memory=tmp_path, random_state=0).fit(X, Y, X_PUBLIC)
     assert np.array_equal(clf.curator_.votes, want)

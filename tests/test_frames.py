@@ -22,8 +22,8 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import PluralityVote
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.fitting.planning import is_missing_in
-from sklearn_pate.isolation import redacted
 from sklearn_pate.neighbors import RowVectorizer
+from sklearn_pate.runtime.isolation import redacted_text
 
 
 def rows(n, seed=0):
@@ -179,7 +179,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_fixed_sentences_of_libraries_are_told(sentence):
-    said = redacted(error_of(SENTENCES[sentence]))
+    said = redacted_text(error_of(SENTENCES[sentence]))
     assert said.endswith(f": {sentence}") and "SECRET" not in said
 
 
@@ -222,7 +222,7 @@ def few_teachers(base, **params):
     return PATEClassifier(base, classes=[0, 1], **(given | params))
 
 
-@pytest.mark.parametrize("rows", [range(20), range(10, 30)], ids=["asked", "not asked"])
+@pytest.mark.parametrize("rows", [range(20), range(10, 30)], ids=["queried", "not asked"])
 @cases(
     "params, who",
     ({"base": Counting()}, "base_estimator, a Counting"),
@@ -242,7 +242,7 @@ def test_teachers_and_students_that_take_no_missing_values_are_refused(params, w
     assert Counting.n_fits == 0 and not hasattr(clf, "privacy_spent_")
 
 
-@pytest.mark.parametrize("rows", [range(20), range(10, 30)], ids=["asked", "not asked"])
+@pytest.mark.parametrize("rows", [range(20), range(10, 30)], ids=["queried", "not asked"])
 @pytest.mark.parametrize("base", [imputing(), HistGradientBoostingClassifier(max_iter=2), None])
 def test_those_that_take_missing_values_are_not(base, rows):
     clf = few_teachers(base, query_strategy=AtRandom(rows)).fit(X, Y, WITH_NAN)

@@ -11,9 +11,10 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 
 from sklearn_pate import PATEClassifier, PATERegressor
-from sklearn_pate.column_sums import ColumnSums
-from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer
-from sklearn_pate.synthesis import ClassSums
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods.sums import ClassSums
+from sklearn_pate.neighbors import RowVectorizer
+from sklearn_pate.synthesis import ClassSumsSynthesizer
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -91,8 +92,8 @@ def test_infinite_entries_of_sparse_rows_count_as_zero():
 MODELS = {
     "teachers": lambda: PATEClassifier(n_teachers=10, n_queries=10, epsilon=9, classes=[0, 1]),
     "numbers": lambda: PATERegressor(n_teachers=10, n_queries=10, epsilon=50, bounds=(0, 1)),
-    "cells": lambda: PATEClassifier(ReverseNeighbors(n_cells=20), epsilon=9, classes=[0, 1]),
-    "sums": lambda: PATEClassifier(ColumnSums(), epsilon=9, classes=[0, 1]),
+    "cells": lambda: PATEClassifier(method=ReverseNeighbors(n_cells=20), epsilon=9, classes=[0, 1]),
+    "sums": lambda: PATEClassifier(method=ClassSums(), epsilon=9, classes=[0, 1]),
 }
 
 
@@ -162,7 +163,7 @@ CLASSIFIER = OPTIONS | {"classes": [0, 1]}
 
 
 def sums(bounds=BOUNDS, **params):
-    return ClassSums(bounds, missing=[], n_rows=200, **params)
+    return ClassSumsSynthesizer(bounds, missing=[], n_rows=200, **params)
 
 
 SCHEMA_MODELS = {
@@ -196,7 +197,9 @@ def test_numbers_beyond_the_bounds_count_at_the_bound(make):
 
 
 def test_models_of_arrays_with_a_schema_take_huge_numbers():
-    clf = PATEClassifier(ReverseNeighbors(n_cells=20), synthesizer=sums((-3.0, 3.0)), **CLASSIFIER)
+    clf = PATEClassifier(
+        method=ReverseNeighbors(n_cells=20), synthesizer=sums((-3.0, 3.0)), **CLASSIFIER
+    )
     clf.fit(X[:N], Y[:N])
     expected = clf.predict_proba(with_huge(X[:9], -3.0))
     for value in (-np.inf, -1e300, float("-1.8e308")):
@@ -218,10 +221,10 @@ def test_a_transformer_that_makes_infinite_numbers_names_the_rows_given():
         def transform(self, X):
             return 1 / np.where(X == 7.0, np.inf, X) * np.where(X == 7.0, np.inf, 1.0)
 
-    clf = PATEClassifier(ReverseNeighbors(Divides(), n_cells=20), epsilon=9, classes=[0, 1])
+    clf = PATEClassifier(method=ReverseNeighbors(Divides(), n_cells=20), epsilon=9, classes=[0, 1])
     clf.fit(X[:N], Y[:N], X_public=X[N:])
     with (
         pytest.raises(ValueError, match="infinite or missing numbers of X: impute"),
         np.errstate(invalid="ignore"),
     ):
-        clf.table_.rates(with_huge(X[:5], 7.0))
+        clf.table_.class_proba(with_huge(X[:5], 7.0))

@@ -33,17 +33,8 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate._sklearn import InvalidParameterError
-from sklearn_pate.isolation import (
-    applied_to_parts,
-    copier,
-    isolated,
-    own_generators,
-    redacted,
-    remedy_of,
-    seeded,
-    unfitted,
-)
-from sklearn_pate.isolation.copies import own_copy
+from sklearn_pate.runtime.copies import copied_generators, copier, own_copy, seeded, unfitted
+from sklearn_pate.runtime.isolation import applied_to_parts, isolated, redacted_text, remedy_of
 from sklearn_pate.teachers import Sites
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
@@ -51,10 +42,10 @@ pytestmark = pytest.mark.usefixtures("forked_workers")
 
 def draw(n=3):
     """Draw from each global generator."""
-    drawn = [*np.random.normal(size=n), random.gauss(0, 1), random.random()]
+    sampled = [*np.random.normal(size=n), random.gauss(0, 1), random.random()]
     if "torch" in sys.modules:
-        drawn += sys.modules["torch"].rand(n).tolist()
-    return drawn
+        sampled += sys.modules["torch"].rand(n).tolist()
+    return sampled
 
 
 # --- generators ---------------------------------------------------------------------------------
@@ -82,15 +73,15 @@ def test_generators_start_from_the_seed_and_are_as_before(context, with_torch):
 def test_polars_starts_from_the_seed_and_then_from_a_fresh_one():
     polars = pytest.importorskip("polars", reason="needs polars")
     numbers = polars.Series(range(2**20))
-    drawn, afterwards = [], []
+    sampled, afterwards = [], []
     for n_drawn in (1, 3):
         polars.set_random_seed(5)
         with isolated(7):
-            drawn.append(numbers.sample(n_drawn)[0])
+            sampled.append(numbers.sample(n_drawn)[0])
         with isolated(7):
-            drawn.append(numbers.sample(1)[0])
+            sampled.append(numbers.sample(1)[0])
         afterwards.append(numbers.sample(3).to_list())
-    assert drawn[1] == drawn[3] == drawn[0] and afterwards[0] != afterwards[1]
+    assert sampled[1] == sampled[3] == sampled[0] and afterwards[0] != afterwards[1]
 
 
 def test_an_error_and_isolation_within_put_all_back():
@@ -106,15 +97,15 @@ def test_an_error_and_isolation_within_put_all_back():
 
 
 def test_threads_take_turns():
-    def drawn(seed):
+    def sampled(seed):
         with seeded(seed):
             first = draw(50)
             time.sleep(0.01)
             return first + draw(50)
 
     with ThreadPoolExecutor(6) as threads:
-        together = list(threads.map(drawn, range(6)))
-    assert together == [drawn(seed) for seed in range(6)]
+        together = list(threads.map(sampled, range(6)))
+    assert together == [sampled(seed) for seed in range(6)]
 
 
 @pytest.mark.slow
@@ -122,7 +113,7 @@ def test_threads_take_turns():
 def test_a_process_forked_while_another_thread_has_its_turn_does_not_wait_for_it():
     code = """if True:
         import os, threading
-        from sklearn_pate.isolation import seeded
+        from sklearn_pate.runtime import seeded
 
         def fork():
             if not os.fork():
@@ -250,7 +241,7 @@ def test_what_is_written_below_pythons_streams_is_dropped(n_jobs):
 def test_what_is_written_to_a_closed_stream_is_dropped_too():
     code = """if True:
         import os
-        from sklearn_pate.isolation import isolated
+        from sklearn_pate.runtime import isolated
 
         os.close(1)
         with isolated(0):
@@ -299,10 +290,10 @@ class Holds(TransformerMixin, BaseEstimator):
 )
 def test_what_shares_a_generator_becomes_a_copy_that_does_not(shared):
     held = {"deep": [Holds(shared)], "other": np.arange(3)}
-    own = own_generators(held)
+    own = copied_generators(held)
     assert own["deep"][0].what is not shared and own["other"].tolist() == [0, 1, 2]
     before = generator_states()
-    pickled = [pickle.dumps(own_generators(held)) for _ in range(2)]
+    pickled = [pickle.dumps(copied_generators(held)) for _ in range(2)]
     assert pickled[0] != pickled[1]  # each has a seed of the operating system
     assert generator_states() == before
     assert np.random.get_state()[1].tobytes()[:64] not in pickled[0]
@@ -563,10 +554,10 @@ def test_of_a_wrong_parameter_what_the_estimator_says_is_told():
     tree = DecisionTreeClassifier(max_depth=-3)
     told = "InvalidParameterError: The 'max_depth' parameter of DecisionTreeClassifier must be"
     for estimator in (tree, make_pipeline(Holds(), tree), GridSearchCV(tree, {})):
-        assert redacted(error, estimator).startswith(told)
-        assert "-3" not in redacted(error, estimator)
+        assert redacted_text(error, estimator).startswith(told)
+        assert "-3" not in redacted_text(error, estimator)
     for estimator in (None, DecisionTreeClassifier()):
-        said = redacted(error, estimator)
+        said = redacted_text(error, estimator)
         assert said.startswith("InvalidParameterError: its text may quote records")
 
 
@@ -580,8 +571,8 @@ def test_of_a_wrong_parameter_what_the_estimator_says_is_told():
     },
 )
 def test_rows_of_float64_for_a_network_are_named(words):
-    assert "X, X_public = X.astype('float32')" in redacted(RuntimeError(words))
-    assert "float32" not in redacted(ValueError(words))
+    assert "X, X_public = X.astype('float32')" in redacted_text(RuntimeError(words))
+    assert "float32" not in redacted_text(ValueError(words))
     assert remedy_of(RuntimeError("a float")) == ""
 
 

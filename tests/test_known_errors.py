@@ -17,7 +17,13 @@ from scipy.stats import norm
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, rdp
-from sklearn_pate.accountant import plan_queries
+from sklearn_pate.accounting import plan_queries
+from sklearn_pate.accounting.propose_test_release import ProposeTestRelease
+from sklearn_pate.accounting.smooth_sensitivity import (
+    half_margins,
+    smooth_release_rdp,
+    smooth_sensitivity,
+)
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     ExponentialNMax,
@@ -29,10 +35,7 @@ from sklearn_pate.aggregators import (
     distance_to_instability,
 )
 from sklearn_pate.exceptions import StudentError
-from sklearn_pate.fitting import given as given_module
-from sklearn_pate.fitting.given import seed_streams
-from sklearn_pate.propose_test_release import ProposeTestRelease
-from sklearn_pate.smooth_sensitivity import half_margins, smooth_release_rdp, smooth_sensitivity
+from sklearn_pate.fitting.inputs import seed_streams
 
 pytestmark = pytest.mark.slow
 
@@ -152,7 +155,7 @@ def test_nothing_is_chosen_by_looking_at_the_votes():
         votes = 125 + np.outer(1 - 2 * is_second, [half_margin, -half_margin])
         clf = PATEClassifier(GaussianNB(), random_state=0, **params).fit_votes(votes, rows)
         test, spent = clf.curator_.test, clf.privacy_spent_
-        told.add((test.order, test.limit, spent.epsilon, spent.method))
+        told.add((test.order, test.limit, spent.epsilon, spent.composition))
         assert test.pass_probability(votes) > 0.9
     assert len(told) == 1
 
@@ -254,10 +257,10 @@ def test_no_two_uses_share_a_source_of_randomness(monkeypatch):
 
 
 def test_the_private_test_has_a_source_of_its_own(monkeypatch):
-    drawn = []
+    sampled = []
 
     def passes(self, votes, random_state=None):
-        drawn.append(np.random.default_rng(random_state).random())
+        sampled.append(np.random.default_rng(random_state).random())
         return True
 
     monkeypatch.setattr(ProposeTestRelease, "passes", passes)
@@ -265,5 +268,5 @@ def test_the_private_test_has_a_source_of_its_own(monkeypatch):
     clf = PATEClassifier(GaussianNB(), random_state=SEED, **params)
     clf.fit_votes(np.tile([[250, 0], [0, 250]], (30, 1)), ROWS)
     streams = seed_streams(SEED)
-    matches = [use for use, s in streams.items() if np.random.default_rng(s).random() == drawn[0]]
+    matches = [use for use, s in streams.items() if np.random.default_rng(s).random() == sampled[0]]
     assert matches == ["test"]

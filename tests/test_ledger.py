@@ -25,7 +25,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData, rdp
-from sklearn_pate.accountant import plan_queries
+from sklearn_pate.accounting import plan_queries
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, LNMax, SoftVote, StableArgmax
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
@@ -99,9 +99,11 @@ SPENT = PrivacySpent(1.0, 1e-5, "renyi", "record", "replace_one", **NUMBERS)
 
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=12), st.floats(0.3, 4.0))
-def test_the_total_never_exceeds_the_budget_by_an_independent_sum(tmp_path_factory, asked, epsilon):
+def test_the_total_never_exceeds_the_budget_by_an_independent_sum(
+    tmp_path_factory, queried, epsilon
+):
     ledger = PrivacyLedger(tmp_path_factory.mktemp("ledger") / "one", epsilon=epsilon)
-    total = COSTS(sum(n for n in asked if recorded(ledger, [COSTS(n)]))).epsilon(1e-5)[0]
+    total = COSTS(sum(n for n in queried if recorded(ledger, [COSTS(n)]))).epsilon(1e-5)[0]
     assert total <= ledger.epsilon_spent + 1e-9 <= epsilon + 2e-9
 
 
@@ -136,7 +138,7 @@ def test_a_private_test_is_paid_for_whether_it_passes_or_not(path):
     given["ledger"] = PrivacyLedger(path, epsilon=3.0, failure_probability=5e-6)
     clf = PATEClassifier(GaussianNB(), epsilon=1.5, delta=4e-6, **given)
     pytest.raises(PrivacyTestError, clf.fit_votes, votes, ROWS)
-    assert clf.ledger.history()["method"].tolist() == ["propose-test-release"]
+    assert clf.ledger.history()["composition"].tolist() == ["propose-test-release"]
     assert clf.ledger.epsilon_spent == 1.5
 
 
@@ -146,7 +148,7 @@ def test_a_filter_costs_its_cap_below_its_order_and_the_total_above():
     plan = plan_queries(stage, 2000, **public, epsilon=1.0, delta=1e-5)
     full = stage.costs(n_teachers=250, n_classes=2)(2000)
     below = plan.budget.order >= rdp.DEFAULT_ORDERS
-    assert plan.method == "filter" and below.any() and not below.all()
+    assert plan.composition == "filter" and below.any() and not below.all()
     assert (plan.cost.rdp[below] == np.minimum(plan.budget.limit, full.rdp[below])).all()
     assert (plan.cost.rdp[~below] == full.rdp[~below]).all() and plan.cost.epsilon(1e-5)[0] <= 1.0
     assert plan.cost.mu_squared == full.mu_squared
@@ -242,7 +244,7 @@ def test_searches_are_refused_before_teachers_train(path, composition):
     ledger = PrivacyLedger(path, epsilon=4.0, composition=composition)
     clf = PATEClassifier(RaisesIt(RuntimeError("trained")), classes=[0, 1], ledger=ledger)
     search = PrivateGridSearchCV(clf, {"n_teachers": [50, 60]}, epsilon=2.0, n_trials=2)
-    with pytest.raises(ValueError, match="method='tuning'.*composition='renyi'"):
+    with pytest.raises(ValueError, match="composition='tuning'.*composition='renyi'"):
         search.fit(*data(600))
     assert len(ledger.history()) == 0
 
@@ -643,7 +645,7 @@ def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_p
 def test_what_a_ledger_shows_of_itself(path):
     plain = PrivacyLedger(path, epsilon=1.0, delta=1e-5)
     assert repr(plain).startswith(f"PrivacyLedger({path.name!r}, Budget(epsilon=1.0, delta=1e-05, ")
-    columns = "time method n_teachers n_queries epsilon epsilon_total"
+    columns = "time composition n_teachers n_queries epsilon epsilon_total"
     assert list(plain.history().columns) == columns.split()
     kinds = {"composition": "gaussian", "failure_probability": 0}
     other = PrivacyLedger(path.with_name("other"), epsilon=4.0, **kinds)
@@ -733,7 +735,7 @@ def test_mixed_fit_leaves_its_own_epsilon_in_the_ledger(path):
     with warnings.catch_warnings(action="ignore"):  # few records
         clf.fit(X[:, :1], y)
     spent = clf.privacy_spent_
-    assert spent.method == "mixed" and 0.9999 < spent.epsilon <= 1.0
+    assert spent.composition == "mixed" and 0.9999 < spent.epsilon <= 1.0
     for found in (ledger, PrivacyLedger(path, epsilon=1.0)):
         assert found.epsilon_spent == found.history()["epsilon"][0] == spent.epsilon
 

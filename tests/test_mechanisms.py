@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, rdp
-from sklearn_pate.accountant import RenyiFilter, plan_queries
+from sklearn_pate.accounting import RenyiFilter, plan_queries
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     GNMax,
@@ -95,7 +95,7 @@ def test_confident_costs_no_more_than_its_worst_case(n_teachers, n_classes, thre
         assert (exact <= worst).all() and (worst <= anything * (1 + 1e-9)).all()
         gaussian = np.array(orders) * (1 / sigma1**2 + 2 / sigma2**2) / 2
         mu = math.hypot(1 / sigma1, math.sqrt(2) / sigma2)
-        np.testing.assert_allclose(confident.facts().gdp_mu, mu)
+        np.testing.assert_allclose(confident.bounds().gdp_mu, mu)
         assert (anything <= gaussian * (1 + 1e-9)).all()
         public = {"n_teachers": n_teachers, "n_classes": n_classes}
         check, answer = confident.steps(np.array(orders), **public)
@@ -331,13 +331,13 @@ def test_the_guarantee_of_stopped_runs(is_interactive, global_random_seed):
         p, q = log_outcomes(votes), log_outcomes(neighbour)
         for first, second in ((p, q), (q, p)):
             outcome = rng.choice(3, p=np.exp(first), size=(n_runs, n_queries))
-            asked = np.empty(n_runs)
+            queried = np.empty(n_runs)
             for k, answered in enumerate(outcome < 2):
-                asked[k] = RenyiFilter(budget.order, budget.limit).allow(answered, check, answer)
-            ratio = np.where(np.arange(n_queries) < asked[:, None], (second - first)[outcome], 0)
+                queried[k] = RenyiFilter(budget.order, budget.limit).allow(answered, check, answer)
+            ratio = np.where(np.arange(n_queries) < queried[:, None], (second - first)[outcome], 0)
             excess = np.maximum(0, 1 - np.exp(epsilon + ratio.sum(axis=1)))
             assert excess.mean() <= delta  # a quarter of it, with a standard error of a tenth
-            assert 0 < asked.min() and asked.max() <= n_queries
+            assert 0 < queried.min() and queried.max() <= n_queries
 
 
 # --- stages --------------------------------------------------------------------------------------
@@ -378,8 +378,8 @@ def test_stages_run_in_order_and_share_the_cap():
     assert spent.epsilon == costs[0].plus(costs[1]).epsilon(1e-5)[0] <= 6.0
     assert [type(a) for a in clf.aggregator_] == [ConfidentGNMax, InteractiveGNMax]
     assert clf.curator_.votes.shape == (260, 2)
-    assert 0 < clf.curator_.epsilon() < clf.curator_.epsilon(method="data_independent")
-    assert clf.curator_.epsilon(method="bound") > 0 and clf.score(X[3000:], Y[3000:]) > 0.75
+    assert 0 < clf.curator_.epsilon() < clf.curator_.epsilon(bound="data_independent")
+    assert clf.curator_.epsilon(bound="published") > 0 and clf.score(X[3000:], Y[3000:]) > 0.75
 
 
 def test_stages_that_may_fail_share_delta():
@@ -404,19 +404,19 @@ def test_a_filter_stops_the_stages_at_the_cap(monkeypatch):
     ):
         clf = staged([CONFIDENT, INTERACTIVE], [60, 640], epsilon=2.0)
     spent = clf.privacy_spent_
-    assert (spent.epsilon, spent.method) == (2.0, "filter")
-    asked = list(allowed.values())[-1]  # before, plans count labels on filters of their own
-    assert 0 < sum(asked) == spent.n_queries == len(clf.query_indices_) < 700
+    assert (spent.epsilon, spent.composition) == (2.0, "filter")
+    queried = list(allowed.values())[-1]  # before, plans count labels on filters of their own
+    assert 0 < sum(queried) == spent.n_queries == len(clf.query_indices_) < 700
     assert spent.n_queries == len(clf.curator_.votes)
     assert (clf.public_labels_[np.setdiff1d(np.arange(1000), clf.query_indices_)] == -1).all()
-    assert clf.curator_.epsilon(method="data_independent") == 2.0
+    assert clf.curator_.epsilon(bound="data_independent") == 2.0
 
 
 class Free(GNMax):
     """Says that none of its answers were paid for, and states no cost of a check."""
 
-    def facts(self):
-        return rdp.Facts(gdp_mu=math.sqrt(2) / self.sigma)
+    def bounds(self):
+        return rdp.PrivacyBounds(gdp_mu=math.sqrt(2) / self.sigma)
 
     def outcome_log_proba(self, votes, student_proba=None):
         return GNMax(self.sigma).outcome_log_proba(votes)
@@ -427,15 +427,15 @@ class Free(GNMax):
 
 
 def test_a_check_that_costs_nothing_refunds_nothing():
-    asked = []
+    queried = []
     for first in (Free(14.0), GNMax(14.0)):
         with (
             pytest.warns(UserWarning, match="epsilon=2 pays for 33 answers to the 310 queries"),
             pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 310 queries wanted"),
         ):
             clf = staged([first, GNMax(20.0)], [300, 10], epsilon=2.0)
-        asked.append(clf.privacy_spent_.n_queries)
-    assert asked[0] <= asked[1] < 310
+        queried.append(clf.privacy_spent_.n_queries)
+    assert queried[0] <= queried[1] < 310
 
 
 def test_stages_without_noise_share_one_scale_that_costs_the_cap():
@@ -484,11 +484,11 @@ def test_soft_votes_release_noisy_sums_of_probabilities(noise):
     soft_vote = SoftVote(sigma=12.0, temperature=2.0, noise=noise)
     clf = model(soft_vote, 50, epsilon=8.0, keep_teachers=True)
     clf.fit(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
-    asked, soft = clf.query_indices_, clf.public_soft_labels_
-    assert soft.shape == (1000, 2) and np.isnan(np.delete(soft, asked, axis=0)).all()
-    np.testing.assert_allclose(soft[asked].sum(axis=1), 1)
-    np.testing.assert_array_equal(soft[asked].argmax(axis=1), clf.public_labels_[asked])
-    proba = (t.predict_proba(PUBLIC_X[asked]) for t in clf.curator_.teachers)
+    queried, soft = clf.query_indices_, clf.public_soft_labels_
+    assert soft.shape == (1000, 2) and np.isnan(np.delete(soft, queried, axis=0)).all()
+    np.testing.assert_allclose(soft[queried].sum(axis=1), 1)
+    np.testing.assert_array_equal(soft[queried].argmax(axis=1), clf.public_labels_[queried])
+    proba = (t.predict_proba(PUBLIC_X[queried]) for t in clf.curator_.teachers)
     expected = sum(np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True) for p in proba)
     np.testing.assert_allclose(clf.curator_.votes, expected, atol=120 * 2 / 2**19)
     gaussian = rdp.gdp_to_epsilon(math.sqrt(2 * 50) / 12, 1e-5)

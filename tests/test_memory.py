@@ -18,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.memory import code_digest, private_memory
+from sklearn_pate.runtime.memory import code_digest, private_memory
 
 pytestmark = [IN_THREADS, pytest.mark.usefixtures("forked_workers")]
 

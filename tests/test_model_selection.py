@@ -25,11 +25,11 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import BudgetExceededError, StudentError
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV, trials
 from sklearn_pate.model_selection import search as searches
 from sklearn_pate.model_selection.candidates import calibrate, make_candidates
 from sklearn_pate.model_selection.trials import PrivateScorer
-from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     NeighboringRelation,
@@ -87,16 +87,16 @@ def name(count):
 def test_number_of_trials_has_the_mean_and_distribution_it_says(count, global_random_seed):
     """Finds a mean that is 20 % off in 99 % of runs."""
     rng = np.random.default_rng(global_random_seed)
-    drawn = np.array([count.draw(rng) for _ in range(12_000)])
+    sampled = np.array([count.draw(rng) for _ in range(12_000)])
     step = 1e-6  # the mean is the slope of the generating function at 1
     slope = (1 - probability_generating(count, 1 - step)) / step
     assert slope == pytest.approx(count.mean, rel=2e-2 if count.mean < 30 else 0.1)
-    assert abs(drawn.mean() - count.mean) < 5.5 * drawn.std() / math.sqrt(len(drawn))
+    assert abs(sampled.mean() - count.mean) < 5.5 * sampled.std() / math.sqrt(len(sampled))
     for x in (0.7, 0.9):  # for less, a few draws that are seldom seen would decide
         expected = probability_generating(count, x)
         deviation = math.sqrt(probability_generating(count, x**2) - expected**2)
-        assert abs((x**drawn).mean() - expected) < 5.5 * deviation / math.sqrt(len(drawn))
-    assert drawn.min() >= 1
+        assert abs((x**sampled).mean() - expected) < 5.5 * deviation / math.sqrt(len(sampled))
+    assert sampled.min() >= 1
 
 
 @pytest.mark.parametrize("count", COUNTS, ids=name)
@@ -106,7 +106,7 @@ def test_best_of_random_trials_costs_at_most_the_bound_and_not_much_less(count):
     tightest = 0.0
 
     def cost(p, q):
-        with np.errstate(divide="ignore"):
+        with np.errstate(prepare_public="ignore"):
             log_p, log_q = np.log(p), np.log(q)
         a = orders[:, None]
         return logsumexp(a * log_p + (1 - a) * log_q, axis=1) / (orders - 1)
@@ -142,7 +142,7 @@ def test_a_search_spends_its_budget_and_no_more(public, monkeypatch):
     score_at_most(100, monkeypatch)
     found = search(epsilon=20.0, random_state=0).fit(X, y, X_public, **public)
     spent = found.privacy_spent_
-    assert 19.7 < spent.epsilon <= 20.0 and spent.method == "tuning"
+    assert 19.7 < spent.epsilon <= 20.0 and spent.composition == "tuning"
     assert found.best_estimator_.privacy_spent_ == spent  # not that of one trial
     assert found.score(X, y) > 0.8
     # a share of right predictions on public rows; on private ones their number, plus noise
@@ -218,8 +218,8 @@ def test_each_candidate_has_the_teachers_that_it_was_planned_with():
         found = search(grid, clf=estimator, epsilon=None, random_state=seed)
         found.fit(X, y, X_public, **VALIDATION)
         alone = estimator.set_params(epsilon=found.best_params_["epsilon"]).plan(X, y, X_public)
-        assert found.best_estimator_.n_teachers_ == alone.voters.n_teachers
-        assert found.privacy_spent_.n_teachers == alone.voters.n_teachers
+        assert found.best_estimator_.n_teachers_ == alone.method_summary.n_teachers
+        assert found.privacy_spent_.n_teachers == alone.method_summary.n_teachers
 
 
 class Perfect:
@@ -292,18 +292,18 @@ def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
     train, units, before = n_right(X, y, index)
     held = np.setdiff1d(np.arange(len(X)), train)
     scored = np.concatenate(units)
-    moved = []
+    changed = []
     # The first of those that are scored and another, and one that is not
     for row in [*scored[::5], np.setdiff1d(held, scored)[0]]:
         for value in (1e12, -1e12):
             other = X.copy()
             other[row] = value
-            moved.append(n_right(other, y, index)[2] - before)
+            changed.append(n_right(other, y, index)[2] - before)
         if partition == "hash":
             fewer = (np.delete(part, row, axis=0) for part in (X, y, index))
-            moved.append(n_right(*fewer)[2] - before)
-    assert np.max(np.abs(moved)) <= 1
-    assert np.any(np.abs(moved) == 1) or student == "scaled together"  # to a constant, alone
+            changed.append(n_right(*fewer)[2] - before)
+    assert np.max(np.abs(changed)) <= 1
+    assert np.any(np.abs(changed) == 1) or student == "scaled together"  # to a constant, alone
 
 
 def test_the_published_model_has_seen_no_held_out_record():
@@ -360,13 +360,13 @@ def test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were():
         rows = np.random.randint(len(y), size=len(y))
         return np.mean(estimator.predict(X[rows]) == y[rows])
 
-    drawn = []
+    sampled = []
     for seed in range(3):
         np.random.seed(0)
         found = search(epsilon=4.0, scoring=bootstrapped, random_state=seed, n_trials=5)
         found.fit(X, y, X_public, **VALIDATION)
-        drawn.append(np.random.random())
-    assert len(set(drawn)) == 1
+        sampled.append(np.random.random())
+    assert len(set(sampled)) == 1
 
 
 def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
@@ -520,8 +520,8 @@ ROWS, CODES = ROWS[:1200], CODES[:1200]
 
 
 def search_ballots(relation="add_or_remove_one", grid=None, **params):
-    voters = ReverseNeighbors(n_cells=12, random_state=0, relation=relation)
-    clf = PATEClassifier(voters, classes=[0, 1, 2])
+    neighbors_method = ReverseNeighbors(n_cells=12, random_state=0, relation=relation)
+    clf = PATEClassifier(method=neighbors_method, classes=[0, 1, 2])
     grid = {"student": [GaussianNB()]} if grid is None else grid
     params = {"epsilon": 6.0, "n_trials": 3, "random_state": 0, **params}
     return PrivateGridSearchCV(clf, grid, **params)
@@ -595,7 +595,7 @@ def test_records_that_vote_are_held_out(relation, by_group, text, monkeypatch):
     groups = np.arange(1200) // 3 if by_group else None
     found = search_ballots(relation).fit(ROWS, CODES, PUBLIC_ROWS, groups=groups)
     spent = found.privacy_spent_
-    assert (spent.relation, spent.change, spent.method) == (relation, text, "tuning")
+    assert (spent.relation, spent.change, spent.composition) == (relation, text, "tuning")
     assert spent.unit == ("group" if by_group else "record") and 5.8 < spent.epsilon <= 6.0
     assert found.score(PUBLIC_ROWS, PUBLIC_CODES) > 0.6 and 10 < found.best_score_ < 40
     assert "ReverseNeighbors" in found._repr_html_() and "predict" in dir(found)
@@ -623,12 +623,12 @@ def test_the_number_held_out_varies_where_it_is_private():
 def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
     found = search_ballots(random_state=None)
     found.estimator.set_params(secure=True)
-    drawn = []
+    sampled = []
     generator = found._generator
-    monkeypatch.setattr(found, "_generator", lambda seed: drawn.append(seed) or generator(seed))
+    monkeypatch.setattr(found, "_generator", lambda seed: sampled.append(seed) or generator(seed))
     train, _ = found._hold_out(ROWS, CODES, None, np.random.SeedSequence(0), size_is_private=True)
     again, _ = found._hold_out(ROWS, CODES, None, np.random.SeedSequence(0), size_is_private=True)
-    assert len(drawn) == 4 and not np.array_equal(train, again)
+    assert len(sampled) == 4 and not np.array_equal(train, again)
 
 
 def planned(found, n_records):
@@ -718,7 +718,7 @@ def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
 
 @cases(
     "grid",
-    {"base_estimator__relation": ["replace_one", "add_or_remove_one"]},
+    {"method__relation": ["replace_one", "add_or_remove_one"]},
     {"base_estimator": [ReverseNeighbors(relation="add_or_remove_one"), GaussianNB()]},
 )
 def test_candidates_that_cover_different_changes_are_refused(grid):
@@ -731,13 +731,13 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
     def number_and_part(fraction, *rest, n_records):
         return n_records, fraction
 
-    drawn = note_calls(monkeypatch, searches, "hold_out_by_coins", number_and_part)
+    sampled = note_calls(monkeypatch, searches, "hold_out_by_coins", number_and_part)
     clf = PATEClassifier(GaussianNB(), classes=[0, 1, 2])
-    voters = ReverseNeighbors(n_cells=12, random_state=0, relation="add_or_remove_one")
-    grid = {"base_estimator": [voters], "student": [GaussianNB()]}
+    neighbors_method = ReverseNeighbors(n_cells=12, random_state=0, relation="add_or_remove_one")
+    grid = {"base_estimator": [neighbors_method], "student": [GaussianNB()]}
     params = {"n_iter": 1, "epsilon": 6.0, "n_trials": 2, "random_state": 0}
     found = PrivateRandomizedSearchCV(clf, grid, **params).fit(ROWS, CODES, PUBLIC_ROWS)
-    assert drawn == [(1200, 0.2)]
+    assert sampled == [(1200, 0.2)]
     assert found.privacy_spent_.relation == NeighboringRelation.ADD_OR_REMOVE_ONE
     assert found.privacy_spent_.change == "add or remove one record"
     assert math.isfinite(found.best_score_)

@@ -23,11 +23,13 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._sklearn import _safe_indexing
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, TableMechanism
+from sklearn_pate.encoding.vectorizer import are_far, largest_sizes, transformed, treats_rows_alone
 from sklearn_pate.exceptions import BadPlanError
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods import neighbors as method
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer, electorate
-from sklearn_pate.neighbors.cells import deal_labels, have_distances, make_centers, nearest_cells
-from sklearn_pate.neighbors.transform import are_far, largest_sizes, transformed, treats_rows_alone
+from sklearn_pate.neighbors import RowVectorizer
+from sklearn_pate.neighbors.cells import assign_labels, have_distances, make_centers, nearest_cells
 from sklearn_pate.partition import HashPartition
 from sklearn_pate.plotting import BudgetDisplay, MarginDisplay, PrivacySpentDisplay
 from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, Cost
@@ -40,13 +42,13 @@ X_PUBLIC = X[600:]
 X, Y, Y_PUBLIC = X[:600], Y[:600], Y[600:]
 
 
-def voters(**params):
+def make_neighbors(**params):
     return ReverseNeighbors(**{"n_cells": 12, "random_state": 0, **params})
 
 
-def pate(electorate=None, **params):
+def pate(method=None, **params):
     params = {"epsilon": 5.0, "classes": [0, 1, 2], "random_state": 0, **params}
-    return PATEClassifier(voters() if electorate is None else electorate, **params)
+    return PATEClassifier(method=make_neighbors() if method is None else method, **params)
 
 
 # --- cells ---------------------------------------------------------------------------------------
@@ -82,11 +84,11 @@ def test_near_ties_go_to_the_lowest_cell():
 
 @pytest.mark.parametrize("n_neighbors", [1, 3])
 def test_each_record_casts_as_many_ballots_as_it_says(n_neighbors):
-    votes = pate(voters(n_neighbors=n_neighbors)).poll(X, Y, X_public=X_PUBLIC)
+    votes = pate(method=make_neighbors(n_neighbors=n_neighbors)).poll(X, Y, X_public=X_PUBLIC)
     assert votes.counts.sum() == 600 * n_neighbors
-    contribution = votes.electorate.contribution(votes.neighbors)
+    contribution = votes.method.contribution(votes.neighbors)
     assert contribution == Contribution.of_counts(2 * n_neighbors)
-    assert votes.electorate._n_ballots == 600 * n_neighbors  # which all of it may know
+    assert votes.method._n_votes == 600 * n_neighbors  # which all of it may know
     np.testing.assert_array_equal(votes.counts.sum(axis=0), np.bincount(Y) * n_neighbors)
 
 
@@ -97,7 +99,7 @@ def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(ki
             raise kind(f"secret {rows}")
         return rows
 
-    clf = pate(voters(transformer=FunctionTransformer(refuse)), verbose=0)
+    clf = pate(method=make_neighbors(transformer=FunctionTransformer(refuse)), verbose=0)
     odd = X.copy()
     odd[[3, 77, 599]] = 1000.0
     votes = clf.poll(odd, Y, X_public=X_PUBLIC)
@@ -224,7 +226,7 @@ INFLUENCED = {
 
 @table("transformer, rows", INFLUENCED)
 def test_transformers_whose_rows_influence_each_other_are_refused(transformer, rows):
-    clf = pate(voters(transformer=transformer))
+    clf = pate(method=make_neighbors(transformer=transformer))
     with pytest.raises(ValueError, match="depend on the rows beside it"):
         clf.fit(rows, Y, X_public=rows[:300].copy())
     assert not hasattr(clf, "privacy_spent_")
@@ -243,14 +245,14 @@ class Upset(Unfitted):
 
 
 def test_a_record_that_upsets_the_transformer_moves_its_own_ballots_alone():
-    clf = pate(voters(transformer=Upset()))
+    clf = pate(method=make_neighbors(transformer=Upset()))
     before = clf.poll(X, Y, X_public=X_PUBLIC).counts
     for k in (0, 299, 599):
         upset = X.copy()
         upset[k, 0] = 1000.0
         votes = clone(clf).poll(upset, Y, X_public=X_PUBLIC)
         assert np.abs(votes.counts - before).sum() <= 2
-        assert votes.electorate._transformer.n_far_ == 0
+        assert votes.method._transformer.n_far_ == 0
 
 
 class RoundsByTheBatch(Unfitted):
@@ -262,10 +264,10 @@ class RoundsByTheBatch(Unfitted):
 
 def test_rows_near_the_border_of_cells_are_transformed_by_themselves():
     """Where rounding could move a record, no other record moves it: 47 lie on borders."""
-    clf = pate(voters(transformer=RoundsByTheBatch(), relation="add_or_remove_one"))
-    electorate = clf.poll(X, Y, X_public=X_PUBLIC).electorate
-    assert electorate._rounding > 1e-8
-    centers = electorate._centers
+    clf = pate(method=make_neighbors(transformer=RoundsByTheBatch(), relation="add_or_remove_one"))
+    method = clf.poll(X, Y, X_public=X_PUBLIC).method
+    assert method._rounding > 1e-8
+    centers = method._centers
     middles = (centers[:, None] + centers)[np.triu_indices(len(centers), 1)] / 2
     labels = np.arange(48) % 3
     more = np.vstack([middles[:47], [[9.0] * 5]])
@@ -281,7 +283,7 @@ def test_one_public_row_far_from_all_does_no_harm():
     for number in (X_PUBLIC[7, 0], 1e3, 1e9):
         public = X_PUBLIC.copy()
         public[7, 0] = number
-        clf = pate(voters(n_cells=40)).fit(X, Y, X_public=public)
+        clf = pate(method=make_neighbors(n_cells=40)).fit(X, Y, X_public=public)
         scores.append(clf.score(X_PUBLIC, Y_PUBLIC))
     assert min(scores) > scores[0] - 0.05
 
@@ -307,7 +309,7 @@ def frame_of_all_kinds(n):
 
 def test_columns_of_all_kinds_have_a_default():
     frame, y = frame_of_all_kinds(900)
-    clf = pate(ReverseNeighbors(random_state=0), classes=[0, 1])
+    clf = pate(method=ReverseNeighbors(random_state=0), classes=[0, 1])
     with pytest.warns(UserWarning, match="columns .*'nothing'.* have one value"):
         clf.fit(frame[:600], y[:600], X_public=frame[600:])
     assert clf.score(frame[600:], y[600:]) > 0.6
@@ -317,7 +319,7 @@ def test_columns_in_other_units_count_alike():
     """Wine's largest column is in units of hundreds, and alone decided which rows were near."""
     X, y = load_wine(return_X_y=True)
     public, later, _, y_later = train_test_split(X, y, test_size=0.5, random_state=0)
-    clf = pate(ReverseNeighbors(), epsilon=20.0)
+    clf = pate(method=ReverseNeighbors(), epsilon=20.0)
     assert clf.fit(later, y_later, X_public=public).score(later, y_later) > 0.93
     numbers = RowVectorizer().fit(public).transform(later)
     smaller = RowVectorizer().fit(public / 1024).transform(later / 1024)
@@ -411,7 +413,7 @@ def test_who_votes_and_how_must_agree():
 
 
 def test_a_warning_of_noise_that_drowns_the_ballots_does_not_tell_a_private_number_of_records():
-    clf = pate(voters(relation="add_or_remove_one"), epsilon=0.001)
+    clf = pate(method=make_neighbors(relation="add_or_remove_one"), epsilon=0.001)
     message = "there are 300 public rows, as many records as"
     told = []
     for n in (600, 10):
@@ -446,11 +448,11 @@ def test_public_rows_in_another_order_are_refused(ledger):
 )
 def test_votes_that_were_cast_under_another_guarantee_are_refused(params, told):
     votes = pate().poll(X, Y, X_public=X_PUBLIC)
-    clf = pate(voters(**params))
+    clf = pate(method=make_neighbors(**params))
     with pytest.raises(ValueError, match=f"or set base_estimator__{told}"):
         clf.fit_votes(votes, X_PUBLIC)
     (name,) = params
-    clf.set_params(**{f"base_estimator__{name}": getattr(voters(), name)})
+    clf.set_params(**{f"base_estimator__{name}": getattr(make_neighbors(), name)})
     assert clf.fit_votes(votes, X_PUBLIC).privacy_spent_.relation == "replace_one"
 
 
@@ -462,7 +464,7 @@ def test_an_interruption_stops_the_fit_and_quotes_no_row():
 
     odd = X.copy()
     odd[77] = 1234.5
-    clf = pate(voters(transformer=FunctionTransformer(interrupted)))
+    clf = pate(method=make_neighbors(transformer=FunctionTransformer(interrupted)))
     clf.plan(odd, Y, X_public=X_PUBLIC)
     with pytest.raises(KeyboardInterrupt) as caught:
         clf.fit(odd, Y, X_public=X_PUBLIC)
@@ -481,11 +483,11 @@ def test_displays_of_queries_are_refused():
 
 
 def test_labels_are_dealt_by_the_rates():
-    rates = np.tile([0.2, 0.5, 0.3], (40, 1))
-    labels = deal_labels(rates, np.arange(40) % 2)
+    class_proba = np.tile([0.2, 0.5, 0.3], (40, 1))
+    labels = assign_labels(class_proba, np.arange(40) % 2)
     for cell in range(2):
-        assert np.abs(np.bincount(labels[cell::2], minlength=3) - 20 * rates[0]).max() <= 1
-    assert deal_labels(np.eye(3), np.zeros(3, dtype=int)).tolist() == [0, 1, 2]
+        assert np.abs(np.bincount(labels[cell::2], minlength=3) - 20 * class_proba[0]).max() <= 1
+    assert assign_labels(np.eye(3), np.zeros(3, dtype=int)).tolist() == [0, 1, 2]
 
 
 def test_students_that_learn_from_unlabelled_rows_get_the_surest_labels():
@@ -540,14 +542,14 @@ def test_others_than_numbers_are_one_hot(dtype):
 
 
 def test_searches_plan_each_number_of_ballots():
-    grid = {"base_estimator__n_neighbors": [3, 1], "student": [GaussianNB()]}
+    grid = {"method__n_neighbors": [3, 1], "student": [GaussianNB()]}
     clf = pate(random_state=None, epsilon=None)
     search = PrivateGridSearchCV(clf, grid, epsilon=6.0, random_state=0, n_trials=2)
     search.fit(X, Y, X_PUBLIC, X_val=X_PUBLIC[:100], y_val=Y_PUBLIC[:100])
-    best, n_neighbors = search.best_estimator_, search.best_params_["base_estimator__n_neighbors"]
+    best, n_neighbors = search.best_estimator_, search.best_params_["method__n_neighbors"]
     assert best.aggregator_.scale * best.epsilon == pytest.approx(2 * n_neighbors)
     spent = search.privacy_spent_
-    assert spent.epsilon <= 6.0 and spent.n_teachers is None and spent.method == "tuning"
+    assert spent.epsilon <= 6.0 and spent.n_teachers is None and spent.composition == "tuning"
 
 
 def test_a_subclass_that_is_not_checked_is_refused():
@@ -639,13 +641,13 @@ def test_noise_is_said_before_the_table_is_seen():
     said = []
     clf = pate(aggregator=Tells())
     votes = clf.poll(X, Y, X_public=X_PUBLIC)
-    released = votes.electorate.released
+    released = votes.method.released
 
     def heard(noisy, *, noise_std):
         said.append(noise_std)
         return released(noisy, noise_std=noise_std)
 
-    votes.electorate.released = heard
+    votes.method.released = heard
     clf.fit_votes(votes, X_PUBLIC)
     assert said == [2.0]
 
@@ -674,8 +676,8 @@ SHORT = make_pipeline(FunctionTransformer(short_floats), BENDS)
 
 
 def moved_by(value, transformer=ROUNDING):
-    voters = ReverseNeighbors(transformer, n_cells=60, random_state=0)
-    clf = PATEClassifier(voters, classes=[0, 1], epsilon=4)
+    neighbors_method = ReverseNeighbors(transformer, n_cells=60, random_state=0)
+    clf = PATEClassifier(method=neighbors_method, classes=[0, 1], epsilon=4)
     other = NEAR.copy()
     other[3] = value
     public = np.round(3 * PUBLIC_NEAR) if transformer is SHORT else PUBLIC_NEAR
@@ -692,7 +694,7 @@ def test_one_record_moves_two_ballots(value, transformer):
 
 
 def test_this_would_be_seen(monkeypatch):
-    monkeypatch.setattr(electorate.transform, "largest_sizes", lambda X_public: None)
+    monkeypatch.setattr(method.transform, "largest_sizes", lambda X_public: None)
     assert moved_by(1e17) > 2
 
 

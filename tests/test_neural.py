@@ -24,7 +24,7 @@ skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
 
 from torch import nn  # noqa: E402
 
-from sklearn_pate.neural import RandomAffine, SSGANClassifier, VATClassifier  # noqa: E402
+from sklearn_pate.neural import RandomAffine, SSGANClassifier, VATClassifier
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 BOTH = [VATClassifier, SSGANClassifier]
@@ -88,8 +88,8 @@ def test_the_adversarial_step_is_worse_than_random_ones():
         log_proba = net.infer(rows).log_softmax(dim=1)
 
     def divergence(step):
-        moved = net.infer(rows + step).log_softmax(dim=1)
-        return float((log_proba.exp() * (log_proba - moved)).sum(dim=1).mean().detach())
+        changed = net.infer(rows + step).log_softmax(dim=1)
+        return float((log_proba.exp() * (log_proba - changed)).sum(dim=1).mean().detach())
 
     torch.manual_seed(0)
     worst = float(net._adversarial(rows, log_proba).detach())

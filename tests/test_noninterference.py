@@ -40,8 +40,17 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils import check_random_state
 
-from sklearn_pate import FitOnPublic, PATEClassifier, PATERegressor, sums, teachers
+from sklearn_pate import (
+    FitOnPublic,
+    PATEClassifier,
+    PATERegressor,
+    teachers,
+)
+from sklearn_pate import (
+    class_sums as sums,
+)
 from sklearn_pate._sklearn import InvalidParameterError
+from sklearn_pate.accounting.propose_test_release import ProposeTestRelease
 from sklearn_pate.aggregators import (
     Aggregator,
     ConfidentGNMax,
@@ -53,18 +62,17 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
-from sklearn_pate.column_sums import ColumnSums, SumsMechanism
-from sklearn_pate.isolation import copies
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods.sums import ClassSums, SumsMechanism
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
 from sklearn_pate.model_selection.trials import PrivateScorer
-from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.queries import DiversityQueries, UncertaintyQueries
 from sklearn_pate.releases.table import TableRelease
+from sklearn_pate.runtime import copies
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.students import SoftLabelClassifier
-from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, synthesizers
+from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer, synthesizers
 from sklearn_pate.teachers import training
 
 with contextlib.suppress(ImportError):  # so that torch's generator is among those that are watched
@@ -181,8 +189,8 @@ class OwnQueries(HoldsGenerator):
 
     n_rounds = 2
 
-    def select(self, X_public, n_queries, random_state, *, asked, labels, student_proba):
-        rows = np.setdiff1d(np.arange(len(X_public)), asked)
+    def select(self, X_public, n_queries, random_state, *, queried, labels, student_proba):
+        rows = np.setdiff1d(np.arange(len(X_public)), queried)
         np.random.shuffle(rows)
         return rows[:n_queries]
 
@@ -228,8 +236,8 @@ class Stream:
         if generator not in self.generators:
             self.generators[generator] = random.Random(len(self.generators))
         n_words = int(np.prod(() if size is None else size, dtype=int))
-        drawn = np.frombuffer(self.generators[generator].randbytes(8 * n_words), np.uint64)
-        return drawn.reshape(() if size is None else size).copy()
+        sampled = np.frombuffer(self.generators[generator].randbytes(8 * n_words), np.uint64)
+        return sampled.reshape(() if size is None else size).copy()
 
 
 @pytest.fixture
@@ -238,7 +246,7 @@ def stream(monkeypatch):
     stream = Stream()
     monkeypatch.setattr("numpy.random.bit_generator.randbits", stream.bits)
     monkeypatch.setattr(SystemGenerator, "_bits", lambda self, size: stream.noise_bits(self, size))
-    monkeypatch.setattr("sklearn_pate.fitting.given.time", STOPPED)
+    monkeypatch.setattr("sklearn_pate.fitting.inputs.time", STOPPED)
     monkeypatch.setattr("sklearn.model_selection._search.time", STOPPED)
     monkeypatch.setattr("sklearn.model_selection._validation.time", STOPPED)
     if "skorch" in sys.modules:
@@ -325,9 +333,9 @@ def everything(stream, make, given, state):
 
 
 DECLARED = {"schema": dict.fromkeys("abc", (-2, 2))}
-JOINING = ColumnSums(relation="add_or_remove_one")
-BESIDE = DECLARED | {"synthesizer": ClassSums(share=0.25, n_rows=200)}
-ALONE = DECLARED | {"synthesizer": ClassSums(share=1.0, n_rows=200)}
+JOINING = ClassSums(relation="add_or_remove_one")
+BESIDE = DECLARED | {"synthesizer": ClassSumsSynthesizer(share=0.25, n_rows=200)}
+ALONE = DECLARED | {"synthesizer": ClassSumsSynthesizer(share=1.0, n_rows=200)}
 HISTOGRAMS = DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}
 
 
@@ -337,7 +345,7 @@ HISTOGRAMS = DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}
     ("sums beside cells", BESIDE, "random"),
     ("sums alone", ALONE, "groups"),
     ("histograms", HISTOGRAMS, "groups"),
-    ("sums of columns", {"base_estimator": ColumnSums(), "class_weight": "balanced"}, "random"),
+    ("sums of columns", {"method": ClassSums(), "class_weight": "balanced"}, "random"),
     ("records that join", {"base_estimator": JOINING, "class_weight": "balanced"}, "groups"),
 )
 def test_statistics_of_columns(stream, params, partition):
@@ -401,7 +409,7 @@ class OfColumn(PATERegressor):
     "params, partition",
     ("cells", {"n_levels": 5}, "groups"),
     ("own student", {"student": make_pipeline(StandardScaler(), NUMBERS_FOREST)}, "random"),
-    ("sums", {"base_estimator": ColumnSums()}, "random"),
+    ("sums", {"method": ClassSums()}, "random"),
     ("teachers", {"base_estimator": NUMBERS_FOREST, "aggregator": SoftVote(5.0)}, "groups"),
     ("schema", DECLARED, "random"),
 )
@@ -413,10 +421,10 @@ def test_numbers(stream, params, partition):
 def assert_nothing_differs(stream, make, partition="hash"):
     """Of two private data sets, met by global generators in two states."""
     fits = (everything(stream, make, data, state) for state, data in enumerate(two_sets(partition)))
-    (left, unmoved), (found, still) = fits
+    (left, unchanged), (found, still) = fits
     differ = [name for name in left if left[name] != found[name]]
     assert not differ, differ
-    assert unmoved and still
+    assert unchanged and still
 
 
 def model(teacher=None, **params):
@@ -621,17 +629,17 @@ TABLES = {
 }
 
 
-def table_model(transformer, electorate, **params):
+def table_model(transformer, method, **params):
     fixed = {"epsilon": 2.0, "classes": [0, 1], "verbose": 1, "aggregator": None}
-    return PATEClassifier(ReverseNeighbors(transformer, **electorate), **(fixed | params))
+    return PATEClassifier(method=ReverseNeighbors(transformer, **method), **(fixed | params))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables(stream, kind):
-    electorate, params, partition = TABLES[kind]
+    method, params, partition = TABLES[kind]
     transformer = None if kind == "plain" else Unlike("draws")
-    make = lambda: table_model(transformer, electorate, **{"student": Draws()} | params)  # noqa: E731
+    make = lambda: table_model(transformer, method, **{"student": Draws()} | params)  # noqa: E731
     assert_nothing_differs(stream, make, partition)
 
 
@@ -785,8 +793,10 @@ def fit_of(**given):
 
 def table_fit_of(**given):
     """The same fit, where records vote in a table."""
-    voters = ReverseNeighbors(random_state=0)
-    return fitted({"base_estimator": voters, "student": GaussianNB(), "random_state": 0} | given)
+    neighbors_method = ReverseNeighbors(random_state=0)
+    return fitted(
+        {"base_estimator": neighbors_method, "student": GaussianNB(), "random_state": 0} | given
+    )
 
 
 def fitted(given):
@@ -971,8 +981,8 @@ class LoudMechanism(Aggregator):
             self.seen(votes)
         return GNMax(5.0).aggregate(votes, random_state=random_state)
 
-    def facts(self):
-        return GNMax(5.0).facts()
+    def bounds(self):
+        return GNMax(5.0).bounds()
 
 
 class LoudSoftVote(SoftVote):
@@ -981,8 +991,8 @@ class LoudSoftVote(SoftVote):
             say(sums)
         return super().soft_labels(sums, random_state)
 
-    def facts(self):
-        return SoftVote(self.sigma).facts()
+    def bounds(self):
+        return SoftVote(self.sigma).bounds()
 
 
 class LoudArray(np.ndarray):
@@ -1056,8 +1066,8 @@ def test_warnings_after_a_fit_do_not_depend_on_votes_that_a_mechanism_keeps():
             self.seen_ = votes
             return super().aggregate(votes, random_state=random_state)
 
-        def facts(self):
-            return super().facts()
+        def bounds(self):
+            return super().bounds()
 
     fit_of(aggregator=Keeps(), student=GaussianNB(), n_queries=20, random_state=0)
     assert has_votes and not any(has_votes)

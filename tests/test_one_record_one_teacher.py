@@ -9,9 +9,9 @@ from one_teacher import (
     ESTIMATORS,
     PARTITIONS,
     Combination,
+    changed,
     differing,
     in_new_process,
-    moved,
     polled,
 )
 
@@ -29,14 +29,14 @@ PLAIN = [name for name in ESTIMATORS if name not in WITH_TORCH]
 )
 def test_whatever_the_estimator(i, name):
     partition, kind = PARTITIONS[i % 4], CHANGES[i // 4 % 2]
-    (teachers,) = moved(Combination(name, partition, "sequential", i // 8 % 2 == 0, kind))
+    (teachers,) = changed(Combination(name, partition, "sequential", i // 8 % 2 == 0, kind))
     assert teachers in ([], [0])
 
 
 @pytest.mark.parametrize("kind", CHANGES)
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_whatever_the_partition_the_first_teacher_moves(partition, kind):
-    assert moved(Combination("draws, numpy", partition, "sequential", True, kind)) == [[0]]
+    assert changed(Combination("draws, numpy", partition, "sequential", True, kind)) == [[0]]
 
 
 @slow
@@ -51,7 +51,7 @@ def test_whatever_the_partition_the_first_teacher_moves(partition, kind):
 def test_whatever_the_backend(backend, rows):
     if backend == "Dask":
         pytest.importorskip("distributed", reason="needs the extra dask")
-    found = moved(*(Combination(*row, backend, backend != "loky", kind) for *row, kind in rows))
+    found = changed(*(Combination(*row, backend, backend != "loky", kind) for *row, kind in rows))
     assert all(teachers in ([], [0]) for teachers in found)
 
 
@@ -63,7 +63,7 @@ def test_teachers_that_draw_from_torch():
     pytest.importorskip("skorch", reason="needs the extra 'torch'")
     rows = [("skorch", "random"), ("draws, torch", "predefined"), ("draws, torch", "hash")]
     faults = [None, None, "no isolation"]
-    *found, others = moved(
+    *found, others = changed(
         *(
             Combination(*row, "sequential", True, "one class", fault)
             for row, fault in zip(rows, faults, strict=True)
@@ -92,9 +92,9 @@ def test_the_first_to_import_torch_is_seeded_as_others_are():
 @cases("estimator", "draws, numpy", "draws, random", "settings", "k best")
 def test_without_isolation_others_move(estimator):
     row = Combination(estimator, "hash", "sequential", True, "one class", "no isolation")
-    assert len(moved(row)[0]) > 1
+    assert len(changed(row)[0]) > 1
 
 
 def test_without_copies_a_frozen_generator_is_shared():
     row = Combination("frozen", "random", "sequential", True, "other records", "no copies")
-    assert len(moved(row)[0]) > 1
+    assert len(changed(row)[0]) > 1

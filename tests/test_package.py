@@ -18,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from test_releases import Counts
 
 import sklearn_pate
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 ROOT = Path(__file__).parents[1]
@@ -56,11 +56,11 @@ def test_documented_attributes_and_parameters_are_the_estimators():
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 2)), columns=["a", "b"])
     clf = sklearn_pate.PATEClassifier(GaussianNB(), n_teachers=60, classes=[0, 1])
     given = X[:200], (X["a"][:200] > 0).astype(int), X[200:]
-    voters = sklearn_pate.PATEClassifier(ReverseNeighbors(), classes=[0, 1])
-    fitted = set(vars(clf.fit(*given))) | set(vars(voters.fit(*given)))
+    neighbors_method = sklearn_pate.PATEClassifier(method=ReverseNeighbors(), classes=[0, 1])
+    fitted = set(vars(clf.fit(*given))) | set(vars(neighbors_method.fit(*given)))
     rows = MarginalSynthesizer((-9, 9), missing=[])
-    voters.set_params(synthesizer=rows, epsilon=9.0, releases=[Counts()])
-    fitted |= set(vars(voters.fit(*given[:2])))
+    neighbors_method.set_params(synthesizer=rows, epsilon=9.0, releases=[Counts()])
+    fitted |= set(vars(neighbors_method.fit(*given[:2])))
     _, *parts = re.split(r"\n(\w+)\n-{3,}\n", inspect.getdoc(sklearn_pate.PATEClassifier))
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
 

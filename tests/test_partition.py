@@ -31,7 +31,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.identifiers import spelled_identifiers
+from sklearn_pate.identifiers import normalize_identifiers
 from sklearn_pate.partition import (
     GroupPartition,
     HashPartition,
@@ -257,14 +257,14 @@ REFUSED = [
 def spelled_alone(value):
     """Return the spelling of a value that has no others beside it; None if it is refused."""
     try:
-        return spelled_identifiers([value], "x")[0]
+        return normalize_identifiers([value], "x")[0]
     except ValueError:
         return None
 
 
-def spelled(values):
+def normalized(values):
     try:
-        return spelled_identifiers(values, "x").tolist()
+        return normalize_identifiers(values, "x").tolist()
     except ValueError:
         return None
 
@@ -330,7 +330,7 @@ def test_equal_identifiers_are_spelled_alike():
     spellings = [spelled_alone(value) for value in VALUES]
     assert None not in spellings
     for one, text in zip(VALUES, spellings, strict=True):
-        assert type(text) is str and spelled_identifiers([text], "x")[0] == text
+        assert type(text) is str and normalize_identifiers([text], "x")[0] == text
         for other, other_text in zip(VALUES, spellings, strict=True):
             assert text == other_text or not equal(one, other), (one, other)
     assert len(set(spellings)) > 28  # what differs is, with few exceptions, spelled apart
@@ -344,7 +344,7 @@ def test_a_spelling_depends_on_nothing_beside_the_identifier(container, chosen):
     given_ = made(container, values)
     if given_ is None:
         return
-    found = spelled(given_)
+    found = normalized(given_)
     expected = [spelled_alone((v, 0) if container == "pairs" else v) for v in values]
     # what was rounded to a float before it came here is refused, never spelled as another
     assert found == expected or (found is None and any(map(large, values))), values
@@ -359,13 +359,13 @@ def test_what_has_no_one_spelling_is_refused_whatever_is_beside_it(value):
     for others in ([], ["x"], [1], [DAY], [INSTANT]):
         for values in ([value, *others], objects([value, *others]), [*others, value]):
             with pytest.raises(ValueError, match="^x has .*; every record needs") as caught:
-                spelled_identifiers(values, "x")
+                normalize_identifiers(values, "x")
             assert "0x" not in str(caught.value)
 
 
 def test_rows_that_are_masked_are_missing():
     with pytest.raises(ValueError, match="missing"):
-        spelled_identifiers(np.ma.MaskedArray([1, 2], mask=[True, False]), "x")
+        normalize_identifiers(np.ma.MaskedArray([1, 2], mask=[True, False]), "x")
 
 
 @cases(
@@ -381,9 +381,9 @@ def test_arrow_spells_as_python_does(values):
     if values[1] == "x":
         columns.append(columns[0].dictionary_encode())
     for column in columns:
-        assert spelled(pd.arrays.ArrowExtensionArray(column)) == [*map(spelled_alone, values)]
+        assert normalized(pd.arrays.ArrowExtensionArray(column)) == [*map(spelled_alone, values)]
         missing = pa.array([*values, None], column.type)
-        assert spelled(pd.arrays.ArrowExtensionArray(missing)) is None
+        assert normalized(pd.arrays.ArrowExtensionArray(missing)) is None
 
 
 # --- public names of teachers --------------------------------------------------------------------
@@ -421,8 +421,8 @@ def test_all_records_of_a_name_leave_and_one_teacher_moves(name):
     assert [n for n in HOSPITALS if before[n] != after[n]] == [name] and after[name] is None
     given_ = [(X[r], Y[r], X_PUBLIC, HOSPITAL[r]) for r in (slice(None), HOSPITAL != name)]
     counts = [clf.poll(*data, groups=groups).counts for *data, groups in given_]
-    moved = np.abs(counts[0] - counts[1])
-    assert 0 < moved.sum() and moved.max() <= 1
+    changed = np.abs(counts[0] - counts[1])
+    assert 0 < changed.sum() and changed.max() <= 1
     spent = [model.privacy_spent_ for model in (clf, less)]
     assert replace(spent[0], n_answered=0) == replace(spent[1], n_answered=0)
     assert spent[0].unit == "group" and "one named group, even all" in spent[0].change
@@ -502,12 +502,12 @@ def test_text_says_what_a_column_would_have_been():
     # a table that is read with one malformed value has text where it would have other types
     text = ["2020-01-01", "2020-01-01 00:00:00+01:00", "1.0", "-07", "TRUE", "false"]
     aware = INSTANT - datetime.timedelta(hours=1)
-    assert spelled(text) == [spelled_alone(v) for v in (DAY, aware, 1, -7, True, False)]
+    assert normalized(text) == [spelled_alone(v) for v in (DAY, aware, 1, -7, True, False)]
     text = ["1e5", "+.6e1\t", "123400e-2", "1" + "0" * 30]
     same = [100_000, 6, 1234, 10**30]
-    assert spelled(text) == [spelled_alone(v) for v in same]
+    assert normalized(text) == [spelled_alone(v) for v in same]
     other = ["2020-13-01", "2020-01", "2020/1/1", "1.5", "٣", "20200101x", "12e34", "1,000"]
-    assert spelled(other) == other
+    assert normalized(other) == other
 
 
 def column(rows, **options):
@@ -530,8 +530,8 @@ AS_DATES = {"parse_dates": ["id"]}
 def test_one_malformed_row_of_a_file_moves_nobody(rows, options):
     whole, rest = column([*rows, "x"], **options), column(rows, **options)
     assert pd.api.types.is_string_dtype(whole) and not pd.api.types.is_string_dtype(rest)
-    moved, kept = (teachers_of(unit="group", groups=ids) for ids in (whole, rest))
-    assert moved[:-1].tolist() == kept.tolist()
+    changed, kept = (teachers_of(unit="group", groups=ids) for ids in (whole, rest))
+    assert changed[:-1].tolist() == kept.tolist()
 
 
 PADS = st.sampled_from(["", "", " ", "\t", "  "])
@@ -557,8 +557,8 @@ NEAR = st.builds(  # so near a whole number that reading rounds
 def test_a_number_of_a_file_is_spelled_as_its_text(text, pads):
     before, after = pads
     text = before + text + after
-    number = spelled(column([text]))
-    among_text = spelled(column([text, "x"]))
+    number = normalized(column([text]))
+    among_text = normalized(column([text, "x"]))
     assert None in (number, among_text) or number == among_text[:1]
 
 
@@ -574,7 +574,7 @@ def text_index(values):
 def test_text_is_told_apart_by_itself(make):
     # pandas takes a lone surrogate for the text of its escape sequence, and some end at a NUL
     names = ["'\\udce9'", "\udce9", *(f"\ud800{i}" for i in range(99)), "a\0b", "a\0c"]
-    assert spelled(make(names)) == names
+    assert normalized(make(names)) == names
     each = Own(np.arange(len(names)))
     assert assigned(each, len(names), unit="group", groups=make(names)).unit == "group"
     with pytest.raises(ValueError, match="splits groups"):

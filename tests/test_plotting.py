@@ -103,9 +103,9 @@ def test_curves_end_at_the_curators_epsilons(fitted, name):
     display = PrivacySpentDisplay.from_estimator(clf)
     assert display.n_queries[-1] == clf.privacy_spent_.n_queries
     assert len(display.n_queries) <= 100 and (np.diff(display.n_queries) > 0).all()
-    for method in ("exact", "bound", "data_independent"):
+    for method in ("exact", "published", "data_independent"):
         curve = getattr(display, method)
-        assert curve[-1] == pytest.approx(clf.curator_.epsilon(method=method), rel=1e-9)
+        assert curve[-1] == pytest.approx(clf.curator_.epsilon(bound=method), rel=1e-9)
         assert (np.diff(curve[np.isfinite(curve)]) >= -1e-12).all()
     assert display.published == clf.privacy_spent_.epsilon
     if name != "ptr":
@@ -130,7 +130,7 @@ def test_curves_of_votes_are_those_of_the_first_queries(three_classes):
 def test_a_budget_is_the_guarantee_from_the_first_query_on(fitted):
     clf = fitted("filter")
     display = PrivacySpentDisplay.from_estimator(clf)
-    assert clf.privacy_spent_.method == "filter" and (display.data_independent == 5.0).all()
+    assert clf.privacy_spent_.composition == "filter" and (display.data_independent == 5.0).all()
 
 
 def test_the_guarantee_alone_is_drawn_from_a_published_model(fitted):
@@ -161,11 +161,11 @@ def test_accuracy_is_that_of_draws(three_classes, aggregator, name, values, glob
         labels = mechanism.aggregate(np.tile(votes, (n_draws, 1)), random_state=global_random_seed)
         answered = labels >= 0
         accuracy = np.mean(labels[answered] == np.tile(y, n_draws)[answered])
-        for found, drawn, n in (
+        for found, sampled, n in (
             (display.accuracy[i], accuracy, answered.sum()),
             (display.answered[i], answered.mean(), labels.size),
         ):
-            assert abs(found - drawn) <= 5.5 * np.sqrt(drawn * (1 - drawn) / n) + 1e-9
+            assert abs(found - sampled) <= 5.5 * np.sqrt(sampled * (1 - sampled) / n) + 1e-9
 
 
 def test_labels_that_do_not_belong_are_refused(fitted, votes):
@@ -223,7 +223,7 @@ def test_numbers_that_are_not_public_are_not_guessed(votes):
     clf = PATEClassifier(GaussianNB(), **params)
     with pytest.warns(UserWarning, match="epsilon=3.2 pays for 22 answers to the 36 queries"):
         clf.fit_votes(votes, X_PUBLIC)
-    assert clf.privacy_spent_.method == "filter"
+    assert clf.privacy_spent_.composition == "filter"
     with pytest.raises(ValueError, match="is private; draw another fit"):
         BudgetDisplay.from_estimator(clf)
 

@@ -25,7 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 TEXT, NUMBER, LABEL = "Xanthippe-Zuckerkandl", 0.8726354829174653, "verdict-of-zanzibar"

@@ -18,10 +18,10 @@ import sklearn_pate
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
 from sklearn_pate.aggregators import GNMax, PluralityVote
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.fitting import given
-from sklearn_pate.isolation import next_fit_number
+from sklearn_pate.fitting import inputs
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.runtime.isolation import next_fit_number
 
 EXACT = GNMax(3.0, "discrete")
 NUMBERS = {"n_teachers": 100, "n_queries": 20, "n_answered": 15}
@@ -115,9 +115,12 @@ CONTRACT = {
         "failed after statistics of the columns were paid for, before public rows were drawn",
     ),
     "uncovered": ({"not_covered": ["this", "that"]}, "Not covered by what follows: this; that."),
-    "search": ({"method": "tuning"}, "best_params_, best_score_ and this statement"),
+    "search": ({"composition": "tuning"}, "best_params_, best_score_ and this statement"),
     "nothing released": ({"n_answered": 0}, "are paid for, and no label was released"),
-    "beside": ({}, "Nor is what was computed from the private data beside the fit, as scores"),
+    "extra_releases": (
+        {},
+        "Nor is what was computed from the private data beside the fit, as scores",
+    ),
     "rounding": ({}, "This holds in real arithmetic; floating-point numbers round the noise."),
     "whole numbers": ({"arithmetic": "exact"}, "The noise was whole numbers, drawn exactly."),
     "system": ({}, "It came from the operating system's generator."),
@@ -126,7 +129,7 @@ CONTRACT = {
 
 
 def statement(**changes):
-    plain = {"epsilon": 0.98, "delta": 1e-5, "method": "renyi", "unit": "record"}
+    plain = {"epsilon": 0.98, "delta": 1e-5, "composition": "renyi", "unit": "record"}
     return PrivacySpent(**plain | {"relation": "replace_one"} | NUMBERS | changes)
 
 
@@ -140,15 +143,15 @@ def test_the_summary_is_fit_for_a_contract(changes, words):
 
 def test_what_is_printed_has_an_epsilon_that_people_can_read():
     spent = statement(epsilon=0.999999804)
-    assert repr(spent).startswith("PrivacySpent(epsilon=1.0, delta=1e-05, method='renyi', ")
+    assert repr(spent).startswith("PrivacySpent(epsilon=1.0, delta=1e-05, composition='renyi', ")
     assert spent.epsilon == 0.999999804
     assert "epsilon=0.980001, " in repr(statement(epsilon=0.9800001))
-    assert "epsilon=inf" in repr(statement(epsilon=np.inf, method="none"))
+    assert "epsilon=inf" in repr(statement(epsilon=np.inf, composition="none"))
 
 
 def test_a_summary_does_not_say_what_does_not_hold():
     for changes, words in (
-        ({"epsilon": np.inf, "method": "none"}, "changes the probability"),
+        ({"epsilon": np.inf, "composition": "none"}, "changes the probability"),
         ({"unit": "group", "relation": "add_or_remove_one"}, "protected by itself"),
         ({"arithmetic": "exact"}, "real arithmetic"),
         ({"generator": "seed"}, "operating system"),
@@ -156,12 +159,12 @@ def test_a_summary_does_not_say_what_does_not_hold():
         ({"n_synthetic": 7}, "public rows are not protected"),
     ):
         assert words not in statement(**changes).summary()
-    spent = statement(epsilon=np.inf, method="none")
+    spent = statement(epsilon=np.inf, composition="none")
     assert spent.summary().startswith("No privacy is guaranteed (epsilon is infinite).")
 
 
 @cases(
-    "params, drawn",
+    "params, sampled",
     ({}, ("real", "system")),
     ({"random_state": 0}, ("real", "seed")),
     ({"aggregator": EXACT, "random_state": 0}, ("exact", "seed")),
@@ -170,10 +173,10 @@ def test_a_summary_does_not_say_what_does_not_hold():
     ({"secure": True}, ("real", "system")),
     ids=str,
 )
-def test_what_was_spent_says_how_noise_was_drawn_and_by_which_version(params, drawn):
+def test_what_was_spent_says_how_noise_was_drawn_and_by_which_version(params, sampled):
     defaults = {"aggregator": GNMax(3.0), "n_queries": 10, "n_teachers": 20}
     spent = model(**(defaults | params)).fit(*data()).privacy_spent_
-    assert (spent.arithmetic, spent.generator) == drawn
+    assert (spent.arithmetic, spent.generator) == sampled
     assert spent.version == sklearn_pate.__version__ and pickle.loads(pickle.dumps(spent)) == spent
 
 
@@ -189,7 +192,7 @@ REMEDY = "Use random_state=None for whatever you publish"
 @pytest.fixture(autouse=True)
 def no_seed_yet(monkeypatch):
     """Let no fit of the process have had a seed."""
-    monkeypatch.setattr(given, "_has_warned", threading.Event())
+    monkeypatch.setattr(inputs, "_has_warned", threading.Event())
 
 
 def pate(base=None, **params):

@@ -33,8 +33,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn_pate import FitOnPublic, PATEClassifier, PublicData
 from sklearn_pate.aggregators import PluralityVote
 from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer
+from sklearn_pate.neighbors import RowVectorizer
 from sklearn_pate.public import overlap, public_rows, useless_columns, warn_if_private
 
 N = 300
@@ -244,11 +245,19 @@ NO_NAMES = "X does not have valid feature names, but PATEClassifier was fitted w
 
 
 @pytest.mark.parametrize("kind", ["numbers", "whole numbers and truth values", "gaps"])
-@pytest.mark.parametrize("voters", [None, ReverseNeighbors()], ids=["teachers", "records"])
-def test_models_of_frames_predict_arrays_of_numbers(kind, voters):
+@pytest.mark.parametrize(
+    "neighbors_method", [None, ReverseNeighbors()], ids=["teachers", "records"]
+)
+def test_models_of_frames_predict_arrays_of_numbers(kind, neighbors_method):
     frame, y = TABLES[kind], data()[1]
-    teachers = {} if voters else {"n_teachers": 5, "aggregator": PluralityVote(), "epsilon": None}
-    clf = PATEClassifier(voters, classes=[0, 1], on_bad_plan="warn", **({"epsilon": 20} | teachers))
+    teachers = (
+        {}
+        if neighbors_method
+        else {"n_teachers": 5, "aggregator": PluralityVote(), "epsilon": None}
+    )
+    clf = PATEClassifier(
+        neighbors_method, classes=[0, 1], on_bad_plan="warn", **({"epsilon": 20} | teachers)
+    )
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # of few records
         clf.fit(frame[:200], y[:200], X_public=frame[200:])
     expected = clf.predict_proba(frame)

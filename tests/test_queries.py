@@ -25,10 +25,10 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
+from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.exceptions import StudentError, TeacherError
 from sklearn_pate.queries import DiversityQueries, RandomQueries, UncertaintyQueries
-from sklearn_pate.rdp import Facts
-from sklearn_pate.targets import ClassTarget
+from sklearn_pate.rdp import PrivacyBounds
 
 X, Y = make_blobs(1500, centers=3, cluster_std=2.0, random_state=0)
 X_PRIVATE, Y_PRIVATE, X_PUBLIC = X[:1000], Y[:1000], X[1000:1300]
@@ -53,7 +53,7 @@ def test_a_first_round_is_random_and_no_row_is_asked_twice():
     assert np.array_equal(first[0], first[1]) and not np.array_equal(first[0], first[2])
     proba = np.random.default_rng(0).dirichlet(np.ones(3), size=300)
     labels = Y[1000:1300][first[0]]
-    more = strategy.select(X_PUBLIC, 270, asked=first[0], labels=labels, student_proba=proba)
+    more = strategy.select(X_PUBLIC, 270, queried=first[0], labels=labels, student_proba=proba)
     assert sorted([*first[0], *more]) == list(range(300))
 
 
@@ -61,10 +61,10 @@ def test_a_first_round_is_random_and_no_row_is_asked_twice():
 @settings(max_examples=50, deadline=None)
 def test_uncertainty_asks_the_lowest_maximum_probability_first(seed, n_classes, n_queries):
     rng = np.random.default_rng(seed)
-    proba, asked = rng.dirichlet(np.ones(n_classes), size=40), rng.permutation(40)[:15]
-    shown = {"asked": asked, "labels": asked % 2, "student_proba": proba}
+    proba, queried = rng.dirichlet(np.ones(n_classes), size=40), rng.permutation(40)[:15]
+    shown = {"queried": queried, "labels": queried % 2, "student_proba": proba}
     rows = UncertaintyQueries().select(np.zeros((40, 1)), n_queries, **shown)
-    rest = np.setdiff1d(np.arange(40), asked)
+    rest = np.setdiff1d(np.arange(40), queried)
     assert np.array_equal(rows, rest[np.argsort(proba[rest].max(axis=1))][:n_queries])
 
 
@@ -109,7 +109,7 @@ class Spy(RandomQueries):
     def select(self, X_public, n_queries, random_state=None, **shown):
         if self.seen is not None:
             self.seen.append((n_queries, shown))
-        rest = np.setdiff1d(np.arange(len(X_public)), shown["asked"])
+        rest = np.setdiff1d(np.arange(len(X_public)), shown["queried"])
         return random_state.permutation(rest)[:n_queries]
 
 
@@ -123,13 +123,13 @@ def test_rounds_see_public_rows_and_released_labels_only():
     assert [n for n, _ in rehearsals] == [11, 11]
     assert rehearsals[1][1]["labels"].tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1]
     assert [n for n, _ in seen] == [11, 11, 10, 10]
-    assert seen[0][1]["student_proba"] is None and len(seen[0][1]["asked"]) == 0
+    assert seen[0][1]["student_proba"] is None and len(seen[0][1]["queried"]) == 0
     for k, (_, shown) in enumerate(seen[1:], 1):
         n_before = sum(n for n, _ in seen[:k])
-        assert set(shown) == {"asked", "labels", "student_proba"}
-        assert np.array_equal(shown["asked"], clf.query_indices_[:n_before])
-        assert np.array_equal(shown["labels"], clf.public_labels_[shown["asked"]])
-        student = GaussianNB().fit(X_PUBLIC[shown["asked"]], shown["labels"])
+        assert set(shown) == {"queried", "labels", "student_proba"}
+        assert np.array_equal(shown["queried"], clf.query_indices_[:n_before])
+        assert np.array_equal(shown["labels"], clf.public_labels_[shown["queried"]])
+        student = GaussianNB().fit(X_PUBLIC[shown["queried"]], shown["labels"])
         np.testing.assert_allclose(shown["student_proba"], student.predict_proba(X_PUBLIC))
     assert len(set(clf.query_indices_)) == 42 == clf.privacy_spent_.n_queries
     # the votes of the curator are those of the rows asked
@@ -163,7 +163,7 @@ def test_rounds_cost_what_the_queries_cost_at_once(aggregator, n_queries, epsilo
     strategies = "random", Spy(5)
     at_once, rounds = (fitted(query_strategy=s, n_teachers=60, **params) for s in strategies)
     assert rounds.privacy_spent_ == at_once.privacy_spent_
-    total = rounds.curator_.epsilon(method="data_independent")
+    total = rounds.curator_.epsilon(bound="data_independent")
     assert total == pytest.approx(rounds.privacy_spent_.epsilon, rel=1e-9)
     assert 0 < rounds.curator_.epsilon() <= total * (1 + 1e-9)
     assert len(rounds.curator_.rdp()) == len(rounds.query_indices_)
@@ -178,7 +178,7 @@ def test_rounds_stop_at_the_budget_of_a_filter():
     ):
         clf = fitted(query_strategy=Spy(8), **params)
     assert 0 < len(clf.query_indices_) < 200
-    assert clf.privacy_spent_.method == "filter" and clf.privacy_spent_.epsilon == 6.0
+    assert clf.privacy_spent_.composition == "filter" and clf.privacy_spent_.epsilon == 6.0
     assert (np.bincount(clf.query_indices_) <= 1).all()
     assert len(clf.curator_.votes) == len(clf.query_indices_)
 
@@ -204,10 +204,10 @@ class Broken(Spy):
     def __init__(self, n_rounds=4, healthy=1):
         self.n_rounds, self.healthy, self.seen = n_rounds, healthy, None
 
-    def select(self, X_public, n_queries, random_state=None, *, asked, **shown):
-        if len(asked) >= 10 * self.healthy:
-            return np.asarray(asked)[:n_queries]
-        return super().select(X_public, n_queries, random_state, asked=asked, **shown)
+    def select(self, X_public, n_queries, random_state=None, *, queried, **shown):
+        if len(queried) >= 10 * self.healthy:
+            return np.asarray(queried)[:n_queries]
+        return super().select(X_public, n_queries, random_state, queried=queried, **shown)
 
 
 def test_a_strategy_that_fails_midway_loses_nothing(monkeypatch):
@@ -228,9 +228,9 @@ def test_a_strategy_that_fails_midway_loses_nothing(monkeypatch):
 class ThreeForOne(GNMax):
     """A mechanism that says what a list of queries costs, but not what one does."""
 
-    def facts(self):
+    def bounds(self):
         one = GNMax(self.sigma)
-        return Facts(total=lambda orders: one.costs(orders)(1))
+        return PrivacyBounds(total=lambda orders: one.costs(orders)(1))
 
 
 def test_a_cost_that_is_not_known_to_add_up_is_refused_in_rounds():

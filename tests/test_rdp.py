@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 from sklearn_pate import rdp
-from sklearn_pate.accountant import plan_queries
-from sklearn_pate.accountant.pricing import plan_table
+from sklearn_pate.accounting import plan_queries
+from sklearn_pate.accounting.budget import plan_table
+from sklearn_pate.accounting.smooth_sensitivity import half_margins
 from sklearn_pate.aggregators import (
     Aggregator,
     ExponentialNMax,
@@ -31,7 +32,6 @@ from sklearn_pate.rdp.cost import _where_it_fits, rounded_up, sum_up, times_up
 from sklearn_pate.rdp.discrete import laplace_table_cost
 from sklearn_pate.rdp.exact import Pairs, round_up
 from sklearn_pate.rdp.worst_case import _Region, argmax_rdp
-from sklearn_pate.smooth_sensitivity import half_margins
 
 histograms = st.lists(st.integers(0, 120), min_size=2, max_size=6).filter(lambda n: sum(n) > 0)
 
@@ -133,7 +133,7 @@ def test_reverse_direction_can_exceed_the_published_bound(mechanism, counts, ord
 @given(histograms, st.floats(1, 100))
 def test_one_gnmax_answer_keeps_its_gaussian_guarantee(counts, sigma):
     delta = 1e-3
-    epsilon = rdp.gdp_to_epsilon(GNMax(sigma).facts().gdp_mu, delta)
+    epsilon = rdp.gdp_to_epsilon(GNMax(sigma).bounds().gdp_mu, delta)
     p = np.exp(GNMax(sigma).outcome_log_proba([counts]))
     q = np.exp(GNMax(sigma).outcome_log_proba(moves(counts)))
     for a, b in ((p, q), (q, p)):
@@ -320,12 +320,12 @@ def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta, n_queries):
 
 
 @cases(
-    "file, n_asked, lnmax, gnmax",  # the published bounds by both conversions, and exact costs
+    "file, n_queried, lnmax, gnmax",  # the published bounds by both conversions, and exact costs
     ("adult_250_random_forest", 500, (2.55, 2.28, 0.98), (None, 1.35, 0.90)),
     ("mnist_250_cnn", 1000, (5.14, 4.65, 1.50), (2.49, 2.16, 1.28)),
 )
-def test_numbers_on_real_votes(data_home, file, n_asked, lnmax, gnmax):
-    votes = np.load(data_home / "votes" / f"{file}.npz")["votes"][:n_asked]
+def test_numbers_on_real_votes(data_home, file, n_queried, lnmax, gnmax):
+    votes = np.load(data_home / "votes" / f"{file}.npz")["votes"][:n_queried]
     for mechanism, expected in ((LNMax(0.05), lnmax), (GNMax(40.0), gnmax)):
         bound = mechanism.published_rdp(votes, rdp.DEFAULT_ORDERS)
         costs = bound, bound, rdp.exact_rdp(mechanism, votes, rdp.DEFAULT_ORDERS)
@@ -510,7 +510,7 @@ def test_exact_grows_with_the_order_and_stays_below_the_data_independent_cost(co
     if isinstance(mechanism, GNMax):
         worst = orders / mechanism.sigma**2
     else:
-        worst = rdp.pure_rdp(mechanism.facts().pure_epsilon, orders)
+        worst = rdp.pure_rdp(mechanism.bounds().pure_epsilon, orders)
     assert (cost <= worst * (1 + 1e-7) + 1e-12).all()
 
 
@@ -558,7 +558,7 @@ class Biased(Aggregator):
         chosen[:, 0] += 0.25
         silent = (votes.max(axis=1) == votes.sum(axis=1)) * 0.5
         proba = np.hstack([chosen * (1 - silent[:, None]), silent[:, None]])
-        with np.errstate(divide="ignore"):
+        with np.errstate(prepare_public="ignore"):
             return np.log(proba)
 
 
@@ -720,17 +720,19 @@ def test_three_outcomes_against_mpmath(noise, counts):
     with mp.workdps(20):
         expected = [wins(first, second), wins(second, first), cdf(-first) * cdf(-second)]
         expected = [float(mp.log(p)) for p in expected]
-    got = noise.log_rivals(np.array([first]), np.array([second]))[0]
+    got = noise.log_other_classes(np.array([first]), np.array([second]))[0]
     np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
     assert abs(np.exp(got).sum() - 1) < 1e-11
 
 
 @pytest.mark.parametrize("noise", [rdp.Gaussian, rdp.Laplace, rdp.Exponential])
-@pytest.mark.parametrize("n_rivals", [1, 9, 150])
+@pytest.mark.parametrize("n_other_classes", [1, 9, 150])
 @pytest.mark.parametrize("behind", [0.0, 0.02, 25.0])
-def test_overtaking_equal_counts_is_as_likely_as_winning_among_all(noise, n_rivals, behind):
-    by_all = noise(1.0).log_argmax([[0.0] + [behind] * n_rivals])[0, 0]
-    assert noise.log_overtake(behind, n_rivals) == pytest.approx(by_all, rel=1e-12, abs=2e-13)
+def test_overtaking_equal_counts_is_as_likely_as_winning_among_all(noise, n_other_classes, behind):
+    by_all = noise(1.0).log_argmax([[0.0] + [behind] * n_other_classes])[0, 0]
+    assert noise.log_overtake(behind, n_other_classes) == pytest.approx(
+        by_all, rel=1e-12, abs=2e-13
+    )
 
 
 # --- the supremum --------------------------------------------------------------------------------
@@ -758,8 +760,8 @@ def dense_supremum(noise, order, gaps, levels):
     """Largest divergence of the three outcomes over a grid, in noise units, both directions."""
     step = 1 / noise.scale
     gap, level = (axis.ravel() for axis in np.meshgrid(gaps, levels))
-    before = noise.log_rivals(level + gap + step / 2, level - step / 2)
-    after = noise.log_rivals(level + gap - step / 2, level + step / 2)
+    before = noise.log_other_classes(level + gap + step / 2, level - step / 2)
+    after = noise.log_other_classes(level + gap - step / 2, level + step / 2)
     pairs = (before, after), (after, before)
     return max(Pairs.from_log_proba(*pair).divergence(order).max() for pair in pairs)
 
@@ -771,7 +773,7 @@ def test_no_point_of_a_dense_grid_exceeds_the_supremum(mechanism, scale):
     orders = np.array([1.1, 8.0, 60.0])
     for order, bound in zip(orders, rdp.worst_case_rdp(aggregator, orders), strict=True):
         grid = np.linspace(0, min(3 * order / scale + 8, 60), 181), np.linspace(-7, 12, 77)
-        found = dense_supremum(aggregator.facts().argmax_noise, order, *grid)
+        found = dense_supremum(aggregator.bounds().argmax_noise, order, *grid)
         assert found <= bound
         if order / scale < 20:  # the search is no looser than the grid is coarse
             assert bound <= found * 1.01
@@ -868,11 +870,11 @@ def test_enumeration_never_exceeds_the_worst_case(mechanism, n_teachers, n_class
     exact, loss = costs_and_loss(mechanism, **public)
     pure = rdp.worst_case_pure(mechanism, **public)
     bounded = rdp.worst_case_rdp(mechanism, SOME_ORDERS, **public)
-    assert loss <= pure * (1 + 1e-12) and pure <= mechanism.facts().pure_epsilon
+    assert loss <= pure * (1 + 1e-12) and pure <= mechanism.bounds().pure_epsilon
     assert (exact <= bounded * (1 + 1e-12)).all()
     assert (bounded <= rdp.worst_case_rdp(mechanism, SOME_ORDERS) * (1 + 1e-9)).all()
     assert pure == math.inf or (bounded <= rdp.pure_rdp(pure, SOME_ORDERS) * (1 + 1e-9)).all()
-    if n_classes == 2 and mechanism.facts().argmax_noise is not None:
+    if n_classes == 2 and mechanism.bounds().argmax_noise is not None:
         assert n_teachers == 1 or pure == pytest.approx(loss, rel=1e-6)
 
 
@@ -933,8 +935,8 @@ def test_a_cost_that_depends_on_the_student_is_not_enumerated():
     class Student(Aggregator):
         uses_student_proba = True
 
-        def facts(self):
-            return rdp.Facts(gdp_mu=0.1)
+        def bounds(self):
+            return rdp.PrivacyBounds(gdp_mu=0.1)
 
         def outcome_log_proba(self, votes, student_proba=None):
             raise AssertionError("no list of votes covers what this mechanism does")

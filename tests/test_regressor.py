@@ -23,20 +23,21 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote
 from sklearn_pate.audit import audit_table
-from sklearn_pate.column_sums import ColumnSums, ReleasedColumns
-from sklearn_pate.electorate import PrivateData
+from sklearn_pate.encoding.targets import ClassTarget, NumberTarget
 from sklearn_pate.exceptions import BadPlanError, StudentError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods.sums import ClassSums, ReleasedClassSums
+from sklearn_pate.methods.teachers import RegressorTeachers
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.neighbors.cells import count_ballots, expected_ballots, smooth
+from sklearn_pate.neighbors.cells import count_votes, expected_votes, smooth
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.plotting import BudgetDisplay, PrivacySpentDisplay
 from sklearn_pate.public import PublicData
 from sklearn_pate.rdp.discrete import GRID
-from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
-from sklearn_pate.targets import ClassTarget, NumberTarget
-from sklearn_pate.teachers import RegressorEnsemble, Sites
+from sklearn_pate.runtime.private_data import PrivateData
+from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer
+from sklearn_pate.teachers import Sites
 
 WHOLE = 2**20
 RNG = np.random.default_rng(0)
@@ -72,11 +73,13 @@ def tiny_voters(n_neighbors, relation="replace_one"):
         return PrivateData(X=rows[:, None], codes=places, target=THREE_LEVELS)
 
     given_ = {"n_cells": 3, "n_neighbors": n_neighbors, "relation": relation, "random_state": 0}
-    voters = ReverseNeighbors(StandardScaler(), **given_)
+    neighbors_method = ReverseNeighbors(StandardScaler(), **given_)
     public = np.array([[-1.0], [0.0], [1.0]])
-    neighbors = voters.enrol(private(TINY), public)
-    voters.divide(public, noise_std=1.0, n_records=None, n_classes=3)
-    return lambda records: voters.vote(private(records), public), voters.contribution(neighbors)
+    neighbors = neighbors_method.prepare(private(TINY), public)
+    neighbors_method.prepare_public(public, noise_std=1.0, n_records=None, n_classes=3)
+    return lambda records: neighbors_method.vote(
+        private(records), public
+    ), neighbors_method.contribution(neighbors)
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 2])
@@ -84,10 +87,12 @@ def test_no_record_moves_more_ballots_than_is_charged(n_neighbors):
     others = [(1.0, 0.7), (-1.0, 2.0)]
     vote, contribution = tiny_voters(n_neighbors)
     found = [vote([record, *others]) for record in TINY]
-    moved = [np.abs(a - b) for a, b in product(found, found)]
-    assert contribution.l1 == 2 * n_neighbors == max(change.sum() for change in moved)
-    assert max(change.max() for change in moved) <= contribution.linf == 1
-    assert max((change**2).sum() for change in moved) <= contribution.l2_squared <= contribution.l1
+    changed = [np.abs(a - b) for a, b in product(found, found)]
+    assert contribution.l1 == 2 * n_neighbors == max(change.sum() for change in changed)
+    assert max(change.max() for change in changed) <= contribution.linf == 1
+    assert (
+        max((change**2).sum() for change in changed) <= contribution.l2_squared <= contribution.l1
+    )
     vote, of_joined = tiny_voters(n_neighbors, "add_or_remove_one")
     joined = [np.abs(counts - vote(others)) for counts in found]
     assert of_joined.l1 == n_neighbors == max(change.sum() for change in joined)
@@ -105,7 +110,7 @@ def test_a_group_moves_no_more_than_a_record():
             given_ = {"sample_weight": weight, "groups": np.zeros(size, dtype=int)}
             given_ |= {"n_cells": 3, "target": THREE_LEVELS}
             cells, places = rng.integers(-1, 3, size=(size, 1)), rng.choice(PLACES, size=size)
-            tables.append(count_ballots(cells, places, **given_) * GRID)
+            tables.append(count_votes(cells, places, **given_) * GRID)
         change = np.abs(tables[0] - tables[1])
         largest = max(largest, change.sum())
         assert change.sum() <= 2 and (change**2).sum() <= 2
@@ -119,13 +124,13 @@ def test_a_group_moves_no_more_than_a_record():
 def test_an_audit_finds_no_more_than_is_claimed(global_random_seed):
     """And catches ballots that count three times; each bound fails once in a million."""
     mechanism = LaplaceMechanism(2.0, noise="continuous")
-    voters = ReverseNeighbors(StandardScaler(), n_cells=1, random_state=0)
-    reg = PATERegressor(voters, bounds=(0, 1), n_levels=4, on_bad_plan="warn")
+    neighbors_method = ReverseNeighbors(StandardScaler(), n_cells=1, random_state=0)
+    reg = PATERegressor(method=neighbors_method, bounds=(0, 1), n_levels=4, on_bad_plan="warn")
     tables = []
     for last in (0.0, 1.0):
         votes = reg.poll(np.arange(3.0)[:, None], np.array([0.2, 0.5, last]), X[:40, :1])
         tables.append(votes.counts)
-    contribution = votes.electorate.contribution(votes.neighbors)
+    contribution = votes.method.contribution(votes.neighbors)
     told = {"contribution": contribution, "random_state": global_random_seed}
     found = audit_table(mechanism, *tables, **told, n_samples=2500)
     assert found.epsilon <= found.claimed == 1.0
@@ -139,11 +144,15 @@ def test_an_audit_finds_no_more_than_is_claimed(global_random_seed):
     "params, least",
     ("cells", {}, 0.9),
     ("ten levels", {"n_levels": 10}, 0.9),
-    ("sums of ten levels", {"base_estimator": ColumnSums(), "n_levels": 10}, 0.8),
+    ("sums of ten levels", {"method": ClassSums(), "n_levels": 10}, 0.8),
     ("a student", {"student": HistGradientBoostingRegressor()}, 0.9),
     ("several teachers", {"base_estimator": [Ridge(), LinearRegression()]}, 0.7),
     ("a schema", {"schema": (-1, 1)}, 0.8),
-    ("a schema, sums alone", {"synthesizer": ClassSums((-1, 1), missing=[], share=1.0)}, 0.7),
+    (
+        "a schema, sums alone",
+        {"synthesizer": ClassSumsSynthesizer((-1, 1), missing=[], share=1.0)},
+        0.7,
+    ),
     ("histograms", {"synthesizer": MarginalSynthesizer((-1, 1), missing=[]), "n_levels": 5}, 0.5),
     ("teachers, a schema", {"schema": (-1, 1), "base_estimator": LinearRegression()}, 0.5),
 )
@@ -161,11 +170,11 @@ def test_who_votes(params, least):
 
 def test_only_rows_that_teachers_were_asked_about_have_means():
     reg = fitted(base_estimator=LinearRegression(), n_queries=7)
-    asked = np.zeros(500, dtype=bool)
-    asked[reg.query_indices_] = True
-    assert asked.sum() == 7
-    np.testing.assert_array_equal(np.isnan(reg.public_labels_), ~asked)
-    np.testing.assert_array_equal(np.isnan(reg.public_soft_labels_[:, 0]), ~asked)
+    queried = np.zeros(500, dtype=bool)
+    queried[reg.query_indices_] = True
+    assert queried.sum() == 7
+    np.testing.assert_array_equal(np.isnan(reg.public_labels_), ~queried)
+    np.testing.assert_array_equal(np.isnan(reg.public_soft_labels_[:, 0]), ~queried)
     assert reg.privacy_spent_.n_answered == 7 and reg.aggregator_.sigma is not None
 
 
@@ -190,8 +199,8 @@ def test_a_teacher_without_numbers_or_with_one():
 def test_numbers_beyond_the_bounds_count_at_the_edge():
     far = np.where(Y > 25, 1e200, Y)
     cut = np.where(Y > 25, 25.0, Y)
-    for voters in (ReverseNeighbors(random_state=0), ColumnSums()):
-        params = {"bounds": (0, 25), "how": "poll", "base_estimator": voters}
+    for neighbors_method in (ReverseNeighbors(random_state=0), ClassSums()):
+        params = {"bounds": (0, 25), "how": "poll", "base_estimator": neighbors_method}
         one, other = (fitted(y=y, **params) for y in (far, cut))
         np.testing.assert_array_equal(one.counts, other.counts)
 
@@ -209,8 +218,8 @@ def test_numbers_beyond_all_floats_count_at_the_edge(huge):
 def test_all_of_a_unit_casts_one_ballot():
     """Ten times each record, in groups of ten: the same table as once each."""
     rows, y = np.repeat(X[:300], 10, axis=0), np.repeat(Y[:300], 10)
-    voters = ReverseNeighbors(n_cells=20, random_state=0)
-    reg = PATERegressor(voters, bounds=(0, 40), unit="group", epsilon=2.0)
+    neighbors_method = ReverseNeighbors(n_cells=20, random_state=0)
+    reg = PATERegressor(method=neighbors_method, bounds=(0, 40), unit="group", epsilon=2.0)
     votes = reg.poll(rows, y, X[PUBLIC], groups=np.repeat(np.arange(300), 10))
     once = reg.poll(X[:300], Y[:300], X[PUBLIC], groups=np.arange(300))
     assert votes.neighbors.unit == "group" and votes.counts.sum() <= 300
@@ -222,12 +231,12 @@ def test_sums_of_two_levels_are_least_squares():
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(20_000, 6))
     y = rows @ [1.0, 2.0, 0, 0, -1, 0] + rng.normal(size=20_000)
-    reg = PATERegressor(ColumnSums(bends=False), bounds=(-15, 15), epsilon=50.0)
+    reg = PATERegressor(method=ClassSums(folded_ranks=False), bounds=(-15, 15), epsilon=50.0)
     reg.fit(rows, y, X_public=rows.copy())
     psi = (rows - rows.mean(axis=0)) / np.sqrt(rows.std(axis=0))
     psi /= np.linalg.norm(psi, axis=1, keepdims=True)
     expected = LinearRegression().fit(psi, y).predict(psi)
-    assert isinstance(reg.table_, ReleasedColumns) and reg.table_.are_rates
+    assert isinstance(reg.table_, ReleasedClassSums) and reg.table_.proba_is_linear
     assert np.abs(reg.predict(rows) - expected).mean() < 0.02 * y.std()
 
 
@@ -237,11 +246,11 @@ def test_ballots_that_scatter_less_are_read_as_that():
     centers = rng.normal(size=(200, 2))
     share = 0.5 + 0.1 * np.sin(3 * centers[:, 0])
     noisy = 30 * np.column_stack([1 - share, share]) + 0.3 * rng.normal(size=(200, 2))
-    total = expected_ballots(noisy, np.full(200, 5), 0.3, n_ballots=6000)
+    total = expected_votes(noisy, np.full(200, 5), 0.3, n_votes=6000)
     error = {}
     for target_type in (NumberTarget, ClassTarget):
-        surface = smooth(noisy, centers, total, noise_std=0.3, target=target_type([0, 1]))
-        error[target_type] = ((surface.rates(centers)[:, 1] - share) ** 2).mean()
+        probability_field = smooth(noisy, centers, total, noise_std=0.3, target=target_type([0, 1]))
+        error[target_type] = ((probability_field.class_proba(centers)[:, 1] - share) ** 2).mean()
     assert error[NumberTarget] < 0.5 * error[ClassTarget]
 
 
@@ -254,7 +263,7 @@ def test_quantiles_of_split_ballots_are_those_of_the_numbers(q):
     y = np.random.default_rng(0).normal(20, 6, size=100_000).clip(0, 40)
     target = NumberTarget.between((0, 40), 10)
     cells = np.zeros((len(y), 1), int)
-    counts = count_ballots(cells, target.encode(y), n_cells=1, target=target)
+    counts = count_votes(cells, target.encode(y), n_cells=1, target=target)
     found = target.quantiles(counts / counts.sum(), np.array([q]))
     assert found[0, 0] == pytest.approx(np.quantile(y, q), abs=0.1 * 40 / 9)
 
@@ -461,9 +470,9 @@ def test_export(of_records):
 
 @cases(
     "params, student_reads",
-    ({"base_estimator": ColumnSums()}, "ReleasedColumns(2"),
-    ({"base_estimator": ColumnSums(), "n_levels": 5}, "ReleasedColumns(5"),
-    ({"base_estimator": ReverseNeighbors(), "n_levels": 5}, "ReleasedTable("),
+    ({"method": ClassSums()}, "ReleasedClassSums(2"),
+    ({"method": ClassSums(), "n_levels": 5}, "ReleasedClassSums(5"),
+    ({"method": ReverseNeighbors(), "n_levels": 5}, "ReleasedTable("),
     ({"schema": (-1, 1)}, "ReleasedSums("),
     ({"synthesizer": MarginalSynthesizer((-1, 1), n_bins=8)}, "ReleasedHistograms("),
 )
@@ -486,7 +495,7 @@ def assert_exported(reg, rows):
     ("cells", {}, ["means", "of 2 levels", "each level of a cell"]),
     ("sums", {"epsilon": 1.0}, ["few records tell more of numbers in sums", "each of 2 levels"]),
     ("teachers", {"base_estimator": Ridge(), "n_levels": 3}, ["means", "of 3 levels"]),
-    ("drowned", {"n_teachers": 50, "epsilon": 1.0}, ["the noise drowns the means"]),
+    ("noise_exceeds_signal", {"n_teachers": 50, "epsilon": 1.0}, ["the noise drowns the means"]),
 )
 def test_a_plan_speaks_of_levels(params, expected):
     plan = fitted(how="plan", epsilon=params.pop("epsilon", 4.0), **params)
@@ -500,8 +509,8 @@ def test_a_classifier_has_classes_and_no_levels():
 
 
 def test_an_electorate_of_regressors_is_refused_for_classes():
-    with pytest.raises(ValueError, match="RegressorEnsemble votes for numbers"):
-        PATEClassifier(RegressorEnsemble([Ridge()]), classes=[0, 1]).plan(X, Y > 20, X)
+    with pytest.raises(ValueError, match="RegressorTeachers votes for numbers"):
+        PATEClassifier(method=RegressorTeachers([Ridge()]), classes=[0, 1]).plan(X, Y > 20, X)
 
 
 def test_every_parameter_and_attribute_is_documented(of_records):

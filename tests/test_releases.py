@@ -12,15 +12,15 @@ from sklearn.base import clone
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import ConfidentGNMax, GaussianMechanism, LaplaceMechanism
 from sklearn_pate.audit import audit_release
-from sklearn_pate.electorate import PrivateData
+from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost, Event, Neighbors, ProvedEvent
 from sklearn_pate.releases import Release
+from sklearn_pate.runtime.private_data import PrivateData
 from sklearn_pate.secure import SystemGenerator
-from sklearn_pate.targets import ClassTarget
 from sklearn_pate.teachers import Sites
 
 SECRET = "Ada Lovelace"
@@ -94,7 +94,7 @@ def plan(clf, **more):
 
 def test_noise_costs_its_share_and_all_costs_the_cap():
     planned = plan(model(Counts()))
-    assert planned.beside == (("how many are above 0", pytest.approx(0.25)),)
+    assert planned.extra_releases == (("how many are above 0", pytest.approx(0.25)),)
     assert planned.epsilon == pytest.approx(1.0) and planned.epsilon <= 1
     assert planned.own_cost.pure == pytest.approx(0.75) and planned.spent.delta == 0
     assert planned.spent.arithmetic == "exact"
@@ -123,7 +123,9 @@ def planned_scale(planned, params):
     low, high = 0.1, 1000.0
     for _ in range(60):
         middle = np.sqrt(low * high)
-        is_enough = Gaussian(middle).event(REPLACED).cost().epsilon(1e-5)[0] <= planned.beside[0][1]
+        is_enough = (
+            Gaussian(middle).event(REPLACED).cost().epsilon(1e-5)[0] <= planned.extra_releases[0][1]
+        )
         low, high = (low, middle) if is_enough else (middle, high)
     return high
 
@@ -131,8 +133,8 @@ def planned_scale(planned, params):
 def test_statement_card_and_report_say_what_is_released():
     clf = fit(model(Counts()))
     spent = clf.privacy_spent_
-    assert spent.beside == ("how many are above 0",)
-    assert spent.to_dict()["beside"] == ["how many are above 0"]
+    assert spent.extra_releases == ("how many are above 0",)
+    assert spent.to_dict()["extra_releases"] == ["how many are above 0"]
     assert "how many are above 0, the student" in spent.summary()
     for html in (spent._repr_html_(), plan(clf)._repr_html_()):
         assert "how many are above 0" in html
@@ -146,7 +148,7 @@ def test_a_delta_before_a_filter_is_taken_from_its_own():
 
     params = {"aggregator": ConfidentGNMax(5, 4.0, 4.0), "n_queries": 100, "n_teachers": 10}
     planned = plan(model(Failing(1.0), epsilon=3.0, **params))
-    assert planned.method == "filter"
+    assert planned.composition == "filter"
     assert planned.cost.epsilon(1e-5)[0] <= planned.epsilon <= 3.0
 
 

@@ -17,10 +17,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_pate import FitOnPublic, PATEClassifier
 from sklearn_pate.aggregators import PluralityVote, SoftVote
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.encoding.targets import ClassTarget
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.students import SoftLabelClassifier
 from sklearn_pate.synthesis import MarginalSynthesizer
-from sklearn_pate.targets import ClassTarget
 
 RNG = np.random.default_rng(0)
 Y = np.arange(200) % 2

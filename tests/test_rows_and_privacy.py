@@ -19,11 +19,11 @@ from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote, TableMechanism
-from sklearn_pate.electorate import Electorate
 from sklearn_pate.exceptions import BudgetExceededError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods.base import Method
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import DEFAULT_ORDERS, NeighboringRelation, Neighbors
 from sklearn_pate.rdp.discrete import laplace_table_cost
 from sklearn_pate.releases.table import TableRelease
@@ -47,7 +47,9 @@ def marginals(**params):
 
 def ballots(synthesizer=None, **params):
     params = {"epsilon": 4.0, "classes": [0, 1]} | params
-    return PATEClassifier(ReverseNeighbors(), synthesizer=synthesizer or marginals(), **params)
+    return PATEClassifier(
+        method=ReverseNeighbors(), synthesizer=synthesizer or marginals(), **params
+    )
 
 
 def teachers(model=None, synthesizer=None, **params):
@@ -73,8 +75,8 @@ class Stated:
         return HOUSEHOLDS % n_teachers
 
 
-class Agreed(Electorate):
-    """Voters that agree, and state anything."""
+class Agreed(Method):
+    """MethodSummary that agree, and state anything."""
 
     n_teachers_ = 20
 
@@ -84,7 +86,7 @@ class Agreed(Electorate):
     def default_student(self):
         return GaussianNB()
 
-    def enrol(self, private, X_public, *, seed=None, memory=None):
+    def prepare(self, private, X_public, *, seed=None, memory=None):
         return Neighbors(relation=self.relation, unit=self.unit)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
@@ -223,7 +225,7 @@ def test_what_noise_of_ones_own_says_of_counts_is_withheld(ledger, capfd, twist)
 # Its noise is larger than it says, which noisy counts may take for lost records
 @pytest.mark.filterwarnings("ignore:(many|nearly all) records:UserWarning")
 def test_noise_of_ones_own_tells_its_size_before_it_sees_counts(monkeypatch):
-    sizes = note_calls(monkeypatch, synthesizers, "cleaned", lambda *given: given[3])
+    sizes = note_calls(monkeypatch, synthesizers, "denoised", lambda *given: given[3])
     ballots(marginals(noise=Own(scale=10.0, twist="stays"))).poll(X, Y)
     assert sizes.pop() == 3.0
     noise = Own(scale=10.0, twist="sees")
@@ -269,7 +271,7 @@ def sources_of_a_search(monkeypatch, **params):
 
 
 def search_of(clf, grid=None, **params):
-    grid = grid or {"base_estimator__n_cells": [8]}
+    grid = grid or {"method__n_cells": [8]}
     return PrivateGridSearchCV(clf, grid, **({"epsilon": 8.0, "n_trials": 2} | params))
 
 
@@ -496,8 +498,8 @@ class Twisted(MarginalSynthesizer):
 
 def test_rows_of_ones_own_have_no_notes_and_change_no_record():
     X = FRAME.copy()
-    drawn = ballots(Twisted((0, 1), missing=[], n_rows=100)).fit(X, Y).X_synthetic_
-    assert drawn.index.equals(pd.RangeIndex(100)) and drawn.attrs == {}
+    sampled = ballots(Twisted((0, 1), missing=[], n_rows=100)).fit(X, Y).X_synthetic_
+    assert sampled.index.equals(pd.RangeIndex(100)) and sampled.attrs == {}
     pd.testing.assert_frame_equal(X, FRAME)
 
 

@@ -26,7 +26,7 @@ def test_public_numbers_do_change_defaults():
     for n_records, epsilon in ((N_RECORDS, 1.0), (N_RECORDS, 4.0), (1000, 1.0)):
         clf = PATEClassifier(GaussianNB(), epsilon=epsilon, classes=CLASSES, random_state=0)
         plan = clf.plan(X[:n_records], Y[:n_records], X_PUBLIC)
-        of_teachers.append(plan.voters.n_teachers)
+        of_teachers.append(plan.method_summary.n_teachers)
     assert of_teachers == [196, 69, 109]
 
 
@@ -36,11 +36,13 @@ def test_where_their_number_is_private_records_and_groups_have_100_teachers():
     for n_records in (N_RECORDS, 2000):
         clf = PATEClassifier(epsilon=4.0, partition="hash", classes=CLASSES, random_state=0)
         plan = clf.plan(named[:n_records], Y[:n_records], X_PUBLIC)
-        assert plan.voters.n_teachers == 100
+        assert plan.method_summary.n_teachers == 100
         said.add(str(plan))
     assert len(said) == 1
     clf = PATEClassifier(GaussianNB(), epsilon=4.0, unit="group", classes=CLASSES, random_state=0)
-    assert clf.plan(X, Y, X_PUBLIC, groups=np.arange(N_RECORDS) // 4).voters.n_teachers == 100
+    assert (
+        clf.plan(X, Y, X_PUBLIC, groups=np.arange(N_RECORDS) // 4).method_summary.n_teachers == 100
+    )
 
 
 # --- formulas ------------------------------------------------------------------------------------

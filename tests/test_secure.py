@@ -20,6 +20,13 @@ from scipy.stats import binom, norm
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, rdp
+from sklearn_pate.accounting.propose_test_release import ProposeTestRelease
+from sklearn_pate.accounting.smooth_sensitivity import (
+    SanitizedRelease,
+    half_margins,
+    smooth_release_rdp,
+    smooth_sensitivity,
+)
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     ExponentialNMax,
@@ -33,15 +40,8 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
-from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.rdp import data_independent_epsilon, exact_rdp, margin_rdp
 from sklearn_pate.secure import SystemGenerator
-from sklearn_pate.smooth_sensitivity import (
-    SanitizedRelease,
-    half_margins,
-    smooth_release_rdp,
-    smooth_sensitivity,
-)
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 RNG = np.random.default_rng(0)
@@ -61,9 +61,9 @@ ALMOST_NEVER = 1e-9  # p-value below which an exact sampler is called wrong
 )
 def test_continuous_draws_have_their_distribution(method, law):
     rng = SystemGenerator()
-    drawn = getattr(rng, method)(size=(N // 2, 2))
-    assert drawn.shape == (N // 2, 2) and np.isfinite(drawn).all()
-    assert stats.kstest(drawn.ravel(), law.cdf).pvalue > ALMOST_NEVER
+    sampled = getattr(rng, method)(size=(N // 2, 2))
+    assert sampled.shape == (N // 2, 2) and np.isfinite(sampled).all()
+    assert stats.kstest(sampled.ravel(), law.cdf).pvalue > ALMOST_NEVER
     assert isinstance(getattr(rng, method)(), float)
     if method != "random":
         scale = {"scale": 3.0}
@@ -73,33 +73,38 @@ def test_continuous_draws_have_their_distribution(method, law):
 
 @pytest.mark.parametrize("low, high", [(0, 2), (-5, 6), (3, 1000)])
 def test_whole_numbers_are_uniform(low, high):
-    drawn = SystemGenerator().integers(low, high, size=N)
-    assert drawn.min() >= low and drawn.max() < high
-    assert stats.chisquare(np.bincount(drawn - low, minlength=high - low)).pvalue > ALMOST_NEVER
+    sampled = SystemGenerator().integers(low, high, size=N)
+    assert sampled.min() >= low and sampled.max() < high
+    assert stats.chisquare(np.bincount(sampled - low, minlength=high - low)).pvalue > ALMOST_NEVER
 
 
 def test_large_whole_numbers_are_drawn_again_where_some_would_be_likelier():
     width = 2**63 - 2**61  # two thirds of what does not fit would fall below a third of the width
-    drawn = SystemGenerator().integers(width, size=N) / width
-    assert stats.kstest(drawn, "uniform").pvalue > ALMOST_NEVER
+    sampled = SystemGenerator().integers(width, size=N) / width
+    assert stats.kstest(sampled, "uniform").pvalue > ALMOST_NEVER
     assert isinstance(SystemGenerator().integers(width), int)
     pytest.raises(ValueError, SystemGenerator().integers, 3, 3).match("high must exceed low")
 
 
 @cases("noise", rdp.DiscreteLaplace(1.7), rdp.DiscreteGaussian(0.6), rdp.DiscreteGaussian(7.5))
 def test_discrete_noise_is_exact(noise):
-    drawn = noise.sample(SystemGenerator(), (N,))
+    sampled = noise.sample(SystemGenerator(), (N,))
     most = int(noise.scale * 4 if noise.scale > 1 else 4)
     inside = np.exp(noise.log_pmf(np.arange(-most, most + 1)))
-    counts = np.bincount(np.clip(drawn, -most - 1, most + 1) + most + 1, minlength=2 * most + 3)
+    counts = np.bincount(np.clip(sampled, -most - 1, most + 1) + most + 1, minlength=2 * most + 3)
     outside = (1 - inside.sum()) / 2
     assert_drawn_from(counts, [outside, *inside, outside])
 
 
 def test_parameters_that_are_arrays_have_a_draw_each():
     rng, loc = SystemGenerator(), np.zeros((2, 3))
-    for drawn in (rng.normal(loc, 40.0), rng.laplace(loc), rng.gumbel(loc), rng.normal(0, loc + 1)):
-        assert drawn.shape == (2, 3) and len(np.unique(drawn)) == 6
+    for sampled in (
+        rng.normal(loc, 40.0),
+        rng.laplace(loc),
+        rng.gumbel(loc),
+        rng.normal(0, loc + 1),
+    ):
+        assert sampled.shape == (2, 3) and len(np.unique(sampled)) == 6
     assert len(np.unique(rng.exponential(np.ones(9)))) == 9
 
 
@@ -132,29 +137,29 @@ def test_there_is_no_state_to_take_along():
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def queried(monkeypatch):
     """How many bytes the system was asked for, call by call."""
-    asked, urandom = [], os.urandom
-    monkeypatch.setattr("sklearn_pate.secure.urandom", lambda n: asked.append(n) or urandom(n))
-    return asked
+    queried, urandom = [], os.urandom
+    monkeypatch.setattr("sklearn_pate.secure.urandom", lambda n: queried.append(n) or urandom(n))
+    return queried
 
 
 @cases(
     "secure, aggregator",
     *((False, GNMax(5.0)), (True, ConfidentGNMax(10, 5.0, 5.0)), (True, GNMax(5.0, "discrete"))),
 )
-def test_a_fit_draws_all_noise_from_the_system(asked, secure, aggregator):
+def test_a_fit_draws_all_noise_from_the_system(queried, secure, aggregator):
     given = {"n_teachers": 20, "epsilon": None, "classes": [0, 1], "student": GaussianNB()}
     clf = PATEClassifier(GaussianNB(), aggregator=aggregator, random_state=0, **given)
     clf.fit(X, Y, X_PUBLIC)
-    assert not asked and clf.privacy_spent_.generator == "seed"
+    assert not queried and clf.privacy_spent_.generator == "seed"
     clf.set_params(random_state=None, secure=secure)
     votes = clf.poll(X, Y, X_PUBLIC)
-    assert not asked  # votes have no noise yet
+    assert not queried  # votes have no noise yet
     for fit in (lambda: clf.fit_votes(votes, X_PUBLIC), lambda: clf.fit(X, Y, X_PUBLIC)):
-        asked.clear()
+        queried.clear()
         fit()
-        assert sum(asked) >= 60 * 8  # eight bytes a query at least
+        assert sum(queried) >= 60 * 8  # eight bytes a query at least
         assert clf.privacy_spent_.generator == "system"
 
 
@@ -183,41 +188,41 @@ def mechanism_calls():
 
 
 @pytest.mark.parametrize("number", range(len(list(mechanism_calls()))))
-def test_mechanisms_called_by_themselves_draw_from_the_system(asked, number):
+def test_mechanisms_called_by_themselves_draw_from_the_system(queried, number):
     call, n_bytes = list(mechanism_calls())[number]
     call()
-    assert sum(asked) >= n_bytes
-    asked.clear()
+    assert sum(queried) >= n_bytes
+    queried.clear()
     for seed in (0, np.random.SeedSequence(0), np.random.default_rng(0)):
         call(random_state=seed)
-    assert not asked
+    assert not queried
 
 
-def test_a_table_and_rows_that_are_drawn_have_noise_from_the_system(asked):
+def test_a_table_and_rows_that_are_drawn_have_noise_from_the_system(queried):
     synthesizer = MarginalSynthesizer((-4, 4), missing=[], n_rows=200)
     for params, public in (({}, X_PUBLIC), ({"synthesizer": synthesizer}, None)):
         clf = PATEClassifier(classes=[0, 1], epsilon=8.0, random_state=0, **params)
         clf.fit(X, Y, public)
-        assert clf.privacy_spent_.generator == "seed" and not asked
+        assert clf.privacy_spent_.generator == "seed" and not queried
         clf.set_params(random_state=None).fit(X, Y, public)
         assert clf.privacy_spent_.generator == "system"
         table = clf.table_ if public is not None else clf.table_.table
         # eight bytes an entry at least, and for rows one for each bin and class of three columns
         of_rows = 0 if public is not None else 8 * 3 * 2 * synthesizer.n_bins
-        assert sum(asked) >= 8 * table.counts.size + of_rows
-        asked.clear()
+        assert sum(queried) >= 8 * table.counts.size + of_rows
+        queried.clear()
         clf.poll(X, Y, public)  # draws rows, and no labels
-        assert sum(asked) >= of_rows and (of_rows > 0 or not asked)
-        asked.clear()
+        assert sum(queried) >= of_rows and (of_rows > 0 or not queried)
+        queried.clear()
 
 
-def test_a_private_test_in_a_fit_draws_from_the_system(asked, monkeypatch):
-    drawn, passes = [], ProposeTestRelease.passes
+def test_a_private_test_in_a_fit_draws_from_the_system(queried, monkeypatch):
+    sampled, passes = [], ProposeTestRelease.passes
 
     def recorded(self, votes, random_state=None):
-        before = sum(asked)
+        before = sum(queried)
         passed = passes(self, votes, random_state)
-        drawn.append(sum(asked) - before)
+        sampled.append(sum(queried) - before)
         return passed
 
     monkeypatch.setattr(ProposeTestRelease, "passes", recorded)
@@ -225,12 +230,12 @@ def test_a_private_test_in_a_fit_draws_from_the_system(asked, monkeypatch):
     clf = PATEClassifier(GaussianNB(), aggregator=GNMax(25.0), student=GaussianNB(), **given)
     votes, public = np.tile([[0, 250], [250, 0]], (100, 1)), RNG.normal(size=(200, 3))
     clf.fit_votes(votes, public)
-    assert drawn.pop() >= 8 and sum(asked) >= 8 * 201  # the test, and each of 200 queries
+    assert sampled.pop() >= 8 and sum(queried) >= 8 * 201  # the test, and each of 200 queries
     clf.curator_.test.passes(votes)  # by itself
-    assert drawn.pop() >= 8
-    asked.clear()
+    assert sampled.pop() >= 8
+    queried.clear()
     clf.set_params(random_state=0).fit_votes(votes, public)
-    assert drawn == [0] and not asked
+    assert sampled == [0] and not queried
 
 
 @pytest.mark.parametrize("call", ["fit", "plan", "poll", "fit_votes"])
@@ -310,8 +315,14 @@ def divergence_of_normals(order, shift, scale):
     w = order - (order - 1) * scale**2
     if w <= 0:
         return math.inf
-    peak, width = order * shift / w, scale / math.sqrt(w)
-    value, _ = quad(integrand, peak - 40 * width, peak + 40 * width, points=[peak], limit=500)
+    local_maximum, width = order * shift / w, scale / math.sqrt(w)
+    value, _ = quad(
+        integrand,
+        local_maximum - 40 * width,
+        local_maximum + 40 * width,
+        points=[local_maximum],
+        limit=500,
+    )
     return math.log(value) / (order - 1)
 
 

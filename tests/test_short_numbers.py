@@ -14,13 +14,20 @@ from conftest import cases
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, aggregators
-from sklearn_pate.accountant import plan_queries, plan_table
-from sklearn_pate.accountant.pricing import calibrated
+from sklearn_pate.accounting import plan_queries, plan_table
+from sklearn_pate.accounting.budget import calibrated
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, Cost, Event, TrialCount, gnmax_sigma
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    Contribution,
+    Cost,
+    Event,
+    TrialCount,
+    gnmax_sigma,
+)
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:overflow encountered in cast"  # scikit-learn compares float16 with its bounds
@@ -194,8 +201,8 @@ def test_numbers_of_trials_cost_and_are_drawn_the_same(eta, kind):
     rdp = 0.05 * DEFAULT_ORDERS
     np.testing.assert_array_equal(short.rdp(rdp, DEFAULT_ORDERS), long.rdp(rdp, DEFAULT_ORDERS))
     for seed in range(20):
-        drawn = [count.draw(np.random.default_rng(seed)) for count in (short, long)]
-        assert drawn[0] == drawn[1]
+        sampled = [count.draw(np.random.default_rng(seed)) for count in (short, long)]
+        assert sampled[0] == sampled[1]
 
 
 @pytest.mark.filterwarnings("ignore:the noise drowns")
@@ -205,13 +212,13 @@ def test_a_record_pays_for_every_cell_that_it_casts_in(relation):
     y = (X[:, 0] > 0).astype(int)
     n_neighbors = np.uint8(129)
     params = {"n_neighbors": n_neighbors, "n_cells": 150, "random_state": np.uint8(3)}
-    voters = ReverseNeighbors(**params, relation=relation)
-    clf = PATEClassifier(voters, epsilon=np.uint8(100), classes=[0, 1])
+    neighbors_method = ReverseNeighbors(**params, relation=relation)
+    clf = PATEClassifier(method=neighbors_method, epsilon=np.uint8(100), classes=[0, 1])
     votes = clf.poll(X[:100], y[:100], X_public=X[100:])
-    moved = 2 if relation == "replace_one" else 1
-    contribution = votes.electorate.contribution(votes.neighbors)
-    assert contribution == Contribution.of_counts(moved * n_neighbors.item())
+    changed = 2 if relation == "replace_one" else 1
+    contribution = votes.method.contribution(votes.neighbors)
+    assert contribution == Contribution.of_counts(changed * n_neighbors.item())
     fewer = clf.poll(X[1:100], y[1:100], X_public=X[100:])
     assert np.abs(votes.counts - fewer.counts).sum() == n_neighbors.item()
     clf.fit_votes(votes, X[100:])
-    assert clf.aggregator_.scale == pytest.approx(moved * n_neighbors.item() / 100)
+    assert clf.aggregator_.scale == pytest.approx(changed * n_neighbors.item() / 100)

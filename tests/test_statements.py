@@ -12,12 +12,12 @@ from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent
-from sklearn_pate.accountant.spent import text_rounded_up
+from sklearn_pate.accounting.spent import text_rounded_up
 from sklearn_pate.aggregators import ImmutableArgmax
-from sklearn_pate.column_sums import ColumnSums
 from sklearn_pate.exceptions import BadPlanError, StudentError
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods.sums import ClassSums
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import MarginalSynthesizer, Schema
 
@@ -40,7 +40,7 @@ def pate(base=None, **params):
 
 def ballots(**params):
     """Records that vote on rows that a synthesizer draws."""
-    return pate(ReverseNeighbors(), synthesizer=MarginalSynthesizer(**KNOWN), **params)
+    return pate(method=ReverseNeighbors(), synthesizer=MarginalSynthesizer(**KNOWN), **params)
 
 
 # --- what private data shaped without a mechanism ------------------------------------------------
@@ -65,7 +65,7 @@ def votes_without_classes():
 
 
 def search_of(clf):
-    return PrivateGridSearchCV(clf, {"base_estimator__n_neighbors": [1]}, epsilon=20.0, n_trials=2)
+    return PrivateGridSearchCV(clf, {"method__n_neighbors": [1]}, epsilon=20.0, n_trials=2)
 
 
 def with_a_caveat():
@@ -75,7 +75,7 @@ def with_a_caveat():
 
 def of_private_validation_rows():
     given = {"X_public": X_PUBLIC, "X_val": X[:50], "y_val": Y[:50]}
-    return search_of(pate(ReverseNeighbors())).fit(X, Y, **given)
+    return search_of(pate(method=ReverseNeighbors())).fit(X, Y, **given)
 
 
 AS_PUBLIC = "private rows, which were given as X_public"
@@ -152,8 +152,8 @@ HISTOGRAMS = "noisy histograms of the columns"
 @pytest.mark.parametrize(
     "clf, tables",
     [
-        (pate(ReverseNeighbors()), (BALLOTS,)),
-        (pate(ColumnSums()), (SUMS,)),
+        (pate(method=ReverseNeighbors()), (BALLOTS,)),
+        (pate(method=ClassSums()), (SUMS,)),
         (pate(schema=Schema([(-3, 3), (-3, 3)]), epsilon=0.3), (SUMS,)),
         (ballots(), (HISTOGRAMS, BALLOTS)),
         (pate(GaussianNB(), n_teachers=20, n_queries=10), ()),
@@ -235,4 +235,4 @@ def test_numbers_that_no_mechanism_has_are_refused(name, value):
     numbers = {"epsilon": 1.0, "delta": 1e-5, "n_teachers": 100, "n_queries": 20, "n_answered": 15}
     protected = {"unit": "record", "relation": "replace_one"}
     with pytest.raises(ValueError, match=f"{name} must be a number"):
-        PrivacySpent(**numbers | {name: value}, method="renyi", **protected)
+        PrivacySpent(**numbers | {name: value}, composition="renyi", **protected)

@@ -96,8 +96,8 @@ def test_distillation_from_noisy_probabilities(temperature):
     params = {"aggregator": SoftVote(6.0, temperature), "n_queries": 100}
     clf = pate(student, **params).fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
     assert clf.score(X_TEST, Y_TEST) > 0.8 and clf.student_.classes_.tolist() == [0, 1]
-    asked = np.sort(clf.query_indices_)
-    again = clone(student).fit(X_PUBLIC[asked], clf.public_soft_labels_[asked])
+    queried = np.sort(clf.query_indices_)
+    again = clone(student).fit(X_PUBLIC[queried], clf.public_soft_labels_[queried])
     np.testing.assert_allclose(again.predict_proba(X_TEST), clf.predict_proba(X_TEST), rtol=1e-6)
 
 
@@ -130,8 +130,8 @@ class OwnRandomness(ClassifierMixin, BaseEstimator):
         self.uses_weights = uses_weights
 
     def fit(self, X, y, sample_weight=None):
-        drawn = np.random.default_rng().random(len(y))
-        weight = drawn * (sample_weight if self.uses_weights and sample_weight is not None else 1)
+        sampled = np.random.default_rng().random(len(y))
+        weight = sampled * (sample_weight if self.uses_weights and sample_weight is not None else 1)
         self.tree_ = DecisionTreeClassifier().fit(X, y, weight)
         self.classes_ = self.tree_.classes_
         return self

@@ -17,20 +17,26 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier, secure, sums
+from sklearn_pate import PATEClassifier, class_sums, secure
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.column_sums import _OF_TOTAL, SHARES, ColumnSums, ReleasedColumns, SumsMechanism
-from sklearn_pate.electorate import PrivateData
+from sklearn_pate.class_sums import Discriminants, shares, unit
+from sklearn_pate.encoding.targets import ClassTarget, NumberTarget
 from sklearn_pate.exceptions import BadPlanError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods.sums import (
+    _OF_TOTAL,
+    SHARES,
+    ClassSums,
+    ReleasedClassSums,
+    SumsMechanism,
+)
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import DiscreteGaussian, Neighbors, gdp_mu, gdp_to_epsilon
 from sklearn_pate.rules import columns_tell_more
-from sklearn_pate.sums import Discriminants, shares, unit
-from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, Schema
+from sklearn_pate.runtime.private_data import PrivateData
+from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer, Schema
 from sklearn_pate.synthesis.synthesizers import ReleasedSums
-from sklearn_pate.targets import ClassTarget, NumberTarget
 
 # --- what one record changes ---------------------------------------------------------------------
 
@@ -41,7 +47,7 @@ REPLACED, JOINED = (
 
 
 def cost_of(neighbors, multiplier=3.0):
-    return sums.sums_cost(multiplier, sums.sums_contribution(neighbors)).mu_squared
+    return class_sums.sums_cost(multiplier, class_sums.sums_contribution(neighbors)).mu_squared
 
 
 def directions():
@@ -55,7 +61,7 @@ def contribution(psi, label, n_classes, of_moment):
     """All that one record adds, each block at its weight."""
     centred = np.eye(n_classes)[label] - 1 / n_classes
     counted = np.eye(n_classes)[label] * psi.any()
-    blocks = (np.outer(centred, psi), sums.OF_TOTAL * psi, sums.OF_COUNTS * counted)
+    blocks = (np.outer(centred, psi), class_sums.OF_TOTAL * psi, class_sums.OF_COUNTS * counted)
     moment = of_moment * np.outer(psi, psi)
     return np.concatenate([np.ravel(block) for block in (*blocks, moment)])
 
@@ -63,35 +69,38 @@ def contribution(psi, label, n_classes, of_moment):
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 @pytest.mark.parametrize("part", [0.3, 1.0])
 def test_sensitivity_is_that_of_all_neighbouring_pairs(n_classes, part):
-    weight = part * sums.free_weight(n_classes)
+    weight = part * class_sums.free_weight(n_classes)
     of_all = product(directions(), range(min(n_classes, 3)))
     records = [contribution(psi, label, n_classes, weight) for psi, label in of_all]
     records = np.array([*records, np.zeros_like(records[0])])
     replaced = np.linalg.norm(records[:, None] - records[None], axis=2).max()
-    bound = sums.sensitivity(2, weight, n_classes=n_classes)
+    bound = class_sums.sensitivity(2, weight, n_classes=n_classes)
     assert 0.99 * bound < replaced <= bound * (1 + 1e-12)
     joined = np.linalg.norm(records, axis=1).max()
-    bound = sums.sensitivity(1, weight, n_classes=n_classes)
+    bound = class_sums.sensitivity(1, weight, n_classes=n_classes)
     assert 0.99 * bound < joined <= bound * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 10, 100])
 def test_the_moment_is_free_and_no_larger_weight_is(n_classes):
-    weight = sums.free_weight(n_classes)
-    without = sums.sensitivity(2, 0.0, n_classes=n_classes)
-    assert sums.sensitivity(2, weight, n_classes=n_classes) <= without * (1 + 1e-15)
-    most = (1 - 1 / n_classes + sums.OF_TOTAL**2) / 2  # what the proof needs
+    weight = class_sums.free_weight(n_classes)
+    without = class_sums.sensitivity(2, 0.0, n_classes=n_classes)
+    assert class_sums.sensitivity(2, weight, n_classes=n_classes) <= without * (1 + 1e-15)
+    most = (1 - 1 / n_classes + class_sums.OF_TOTAL**2) / 2  # what the proof needs
     assert weight**2 <= most * (1 + 1e-12)
     if n_classes == 2:
         assert weight**2 == pytest.approx(0.189, abs=1e-3)
-        assert sums.sensitivity(2, 1.01 * weight, n_classes=n_classes) > without
+        assert class_sums.sensitivity(2, 1.01 * weight, n_classes=n_classes) > without
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5, 17, 1000])
 def test_a_record_that_joins_costs_less_than_is_charged(n_classes):
-    weight = sums.free_weight(n_classes)
-    one, two = (sums.sensitivity(moved, weight, n_classes=n_classes) for moved in (1, 2))
-    spent = sums.OF_CENTRE * ((1 + sums.OF_COUNTS**2) / 4) + (1 - sums.OF_CENTRE) * (one / two) ** 2
+    weight = class_sums.free_weight(n_classes)
+    one, two = (class_sums.sensitivity(changed, weight, n_classes=n_classes) for changed in (1, 2))
+    spent = (
+        class_sums.OF_CENTRE * ((1 + class_sums.OF_COUNTS**2) / 4)
+        + (1 - class_sums.OF_CENTRE) * (one / two) ** 2
+    )
     charged = cost_of(JOINED) / cost_of(REPLACED)
     assert 0.8 * charged < spent <= charged
 
@@ -99,7 +108,7 @@ def test_a_record_that_joins_costs_less_than_is_charged(n_classes):
 # --- what is drawn costs what is claimed ---------------------------------------------------------
 
 
-class Still(sums.Centre):
+class Still(class_sums.Centre):
     """Leaves rows where they are: the second step costs as much whatever the centre."""
 
     def apply(self, psi):
@@ -112,31 +121,31 @@ def without_noise(whole, sd, step, rng):
 
 def noted(monkeypatch, noisy=without_noise):
     """Return a list of what will be drawn: without noise and with it, each beside its noise."""
-    drawn = []
+    sampled = []
 
     def note(whole, sd, step, rng):
         found = noisy(whole, sd, step, rng)
-        drawn.append(np.array([whole * step, found], dtype=float).reshape(2, -1) / sd)
+        sampled.append(np.array([whole * step, found], dtype=float).reshape(2, -1) / sd)
         return found
 
-    monkeypatch.setattr(sums, "_noisy", note)
-    monkeypatch.setattr(sums, "threadpool_limits", nullcontext)  # a look at all libraries
-    return drawn
+    monkeypatch.setattr(class_sums, "_noisy", note)
+    monkeypatch.setattr(class_sums, "threadpool_limits", nullcontext)  # a look at all libraries
+    return sampled
 
 
 def released(psi, codes, part, centre, sd, sd_moment, rng, *, target):
     """Return the second step, gathered and published."""
-    gathered = sums.gather_sums(psi, codes, part, centre, target=target)
-    return sums.publish_sums(gathered, sd, sd_moment, rng)
+    gathered = class_sums.gather_sums(psi, codes, part, centre, target=target)
+    return class_sums.publish_sums(gathered, sd, sd_moment, rng)
 
 
-def draw(drawn, psi, codes, target, sizes, *, rng=None, units=None, weight=None):
+def draw(sampled, psi, codes, target, sizes, *, rng=None, units=None, weight=None):
     """Return all that is released of records, without noise and with it."""
-    drawn.clear()
+    sampled.clear()
     part = shares(len(psi), units, weight, target=target)
-    sums.publish_centre(sums.gather_total(psi, part), sizes[0], rng)
+    class_sums.publish_centre(class_sums.gather_total(psi, part), sizes[0], rng)
     released(psi, codes, part, Still(None), *sizes[1:], rng, target=target)
-    return np.concatenate(drawn, axis=1)
+    return np.concatenate(sampled, axis=1)
 
 
 @pytest.mark.parametrize("n_classes", [2, 7])
@@ -147,9 +156,9 @@ def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypat
     The code's own sums, in whole steps, of two tables that differ in one record or group. Ballots
     for numbers are split between two levels.
     """
-    drawn = noted(monkeypatch)
+    sampled = noted(monkeypatch)
     multiplier = 2.0
-    sizes = sums.noise_sizes(1 / multiplier, n_classes=n_classes)
+    sizes = class_sums.noise_sizes(1 / multiplier, n_classes=n_classes)
     rng = np.random.default_rng(n_classes)
     found = []
     size = 3 if "groups" in kind else 1
@@ -172,7 +181,7 @@ def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypat
             given["units"] = np.zeros(size, dtype=int)
         if kind == "weights":
             given["weight"] = rng.choice([0.3, 1.0, 7.0], size=size)
-        one, other = (draw(drawn, *rows, target, sizes, **given)[0] for rows in (first, second))
+        one, other = (draw(sampled, *rows, target, sizes, **given)[0] for rows in (first, second))
         found.append(((one - other) ** 2).sum())
     claimed = cost_of(REPLACED, multiplier)
     assert max(found) <= claimed and max(found) > (0.25 if "groups" in kind else 0.9) * claimed
@@ -187,8 +196,8 @@ def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
     psi = unit(rng.normal(size=(300, 4)))
     codes = rng.integers(3, size=300)
     amount, whole = shares(300, weight=rng.random(300) if is_weighted else None)
-    monkeypatch.setattr(sums, "_noisy", without_noise)
-    monkeypatch.setattr(sums, "_ROWS", 64)
+    monkeypatch.setattr(class_sums, "_noisy", without_noise)
+    monkeypatch.setattr(class_sums, "_ROWS", 64)
     given = (amount, whole), Still(None), 1.0, 1.0, None
     found = released(psi, codes, *given, target=ClassTarget(range(3)))
     steps = np.trunc(psi * 2**14 * (1 - 1e-12)).astype(int).astype(object)
@@ -206,17 +215,17 @@ def test_sums_by_class_beyond_64_bits_are_exact(n_classes, n_blocks, most, monke
     """Many classes, or many blocks, where one block fits into 64 bits."""
     of_block = 2**60 + np.arange(3 * n_classes).reshape(n_classes, 3)
     monkeypatch.setattr(secure, "_MOST_IN_64_BITS", most)
-    monkeypatch.setattr(sums, "of_classes", lambda steps, cast: of_block)
-    monkeypatch.setattr(sums, "_ROWS", 4)
-    drawn = []
+    monkeypatch.setattr(class_sums, "of_classes", lambda steps, cast: of_block)
+    monkeypatch.setattr(class_sums, "_ROWS", 4)
+    sampled = []
     monkeypatch.setattr(
-        sums, "_noisy", lambda whole, *_: drawn.append(whole) or whole.astype(float)
+        sums, "_noisy", lambda whole, *_: sampled.append(whole) or whole.astype(float)
     )
     codes = np.zeros(4 * n_blocks, dtype=int)
     part = shares(len(codes))
     target = ClassTarget(range(n_classes))
     released(np.eye(len(codes), 2), codes, part, Still(None), 1, 1, None, target=target)
-    _, centred, total, *_ = drawn
+    _, centred, total, *_ = sampled
     by_class = [[n_blocks * number for number in row] for row in of_block.tolist()]
     assert total.tolist() == [sum(column) for column in zip(*by_class, strict=True)]
     expected = [[n_classes * a - b for a, b in zip(row, total, strict=True)] for row in by_class]
@@ -236,11 +245,11 @@ def test_an_audit_finds_what_is_claimed(global_random_seed, monkeypatch):
     is found at 0.71, and right noise fails once in a million.
     """
     rng = np.random.default_rng(global_random_seed)
-    drawn = noted(monkeypatch, sums._noisy)
+    sampled = noted(monkeypatch, class_sums._noisy)
 
     def outcome(end):
-        psi, sizes = np.array([[end, 0.0]]), sums.noise_sizes(1.0, n_classes=2)
-        return draw(drawn, psi, np.array([0]), ClassTarget([0, 1]), sizes, rng=rng)
+        psi, sizes = np.array([[end, 0.0]]), class_sums.noise_sizes(1.0, n_classes=2)
+        return draw(sampled, psi, np.array([0]), ClassTarget([0, 1]), sizes, rng=rng)
 
     change = outcome(1.0)[0] - outcome(-1.0)[0]
     mu = np.linalg.norm(change)
@@ -254,10 +263,10 @@ def test_an_audit_finds_what_is_claimed(global_random_seed, monkeypatch):
 
 def of_mean(psi, **given):
     """The sum of rows and their number, as multiples of the noise on them at a multiplier of 1."""
-    gathered = sums.gather_total(np.array(psi), shares(len(psi), **given))
-    sd = sums.noise_sizes(1.0, n_classes=2)[0]
-    steps = np.append(gathered.total, gathered.n_records * sums.OF_COUNTS / sums.STEP)
-    return steps * sums.STEP / gathered.whole / sd
+    gathered = class_sums.gather_total(np.array(psi), shares(len(psi), **given))
+    sd = class_sums.noise_sizes(1.0, n_classes=2)[0]
+    steps = np.append(gathered.total, gathered.n_records * class_sums.OF_COUNTS / class_sums.STEP)
+    return steps * class_sums.STEP / gathered.whole / sd
 
 
 def tables_of_one(kind):
@@ -273,14 +282,17 @@ def tables_of_one(kind):
 @cases("kind", "records", "groups", "weights")
 def test_the_mean_moves_by_its_part_of_the_cost(kind, monkeypatch):
     """The whole numbers of the package, for all pairs of one unit, next to its noise."""
-    monkeypatch.setattr(sums, "threadpool_limits", nullcontext)
+    monkeypatch.setattr(class_sums, "threadpool_limits", nullcontext)
     tables = np.array(tables_of_one(kind))
     replaced = ((tables[:, None] - tables[None]) ** 2).sum(axis=2).max()
     joined = (tables**2).sum(axis=1).max()
-    for neighbors, moved, least in ((REPLACED, replaced, 0.999), (JOINED, joined, 0.69)):
-        contribution = sums.sums_contribution(neighbors)
-        of_step, of_all = sums.centre_cost(1.0, contribution), sums.sums_cost(1.0, contribution)
-        assert least * of_step.mu_squared < moved <= of_step.mu_squared < 0.11 * of_all.mu_squared
+    for neighbors, changed, least in ((REPLACED, replaced, 0.999), (JOINED, joined, 0.69)):
+        contribution = class_sums.sums_contribution(neighbors)
+        of_step, of_all = (
+            class_sums.centre_cost(1.0, contribution),
+            class_sums.sums_cost(1.0, contribution),
+        )
+        assert least * of_step.mu_squared < changed <= of_step.mu_squared < 0.11 * of_all.mu_squared
 
 
 def log_pmfs(sigma, shift):
@@ -297,15 +309,19 @@ def renyi(p, q, order):
 def test_the_mean_costs_what_sums_over_outcomes_give():
     """Renyi costs, and delta at the claimed epsilon, of the two outcomes that differ most."""
     multiplier, orders, delta = 0.125, np.array([1.5, 2.0, 4.0]), 1e-5
-    sigma = sums.noise_sizes(1 / multiplier, n_classes=2)[0] / sums.STEP
-    whole = round(1 / sums.STEP)  # steps of a row of length 1
+    sigma = class_sums.noise_sizes(1 / multiplier, n_classes=2)[0] / class_sums.STEP
+    whole = round(1 / class_sums.STEP)  # steps of a row of length 1
     replaced = log_pmfs(sigma, 2 * whole)
-    joined = log_pmfs(sigma, whole), log_pmfs(sigma / sums.OF_COUNTS, whole)  # row, number
+    joined = log_pmfs(sigma, whole), log_pmfs(sigma / class_sums.OF_COUNTS, whole)  # row, number
     for neighbors, pairs, least in ((REPLACED, [replaced], 0.999), (JOINED, joined, 0.69)):
-        claimed = sums.centre_cost(multiplier, sums.sums_contribution(neighbors), orders).rdp
+        claimed = class_sums.centre_cost(
+            multiplier, class_sums.sums_contribution(neighbors), orders
+        ).rdp
         costs = [sum(renyi(*pair, order) for pair in pairs) for order in orders]
         assert (costs <= claimed).all() and (costs > least * claimed).all()
-    epsilon, _ = sums.centre_cost(multiplier, sums.sums_contribution(REPLACED)).epsilon(delta)
+    epsilon, _ = class_sums.centre_cost(multiplier, class_sums.sums_contribution(REPLACED)).epsilon(
+        delta
+    )
     p, q = map(np.exp, replaced)
     assert 0.99 * delta < np.maximum(p - np.exp(epsilon) * q, 0).sum() <= delta
 
@@ -314,7 +330,7 @@ def test_the_mean_costs_what_sums_over_outcomes_give():
 
 
 def noiseless(psi, codes, n_classes, monkeypatch):
-    monkeypatch.setattr(sums, "_noisy", without_noise)
+    monkeypatch.setattr(class_sums, "_noisy", without_noise)
     noise, target = (1e-3, 1e-3, None), ClassTarget(range(n_classes))
     return released(psi, codes, shares(len(psi)), Still(None), *noise, target=target)
 
@@ -355,11 +371,11 @@ def test_drawn_rows_are_as_was_declared():
     columns = {"age": (18, 89), "job": ["clerk", "farmer"], "income": (0, 1e3, 1e4, 1e5)}
     schema = Schema(columns, missing=["age", "job"])
     clf = PATEClassifier(schema=schema, classes=["ill", "well"]).fit(rows, labels)
-    drawn = clf.X_synthetic_
-    assert (drawn.dtypes == rows.dtypes).all() and drawn["age"].dropna().between(18, 89).all()
-    assert set(drawn["job"].dropna()) == {"clerk", "farmer"}
-    assert drawn["income"].between(0, 1e5).all() and 0 < drawn["age"].isna().mean() < 0.4
-    assert abs(drawn["smokes"].mean() - 0.3) < 0.1 and clf.score(rows, labels) > 0.95
+    sampled = clf.X_synthetic_
+    assert (sampled.dtypes == rows.dtypes).all() and sampled["age"].dropna().between(18, 89).all()
+    assert set(sampled["job"].dropna()) == {"clerk", "farmer"}
+    assert sampled["income"].between(0, 1e5).all() and 0 < sampled["age"].isna().mean() < 0.4
+    assert abs(sampled["smokes"].mean() - 0.3) < 0.1 and clf.score(rows, labels) > 0.95
     assert clf.privacy_spent_.not_covered == () and "farmer" in repr(schema)
 
 
@@ -414,7 +430,7 @@ def test_a_fit_on_declared_columns(tmp_path):
     assert 1.99 < spent.epsilon <= 2
     assert (spent.delta, spent.arithmetic, spent.n_synthetic) == (1e-5, "exact", 5000)
     assert ledger.epsilon_spent == pytest.approx(spent.epsilon)
-    assert np.allclose(clf.table_.rates(X).sum(axis=1), 1)
+    assert np.allclose(clf.table_.class_proba(X).sum(axis=1), 1)
     assert (pickle.loads(pickle.dumps(clf)).predict(X) == clf.predict(X)).all()
     np.testing.assert_allclose(clf.export().predict_proba(X), clf.predict_proba(X), atol=1e-12)
     model = clf.fit_student(student=LinearDiscriminantAnalysis()).export()  # free
@@ -429,15 +445,15 @@ def test_few_columns_of_many_records_are_read_with_cells():
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     clf = PATEClassifier(schema=[(-1, 1)] * 3, classes=[0, 1], epsilon=2).fit(X, y)
     assert "StackedTable" in repr(clf.table_) and clf.score(X, y) > 0.8
-    assert clf.privacy_spent_.method == "mixed"
+    assert clf.privacy_spent_.composition == "mixed"
 
 
 @pytest.mark.slow
-@cases("voters", {"n_teachers": 50}, {"base_estimator": LinearDiscriminantAnalysis()})
-def test_teachers_vote_on_rows_that_were_drawn(voters):
+@cases("neighbors_method", {"n_teachers": 50}, {"base_estimator": LinearDiscriminantAnalysis()})
+def test_teachers_vote_on_rows_that_were_drawn(neighbors_method):
     X, y = load_iris(return_X_y=True)
     X, y = np.tile(X, (20, 1)), np.tile(y, 20)
-    clf = PATEClassifier(schema=(0, 8), classes=[0, 1, 2], epsilon=3, **voters).fit(X, y)
+    clf = PATEClassifier(schema=(0, 8), classes=[0, 1, 2], epsilon=3, **neighbors_method).fit(X, y)
     assert clf.n_teachers_ > 1 and clf.score(X, y) > 0.7 and clf.privacy_spent_.epsilon <= 3
 
 
@@ -482,7 +498,7 @@ def test_sums_that_noise_drowns_are_refused():
     with pytest.raises(BadPlanError, match="the noise drowns the sums"):
         clf.fit(X[:100], y[:100])
     with pytest.raises(ValueError, match="share=1"):
-        clf.set_params(epsilon=1, n_teachers=5, synthesizer=ClassSums(share=1)).fit(X, y)
+        clf.set_params(epsilon=1, n_teachers=5, synthesizer=ClassSumsSynthesizer(share=1)).fit(X, y)
 
 
 def test_polled_sums_are_read_by_each_call():
@@ -520,7 +536,7 @@ def test_a_synthesizer_that_declares_columns_leads_to_the_same_fit():
 
 
 def test_sums_do_not_depend_on_the_workers(forked_workers, monkeypatch):
-    monkeypatch.setattr(sums, "_ROWS", 64)
+    monkeypatch.setattr(class_sums, "_ROWS", 64)
     X, y, clf = on_declared(random_state=0)
     fits = [clone(clf).set_params(n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2)]
     for part in ("by_class", "moment", "counts"):
@@ -539,9 +555,13 @@ def table_of(X, codes, *, n_classes, groups=None, weight=None, joins=False):
     target = (NumberTarget if codes.dtype == float else ClassTarget)(range(n_classes))
     given = {"target": target, "groups": groups, "sample_weight": weight}
     private = PrivateData(X=np.asarray(X, dtype=float), codes=codes, **given)
-    voters = ColumnSums(bends=False, relation="add_or_remove_one" if joins else "replace_one")
-    voters.enrol(private, PUBLIC)
-    table = voters.vote(private, PUBLIC).astype(float) * sums.STEP / SHARES / n_classes
+    neighbors_method = ClassSums(
+        folded_ranks=False, relation="add_or_remove_one" if joins else "replace_one"
+    )
+    neighbors_method.prepare(private, PUBLIC)
+    table = (
+        neighbors_method.vote(private, PUBLIC).astype(float) * class_sums.STEP / SHARES / n_classes
+    )
     table[:, -1] *= _OF_TOTAL
     return table
 
@@ -562,8 +582,8 @@ def test_no_pair_of_records_moves_more_than_is_charged(n_classes, codes):
     codes = sorted({min(code, n_classes - 1) for code in codes})
     given = {"n_classes": n_classes}
     tables = [table_of([row], [code], **given) for row, code in product(RECORDS, codes)]
-    moved = [np.linalg.norm(a - b) for a, b in product(tables, tables)]
-    assert 0.9 * most(n_classes) < max(moved) <= most(n_classes)
+    changed = [np.linalg.norm(a - b) for a, b in product(tables, tables)]
+    assert 0.9 * most(n_classes) < max(changed) <= most(n_classes)
     joined = (table_of([row], codes[:1], **given, joins=True) for row in RECORDS)
     for table in (*tables, *joined):  # what a record that joins is charged
         assert np.linalg.norm(table) <= math.sqrt(0.45) * most(n_classes)
@@ -579,12 +599,14 @@ def test_a_group_moves_no_more_than_a_record(how):
         groups = np.array([0, 0, 0, 1, 1, 2]) if how != "weight" else None
         weight = rng.random(6) * 1.5 if how != "groups" else None
         given = {"n_classes": 3, "groups": groups, "weight": weight}
-        moved = X.copy()
-        n_moved = 1 if groups is None else 3
-        moved[:n_moved] = others[:n_moved] * rng.choice([-1, 1, 1e6, np.nan], size=(n_moved, 1))
+        changed = X.copy()
+        n_changed = 1 if groups is None else 3
+        changed[:n_changed] = others[:n_changed] * rng.choice(
+            [-1, 1, 1e6, np.nan], size=(n_changed, 1)
+        )
         codes_after = codes.copy()
-        codes_after[:n_moved] = rng.integers(3, size=n_moved)
-        change = table_of(X, codes, **given) - table_of(moved, codes_after, **given)
+        codes_after[:n_changed] = rng.integers(3, size=n_changed)
+        change = table_of(X, codes, **given) - table_of(changed, codes_after, **given)
         assert np.linalg.norm(change) <= most(3)
 
 
@@ -604,7 +626,7 @@ def test_one_odd_record_moves_no_other():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_cost_is_that_of_gaussian_noise(epsilon):
     X, y, rows = wide()
-    clf = PATEClassifier(ColumnSums(), epsilon=epsilon, classes=[0, 1], on_bad_plan="warn")
+    clf = PATEClassifier(method=ClassSums(), epsilon=epsilon, classes=[0, 1], on_bad_plan="warn")
     plan = clf.plan(X, y, X_public=rows)
     ((mechanism, _),) = plan.stages
     assert gdp_to_epsilon(1 / mechanism.noise_multiplier, 1e-5) <= plan.epsilon <= epsilon
@@ -644,7 +666,9 @@ def fitted(**params):
 def test_without_noise_columns_are_linear_discriminants(n_classes):
     X, y, _ = wide(20_000, 20, n_classes)
     rows, _, _ = wide(20_000, 20, seed=1)
-    clf = PATEClassifier(ColumnSums(bends=False), epsilon=100.0, classes=range(n_classes))
+    clf = PATEClassifier(
+        method=ClassSums(folded_ranks=False), epsilon=100.0, classes=range(n_classes)
+    )
     clf.fit(X, y, X_public=rows)
     psi = (X - rows.mean(axis=0)) / np.sqrt(rows.std(axis=0))
     psi /= np.linalg.norm(psi, axis=1, keepdims=True)
@@ -656,16 +680,19 @@ def test_wide_tables_are_read_by_their_columns():
     clf, X, y, _ = fitted()
     plan = clf.plan(X, y, X_public=wide()[2])
     assert "each with all of its columns (by default" in " ".join(str(plan).split())
-    assert isinstance(clf.table_, ReleasedColumns)
+    assert isinstance(clf.table_, ReleasedClassSums)
     assert clf.score(X, y) > 0.85  # cells: 0.5
-    assert clf.privacy_spent_.method == "gaussian" and clf.privacy_spent_.epsilon <= 1.0
+    assert clf.privacy_spent_.composition == "gaussian" and clf.privacy_spent_.epsilon <= 1.0
 
 
 def test_bends_are_seen():
     X = np.random.default_rng(0).normal(size=(6000, 8))
     y = ((X[:, :2] ** 2).sum(axis=1) > 1.4).astype(int)
-    both = (ColumnSums(bends=bends) for bends in (True, False))
-    fits = (PATEClassifier(voters, classes=[0, 1], random_state=0) for voters in both)
+    both = (ClassSums(folded_ranks=folded_ranks) for folded_ranks in (True, False))
+    fits = (
+        PATEClassifier(method=neighbors_method, classes=[0, 1], random_state=0)
+        for neighbors_method in both
+    )
     by_bends, straight = (clf.fit(X[:5000], y[:5000], X[5000:]).score(X, y) for clf in fits)
     assert straight < 0.6 and by_bends > 0.8
 
@@ -690,7 +717,7 @@ def test_groups_leave_the_choice_to_public_rows():
     X, y, rows = wide()
     clf, thrice = PATEClassifier(classes=[0, 1]), (np.tile(X, (3, 1)), np.tile(y, 3))
     plans = [clf.plan(*data, rows, groups=np.arange(len(data[0]))) for data in ((X, y), thrice)]
-    assert plans[0].voters == plans[1].voters
+    assert plans[0].method_summary == plans[1].method_summary
 
 
 # --- all that holds for a table ------------------------------------------------------------------
@@ -710,26 +737,26 @@ def test_votes_are_cast_once_and_read_often():
 
 def test_mistakes():
     X, y, rows = wide()
-    clf = PATEClassifier(ColumnSums(), classes=[0, 1])
-    with pytest.raises(ValueError, match="ColumnSums takes DataFrames, and arrays"):
+    clf = PATEClassifier(method=ClassSums(), classes=[0, 1])
+    with pytest.raises(ValueError, match="ClassSums takes DataFrames, and arrays"):
         clf.fit(sparse.csr_array(X), y, X_public=sparse.csr_array(rows))
     with pytest.raises(ValueError, match="needs public rows that are there before a fit"):
         clone(clf).set_params(schema=(-5.0, 5.0)).fit(X, y)  # it has sums of its own
-    with pytest.raises(ValueError, match="'relation' parameter of ColumnSums"):
-        clf.set_params(base_estimator__relation="swap").fit(X, y, X_public=rows)
+    with pytest.raises(ValueError, match="'relation' parameter of ClassSums"):
+        clf.set_params(method__relation="swap").fit(X, y, X_public=rows)
 
 
 def test_sums_and_cells_have_noise_of_their_own_kind():
     X, y, rows = wide(d=3)
     of_cells = PATEClassifier(aggregator=LaplaceMechanism(), classes=[0, 1], on_bad_plan="warn")
-    assert of_cells.plan(X, y, rows).voters.name == ReverseNeighbors.__name__
-    with pytest.raises(ValueError, match="ColumnSums has a mechanism of its own"):
-        clone(of_cells).set_params(base_estimator=ColumnSums()).fit(X, y, rows)
+    assert of_cells.plan(X, y, rows).method_summary.name == ReverseNeighbors.__name__
+    with pytest.raises(ValueError, match="ClassSums has a mechanism of its own"):
+        clone(of_cells).set_params(method=ClassSums()).fit(X, y, rows)
     with pytest.raises(ValueError, match="aggregator must be a TableMechanism"):
         of_cells.set_params(aggregator=SumsMechanism(2)).fit(X, y, X_public=rows)
-    with pytest.raises(ValueError, match="in whole steps, by ColumnSums"):
+    with pytest.raises(ValueError, match="in whole steps, by ClassSums"):
         SumsMechanism(2, 1.0).noisy(np.zeros((3, 2)))
-    contribution = ColumnSums().contribution(REPLACED)
+    contribution = ClassSums().contribution(REPLACED)
     pytest.raises(ValueError, SumsMechanism(2, -1.0).cost, contribution).match("noise_multiplier")
     short, long = (SumsMechanism(2, kind(np.float32(300.1))) for kind in (np.float32, float))
     assert short.noise_std == long.noise_std
@@ -739,29 +766,31 @@ def test_sums_and_cells_have_noise_of_their_own_kind():
 @pytest.mark.parametrize("public", [1, 3])
 def test_hardly_any_public_rows_are_refused(public):
     X, y, rows = wide()
-    for voters in (None, ColumnSums()):
+    for neighbors_method in (None, ClassSums()):
         with pytest.raises(BadPlanError, match="few to tell them apart by"):
-            PATEClassifier(voters, classes=[0, 1]).fit(X, y, X_public=rows[:public])
+            PATEClassifier(method=neighbors_method, classes=[0, 1]).fit(
+                X, y, X_public=rows[:public]
+            )
 
 
 def test_votes_of_others_are_refused():
     X, y, rows = wide()
-    cells = PATEClassifier(ReverseNeighbors(), classes=[0, 1], on_bad_plan="warn")
-    columns = PATEClassifier(ColumnSums(), classes=[0, 1])
+    cells = PATEClassifier(method=ReverseNeighbors(), classes=[0, 1], on_bad_plan="warn")
+    columns = PATEClassifier(method=ClassSums(), classes=[0, 1])
     with pytest.warns(UserWarning, match="a coin flip is likely"):
         votes = cells.poll(X, y, X_public=rows)
     with pytest.raises(ValueError, match="ReverseNeighbors cast these votes"):
         columns.fit_votes(votes, rows)
     votes = columns.poll(X, y, X_public=rows)
     assert columns.fit_votes(votes, rows).score(X, y) > 0.85
-    pytest.raises(ValueError, cells.fit_votes, votes, rows).match("ColumnSums cast these votes")
+    pytest.raises(ValueError, cells.fit_votes, votes, rows).match("ClassSums cast these votes")
 
 
 @pytest.mark.parametrize("student", [None, LogisticRegression()])
 def test_a_search_may_ask_for_them(student, monkeypatch):
     monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     X, y, rows = wide(2000, 10)
-    clf = PATEClassifier(ColumnSums(), classes=[0, 1], student=student)
+    clf = PATEClassifier(method=ClassSums(), classes=[0, 1], student=student)
     given = {"epsilon": 3.0, "n_trials": 2, "random_state": 0}
     search = PrivateGridSearchCV(clf, {"delta": [1e-5, 1e-6]}, **given)
     assert search.fit(X, y, X_public=rows).score(X, y) > 0.8
@@ -769,36 +798,38 @@ def test_a_search_may_ask_for_them(student, monkeypatch):
 
 def test_large_groups_count():
     X, y, rows = wide(9000, 20)
-    clf = PATEClassifier(ColumnSums(bends=False), classes=[0, 1], on_bad_plan="warn")
+    clf = PATEClassifier(method=ClassSums(folded_ranks=False), classes=[0, 1], on_bad_plan="warn")
     votes = clf.poll(X, y, X_public=rows, groups=np.arange(9000) // 4500)
-    step = sums.STEP / SHARES / 2
+    step = class_sums.STEP / SHARES / 2
     assert votes.counts[-1, -1] * step == pytest.approx(2 * 0.287, abs=0.01)  # of two groups
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("odd", [pd.NaT, 3, b"\xff", "caf\udce9"], ids=repr)
-@pytest.mark.parametrize("voters", [ColumnSums(), ReverseNeighbors(random_state=0)])
-def test_one_odd_text_moves_no_other(voters, odd):
+@pytest.mark.parametrize("neighbors_method", [ClassSums(), ReverseNeighbors(random_state=0)])
+def test_one_odd_text_moves_no_other(neighbors_method, odd):
     def frame(texts):
         x = np.linspace(0, 1, len(texts))
         return pd.DataFrame({"c": pd.Series(texts, dtype=object), "x": x})
 
     public = frame(["red", "blue"] * 30)
     rest = ["caf\udce9", "red"] * 30
-    clf = PATEClassifier(voters, classes=[0, 1], on_bad_plan="warn", random_state=0)
+    clf = PATEClassifier(
+        method=neighbors_method, classes=[0, 1], on_bad_plan="warn", random_state=0
+    )
     labels, tables = np.zeros(61, dtype=int), (frame([*rest, last]) for last in (odd, "blue"))
     with_it, without = (clf.poll(rows, labels, X_public=public).counts for rows in tables)
-    moved = np.abs(with_it - without).sum()
-    if isinstance(voters, ColumnSums):
-        moved *= sums.STEP / SHARES / 2
-    assert moved < 8
+    changed = np.abs(with_it - without).sum()
+    if isinstance(neighbors_method, ClassSums):
+        changed *= class_sums.STEP / SHARES / 2
+    assert changed < 8
 
 
 def test_columns_that_do_not_vary_say_nothing():
     X, y, rows = wide()
     constant = np.zeros((len(X), 5))
     constant[y == 1] = 1.0  # the label itself, which public rows do not have
-    clf = PATEClassifier(ColumnSums(), classes=[0, 1], random_state=0)
+    clf = PATEClassifier(method=ClassSums(), classes=[0, 1], random_state=0)
     clf.fit(np.hstack([X, constant]), y, X_public=np.hstack([rows, np.zeros((len(rows), 5))]))
     assert 0.8 < clf.score(np.hstack([X, 0 * constant]), y)
     model = clf.export(np.hstack([rows, np.zeros((len(rows), 5))]))
@@ -806,16 +837,16 @@ def test_columns_that_do_not_vary_say_nothing():
 
 
 def test_sums_are_kept_and_do_not_depend_on_the_workers(tmp_path, forked_workers, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.neighbors.electorate.BLOCK_SIZE", 1000)
+    monkeypatch.setattr("sklearn_pate.neighbors.method.BLOCK_SIZE", 1000)
     X, y, rows = wide()
     groups = np.arange(len(y)) // 3
-    clf = PATEClassifier(ColumnSums(), classes=[0, 1])
+    clf = PATEClassifier(method=ClassSums(), classes=[0, 1])
     fits = [clone(clf).set_params(**given) for given in ({}, {"n_jobs": 2}, {"memory": tmp_path})]
     polled = [clf.poll(X, y, rows, groups=groups).counts for clf in fits]
     chosen = PATEClassifier(classes=[0, 1], memory=tmp_path)
     votes = chosen.poll(X, y, rows)
-    assert type(votes.electorate) is ColumnSums
-    monkeypatch.setattr("sklearn_pate.column_sums.whole_steps", None)  # nothing is summed again
+    assert type(votes.method) is ClassSums
+    monkeypatch.setattr("sklearn_pate.methods.sums.whole_steps", None)  # nothing is summed again
     polled.append(clone(fits[2]).poll(X, y, rows, groups=groups).counts)
     assert all(np.array_equal(polled[0], counts) for counts in polled)
     assert np.array_equal(chosen.poll(X, y, rows).counts, votes.counts)
@@ -830,23 +861,23 @@ def test_columns_beyond_64_bits_are_summed_and_released_exactly(
     """Many classes, or many blocks, where one block fits into 64 bits."""
     of_block = 2**60 + np.arange(3 * n_classes).reshape(n_classes, 3)
     monkeypatch.setattr(secure, "_MOST_IN_64_BITS", most)
-    monkeypatch.setattr("sklearn_pate.column_sums.of_classes", lambda steps, cast: of_block)
-    monkeypatch.setattr("sklearn_pate.neighbors.electorate.BLOCK_SIZE", 4)
+    monkeypatch.setattr("sklearn_pate.methods.sums.of_classes", lambda steps, cast: of_block)
+    monkeypatch.setattr("sklearn_pate.neighbors.method.BLOCK_SIZE", 4)
     n_records = 4 * n_blocks
     given = {"groups": None, "sample_weight": None, "target": ClassTarget(range(n_classes))}
     private = PrivateData(
         X=RNG.normal(size=(n_records, 2)), codes=np.zeros(n_records, int), **given
     )
-    voters = ColumnSums(bends=False, relation="add_or_remove_one")
-    voters.enrol(private, PUBLIC)
-    table = voters.vote(private, PUBLIC)
+    neighbors_method = ClassSums(folded_ranks=False, relation="add_or_remove_one")
+    neighbors_method.prepare(private, PUBLIC)
+    table = neighbors_method.vote(private, PUBLIC)
     by_class = [[n_blocks * number for number in row] for row in of_block.tolist()]
     total = [sum(column) for column in zip(*by_class, strict=True)]
     expected = [[n_classes * a - b for a, b in zip(row, total, strict=True)] for row in by_class]
     assert table[:, :-1].T.tolist() == expected
     assert table[:, -1].tolist() == [n_classes * a for a in total]
     monkeypatch.setattr(DiscreteGaussian, "sample", lambda self, rng, shape: np.zeros(shape, int))
-    step = sums.STEP / SHARES / n_classes
+    step = class_sums.STEP / SHARES / n_classes
     noisy = SumsMechanism(n_classes, 1.0).noisy(table)
     assert (noisy == np.array([[float(number) * step for number in row] for row in table])).all()
 
@@ -856,8 +887,10 @@ def test_wide_whole_numbers_change_no_fit(monkeypatch):
     fits = []
     for most in (2**62, 0):
         monkeypatch.setattr(secure, "_MOST_IN_64_BITS", most)
-        for voters in (ColumnSums(), ReverseNeighbors(n_cells=4)):
-            clf = PATEClassifier(voters, epsilon=9.0, classes=[0, 1], random_state=0)
+        for neighbors_method in (ClassSums(), ReverseNeighbors(n_cells=4)):
+            clf = PATEClassifier(
+                method=neighbors_method, epsilon=9.0, classes=[0, 1], random_state=0
+            )
             fits.append(clf.fit(X, y, X_public=rows))
     for narrow, exact in zip(fits[:2], fits[2:], strict=True):
         assert narrow.curator_.votes.dtype == exact.curator_.votes.dtype
@@ -867,8 +900,8 @@ def test_wide_whole_numbers_change_no_fit(monkeypatch):
 
 def test_many_records_of_many_classes_are_no_obstacle():
     """300,000 records of 2,000 classes: 64 bits do not hold their sums in whole steps."""
-    voters = ColumnSums(bends=False, relation="add_or_remove_one")
+    neighbors_method = ClassSums(folded_ranks=False, relation="add_or_remove_one")
     given = {"groups": None, "sample_weight": None, "target": ClassTarget(range(2000))}
     private = PrivateData(X=PUBLIC, codes=np.zeros(len(PUBLIC), int), **given)
-    voters.enrol(private, np.repeat(PUBLIC, 100, axis=0))
-    assert voters.forecast(noise_std=1.0, n_records=300_000, n_classes=2000).obstacles == ()
+    neighbors_method.prepare(private, np.repeat(PUBLIC, 100, axis=0))
+    assert neighbors_method.forecast(noise_std=1.0, n_records=300_000, n_classes=2000).errors == ()

@@ -20,13 +20,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
+from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
 from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, Neighbors
 from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer, Schema
 from sklearn_pate.synthesis.synthesizers import _PULL, bin_shares_of, on_simplex
-from sklearn_pate.targets import ClassTarget
 
 REPLACED = Neighbors(relation="replace_one", unit="record")
 
@@ -96,11 +96,11 @@ def weight_of(record):
     return [0.3, 1.7, -2.0, 0.999][(record[0] + len(str(record[1]))) % 4]
 
 
-def note_moved(reached, change, moved, n_tables):
+def note_moved(reached, change, changed, n_tables):
     """Note how far a change moved tables: each entry by 1, and all by 1 or 2 a table, at most."""
-    moved = np.abs(moved)
-    assert moved.max() <= 1 and moved.sum() <= (2 if change == "replace" else 1) * n_tables
-    reached[change] = max(reached[change], moved.sum())
+    changed = np.abs(changed)
+    assert changed.max() <= 1 and changed.sum() <= (2 if change == "replace" else 1) * n_tables
+    reached[change] = max(reached[change], changed.sum())
 
 
 @pytest.mark.parametrize(
@@ -324,19 +324,19 @@ def test_rows_have_the_form_of_the_private_table(column, bounds):
     bounds = {3: (0, 2)} | ({} if bounds is None else {"column": bounds})
     missing = ["column"] if column.isna().any() else []
     synthesizer = with_noise(bounds, missing=missing, n_rows=400).declare(X, TWO)
-    rehearsal = synthesizer.rehearsal_rows(300, np.random.default_rng(0))
-    check_form(X, rehearsal)
+    dry_run = synthesizer.dry_run_rows(300, np.random.default_rng(0))
+    check_form(X, dry_run)
     rows = draw(synthesizer, X, y)
     check_form(X, rows)
     known = X["column"].replace(np.inf, 0.1).dropna()
-    drawn = rows["column"].dropna()
-    assert drawn.nunique() >= known.nunique() > 0
+    sampled = rows["column"].dropna()
+    assert sampled.nunique() >= known.nunique() > 0
     if rows["column"].dtype.kind in "iuf":
-        assert drawn.between(known.min(), known.max()).all()
+        assert sampled.between(known.min(), known.max()).all()
     else:
-        assert set(drawn) == set(known)
+        assert set(sampled) == set(known)
     has_missing = X["column"].isna().any()
-    for part in (rows, rehearsal):
+    for part in (rows, dry_run):
         assert part["column"].isna().any() == has_missing
 
 
@@ -346,9 +346,9 @@ def test_rows_have_the_categories_that_are_given(column, categories):
     missing = ["column"] if column.isna().any() else []
     synthesizer = with_noise(categories={"column": categories}, missing=missing, n_rows=300)
     synthesizer.declare(X, TWO)
-    rehearsal = synthesizer.rehearsal_rows(300, np.random.default_rng(0))
+    dry_run = synthesizer.dry_run_rows(300, np.random.default_rng(0))
     rows = draw(synthesizer, X, np.zeros(len(X), dtype=int))
-    for part, expected in ((rehearsal, categories), (rows, set(column) & set(rehearsal["column"]))):
+    for part, expected in ((dry_run, categories), (rows, set(column) & set(dry_run["column"]))):
         check_form(X, part)
         expected = pd.Series(list(expected), dtype=column.dtype).dropna()  # as it rounds them
         assert set(part["column"].dropna()) == set(expected)
@@ -388,10 +388,10 @@ def test_whole_numbers_between_bounds_are_in_one_bin_each(low, high, n_bins):
     assert column.n_bins == min(n_bins, n_values)
     bins = column.bins(X["n"])
     assert (np.diff(bins) >= 0).all() and bins[0] == 0 and bins[-1] == column.n_bins - 1
-    drawn = column.draw(np.arange(column.n_bins), np.random.default_rng(0))
-    np.testing.assert_array_equal(column.bins(drawn), np.arange(column.n_bins))
+    sampled = column.draw(np.arange(column.n_bins), np.random.default_rng(0))
+    np.testing.assert_array_equal(column.bins(sampled), np.arange(column.n_bins))
     if n_values > n_bins:
-        assert drawn.iloc[0] == low and drawn.iloc[-1] == high
+        assert sampled.iloc[0] == low and sampled.iloc[-1] == high
 
 
 @pytest.mark.parametrize("n_bins", [3, 32])
@@ -416,8 +416,8 @@ def test_edges_that_are_given():
     synthesizer = MarginalSynthesizer(edges, missing=[]).declare(X, TWO)
     for name, column in zip("nx", synthesizer.schema_.columns, strict=True):
         assert column.bins(X[name]).tolist() == [0, 0, 1, 2, 3]
-        drawn = column.draw(np.repeat(np.arange(4), 200), np.random.default_rng(0))
-        parts = drawn.to_numpy().reshape(4, 200)
+        sampled = column.draw(np.repeat(np.arange(4), 200), np.random.default_rng(0))
+        parts = sampled.to_numpy().reshape(4, 200)
         assert (parts.min(axis=1) >= edges[:4]).all() and (parts.max(axis=1) <= edges[1:]).all()
         assert name == "x" or set(parts[0]) == {0}
 
@@ -464,8 +464,8 @@ def everything(X, y, **more):
         synthesizer.declare(X, TWO)
         rows = draw(synthesizer, X, y, **more)
     assert list(rows) == list(DTYPES)
-    rehearsal = synthesizer.rehearsal_rows(5, np.random.default_rng(0))
-    pickled = [pickle.dumps(part) for part in (rows, synthesizer, rehearsal)]
+    dry_run = synthesizer.dry_run_rows(5, np.random.default_rng(0))
+    pickled = [pickle.dumps(part) for part in (rows, synthesizer, dry_run)]
     return *pickled, repr(synthesizer), [str(w.message) for w in caught]
 
 
@@ -497,8 +497,8 @@ def test_one_odd_value_reaches_nothing_but_the_counts(name, capfd):
     synthesizer.declare(X, TWO)
     for rows in (X, odd):
         draw(synthesizer, rows, y)
-    moved = np.abs(tables[1] - tables[0])
-    assert moved.max() <= 1 and moved.sum() <= 2 * len(ODD[name])
+    changed = np.abs(tables[1] - tables[0])
+    assert changed.max() <= 1 and changed.sum() <= 2 * len(ODD[name])
 
 
 def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
@@ -554,7 +554,7 @@ def released(scale=1e-5, repeat=1, **params):
 def by_hand(row):
     """The posterior of naive Bayes, with a little of all classes' shares in each class."""
     pull = _PULL  # as there is no noise, so many records
-    rates = []
+    class_proba = []
     for code in (0, 1):
         own = [each for each in ROWS if each[2] == code]
         rate = len(own) / len(ROWS)
@@ -564,22 +564,22 @@ def by_hand(row):
                 overall = np.mean([alike(each) for each in ROWS])
                 share = np.mean([alike(each) for each in own])
                 rate *= (len(own) * share + pull) / (len(own) * overall + pull)
-        rates.append(rate)
-    return np.array(rates) / sum(rates)
+        class_proba.append(rate)
+    return np.array(class_proba) / sum(class_proba)
 
 
 @pytest.mark.parametrize("row", [(0, "a"), (2.9, "b"), (2, None), (-50, "a"), (9, "b"), (2, "new")])
 def test_the_posterior_is_that_of_naive_bayes(row):
-    rates = released().released_.rates(framed_rows([row]))
-    np.testing.assert_allclose(rates[0], by_hand(row), atol=1e-3)
+    class_proba = released().released_.class_proba(framed_rows([row]))
+    np.testing.assert_allclose(class_proba[0], by_hand(row), atol=1e-3)
 
 
 def test_noise_pulls_rates_to_those_of_all_records():
     table = released().released_
     rows = framed_rows([(0, "a"), (3, "b")])
     stds = 0.0, 20.0, 1e6
-    rates = (replace(table, noise_std=std).rates(rows)[:, 0] for std in stds)
-    strong, weak, none = (np.abs(share - 0.5) for share in rates)
+    class_proba = (replace(table, noise_std=std).class_proba(rows)[:, 0] for std in stds)
+    strong, weak, none = (np.abs(share - 0.5) for share in class_proba)
     assert (none < weak).all() and (weak < strong).all()
     np.testing.assert_allclose(none, 0.0, atol=1e-3)
 
@@ -592,10 +592,10 @@ def test_flat_is_what_noise_explains():
 def test_dtypes_of_other_rows_may_be_others():
     table = released().released_
     rows = [(1, "a"), (3, "b"), (0, "a")]
-    expected = table.rates(framed_rows(rows))
+    expected = table.class_proba(framed_rows(rows))
     for dtype in ("int64", "Int64", "float32", object):
         as_dtype = framed_rows(rows).astype({"age": dtype})
-        np.testing.assert_array_equal(table.rates(as_dtype), expected)
+        np.testing.assert_array_equal(table.class_proba(as_dtype), expected)
 
 
 def test_whole_numbers_beyond_bounds_count_at_the_edge_in_any_dtype():
@@ -604,10 +604,10 @@ def test_whole_numbers_beyond_bounds_count_at_the_edge_in_any_dtype():
     synthesizer.declare(X, TWO)
     rng = np.random.default_rng(0)
     synthesizer.synthesize(X, np.arange(8) // 4, target=TWO, noise=rng, rng=rng)
-    edges = synthesizer.released_.rates(pd.DataFrame({"n": [0, 7]}))
-    beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-np.inf, np.inf]}))
+    edges = synthesizer.released_.class_proba(pd.DataFrame({"n": [0, 7]}))
+    beyond = synthesizer.released_.class_proba(pd.DataFrame({"n": [-np.inf, np.inf]}))
     np.testing.assert_array_equal(beyond, edges)
-    beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-1, 300]}))
+    beyond = synthesizer.released_.class_proba(pd.DataFrame({"n": [-1, 300]}))
     np.testing.assert_array_equal(beyond, edges)
 
 
@@ -627,10 +627,12 @@ def test_records_vote_beside_histograms(fitted):
     X, y, clf = fitted
     assert "ReleasedHistograms" in repr(clf.table_)
     assert type(clf.student_.steps[-1][1]) is LandmarkClassifier and clf.score(X, y) > 0.85
-    assert (clf.table_.rates(X).argmax(axis=1) == y).mean() > 0.85 and clf.privacy_spent_.delta == 0
+    assert (
+        clf.table_.class_proba(X).argmax(axis=1) == y
+    ).mean() > 0.85 and clf.privacy_spent_.delta == 0
     assert clf.privacy_spent_.epsilon <= 2
     loaded = pickle.loads(pickle.dumps(clf))
-    np.testing.assert_array_equal(loaded.table_.rates(X[:50]), clf.table_.rates(X[:50]))
+    np.testing.assert_array_equal(loaded.table_.class_proba(X[:50]), clf.table_.class_proba(X[:50]))
 
 
 def test_another_student_and_votes_that_were_polled(fitted):

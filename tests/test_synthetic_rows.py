@@ -11,12 +11,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.neighbors.cells import ReleasedTable
 from sklearn_pate.rdp import Contribution
 from sklearn_pate.releases.table import TableRelease
-from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
+from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer
 
 # One or two bins of a column, by chance of the noise, hold most of its records
 pytestmark = pytest.mark.filterwarnings("ignore:nearly all records lie in one or two bins")
@@ -55,7 +55,7 @@ def test_rows_drawn_elsewhere_cost_nothing_on_unrelated_data(drawing, epsilon):
 
 def test_rows_of_another_fit_bring_no_statistics_of_it():
     rows = pate(
-        synthesizer=ClassSums((-4, 4), missing=[], n_rows=200, share=0.25), epsilon=4.0
+        synthesizer=ClassSumsSynthesizer((-4, 4), missing=[], n_rows=200, share=0.25), epsilon=4.0
     ).fit(X, Y)
     clf = pate(epsilon=4.0).fit(UNRELATED_X, UNRELATED_Y, X_public=rows.X_synthetic_)
     assert type(clf.table_) is ReleasedTable
@@ -65,7 +65,7 @@ def test_rows_of_another_fit_bring_no_statistics_of_it():
 def test_searches_and_students_take_rows_of_another_fit_as_public(drawing, monkeypatch):
     monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     rows = drawing.X_synthetic_
-    search = PrivateGridSearchCV(pate(), {"base_estimator__n_cells": [8]}, epsilon=3, n_trials=2)
+    search = PrivateGridSearchCV(pate(), {"method__n_cells": [8]}, epsilon=3, n_trials=2)
     search.estimator.base_estimator = ReverseNeighbors()
     for given in ({}, {"X_val": rows, "y_val": np.arange(len(rows)) % 2}):
         spent = search.fit(X, Y, X_public=rows, **given).privacy_spent_
@@ -90,8 +90,8 @@ def test_statements_do_not_depend_on_earlier_fits_of_the_process():
 
     teachers = {"base_estimator": GaussianNB(), "n_teachers": 50, "on_bad_plan": "warn"}
     before = statement(), statement(**teachers)
-    drawn = pate(synthesizer=Fixed(bounds=(-4, 4), missing=[], n_rows=200)).fit(X, Y)
-    np.testing.assert_array_equal(drawn.X_synthetic_, PUBLIC)
+    sampled = pate(synthesizer=Fixed(bounds=(-4, 4), missing=[], n_rows=200)).fit(X, Y)
+    np.testing.assert_array_equal(sampled.X_synthetic_, PUBLIC)
     pickle.loads(pickle.dumps(pate(synthesizer=DRAWS).fit(X, Y)))
     assert (statement(), statement(**teachers)) == before
 

@@ -25,23 +25,24 @@ from sklearn.utils import check_random_state
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_pate import PATEClassifier, rdp
-from sklearn_pate.accountant import plan_table
+from sklearn_pate.accounting import plan_table
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
+from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.fitting.given import rows_digest
+from sklearn_pate.fitting.inputs import rows_digest
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.neighbors import LandmarkClassifier, ReleasedTable, ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.neighbors import LandmarkClassifier, ReleasedTable
 from sklearn_pate.neighbors.cells import (
-    Surface,
+    ProbabilityField,
     _sharpness,
-    count_ballots,
-    expected_ballots,
+    count_votes,
+    expected_votes,
     make_centers,
     smooth,
 )
 from sklearn_pate.rdp import Contribution, Neighbors
 from sklearn_pate.rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
-from sklearn_pate.targets import ClassTarget
 
 ONE, TWO = map(Contribution.of_counts, (1, 2))
 
@@ -98,7 +99,7 @@ def test_calibrated_laplace_noise_spends_the_cap_and_no_delta(epsilon, n_changed
     public = {"contribution": Contribution.of_counts(n_changed), "n_rows": 9, "delta": 1e-5}
     plan = plan_table(LaplaceMechanism(), epsilon=epsilon, **public)
     assert epsilon * (1 - 1e-15) <= plan.epsilon <= epsilon
-    assert (plan.delta, plan.method) == (0.0, "pure")
+    assert (plan.delta, plan.composition) == (0.0, "pure")
 
 
 @cases(
@@ -110,7 +111,7 @@ def test_calibrated_laplace_noise_spends_the_cap_and_no_delta(epsilon, n_changed
 def test_calibrated_noise_spends_the_cap_at_delta(mechanism):
     plan = plan_table(mechanism, contribution=TWO, n_rows=9, epsilon=0.8, delta=1e-5)
     assert 0.8 * (1 - 1e-6) <= plan.epsilon <= 0.8 and plan.delta == 1e-5
-    assert plan.method == ("gaussian" if isinstance(mechanism, GaussianMechanism) else "pure")
+    assert plan.composition == ("gaussian" if isinstance(mechanism, GaussianMechanism) else "pure")
 
 
 def test_noise_that_costs_more_than_the_cap_is_refused():
@@ -258,7 +259,7 @@ def tables_of(records, n_neighbors, weights, by_group):
     cells[cell < 0] = -1  # a record that casts no ballot
     given = {"sample_weight": None if weights is None else np.array(weights)[cell]}
     given["groups"] = np.unique(group, return_inverse=True)[1] if by_group else None
-    return count_ballots(cells, code, n_cells=N_CELLS, target=TARGET, **given) * GRID
+    return count_votes(cells, code, n_cells=N_CELLS, target=TARGET, **given) * GRID
 
 
 ALL_RECORDS = list(itertools.product([-1, 0, 1, 2], [0, 1]))
@@ -320,7 +321,7 @@ def test_the_order_of_records_makes_no_difference():
     for rows in (np.arange(300), rng.permutation(300)):
         given = {"sample_weight": weight[rows], "groups": groups[rows]}
         given |= {"n_cells": 5, "target": ClassTarget(range(3))}
-        counted.append(count_ballots(cells[rows], codes[rows], **given))
+        counted.append(count_votes(cells[rows], codes[rows], **given))
     first, second = counted
     np.testing.assert_array_equal(first, second)
     assert first.dtype == np.int64
@@ -396,9 +397,11 @@ X_PUBLIC, X_LATER, Y_LATER = X[600:900], X[900:], Y[900:]
 X, Y = X[:600], Y[:600]
 
 
-def pate(voters=None, **params):
+def pate(method_summary=None, **params):
     params = {"epsilon": 5.0, "classes": [0, 1, 2], "random_state": 0, **params}
-    return PATEClassifier(ReverseNeighbors() if voters is None else voters, **params)
+    return PATEClassifier(
+        ReverseNeighbors() if neighbors_method is None else neighbors_method, **params
+    )
 
 
 def teachers(**params):
@@ -413,8 +416,10 @@ def test_the_table_says_of_public_rows_what_was_released():
     assert isinstance(clf.table_, ReleasedTable)
     assert clf.table_.counts.shape == clf.curator_.votes.shape
     assert not np.array_equal(clf.table_.counts, clf.curator_.votes)  # the noise is in it
-    np.testing.assert_allclose(clf.table_.rates(X_PUBLIC), clf.public_soft_labels_, atol=1e-12)
-    one_by_one = np.vstack([clf.table_.rates(row[None]) for row in X_PUBLIC[:20]])
+    np.testing.assert_allclose(
+        clf.table_.class_proba(X_PUBLIC), clf.public_soft_labels_, atol=1e-12
+    )
+    one_by_one = np.vstack([clf.table_.class_proba(row[None]) for row in X_PUBLIC[:20]])
     np.testing.assert_allclose(one_by_one, clf.public_soft_labels_[:20], atol=1e-9)
 
 
@@ -433,20 +438,22 @@ def test_other_public_rows_cost_nothing(tmp_path):
 
 def test_labels_follow_rows_in_another_order():
     clf = pate().fit(X, Y, X_public=X_PUBLIC)
-    rates, proba = clf.public_soft_labels_, clf.predict_proba(X_LATER)
+    class_proba, proba = clf.public_soft_labels_, clf.predict_proba(X_LATER)
     loaded = pickle.loads(pickle.dumps(clf))
-    np.testing.assert_array_equal(loaded.table_.rates(X_LATER), clf.table_.rates(X_LATER))
+    np.testing.assert_array_equal(
+        loaded.table_.class_proba(X_LATER), clf.table_.class_proba(X_LATER)
+    )
     assert repr(loaded.table_).endswith(" cells, 3 classes)")
     clf.fit_student(X_PUBLIC)
     np.testing.assert_array_equal(clf.public_labels_, loaded.public_labels_)
     np.testing.assert_allclose(clf.predict_proba(X_LATER), proba)
     clf.fit_student(X_PUBLIC[::-1])
-    np.testing.assert_allclose(clf.public_soft_labels_[::-1], rates, atol=1e-12)
+    np.testing.assert_allclose(clf.public_soft_labels_[::-1], class_proba, atol=1e-12)
     assert loaded.fit_student(X_LATER).score(X_LATER, Y_LATER) > 0.85
 
 
 def test_rows_that_cannot_be_read_change_nothing():
-    clf = pate(ReverseNeighbors(StandardScaler())).fit(X, Y, X_public=X_PUBLIC)
+    clf = pate(method=ReverseNeighbors(StandardScaler())).fit(X, Y, X_public=X_PUBLIC)
     before = clf.student_, clf.public_labels_
     wider = X_LATER[:, 1:]
     pytest.raises(ValueError, clf.fit_student, wider).match("does not have the features of X")
@@ -502,7 +509,7 @@ class Shared(TransformerMixin, BaseEstimator):
 
 
 def test_a_table_holds_no_global_generator():
-    clf = pate(ReverseNeighbors(Shared())).fit(X, Y, X_public=X_PUBLIC)
+    clf = pate(method=ReverseNeighbors(Shared())).fit(X, Y, X_public=X_PUBLIC)
     assert clf.table_.transformer.rng_ is not check_random_state(None)
     assert np.random.get_state()[1].tobytes()[:400] not in pickle.dumps(clf.table_)
 
@@ -521,7 +528,7 @@ def test_public_rows_leave_what_they_were_cut_from_behind():
             return X.to_numpy()
 
     private = pd.DataFrame(X, columns=list("abcde"))
-    clf = pate(ReverseNeighbors(Keeps())).fit(private, Y, X_public=frame[:300])
+    clf = pate(method=ReverseNeighbors(Keeps())).fit(private, Y, X_public=frame[:300])
     kept = clf.table_.transformer.rows_
     assert kept.attrs == {} and type(kept.index) is pd.RangeIndex
 
@@ -563,8 +570,10 @@ def sharpness(ballots, noise_std, height, rng):
     centers = np.arange(n_cells)[:, None] / 10
     noisy = ballots + rng.normal(0, noise_std, ballots.shape)
     given = {"steepness": 2.0, "slope": 0.0, "power": 1.0, "variance": variance, "total": total}
-    surface = Surface(centers, overall, np.zeros_like(ballots), height * spread, **given)
-    return _sharpness(surface, noisy)
+    probability_field = ProbabilityField(
+        centers, overall, np.zeros_like(ballots), height * spread, **given
+    )
+    return _sharpness(probability_field, noisy)
 
 
 def test_rates_of_one_class_a_cell_are_sharpened():
@@ -587,16 +596,16 @@ def test_a_smooth_table_is_recovered():
     public = rng.random((2000, 2))
     centers = make_centers(public, 200, 0)
     truth = 0.5 + 0.4 * np.sin(3 * centers[:, 0])
-    n_ballots = 30
-    noisy = n_ballots * np.stack([1 - truth, truth], axis=1) + rng.normal(0, 10, (200, 2))
+    n_votes = 30
+    noisy = n_votes * np.stack([1 - truth, truth], axis=1) + rng.normal(0, 10, (200, 2))
     cells = cdist(public, centers).argmin(axis=1)
-    total = expected_ballots(noisy, np.bincount(cells), 10.0, n_ballots=200 * n_ballots)
-    surface = smooth(noisy, centers, total, noise_std=10.0, target=TARGET)
-    rates = surface.rates(public)
-    wanted = 0.5 + 0.4 * np.sin(3 * public[:, 0])
+    total = expected_votes(noisy, np.bincount(cells), 10.0, n_votes=200 * n_votes)
+    probability_field = smooth(noisy, centers, total, noise_std=10.0, target=TARGET)
+    class_proba = probability_field.class_proba(public)
+    requested = 0.5 + 0.4 * np.sin(3 * public[:, 0])
     alone = np.clip(noisy / noisy.sum(axis=1, keepdims=True), 0, 1)[cells, 1]
-    found = np.abs(rates[:, 1] - wanted).mean()
-    assert found < 0.08 and found < np.abs(alone - wanted).mean() / 3
+    found = np.abs(class_proba[:, 1] - requested).mean()
+    assert found < 0.08 and found < np.abs(alone - requested).mean() / 3
 
 
 # --- the default student -------------------------------------------------------------------------

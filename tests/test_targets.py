@@ -16,11 +16,11 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_pate import PATEClassifier, PATERegressor
-from sklearn_pate.isolation import TellableError
+from sklearn_pate.encoding.targets import ClassTarget, NumberTarget
 from sklearn_pate.rdp.discrete import SHARES
+from sklearn_pate.readouts import TableRegressor
+from sklearn_pate.runtime.isolation import PublicError
 from sklearn_pate.synthesis import MarginalSynthesizer
-from sklearn_pate.synthesis.released import RatesRegressor
-from sklearn_pate.targets import ClassTarget, NumberTarget
 
 SECRET = "Ada Lovelace"
 WHOLE = 2**20
@@ -104,9 +104,9 @@ def test_split_votes_sum_to_their_shares(y, other, n_levels, n_shares, n_of_othe
         assert np.ptp(np.flatnonzero(vote)) <= 1 if amount else True
         np.testing.assert_array_equal(target.contributions(codes, np.array([amount])), [vote])
         if amount:
-            wanted = min(max(number, -3.0), 0.1)
+            requested = min(max(number, -3.0), 0.1)
             step = 3.1 / (n_levels - 1)
-            away = float(vote @ target.values) / amount - wanted
+            away = float(vote @ target.values) / amount - requested
             assert -step / amount - 1e-12 <= away <= 1e-12
         votes.append(vote)
     change = votes[0] - votes[1]
@@ -148,7 +148,7 @@ def test_votes_of_numbers_sum_to_one_and_change_by_the_root_of_two():
 def test_votes_of_classes_are_codes_of_the_smallest_type(dtype, votes):
     predicted = np.array([0, 1, 2 if votes == 3 else 1]).astype(dtype)
     if votes is None:
-        pytest.raises(TellableError, CLASSES.votes_of, predicted, 3).match("not among the codes")
+        pytest.raises(PublicError, CLASSES.votes_of, predicted, 3).match("not among the codes")
     else:
         found = CLASSES.votes_of(predicted, 3)
         assert found.dtype == np.uint8
@@ -170,7 +170,7 @@ def test_votes_of_classes_are_codes_of_the_smallest_type(dtype, votes):
     ("two columns of numbers", LEVELS, np.zeros((3, 2)), "one number per row, a 1-D array"),
 )
 def test_predictions_of_teachers_that_are_no_votes_are_refused(target, predicted, match):
-    with pytest.raises(TellableError, match=match) as caught:
+    with pytest.raises(PublicError, match=match) as caught:
         target.votes_of(predicted, 3)
     assert SECRET not in str(caught.value)
 
@@ -397,12 +397,12 @@ def test_a_plan_holds_no_class_that_is_read_from_labels():
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = np.where(X[:, 0] > 0, SECRET, "b")
     plan = PATEClassifier(epsilon=8.0).plan(X, y, X_public=X[:100] + 0.5)
-    assert plan.voters.n_classes == 2 and plan.voters.target_type is ClassTarget
+    assert plan.method_summary.n_classes == 2 and plan.method_summary.target_type is ClassTarget
     assert SECRET.encode() not in pickle.dumps(plan)
 
 
 def test_a_student_of_a_table_is_cloned_with_its_target():
-    assert clone(RatesRegressor(None, LEVELS)).target == LEVELS
+    assert clone(TableRegressor(None, LEVELS)).target == LEVELS
 
 
 class Overwrites(MarginalSynthesizer):

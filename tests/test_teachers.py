@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.isolation import redacted
+from sklearn_pate.runtime.isolation import redacted_text
 from sklearn_pate.teachers import Sites
 
 pytestmark = [IN_THREADS, pytest.mark.usefixtures("forked_workers")]
@@ -176,7 +176,7 @@ def failing(message, kind=ValueError):
     ("", "its text may quote records and is withheld"),
 )
 def test_what_is_told_of_an_error(text, told):
-    said = redacted(ValueError(text))
+    said = redacted_text(ValueError(text))
     assert said.startswith(f"ValueError: {told}") and "SECRET" not in said
 
 
@@ -234,7 +234,7 @@ class Cores(Teacher):
 
 @cases("backend", "threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing")))
 def test_workers_share_the_cores(backend, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.workers.cpu_count", lambda: 6)
+    monkeypatch.setattr("sklearn_pate.runtime.workers.cpu_count", lambda: 6)
     for n_jobs in (2, 3):
         with joblib.parallel_config(backend=backend), threadpoolctl.threadpool_limits(5):
             counts, _ = votes_of(Cores(n_jobs=5), X_query=X_QUERY[:3], n_classes=8, n_jobs=n_jobs)

@@ -27,14 +27,14 @@ from interrupted import (
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
+from sklearn_pate.accounting.propose_test_release import ProposeTestRelease
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError
-from sklearn_pate.fitting import release
-from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.propose_test_release import ProposeTestRelease
+from sklearn_pate.fitting import run
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.releases import table
 from sklearn_pate.releases.table import TableRelease
-from sklearn_pate.synthesis import ClassSums, synthesizers
+from sklearn_pate.synthesis import ClassSumsSynthesizer, synthesizers
 
 pytestmark = [IN_THREADS, pytest.mark.filterwarnings("ignore::UserWarning")]
 
@@ -45,7 +45,7 @@ OF_MEAN, OF_SUMS, OF_TABLE = 0.1 / MULTIPLIER**2, 1 / MULTIPLIER**2, 2 / SIGMA**
 
 def model(**params):
     """Class sums, then records that vote on the synthetic rows, all with Gaussian noise."""
-    given = {"base_estimator": ReverseNeighbors(n_cells=4), "synthesizer": sums()}
+    given = {"method": ReverseNeighbors(n_cells=4), "synthesizer": sums()}
     given |= {"aggregator": GaussianMechanism(SIGMA), "epsilon": 60.0, "warm_start": True}
     return classifier(**(given | params))
 
@@ -133,10 +133,8 @@ CHANGES = {
     "classes": [{"classes": [0, 1, 2]}, {"classes": None}],
     "epsilon": [{"epsilon": 61.0}, {"epsilon": None}, {"delta": DELTA / 2}],
     "aggregator": [{"aggregator": GaussianMechanism(SIGMA + 0.01)}],
-    "unit or partition": [
-        {"base_estimator": ReverseNeighbors(n_cells=4, relation="add_or_remove_one")}
-    ],
-    "noise": [{"base_estimator": ReverseNeighbors(n_cells=4, n_neighbors=2)}],
+    "unit or partition": [{"method": ReverseNeighbors(n_cells=4, relation="add_or_remove_one")}],
+    "noise": [{"method": ReverseNeighbors(n_cells=4, n_neighbors=2)}],
     "releases": [{"releases": [ClassCounts(1e9)]}],
 }
 
@@ -186,11 +184,11 @@ def test_a_student_is_no_part_of_the_plan(monkeypatch):
 
 def test_calibrated_noise_goes_on(monkeypatch):
     params = {"aggregator": LaplaceMechanism(), "epsilon": 3.0}
-    clf = model(synthesizer=ClassSums(bounds=(-1, 1)), **params)
+    clf = model(synthesizer=ClassSumsSynthesizer(bounds=(-1, 1)), **params)
     for name in ("gather_sums", "publish_sums"):
         error = stop(clf, monkeypatch, synthesizers, name)
         assert 0 < error.privacy_spent.epsilon < 3.0
-    plan = model(synthesizer=ClassSums(bounds=(-1, 1)), **params).plan(X, Y)
+    plan = model(synthesizer=ClassSumsSynthesizer(bounds=(-1, 1)), **params).plan(X, Y)
     assert clf.fit(X, Y).privacy_spent_.epsilon == plan.spent.epsilon <= 3.0
     assert clf.aggregator_.scale == plan.stages[0][0].scale
 
@@ -262,7 +260,7 @@ def test_steps_of_continued_fits_share_an_entry_of_any_ledger(monkeypatch):
     assert ledger.recorded == pytest.approx([OF_MEAN, OF_SUMS, OF_SUMS + OF_TABLE])
     assert ledger.entries == [None, "the first", "the first"]
     assert ledger.checked == pytest.approx(OF_SUMS + OF_TABLE)
-    search = searched(base_estimator=ReverseNeighbors(n_cells=4), synthesizer=sums(), ledger=Spy())
+    search = searched(method=ReverseNeighbors(n_cells=4), synthesizer=sums(), ledger=Spy())
     stop(search, monkeypatch, synthesizers, "gather_sums")
     assert search.estimator.ledger.recorded == pytest.approx([OF_MEAN])
 
@@ -286,7 +284,10 @@ def test_synthesizers_and_noise_of_ones_own_do_not_go_on(monkeypatch):
     class Noise(LaplaceMechanism):
         pass
 
-    for synthesizer in (type("Own", (ClassSums,), {})(**sums().get_params()), histograms()):
+    for synthesizer in (
+        type("Own", (ClassSumsSynthesizer,), {})(**sums().get_params()),
+        histograms(),
+    ):
         if isinstance(synthesizer.get_params().get("noise"), LaplaceMechanism):
             synthesizer.set_params(noise=Noise(30.0))
         clf = model(synthesizer=synthesizer)
@@ -295,7 +296,7 @@ def test_synthesizers_and_noise_of_ones_own_do_not_go_on(monkeypatch):
         assert "X_public=X_synthetic_) uses them as public rows" in error.__notes__[0]
         rows = clf.X_synthetic_
         assert clf.fit(X, Y).X_synthetic_ is not rows
-    clf = searched(base_estimator=ReverseNeighbors(n_cells=4), synthesizer=sums())
+    clf = searched(method=ReverseNeighbors(n_cells=4), synthesizer=sums())
     error = stop(clf, monkeypatch, synthesizers, "gather_sums")
     assert "nothing of it was kept; a new fit pays anew" in error.__notes__[0]
     assert not hasattr(clf, "_prefix")
@@ -304,7 +305,7 @@ def test_synthesizers_and_noise_of_ones_own_do_not_go_on(monkeypatch):
 def test_complete_fits_start_anew():
     for make in (classifier, regressor):
         clf = make(
-            base_estimator=ReverseNeighbors(n_cells=4),
+            method=ReverseNeighbors(n_cells=4),
             aggregator=GaussianMechanism(SIGMA),
             epsilon=None,
             warm_start=True,
@@ -365,7 +366,7 @@ def test_polled_rows_are_paid_for_once(tmp_path):
 
 @pytest.mark.slow
 def test_the_best_model_of_a_search_starts_anew():
-    search = searched(base_estimator=ReverseNeighbors(n_cells=4), synthesizer=sums())
+    search = searched(method=ReverseNeighbors(n_cells=4), synthesizer=sums())
     search.estimator.set_params(warm_start=True)
     best = search.fit(X, Y).best_estimator_
     assert best._prefix is None and best.warm_start
@@ -374,12 +375,12 @@ def test_the_best_model_of_a_search_starts_anew():
 def test_a_continued_fit_has_noise_of_its_own(monkeypatch):
     """The same seed, once with one fit, once with two: only the published mean is the same."""
     fresh = model(random_state=7).fit(X, Y)
-    for name, is_kept in (("gather_sums", True), ("publish_centre", False)):
+    for name, is_cached in (("gather_sums", True), ("publish_centre", False)):
         clf = model(random_state=7)
         stop(clf, monkeypatch, synthesizers, name)
         clf.fit(X, Y)
         found, expected = clf.table_.prior, fresh.table_.prior
-        assert np.array_equal(found.centre.mean, expected.centre.mean) == is_kept
+        assert np.array_equal(found.centre.mean, expected.centre.mean) == is_cached
         for part in ("counts", "by_class", "moment"):
             assert (getattr(found.sums, part) != getattr(expected.sums, part)).all()
 
@@ -409,13 +410,13 @@ class Books:
             (table, "checked_noisy", OF_TABLE),
         ):
             monkeypatch.setattr(owner, name, self.publishing(getattr(owner, name), cost))
-        append = release.Account.append
+        append = run.Account.append
 
         def pay(account, *args, **parts):
             self.pending = OF_SUMS + OF_TABLE  # at most: the step before the next one
             append(account, *args, **parts)
 
-        monkeypatch.setattr(release.Account, "append", pay)
+        monkeypatch.setattr(run.Account, "append", pay)
 
     def publishing(self, function, cost):
         def publish(*args, **kwargs):

@@ -31,9 +31,16 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, Cost, Event, Neighbors, ProvedEvent
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    Contribution,
+    Cost,
+    Event,
+    Neighbors,
+    ProvedEvent,
+)
 from sklearn_pate.rdp.discrete import gaussian_table_cost, laplace_table_cost
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer, Synthesizer
@@ -57,7 +64,7 @@ def marginals(**params):
 
 
 def ballots(synthesizer=None, **params):
-    given = {"base_estimator": ReverseNeighbors(), "synthesizer": synthesizer or marginals()}
+    given = {"method": ReverseNeighbors(), "synthesizer": synthesizer or marginals()}
     return PATEClassifier(**(given | {"epsilon": 4.0, "classes": [0, 1]} | params))
 
 
@@ -100,12 +107,12 @@ def test_a_fit_without_public_rows(make):
         clf.set_params(base_estimator=make_pipeline(NUMBERS, LogisticRegression(max_iter=1000)))
     clf.fit(X, Y)
     assert clf.score(X_TEST, Y_TEST) > 0.75
-    drawn = clf.X_synthetic_
-    assert len(drawn) == len(clf.public_labels_) == clf.privacy_spent_.n_synthetic == 400
-    assert drawn.dtypes.equals(X.dtypes)
+    sampled = clf.X_synthetic_
+    assert len(sampled) == len(clf.public_labels_) == clf.privacy_spent_.n_synthetic == 400
+    assert sampled.dtypes.equals(X.dtypes)
     assert "400 drawn rows as well" in clf.privacy_spent_.summary()
     loaded = pickle.loads(pickle.dumps(clf))
-    pd.testing.assert_frame_equal(loaded.X_synthetic_, drawn)
+    pd.testing.assert_frame_equal(loaded.X_synthetic_, sampled)
     np.testing.assert_array_equal(loaded.predict(X_TEST), clf.predict(X_TEST))
 
 
@@ -122,14 +129,14 @@ def test_a_fit_with_public_rows_forgets_the_synthetic_ones():
 @cases("relation, n_units, share", ("replace_one", 2, None), ("add_or_remove_one", 1, 0.25))
 def test_pure_costs_add_up_to_epsilon(relation, n_units, share):
     clf = on_array(share=share, epsilon=2.0)
-    clf.set_params(base_estimator__relation=relation, synthesizer__n_rows=400)
+    clf.set_params(method__relation=relation, synthesizer__n_rows=400)
     plan = clf.plan(ARRAY, Y)
     of_rows = 3 * n_units / plan.synthesizer.noise.scale  # two columns and the label
     assert of_rows == pytest.approx(2.0 * (share or 0.4), rel=1e-9)
     assert of_rows + n_units / plan.stages[0][0].scale == pytest.approx(2.0, rel=1e-9)
     spent = clf.fit(ARRAY, Y).privacy_spent_
     assert 2.0 - 1e-9 <= spent.epsilon <= 2.0
-    assert (spent.delta, spent.method, spent.arithmetic) == (0, "pure", "exact")
+    assert (spent.delta, spent.composition, spent.arithmetic) == (0, "pure", "exact")
 
 
 def test_noise_suits_the_votes():
@@ -155,7 +162,7 @@ def test_rows_and_labels_cost_the_cap_together(noise, aggregator):
     assert alone == pytest.approx(0.4 * 3.0, rel=1e-4)
     assert plan.own_cost.epsilon(1e-5)[0] < plan.epsilon
     if isinstance(aggregator, GaussianMechanism) and not noise.is_pure:
-        assert plan.method == "gaussian"
+        assert plan.composition == "gaussian"
 
 
 def test_pure_steps_and_gaussian_noise_are_composed_exactly():
@@ -196,7 +203,7 @@ def test_noise_that_is_set_pays_for_fewer_queries_after_the_rows():
 
 
 def test_a_search_pays_for_the_rows_beside_its_trials():
-    grid = {"base_estimator__n_cells": [8, 40]}
+    grid = {"method__n_cells": [8, 40]}
     scored = {"X_val": ARRAY[:50].copy(), "y_val": Y[:50]}
     costs = []
     for scale in (1000.0, 2.0):
@@ -261,12 +268,12 @@ def test_a_seed_and_a_ledger_do_not_go_together(ledger):
 def test_a_search_draws_once_from_the_rows_to_train_on_and_all_know_that_they_were_drawn(
     draws, sources, monkeypatch
 ):
-    def are_known(self, X_public, *, are_drawn=False, **numbers):
-        return are_drawn
+    def are_known(self, X_public, *, are_synthetic=False, **numbers):
+        return are_synthetic
 
     monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
-    known = note_calls(monkeypatch, ReverseNeighbors, "divide", are_known)
-    grid = {"base_estimator__n_cells": [8, 40]}
+    known = note_calls(monkeypatch, ReverseNeighbors, "prepare_public", are_known)
+    grid = {"method__n_cells": [8, 40]}
     clf = on_array(epsilon=1.0, secure=True)
     search = PrivateGridSearchCV(clf, grid, epsilon=8.0, n_trials=3).fit(ARRAY, Y)
     (given,) = draws
@@ -371,7 +378,7 @@ class Own(Synthesizer):
     def event(self, neighbors, n_steps=None):
         return Event(LaplaceMechanism(1 / self.epsilon), neighbors.counts(1))
 
-    def rehearsal_rows(self, n_rows, rng):
+    def dry_run_rows(self, n_rows, rng):
         given = {"age": rng.integers(18, 80, n_rows), "income": rng.uniform(0, 100, n_rows)}
         given["job"] = rng.choice(["clerk", "nurse", "none"], n_rows)
         return pd.DataFrame(given).astype(self.dtypes_)
@@ -383,7 +390,7 @@ class Own(Synthesizer):
         return LaplaceMechanism(1 / self.epsilon).noisy(np.array([[gathered]]), rng)
 
     def draw(self, published, rng):
-        return self.rehearsal_rows(self.n_rows, rng)
+        return self.dry_run_rows(self.n_rows, rng)
 
 
 def test_a_synthesizer_of_ones_own():

@@ -78,7 +78,7 @@ def additive(C):
 def spent(clf):
     """The epsilons of a fit."""
     return {
-        "bound": clf.curator_.epsilon(method="bound", conversion="classic"),
+        "bound": clf.curator_.epsilon(bound="published", conversion="classic"),
         "exact": clf.curator_.epsilon(),
         "data-independent": clf.privacy_spent_.epsilon,
     }

@@ -21,7 +21,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
 
 from ..peers.tables import Table, adult, flights, split
 from .adult import PUBLISHABLE, TEACHERS, additive
@@ -65,12 +65,12 @@ def entries(seeds):
             "without privacy an AUC of 0.694 (logistic regression on one-hot columns and splines)",
         )
     X, y = load_digits(return_X_y=True)
-    drawn = [split(X, y, 1000, 500, (0, 16), seed) for seed in seeds]
+    sampled = [split(X, y, 1000, 500, (0, 16), seed) for seed in seeds]
     for epsilon in (0.5, 1.0):
         for student in (SVC(), None):
             fits = [
                 scores(ballots(rows, epsilon, seed, student), rows)
-                for rows, seed in zip(drawn, seeds, strict=True)
+                for rows, seed in zip(sampled, seeds, strict=True)
             ]
             yield Entry(
                 SOURCE,

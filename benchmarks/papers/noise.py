@@ -26,7 +26,7 @@ def entries(seeds):
                 mechanism = noise_for(
                     plain - loss, make, votes, y, n_teachers / 200, 4.0 * n_teachers
                 )
-                ours[f"{kind}: scale"] = (mechanism.facts().argmax_noise.scale,)
+                ours[f"{kind}: scale"] = (mechanism.bounds().argmax_noise.scale,)
                 public = {"n_teachers": n_teachers, "n_classes": votes.shape[1]}
                 data_independent, _ = data_independent_epsilon(
                     mechanism, len(votes), 1e-5, **public

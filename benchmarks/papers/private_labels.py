@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax
 
-from .shared import Entry, by_seed, mnist, spelled, stored_votes
+from .shared import Entry, by_seed, mnist, normalized, stored_votes
 
 
 def entries(seeds):
@@ -31,10 +31,10 @@ def entries(seeds):
         runs = []
         for seed in seeds:
             rng = np.random.default_rng(seed)
-            asked = rng.choice(9000, 2000, replace=False)
-            labels = mechanism.aggregate(votes[asked], random_state=seed)
+            queried = rng.choice(9000, 2000, replace=False)
+            labels = mechanism.aggregate(votes[queried], random_state=seed)
             is_answered = labels >= 0
-            rows = asked[is_answered]
+            rows = queried[is_answered]
             other = rng.choice(9000, len(rows), replace=False)
             runs.append(
                 {
@@ -47,7 +47,7 @@ def entries(seeds):
             )
         yield Entry(
             "2018, Section 5",
-            f"MNIST, {spelled(mechanism)}, 2,000 asked",
+            f"MNIST, {normalized(mechanism)}, 2,000 asked",
             "",
             by_seed(runs),
             "shared votes of 250 networks, kernel logistic regression as student; the seed changes "

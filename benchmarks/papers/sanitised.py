@@ -11,12 +11,12 @@ import itertools
 
 import numpy as np
 
+from sklearn_pate.accounting.propose_test_release import ProposeTestRelease
+from sklearn_pate.accounting.smooth_sensitivity import SanitizedRelease, half_margins
 from sklearn_pate.aggregators import GNMax, LNMax
-from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.rdp import data_independent_epsilon, margin_rdp, rdp_to_epsilon
-from sklearn_pate.smooth_sensitivity import SanitizedRelease, half_margins
 
-from .shared import Entry, bound_epsilon, exact_epsilon, spelled, stored_votes
+from .shared import Entry, bound_epsilon, exact_epsilon, normalized, stored_votes
 
 DELTA = 1e-5
 RUNS = [
@@ -40,7 +40,7 @@ def entries(seeds):
         cap = smallest_cap(mechanism, votes)
         yield Entry(
             "2018, Section 5 and Appendix",
-            f"{name.split('_')[0]}, {n_queries} queries, {spelled(mechanism)}",
+            f"{name.split('_')[0]}, {n_queries} queries, {normalized(mechanism)}",
             "",
             {
                 "sanitised": tuple(published(mechanism, votes, order, scale, s) for s in seeds),
@@ -71,10 +71,10 @@ def published(mechanism, votes, order, scale, seed):
     release = SanitizedRelease(
         order, beta=0.2 / order, sigma_scale=scale, sigma_cost=scale, failure_probability=DELTA / 2
     )
-    drawn = release.draw(
+    sampled = release.draw(
         table(mechanism, order, votes.shape[1]), half_margins(votes), random_state=seed
     )
-    total = np.array([max(drawn, 0.0) + release.rdp])
+    total = np.array([max(sampled, 0.0) + release.rdp])
     return rdp_to_epsilon(total, DELTA / 2, np.array([order]))[0]
 
 

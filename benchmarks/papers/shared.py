@@ -51,7 +51,7 @@ def stored_votes(name):
         return file["votes"], file["y_test"]
 
 
-def spelled(mechanism):
+def normalized(mechanism):
     """Its name with all parameters; scikit-learn's text leaves out defaults."""
     values = ", ".join(f"{k}={v:g}" for k, v in mechanism.get_params().items() if k != "noise")
     return f"{type(mechanism).__name__}({values})"

@@ -55,13 +55,13 @@ def main(arguments):
 
 def measure_candidates(models, tables, results, n_jobs):
     """All settings with one seed, then with all seeds those that are best on the other tables."""
-    asked = []
+    queried = []
     for model in models:
-        asked += cells([model], tables, (EPSILON,), (SEED,), model.settings)
-    measure(asked, results, n_jobs)
+        queried += cells([model], tables, (EPSILON,), (SEED,), model.settings)
+    measure(queried, results, n_jobs)
     frame = found(results, SEEDS)
-    asked = []
+    queried = []
     for model in models:
         for table, setting in chosen(frame, model).items():
-            asked += cells([model], [table], (EPSILON,), SEEDS, [setting])
-    measure(asked, results, n_jobs)
+            queried += cells([model], [table], (EPSILON,), SEEDS, [setting])
+    measure(queried, results, n_jobs)

@@ -39,7 +39,7 @@ def firsts(frame):
     return frame[frame.setting == frame.model.map(first)]
 
 
-def rivals(*, public):
+def other_classes(*, public):
     """Private models that somebody could publish who has public rows, or has none."""
     return [
         model.name
@@ -82,7 +82,7 @@ def verdicts(frame, metric, *, public, peers=None):
         counts as below.
     """
     peers = frame if peers is None else peers
-    peers = peers[peers.model.isin(rivals(public=public))].dropna(subset=metric)
+    peers = peers[peers.model.isin(other_classes(public=public))].dropna(subset=metric)
     by_seed = peers.pivot_table(metric, ["table", "epsilon", "model"], "seed")
     measured = set(by_seed.index.droplevel("model"))
     lines = []

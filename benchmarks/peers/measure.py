@@ -81,10 +81,10 @@ def cells(models, tables, epsilons, seeds, settings=None):
     ]
 
 
-def measure(asked, results, n_jobs):
+def measure(queried, results, n_jobs):
     """Fit all cells that are not kept yet, a process for each model, setting and table."""
     batches = {}
-    for cell in asked:
+    for cell in queried:
         if cell.key not in results.of(cell.model):
             batches.setdefault((cell.model.name, cell.setting, cell.table), []).append(cell)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(n_jobs) as pool:
@@ -105,10 +105,10 @@ def _fit(batch, results, folder):
         print(f"{table}: needs {error}", flush=True)
         return
     by_key = {cell.key: cell for cell in batch}
-    asked = [_asked(cell, made[cell.seed], folder, n) for n, cell in enumerate(by_key.values())]
-    files = {one["name"]: one["to"] for one in asked}
-    request = folder / "asked.json"
-    request.write_text(json.dumps(sorted(asked, key=lambda one: one["seed"])))
+    queried = [_asked(cell, made[cell.seed], folder, n) for n, cell in enumerate(by_key.values())]
+    files = {one["name"]: one["to"] for one in queried}
+    request = folder / "queried.json"
+    request.write_text(json.dumps(sorted(queried, key=lambda one: one["seed"])))
     for told in _answers(model, request):
         cell = by_key[told["name"]]
         if "failed" in told:

@@ -20,9 +20,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.column_sums import ColumnSums
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods.sums import ClassSums
+from sklearn_pate.neighbors import RowVectorizer
 
 FILE = Path(__file__).parents[2] / "docs" / "results" / "rules_signal.csv"
 WARNINGS = ("what was released may be little better", "of one class", "have the class that")
@@ -105,7 +106,7 @@ RELATED = [
 #: Each method: its voters, other parameters, and whether a schema takes the place of public rows.
 METHODS = {
     "cells": (ReverseNeighbors(), {}, False),
-    "column sums": (ColumnSums(), {}, False),
+    "column sums": (ClassSums(), {}, False),
     "class sums": (None, {}, True),
     "teachers": (make_pipeline(RowVectorizer(), LogisticRegression()), {"n_teachers": 100}, False),
 }
@@ -124,8 +125,10 @@ def fitted(method, table, seed):
         codes = np.digitize(X, [-0.7, 0.0, 0.7])
         columns = (pd.Categorical.from_codes(column, dtype=kinds) for column in codes.T)
         X = pd.DataFrame({f"c{k}": column for k, column in enumerate(columns)})
-    voters, params, has_schema = METHODS[method]
-    clf = PATEClassifier(voters, epsilon=table.epsilon, classes=range(table.n_classes), **params)
+    neighbors_method, params, has_schema = METHODS[method]
+    clf = PATEClassifier(
+        neighbors_method, epsilon=table.epsilon, classes=range(table.n_classes), **params
+    )
     clf.set_params(random_state=seed, on_bad_plan="warn")
     first, last = slice(table.n), slice(table.n + N_PUBLIC, None)
     rows, test = X[first], X[last]

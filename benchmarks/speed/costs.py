@@ -39,9 +39,9 @@ def exact_by_definition(votes, noise):
         log_p = log_argmax(counts, noise)
         for source in np.flatnonzero(counts):
             for target in np.setdiff1d(range(len(counts)), source):
-                moved = counts.copy()
-                moved[[source, target]] += (-1, 1)
-                log_q = log_argmax(moved, noise)
+                changed = counts.copy()
+                changed[[source, target]] += (-1, 1)
+                log_q = log_argmax(changed, noise)
                 for p, q in ((log_p, log_q), (log_q, log_p)):
                     divergence = logsumexp(a * p + (1 - a) * q, axis=1) / (DEFAULT_ORDERS - 1)
                     np.maximum(cost, divergence, out=cost)

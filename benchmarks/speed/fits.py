@@ -15,9 +15,9 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.datasets import fetch_adult, fetch_mnist
-from sklearn_pate.electorate import PrivateData
-from sklearn_pate.targets import ClassTarget
-from sklearn_pate.teachers import TeacherEnsemble
+from sklearn_pate.encoding.targets import ClassTarget
+from sklearn_pate.methods.teachers import Teachers
+from sklearn_pate.runtime.private_data import PrivateData
 from sklearn_pate.teachers.batched import BatchedTeachers
 
 from ..shared import MissingError, data
@@ -73,8 +73,8 @@ def fit(quick):
 def ours(X, codes, X_query, n_teachers):
     """Votes as the library collects them."""
     private = PrivateData(X=X, codes=codes, target=ClassTarget(range(10)))
-    ensemble = TeacherEnsemble([STUMP], n_teachers=n_teachers)
-    ensemble.enrol(private, X_query)
+    ensemble = Teachers([STUMP], n_teachers=n_teachers)
+    ensemble.prepare(private, X_query)
     ensemble.vote(private, X_query)
 
 
@@ -99,8 +99,8 @@ def cpu_and_peak(name, n_teachers, n_queries):
     codes = rng.integers(10, size=len(X))
     collect(X[: 4 * PART], codes[: 4 * PART], X_query, 4)  # imports
     start = time.process_time()
-    peak = peak_above(collect, X, codes, X_query, n_teachers)
-    return time.process_time() - start, peak
+    local_maximum = peak_above(collect, X, codes, X_query, n_teachers)
+    return time.process_time() - start, local_maximum
 
 
 def votes(quick):

@@ -14,10 +14,10 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.electorate import PrivateData
-from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.neighbors.electorate import BLOCK_SIZE
-from sklearn_pate.targets import ClassTarget
+from sklearn_pate.encoding.targets import ClassTarget
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.runtime.blocks import BLOCK_SIZE
+from sklearn_pate.runtime.private_data import PrivateData
 
 from .measure import Row, in_child, memory, seconds
 
@@ -34,7 +34,7 @@ def opened(path):
     return X, (np.arange(len(X)) % 2).astype(np.int8)
 
 
-def voters():
+def make_neighbors():
     """Records that vote in so many cells."""
     return ReverseNeighbors(StandardScaler(), n_cells=N_CELLS, random_state=0)
 
@@ -52,23 +52,23 @@ def times(path, n_rounds):
     """Seconds of the processor for all ballots and for the loop, in turn."""
     X, codes = opened(path)
     private = PrivateData(X=X, codes=codes, target=ClassTarget([0, 1]))
-    electorate = voters()
-    electorate.enrol(private, X_PUBLIC)
-    electorate.divide(X_PUBLIC, noise_std=1.0, n_records=len(X), n_classes=2)
+    method = make_neighbors()
+    method.prepare(private, X_PUBLIC)
+    method.divide(X_PUBLIC, noise_std=1.0, n_records=len(X), n_classes=2)
     transformer = StandardScaler().fit(X_PUBLIC)
     return tuple(
         (
-            cpu(electorate.vote, private, X_PUBLIC),
-            cpu(plain, transformer, X, electorate._centers),
+            cpu(method.vote, private, X_PUBLIC),
+            cpu(plain, transformer, X, method._centers),
         )
         for _ in range(n_rounds)
     )
 
 
-def peak(path):
+def local_maximum(path):
     """MiB of a process that polls, without pages of the file, which the system can drop."""
     X, y = opened(path)
-    clf = PATEClassifier(voters(), epsilon=1.0, delta=1e-9, classes=[0, 1])
+    clf = PATEClassifier(method=make_neighbors(), epsilon=1.0, delta=1e-9, classes=[0, 1])
     clf.poll(X, y, X_public=X_PUBLIC)
     return memory("VmHWM") - memory("RssFile")
 
@@ -92,7 +92,7 @@ def ballots(quick):
                 setting,
                 times(path, n_rounds),
             )
-            pair = (in_child(peak, str(path)), X.nbytes / 2**20)
+            pair = (in_child(local_maximum, str(path)), X.nbytes / 2**20)
             yield Row(
                 "peak memory of a poll, imports included", "MiB", "the file", setting, (pair,)
             )

@@ -12,9 +12,9 @@ from sklearn.base import clone
 
 from .. import rdp
 from .._sklearn import Interval
+from ..rdp.bounds import argmax_bounds
 from ..rdp.checks import check_votes, margins
 from ..rdp.cost import bisect
-from ..rdp.facts import argmax_facts
 from ..secure import noise_generator
 from .base import NOISES, POSITIVE, Aggregator, checked_scale
 
@@ -22,12 +22,12 @@ from .base import NOISES, POSITIVE, Aggregator, checked_scale
 class _NoisyArgmax(Aggregator):
     """The class with the largest count after independent noise on every count, `_noise`."""
 
-    def _facts_of_noise(self):
-        """Return what is proved of its noise; see `Aggregator.facts`."""
+    def _bounds_of_noise(self):
+        """Return what is proved of its noise; see `Aggregator.bounds`."""
         noise = self._noise()
         if not isinstance(noise, rdp.Noise):  # discrete noise has ties, which go to the lowest code
-            return rdp.Facts(pure_epsilon=noise.pure_epsilon, exact=True)
-        return argmax_facts(noise)
+            return rdp.PrivacyBounds(pure_epsilon=noise.pure_epsilon, exact=True)
+        return argmax_bounds(noise)
 
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class; see `log_argmax` of the noise in `rdp`."""
@@ -58,9 +58,9 @@ class PluralityVote(Aggregator):
         chosen = votes.argmax(axis=1)[:, None] == np.arange(votes.shape[1])
         return np.where(chosen, 0.0, -np.inf)
 
-    def facts(self):
+    def bounds(self):
         """Return no facts: without noise, no cost is bounded."""
-        return rdp.Facts()
+        return rdp.PrivacyBounds()
 
 
 class LNMax(_NoisyArgmax):
@@ -87,7 +87,7 @@ class LNMax(_NoisyArgmax):
     >>> from sklearn_pate.aggregators import LNMax
     >>> LNMax(gamma=0.05).aggregate([[240, 10]], random_state=0)
     array([0])
-    >>> LNMax(gamma=0.05).facts().pure_epsilon
+    >>> LNMax(gamma=0.05).bounds().pure_epsilon
     0.1
     """
 
@@ -106,7 +106,7 @@ class LNMax(_NoisyArgmax):
         """Standard deviation of the noise on each count, in votes; None if it is not set."""
         return None if self.gamma is None else math.sqrt(2) / self.gamma
 
-    facts = _NoisyArgmax._facts_of_noise
+    bounds = _NoisyArgmax._bounds_of_noise
 
     def with_scale(self, scale):
         """Return a copy with Laplace noise of this scale; see `Aggregator.with_scale`."""
@@ -145,7 +145,7 @@ class ExponentialNMax(_NoisyArgmax):
     >>> from sklearn_pate.aggregators import ExponentialNMax
     >>> ExponentialNMax(gamma=0.05).aggregate([[240, 10]], random_state=0)
     array([0])
-    >>> ExponentialNMax(gamma=0.05).facts().pure_epsilon
+    >>> ExponentialNMax(gamma=0.05).bounds().pure_epsilon
     0.1
     """
 
@@ -162,7 +162,7 @@ class ExponentialNMax(_NoisyArgmax):
         """Standard deviation of the noise on each count, in votes."""
         return 1 / self.gamma
 
-    facts = _NoisyArgmax._facts_of_noise
+    bounds = _NoisyArgmax._bounds_of_noise
 
 
 class GNMax(_NoisyArgmax):
@@ -210,17 +210,17 @@ class GNMax(_NoisyArgmax):
         """Standard deviation of the noise on each count, in votes; None if it is not set."""
         return self.sigma
 
-    def facts(self):
-        """Return what is proved of its noise; see `Aggregator.facts`.
+    def bounds(self):
+        """Return what is proved of its noise; see `Aggregator.bounds`.
 
         Discrete noise costs ``order / sigma**2``, as two counts change by one (Canonne, Kamath,
         Steinke (2020), Proposition 5).
         """
-        facts = self._facts_of_noise()
+        bounds = self._bounds_of_noise()
         if self.noise == "continuous":
-            return facts
+            return bounds
         variance = float(self.sigma) ** 2
-        return replace(facts, rdp=lambda orders, n_teachers, n_classes: orders / variance)
+        return replace(bounds, rdp=lambda orders, n_teachers, n_classes: orders / variance)
 
     def with_scale(self, scale):
         """Return a copy with noise of this standard deviation; see `Aggregator.with_scale`."""
@@ -245,7 +245,7 @@ class _CheckedGNMax(Aggregator):
 
     _parameter_constraints = {"threshold": [POSITIVE], "sigma1": [POSITIVE], "sigma2": [POSITIVE]}
 
-    def _facts_of_both_steps(self):
+    def _bounds_of_both_steps(self):
         self._validate_params()
         sigma1, sigma2 = float(self.sigma1), float(self.sigma2)
         argmax = GNMax(sigma2)
@@ -261,7 +261,9 @@ class _CheckedGNMax(Aggregator):
         # The check and the answer of every query asked, as two Gaussian mechanisms
         gdp_mu = math.sqrt(1 / sigma1**2 + 2 / sigma2**2)
         symmetric = not self.uses_student_proba
-        return rdp.Facts(gdp_mu=gdp_mu, rdp=of_query, steps=steps, label_symmetric=symmetric)
+        return rdp.PrivacyBounds(
+            gdp_mu=gdp_mu, rdp=of_query, steps=steps, label_symmetric=symmetric
+        )
 
     @property
     def noise_std(self):
@@ -356,12 +358,12 @@ class ConfidentGNMax(_CheckedGNMax):
         self.sigma1 = sigma1
         self.sigma2 = sigma2
 
-    def facts(self):
+    def bounds(self):
         """Return the cost of check and answer as one mechanism; see `rdp.checked_rdp`.
 
         One teacher changes the largest count by at most 1.
         """
-        return self._facts_of_both_steps()
+        return self._bounds_of_both_steps()
 
     published_rdp = _CheckedGNMax.published_rdp
 
@@ -418,12 +420,12 @@ class InteractiveGNMax(_CheckedGNMax):
         self.sigma2 = sigma2
         self.confidence = confidence
 
-    def facts(self):
+    def bounds(self):
         """Return the cost of check and answer as one mechanism; see `rdp.checked_rdp`.
 
         One teacher changes the number of votes above the student's expectation by at most 1.
         """
-        return self._facts_of_both_steps()
+        return self._bounds_of_both_steps()
 
     published_rdp = _CheckedGNMax.published_rdp
 
@@ -512,7 +514,7 @@ class ImmutableArgmax(Aggregator):
         noise = self._noise().sample(noise_generator(random_state), raised.shape)
         return (raised + noise).argmax(axis=1)
 
-    def facts(self):
+    def bounds(self):
         """Return its true cost: two counts change by up to ``1 + constant`` each."""
         noise = self._noise()
 
@@ -526,7 +528,7 @@ class ImmutableArgmax(Aggregator):
             pure = noise.pure_epsilon * change
             return rdp.pure_rdp(pure, orders) if pure < math.inf else np.full(len(orders), np.inf)
 
-        return rdp.Facts(rdp=of_query)
+        return rdp.PrivacyBounds(rdp=of_query)
 
     def claimed_rdp(self, votes, orders):
         """What the paper claims: the noise's published bound at the raised counts. Not a bound.
@@ -637,7 +639,7 @@ class StableArgmax(Aggregator):
         self.max_unstable = max_unstable
         self.failure_probability = failure_probability
 
-    def facts(self):
+    def bounds(self):
         """Return the cost of all runs, the same for any number of queries."""
         run_epsilon = checked_scale(self, "run_epsilon")
         n_runs = int(self.max_unstable)  # numpy's short numbers overflow, and round
@@ -648,7 +650,7 @@ class StableArgmax(Aggregator):
             of_a_run = rdp.pure_rdp(run_epsilon, orders), mu_squared, run_epsilon
             return rdp.Cost(*(n_runs * cost for cost in of_a_run), delta=failure_probability)
 
-        return rdp.Facts(total=total)
+        return rdp.PrivacyBounds(total=total)
 
     def with_scale(self, scale):
         """Return a copy whose runs cost the inverse of the scale; see `Aggregator.with_scale`."""
@@ -677,18 +679,18 @@ class StableArgmax(Aggregator):
         on_threshold, on_distance = self._scales()
         distance = distance_to_instability(votes) + rng.laplace(scale=on_distance, size=len(votes))
         stable = np.zeros(len(votes), dtype=bool)
-        n_asked = 0
+        n_queried = 0
         for _ in range(self.max_unstable):
             threshold = self.stability_needed(max(1, len(votes))) + rng.laplace(scale=on_threshold)
-            unstable = n_asked + np.flatnonzero(distance[n_asked:] <= threshold)
+            unstable = n_queried + np.flatnonzero(distance[n_queried:] <= threshold)
             if unstable.size == 0:
-                stable[n_asked:] = True
-                n_asked = len(votes)
+                stable[n_queried:] = True
+                n_queried = len(votes)
                 break
-            stable[n_asked : unstable[0]] = True
-            n_asked = unstable[0] + 1
-        labels = np.where(stable, votes.argmax(axis=1), -1)[:n_asked]
-        return labels, np.ones(n_asked, dtype=bool)
+            stable[n_queried : unstable[0]] = True
+            n_queried = unstable[0] + 1
+        labels = np.where(stable, votes.argmax(axis=1), -1)[:n_queried]
+        return labels, np.ones(n_queried, dtype=bool)
 
     def stability_needed(self, n_queries):
         """Return how many teachers must be able to change before a query counts as stable.

@@ -10,11 +10,22 @@ import numpy as np
 from sklearn.base import clone
 
 from .._sklearn import CheckedEstimator, Interval, StrOptions
-from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Facts, worst_case_rdp
+from ..rdp import (
+    DEFAULT_ORDERS,
+    DiscreteGaussian,
+    PrivacyBounds,
+    worst_case_rdp,
+)
+from ..rdp.bounds import (
+    age_of,
+    bounds_of,
+    check_stated,
+    defines_anything,
+    stating_class,
+)
 from ..rdp.checks import as_array, check_log_proba, check_orders, check_votes
 from ..rdp.cost import total_cost
 from ..rdp.discrete import SHARES
-from ..rdp.facts import age_of, check_stated, defines_anything, facts_of, stating_class
 from ..secure import noise_generator
 
 #: What parameters of several mechanisms may be.
@@ -48,9 +59,9 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
     """Base class of all that turns the teachers' answers into a release, at a stated cost.
 
     Its children are `Aggregator`, which releases one class for each query, and `SoftAggregator`,
-    which releases a distribution over classes. A mechanism states in `facts` what is proved of it
+    which releases a distribution over classes. A mechanism states in `bounds` what is proved of it
     for every data set. Facts hold for exactly the class whose body states them: a subclass that
-    defines anything at all must state its own, and one that returns ``super().facts()`` says that
+    defines anything at all must state its own, and one that returns ``super().bounds()`` says that
     the proof still holds. Parameters follow scikit-learn's conventions (`get_params`, `clone`).
     """
 
@@ -61,7 +72,7 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
     temperature: float | None = None
 
     #: Whether what is released depends on `student_proba`: then no list of votes covers all cases,
-    #: and only `facts` are guarantees.
+    #: and only `bounds` are guarantees.
     uses_student_proba = False
 
     #: Standard deviation of the noise on a count, in votes, for forecasts; None if there is no such
@@ -90,8 +101,8 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
             Labels, which of them were paid for in full and, of a `SoftAggregator`, soft labels.
         """
 
-    def facts(self):
-        """Return what is proved of this mechanism whatever the votes, as `rdp.Facts`.
+    def bounds(self):
+        """Return what is proved of this mechanism whatever the votes, as `rdp.PrivacyBounds`.
 
         Written by the class itself: nothing is inherited by a subclass that defines anything.
 
@@ -100,9 +111,9 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         rdp.Facts
             Empty, unless the class says more.
         """
-        return Facts()
+        return PrivacyBounds()
 
-    def missing_facts(self):
+    def missing_bounds(self):
         """Say which fact is missing where a cost is infinite, and what can be stated.
 
         Returns
@@ -156,12 +167,12 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
             mechanism whose queries share their cost.
         """
         orders = check_orders(orders)
-        facts = facts_of(self)
-        if facts.total is not None:
+        bounds = bounds_of(self)
+        if bounds.total is not None:
             return None
         public = {"n_teachers": n_teachers, "n_classes": n_classes}
-        if facts.steps is not None:
-            return facts.steps(orders, **public)
+        if bounds.steps is not None:
+            return bounds.steps(orders, **public)
         return np.zeros(orders.size), worst_case_rdp(self, orders, **public)
 
     def costs(self, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
@@ -204,7 +215,7 @@ class Aggregator(Mechanism):
 
     It is a distribution over outcomes given vote counts. A subclass writes `outcome_log_proba`;
     sampling, exact cost and, for two classes, the guarantee follow from it. A mechanism whose cost
-    is known for every data set states it in `facts`; without that its epsilon is infinite for more
+    is known for every data set states it in `bounds`; without that its epsilon is infinite for more
     than two classes. One that samples in its own way must also write the distribution.
     """
 
@@ -315,7 +326,7 @@ class SoftAggregator(Mechanism):
     """A mechanism that releases a distribution over classes for each query: a soft label.
 
     Teachers give class probabilities instead of votes. A subclass writes `soft_labels`, and its
-    cost in `facts`: without facts its epsilon is infinite. The classes themselves, `aggregate` and
+    cost in `bounds`: without facts its epsilon is infinite. The classes themselves, `aggregate` and
     the labels of `release`, are the most probable ones.
     """
 
@@ -354,10 +365,10 @@ class SoftAggregator(Mechanism):
         return Released(labels, np.ones(labels.shape, dtype=bool), soft_labels)
 
 
-def _keep_together(cls, base, stated, drawn):
+def _keep_together(cls, base, stated, sampled):
     """Let a class draw from what it states: older samplers give way to the base's own."""
-    check_stated(cls, stated, drawn)
-    for name in drawn:
+    check_stated(cls, stated, sampled)
+    for name in sampled:
         if age_of(cls, stated) < age_of(cls, name):
             setattr(cls, name, vars(base)[name])
 
@@ -442,12 +453,14 @@ class SoftVote(SoftAggregator):
         """Return a copy with noise of this standard deviation; see `Mechanism.with_scale`."""
         return clone(self).set_params(sigma=scale) if self.sigma is None else None
 
-    def facts(self):
+    def bounds(self):
         """Return the cost of Gaussian noise on sums that change by sqrt(2) in L2 norm."""
         sigma = checked_scale(self, "sigma")
         if self.noise == "continuous":
-            return Facts(gdp_mu=math.sqrt(2) / sigma)
-        return Facts(rdp=lambda orders, n_teachers, n_classes: orders / sigma**2, exact=True)
+            return PrivacyBounds(gdp_mu=math.sqrt(2) / sigma)
+        return PrivacyBounds(
+            rdp=lambda orders, n_teachers, n_classes: orders / sigma**2, exact=True
+        )
 
     def soft_labels(self, sums, random_state=None):
         """Draw the released distribution over classes of each query.

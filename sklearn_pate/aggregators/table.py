@@ -8,10 +8,16 @@ import numpy as np
 from sklearn.base import clone
 
 from .._sklearn import CheckedEstimator, Interval
-from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
+from ..rdp import (
+    DEFAULT_ORDERS,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+)
+from ..rdp.bounds import check_stated
 from ..rdp.checks import as_array
 from ..rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
-from ..rdp.facts import check_stated
 from ..secure import noise_generator
 from .base import NOISES, checked_scale, whole_shares
 
@@ -32,14 +38,17 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
     #: Whether the noise is sampled without rounding, given a generator of whole numbers.
     is_exact = False
 
+    #: The statistic that it adds noise to: "votes" in cells, or "sums" of columns by class.
+    statistic = "votes"
+
     #: Whether `cost` holds with delta 0, by its pure epsilon and nothing else.
     is_pure = False
 
     def __init_subclass__(cls, **kwargs):
         """Refuse a class that draws tables at the cost of others."""
         super().__init_subclass__(**kwargs)
-        drawn_by = ("noisy", "_noise", "noise_std")
-        check_stated(cls, "cost", [name for name in drawn_by if hasattr(cls, name)])
+        sampled_by = ("noisy", "_noise", "noise_std")
+        check_stated(cls, "cost", [name for name in sampled_by if hasattr(cls, name)])
 
     @property
     @abstractmethod
@@ -223,7 +232,7 @@ class GaussianMechanism(_AddedNoise):
         return DiscreteGaussian(sigma / GRID) if self.is_exact else Gaussian(sigma)
 
 
-def rehearse_table(mechanism, *, contribution, n_classes):
+def dry_run_table(mechanism, *, contribution, n_classes):
     """Try a mechanism on a made-up table: what fails now would fail after it is paid for."""
     table = np.zeros((3, n_classes))
     table[0] = 100.0

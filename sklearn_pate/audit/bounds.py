@@ -10,9 +10,9 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 from .._numbers import as_float, shown
+from ..rdp.bounds import has_distribution
 from ..rdp.checks import check_delta, check_log_proba, check_votes
 from ..rdp.cost import bisect
-from ..rdp.facts import has_distribution
 
 #: Part of the error probability that goes to the smaller correction for delta.
 _FOR_DELTA = 0.1

@@ -9,14 +9,13 @@ import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from ..encoding.targets import ClassTarget
 from ..estimator import PATEEstimator
-from ..fitting.given import temperature_of
-from ..fitting.voters import make_electorate
+from ..fitting.inputs import temperature_of
+from ..fitting.methods import make_method
 from ..public import check_not_swapped
 from ..rdp import NeighboringRelation
 from ..rdp.checks import as_array, check_count, check_delta, check_nonnegative
-from ..releases import release_of
-from ..targets import ClassTarget
 from .bounds import Audit, check_confidence, one_run_epsilon
 
 
@@ -225,11 +224,11 @@ def _check_audited(estimator, attack):
             f"{target_type.noun}s: give attack a function of the fitted estimator"
         )
     if attack == "rates" and isinstance(estimator, PATEEstimator):
-        release = release_of(make_electorate(estimator))
-        if not release.gives_rates and temperature_of(estimator, release) is None:
+        method = make_method(estimator)
+        if not method.release.releases_proba and temperature_of(estimator, method) is None:
             raise ValueError(
                 'attack="rates" reads rates of classes, and these teachers release labels: use '
-                'attack="labels", aggregator=SoftVote(), or base_estimator=ReverseNeighbors()'
+                'attack="labels", aggregator=SoftVote(), or method="neighbors"'
             )
 
 

@@ -6,11 +6,16 @@ from functools import partial
 import numpy as np
 from scipy.stats import binom
 
+from ..rdp.bounds import has_distribution
 from ..rdp.checks import check_count, check_delta, check_public, check_votes
 from ..rdp.exact import move_one_vote, moves_of_one_vote
-from ..rdp.facts import has_distribution
 from . import bounds
-from .bounds import AuditedMechanism, added, epsilon_of_pairs, log_proba_of_events
+from .bounds import (
+    AuditedMechanism,
+    added,
+    epsilon_of_pairs,
+    log_proba_of_events,
+)
 
 #: Pairs that are sampled again if samples contradict the statement.
 _RANKED = 30
@@ -353,8 +358,8 @@ def _best_of(scores, pairs, rng, most, n_first=0):
 def single_moves(n_classes):
     """Return all moves of one vote, as what they add to a histogram: -1 and 1."""
     giver, taker = moves_of_one_vote(n_classes=n_classes)
-    unmoved = np.zeros((len(giver), n_classes), dtype=int)
-    return move_one_vote(unmoved, giver, taker)
+    unchanged = np.zeros((len(giver), n_classes), dtype=int)
+    return move_one_vote(unchanged, giver, taker)
 
 
 def pairs_around(histograms):
@@ -391,19 +396,19 @@ def plain_pairs(rng, *, n_teachers, n_classes):
     def leading(among, margin):
         return _leading(sizes, among, margin), among[0], among[-1]
 
-    wanted = [leading(classes[:2], margin) for margin in (0, 2, -2, n_teachers)]
+    requested = [leading(classes[:2], margin) for margin in (0, 2, -2, n_teachers)]
     if n_classes > 2:
         broken = np.zeros(n_classes, dtype=int)
         broken[:3] = n_teachers // 2, (n_teachers - 1) // 2, 1
-        wanted += [(broken, 2, 1), leading(classes, 0)]
+        requested += [(broken, 2, 1), leading(classes, 0)]
     for k, margin in enumerate(2 ** np.arange(2, max(int(n_teachers).bit_length(), 2))):
-        wanted.append(leading(np.roll(classes, -k - 1)[[0, -1]], margin))
+        requested.append(leading(np.roll(classes, -k - 1)[[0, -1]], margin))
         if n_classes > 2:
-            wanted.append(leading(np.roll(classes, -k), margin))
+            requested.append(leading(np.roll(classes, -k), margin))
     for top in 1 + rng.permutation(n_classes - 1)[:_MOST_CLASSES]:
-        wanted += [leading(np.roll(classes, -top)[:2], margin) for margin in (0, 2, n_teachers)]
+        requested += [leading(np.roll(classes, -top)[:2], margin) for margin in (0, 2, n_teachers)]
     pairs = {}
-    for votes, giver, taker in wanted:
+    for votes, giver, taker in requested:
         if votes.min() >= 0 and votes[giver] > 0:
             neighbour = votes.copy()
             neighbour[[giver, taker]] += -1, 1

@@ -134,8 +134,8 @@ def audit_table(
         )
     pair = first, second
     rng = np.random.default_rng(random_state)
-    asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
-    return _audit(mechanism.noisy, pair, pair, Event(mechanism, contribution), **asked)
+    queried = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
+    return _audit(mechanism.noisy, pair, pair, Event(mechanism, contribution), **queried)
 
 
 def audit_release(
@@ -184,10 +184,10 @@ def audit_release(
     >>> import numpy as np
     >>> from sklearn_pate.aggregators import LaplaceMechanism
     >>> from sklearn_pate.audit import audit_release
-    >>> from sklearn_pate.electorate import PrivateData
+    >>> from sklearn_pate.releases import PrivateData
     >>> from sklearn_pate.rdp import Contribution, Event
     >>> from sklearn_pate.releases import Release
-    >>> from sklearn_pate.targets import ClassTarget
+    >>> from sklearn_pate.encoding.targets import ClassTarget
     >>> class Total(Release):
     ...     '''The sum of a column, whose values are said to lie between 0 and 1.'''
     ...
@@ -216,10 +216,10 @@ def audit_release(
     neighbors = Neighbors(relation=relation, unit="record")
     pair = [release.gather(data) for data in (private, neighbour)]
     rng = np.random.default_rng(random_state)
-    drawn = [[np.ravel(release.publish(side, rng)) for _ in range(_N_FOR_MEAN)] for side in pair]
-    means = [np.mean(of_side, axis=0) for of_side in drawn]
-    asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
-    return _audit(release.publish, pair, means, release.event(neighbors), **asked)
+    sampled = [[np.ravel(release.publish(side, rng)) for _ in range(_N_FOR_MEAN)] for side in pair]
+    means = [np.mean(of_side, axis=0) for of_side in sampled]
+    queried = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
+    return _audit(release.publish, pair, means, release.event(neighbors), **queried)
 
 
 def _audit(draw, pair, means, event, *, delta, n_samples, confidence, rng):
@@ -233,16 +233,16 @@ def _audit(draw, pair, means, event, *, delta, n_samples, confidence, rng):
     def sample(side, number):
         return _statistics(*means, [draw(side, rng) for _ in range(number)])
 
-    asked = {"delta": delta, "confidence": confidence}
-    game = {"n_samples": n_samples, "part": _TO_CHOOSE, **asked}
-    epsilon, _, _ = bound_by_samples(sample, pair, partial(_choose, **asked), rng, **game)
+    queried = {"delta": delta, "confidence": confidence}
+    game = {"n_samples": n_samples, "part": _TO_CHOOSE, **queried}
+    epsilon, _, _ = bound_by_samples(sample, pair, partial(_choose, **queried), rng, **game)
     cost = event.cost()
     of_pure = cost.pure if cost.delta == 0 else math.inf
     claimed = cost.epsilon(delta)[0] if delta else of_pure
     return TableAudit(epsilon, claimed, delta, confidence, n_samples)
 
 
-def _statistics(first, second, drawn):
+def _statistics(first, second, sampled):
     """Return what may tell two sides apart, by their means: rows of numbers, one for each sample.
 
     Each number in which they differ, and how far all together are on their way from the first to
@@ -250,7 +250,7 @@ def _statistics(first, second, drawn):
     """
     differs = first != second
     move = (second - first)[differs]
-    numbers = np.reshape(drawn, (len(drawn), *first.shape))[:, differs]
+    numbers = np.reshape(sampled, (len(sampled), *first.shape))[:, differs]
     way = (numbers - first[differs]) / move
     return np.vstack([numbers.T, way @ move**2, np.clip(way, 0, 1) @ np.abs(move)])
 

@@ -5,23 +5,23 @@ import pandas as pd
 from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples
-from ..electorate import PrivateData, Votes
+from ..encoding.dtypes import array_of, difference, dtype_name, library_of
+from ..encoding.targets import ClassTarget
 from ..exceptions import PrivacyLeakWarning, warn
-from ..isolation import Quiet, kind_of, without_index
 from ..public import indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
 from ..releases.labels import are_complete
-from ..schema import array_of, difference, dtype_name, library_of
-from ..targets import ClassTarget
+from ..releases.votes import Votes
+from ..runtime.copies import without_index
+from ..runtime.isolation import kind_of, suppress_output
+from ..runtime.private_data import PrivateData
 from ..teachers import Sites
 
 #: So many columns are named in a message.
 _N_NAMED = 5
 
 #: Code that gives both tables dtypes by which nothing private is seen.
-_SAME_DTYPES = (
-    "\n    from sklearn_pate.schema import same_dtypes\n    X, X_public = same_dtypes(X, X_public)"
-)
+_SAME_DTYPES = "\n    from sklearn_pate.encoding.dtypes import same_dtypes\n    X, X_public = same_dtypes(X, X_public)"
 
 #: Code that leaves both with the columns that both have.
 _COMMON_COLUMNS = """Both need the same columns:
@@ -36,7 +36,7 @@ _OR_A_PIPELINE = (
 )
 
 
-def check_data(estimator, X, y, X_public, sample_weight, groups, casts_ballots):
+def check_data(estimator, X, y, X_public, sample_weight, groups, counts_records):
     """Check the private data of a fit, alone and against the public rows, and return them.
 
     Parameters
@@ -47,7 +47,7 @@ def check_data(estimator, X, y, X_public, sample_weight, groups, casts_ballots):
         As given to `fit`.
     X_public : array-like with n_public rows
         All public rows.
-    casts_ballots : bool
+    counts_records : bool
         Whether each record casts a ballot, or a synthesizer counts it.
 
     Returns
@@ -67,7 +67,7 @@ def check_data(estimator, X, y, X_public, sample_weight, groups, casts_ballots):
     _check_alike(estimator, X, X_public)
     codes, target, sample_weight = checked_targets(estimator, X, y, sample_weight)
     is_cut = sample_weight is not None and ((sample_weight < 0) | (sample_weight > 1)).any()
-    if casts_ballots and is_cut:
+    if counts_records and is_cut:
         raise ValueError(
             "sample_weight must be from 0 to 1 where records vote or a synthesizer counts them: "
             "larger weights would be cut to 1. Divide by the largest that may occur. For a rare "
@@ -117,7 +117,7 @@ def check_votes_given(estimator, votes, X_public, temperature):
             "SoftVote needs the sums that poll collects for a SoftVote of its temperature, and "
             "other mechanisms need counts"
         )
-    if votes.electorate is None and not are_complete(votes):
+    if votes.method is None and not are_complete(votes):
         raise ValueError(
             "votes do not hold one vote of each teacher for one of the classes in each row; "
             "pass what poll returned"
@@ -280,7 +280,7 @@ def checked_targets(estimator, X, y, sample_weight=None):
             PrivacyLeakWarning,
         )
         target = ClassTarget.of_labels(y)
-    with Quiet():  # libraries warn of private values
+    with suppress_output():  # libraries warn of private values
         return target.encode(y), target, _checked_weight(len(y), sample_weight)
 
 

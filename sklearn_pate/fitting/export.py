@@ -15,8 +15,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
+from ..encoding.targets import NumberTarget, Target
 from ..students import last_step
-from ..targets import NumberTarget, Target
 
 _OURS = __name__.partition(".")[0]
 
@@ -271,4 +271,4 @@ class Unavailable(ClassifierMixin, BaseEstimator):
         raise ImportError(f"{self.name} could not be loaded with the model: {self.reason}")
 
     predict = fit  # without `predict` it would not be valid as a parameter
-    read = rates = fit  # a table's transformer may be what is missing
+    read = class_proba = fit  # a table's transformer may be what is missing

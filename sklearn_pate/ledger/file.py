@@ -255,11 +255,11 @@ def write_fit(db, spent, cost, entry):
         db.execute(f"ALTER TABLE spending ADD COLUMN {name} {_COLUMNS[name]}")
     db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, str(spent.relation)))
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    asked = int(spent.n_teachers or 0), int(spent.n_queries)  # no teachers, where records vote
+    queried = int(spent.n_teachers or 0), int(spent.n_queries)  # no teachers, where records vote
     numbers = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
     # None is below 0, but SQLite returns 0.0 where -0.0 was written
     numbers = [abs(float(number)) for number in numbers]
-    row = now, str(spent.method), *asked, _as_bytes(cost.rdp), *numbers
+    row = now, str(spent.composition), *queried, _as_bytes(cost.rdp), *numbers
     written = db.execute(
         f"INSERT INTO spending ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
         (*row, _checksum(row)),

@@ -100,8 +100,8 @@ def new_filters(budget):
     answers_paid_for = (budget.epsilon - penalties) / DEFAULT_ORDERS
     first_order = DEFAULT_ORDERS[np.argmax(answers_paid_for)]
     # Larger costs, private searches among them, need higher orders; there little delta is enough
-    wanted = (first_order - 1) * 3.0 ** np.arange(len(_PARTS))
-    distance = np.abs(np.log(DEFAULT_ORDERS - 1) - np.log(wanted)[:, None])
+    requested = (first_order - 1) * 3.0 ** np.arange(len(_PARTS))
+    distance = np.abs(np.log(DEFAULT_ORDERS - 1) - np.log(requested)[:, None])
     orders = DEFAULT_ORDERS[np.argmin(distance, axis=1)]
     renyi = [Filter("renyi", *part) for part in np.column_stack([orders, deltas]).tolist()]
     return [*renyi, pure]

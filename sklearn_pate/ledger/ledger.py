@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..accountant.spent import change_in_words
+from ..accounting.spent import change_in_words
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
 from . import file, filters
@@ -222,7 +222,7 @@ class PrivacyLedger:
         Returns
         -------
         DataFrame
-            One row per fit: `time` (UTC), `method`, `n_teachers` and `n_queries` as in
+            One row per fit: `time` (UTC), `composition`, `n_teachers` and `n_queries` as in
             `PrivacySpent`, `epsilon` of that fit alone and `epsilon_total` of all up to it, at the
             ledger's delta.
         """
@@ -234,7 +234,7 @@ class PrivacyLedger:
             alone = filters.epsilon_alone(cost, account.budget)
             so_far = account._replace(costs=account.costs[:n_fits])
             rows.append((*fit, alone, so_far.epsilon()))
-        names = ["time", "method", "n_teachers", "n_queries", "epsilon", "epsilon_total"]
+        names = ["time", "composition", "n_teachers", "n_queries", "epsilon", "epsilon_total"]
         return pd.DataFrame(rows, columns=names)
 
     def _account(self, db, without=None):
@@ -295,7 +295,7 @@ def _check_can_be_added(spent, cost, account):
     has_guarantee = min(epsilon, filters.epsilon_alone(cost, budget)) < math.inf
     if has_guarantee and all(filter_.amount(cost) == math.inf for filter_ in account.filters):
         raise ValueError(
-            f"composition={budget.composition!r}, and this fit (method={spent.method!r}) has no "
+            f"composition={budget.composition!r}, and this fit (composition={spent.composition!r}) has no "
             "cost that it adds up. Use another aggregator, or a ledger with composition='renyi'"
         )
 

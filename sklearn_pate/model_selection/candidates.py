@@ -10,17 +10,16 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from .._sklearn import refuse_classes
-from ..accountant import Plan
-from ..electorate import Electorate
+from ..accounting import Plan
 from ..estimator import PATEEstimator
 from ..exceptions import BudgetExceededError
-from ..fitting.given import check_given, temperature_of
+from ..fitting.inputs import check_inputs, temperature_of
+from ..fitting.methods import make_method, pin_method
 from ..fitting.planning import accepted, make_plan, spending_plan
-from ..fitting.voters import voters
-from ..isolation import silent
+from ..methods.base import Method
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
 from ..rdp.cost import no_cost
-from ..releases import release_of
+from ..runtime.isolation import silent
 
 
 @dataclass
@@ -109,7 +108,7 @@ def _candidate(estimator, params, search_sets_epsilon):
             "estimator needs classes=[...], all labels that may occur: read from the "
             "private labels, they are not covered by the guarantee"
         )
-    estimator.set_params(base_estimator=voters(estimator))  # None depends on other parameters
+    pin_method(estimator)  # it depends on other parameters
     # Synthetic rows are drawn once, for all trials
     estimator.set_params(ledger=None, keep_teachers=False, synthesizer=None, schema=None)
     estimator._validate_params()
@@ -139,25 +138,22 @@ def set_plan(estimator, plan):
     estimator.set_params(aggregator=aggregators)
     if plan.spent.n_teachers is not None:  # else a table, which no queries are asked of
         estimator.set_params(n_queries=n_queries)
-        if not isinstance(estimator.base_estimator, Electorate):  # None depends on epsilon
+        if not isinstance(estimator.method, Method):  # None depends on epsilon
             estimator.set_params(n_teachers=plan.spent.n_teachers)
 
 
 def plan_key(estimator):
     """Return a key that is the same for candidates whose fits cost the same."""
-    without = _NOT_IN_PLAN
-    if release_of(estimator.base_estimator).gives_rates:
-        without = without - {"base_estimator"}  # it says how many ballots a record casts
-    return _key(estimator, without=without)
+    return _key(estimator, without=_NOT_IN_PLAN)
 
 
 def teachers_key(estimator):
     """Return a key that is the same for candidates that can share their teachers' votes."""
-    release = release_of(estimator.base_estimator)
+    method = make_method(estimator)
     without = _NOT_IN_TEACHERS
-    if release.gives_rates:
+    if method.release.releases_proba:
         without = without - {"aggregator", "epsilon"}  # the noise decides how many cells there are
-    return _key(estimator, without=without), temperature_of(estimator, release)
+    return _key(estimator, without=without), temperature_of(estimator, method)
 
 
 def _key(estimator, without):
@@ -180,7 +176,7 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
     candidates : list of Candidate
         Changed in place.
     fit_data : dict
-        What `check_given` takes.
+        What `check_inputs` takes.
     scorer : PublicScorer or PrivateScorer
         Scores the trials, and says what one costs.
     count : TrialCount
@@ -227,7 +223,7 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
         key = plan_key(estimator)
         if key in plan_by_key:  # the same noise and queries need not be calibrated again
             set_plan(estimator, plan_by_key[key])
-        candidate.plan = accepted(make_plan(check_given(estimator, **fit_data)), estimator)
+        candidate.plan = accepted(make_plan(check_inputs(estimator, **fit_data)), estimator)
         plan_by_key[key] = candidate.plan
         set_plan(estimator, candidate.plan)
     plans = [candidate.plan for candidate in candidates]
@@ -241,7 +237,7 @@ def _spending_plans(candidates, fit_data):
     # A plan is slow (its noise is searched for), and many candidates differ in the student alone
     keys = [plan_key(candidate.estimator) for candidate in candidates]
     alike = {key: candidate.estimator for key, candidate in zip(keys, candidates, strict=True)}
-    plans = {key: spending_plan(check_given(alike[key], **fit_data)) for key in alike}
+    plans = {key: spending_plan(check_inputs(alike[key], **fit_data)) for key in alike}
     return [plans[key] for key in keys]
 
 
@@ -314,7 +310,7 @@ def fit_rdp(plan):
             "trials would multiply: neither StableArgmax nor accounting='ptr' can be tuned"
         )
     if not math.isfinite(plan.epsilon):
-        raise ValueError(f"{aggregator} has no privacy guarantee. {aggregator.missing_facts()}")
+        raise ValueError(f"{aggregator} has no privacy guarantee. {aggregator.missing_bounds()}")
     rdp = np.minimum(cost.rdp, DEFAULT_ORDERS * cost.mu_squared / 2)
     if cost.pure < 1e6:  # `pure_rdp` refuses inf, and so large a cost helps nobody
         rdp = np.minimum(rdp, pure_rdp(cost.pure, DEFAULT_ORDERS))

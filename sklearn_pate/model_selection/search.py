@@ -18,25 +18,38 @@ from .._sklearn import (
     available_where,
     delegated,
 )
-from ..accountant.plan import large_delta
-from ..accountant.pricing import as_cap
-from ..electorate import Electorate
+from ..accounting.budget import as_cap
+from ..accounting.plan import large_delta
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError, warn
 from ..fitting.checks import checked_targets
-from ..fitting.given import check_given, read_by, seed_sequence, warn_if_seeded
-from ..fitting.planning import check_missing, rehearse_teachers, source_of_noise
-from ..fitting.release import keeping
-from ..fitting.voters import declared_synthesizer
-from ..isolation import next_fit_number, own_generators, unfitted
-from ..public import check_not_swapped, indexable_rows, public_rows, warn_if_private
+from ..fitting.dry_run import check_missing, dry_run_teachers
+from ..fitting.inputs import check_inputs, read_by
+from ..fitting.planning import source_of_noise
+from ..fitting.run import keeping
+from ..fitting.seeds import seed_sequence, warn_if_seeded
+from ..fitting.synthesizers import declared_synthesizer, set_fraction
+from ..methods.base import VotingMethod
+from ..public import (
+    check_not_swapped,
+    indexable_rows,
+    public_rows,
+    warn_if_private,
+)
 from ..rdp import Neighbors, TrialCount
 from ..rdp.cost import no_cost
-from ..releases import release_of
-from ..releases.ahead import Synthesis, publish_rows, rehearsal_rows
+from ..releases.synthetic_rows import Synthesis, dry_run_rows, steps_of_rows
+from ..runtime.copies import copied_generators, unfitted
+from ..runtime.isolation import next_fit_number
 from ..secure import noise_generator
 from .candidates import calibrate, make_candidates, teachers_key
-from .trials import PrivateScorer, PublicScorer, best_trial, hold_out, hold_out_by_coins
+from .trials import (
+    PrivateScorer,
+    PublicScorer,
+    best_trial,
+    hold_out,
+    hold_out_by_coins,
+)
 
 
 class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
@@ -110,10 +123,11 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         rows, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
         codes, target, _ = checked_targets(self.estimator, rows, y)
         y = target.with_one_dtype(y, codes)  # whichever rows are held out
-        synthesizer = declared_synthesizer(self.estimator, X, X_public, may_be_all=False)
+        synthesizer = declared_synthesizer(self.estimator, X, X_public)
         if synthesizer is not None:
+            set_fraction(synthesizer, reads_sums=False)
             not_covered += read_by(synthesizer)
-            X_public = rehearsal_rows(synthesizer)
+            X_public = dry_run_rows(synthesizer)
         fit_data = dict(X=rows, y=y, X_public=X_public, groups=groups, sample_weight=None)
         if X_val is None and y_val is None:
             scorer = self._hold_out_of(fit_data, codes, candidates, hold_out_seed)
@@ -123,7 +137,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         if synthesizer is not None:
             of_rows = self._plan_of_rows(candidates, synthesizer, fit_data)
         count = TrialCount(self.n_trials or 5 * len(candidates), self.eta)
-        before = no_cost if of_rows is None else of_rows.cost_before
+        before = no_cost if of_rows is None else of_rows.prior_cost
         cost = calibrate(candidates, fit_data, scorer, count, before, **self._cap())
         scorer.check(candidates, fit_data["X_public"])
         plans = [candidate.plan for candidate in candidates]
@@ -140,7 +154,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             fit_data["X_public"] = self._publish_rows(of_rows, spent, rows_seed, account)
         account.append(spent, cost)
         rng = self._generator(trials_seed)
-        of_all = {"are_seeded": is_seeded, "are_drawn": of_rows is not None}
+        of_all = {"are_seeded": is_seeded, "are_synthetic": of_rows is not None}
         self._publish(*best_trial(candidates, fit_data, scorer, count, rng, **of_all), account)
         return self
 
@@ -154,40 +168,47 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
 
         Teachers and students of all candidates are tried on rows from the schema alone.
         """
-        given = [check_given(candidate.estimator, **fit_data) for candidate in candidates]
+        given = [check_inputs(candidate.estimator, **fit_data) for candidate in candidates]
         first = given[0]
         budget = {"pure": False, **self._cap()}
         synthesis = Synthesis.planned(synthesizer, first.private, first.neighbors, **budget)
         keys = [teachers_key(candidate.estimator) for candidate in candidates]
         for of_teachers in dict(zip(keys, given, strict=True)).values():
-            rehearse_teachers(of_teachers, synthesizer)
+            dry_run_teachers(of_teachers, synthesizer)
         for of_candidate in given:
-            check_missing(of_candidate, are_drawn=True)
+            check_missing(of_candidate, are_synthetic=True)
         return replace(first, synthesis=synthesis)
 
     def _publish_rows(self, of_rows, spent, seed, account):
         """Run the steps of the synthesizer, which all trials share, and return its rows."""
         noise_seed, other_seed = seed.spawn(2)
+        n_all = of_rows.synthesis.synthesizer.n_steps
 
-        def pay(synthesis, n_steps):
-            cost = synthesis.cost_of_steps(n_steps)
-            is_last = n_steps == synthesis.synthesizer.n_steps
-            epsilon, method = cost.epsilon(self.delta)
-            told = {"covers": "rows" if is_last else "statistics", "n_queries": 0, "beside": ()}
-            told |= {"n_synthetic": spent.n_synthetic if is_last else 0, "n_answered": 0}
-            account.append(replace(spent, epsilon=epsilon, method=method, **told), cost)
-            return replace(synthesis, entries=account.entries)
+        def statement(n_steps, cost):
+            epsilon, composition = cost.epsilon(self.delta)
+            return replace(
+                spent,
+                epsilon=epsilon,
+                composition=composition,
+                covers="rows" if n_steps == n_all else "statistics",
+                n_queries=0,
+                n_answered=0,
+                n_synthetic=spent.n_synthetic if n_steps == n_all else 0,
+                extra_releases=(),
+            )
 
-        synthesis = publish_rows(
-            of_rows.synthesis,
+        account.synthesis = of_rows.synthesis
+        for step in steps_of_rows(
+            account,
             of_rows.private,
             np.random.default_rng(self._generator(noise_seed)),
-            np.random.default_rng(other_seed),
             generator=source_of_noise(self),
-            pay=pay,
-            keep=account.keep,
-        )
-        return synthesis.rows
+            statement=statement,
+            phase=of_rows.phase,
+        ):
+            step.take()
+        account.keep(account.synthesis.with_rows(np.random.default_rng(other_seed)))
+        return account.synthesis.rows
 
     def _warn_of_delta(self, plan, n_records):
         """Warn of a delta that is too large for the number of records, if that is public."""
@@ -204,7 +225,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             plans[0].spent.paid(),
             epsilon=cost.epsilon(self.delta)[0],
             delta=float(self.delta),
-            method="tuning",
+            composition="tuning",
             # Where trials differ, the largest number of any; None where records vote
             n_teachers=max(plan.spent.n_teachers or 0 for plan in plans) or None,
             n_queries=max(plan.spent.n_queries for plan in plans),
@@ -240,9 +261,9 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         has_accuracy = self.estimator.target_type.has_accuracy
         if not has_accuracy or self.scoring is not None:
             name = type(self.estimator).__name__
-            asked = f"scoring={self.scoring!r}" if has_accuracy else name
+            queried = f"scoring={self.scoring!r}" if has_accuracy else name
             raise ValueError(
-                f"{asked} needs public rows, X_val and y_val: private ones take scoring=None"
+                f"{queried} needs public rows, X_val and y_val: private ones take scoring=None"
             )
         if not isinstance(self.estimator.partition, str):
             raise ValueError(
@@ -333,7 +354,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         return get_tags(self.estimator)
 
     def __getstate__(self):
-        state = own_generators(dict(super().__getstate__()))
+        state = copied_generators(dict(super().__getstate__()))
         state = {name: unfitted(value) for name, value in state.items()}
         if "best_estimator_" in state:
             state["best_estimator_"] = self.best_estimator_
@@ -546,14 +567,15 @@ class PrivateRandomizedSearchCV(PrivateSearch):
 
 
 def _size_is_private(candidates):
-    """Whether records vote that may join or leave; refuse voters of whose rows none can be held."""
-    voters = [candidate.estimator.base_estimator for candidate in candidates]
-    for voter in voters:
-        if isinstance(voter, Electorate) and not release_of(voter).gives_rates:
+    """Whether records may join or leave; refuse methods of which no rows can be held out."""
+    methods = [candidate.estimator.method for candidate in candidates]
+    for method in methods:
+        if isinstance(method, VotingMethod):
             raise ValueError(
-                "private rows cannot be held out from another electorate; give X_val and y_val"
+                f"private rows cannot be held out from method={type(method).__name__}; give X_val "
+                "and y_val"
             )
-    join = {release_of(voter).gives_rates and voter.size_is_private for voter in voters}
+    join = {getattr(method, "size_is_private", False) for method in methods}
     if len(join) > 1:
         raise ValueError("all candidates must protect the same change of the data (relation)")
     return join.pop()

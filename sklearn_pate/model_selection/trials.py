@@ -14,20 +14,21 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
 from sklearn.utils import indexable
 
+from ..encoding.targets import ClassTarget, NumberTarget
 from ..exceptions import StudentError
-from ..fitting.given import check_given
-from ..fitting.planning import check_scored
-from ..fitting.release import Account, poll
-from ..identifiers import keyed_digests, spelled_identifiers
-from ..isolation import Quiet, attempt, copied_data, copier, isolated, own_rows, uncounted
+from ..fitting.dry_run import check_scored
+from ..fitting.inputs import check_inputs
+from ..fitting.run import Account, poll
+from ..identifiers import keyed_digests, normalize_identifiers
 from ..partition import assign_teachers
 from ..public import indexable_rows
 from ..rdp import DEFAULT_ORDERS
-from ..targets import ClassTarget, NumberTarget
+from ..runtime.copies import copied_data, copied_rows, copier
+from ..runtime.isolation import attempt, isolated, suppress_output, uncounted
 from .candidates import fit_rdp, teachers_key
 
 
-def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_drawn):
+def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_synthetic):
     """Run a random number of trials; those that need the same teachers share the votes of these.
 
     Parameters
@@ -35,7 +36,7 @@ def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_draw
     candidates : list of Candidate
         With their noise set.
     fit_data : dict
-        What `check_given` takes.
+        What `check_inputs` takes.
     scorer : PublicScorer or PrivateScorer
         Scores the trials.
     count : TrialCount
@@ -44,7 +45,7 @@ def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_draw
         Draws the number of trials and their candidates.
     are_seeded : bool
         Whether teachers and noise are seeded from `rng`; else by the operating system.
-    are_drawn : bool
+    are_synthetic : bool
         Whether a synthesizer drew the public rows.
 
     Returns
@@ -66,8 +67,8 @@ def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_draw
         key = teachers_key(candidate.estimator)
         if key not in votes:
             teachers = clone(candidate.estimator).set_params(random_state=teachers_seed)
-            given = check_given(teachers, **fit_data)
-            votes[key] = poll(replace(given, are_drawn=are_drawn), Account(None))
+            given = check_inputs(teachers, **fit_data)
+            votes[key] = poll(replace(given, are_synthetic=are_synthetic), Account(None))
         # An error would tell which candidate was tried
         fitted = clone(candidate.estimator).set_params(random_state=noise_seed, on_bad_plan="warn")
         try:
@@ -81,7 +82,7 @@ def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_draw
 
     n_trials = count.draw(rng)
     # What trials print, warn of or count would tell how many there were
-    with Quiet(), uncounted():
+    with suppress_output(), uncounted():
         trials = (run(candidates[rng.integers(len(candidates))]) for _ in range(n_trials))
         (score, _), candidate, fitted = max(trials, key=itemgetter(0))
     return score, candidate, fitted
@@ -213,7 +214,7 @@ class PrivateScorer:
     def _share(self, fresh_student, rows):
         """Return the share of a unit's rows that is predicted right."""
         with isolated(0):
-            unit = copied_data(own_rows(self._X, rows))
+            unit = copied_data(copied_rows(self._X, rows))
             predicted = np.asarray(fresh_student().predict(unit))
             if predicted.shape != rows.shape:
                 return 0.0
@@ -266,18 +267,18 @@ def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
     partition = estimator.partition
     units = None  # each row is one by itself
     if groups is not None:
-        units = spelled_identifiers(groups, "groups")
+        units = normalize_identifiers(groups, "groups")
         partition = "hash"  # whole groups, in any partition
     elif partition == "hash" and hasattr(X, "index"):
-        units = spelled_identifiers(X.index, "the index of X")
+        units = normalize_identifiers(X.index, "the index of X")
     if partition == "random" and n_parts > n_records:  # their number is public
         raise ValueError(
             f"validation_fraction={fraction:g} is less than one of the {n_records} private records"
         )
-    dealt = {"index": getattr(X, "index", None), "groups": groups, "unit": estimator.unit}
-    dealt |= {"n_records": n_records, "n_teachers": n_parts, "seed": split_seed}
-    with Quiet():  # what libraries warn of may quote identifiers
-        part = assign_teachers(partition, **dealt).teacher_indices
+    assigned = {"index": getattr(X, "index", None), "groups": groups, "unit": estimator.unit}
+    assigned |= {"n_records": n_records, "n_teachers": n_parts, "seed": split_seed}
+    with suppress_output():  # what libraries warn of may quote identifiers
+        part = assign_teachers(partition, **assigned).teacher_indices
     held = np.flatnonzero(part == 0)
     if units is None:
         shuffled = np.random.default_rng(choice_seed).permutation(held)

@@ -1,8 +1,7 @@
-"""Records as voters: each casts its ballot where it lies, in a table that is released at once."""
+"""Parts of `methods.ReverseNeighbors`: cells, the table that is released, and its student."""
 
+from ..encoding.vectorizer import RowVectorizer
 from .cells import ReleasedTable
-from .electorate import ReverseNeighbors
 from .landmarks import LandmarkClassifier
-from .transform import RowVectorizer
 
-__all__ = ["LandmarkClassifier", "ReleasedTable", "ReverseNeighbors", "RowVectorizer"]
+__all__ = ["LandmarkClassifier", "ReleasedTable", "RowVectorizer"]

@@ -13,16 +13,16 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.pipeline import make_union
 
 from ..association import p_value_of_counts
-from ..identifiers import spelled_groups
-from ..rdp.discrete import SHARES
-from .by_hand import (
+from ..encoding.fitted_steps import (
     affine_by_hand,
     nearness_by_hand,
     numbers_by_hand,
     scaler_by_hand,
     sharpened_by_hand,
 )
-from .transform import transformed, transformed_private
+from ..encoding.vectorizer import transformed, transformed_private
+from ..identifiers import normalize_groups
+from ..rdp.discrete import SHARES
 
 #: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
@@ -234,16 +234,16 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding
     Returns
     -------
     ndarray of shape (n_cells, n_classes), int
-        As from `count_ballots`.
+        As from `count_votes`.
     """
     n_cells, n_columns = centers.shape
     numbers_of = partial(transformed_private, transformer, block.X, n_columns, largest=largest)
     cells = nearest_cells(numbers_of(), centers, n_neighbors, rounding=rounding, alone=numbers_of)
     _, *given = block
-    return count_ballots(cells, *given, n_cells=n_cells, target=target)
+    return count_votes(cells, *given, n_cells=n_cells, target=target)
 
 
-def count_ballots(cells, codes, sample_weight=None, groups=None, *, n_cells, target):
+def count_votes(cells, codes, sample_weight=None, groups=None, *, n_cells, target):
     """Count the ballots of records in a table.
 
     Parameters
@@ -292,7 +292,7 @@ def numbered(groups, n_records):
     if groups is None:
         return None
     # By their spelling, one for each identifier whatever its type and that of others
-    return np.unique(spelled_groups(groups, n_records), return_inverse=True)[1]
+    return np.unique(normalize_groups(groups, n_records), return_inverse=True)[1]
 
 
 # --- what a noisy table of ballots says of any row: all of this is free ---------------------------
@@ -311,7 +311,7 @@ LEAST_RATE = 1e-3
 POWERS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
 #: Rows of like rates that labels are dealt to together.
-_DEALT_TOGETHER = 16
+_ASSIGNED_TOGETHER = 16
 
 #: Likelihoods that differ by less, relative to them, are alike.
 _PRECISE = 1e-6
@@ -347,13 +347,13 @@ class ReleasedTable:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn_pate import PATEClassifier
-    >>> from sklearn_pate.neighbors import ReverseNeighbors
+    >>> from sklearn_pate.methods import ReverseNeighbors
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = PATEClassifier(ReverseNeighbors(n_cells=9), epsilon=10, classes=[0, 1, 2])
     >>> clf = clf.fit(X[::2], y[::2], X_public=X[1:100:2])
     >>> clf.table_.counts.shape
     (9, 3)
-    >>> clf.table_.rates(X[101::2]).shape  # of rows that were not there
+    >>> clf.table_.class_proba(X[101::2]).shape  # of rows that were not there
     (25, 3)
     """
 
@@ -381,16 +381,16 @@ class ReleasedTable:
         )
 
     @cached_property
-    def surface(self):
-        """The rates of the classes at any place, a `Surface`: computed when it is first needed."""
+    def probability_field(self):
+        """The rates of the classes at any place, a `ProbabilityField`: computed when it is first needed."""
         return smooth(self.counts, self.centers, **self.smoothing)
 
     @cached_property
     def accuracy(self):
-        """Estimated share of the records whose class the table predicts; see `Surface.splits`."""
+        """Estimated share of the records whose class the table predicts; see `ProbabilityField.splits`."""
         shares = [
             np.take_along_axis(hidden, means.argmax(axis=1)[:, None], axis=1).sum() / hidden.sum()
-            for means, hidden in self.surface.splits(self.counts)
+            for means, hidden in self.probability_field.splits(self.counts)
         ]
         return float(np.clip(np.mean(shares), 0, 1))
 
@@ -398,7 +398,7 @@ class ReleasedTable:
         n_cells, n_classes = self.counts.shape
         return f"ReleasedTable({n_cells} cells, {n_classes} classes)"
 
-    def rates(self, X):
+    def class_proba(self, X):
         """Return the rates of the classes near rows, each by itself.
 
         Parameters
@@ -416,11 +416,11 @@ class ReleasedTable:
         ValueError
             If the transformer makes anything but finite numbers of a row.
         """
-        return self.surface.rates(numbers_of_public(self.transformer, X, "X"))
+        return self.probability_field.class_proba(numbers_of_public(self.transformer, X, "X"))
 
     def by_hand(self):
         """Return fitted steps of scikit-learn's own that make the rates of rows."""
-        return [*numbers_by_hand(self.transformer), *self.surface.by_hand()]
+        return [*numbers_by_hand(self.transformer), *self.probability_field.by_hand()]
 
     def read(self, X):
         """Return rates, and labels dealt by them, of public rows.
@@ -432,8 +432,8 @@ class ReleasedTable:
 
         Returns
         -------
-        rates : ndarray of shape (n_public, n_classes)
-            As from `rates`.
+        class_proba : ndarray of shape (n_public, n_classes)
+            As from `class_proba`.
         labels : ndarray of shape (n_public,), int
             Class codes, such that those of a cell's rows come in about the mean of their rates.
         """
@@ -441,8 +441,8 @@ class ReleasedTable:
 
     def read_numbers(self, numbers):
         """Do the same for rows that are transformed already, (n_public, n_columns)."""
-        rates = self.surface.rates(numbers)
-        return rates, deal_labels(rates, nearest_cells(numbers, self.centers)[:, 0])
+        class_proba = self.probability_field.class_proba(numbers)
+        return class_proba, assign_labels(class_proba, nearest_cells(numbers, self.centers)[:, 0])
 
 
 def numbers_of_public(transformer, X_public, name="X_public"):
@@ -453,7 +453,7 @@ def numbers_of_public(transformer, X_public, name="X_public"):
     return numbers
 
 
-class Surface(NamedTuple):
+class ProbabilityField(NamedTuple):
     """The rates of the classes at any place.
 
     Attributes
@@ -485,7 +485,7 @@ class Surface(NamedTuple):
     variance: np.ndarray | None = None
     total: np.ndarray | None = None
 
-    def likeness(self, numbers):
+    def kernel(self, numbers):
         """Return how much each row is like each cell, (n_rows, n_cells)."""
         middle = self.centers.mean(axis=0)
         away, centers = numbers - middle, self.centers - middle
@@ -501,7 +501,7 @@ class Surface(NamedTuple):
         ``table - noise / part`` have unrelated noise. So rates made of the first may be scored by
         the second. What is yielded first are not rates yet: see `sharpened`.
         """
-        between = self.likeness(self.centers)
+        between = self.kernel(self.centers)
         rng = np.random.default_rng(0)  # any splits do, the same for the same table
         deviation = (np.sqrt(self.variance) * self.total)[:, None]
         covariance = between + np.diag(self.variance * (1 + _ADDED_NOISE**2))
@@ -512,11 +512,11 @@ class Surface(NamedTuple):
             means = self.overall + between @ cho_solve(factor, seen)
             yield means, noisy - noise / _ADDED_NOISE
 
-    def rates(self, numbers):
+    def class_proba(self, numbers):
         """Return the rates at rows of numbers, (n_rows, n_classes), which sum to 1."""
         n_parts = max(1, len(numbers) * len(self.centers) // _PAIRS_AT_A_TIME)
         means = [
-            self.overall + self.likeness(part) @ self.weights
+            self.overall + self.kernel(part) @ self.weights
             for part in np.array_split(numbers, n_parts)
         ]
         return sharpened(np.concatenate(means), self.power)
@@ -553,7 +553,7 @@ def smooth(noisy, centers, total, *, noise_std, target, smoothing="auto"):
     centers : ndarray of shape (n_cells, n_columns)
         Centers of the cells.
     total : ndarray of shape (n_cells,)
-        Ballots in each cell, from `expected_ballots`.
+        Ballots in each cell, from `expected_votes`.
     noise_std : float
         Standard deviation of the noise on each entry.
     target : targets.Target
@@ -587,11 +587,13 @@ def smooth(noisy, centers, total, *, noise_std, target, smoothing="auto"):
     )
     variance = variance - (1 - less) * scatter / total
     process = scatter * height, steepness / 2 / unit, scatter * slope / unit
-    surface = Surface(centers, overall, None, *process, variance=variance, total=total)
-    factor = cho_factor(surface.likeness(centers) + np.diag(variance), lower=True)
+    probability_field = ProbabilityField(
+        centers, overall, None, *process, variance=variance, total=total
+    )
+    factor = cho_factor(probability_field.kernel(centers) + np.diag(variance), lower=True)
     weights = cho_solve(factor, difference)
-    power = _sharpness(surface, noisy)
-    return surface._replace(weights=weights, power=power)
+    power = _sharpness(probability_field, noisy)
+    return probability_field._replace(weights=weights, power=power)
 
 
 def _differences(noisy, total, overall):
@@ -600,7 +602,7 @@ def _differences(noisy, total, overall):
     return difference - difference.mean(axis=1, keepdims=True)  # as rates sum to 1
 
 
-def expected_ballots(noisy, n_public_in, noise_std, n_ballots=None, n_trusted=math.inf):
+def expected_votes(noisy, n_public_in, noise_std, n_votes=None, n_trusted=math.inf):
     """Return the ballots of each cell: the noisy sum, and what the public rows let one expect.
 
     Parameters
@@ -609,7 +611,7 @@ def expected_ballots(noisy, n_public_in, noise_std, n_ballots=None, n_trusted=ma
         As in `smooth`.
     n_public_in : ndarray of shape (n_cells,)
         The number of public rows in each cell.
-    n_ballots : float or None, default=None
+    n_votes : float or None, default=None
         Number of ballots in the table; None takes the noisy one.
     n_trusted : float, default=inf
         What the public rows tell of where records lie is trusted as if there were no more of them.
@@ -618,23 +620,23 @@ def expected_ballots(noisy, n_public_in, noise_std, n_ballots=None, n_trusted=ma
     -------
     ndarray of shape (n_cells,)
     """
-    if n_ballots is None:
-        n_ballots = max(noisy.sum(), 1.0)
+    if n_votes is None:
+        n_votes = max(noisy.sum(), 1.0)
     share = (n_public_in + 0.5) / (n_public_in + 0.5).sum()
-    expected = n_ballots * share
+    expected = n_votes * share
     trust_in_sum = 1 / (noisy.shape[1] * noise_std**2)
     n_trusted = min(n_public_in.sum(), n_trusted)
-    trust_in_share = n_trusted / (n_ballots * expected)  # public counts are Poisson
+    trust_in_share = n_trusted / (n_votes * expected)  # public counts are Poisson
     both = noisy.sum(axis=1) * trust_in_sum + expected * trust_in_share
     return np.maximum(both / (trust_in_sum + trust_in_share), expected / 20)
 
 
-def _likeliest(squared, products, difference, variance, of_ballots, smoothing):
+def _likeliest(squared, products, difference, variance, of_votes, smoothing):
     """Return height, steepness and slope of the likeliest process, in units of the spread.
 
     With a wide normal prior, as few cells or much noise say little. Steep slopes are rare in it.
     The fourth number is what ballots scatter beside whole ones: 1 if these are whole, and
-    `of_ballots`, the part of the variance that is theirs, is None.
+    `of_votes`, the part of the variance that is theirs, is None.
     """
     some = np.unique(np.linspace(0, len(squared) - 1, _MOST_COMPARED).astype(int))
     squared = squared[np.ix_(some, some)]
@@ -646,8 +648,8 @@ def _likeliest(squared, products, difference, variance, of_ballots, smoothing):
     start = np.array([0.0, 2.0, -3.3, 0.0])
     bounds = [(-6, 3), (-2, 6), (-11.3, 3.7), (0, 0)]
     scattered = np.zeros(len(some))
-    if of_ballots is not None:
-        scattered = of_ballots[some]
+    if of_votes is not None:
+        scattered = of_votes[some]
         start[3] = -2.0
         bounds[::3] = (-9, 3), (-6, 0)
     if smoothing != "auto":  # set by hand: only what is near is like
@@ -681,39 +683,39 @@ def _likeliest(squared, products, difference, variance, of_ballots, smoothing):
 
 def sharpened(means, power):
     """Return means, (n_rows, n_classes), as rates: raised to a power, above 0, and with sum 1."""
-    rates = np.clip(means, LEAST_RATE, 1) ** power
-    return floored(rates / rates.sum(axis=1, keepdims=True))
+    class_proba = np.clip(means, LEAST_RATE, 1) ** power
+    return floored(class_proba / class_proba.sum(axis=1, keepdims=True))
 
 
-def floored(rates):
+def floored(class_proba):
     """Return rates, (n_rows, n_classes), of at least `LEAST_RATE` each, and with sum 1."""
-    rates = np.maximum(rates, LEAST_RATE)
-    return rates / rates.sum(axis=1, keepdims=True)
+    class_proba = np.maximum(class_proba, LEAST_RATE)
+    return class_proba / class_proba.sum(axis=1, keepdims=True)
 
 
-def _sharpness(surface, noisy):
+def _sharpness(probability_field, noisy):
     """Return the power under which one part of the table says most of the other."""
     gain = np.zeros(len(POWERS))
-    for means, hidden in surface.splits(noisy):
+    for means, hidden in probability_field.splits(noisy):
         gain += [(hidden * np.log(sharpened(means, power))).sum() for power in POWERS]
     return POWERS[int(np.argmax(gain))]
 
 
-def shifted(rates, weight):
+def shifted(class_proba, weight):
     """Return rates, (n_rows, n_classes), times what each class counts, (n_classes,)."""
-    rates = rates * weight
-    return rates / rates.sum(axis=1, keepdims=True)
+    class_proba = class_proba * weight
+    return class_proba / class_proba.sum(axis=1, keepdims=True)
 
 
-def deal_to_alike(rates):
+def assign_to_similar(class_proba):
     """Deal labels by rates, (n_rows, n_classes), some rows with like rates at a time."""
-    order = np.lexsort((rates.max(axis=1), rates.argmax(axis=1)))
-    together = np.empty(len(rates), dtype=int)
-    together[order] = np.arange(len(rates)) // _DEALT_TOGETHER
-    return deal_labels(rates, together)
+    order = np.lexsort((class_proba.max(axis=1), class_proba.argmax(axis=1)))
+    together = np.empty(len(class_proba), dtype=int)
+    together[order] = np.arange(len(class_proba)) // _ASSIGNED_TOGETHER
+    return assign_labels(class_proba, together)
 
 
-def deal_labels(rates, cells):
+def assign_labels(class_proba, cells):
     """Deal labels by rates, so that those of a cell's rows come in about the mean of their rates.
 
     Within a cell the rates are added up over its rows, class by class, and a row gets the class
@@ -721,7 +723,7 @@ def deal_labels(rates, cells):
 
     Parameters
     ----------
-    rates : ndarray of shape (n_public, n_classes)
+    class_proba : ndarray of shape (n_public, n_classes)
         Rows sum to 1.
     cells : ndarray of shape (n_public,), int
         The cell of each row.
@@ -730,10 +732,10 @@ def deal_labels(rates, cells):
     -------
     ndarray of shape (n_public,), int
     """
-    labels = np.empty(len(rates), dtype=int)
-    owed = np.zeros((cells.max() + 1, rates.shape[1]))
-    for row in range(len(rates)):
-        owed[cells[row]] += rates[row]
+    labels = np.empty(len(class_proba), dtype=int)
+    owed = np.zeros((cells.max() + 1, class_proba.shape[1]))
+    for row in range(len(class_proba)):
+        owed[cells[row]] += class_proba[row]
         labels[row] = owed[cells[row]].argmax()
         owed[cells[row], labels[row]] -= 1
     return labels

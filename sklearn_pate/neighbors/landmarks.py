@@ -11,9 +11,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import _check_sample_weight
-from .by_hand import as_floats, linear_by_hand, scaler_by_hand
+from ..encoding.fitted_steps import as_floats, linear_by_hand, scaler_by_hand
+from ..encoding.vectorizer import calling
 from .cells import LEAST_RATE, POWERS, sharpened
-from .transform import calling
 
 #: Most landmarks of two classes, and of more.
 _N_LANDMARKS = 300

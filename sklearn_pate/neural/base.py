@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from .._sklearn import CheckedEstimator, Interval, _fit_context
-from ..isolation import seeded
+from ..runtime.copies import seeded
 
 
 class NeuralStudent(ClassifierMixin, CheckedEstimator):
@@ -220,9 +220,9 @@ class PairedBatches:
         size = self.unlabeled_batch_size
         order = torch.randperm(len(self.X)).numpy()
         for start in range(0, len(self) * size, size):
-            drawn = labelled[torch.randint(len(labelled), (self.batch_size,)).numpy()]
+            sampled = labelled[torch.randint(len(labelled), (self.batch_size,)).numpy()]
             rows = order[np.arange(start, start + size) % len(order)]
-            batch = (self.X[drawn], self.y[drawn], self.X[rows])
+            batch = (self.X[sampled], self.y[sampled], self.X[rows])
             yield tuple(torch.from_numpy(part) for part in batch)
 
 

@@ -152,8 +152,8 @@ class VATNet(SemiSupervisedNet):
         """Mean divergence to the prediction after the worst step (Miyato et al., algorithm 1)."""
 
         def divergence(step):
-            moved = self.infer(rows + step).log_softmax(dim=1)
-            return (log_proba.exp() * (log_proba - moved)).sum(dim=1).mean()
+            changed = self.infer(rows + step).log_softmax(dim=1)
+            return (log_proba.exp() * (log_proba - changed)).sum(dim=1).mean()
 
         step = unit_steps(torch.randn_like(rows)) * self.radius / 3
         step.requires_grad_()

@@ -18,6 +18,14 @@ References
        noise. AISTATS.
 """
 
+from .bounds import (
+    PrivacyBounds,
+    gaussian_rdp,
+    gnmax_rdp,
+    laplace_rdp,
+    lnmax_rdp,
+    threshold_rdp,
+)
 from .checks import DEFAULT_ORDERS
 from .contribution import Contribution, NeighboringRelation, Neighbors
 from .conversion import (
@@ -31,10 +39,14 @@ from .conversion import (
     rdp_to_epsilon,
 )
 from .cost import Cost, data_independent_epsilon, gnmax_sigma, least_scale
-from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise, discrete_gaussian_mu_squared
+from .discrete import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteNoise,
+    discrete_gaussian_mu_squared,
+)
 from .event import Event, ProvedEvent
 from .exact import exact_rdp
-from .facts import Facts, gaussian_rdp, gnmax_rdp, laplace_rdp, lnmax_rdp, threshold_rdp
 from .noise import Exponential, Gaussian, Laplace, Noise
 from .worst_case import checked_rdp, margin_rdp, worst_case_pure, worst_case_rdp
 
@@ -47,7 +59,7 @@ __all__ = [
     "DiscreteNoise",
     "Event",
     "Exponential",
-    "Facts",
+    "PrivacyBounds",
     "Gaussian",
     "Laplace",
     "NeighboringRelation",

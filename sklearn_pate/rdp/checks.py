@@ -43,8 +43,8 @@ def check_delta(delta, allow_zero=False):
     """Return `delta` as a float, strictly between 0 and 1; 0 is pure privacy, if allowed."""
     number = as_float(delta) if isinstance(delta, Real) else math.nan
     if not 0 <= number < 1 or (number == 0 and not allow_zero):
-        wanted = "from 0 to below 1" if allow_zero else "strictly between 0 and 1"
-        raise ValueError(f"delta must be a number {wanted}; got {shown(delta)}")
+        requested = "from 0 to below 1" if allow_zero else "strictly between 0 and 1"
+        raise ValueError(f"delta must be a number {requested}; got {shown(delta)}")
     return number
 
 

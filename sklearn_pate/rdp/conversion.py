@@ -10,7 +10,13 @@ from scipy.special import erfcx, erfinv, expit, log_ndtr, ndtr, ndtri_exp
 
 from .._numbers import as_float, check_positive, shown
 from ..exceptions import warn
-from .checks import as_array, check_cost, check_delta, check_nonnegative, check_orders
+from .checks import (
+    as_array,
+    check_cost,
+    check_delta,
+    check_nonnegative,
+    check_orders,
+)
 
 
 def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):

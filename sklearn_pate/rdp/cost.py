@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from .._numbers import as_float, check_positive
+from .bounds import argmax_bounds, bounds_of
 from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders
 from .conversion import (
     epsilon_by_order,
@@ -17,7 +18,6 @@ from .conversion import (
     pure_and_gdp_to_epsilon,
     pure_to_gdp,
 )
-from .facts import argmax_facts, facts_of
 from .noise import Gaussian
 from .worst_case import worst_case
 
@@ -181,13 +181,13 @@ def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
     callable
         From a number of queries asked, answered or not, to `Cost`.
     """
-    facts = facts_of(aggregator)
+    bounds = bounds_of(aggregator)
     orders = check_orders(orders)
-    if facts.total is None:
+    if bounds.total is None:
         public = {"n_teachers": n_teachers, "n_classes": n_classes}
-        rdp, pure = worst_case(aggregator, facts, orders, **public)
-        return Cost(rdp, min(facts.gdp_mu, pure_to_gdp(pure)) ** 2, pure).times
-    cost_of_all = facts.total(orders)
+        rdp, pure = worst_case(aggregator, bounds, orders, **public)
+        return Cost(rdp, min(bounds.gdp_mu, pure_to_gdp(pure)) ** 2, pure).times
+    cost_of_all = bounds.total(orders)
     return lambda n_queries: cost_of_all if n_queries else cost_of_all.times(0)
 
 
@@ -412,8 +412,8 @@ class _Argmax:
     def outcome_log_proba(self, votes, student_proba=None):
         return self._noise.log_argmax(votes)
 
-    def facts(self):
-        return argmax_facts(self._noise)
+    def bounds(self):
+        return argmax_bounds(self._noise)
 
 
 def bisect(holds, low, high, n_steps=45):

@@ -10,12 +10,7 @@ from scipy.special import logsumexp
 
 from .._numbers import check_positive
 from ..secure import discrete_gaussian, discrete_laplace
-from .checks import (
-    DEFAULT_ORDERS,
-    check_log_proba,
-    check_orders,
-    check_votes,
-)
+from .checks import DEFAULT_ORDERS, check_log_proba, check_orders, check_votes
 from .contribution import check_contribution
 from .conversion import pure_rdp, pure_to_gdp
 from .cost import Cost, rounded_up

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .bounds import bounds_of
 from .checks import check_log_proba, check_orders, check_votes
-from .facts import facts_of
 
 #: About how many moves of one vote are looked at together, which bounds the memory that takes.
 _MOVES_AT_A_TIME = 60_000
@@ -25,7 +25,7 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     Parameters
     ----------
     aggregator : Aggregator
-        Any mechanism. Of what it states, `outcome_log_proba` and `Facts.label_symmetric` are used.
+        Any mechanism. Of what it states, `outcome_log_proba` and `PrivacyBounds.label_symmetric` are used.
     votes : array-like of shape (n_queries, n_classes)
         Vote counts; each row sums to the number of teachers.
     orders : array-like of shape (n_orders,)
@@ -63,9 +63,9 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     """
     votes = check_votes(votes)
     increasing, place = np.unique(check_orders(orders), return_inverse=True)
-    facts = facts_of(aggregator)
+    bounds = bounds_of(aggregator)
     number = np.arange(len(votes))
-    if facts.label_symmetric:  # the cost depends on the sorted counts only
+    if bounds.label_symmetric:  # the cost depends on the sorted counts only
         votes, number = np.unique(np.sort(votes, axis=1), axis=0, return_inverse=True)
         student_proba = None
     elif student_proba is not None:
@@ -75,13 +75,13 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     for start in range(0, len(votes), size):
         part = slice(start, start + size)
         proba = None if student_proba is None else student_proba[part]
-        query, log_p, log_q = _moved(aggregator, votes[part], proba, facts.label_symmetric)
+        query, log_p, log_q = _changed(aggregator, votes[part], proba, bounds.label_symmetric)
         pairs = Pairs.from_log_proba(np.concatenate([log_p, log_q]), np.concatenate([log_q, log_p]))
         costs[part] = _largest_divergences(pairs, np.concatenate([query, query]), increasing)
     return costs[number.reshape(-1)][:, place]
 
 
-def _moved(aggregator, votes, student_proba, symmetric):
+def _changed(aggregator, votes, student_proba, symmetric):
     """Query of each neighbour, and log probabilities of its votes and of the neighbour."""
     n_classes = votes.shape[1]
     query, neighbours = _neighbours(votes, symmetric)
@@ -215,8 +215,8 @@ def moves_of_one_vote(*, n_classes):
 
 def move_one_vote(votes, giver, taker):
     """Return a copy of votes with one vote of each row moved from class `giver` to `taker`."""
-    moved = np.array(votes)
-    row = np.arange(len(moved))
-    moved[row, giver] -= 1
-    moved[row, taker] += 1
-    return moved
+    changed = np.array(votes)
+    row = np.arange(len(changed))
+    changed[row, giver] -= 1
+    changed[row, taker] += 1
+    return changed

@@ -32,7 +32,7 @@ class Noise(ABC):
 
     What is two-sided also has `log_pdf` and `log_cdf`, the logs of its density and distribution
     function; `nodes`, which integrate over it; and `_log_tail_win`, the log of the integral in
-    `log_rivals`.
+    `log_other_classes`.
 
     Parameters
     ----------
@@ -139,26 +139,26 @@ class Noise(ABC):
         """Log probability that the first of two noisy counts is larger, `margin` ahead."""
 
     @classmethod
-    def log_overtake(cls, behind, n_rivals):
+    def log_overtake(cls, behind, n_other_classes):
         """Log probability that one noisy count is larger than several, which are equal.
 
         Parameters
         ----------
         behind : float
             By how much the others are ahead, at least 0.
-        n_rivals : int
+        n_other_classes : int
             Number of the others.
 
         Returns
         -------
         float
-            The log of ``integral pdf(x + behind) cdf(x)**n_rivals dx``.
+            The log of ``integral pdf(x + behind) cdf(x)**n_other_classes dx``.
         """
-        x, log_weights = cls.nodes(np.array([-behind, 0.0]), n_classes=n_rivals + 1)
-        return logsumexp(cls.log_pdf(x + behind) + n_rivals * cls.log_cdf(x) + log_weights)
+        x, log_weights = cls.nodes(np.array([-behind, 0.0]), n_classes=n_other_classes + 1)
+        return logsumexp(cls.log_pdf(x + behind) + n_other_classes * cls.log_cdf(x) + log_weights)
 
     @classmethod
-    def log_rivals(cls, first, second):
+    def log_other_classes(cls, first, second):
         """Log probability that the first, the second or neither noisy count is the largest.
 
         Parameters
@@ -213,11 +213,11 @@ class Gaussian(Noise):
         # 1e-14 of it. If it falls at 0 already, it does so about as fast as exp(-fall * y), so
         # 40 / fall is enough; and 1e-9 stands for no fall.
         near = ahead > behind - 3
-        peak = np.maximum(np.where(near, ahead, (ahead + behind) / 2), 0)[:, None]
+        local_maximum = np.maximum(np.where(near, ahead, (ahead + behind) / 2), 0)[:, None]
         fall = np.maximum(-ahead - np.maximum(behind, 0), 1e-9)
         reach = np.minimum(np.where(near, 8.0, 6.5), 40 / fall)[:, None]
-        low = np.maximum(peak - reach, 0)
-        width = peak + reach - low
+        low = np.maximum(local_maximum - reach, 0)
+        width = local_maximum + reach - low
         y = low + width * _NODES
         log_density = Gaussian.log_pdf(y - ahead[:, None])
         top = log_density.max(axis=1, keepdims=True)
@@ -230,14 +230,14 @@ class Gaussian(Noise):
         return (top + np.log(terms @ _WEIGHTS[:, None] * width))[:, 0]
 
     @staticmethod
-    def rivals_slopes(first, second, log_rivals):
-        """Slopes of `log_rivals`, which smooth noise must have.
+    def other_class_slopes(first, second, log_other_classes):
+        """Slopes of `log_other_classes`, which smooth noise must have.
 
         Parameters
         ----------
         first, second : ndarray of shape (n,)
-            As in `log_rivals`.
-        log_rivals : ndarray of shape (n, 3)
+            As in `log_other_classes`.
+        log_other_classes : ndarray of shape (n, 3)
             What it returned.
 
         Returns
@@ -245,7 +245,7 @@ class Gaussian(Noise):
         ndarray of shape (2, n, 3)
             Along the first count alone, and along both counts at once.
         """
-        log_first, log_second, log_neither = log_rivals.T
+        log_first, log_second, log_neither = log_other_classes.T
         # The integral of pdf(y - first) pdf(y - second) over y > 0: how often the two are level
         level = log_ndtr((first + second) / math.sqrt(2)) - (first - second) ** 2 / 4
         level -= math.log(4 * math.pi) / 2
@@ -317,16 +317,20 @@ class Laplace(Noise):
         return np.where(margin >= 0, np.log1p(-np.exp(log_lose)), log_lose)
 
     @staticmethod
-    def log_overtake(behind, n_rivals):
+    def log_overtake(behind, n_other_classes):
         """Log probability that one noisy count is larger than several, which are equal."""
         # The integral in three pieces: above all counts, below, and in between
-        log_half = -(n_rivals + 1) * math.log(2)
-        above = -np.expm1(log_half) / (n_rivals + 1)
-        below = math.exp(log_half - (n_rivals - 1) * behind) / (n_rivals + 1)
-        if n_rivals == 1:
+        log_half = -(n_other_classes + 1) * math.log(2)
+        above = -np.expm1(log_half) / (n_other_classes + 1)
+        below = math.exp(log_half - (n_other_classes - 1) * behind) / (n_other_classes + 1)
+        if n_other_classes == 1:
             between = math.exp(log_half) * behind
         else:
-            between = math.exp(log_half) * -math.expm1((1 - n_rivals) * behind) / (n_rivals - 1)
+            between = (
+                math.exp(log_half)
+                * -math.expm1((1 - n_other_classes) * behind)
+                / (n_other_classes - 1)
+            )
         return math.log(above + below + between) - behind
 
     @staticmethod
@@ -393,9 +397,9 @@ class Exponential(Noise):
         return np.where(margin >= 0, np.log1p(-np.exp(log_lose)), log_lose)
 
     @staticmethod
-    def log_overtake(behind, n_rivals):
+    def log_overtake(behind, n_other_classes):
         """Log probability that one noisy count is larger than several, which are equal."""
-        return -behind - math.log(n_rivals + 1)
+        return -behind - math.log(n_other_classes + 1)
 
     def _log_argmax(self, counts):
         # With u = exp(top - x), class j wins with probability exp(n_j - top) times the integral of

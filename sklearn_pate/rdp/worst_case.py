@@ -8,10 +8,10 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import log_ndtr
 
 from .._numbers import check_positive
+from .bounds import bounds_of, has_distribution
 from .checks import check_count, check_orders, check_public
 from .conversion import pure_rdp
 from .exact import Pairs, exact_rdp, round_up
-from .facts import facts_of, has_distribution
 
 #: Two-class histograms are enumerated up to this many teachers.
 _MOST_ENUMERATED = 10_000
@@ -49,7 +49,7 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
 
     Notes
     -----
-    The smallest of what follows from the mechanism's distribution and its `Facts`:
+    The smallest of what follows from the mechanism's distribution and its `PrivacyBounds`:
 
     - two classes and up to 10,000 teachers: the largest `exact_rdp` over all histograms;
     - the argmax of counts with independent noise (`argmax_noise`), any number of classes: given
@@ -59,7 +59,7 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
       distances of the two counts from that maximum, real numbers with a difference of at most
       `n_teachers`. The search is numerical; 1e-6 of the cost is added for its last digits. With
       one-sided noise the divergence is infinite;
-    - `Facts.rdp`;
+    - `PrivacyBounds.rdp`;
     - `gdp_mu`: a `mu`-Gaussian-DP mechanism costs ``a mu**2 / 2`` (Dong, Roth, Su (2022),
       Corollary B.6);
     - `worst_case_pure`: a pure mechanism costs `pure_rdp`.
@@ -74,29 +74,29 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
     array([0.00399])
     """
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    return worst_case(aggregator, facts_of(aggregator), check_orders(orders), **public)[0]
+    return worst_case(aggregator, bounds_of(aggregator), check_orders(orders), **public)[0]
 
 
-def worst_case(aggregator, facts, orders, *, n_teachers, n_classes):
+def worst_case(aggregator, bounds, orders, *, n_teachers, n_classes):
     """Return what `worst_case_rdp` and `worst_case_pure` do, of an aggregator with these facts."""
     n_teachers, n_classes = check_public(n_teachers=n_teachers, n_classes=n_classes)
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
     cost = np.full(orders.size, np.inf)
-    if facts.rdp is not None:
-        stated = np.asarray(facts.rdp(orders, **public), dtype=float)
+    if bounds.rdp is not None:
+        stated = np.asarray(bounds.rdp(orders, **public), dtype=float)
         if stated.shape != orders.shape or not (stated >= 0).all():
             raise ValueError(
                 f"Facts.rdp of {type(aggregator).__name__} must return a cost of at least 0 for "
                 f"each of {orders.size} orders; got shape {stated.shape}"
             )
         cost = np.minimum(cost, stated)
-    if facts.gdp_mu < math.inf:
+    if bounds.gdp_mu < math.inf:
         # Dong, Roth, Su (2022), Corollary B.6
-        cost = np.minimum(cost, orders * facts.gdp_mu**2 / 2)
-    pure = _pure(aggregator, facts, **public)
+        cost = np.minimum(cost, orders * bounds.gdp_mu**2 / 2)
+    pure = _pure(aggregator, bounds, **public)
     if pure < math.inf:
         cost = np.minimum(cost, pure_rdp(pure, orders))
-    noise = facts.argmax_noise
+    noise = bounds.argmax_noise
     if _enumerable(aggregator, n_teachers, n_classes):
         votes = _two_class_histograms(n_teachers)
         largest = exact_rdp(aggregator, votes, orders).max(axis=0)
@@ -145,13 +145,13 @@ def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
     0.122
     """
     n_teachers, n_classes = check_public(n_teachers=n_teachers, n_classes=n_classes)
-    return _pure(aggregator, facts_of(aggregator), n_teachers, n_classes)
+    return _pure(aggregator, bounds_of(aggregator), n_teachers, n_classes)
 
 
-def _pure(aggregator, facts, n_teachers, n_classes):
+def _pure(aggregator, bounds, n_teachers, n_classes):
     """Return the pure epsilon of an aggregator with these facts; see `worst_case_pure`."""
-    pure = float(facts.pure_epsilon)
-    noise = facts.argmax_noise
+    pure = float(bounds.pure_epsilon)
+    noise = bounds.argmax_noise
     if n_teachers is None or n_classes is None:
         return pure
     if _enumerable(aggregator, n_teachers, n_classes):
@@ -163,9 +163,11 @@ def _pure(aggregator, facts, n_teachers, n_classes):
     elif noise is not None and n_teachers / noise.scale < _MOST_SCALES:
         most = n_teachers / noise.scale
         fewer = 1 / noise.scale - most
-        rivals = n_classes - 1
+        other_classes = n_classes - 1
         by_taking = noise.log_win(fewer) - noise.log_win(-most)
-        by_giving = noise.log_overtake(-fewer, rivals) - noise.log_overtake(most, rivals)
+        by_giving = noise.log_overtake(-fewer, other_classes) - noise.log_overtake(
+            most, other_classes
+        )
         loss = by_taking + by_giving
     else:
         return pure
@@ -226,14 +228,14 @@ def margin_rdp(aggregator, orders, *, n_teachers, n_classes):
     n_teachers = check_count("n_teachers", n_teachers)
     n_classes = check_count("n_classes", n_classes, least=2)
     half_margins = np.arange(n_teachers // 2 + 1)
-    facts = facts_of(aggregator)
-    if _enumerable(aggregator, n_teachers, n_classes) and facts.label_symmetric:
+    bounds = bounds_of(aggregator)
+    if _enumerable(aggregator, n_teachers, n_classes) and bounds.label_symmetric:
         return exact_rdp(
             aggregator, _two_class_histograms(n_teachers)[-half_margins.size :], orders
         )
     worst = worst_case_rdp(aggregator, orders, n_teachers=n_teachers, n_classes=n_classes)
     table = np.tile(worst, (half_margins.size, 1))
-    if facts.argmax_noise is not None:
+    if bounds.argmax_noise is not None:
         # The bounds depend on margins alone, so all other classes may have one vote
         votes = np.ones((half_margins.size, n_classes), dtype=int)
         votes[:, 0] += 2 * half_margins
@@ -318,7 +320,7 @@ _HIGHEST = 20
 _ORDER_STEP = 0.35
 
 #: What a peak of the grid must cost, of the largest cost on it, to be searched.
-_HIGH_PEAK = 0.8
+_HIGH_MAXIMUM = 0.8
 
 #: A search first goes no farther than this at once, and later no farther than that.
 _FAR = 0.25
@@ -382,7 +384,7 @@ class _Region:
         self.lowest = lowest
         self.one_vote = 1 / noise.scale
 
-    def peaks_of_grid(self, orders):
+    def local_maxima_of_grid(self, orders):
         """Votes that are best on a part of the grid, and not far below the best of all.
 
         Returns the number of their order and their cost, margin and second count, as rows. There
@@ -395,27 +397,27 @@ class _Region:
         ways = (there, 1, level), (back, -1, level + margin)
         is_low = level < -2
         edges = level[is_low].max(), level[~is_low].min()
-        peaks = []
+        local_maxima = []
         for place, order in enumerate(orders):
             for pairs, sign, second in ways:
                 cost = pairs.divergence(order)
                 for part in (is_low, ~is_low):
                     best = np.where(part, cost, -1).argmax()
                     # What is best at the edge between the two parts is no peak
-                    is_peak = level[best] not in edges or cost[best] == cost.max()
-                    height = cost[best] if is_peak else 0
-                    peaks.append((place, height, sign * margin[best], second[best]))
-        peaks = np.array(peaks).T
-        highest = peaks[1].reshape(orders.size, -1).max(axis=1)
-        place = peaks[0].astype(int)
-        is_high = peaks[1] >= _HIGH_PEAK * highest[place]
-        return place[is_high], peaks[1:, is_high]
+                    is_local_maximum = level[best] not in edges or cost[best] == cost.max()
+                    height = cost[best] if is_local_maximum else 0
+                    local_maxima.append((place, height, sign * margin[best], second[best]))
+        local_maxima = np.array(local_maxima).T
+        highest = local_maxima[1].reshape(orders.size, -1).max(axis=1)
+        place = local_maxima[0].astype(int)
+        is_high = local_maxima[1] >= _HIGH_MAXIMUM * highest[place]
+        return place[is_high], local_maxima[1:, is_high]
 
     def _before_and_after(self, margin, second):
         """Log probability of the outcomes of votes, and of those with one vote moved."""
         half = self.one_vote / 2
-        before = self.noise.log_rivals(second + margin + half, second - half)
-        after = self.noise.log_rivals(second + margin - half, second + half)
+        before = self.noise.log_other_classes(second + margin + half, second - half)
+        after = self.noise.log_other_classes(second + margin - half, second + half)
         return before, after
 
     def cost_at(self, margin, level, orders):
@@ -436,8 +438,8 @@ class _Region:
         margin, second = votes
         half = self.one_vote / 2
         before, after = self._before_and_after(margin, second)
-        slopes_before = self.noise.rivals_slopes(second + margin + half, second - half, before)
-        slopes_after = self.noise.rivals_slopes(second + margin - half, second + half, after)
+        slopes_before = self.noise.other_class_slopes(second + margin + half, second - half, before)
+        slopes_after = self.noise.other_class_slopes(second + margin - half, second + half, after)
         pairs = Pairs.from_log_proba(before, after)
         cost = pairs.divergence(orders)
         return cost, _slopes(pairs, slopes_before, slopes_after, orders, cost)
@@ -466,14 +468,14 @@ def _costliest(region, orders):
     start = through(np.log(orders[rest]))
     start[0] = np.clip(start[0], -region.widest, region.widest)
     votes[:, rest], is_top = _follow_slopes(region, orders[rest], start)
-    is_one_peak = _is_one_peak(region, orders[few], votes[:, few])
-    unclear = rest[~(is_top & is_one_peak[np.searchsorted(few, rest) - 1])]
+    is_only_maximum = _is_only_maximum(region, orders[few], votes[:, few])
+    unclear = rest[~(is_top & is_only_maximum[np.searchsorted(few, rest) - 1])]
     if unclear.size:
         votes[:, unclear] = _search(region, orders[unclear])
     return votes
 
 
-def _is_one_peak(region, orders, votes):
+def _is_only_maximum(region, orders, votes):
     """Whether the votes of each order and the next are near each other, as on one peak."""
     _, margin, second = votes
     is_ridge = region.one_way(margin[:-1], second[1:], orders[:-1]) > votes[0, :-1] * (1 - 1e-6)
@@ -485,29 +487,29 @@ def _spread(orders):
     """Places of a few orders with about equal ratios, the first and the last among them."""
     log_orders = np.log(orders)
     n_few = math.ceil((log_orders[-1] - log_orders[0]) / _ORDER_STEP) + 1
-    wanted = np.linspace(log_orders[0], log_orders[-1], n_few)
-    places = np.searchsorted(log_orders, wanted - 1e-9)
+    requested = np.linspace(log_orders[0], log_orders[-1], n_few)
+    places = np.searchsorted(log_orders, requested - 1e-9)
     return np.unique([0, *places, orders.size - 1])  # the last may differ by less than 1e-9
 
 
 def _search(region, orders):
     """Cost, margin and second count of the costliest votes at each order, as rows."""
-    place, peaks = region.peaks_of_grid(orders)
+    place, local_maxima = region.local_maxima_of_grid(orders)
     climbing = np.ones(place.size, dtype=bool)
     if region.noise.smooth:
-        peaks, is_top = _follow_slopes(region, orders[place], peaks[1:])
+        local_maxima, is_top = _follow_slopes(region, orders[place], local_maxima[1:])
         highest = np.zeros(orders.size)
-        np.maximum.at(highest, place, peaks[0])
-        climbing = ~is_top & (peaks[0] > 0.95 * highest[place])
+        np.maximum.at(highest, place, local_maxima[0])
+        climbing = ~is_top & (local_maxima[0] > 0.95 * highest[place])
     if climbing.any():
-        cost, margin, second = peaks[:, climbing]
+        cost, margin, second = local_maxima[:, climbing]
         start = np.array([cost, np.abs(margin), second + np.minimum(margin, 0)])
         order = orders[place[climbing]]
         _, *top = _climb(region, order, start)
-        peaks[:, climbing] = region.costlier_way(*top, order)
-    ascending = np.lexsort((peaks[0], place))
+        local_maxima[:, climbing] = region.costlier_way(*top, order)
+    ascending = np.lexsort((local_maxima[0], place))
     last = np.flatnonzero(np.diff(place[ascending], append=orders.size))
-    return peaks[:, ascending[last]]
+    return local_maxima[:, ascending[last]]
 
 
 def _slopes(pairs, slopes_p, slopes_q, orders, cost):
@@ -611,8 +613,8 @@ def _quadratic(region, votes, orders):
     near = (votes[:, None] + apart[:, :, None]).reshape(2, -1)
     cost, slopes = region.one_way_and_slopes(near, np.tile(orders, 3))
     cost = cost.reshape(3, -1)
-    slope, *moved = slopes.reshape(2, 3, -1).transpose(1, 2, 0)
-    curve = np.stack([(there - slope) / _APART for there in moved], axis=1)
+    slope, *changed = slopes.reshape(2, 3, -1).transpose(1, 2, 0)
+    curve = np.stack([(there - slope) / _APART for there in changed], axis=1)
     return cost[0], slope, (curve + curve.transpose(0, 2, 1)) / 2
 
 

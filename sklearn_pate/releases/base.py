@@ -1,4 +1,4 @@
-"""What is published of votes, and a release of your own beside it: the base classes."""
+"""Base classes: a step of a fit, a release of your own, and the release of labels."""
 
 from abc import ABC, ABCMeta, abstractmethod
 
@@ -6,8 +6,34 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 
+class Step(ABC):
+    """One step of a fit: gathered, then paid for, and only then published.
+
+    Each method takes part in one promise: `gather` reads private data and nothing of it leaves;
+    `publish` draws noise and reads no private data. An interruption before `pay` costs nothing.
+    """
+
+    @abstractmethod
+    def gather(self):
+        """Return the private statistic. It may take hours, and is free."""
+
+    @abstractmethod
+    def pay(self):
+        """Record the cost of all steps up to the next one, before its noise is drawn."""
+
+    @abstractmethod
+    def publish(self, gathered):
+        """Add noise to the statistic and keep the result, also if a later step fails."""
+
+    def take(self):
+        """Do all three, in this order."""
+        gathered = self.gather()
+        self.pay()
+        self.publish(gathered)
+
+
 class Release(BaseEstimator, metaclass=ABCMeta):
-    """Base class: numbers of the private records that a fit publishes beside its labels.
+    """Base class: numbers of the private records that a fit publishes next to its labels.
 
     ``PATEClassifier(releases=[...])`` takes any number of them, under the cap of the fit. Planning
     calls `with_scale` and `event`, with public numbers, and a dry run calls `gather` and `publish`
@@ -99,10 +125,10 @@ class Release(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        private : electorate.PrivateData
+        private : PrivateData
             Copies: `X`, `codes` (labels as indices into `classes`), `classes`, `sample_weight`
-            and `groups`, whole numbers that say which records are protected together; None where
-            each is by itself.
+            and `groups`, one whole number for each set of records that are protected together;
+            None where each is by itself.
 
         Returns
         -------
@@ -129,7 +155,7 @@ class Release(BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def describe(self):
-        """Say what is released, for plan and statement: a few words of public numbers.
+        """Describe the release for plan and statement: a few words of public numbers.
 
         Returns
         -------
@@ -138,55 +164,59 @@ class Release(BaseEstimator, metaclass=ABCMeta):
 
 
 class VotesRelease(ABC):
-    """Base class: what is published of votes, planned, gathered, and drawn once it is paid for.
+    """Base class: how labels are released; planned, gathered, then published once paid for.
 
-    It holds nothing: `given` says all that a fit was given, and `plan` what it will ask and spend.
-    `release_of` says which electorate has which.
+    It has no state: `inputs` are those of the fit, and `plan` has the queries and their cost. A
+    `methods.base.Method` has one as its `release`.
     """
 
-    #: Whether what is released are rates of the classes, at any row. What is gathered for them
-    #: follows from the noise that will be drawn.
-    gives_rates = False
+    #: Whether class probabilities are released, at any row. What is gathered for them follows from
+    #: the noise that will be drawn.
+    releases_proba = False
 
     #: The most rows that a student is tried on.
-    most_rehearsed = np.inf
+    max_dry_run_rows = np.inf
 
     @abstractmethod
-    def refused(self, estimator):
-        """Return the parameters that say nothing here, each with what it says."""
+    def mechanism(self, estimator, method):
+        """Return the mechanism or the list of mechanisms that answer; refuse one that does not fit.
+
+        Parameters
+        ----------
+        estimator : PATEClassifier
+            It has the `aggregator`.
+        method : Method
+            The method of the fit.
+        """
 
     @abstractmethod
-    def mechanism(self, estimator):
-        """Return what answers, as the parameters say; refuse what does not fit here."""
+    def plan(self, inputs):
+        """Return the queries and their cost, a `Plan`, by public numbers."""
 
     @abstractmethod
-    def plan(self, given):
-        """Return what to ask and what it costs, a `Plan`, by public numbers."""
+    def dry_run(self, inputs, plan):
+        """Try the user's own mechanisms on made-up votes."""
 
     @abstractmethod
-    def rehearse(self, given, plan):
-        """Try what is the user's own on made-up votes."""
+    def forecast(self, inputs, plan):
+        """Return a `MethodSummary`, warnings and errors, by public numbers."""
 
-    @abstractmethod
-    def forecast(self, given, plan):
-        """Return who votes, and problems and obstacles, by public numbers."""
-
-    def check_votes(self, votes, electorate, *, is_given):
-        """Refuse votes that an electorate would not have cast.
+    def check_votes(self, votes, method, *, is_given):
+        """Refuse votes that a method would not have cast.
 
         Parameters
         ----------
         votes : Votes or array-like
             As given by the user.
-        electorate : Electorate
+        method : Method
             That of the parameters.
         is_given : bool
-            Whether it was asked for.
+            Whether the parameters name it.
         """
         return None
 
     @abstractmethod
-    def rows(self, given, plan):
+    def rows(self, inputs, plan):
         """Return the public rows that are voted on."""
 
     @abstractmethod
@@ -194,12 +224,12 @@ class VotesRelease(ABC):
         """Return votes on some of the rows that were voted on."""
 
     @abstractmethod
-    def gather(self, given, plan, rows):
+    def gather(self, inputs, plan, rows):
         """Return `Votes`: private, and free. It may take hours, and nothing leaves."""
 
     @abstractmethod
-    def draw(self, given, plan, rows, votes, published, noise):
-        """Draw what is paid for, and add it to what is published, in place."""
+    def publish(self, inputs, plan, rows, votes, published, noise):
+        """Draw the noise, which is paid for, and add the results to `published`, in place."""
 
     @abstractmethod
     def curator(self, published, votes, plan, delta):

@@ -5,20 +5,20 @@ import dataclasses
 import numpy as np
 
 from .._sklearn import _safe_indexing
-from ..accountant import Curator, StageRecord, plan_queries
-from ..accountant.plan import obstacles_to
+from ..accounting import Curator, StageRecord, plan_queries
+from ..accounting.plan import errors_of
 from ..aggregators import GNMax, Released, SoftVote
-from ..electorate import Electorate, Votes
+from ..encoding.targets import ClassTarget, NumberTarget
 from ..exceptions import TeacherError
-from ..isolation import Quiet, copied_data, is_ours, isolated, kind_of, seed_number, withheld
 from ..queries import Choice, count_rounds
+from ..rdp.bounds import bounds_of, has_distribution
 from ..rdp.checks import check_log_proba
-from ..rdp.facts import facts_of, has_distribution
+from ..runtime.copies import copied_data, seed_number
+from ..runtime.isolation import is_ours, isolated, kind_of, redacted, suppress_output
 from ..secure import noise_generator
 from ..students import students_view
-from ..targets import ClassTarget, NumberTarget
-from ..teachers import SiteEnsemble
 from .base import VotesRelease
+from .votes import Votes
 
 #: Default mechanisms, with calibrated noise, by the kind of target.
 _AGGREGATORS = {ClassTarget: GNMax, NumberTarget: SoftVote}
@@ -27,48 +27,43 @@ _AGGREGATORS = {ClassTarget: GNMax, NumberTarget: SoftVote}
 class LabelsRelease(VotesRelease):
     """Labels, soft or not, of the public rows that are asked about."""
 
-    def refused(self, estimator):
-        """Return `n_jobs`, where an electorate of the user's votes."""
-        is_own = isinstance(estimator.base_estimator, Electorate)
-        return {"n_jobs": "says how many teachers are made at once"} if is_own else {}
-
-    def mechanism(self, estimator):
+    def mechanism(self, estimator, method):
         """Return the mechanisms that answer: those given, or one whose noise is calibrated."""
         if estimator.aggregator is not None:
             return estimator.aggregator
         return _AGGREGATORS[estimator.target_type](sigma=None)
 
-    def plan(self, given):
+    def plan(self, inputs):
         """Return what to ask and what it costs, by public numbers."""
-        estimator = given.estimator
+        estimator = inputs.estimator
         plan = plan_queries(
-            self.mechanism(estimator),
+            self.mechanism(estimator, inputs.method),
             estimator.n_queries,
-            n_public=given.n_public,
-            n_teachers=given.n_teachers,
-            n_classes=given.target.n_values,
+            n_public=inputs.n_public,
+            n_teachers=inputs.n_teachers,
+            n_classes=inputs.target.n_values,
             epsilon=estimator.epsilon,
             delta=estimator.delta,
             accounting=estimator.accounting,
-            before=given.cost_before,
+            before=inputs.prior_cost,
         )
         # What needs all queries at once: stages whose queries share one cost, and the private test
-        together = [stage for stage, _ in plan.stages if facts_of(stage).total is not None]
+        together = [stage for stage, _ in plan.stages if bounds_of(stage).total is not None]
         if estimator.accounting == "ptr":
             together.append("accounting='ptr'")
-        if together and count_rounds(given.make_strategy()) > 1:
+        if together and count_rounds(inputs.make_strategy()) > 1:
             raise ValueError(
                 f"query_strategy={estimator.query_strategy!r} asks in rounds, and {together[0]} "
                 "needs all queries at once. Use query_strategy='random'"
             )
         return plan
 
-    def rehearse(self, given, plan):
+    def dry_run(self, inputs, plan):
         """Try the user's own mechanisms on votes: what fails now would fail once they are paid for.
 
         Ours, with many classes, would take seconds.
         """
-        n_teachers, n_classes = given.n_teachers, given.target.n_values
+        n_teachers, n_classes = inputs.n_teachers, inputs.target.n_values
         votes = np.zeros((2, n_classes), dtype=np.int64)
         votes[0, 0] = n_teachers  # all agree
         votes[1, 1] = n_teachers // 2  # two classes share the votes
@@ -86,79 +81,91 @@ class LabelsRelease(VotesRelease):
                     f"trained. {type(error).__name__}: {error}"
                 ) from error
 
-    def forecast(self, given, plan):
-        """Return who votes, and problems and obstacles, by public numbers."""
-        classifiers = () if given.private is None else given.electorate.classifiers()
-        voters = dataclasses.replace(
-            plan.voters,
+    def forecast(self, inputs, plan):
+        """Return the teachers in public numbers, no warnings, and errors."""
+        classifiers = () if inputs.private is None else inputs.method.classifiers()
+        method_summary = dataclasses.replace(
+            plan.method_summary,
             names=tuple(type(classifier).__name__ for classifier in classifiers),
-            are_sites=isinstance(given.electorate, SiteEnsemble),
-            target_type=type(given.target),
+            are_sites=getattr(inputs.method, "are_sites", False),
+            target_type=type(inputs.target),
         )
-        with Quiet():  # a mechanism of the user's may print the votes that are made up for it
-            return voters, (), obstacles_to(dataclasses.replace(plan, voters=voters))
+        with (
+            suppress_output()
+        ):  # a mechanism of the user's may print the votes that are made up for it
+            return (
+                method_summary,
+                (),
+                errors_of(dataclasses.replace(plan, method_summary=method_summary)),
+            )
 
-    def rows(self, given, plan):
+    def rows(self, inputs, plan):
         """Return the public rows that are voted on."""
-        choice = Choice(given.make_strategy, given.X_public, given.seeds["queries"])
-        return choice.rows_to_vote_on(plan, n_classes=given.target.n_values)
+        choice = Choice(inputs.make_strategy, inputs.X_public, inputs.seeds["queries"])
+        return choice.rows_to_vote_on(plan, n_classes=inputs.target.n_values)
 
     def of_rows(self, votes, rows):
         """Return votes on some of the rows that were voted on."""
         return dataclasses.replace(votes, counts=votes.counts[rows])
 
-    def gather(self, given, plan, rows):
-        """Let the electorate vote on public rows, and return its `Votes`: private, and free."""
-        electorate, n_teachers = given.electorate, given.n_teachers
-        private, X_query = given.private, _safe_indexing(given.X_public, rows)
-        seed = given.seeds["teachers"]
+    def gather(self, inputs, plan, rows):
+        """Return the votes of the method on public rows, `Votes`: private, and free."""
+        method, n_teachers = inputs.method, inputs.n_teachers
+        private, X_query = inputs.private, _safe_indexing(inputs.X_public, rows)
+        seed = inputs.seeds["teachers"]
 
         def cast():
-            own = {"temperature": given.temperature, "seed": seed}
-            counts = electorate.vote(private, X_query, **own, on_done=lambda n: done(int(n)))
-            return np.asarray(counts), electorate.teacher_indices_, electorate.teachers_
+            own = {"temperature": inputs.temperature, "seed": seed}
+            counts = method.vote(private, X_query, **own, on_done=lambda n: done(int(n)))
+            return np.asarray(counts), method.teacher_indices_, method.teachers_
 
-        with given.phase("teachers", n_teachers) as done:
-            if is_ours(electorate):
+        with inputs.phase("teachers", n_teachers) as done:
+            if is_ours(method):
                 cast_votes = cast()
             else:
                 private, X_query = handed_out(private, X_query)
                 with isolated(seed_number(seed)):
-                    cast_votes = withheld(
+                    cast_votes = redacted(
                         cast,
-                        f"vote of {type(electorate).__name__} failed with",
-                        "No label was released. To read the text, call enrol, and vote(private, "
+                        f"vote of {type(method).__name__} failed with",
+                        "No label was released. To read the text, call prepare, and vote(private, "
                         "X_query, temperature=, seed=, on_done=), yourself",
                         TeacherError,
                     )
         counts, teacher_indices, teachers = cast_votes
-        told = {"temperature": given.temperature, "teacher_indices": teacher_indices}
-        told |= {"teachers": teachers, "n_teachers": n_teachers}
-        votes = Votes(counts, given.target, given.neighbors, **told)
+        votes = Votes(
+            counts,
+            inputs.target,
+            inputs.neighbors,
+            n_teachers=n_teachers,
+            temperature=inputs.temperature,
+            teacher_indices=teacher_indices,
+            teachers=teachers,
+        )
         if counts.shape[:1] != (len(rows),) or not are_complete(votes):
             raise TeacherError(
-                f"vote of {type(electorate).__name__} must return {len(rows)} rows of "
-                f"{given.target.n_values} counts that sum to its n_teachers_={n_teachers}"
+                f"vote of {type(method).__name__} must return {len(rows)} rows of "
+                f"{inputs.target.n_values} counts that sum to its n_teachers_={n_teachers}"
             )
         return votes
 
-    def draw(self, given, plan, rows, votes, published, noise):
+    def publish(self, inputs, plan, rows, votes, published, noise):
         """Release labels, stage by stage and round by round, until the plan ends or its budget."""
-        student = given.student()
-        seed = given.seeds["student"]
+        student = inputs.student()
+        seed = inputs.seeds["student"]
         # In its first state: trying one out may have changed its strategy
-        choice = Choice(given.make_strategy, given.X_public, given.seeds["queries"])
-        with given.phase("queries", plan.n_queries) as done:
+        choice = Choice(inputs.make_strategy, inputs.X_public, inputs.seeds["queries"])
+        with inputs.phase("queries", plan.n_queries) as done:
             for aggregator, n_queries in plan.stages:
                 for round_ in choice.rounds(n_queries):
                     proba = None
                     if aggregator.uses_student_proba or choice.wants_student(published):
-                        proba = students_view(student, given.X_public, published, seed)
+                        proba = students_view(student, inputs.X_public, published, seed)
                     positions = choice.next_positions(round_, published, proba)
-                    asked = published, plan, votes, rows, aggregator, positions, proba, noise
-                    n_asked = _ask_round(*asked)
+                    queried = published, plan, votes, rows, aggregator, positions, proba, noise
+                    n_queried = _ask_round(*queried)
                     done(len(published.query_indices))
-                    if n_asked < round_.size:  # out of budget, or stopped: the next stage goes on
+                    if n_queried < round_.size:  # out of budget, or stopped: the next stage goes on
                         break
 
     def curator(self, published, votes, plan, delta):
@@ -170,7 +177,7 @@ class LabelsRelease(VotesRelease):
 
 
 def handed_out(private, X_public):
-    """Return what an electorate of the user's gets: public parts, as it may write, are its own."""
+    """Return copies of public parts for a method of the user's, which may write into them."""
     own = dataclasses.replace(private, target=copied_data(private.target))
     return own, copied_data(X_public)
 
@@ -190,20 +197,20 @@ def are_complete(votes):
 def _ask_round(published, plan, votes, rows, aggregator, positions, proba, noise):
     """Release the labels of one round; return how many the budget let through."""
     student_proba = proba[rows[positions]] if aggregator.uses_student_proba else None
-    with Quiet():  # a mechanism of the user's may warn of votes, or print them
-        drawn = withheld(
+    with suppress_output():  # a mechanism of the user's may warn of votes, or print them
+        sampled = redacted(
             lambda: _checked_release(aggregator, votes.counts[positions], student_proba, noise),
             f"{type(aggregator).__name__} could not draw labels:",
             "What the plan costs is spent. Try the mechanism on made-up votes",
         )
-    n_asked = plan.allowed(aggregator, drawn.paid)
+    n_queried = plan.allowed(aggregator, sampled.paid)
     # The rest was drawn as well, but the budget does not pay for it, and nobody sees it
-    asked = positions[:n_asked]
-    drawn = drawn.first(n_asked)
-    student_proba = None if student_proba is None else student_proba[:n_asked]
-    record = StageRecord(aggregator, n_asked, student_proba, drawn.paid)
-    published.add(record, asked, rows[asked], drawn)
-    return n_asked
+    queried = positions[:n_queried]
+    sampled = sampled.first(n_queried)
+    student_proba = None if student_proba is None else student_proba[:n_queried]
+    record = StageRecord(aggregator, n_queried, student_proba, sampled.paid)
+    published.add(record, queried, rows[queried], sampled)
+    return n_queried
 
 
 def _checked_release(aggregator, votes, proba, noise):

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from ..accountant.pricing import as_cap
-from ..isolation import is_ours
-from .ahead import Synthesis
+from ..accounting.budget import as_cap
+from ..runtime.isolation import is_ours
+from .synthetic_rows import Synthesis
 
 #: Parameters of a synthesizer that change nothing of what it publishes.
 _OF_SPEED = ("n_jobs",)
@@ -36,17 +36,17 @@ class Prefix:
     fixed: dict
     n_attempts: int = 1
 
-    def check_plan(self, given, plan):
+    def check_plan(self, inputs, plan):
         """Refuse another plan than that of the interrupted fit.
 
         Parameters
         ----------
-        given : fitting.given.Given
+        inputs : fitting.given.Inputs
             What the next fit was given.
         plan : Plan
             Its plan.
         """
-        own = fixed_by(given, plan)
+        own = fixed_by(inputs, plan)
         changed = [name for name in self.fixed if own[name] != self.fixed[name]]
         if changed:
             raise ValueError(
@@ -65,33 +65,33 @@ class Prefix:
         return replace(self.synthesis, synthesizer=synthesizer, neighbors=synthesis.neighbors)
 
 
-def fixed_by(given, plan):
+def fixed_by(inputs, plan):
     """Return what the plan of a fit fixes, by the names of parameters: all of it is public.
 
     Parameters
     ----------
-    given : fitting.given.Given
+    inputs : fitting.given.Inputs
         What the fit was given.
     plan : Plan
         Its plan.
     """
-    estimator, spent, cost = given.estimator, plan.spent, plan.cost
+    estimator, spent, cost = inputs.estimator, plan.spent, plan.cost
     synthesizer = None
-    if given.synthesis is not None:
-        own = given.synthesis.synthesizer
+    if inputs.synthesis is not None:
+        own = inputs.synthesis.synthesizer
         params = own.get_params(deep=False).items()
         params = {name: value for name, value in params if name not in _OF_SPEED}
         synthesizer = type(own).__name__, _plain(params), _plain(getattr(own, "schema_", None))
     parts = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
     return {
         "synthesizer or schema": synthesizer,
-        "classes": (given.target, spent.not_covered),
+        "classes": (inputs.target, spent.not_covered),
         "unit or partition": (spent.unit, spent.relation),
         "epsilon": as_cap(estimator.epsilon, estimator.delta),
-        "accounting": (getattr(estimator, "accounting", None), plan.method, plan.epsilon),
+        "accounting": (getattr(estimator, "accounting", None), plan.composition, plan.epsilon),
         "aggregator": [(str(stage), number) for stage, number in plan.stages],
         "n_teachers or n_queries": (spent.n_teachers, plan.n_queries),
-        "releases": spent.beside,
+        "releases": spent.extra_releases,
         "noise": (cost.rdp.tobytes(), *parts),
     }
 

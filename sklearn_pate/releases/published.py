@@ -1,4 +1,4 @@
-"""What a fit publishes: labels, filled in as mechanisms answer, and how they were obtained."""
+"""Published results of a fit: labels, filled in as mechanisms answer, and how they were obtained."""
 
 import dataclasses
 from math import ceil
@@ -8,26 +8,30 @@ import numpy as np
 from scipy.stats import binom
 
 from .._numbers import as_float
-from ..accountant.plan import percent
+from ..accounting.plan import percent
 from ..association import LEVEL, only_class, p_value_of_counts
+from ..encoding.targets import NumberTarget
+from ..encoding.vectorizer import fitted_on_public, transformed
 from ..exceptions import warn
-from ..isolation import Quiet, attempt
 from ..neighbors import RowVectorizer
-from ..neighbors.cells import deal_to_alike, shifted
-from ..neighbors.transform import fitted_on_public, transformed
-from ..students import accepts_soft_labels, accepts_unlabeled, accepts_weights, heeds_weights
-from ..synthesis.released import RatesRegressor
-from ..targets import NumberTarget
-from . import release_of
+from ..neighbors.cells import assign_to_similar, shifted
+from ..readouts import TableRegressor
+from ..runtime.isolation import attempt, suppress_output
+from ..students import (
+    accepts_soft_labels,
+    accepts_unlabeled,
+    accepts_weights,
+    heeds_weights,
+)
 
 
 class Published:
-    """What one fit publishes and, for the curator alone, how it was obtained.
+    """The published results of one fit and, for the curator alone, how they were obtained.
 
     Parameters
     ----------
     spent : PrivacySpent
-        What the plan costs. Its numbers of queries and answers are counted here.
+        The cost of the plan. Its numbers of queries and answers are counted here.
     estimator : PATEClassifier or PATERegressor
         It has the class weights, if any.
     n_public : int
@@ -50,12 +54,12 @@ class Published:
     n_classes : int
         Number of classes, or of levels.
     table : neighbors.ReleasedTable or None
-        The noisy table of ballots, and then `soft_labels` are rates of the classes, of which
-        students with weights learn; None where teachers vote.
+        The noisy table; then `soft_labels` are class probabilities, which students with weights
+        learn. None where teachers vote.
     weight : ndarray of shape (n_classes,) or None
-        What each class counts in `soft_labels`, if they are rates.
-    beside : list
-        What the user publishes beside rows and labels.
+        Class weights, applied to `soft_labels` where a table is released.
+    extra_releases : list
+        Results of the user's own releases.
     records, positions : list
         How each round was obtained, and its queries among the rows that were voted on: the
         curator's alone.
@@ -74,13 +78,13 @@ class Published:
         self.table = None
         self.problem = None
         self.query_indices = np.array([], dtype=np.intp)
-        self.beside = []
+        self.extra_releases = []
         self.records = []
         self.positions = [np.array([], dtype=np.intp)]  # can be joined before any query, too
 
     @classmethod
     def of(cls, estimator):
-        """Return what a fitted estimator released, to train another student on it."""
+        """Return the published results of a fitted estimator, to train another student on them."""
         labels, target = estimator.public_labels_, estimator._fitted_target
         published = cls(estimator.privacy_spent_, estimator, len(labels), target)
         published.labels = target.labels_of(labels)
@@ -89,8 +93,8 @@ class Published:
         published.table = getattr(estimator, "table_", None)
         return published
 
-    def add(self, record, positions, rows, drawn):
-        """Add what a mechanism released in one round.
+    def add(self, record, positions, rows, sampled):
+        """Add the results of a mechanism in one round.
 
         Parameters
         ----------
@@ -100,61 +104,61 @@ class Published:
             The queries, as positions among the rows that were voted on.
         rows : ndarray of shape (n_asked,), int
             The same queries, as public rows.
-        drawn : aggregators.Released
-            What was drawn for them.
+        sampled : aggregators.Released
+            The results.
         """
         self.records.append(record)
         self.positions.append(positions)
-        self.labels[rows] = drawn.labels
-        if drawn.soft_labels is not None:
+        self.labels[rows] = sampled.labels
+        if sampled.soft_labels is not None:
             if self.soft_labels is None:
                 self.soft_labels = np.full((len(self.labels), self.n_classes), np.nan)
-            self.soft_labels[rows] = drawn.soft_labels
+            self.soft_labels[rows] = sampled.soft_labels
         self.query_indices = np.append(self.query_indices, rows)
         self.spent = dataclasses.replace(
             self.spent, n_queries=len(self.query_indices), n_answered=int((self.labels >= 0).sum())
         )
 
     def show(self, estimator):
-        """Set the attributes of an estimator that say what was published."""
+        """Set the attributes of an estimator that hold published results."""
         estimator.privacy_spent_ = self.spent
         estimator.query_indices_ = self.query_indices
         estimator.public_labels_ = self.public_labels
         estimator.public_soft_labels_ = self.soft_labels
         if self.table is not None:
             estimator.table_ = self.table
-        if self.beside:
-            estimator.released_ = self.beside
+        if self.extra_releases:
+            estimator.released_ = self.extra_releases
 
     @property
     def public_labels(self):
-        """What is published of each public row: the code of its label, or its mean, NaN if none."""
+        """For each public row, the code of its label, or its mean, NaN if none."""
         return self.target.decode(self.labels, self.soft_labels)
 
-    def student(self, estimator, electorate):
-        """Return the unfitted student; if none is given, what was published may be one itself."""
+    def student(self, estimator, method):
+        """Return the unfitted student; by default, published results may be one themselves."""
         reader = _TABLE_READERS.get(type(self.target))
         if estimator.student is None and self.table is not None and reader is not None:
             return reader(self.table, self.target)
         if estimator.student is None and hasattr(self.table, "default_student"):
             return self.table.default_student().set_params(weight=self.weight)
-        return student_of(estimator, electorate)
+        return student_of(estimator, method)
 
-    def add_rates(self, rates, labels):
-        """Add what a noisy table says of public rows, in place of what it said of others.
+    def add_class_proba(self, class_proba, labels):
+        """Set the class probabilities of public rows, read from a noisy table.
 
         Parameters
         ----------
-        rates : ndarray of shape (n_public, n_classes)
+        class_proba : ndarray of shape (n_public, n_classes)
             The share of each class near each row.
         labels : ndarray of shape (n_public,), int
-            Labels dealt by them, -1 for none.
+            Labels assigned by them, -1 for none.
         """
-        self.weight = weights_of(self._class_weight, self.target.values, rates.mean(axis=0))
+        self.weight = weights_of(self._class_weight, self.target.values, class_proba.mean(axis=0))
         if self.weight is not None:
-            rates = shifted(rates, self.weight)
-            labels = deal_to_alike(rates)
-        self.soft_labels = rates
+            class_proba = shifted(class_proba, self.weight)
+            labels = assign_to_similar(class_proba)
+        self.soft_labels = class_proba
         self.labels = labels
         self.query_indices = np.flatnonzero(labels >= 0)
         n_labels = len(self.query_indices)
@@ -165,25 +169,25 @@ class Published:
         return self.target.values[[code]].tolist()[0]
 
     def label_weights(self, labels):
-        """Return what labels that teachers gave count, (n_labels,), or None: all alike."""
+        """Return the weights of labels of teachers, (n_labels,), or None: all alike."""
         shares = np.bincount(labels, minlength=self.n_classes) / len(labels)
         weight = weights_of(self._class_weight, self.target.values, shares)
         return None if weight is None else weight[labels]
 
 
 #: Default students that read any released table themselves, by the kind of target. For others the
-#: table or the electorate has one.
-_TABLE_READERS = {NumberTarget: RatesRegressor}
+#: table or the method has one.
+_TABLE_READERS = {NumberTarget: TableRegressor}
 
 
-def student_of(estimator, electorate):
-    """Return the student of the parameters; if they have none, what an electorate suggests."""
+def student_of(estimator, method):
+    """Return the student of the parameters or, by default, that of the method."""
     if estimator.student is not None:
         return estimator.student
     reader = _TABLE_READERS.get(estimator.target_type)
-    if reader is not None and release_of(electorate).gives_rates:
+    if reader is not None and method.release.releases_proba:
         return reader()
-    return electorate.default_student()
+    return method.default_student()
 
 
 #: Tests of labels that teachers gave look at so many of them at most, and are not made of fewer.
@@ -199,23 +203,23 @@ _RARELY = 0.01
 
 
 def warn_of_release(plan, released, X_public):
-    """Warn of what was released; last, so that a warning that is an error loses no model.
+    """Warn of useless results; last, so that a warning that is an error loses no model.
 
     All of it is computed from released numbers, public rows and the plan.
 
     Parameters
     ----------
     plan : Plan
-        What was to be released.
+        Of the fit.
     released : Published
-        What was.
+        Its results.
     X_public : array-like with n_public rows
         The public rows.
     """
-    n_asked = len(released.query_indices)
-    if plan.budget is not None and n_asked < plan.n_queries:
+    n_queried = len(released.query_indices)
+    if plan.budget is not None and n_queried < plan.n_queries:
         warn(
-            f"epsilon={plan.epsilon:g} paid for {n_asked} of the {plan.n_queries} queries wanted; "
+            f"epsilon={plan.epsilon:g} paid for {n_queried} of the {plan.n_queries} queries wanted; "
             "only those were asked. Use more noise or raise epsilon to ask them all"
         )
     if warn_of_one_class(released, plan):
@@ -251,7 +255,7 @@ def _p_value_of_labels(released, X_public):
     labelled = labelled[np.unique(np.linspace(0, len(labelled) - 1, _MOST_TESTED).astype(int))]
     if not released.target.has_accuracy or len(labelled) < _FEWEST_TESTED:
         return None
-    with Quiet():
+    with suppress_output():
         numbers, failed = attempt(
             lambda: transformed(fitted_on_public(RowVectorizer(), X_public, seed=0), X_public)
         )
@@ -315,7 +319,7 @@ def _one_class_of_teachers(released, labels, plan):
     """Return what to warn of, if teachers who all vote for one class would give such labels."""
     counts = np.bincount(labels, minlength=released.n_classes)
     code = int(counts.argmax())
-    with Quiet():  # a mechanism of the user's may print the votes that are made up for it
+    with suppress_output():  # a mechanism of the user's may print the votes that are made up for it
         right = plan.share_right(1.0)
     by_chance = binom.sf(counts[code] - 1, labels.size, 1 / released.n_classes)
     # The share of right labels may be unknown
@@ -329,7 +333,7 @@ def _one_class_of_teachers(released, labels, plan):
     )
 
 
-def check_class_weight(class_weight, classes, student, X_public, *, gives_rates):
+def check_class_weight(class_weight, classes, student, X_public, *, releases_proba):
     """Refuse weights of no class, and students that cannot learn with weights.
 
     Parameters
@@ -342,7 +346,7 @@ def check_class_weight(class_weight, classes, student, X_public, *, gives_rates)
         Unfitted.
     X_public : array-like with n_public rows
         Public rows, on which the student is tried.
-    gives_rates : bool
+    releases_proba : bool
         Whether rates are released, which are shifted for any student.
     """
     if class_weight is None:
@@ -357,7 +361,7 @@ def check_class_weight(class_weight, classes, student, X_public, *, gives_rates)
         are_real = all(isinstance(number, Real) for number in numbers)
         if not are_real or not all(0 < as_float(number) < np.inf for number in numbers):
             raise ValueError("class_weight must have finite numbers above 0, one for each class")
-    if gives_rates:
+    if releases_proba:
         return
     learns_otherwise = accepts_unlabeled(student) or accepts_soft_labels(student)
     problem = None

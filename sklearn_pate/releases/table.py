@@ -1,160 +1,133 @@
-"""The noisy table of what records cast: drawn at once, and read at any row."""
+"""The step of tables: noisy votes of records, or sums, released at once and read at any row."""
 
 import numpy as np
 
-from ..accountant import TableCurator, Voters, plan_table
-from ..aggregators import LaplaceMechanism, TableMechanism
-from ..aggregators.table import checked_noisy, rehearse_table
-from ..column_sums import SumsMechanism
-from ..electorate import Votes
-from ..isolation import Quiet, is_ours, withheld
-from ..synthesis.released import StackedTable
+from ..accounting import MethodSummary, TableCurator, plan_table
+from ..aggregators.table import checked_noisy, dry_run_table
+from ..readouts import StackedTable
+from ..runtime.isolation import is_ours, redacted, suppress_output
 from .base import VotesRelease
-
-#: Parameters of mechanisms that answer one question at a time, as those of teachers do.
-ABOUT_QUERIES = {
-    "n_queries": "says how many rows teachers are asked about",
-    "query_strategy": "says which rows teachers are asked about",
-    "accounting": "says how the cost of queries is accounted for",
-}
+from .votes import Votes
 
 
 class TableRelease(VotesRelease):
     """A table of noisy counts of the classes, in cells or of columns."""
 
-    gives_rates = True
-    most_rehearsed = 500
+    releases_proba = True
+    max_dry_run_rows = 500
 
-    def refused(self, estimator):
-        """Return the parameters that say nothing here, each with what it says."""
-        return ABOUT_QUERIES
-
-    def check_votes(self, votes, electorate, *, is_given):
-        """Refuse votes that were not cast as an electorate of records would have them cast."""
-        cast_by = getattr(votes, "electorate", None)
+    def check_votes(self, votes, method, *, is_given):
+        """Refuse votes that were cast by another method, or with another contribution."""
+        cast_by = getattr(votes, "method", None)
         if cast_by is None:
             raise ValueError(
-                f"{type(electorate).__name__} counts ballots in cells, and neither a bare table "
-                "nor votes of teachers say which: pass what poll returned"
+                f"{type(method).__name__} counts records in a table, and neither bare counts "
+                "nor votes of teachers are one: pass the votes that poll returned"
             )
-        is_same = type(cast_by) is type(electorate)
-        remedy = "poll again, or leave base_estimator=None"
+        is_same = type(cast_by) is type(method)
+        remedy = "poll again, or leave method='auto'"
         if is_given and not is_same:
             raise ValueError(f"{type(cast_by).__name__} cast these votes: {remedy}")
-        cast_with, wanted = cast_by.get_params(), electorate.get_params()
+        cast_with, requested = cast_by.get_params(), method.get_params()
         for param in ("relation", "n_neighbors"):  # the guarantee follows from them
-            if is_same and cast_with.get(param) != wanted.get(param):
-                remedy = f"poll again, or set base_estimator__{param}={cast_with[param]!r}"
+            if is_same and cast_with.get(param) != requested.get(param):
+                remedy = f"poll again, or set method__{param}={cast_with[param]!r}"
                 raise ValueError(
-                    f"{param}={wanted.get(param)!r}, and these votes were cast with "
+                    f"{param}={requested.get(param)!r}, and these votes were cast with "
                     f"{cast_with[param]!r}: {remedy}"
                 )
 
-    def mechanism(self, estimator):
+    def mechanism(self, estimator, method):
         """Return the mechanism of the table; refuse one that answers one question at a time."""
-        return table_mechanism(estimator.aggregator, estimator.base_estimator)
+        return method.mechanism(estimator.aggregator)
 
-    def plan(self, given):
+    def plan(self, inputs):
         """Return how noisy the table is to be, and what it costs."""
         return plan_table(
-            table_mechanism(given.estimator.aggregator, given.electorate),
-            contribution=given.contribution,
-            n_rows=given.n_public,
-            epsilon=given.estimator.epsilon,
-            delta=given.estimator.delta,
-            before=given.cost_before,
-            is_pure_before=given.is_pure_before,
+            inputs.method.mechanism(inputs.estimator.aggregator),
+            contribution=inputs.contribution,
+            n_rows=inputs.n_public,
+            epsilon=inputs.estimator.epsilon,
+            delta=inputs.estimator.delta,
+            before=inputs.prior_cost,
+            prior_is_pure=inputs.prior_is_pure,
         )
 
-    def rehearse(self, given, plan):
+    def dry_run(self, inputs, plan):
         """Try a mechanism of the user's on a made-up table."""
         ((mechanism, _),) = plan.stages
         if not is_ours(mechanism):
-            sizes = {"contribution": given.contribution, "n_classes": given.target.n_values}
-            rehearse_table(mechanism, **sizes)
+            sizes = {"contribution": inputs.contribution, "n_classes": inputs.target.n_values}
+            dry_run_table(mechanism, **sizes)
 
-    def forecast(self, given, plan):
-        """Return who votes, and problems and obstacles, by public numbers."""
-        was_polled = given.private is None  # `poll` has told of the rest
-        are_drawn = was_polled or given.rows_are_to_draw
-        cells = given.electorate.forecast(**_public_numbers(given, plan), are_drawn=are_drawn)
-        voters = Voters(
-            n_classes=given.target.n_values,
+    def forecast(self, inputs, plan):
+        """Return the cells or sums in public numbers, warnings and errors."""
+        was_polled = inputs.private is None  # `poll` has warned of the rest
+        are_synthetic = was_polled or inputs.rows_are_to_draw
+        cells = inputs.method.forecast(**_public_numbers(inputs, plan), are_synthetic=are_synthetic)
+        method_summary = MethodSummary(
+            n_classes=inputs.target.n_values,
             cells=cells,
-            name=type(given.electorate).__name__,
-            target_type=type(given.target),
+            name=type(inputs.method).__name__,
+            target_type=type(inputs.target),
         )
-        return voters, () if was_polled else cells.problems, cells.obstacles
+        return method_summary, () if was_polled else cells.warnings, cells.errors
 
-    def rows(self, given, plan):
+    def rows(self, inputs, plan):
         """Return all public rows."""
-        return np.arange(given.n_public)
+        return np.arange(inputs.n_public)
 
     def of_rows(self, votes, rows):
-        """Return the votes, which say something of all rows."""
+        """Return the votes: the table is read at all rows."""
         return votes
 
-    def gather(self, given, plan, rows):
-        """Divide the feature space by public rows, and let records vote in its cells."""
-        electorate = given.electorate
-        with given.phase(
-            "ballots", electorate.n_steps(n_records=given.neighbors.n_records)
-        ) as done:
-            public = given.X_public
-            electorate.divide(public, **_public_numbers(given, plan), are_drawn=given.are_drawn)
-            told = {"seed": given.seeds["teachers"], "n_jobs": given.estimator.n_jobs}
-            table = electorate.vote(given.private, public, **told, on_done=done)
+    def gather(self, inputs, plan, rows):
+        """Lay out the table by public rows, and count the records in it."""
+        method = inputs.method
+        with inputs.phase("records", method.n_steps(n_records=inputs.neighbors.n_records)) as done:
+            public = inputs.X_public
+            method.prepare_public(
+                public, **_public_numbers(inputs, plan), are_synthetic=inputs.are_synthetic
+            )
+            table = method.vote(
+                inputs.private,
+                public,
+                seed=inputs.seeds["teachers"],
+                n_jobs=inputs.estimator.n_jobs,
+                on_done=done,
+            )
         return Votes(
-            table, given.target, given.neighbors, electorate=electorate, n_public=given.n_public
+            table, inputs.target, inputs.neighbors, method=method, n_public=inputs.n_public
         )
 
-    def draw(self, given, plan, rows, votes, published, noise):
-        """Draw the noisy table, and read what it says of each public row."""
+    def publish(self, inputs, plan, rows, votes, published, noise):
+        """Draw the noisy table, and read it at each public row."""
         ((mechanism, _),) = plan.stages
-        noise_std = mechanism.noise_std  # before it sees the table, of which it could tell
-        with Quiet():
-            noisy = withheld(
+        noise_std = mechanism.noise_std  # before it gets the table, which it could depend on
+        with suppress_output():
+            noisy = redacted(
                 lambda: checked_noisy(mechanism, votes.counts.copy(), noise),
                 f"{type(mechanism).__name__} could not draw a table:",
                 "What the plan costs is spent. Try it on a made-up table",
             )
-        table = votes.electorate.released(noisy, noise_std=noise_std)
-        prior = None if given.synthesis is None else given.synthesis.prior
+        table = votes.method.released(noisy, noise_std=noise_std)
+        prior = None if inputs.synthesis is None else inputs.synthesis.prior
         if prior is not None:
-            table = prior if table is None else StackedTable(table, prior, given.X_public)
+            table = prior if table is None else StackedTable(table, prior, inputs.X_public)
         published.table = table  # if interrupted, it is kept
-        of_rows = votes.electorate.read(table) if prior is None else table.read(given.X_public)
-        published.add_rates(*of_rows)
+        of_rows = votes.method.read(table) if prior is None else table.read(inputs.X_public)
+        published.add_class_proba(*of_rows)
 
     def curator(self, published, votes, plan, delta):
         """Return the private view of what was released."""
         return TableCurator(votes.counts, plan.cost, delta)
 
 
-def _public_numbers(given, plan):
-    """Return what cells are made by, beside the public rows."""
+def _public_numbers(inputs, plan):
+    """Return the numbers that the layout follows from, next to the public rows."""
     ((mechanism, _),) = plan.stages
     return {
         "noise_std": mechanism.noise_std,
-        "n_records": given.neighbors.n_records,
-        "n_classes": given.target.n_values,
+        "n_records": inputs.neighbors.n_records,
+        "n_classes": inputs.target.n_values,
     }
-
-
-def table_mechanism(aggregator, electorate):
-    """Return the mechanism of a table: the electorate's own, the one given, or Laplace noise."""
-    if aggregator is None:
-        return electorate.mechanism if hasattr(electorate, "takes") else LaplaceMechanism()
-    if hasattr(electorate, "takes"):
-        if electorate.takes(aggregator):
-            return aggregator
-        raise ValueError(
-            f"{type(electorate).__name__} has a mechanism of its own, which is calibrated to "
-            f"epsilon; got aggregator={aggregator!r}"
-        )
-    if not isinstance(aggregator, TableMechanism) or isinstance(aggregator, SumsMechanism):
-        raise ValueError(
-            "aggregator must be a TableMechanism, as LaplaceMechanism() and GaussianMechanism(): "
-            f"records vote in a table, all of which is released at once; got {aggregator!r}"
-        )
-    return aggregator

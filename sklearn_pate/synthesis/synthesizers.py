@@ -14,15 +14,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import Normalizer, PolynomialFeatures
 
 from .._sklearn import CheckedEstimator, Interval
+from ..accounting.plan import noise_exceeds
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy
-from ..isolation import Quiet, attempt
-from ..neighbors.by_hand import affine_by_hand, rates_by_softmax, scaler_by_hand
-from ..neighbors.cells import LEAST_RATE, count_ballots, floored, numbered
-from ..neighbors.electorate import Block, told_of_noise
-from ..rdp import Event, ProvedEvent
-from ..rdp.discrete import GRID
-from ..sums import (
+from ..class_sums import (
     CONSTANT,
     OF_COUNTS,
     Centre,
@@ -39,10 +34,16 @@ from ..sums import (
     sums_cost,
     unit,
 )
-from ..workers import WorkerDeathError
-from .columns import Columns, declared_columns
-from .encoders import encoder_of_bins, encoder_of_numbers
-from .released import ReleasedRates
+from ..encoding.encoders import encoder_of_bins, encoder_of_numbers
+from ..encoding.fitted_steps import affine_by_hand, proba_by_softmax, scaler_by_hand
+from ..encoding.schema import Columns, declared_columns
+from ..neighbors.cells import LEAST_RATE, count_votes, floored, numbered
+from ..rdp import Event, ProvedEvent
+from ..rdp.discrete import GRID
+from ..readouts import ReleasedProba
+from ..runtime.blocks import Block
+from ..runtime.isolation import attempt, suppress_output
+from ..runtime.workers import WorkerDeathError
 
 
 class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
@@ -53,7 +54,7 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
     Then `draw` draws rows from the published parts. A subclass has the parameters `share`, the
     share of epsilon that its noise may cost (a number between 0 and 1, or None for
     `rules.default_share`), and `n_rows`, how many rows are drawn. The library calls `declare` on a
-    clone first, then `with_scale`, `event` and `rehearsal_rows`, then the steps, then `draw`, once.
+    clone first, then `with_scale`, `event` and `dry_run_rows`, then the steps, then `draw`, once.
     Parameters follow scikit-learn's conventions. What `suited_to` and `with_scale` return must know
     what `declare` found: make it by `copy.copy`, as `sklearn.base.clone` drops that.
 
@@ -151,7 +152,7 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
         """
         return None
 
-    def obstacles(self, *, n_records, n_classes):
+    def errors(self, *, n_records, n_classes):
         """Return why nothing can be learnt, as a tuple of sentences; here, none."""
         return ()
 
@@ -160,7 +161,7 @@ class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
         return None
 
     @abstractmethod
-    def rehearsal_rows(self, n_rows, rng):
+    def dry_run_rows(self, n_rows, rng):
         """Draw rows from the schema alone.
 
         Parameters
@@ -284,8 +285,8 @@ class ColumnSynthesizer(Synthesizer):
         self.schema_ = declared_columns(X, *said, n_bins=int(self.n_bins))
         return self
 
-    def rehearsal_rows(self, n_rows, rng):
-        """Draw rows from the schema alone; see `Synthesizer.rehearsal_rows`."""
+    def dry_run_rows(self, n_rows, rng):
+        """Draw rows from the schema alone; see `Synthesizer.dry_run_rows`."""
         self._check_declared()
         return self.schema_.any_rows(n_rows, rng)
 
@@ -293,7 +294,7 @@ class ColumnSynthesizer(Synthesizer):
         """Compute the statistics of records; see `Synthesizer.gather`."""
         self._check_declared()
         X = self.schema_.check(X)
-        with Quiet():
+        with suppress_output():
             records = Block(X, codes, sample_weight, numbered(groups, len(X)))
             found, failed = attempt(partial(self._counted_or_died, records, target, published))
         if failed is not None:
@@ -377,7 +378,7 @@ class ReleasedHistograms:
         # The tails are those of Laplace noise, the heaviest
         return float(min(1.0, n_counts * math.exp(-math.sqrt(2) * largest)))
 
-    def rates(self, X):
+    def class_proba(self, X):
         """Return the rates of the classes, of rows with the declared columns, each by itself.
 
         Columns are taken to be unrelated given the class. A value without a bin says nothing.
@@ -413,7 +414,7 @@ class ReleasedHistograms:
         """Return fitted steps of scikit-learn's own that make the rates of rows."""
         encoder, combine = encoder_of_bins(self.schema)
         says = combine([self._says(part) for part in self.bin_shares])
-        return [encoder, *affine_by_hand(says, self._overall()), *rates_by_softmax(LEAST_RATE)]
+        return [encoder, *affine_by_hand(says, self._overall()), *proba_by_softmax(LEAST_RATE)]
 
 
 class MarginalSynthesizer(ColumnSynthesizer):
@@ -489,7 +490,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     >>> from sklearn_pate.aggregators import LaplaceMechanism
     >>> from sklearn_pate.rdp import Neighbors
     >>> from sklearn_pate.synthesis import MarginalSynthesizer
-    >>> from sklearn_pate.targets import ClassTarget
+    >>> from sklearn_pate.encoding.targets import ClassTarget
     >>> private = pd.DataFrame({"age": [31, 64, 45] * 200, "smokes": [True, False, False] * 200})
     >>> known = {"bounds": {"age": (18, 100)}, "missing": []}
     >>> target = ClassTarget([0, 1])
@@ -568,7 +569,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
             n_expected, of_whom = int(self.n_rows), "rows to draw, as many records as are expected"
         what = "columns of the synthetic rows"
         fewer = " or fewer columns, lower n_bins"
-        return told_of_noise(what, n_expected, noise / _MOST_NOISE, of_whom, fewer=fewer)
+        return noise_exceeds(what, n_expected, noise / _MOST_NOISE, of_whom, fewer=fewer)
 
     def _mechanism(self):
         return LaplaceMechanism() if self.noise is None else self.noise
@@ -581,11 +582,11 @@ class MarginalSynthesizer(ColumnSynthesizer):
         """
         X, *given = records
         tables = [
-            count_ballots(bins[:, None], *given, n_cells=column.n_bins, target=target)
+            count_votes(bins[:, None], *given, n_cells=column.n_bins, target=target)
             for column, bins in zip(self.schema_.columns, self.schema_.bins(X), strict=True)
         ]
         only_bin = np.zeros((len(X), 1), dtype=np.int64)
-        sizes = count_ballots(only_bin, *given, n_cells=1, target=target)
+        sizes = count_votes(only_bin, *given, n_cells=1, target=target)
         return np.concatenate([*tables, sizes])
 
     def publish(self, gathered, rng, *, published=()):
@@ -600,18 +601,18 @@ class MarginalSynthesizer(ColumnSynthesizer):
         ((noise_std, noisy),) = published
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
         *tables, sizes = np.split(noisy, ends)
-        self.released_ = cleaned(self.schema_, tables, sizes[0], noise_std)
+        self.released_ = denoised(self.schema_, tables, sizes[0], noise_std)
         class_shares = self.released_.class_shares
         codes = rng.choice(len(class_shares), int(self.n_rows), p=class_shares)
         bins = [np.empty(len(codes), dtype=np.int64) for _ in tables]
         for code in np.flatnonzero(class_shares):
             rows = np.flatnonzero(codes == code)
-            for drawn, part in zip(bins, self.released_.bin_shares, strict=True):
-                drawn[rows] = rng.choice(len(part), len(rows), p=part[:, code])
+            for sampled, part in zip(bins, self.released_.bin_shares, strict=True):
+                sampled[rows] = rng.choice(len(part), len(rows), p=part[:, code])
         return self.schema_.rows(bins, rng)
 
 
-def cleaned(schema, tables, sizes, noise_std):
+def denoised(schema, tables, sizes, noise_std):
     """Return what noisy histograms say, a `ReleasedHistograms`.
 
     Parameters
@@ -706,7 +707,7 @@ HOPELESS_SIGNAL = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReleasedSums(ReleasedRates):
+class ReleasedSums(ReleasedProba):
     """Class sums that were released, and what they say of any row: all of this is published.
 
     `PATEClassifier` has it as `table_` where nothing else was released.
@@ -752,8 +753,8 @@ class ReleasedSums(ReleasedRates):
         n_classes, n_columns = self.sums.by_class.shape
         return f"ReleasedSums({n_classes} classes, {n_columns} columns)"
 
-    def rates(self, X):
-        """Return the rates of the classes of rows; see `ReleasedHistograms.rates`."""
+    def class_proba(self, X):
+        """Return the rates of the classes of rows; see `ReleasedHistograms.class_proba`."""
         psi = self.centre.apply(_encoded(self.schema, self.schema.like(X)))
         return floored(softmax(self.discriminants.logits(psi), axis=1))
 
@@ -775,11 +776,11 @@ class ReleasedSums(ReleasedRates):
             PolynomialFeatures(1).fit(np.zeros((1, width))),
             Normalizer(),
             *affine_by_hand(slopes.T, self.discriminants.constants),
-            *rates_by_softmax(LEAST_RATE),
+            *proba_by_softmax(LEAST_RATE),
         ]
 
 
-class ClassSums(ColumnSynthesizer):
+class ClassSumsSynthesizer(ColumnSynthesizer):
     """Releases what every record says of every column, and draws public rows from it.
 
     For people who have no public rows. Each record becomes numbers from -1 to 1, by the declared
@@ -814,7 +815,7 @@ class ClassSums(ColumnSynthesizer):
     Notes
     -----
     A row is divided by its length, so that one record adds a row of length 1 at most to the sum of
-    its class; `sklearn_pate.sums` has the sensitivity of all blocks together.
+    its class; `sklearn_pate.class_sums` has the sensitivity of all blocks together.
 
     References
     ----------
@@ -825,12 +826,12 @@ class ClassSums(ColumnSynthesizer):
     --------
     >>> import numpy as np
     >>> from sklearn_pate.rdp import Neighbors
-    >>> from sklearn_pate.synthesis import ClassSums
-    >>> from sklearn_pate.targets import ClassTarget
+    >>> from sklearn_pate.synthesis import ClassSumsSynthesizer
+    >>> from sklearn_pate.encoding.targets import ClassTarget
     >>> rng = np.random.default_rng(0)
     >>> labels = np.tile([0, 1], 500)
     >>> private = rng.normal(size=(1000, 3)) + labels[:, None]
-    >>> sums = ClassSums(bounds=(-4, 5), missing=[], n_rows=4, noise_multiplier=2.0)
+    >>> sums = ClassSumsSynthesizer(bounds=(-4, 5), missing=[], n_rows=4, noise_multiplier=2.0)
     >>> target = ClassTarget([0, 1])
     >>> sums = sums.declare(private, target)
     >>> neighbors = Neighbors(relation="replace_one", unit="record")
@@ -838,7 +839,7 @@ class ClassSums(ColumnSynthesizer):
     0.25
     >>> sums.synthesize(private, labels, target=target, noise=rng, rng=rng).shape
     (4, 3)
-    >>> sums.released_.rates(np.array([[3.0, 3.0, 3.0], [-2.0, -2.0, -2.0]])).argmax(axis=1)
+    >>> sums.released_.class_proba(np.array([[3.0, 3.0, 3.0], [-2.0, -2.0, -2.0]])).argmax(axis=1)
     array([1, 0])
     """
 
@@ -881,7 +882,7 @@ class ClassSums(ColumnSynthesizer):
     def event(self, neighbors, n_steps=None):
         """Return the release of the mean, or of the mean and all sums; see `Synthesizer.event`."""
         if self.noise_multiplier is None:
-            raise ValueError("ClassSums has no noise yet: set noise_multiplier")
+            raise ValueError("ClassSumsSynthesizer has no noise yet: set noise_multiplier")
         self._validate_params()
         price = centre_cost if n_steps == 1 else sums_cost
         contribution = sums_contribution(neighbors)
@@ -893,10 +894,10 @@ class ClassSums(ColumnSynthesizer):
         if n_records is None:
             return None
         n_needed = LEAST_SIGNAL * self._noise(n_classes)
-        return told_of_noise("sums", n_records, n_needed, fewer=" or fewer columns")
+        return noise_exceeds("sums", n_records, n_needed, fewer=" or fewer columns")
 
-    def obstacles(self, *, n_records, n_classes):
-        """Say that the noise drowns all; see `Synthesizer.obstacles`."""
+    def errors(self, *, n_records, n_classes):
+        """Say that the noise drowns all; see `Synthesizer.errors`."""
         if n_records is None or n_records > HOPELESS_SIGNAL * self._noise(n_classes):
             return ()
         return (self.forecast(n_records=n_records, n_classes=n_classes),)
@@ -907,11 +908,11 @@ class ClassSums(ColumnSynthesizer):
 
     def describe(self, *, n_records, n_classes):
         """Say how noisy the sums are; see `Synthesizer.describe`."""
-        beside = "" if n_records is None else f", beside {n_records} records"
+        extra_releases = "" if n_records is None else f", beside {n_records} records"
         return (
             f"{self.schema_.width} numbers for each of {n_classes} classes, of "
             f"{len(self.schema_.columns)} columns, with noise of standard deviation "
-            f"{self._noise_sizes(n_classes)[1]:.3g} on each{beside}"
+            f"{self._noise_sizes(n_classes)[1]:.3g} on each{extra_releases}"
         )
 
     def _noise_sizes(self, n_classes):

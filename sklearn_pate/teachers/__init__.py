@@ -1,6 +1,5 @@
-"""Teachers: one model per part of the private data, and their votes on public rows."""
+"""Parts of teachers: sites with data of their own, training, and networks trained together."""
 
-from .ensemble import RegressorEnsemble, SiteEnsemble, TeacherEnsemble
 from .sites import Sites
 
-__all__ = ["RegressorEnsemble", "SiteEnsemble", "Sites", "TeacherEnsemble"]
+__all__ = ["Sites"]

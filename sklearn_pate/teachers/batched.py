@@ -13,7 +13,7 @@ from skorch.dataset import Dataset
 from torch import nn
 from torch.func import functional_call, vmap
 
-from ..isolation import seeded
+from ..runtime.copies import seeded
 
 __all__ = ["BatchedTeachers"]
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..identifiers import spelled_names
-from ..isolation import TellableError, attempt
-from ..schema import difference
-from ..targets import ClassTarget
+from ..encoding.dtypes import difference
+from ..encoding.targets import ClassTarget
+from ..identifiers import normalize_names
+from ..runtime.isolation import PublicError, attempt
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Sites:
         if not callable(self.load):
             raise ValueError(f"load must be callable, load(name) -> (X, y); got {self.load!r}")
         names = list(self.names) if hasattr(self.names, "__next__") else self.names  # read once
-        spelled_names(names)
+        normalize_names(names)
         # A tuple: a name that is added to a list later would give one site several votes
         object.__setattr__(self, "names", tuple(map(str, names)))
 
@@ -78,24 +78,24 @@ class Site:
         """Load X and codes, and check them; messages never quote what was loaded."""
         loaded, failed = attempt(lambda: tuple(self.load(self.name)))
         if failed is not None:  # its text may quote records
-            raise TellableError(f"load raised {failed}")
+            raise PublicError(f"load raised {failed}")
         if len(loaded) != 2:
-            raise TellableError("load must return X and y")
+            raise PublicError("load must return X and y")
         X, y = loaded
         y = np.asarray(y)
         if not hasattr(X, "shape"):
             X = np.asarray(X)
         if y.shape != X.shape[:1] or X.shape[1:] != X_query.shape[1:]:
-            raise TellableError(
+            raise PublicError(
                 "load must return X with the columns of X_public, and y with one label per row"
             )
         if difference(X, X_query) is not None:
-            raise TellableError(
+            raise PublicError(
                 "load must return X as X_public is, a DataFrame or an array, with its columns, "
                 "dtypes and categories; these are fixed in advance, not dictionaries of Arrow or "
                 "Categorical of polars, whose codes are assigned as values appear"
             )
         codes = self.target.codes_of(y)
         if codes is None:
-            raise TellableError("load returned labels that are not in classes")
+            raise PublicError("load returned labels that are not in classes")
         return X, codes

@@ -19,23 +19,20 @@ from sklearn import config_context
 from sklearn.utils.validation import has_fit_parameter
 
 from .._sklearn import _num_samples
+from ..encoding.targets import Target
 from ..exceptions import warn
-from ..isolation import (
-    Quiet,
-    TellableError,
+from ..rdp.discrete import SHARES
+from ..runtime.copies import copied_data, isolated_clone, set_seeds, without_caches
+from ..runtime.isolation import (
+    PublicError,
     attempt,
-    copied_data,
     isolated,
     limit_threads,
-    own_clone,
-    redacted,
-    set_seeds,
+    redacted_text,
     silent,
-    without_caches,
+    suppress_output,
 )
-from ..memory import digest, is_kept
-from ..rdp.discrete import SHARES
-from ..targets import Target
+from ..runtime.memory import digest, is_cached
 from .sites import Site, Sites
 
 
@@ -138,7 +135,7 @@ class Result(NamedTuple):
         The fitted teacher, if kept; see `received`.
     problem : str or None
         Why it failed, as it may be told.
-    is_kept : bool
+    is_cached : bool
         Whether memory, if there is one, has the votes.
     """
 
@@ -146,7 +143,7 @@ class Result(NamedTuple):
     votes: np.ndarray | None = None
     fitted: Any = None
     problem: str | None = None
-    is_kept: bool = True
+    is_cached: bool = True
 
 
 def failure(number, problem):
@@ -163,7 +160,7 @@ def fit_and_vote(part, task):
     """Train one teacher on its records, or recall its votes; return its `Result`."""
     settings = task.settings
     # In the process of the caller `add_up` is quiet already, for all threads at once
-    with contextlib.nullcontext() if os.getpid() == settings.caller else Quiet():
+    with contextlib.nullcontext() if os.getpid() == settings.caller else suppress_output():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
         interrupted = False
         try:
@@ -173,14 +170,14 @@ def fit_and_vote(part, task):
                 return Result(task.number, constant)
             train = task.memory.cache(_train, ignore=["task"])
             votes, fitted = _call_within(settings.timeout, train, task.key, task)
-            kept = is_kept(task.memory, train, task.key, task)
+            kept = is_cached(task.memory, train, task.key, task)
         except KeyboardInterrupt:
             interrupted = True
         except BaseException as error:  # SystemExit too: its text may be data
-            return failure(task.number, redacted(error, task.estimator))
+            return failure(task.number, redacted_text(error, task.estimator))
         if interrupted:  # raised out here, it does not hold the one that was caught
             raise KeyboardInterrupt
-    return Result(task.number, votes, fitted, is_kept=kept)
+    return Result(task.number, votes, fitted, is_cached=kept)
 
 
 def _call_within(seconds, function, *args):
@@ -195,7 +192,9 @@ def _call_within(seconds, function, *args):
 
     def run():
         try:
-            with Quiet():  # of its own: it outlasts the caller's if this thread is left behind
+            with (
+                suppress_output()
+            ):  # of its own: it outlasts the caller's if this thread is left behind
                 result = function(*args)
             future.set_result(result)
         except BaseException as error:
@@ -244,7 +243,7 @@ def _votes_and_teacher(task):
     """Do what `fit_and_predict` does, in the isolated block."""
     settings = task.settings
     # Kept teachers must pickle, which copied functions of the main program do not
-    fitted = own_clone(task.estimator, task.seed, functions=not settings.keep)
+    fitted = isolated_clone(task.estimator, task.seed, functions=not settings.keep)
     set_seeds(fitted, task.seed)
     silent(fitted)
     without_caches(fitted)
@@ -287,7 +286,7 @@ def votes_of(answered, classes, X_query, settings):
     if not settings.needs_proba:
         return settings.target.votes_of(answered, n_queries)
     if np.shape(answered)[:1] != (n_queries,):
-        raise TellableError("predict_proba must return one row of probabilities per row")
+        raise PublicError("predict_proba must return one row of probabilities per row")
     sizes = {"n_classes": settings.target.n_values, "temperature": settings.temperature}
     return probability_shares(answered, classes, **sizes)
 
@@ -296,11 +295,11 @@ def probability_shares(proba, classes, *, n_classes, temperature):
     """Return probabilities as whole shares, in a column for each class; rows sum to 1 at most."""
     proba = np.asarray(proba, dtype=float)
     if proba.ndim != 2 or proba.shape[1] != len(classes) or not (proba >= 0).all():
-        raise TellableError("predict_proba must return probabilities, a column for each class seen")
+        raise PublicError("predict_proba must return probabilities, a column for each class seen")
     tempered = proba ** (1 / float(temperature))  # a fraction would make an array of objects
     sums = tempered.sum(axis=1, keepdims=True)
     if not (np.isfinite(sums) & (sums > 0)).all():
-        raise TellableError("predict_proba returned rows that are not probabilities")
+        raise PublicError("predict_proba returned rows that are not probabilities")
     shares = np.zeros((len(proba), n_classes), dtype=np.int64)
     columns = np.asarray(classes).astype(np.intp)
     # Rounded down, and one share less: rounding must not take a row's sum above 1
@@ -350,7 +349,7 @@ def pickled(fitted):
         _, failed = attempt(partial(pickler(file).dump, fitted))
         if failed is None:
             return file.getvalue()
-    raise TellableError(_not_moved(failed))  # raised: memory keeps no such result
+    raise PublicError(_not_changed(failed))  # raised: memory keeps no such result
 
 
 def received(fitted):
@@ -359,10 +358,10 @@ def received(fitted):
         return fitted, None
     with isolated(0):
         teacher, failed = attempt(_Unpickler(io.BytesIO(fitted)).load)
-    return teacher, None if failed is None else _not_moved(failed)
+    return teacher, None if failed is None else _not_changed(failed)
 
 
-def _not_moved(failed):
+def _not_changed(failed):
     return (
         f"it could not be sent back by a worker process, or kept in memory ({failed}). With "
         "keep_teachers=True everything in it must pickle and be importable: define it in a module, "
@@ -451,7 +450,7 @@ def train_together(batched, tasks, X_query, settings):
     except KeyboardInterrupt:
         interrupted = True
     except BaseException as error:
-        yield failure(number, f"or one trained with it: {redacted(error)}")
+        yield failure(number, f"or one trained with it: {redacted_text(error)}")
     if interrupted:
         raise KeyboardInterrupt
 
@@ -470,15 +469,15 @@ def _trainee(task, batched):
         return lambda *_: Result(task.number, *known), task.seed
     except KeyError:  # it is to be trained
         pass
-    network = own_clone(batched.estimator, task.seed, functions=not settings.keep)
+    network = isolated_clone(batched.estimator, task.seed, functions=not settings.keep)
     silent(set_seeds(network, task.seed))
     classes = network.classes if network.classes is not None else np.unique(codes)
 
     def result_of(voted, fitted):
         votes = votes_of(voted, classes, task.X_query, settings)
         recall(task.key, (votes, fitted))
-        is_there = is_kept(task.memory, recall, task.key, (votes, fitted))
-        return Result(task.number, votes, fitted, is_kept=is_there)
+        is_there = is_cached(task.memory, recall, task.key, (votes, fitted))
+        return Result(task.number, votes, fitted, is_cached=is_there)
 
     return result_of, task.seed, network, X, codes
 

@@ -9,7 +9,8 @@ from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, rdp
-from sklearn_pate.accountant import plan_queries
+from sklearn_pate.accounting import plan_queries
+from sklearn_pate.accounting.smooth_sensitivity import smooth_release_rdp, smooth_sensitivity
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     ExponentialNMax,
@@ -23,7 +24,6 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.audit import audit_aggregator
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.smooth_sensitivity import smooth_release_rdp, smooth_sensitivity
 
 from . import helpers as h
 from .helpers import INF, NAN, NO_FLOATS, fit, mistakes, refused, short
@@ -266,9 +266,9 @@ def stopped():
 
 
 test_the_curator_of_wrong_arguments = h.mistakes(
-    ("method", lambda: h.fitted().curator_.epsilon(method="rdp"), "method must be"),
+    ("method", lambda: h.fitted().curator_.epsilon(bound="rdp"), "bound must be"),
     ("conversion", lambda: h.fitted().curator_.epsilon(conversion="best"), CONVERSION),
-    ("rdp, method", lambda: h.fitted().curator_.rdp(method=None), "method must be .*None"),
+    ("rdp, method", lambda: h.fitted().curator_.rdp(bound=None), "bound must be .*None"),
     ("rdp, orders", lambda: h.fitted().curator_.rdp(orders=[1]), "orders must be a non"),
     ("rdp, text", lambda: h.fitted().curator_.rdp(orders="x"), "orders must be arr"),
     ("another delta", lambda: stopped().curator_.epsilon(1e-6, "data_independent"), AT_ITS_DELTA),

@@ -14,13 +14,13 @@ from sklearn_pate import FitOnPublic, PATEClassifier, PATERegressor
 from sklearn_pate.aggregators import GNMax, PluralityVote
 from sklearn_pate.exceptions import BadPlanError, BudgetExceededError, StudentError
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.partition import RandomPartition
 from sklearn_pate.queries import DiversityQueries
 from sklearn_pate.releases import Release
 from sklearn_pate.students import SoftLabelClassifier
-from sklearn_pate.synthesis import ClassSums
+from sklearn_pate.synthesis import ClassSumsSynthesizer
 
 from . import helpers as h
 
@@ -205,7 +205,7 @@ test_a_new_student_that_cannot_be_fitted = h.mistakes(
     ("records", {"base_estimator": ReverseNeighbors}, "ReverseNeighbors"),
     ("teachers", {"base_estimator": [GaussianNB]}, "GaussianNB"),
     ("student", {"student": GaussianNB}, "GaussianNB"),
-    ("synthesizer", {"synthesizer": ClassSums}, "ClassSums"),
+    ("synthesizer", {"synthesizer": ClassSumsSynthesizer}, "ClassSumsSynthesizer"),
     ("partition", {"partition": RandomPartition}, "RandomPartition"),
     ("strategy", {"query_strategy": DiversityQueries}, "DiversityQueries"),
     ("memory", {"memory": Memory}, "Memory"),
@@ -229,7 +229,7 @@ def test_classes_in_the_place_of_instances_are_refused(params, name):
     ("soft", lambda: SoftLabelClassifier(GaussianNB).fit(h.X, h.Y)),
     (
         "transformer",
-        lambda: PATEClassifier(ReverseNeighbors(StandardScaler), classes=[0, 1]).fit(
+        lambda: PATEClassifier(method=ReverseNeighbors(StandardScaler), classes=[0, 1]).fit(
             h.X, h.Y, h.X_PUBLIC
         ),
     ),
@@ -262,10 +262,10 @@ class Locked(StandardScaler):
 
 def test_parts_that_cannot_be_copied_are_refused_for_that():
     of_records = {"classes": [0, 1], "epsilon": 8.0}
-    clf = PATEClassifier(ReverseNeighbors(Locked()), **of_records)
+    clf = PATEClassifier(method=ReverseNeighbors(Locked()), **of_records)
     with h.refused("transformer of ReverseNeighbors cannot be copied.*Use one that pickles"):
         clf.fit(h.X, h.Y, h.X_PUBLIC)
-    clf = PATEClassifier(ReverseNeighbors(Locked(threading.Lock())), **of_records)
+    clf = PATEClassifier(method=ReverseNeighbors(Locked(threading.Lock())), **of_records)
     with h.refused("base_estimator cannot be copied.*no locks", TypeError):
         clf.fit(h.X, h.Y, h.X_PUBLIC)
 

@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.exceptions import BadPlanError
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 from . import helpers as h
@@ -40,7 +40,7 @@ WRONG = {
 @h.each_of(WRONG)
 def test_a_parameter_of_a_wrong_type_or_size(name, value):
     with h.refused(f"'{name}' parameter of ReverseNeighbors must be .*Got "):
-        records(ReverseNeighbors(**{name: value})).fit(MANY, LABELS, PUBLIC)
+        records(method=ReverseNeighbors(**{name: value})).fit(MANY, LABELS, PUBLIC)
 
 
 # --- plans that cannot work ----------------------------------------------------------------------
@@ -99,13 +99,13 @@ INFINITE = h.changed(PUBLIC, h.INF, (3, 1))
 
 def test_public_rows_that_are_infinite():
     with h.refused("could not be fitted on X_public: ValueError: Input X contains infinity"):
-        records(ReverseNeighbors(StandardScaler())).fit(MANY, LABELS, INFINITE)
+        records(method=ReverseNeighbors(StandardScaler())).fit(MANY, LABELS, INFINITE)
 
 
 def test_infinite_numbers_of_public_rows_count_as_missing():
-    plan = records(ReverseNeighbors()).plan(MANY, LABELS, INFINITE)
+    plan = records(method=ReverseNeighbors()).plan(MANY, LABELS, INFINITE)
     missing = h.changed(PUBLIC, h.NAN, (3, 1))
-    assert str(plan) == str(records(ReverseNeighbors()).plan(MANY, LABELS, missing))
+    assert str(plan) == str(records(method=ReverseNeighbors()).plan(MANY, LABELS, missing))
 
 
 # --- masks ---------------------------------------------------------------------------------------
@@ -164,4 +164,4 @@ def test_errors_of_floats_that_numpy_is_told_to_raise(make, public):
         assert str(make().plan(rows, labels, public))
         clf = make().fit(rows, labels, public).fit_student(public)
         assert clf.score(rows, labels) > 0.8 and np.isfinite(clf.predict_proba(PUBLIC)).all()
-        assert np.geterr() == dict.fromkeys(("divide", "over", "under", "invalid"), "raise")
+        assert np.geterr() == dict.fromkeys(("prepare_public", "over", "under", "invalid"), "raise")

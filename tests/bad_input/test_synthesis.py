@@ -17,10 +17,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_pate import FitOnPublic, PATEClassifier
 from sklearn_pate.aggregators import LaplaceMechanism
+from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
-from sklearn_pate.targets import ClassTarget
 from sklearn_pate.teachers import Sites
 
 from .helpers import INF, LABEL, NAN, NUMBER, TEXT, X, accepted, each, each_of, refused, table
@@ -238,8 +238,8 @@ def test_odd_tables_that_work(values, params):
         synthesizer = declare(rows, **params, noise=LaplaceMechanism(3.0))
         generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
         codes = np.zeros(len(rows), dtype=int)
-        drawn = synthesizer.synthesize(rows, codes, target=ClassTarget([0, 1]), **generators)
-    assert drawn.shape == (5000, 1) and not drawn["a"].isna().any()
+        sampled = synthesizer.synthesize(rows, codes, target=ClassTarget([0, 1]), **generators)
+    assert sampled.shape == (5000, 1) and not sampled["a"].isna().any()
 
 
 # --- fits without public rows that cannot work ----------------------------------------------------
@@ -320,7 +320,7 @@ def test_a_transformer_of_public_rows_that_there_are_none_of():
     with refused(r"got no X_public.* with a synthesizer.*ReverseNeighbors\(transformer\)"):
         make_pipeline(FitOnPublic(scaler), records()).fit(ROWS, LABELS)
     with accepted():
-        records(ReverseNeighbors(scaler)).fit(ROWS, LABELS)
+        records(method=ReverseNeighbors(scaler)).fit(ROWS, LABELS)
         teachers(base=make_pipeline(scaler, GaussianNB())).fit(ROWS, LABELS)
 
 
@@ -330,11 +330,11 @@ def test_a_transformer_of_numbers_for_columns_of_several_kinds():
     with refused(
         "could not convert string to float.*columns of several kinds, leave transformer=None"
     ):
-        records(ReverseNeighbors(StandardScaler())).fit(MIXED, LABELS)
+        records(method=ReverseNeighbors(StandardScaler())).fit(MIXED, LABELS)
     words = OneHotEncoder(handle_unknown="ignore")
     of_each = make_column_transformer((StandardScaler(), numbers), (words, others))
     with accepted():
-        records(ReverseNeighbors(of_each)).fit(MIXED, LABELS)
+        records(method=ReverseNeighbors(of_each)).fit(MIXED, LABELS)
 
 
 # --- noise that drowns the columns, by public numbers alone --------------------------------------
@@ -342,7 +342,7 @@ def test_a_transformer_of_numbers_for_columns_of_several_kinds():
 FEW = pd.DataFrame(RNG.uniform(0, 9, (4000, 40)), columns=[f"c{k}" for k in range(40)])
 
 
-def drowned(n_records=400, n_columns=30, *, aggregator=None, base=None, **params):
+def noise_exceeds_signal(n_records=400, n_columns=30, *, aggregator=None, base=None, **params):
     """What a plan says of the noise of synthetic rows; None if nothing."""
     rows = FEW.iloc[:n_records, :n_columns]
     epsilon = params.pop("epsilon", 1.0)
@@ -358,24 +358,32 @@ def drowned(n_records=400, n_columns=30, *, aggregator=None, base=None, **params
 
 
 def test_what_helps_against_noise_helps():
-    text = drowned(400, 10)
+    text = noise_exceeds_signal(400, 10)
     n_needed = int(re.search(r"about (\d+) are needed", text)[1])
     assert n_needed > 400 and "fewer columns, lower n_bins" in text
-    assert drowned(n_needed + 1, 10) is None and drowned(n_needed - 1, 10) is not None
-    assert drowned(400, 2, n_bins=3) is None and drowned(400, 10, epsilon=50.0) is None
+    assert (
+        noise_exceeds_signal(n_needed + 1, 10) is None
+        and noise_exceeds_signal(n_needed - 1, 10) is not None
+    )
+    assert (
+        noise_exceeds_signal(400, 2, n_bins=3) is None
+        and noise_exceeds_signal(400, 10, epsilon=50.0) is None
+    )
 
 
 def test_noise_is_judged_by_all_bins_of_a_column_beside_a_class():
     for n_records in (700, 900, 1100):
         std = np.sqrt(2) * 2 * 6 / 0.4
-        assert (drowned(n_records, 5) is None) == (std * np.sqrt(32) / (n_records / 2) <= 0.4)
+        assert (noise_exceeds_signal(n_records, 5) is None) == (
+            std * np.sqrt(32) / (n_records / 2) <= 0.4
+        )
 
 
 def test_a_number_of_records_that_is_private_is_not_told():
     private = {"base": ReverseNeighbors(relation="add_or_remove_one")}
-    texts = [drowned(n, 30, n_rows=500, **private) for n in (300, 2000)]
+    texts = [noise_exceeds_signal(n, 30, n_rows=500, **private) for n in (300, 2000)]
     assert texts[0] == texts[1] and "500 rows to draw" in texts[0]
-    assert drowned(300, 30, n_rows=5000, **private) is None
+    assert noise_exceeds_signal(300, 30, n_rows=5000, **private) is None
 
 
 def test_drowned_columns_are_warned_of_in_a_fit():

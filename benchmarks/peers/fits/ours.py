@@ -9,7 +9,8 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from benchmarks.peers.tables import TABLES
 from sklearn_pate import PATEClassifier
-from sklearn_pate.neighbors import LandmarkClassifier, ReverseNeighbors, RowVectorizer
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
 from sklearn_pate.synthesis import Schema
 
 from .shared import answer, in_columns

@@ -1,0 +1,623 @@
+"""What releases cost, and how much noise and how many queries a cap leaves."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from .._numbers import shown
+from .._sklearn import InvalidParameterError
+from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
+from ..rdp import (
+    DEFAULT_ORDERS,
+    Cost,
+    Event,
+    ProvedEvent,
+    least_scale,
+    pure_rdp,
+)
+from ..rdp.bounds import bounds_of, has_distribution
+from ..rdp.conversion import conversion_penalty
+from ..rdp.cost import FEW_ORDERS, LEAST_SCALE, no_cost, orders_near_best, sum_up
+from ..rules import fewest_queries, most_noise
+from .plan import MethodSummary, Plan, RenyiFilter
+from .propose_test_release import ProposeTestRelease
+
+
+def plan_queries(
+    aggregator,
+    n_queries,
+    *,
+    n_public,
+    n_teachers,
+    n_classes,
+    epsilon,
+    delta,
+    accounting="data_independent",
+    before=no_cost,
+):
+    """Decide the noise, and how many queries the budget pays for.
+
+    Parameters
+    ----------
+    aggregator : Aggregator or list of Aggregator
+        As given by the user; ``GNMax(sigma=None)`` and others of their kind are calibrated. A list
+        is asked in stages.
+    n_queries : int, list of int or None
+        Queries wanted, of each stage. None, for one stage: all that the budget pays for and, for
+        calibrated noise, that leave its scale at `rules.most_noise` or less, but at least
+        `rules.fewest_queries`.
+    n_public, n_teachers, n_classes : int
+        Number of public rows, of teachers and of classes.
+    epsilon : float or None
+        Hard cap; None for no cap.
+    delta : float
+        Delta of the guarantee.
+    accounting : {"data_independent", "ptr"}, default="data_independent"
+        As in `PATEClassifier`.
+    before : callable, default=no_cost
+        Returns, for Renyi orders, the `Cost` of what is released under the same cap before the
+        first query.
+
+    Returns
+    -------
+    Plan
+        With it the cost, and what is spent before, is at most the cap.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the cap does not pay for one query.
+    ValueError
+        If there is nothing to calibrate to, or there are fewer public rows than queries.
+
+    Examples
+    --------
+    >>> from sklearn_pate.accounting import plan_queries
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> public = {"n_public": 1000, "n_teachers": 250, "n_classes": 10}
+    >>> plan = plan_queries(GNMax(sigma=40), None, **public, epsilon=1.0, delta=1e-5)
+    >>> plan.n_queries, plan.epsilon < 1.0, plan.composition
+    (75, True, 'renyi')
+    """
+    aggregators, requested = check_stages(aggregator, n_queries, n_public=n_public)
+    for stage in aggregators:
+        if stage.caveat is not None:
+            bounds_of(stage)  # refuses parameters that are wrong
+            warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
+        threshold = getattr(stage, "threshold", None)  # if no votes reach it, none is answered
+        if isinstance(threshold, Integral) and threshold > n_teachers:
+            bounds_of(stage)
+            raise ValueError(
+                f"threshold={shown(threshold)} of {type(stage).__name__} is more than n_teachers="
+                f"{n_teachers}: no votes reach it; lower it, or give a share of the teachers as a "
+                "float in (0, 1]"
+            )
+    cap = _Cap(*as_cap(epsilon, delta), accounting, before)
+    sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
+    is_number_given = n_queries is not None
+    n_requested = sum(requested)
+    without_noise = [stage for stage in aggregators if stage.with_scale(1.0) is not None]
+    for stage in without_noise:
+        check_with_scale(stage)
+    if accounting == "ptr":
+        _check_for_test(aggregators, is_number_given, cap)
+    if cap.epsilon is not None:
+        # Facts need noise, and what is asked of them here is the same for any
+        totals = [bounds_of(stage).total for stage in _at_scale(aggregators, 1.0)]
+        failure_probability = sum(total(DEFAULT_ORDERS).delta for total in totals if total)
+        if failure_probability >= cap.delta:
+            raise ValueError(
+                f"failure_probability of the aggregator, {failure_probability:g} in all, must be "
+                f"below delta={cap.delta:g}, of which it is a part"
+            )
+    elif without_noise:
+        raise ValueError(
+            f"{without_noise[0]} is calibrated to epsilon, and epsilon is None; set one of them"
+        )
+    if without_noise:
+        aggregators, requested = _calibrate(aggregators, requested, is_number_given, cap, sizes)
+    costs = [stage.costs(**sizes) for stage in aggregators]
+    plan = _plan_within(list(zip(aggregators, requested, costs, strict=True)), cap, sizes)
+    if is_number_given and plan.n_queries < n_requested:
+        warn(
+            f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "
+            "only those are asked. Use more noise or raise epsilon to ask them all"
+        )
+    told = {"n_public": n_public, "n_requested": n_requested, "is_calibrated": bool(without_noise)}
+    return replace(plan, method_summary=MethodSummary(**sizes), **told)
+
+
+class _Cap(NamedTuple):
+    """What queries may cost, and what returns the cost of all that is released before them."""
+
+    epsilon: float | None
+    delta: float
+    accounting: str
+    before: Callable
+
+    def epsilon_of(self, cost, orders=DEFAULT_ORDERS):
+        """Return the epsilon of queries that cost so much, with what is released before."""
+        return self.before(orders).plus(cost).epsilon(self.delta, orders)[0]
+
+
+def _plan_within(stages, cap, sizes):
+    """Plan all queries or, if a cap does not pay for them, what it pays for.
+
+    Stages are triples of a mechanism, a number of queries, and what any number of them costs.
+    """
+    own = reduce(Cost.plus, [cost_of(n) for _, n, cost_of in stages])
+    queried = [(aggregator, n) for aggregator, n, _ in stages]
+    before = cap.before(DEFAULT_ORDERS)
+    cost = before.plus(own)
+    epsilon, method = cost.epsilon(cap.delta)
+    if cap.epsilon is None or epsilon <= cap.epsilon:
+        return Plan(queried, epsilon, method, cost, own_cost=own)
+    if cap.accounting == "ptr":
+        test = _planned_test(*queried[0], epsilon, cap, sizes)
+        # (epsilon, delta) for test and labels together: pure, but for a probability of delta
+        # (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)
+        pure = pure_rdp(test.epsilon, DEFAULT_ORDERS)
+        own = Cost(pure, math.inf, test.epsilon, test.delta)
+        limit = {"composition": "propose-test-release", "test": test}
+    # Where all queries cost the same, their number is the budget; else it is a filter
+    elif len(stages) == 1 and not _has_check(stages[0][0], sizes):
+        ((aggregator, requested, cost_of),) = stages
+        affordable = _most_within(cap, cost_of, requested)
+        if affordable == 0:
+            raise _query_over_budget(aggregator, cap.epsilon_of(cost_of(1)), cap)
+        return _plan_within([(aggregator, affordable, cost_of)], cap, sizes)
+    else:
+        budget = _planned_filter(stages, cap, sizes)
+        own = budget.cost(own)
+        limit = {"composition": "filter", "budget": budget}
+    return Plan(queried, cap.epsilon, cost=before.plus(own), own_cost=own, **limit)
+
+
+def _planned_test(aggregator, n_queries, needed, cap, sizes):
+    """Return a private test that the votes on all queries must pass."""
+    before = cap.before(DEFAULT_ORDERS)
+    if before.pure < math.inf:
+        # By the plain sum, as it has no Renyi cost, and rounded down: the sum is within the cap
+        epsilon, delta = -sum_up(-cap.epsilon, before.pure), -sum_up(-cap.delta, before.delta)
+    else:
+        delta = cap.delta / 2
+        epsilon = cap.epsilon - before.epsilon(delta)[0]
+    left = {"epsilon": epsilon, "delta": delta}
+    test = ProposeTestRelease.plan(aggregator, n_queries, **sizes, **left) if epsilon > 0 else None
+    if test is None:
+        raise BudgetExceededError(
+            f"epsilon={cap.epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
+            f"queries of {aggregator} would fail even if all teachers agreed. Raise epsilon, ask "
+            f"less or use more noise; their data-independent cost is {needed:.4g}"
+        )
+    return test
+
+
+def _planned_filter(stages, cap, sizes):
+    """Return a budget that may stop the queries: the votes decide what each of them costs.
+
+    It is at the order that pays for most answers of the first stage, and one of each stage.
+    """
+    steps = [aggregator.steps(DEFAULT_ORDERS, **sizes) for aggregator, _, _ in stages]
+    before = cap.before(DEFAULT_ORDERS)
+    if before.delta < cap.delta and all(step is not None for step in steps):
+        limit = cap.epsilon - conversion_penalty(cap.delta - before.delta, DEFAULT_ORDERS)
+        # Less, so that rounding the epsilon of the filter cannot pass the cap
+        limit = (limit - before.rdp) * (1 - 1e-9)
+        one_of_each = sum(check + answer for check, answer in steps)
+        n_answers = np.where(limit >= one_of_each, limit / sum(steps[0]), 0)
+        best = int(np.argmax(n_answers))
+        if n_answers[best] > 0:
+            return RenyiFilter(float(DEFAULT_ORDERS[best]), float(limit[best]))
+    alone = [cap.epsilon_of(cost_of(1)) for _, _, cost_of in stages]
+    costliest = int(np.argmax(alone))
+    raise _query_over_budget(stages[costliest][0], alone[costliest], cap)
+
+
+def _has_check(aggregator, sizes):
+    """Whether a query has a first step, after which it may cost nothing more."""
+    steps = aggregator.steps(DEFAULT_ORDERS[:1], **sizes)
+    return steps is not None and steps[0][0] > 0
+
+
+# --- what cannot be asked is refused -------------------------------------------------------------
+
+
+def as_cap(epsilon, delta):
+    """Return the cap as floats; epsilon may be None.
+
+    A cost that is compared with one of numpy's short floats is rounded to it first.
+    """
+    return (None if epsilon is None else float(epsilon)), float(delta)
+
+
+def check_stages(aggregator, n_queries, *, n_public):
+    """Return clones of the aggregators, and the queries wanted of each, as lists.
+
+    Parameters
+    ----------
+    aggregator, n_queries
+        As given by the user.
+    n_public : int
+        Number of public rows.
+    """
+    is_list = isinstance(aggregator, list)
+    stages = aggregator if is_list else [aggregator]
+    if not stages:
+        raise ValueError("aggregator must not be an empty list; give at least 1 stage")
+    for stage in stages:
+        if isinstance(stage, type) or not hasattr(type(stage), "release"):
+            of_records = hasattr(stage, "noisy") and not isinstance(stage, type)
+            remedy = ". It is for records that vote: leave base_estimator=None" * of_records
+            raise ValueError(
+                f"aggregator must be an Aggregator, or a list of such instances; got {stage!r}"
+                f"{remedy}"
+            )
+    if n_queries is None and not is_list:
+        n_queries = n_public
+    requested = n_queries if isinstance(n_queries, list) else [n_queries]
+    if isinstance(n_queries, list) != is_list or len(requested) != len(stages):
+        raise ValueError(
+            f"aggregator is {f'a list of {len(stages)} stages' if is_list else 'one stage'}, so "
+            f"n_queries must be {'a list of as many numbers' if is_list else 'one number'}; got "
+            f"n_queries={shown(n_queries)}"
+        )
+    if any(not isinstance(n, Integral) or n < 1 for n in requested):
+        raise ValueError(f"each stage needs queries, at least 1; got n_queries={shown(n_queries)}")
+    requested = [int(n) for n in requested]  # numpy's small ints overflow
+    if sum(requested) > n_public:
+        raise ValueError(
+            f"n_queries={shown(n_queries)} is more than the rows of X_public, {n_public}; "
+            "ask fewer queries or give more public rows"
+        )
+    aggregators = [clone(stage) for stage in stages]
+    soft_stage(aggregators)
+    if aggregators[0].uses_student_proba:
+        raise ValueError(
+            f"{aggregators[0]} compares votes with a student, and there is none yet: put it after "
+            f"another stage, aggregator=[other, {aggregators[0]}]"
+        )
+    return aggregators, requested
+
+
+def soft_stage(aggregators):
+    """Return the stage that needs the teachers' probabilities, or None; it must be the only one."""
+    soft = [stage for stage in aggregators if getattr(stage, "temperature", None) is not None]
+    if not soft:
+        return None
+    stage = soft[0]
+    if has_distribution(stage):
+        raise ValueError(
+            f"{stage} has a temperature, that of the teachers' probabilities, but takes votes; "
+            "give its parameter another name, or subclass SoftAggregator"
+        )
+    if len(aggregators) > 1:
+        raise ValueError(
+            f"{type(stage).__name__} asks for probabilities, other stages for votes; use it alone"
+        )
+    return stage
+
+
+def _check_for_test(aggregators, is_number_given, cap):
+    """Refuse what a private test cannot be planned for: all must be fixed in advance."""
+    if len(aggregators) > 1:
+        raise ValueError("accounting='ptr' tests one list of queries; give one aggregator")
+    needed = {
+        "epsilon": cap.epsilon is not None,
+        "n_queries": is_number_given,
+        f"the noise of {aggregators[0]}": aggregators[0].with_scale(1.0) is None,
+    }
+    missing = [name for name, is_set in needed.items() if not is_set]
+    if missing:
+        raise ValueError(
+            "accounting='ptr' tests a fixed number of queries with fixed noise against a cap; "
+            f"set {missing[0]} to a number"
+        )
+
+
+def _query_over_budget(aggregator, query_epsilon, cap):
+    """Return the error for a cap that does not pay for one query."""
+    advice = "Use more noise, or raise epsilon"
+    if query_epsilon == math.inf:
+        advice = f"{aggregator.missing_bounds()}; or set epsilon=None to run it without a guarantee"
+    return BudgetExceededError(
+        f"one query of {aggregator} costs epsilon={query_epsilon:.4g} at delta={cap.delta:g}, more "
+        f"than the cap epsilon={cap.epsilon:g}. {advice}"
+    )
+
+
+# --- how much noise, and how many queries, a cap leaves -------------------------------------------
+
+
+def _calibrate(aggregators, requested, is_number_given, cap, sizes):
+    """Set the noise of the stages that have none, so that all stages together cost the cap.
+
+    If the user does not say how many queries, fewer are asked where the noise would otherwise be
+    larger than `rules.most_noise`, but at least `rules.fewest_queries`.
+
+    Returns
+    -------
+    aggregators : list of Aggregator
+        With noise in all stages.
+    requested : list of int
+        The numbers of queries that the noise is calibrated to.
+    """
+    start = None
+    if not is_number_given and bounds_of(_at_scale(aggregators, 1.0)[0]).total is None:
+        start = most_noise(**sizes)
+        # One stage: a list of stages has numbers of queries
+        (noisiest,) = _at_scale(aggregators, start)
+        affordable = _most_queries(noisiest, requested[0], cap, sizes)
+        requested = [
+            max(affordable, min(requested[0], fewest_queries(n_classes=sizes["n_classes"])))
+        ]
+
+    def cost_at(scale, orders):
+        stages = zip(_at_scale(aggregators, scale), requested, strict=True)
+        costs = [stage.costs(orders, **sizes)(n) for stage, n in stages]
+        return reduce(Cost.plus, costs, cap.before(orders))
+
+    scale = least_scale(cost_at, cap.epsilon, cap.delta, start=start)
+    if scale == math.inf:
+        raise BudgetExceededError(
+            f"epsilon={cap.epsilon:g} does not pay for the stages that have noise of their own. "
+            "Ask fewer queries, use more noise or raise epsilon"
+        )
+    return _at_scale(aggregators, scale), requested
+
+
+def _at_scale(aggregators, scale):
+    """Return the stages, with noise of one scale where they have none."""
+    return [stage.with_scale(scale) or stage for stage in aggregators]
+
+
+def check_with_scale(stage):
+    """Refuse a `with_scale` that returns no copy with noise."""
+    scaled = stage.with_scale(1.0)
+    if not isinstance(scaled, type(stage)) or scaled is stage or scaled.with_scale(1.0) is not None:
+        raise ValueError(
+            f"with_scale of {type(stage).__name__} must return None if the noise is set, else "
+            f"a copy with noise of that scale, clone(self).set_params(...); got {scaled!r}"
+        )
+
+
+def _most_queries(aggregator, n_requested, cap, sizes):
+    """Return how many queries the cap pays for with the largest noise that is of use."""
+    cost_of = aggregator.costs(FEW_ORDERS, **sizes)
+    if cap.epsilon_of(cost_of(1), FEW_ORDERS) == math.inf:
+        raise _query_over_budget(aggregator, math.inf, cap)
+    affordable = _most_within(cap, cost_of, n_requested, FEW_ORDERS)
+    near = orders_near_best(cap.before(FEW_ORDERS).plus(cost_of(max(1, affordable))), cap.delta)
+    affordable = _most_within(cap, aggregator.costs(near, **sizes), n_requested, near)
+    if affordable == 0:
+        raise BudgetExceededError(
+            f"epsilon={cap.epsilon:g} pays for no query with noise that n_teachers="
+            f"{sizes['n_teachers']} teachers can outvote (at most {most_noise(**sizes):.3g}). "
+            "Use more teachers, raise epsilon, or set n_queries"
+        )
+    return affordable
+
+
+def _most_within(cap, cost_of, n_requested, orders=DEFAULT_ORDERS):
+    """Return the most queries that the cap pays for; epsilon never falls with their number."""
+    before = cap.before(orders)
+
+    def epsilon_of(n_queries):
+        return before.plus(cost_of(n_queries)).epsilon(cap.delta, orders)[0]
+
+    return bisect_right(range(1, n_requested + 1), cap.epsilon, key=epsilon_of)
+
+
+# --- what is released at once: a noisy table, public rows, what a user adds to them ---------------
+
+
+def plan_table(
+    mechanism, *, contribution, n_rows, epsilon, delta, before=no_cost, prior_is_pure=True
+):
+    """Decide the noise on a table of ballots, all of which is released.
+
+    Parameters
+    ----------
+    mechanism : TableMechanism
+        As given by the user; one without noise is calibrated.
+    contribution : rdp.Contribution
+        Largest change of the table between neighboring data sets.
+    n_rows : int
+        Number of public rows that may get a label.
+    epsilon : float or None
+        Hard cap; None for no cap.
+    delta : float
+        Delta of the guarantee. A mechanism that is pure does not spend it.
+    before : callable, default=no_cost
+        Returns, for Renyi orders, the `Cost` of what is released under the same cap before.
+    prior_is_pure : bool, default=True
+        Whether that cost holds with delta 0: that of rounded noise does not.
+
+    Returns
+    -------
+    Plan
+        Its one stage is the mechanism, with its noise set.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the noise is set and costs more than the cap.
+    TypeError
+        If `cost` does not return a `rdp.Cost`.
+    ValueError
+        If there is nothing to calibrate to, no noise is right for `epsilon`, or the numbers of the
+        cost are none of a cost.
+
+    Examples
+    --------
+    >>> from sklearn_pate.accounting.budget import plan_table
+    >>> from sklearn_pate.aggregators import LaplaceMechanism
+    >>> from sklearn_pate.rdp import Contribution
+    >>> sizes = {"contribution": Contribution.of_counts(2), "n_rows": 9}
+    >>> plan = plan_table(LaplaceMechanism(), **sizes, epsilon=0.25, delta=1e-5)
+    >>> plan.stages, plan.epsilon, plan.delta
+    ([(LaplaceMechanism(scale=8.0), 9)], 0.25, 0.0)
+    """
+    epsilon, delta = as_cap(epsilon, delta)
+    # A clone, as the user's may keep the table that it is given
+    mechanism = calibrated(
+        mechanism, lambda part: Event(part, contribution), epsilon, delta, before
+    )
+    mechanism = clone(mechanism)
+    own = priced(Event(mechanism, contribution), mechanism)
+    cost = before(DEFAULT_ORDERS).plus(own)
+    spent, method, delta = guarantee(cost, delta, is_pure=mechanism.is_pure and prior_is_pure)
+    if epsilon is not None and spent > epsilon:
+        raise BudgetExceededError(
+            f"{mechanism} costs epsilon={spent:.4g}, more than the cap epsilon={epsilon:g}. Use "
+            "more noise, or raise epsilon"
+        )
+    told = {"own_cost": own, "n_public": n_rows, "n_requested": n_rows}
+    return Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, **told)
+
+
+def guarantee(cost, delta, *, is_pure):
+    """Return what a cost guarantees: epsilon, the method, and delta, which is 0 if all is pure."""
+    if is_pure and cost.pure < math.inf and cost.delta == 0:
+        return cost.pure, "pure", 0.0
+    return *cost.epsilon(delta), delta
+
+
+def calibrated(part, event_of, epsilon, delta, before=no_cost, share=1.0):
+    """Return a part as it is if its noise is set, else a copy with the least that the cap allows.
+
+    Parameters
+    ----------
+    part : TableMechanism, Synthesizer or Release
+        It may be without noise.
+    event_of : callable
+        ``event_of(part)`` returns its `rdp.Event`, once its noise is set.
+    epsilon : float or None
+        The cap; None is refused.
+    delta, before
+        As in `plan_table`.
+    share : float, default=1.0
+        The share of `epsilon` that it may cost, with what is released before.
+    """
+    if part.with_scale(1.0) is None:
+        return part
+    check_with_scale(part)
+    name = type(part).__name__
+    if epsilon is None:
+        raise ValueError(
+            f"{name} is calibrated to epsilon, or to its share of it, and epsilon is None; set "
+            "epsilon, or the noise, for a synthesizer noise=LaplaceMechanism(scale)"
+        )
+    epsilon = float(share) * float(epsilon)  # short floats round
+    rest = before(DEFAULT_ORDERS)
+    at_one = event_of(part.with_scale(1.0))
+    is_pure = at_one.is_pure and rest.pure < math.inf
+    spent = rest.pure if is_pure else rest.epsilon(delta)[0]
+    if spent >= epsilon:
+        raise BudgetExceededError(
+            f"public rows drawn from private ones, and releases of yours cost epsilon={spent:.4g}, "
+            f"which leaves nothing of the cap epsilon={epsilon:g} for labels. Raise it"
+        )
+
+    def cost_at(scale, orders=DEFAULT_ORDERS):
+        """Return the cost with noise of a scale; inf where a part refuses noise of that size."""
+        try:
+            own = event_of(part.with_scale(scale)).cost(orders)
+        except InvalidParameterError:  # it names the noise, which nobody gave
+            own = Cost(np.full(np.shape(orders), math.inf), math.inf, math.inf)
+        return before(orders).plus(own)
+
+    if is_pure:
+        own = at_one.cost().pure
+        scale = _least_pure_scale(
+            lambda scale: cost_at(scale).pure, own / (epsilon - spent), epsilon
+        )
+        is_possible = cost_at(scale).pure < math.inf
+    else:
+        scale = least_scale(cost_at, epsilon, delta)
+        is_possible = scale < math.inf
+    if is_possible:
+        return part.with_scale(scale)
+    raise BudgetExceededError(
+        f"{name} cannot be calibrated to epsilon={epsilon:g}, of the fit or its share of that: "
+        "there is no noise that costs as much. Choose an epsilon nearer to 1"
+    )
+
+
+def _least_pure_scale(pure_at, scale, epsilon):
+    """Return the scale at which noise costs a pure epsilon, or the least noise that there is.
+
+    Parameters
+    ----------
+    pure_at : callable
+        Returns the pure epsilon with noise of a scale; inf where there is no such noise.
+    scale : float
+        At which it would be `epsilon` in real arithmetic, as it falls as one over the scale.
+    epsilon : float
+        The cap.
+    """
+    scale = max(scale, LEAST_SCALE)
+    while pure_at(scale) == math.inf and scale < 1:  # to a factor of 2
+        scale *= 2
+    for _ in range(10):  # rounding is off by a step or two
+        if pure_at(scale) <= epsilon:
+            break
+        scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+def stated_event(part, neighbors):
+    """Return the event of a synthesizer or a release of the user's; refuse other objects."""
+    event = part.event(neighbors)
+    if not isinstance(event, Event | ProvedEvent):
+        raise TypeError(
+            f"event of {type(part).__name__} must return rdp.Event(mechanism, contribution) or "
+            f"rdp.ProvedEvent(cost_at); got {type(event).__name__}"
+        )
+    return event
+
+
+def stated_cost(part, neighbors, orders=DEFAULT_ORDERS):
+    """Return the `Cost` of the event that a synthesizer or a release of the user states."""
+    return priced(stated_event(part, neighbors), part, orders)
+
+
+def priced(event, part, orders=DEFAULT_ORDERS):
+    """Return the `Cost` of an event; refuse an object that is no cost, or contradicts itself.
+
+    Parameters
+    ----------
+    event : rdp.Event or rdp.ProvedEvent
+        Of a step.
+    part : object
+        The mechanism, synthesizer or release that errors name.
+    orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
+        Renyi orders, above 1.
+    """
+    cost = event.cost(orders)
+    said = f"cost of {type(part).__name__}"
+    if not isinstance(cost, Cost) or np.shape(cost.rdp) != np.shape(orders):
+        raise TypeError(
+            f"{said} must return rdp.Cost(rdp, mu_squared, pure), rdp at each order it is given"
+        )
+    numbers = np.array([*cost.rdp, cost.mu_squared, cost.pure, cost.delta], dtype=float)
+    if not (numbers >= 0).all() or cost.delta >= 1:  # false for NaN, too
+        raise ValueError(f"{said} must return a rdp.Cost: numbers of at least 0, a delta below 1")
+    sizes = [float(np.max(cost.rdp)), cost.mu_squared, cost.pure]
+    if min(sizes) == 0 and any(0 < size < np.inf for size in sizes):
+        raise ValueError(f"{said} is 0 in one way and above 0 in another: what has no proof is inf")
+    if event.is_pure and cost.delta > 0:
+        raise ValueError(f"{said} has delta={cost.delta:g}, and it says is_pure")
+    return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)  # its parts follow from these
+
+
+def cost_of_all(parts, neighbors, orders=DEFAULT_ORDERS):
+    """Return the `Cost` of a synthesizer and of releases, each as it states it."""
+    return reduce(Cost.plus, [stated_cost(p, neighbors, orders) for p in parts], no_cost(orders))

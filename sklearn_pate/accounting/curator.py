@@ -1,0 +1,172 @@
+"""The private view of a fit, for the holder of the data alone."""
+
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+
+from ..rdp import (
+    DEFAULT_ORDERS,
+    Cost,
+    exact_rdp,
+    rdp_to_epsilon,
+    worst_case_rdp,
+)
+from ..rdp.bounds import has_distribution
+from ..rdp.checks import check_delta
+from ..runtime.private_data import Private
+
+#: How many queries' costs are computed at once, which bounds the memory that takes.
+_QUERIES_AT_A_TIME = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class StageRecord:
+    """The queries of one stage, for the curator.
+
+    Attributes
+    ----------
+    aggregator : Aggregator
+        The mechanism.
+    n_queries : int
+        How many were asked.
+    student_proba : ndarray of shape (n_queries, n_classes) or None
+        The student's probabilities, if the mechanism uses them.
+    paid : ndarray of shape (n_queries,), bool, or None
+        Which answers were drawn from the votes; None means all.
+    """
+
+    aggregator: object
+    n_queries: int
+    student_proba: np.ndarray | None = field(default=None, repr=False)
+    paid: np.ndarray | None = field(default=None, repr=False)  # private unless released
+
+
+class Curator(Private):
+    """The private view of a fit, for the holder of the data alone: not to be published.
+
+    Everything here depends on private data and was released by no mechanism. It does not survive
+    pickling or copying, and its repr shows nothing.
+
+    Attributes
+    ----------
+    votes : ndarray of shape (n_queries, n_classes), int
+        Vote counts of the queries, in the order of `query_indices_`.
+    teacher_indices : ndarray of shape (n_samples,), int
+        The teacher of each private record.
+    teachers : list or None
+        Fitted teachers if ``keep_teachers=True``; None for a part that needed no fit.
+    test : ProposeTestRelease or None
+        The test that the votes passed, with ``accounting="ptr"``; its `pass_probability` of these
+        votes is private.
+    """
+
+    def __init__(self, stages, votes, delta, teacher_indices, teachers=None, test=None, cap=None):
+        self.votes = votes
+        self.teacher_indices = teacher_indices
+        self.teachers = teachers
+        self.test = test
+        self._stages = stages
+        self._delta = delta
+        self._cap = cap  # the guarantee, if a budget decided how many queries were asked
+
+    def rdp(self, bound="exact", orders=DEFAULT_ORDERS):
+        """Renyi cost of each query, computed from its votes. Private.
+
+        Parameters
+        ----------
+        bound : {"exact", "published"}, default="exact"
+            "exact" is the largest divergence over all moves of one vote, in both directions;
+            "published" is the bound of the mechanism's paper.
+        orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
+            Renyi orders, above 1.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_orders)
+            Costs; they add over queries.
+        """
+        return np.concatenate(list(self._costs(bound, orders)))
+
+    def epsilon(self, delta=None, bound="exact", conversion="improved"):
+        """Epsilon of the released labels, as papers print it. Private unless data-independent.
+
+        Parameters
+        ----------
+        delta : float, default=None
+            Delta of the guarantee; None is the estimator's.
+        bound : {"exact", "published", "data_independent"}, default="exact"
+            "exact" sums the exact costs of the votes that were cast. "published" is the data-dependent
+            bound of the mechanism's paper, which covers one direction of the divergence only. Both
+            are private and not a guarantee: they hold for these votes, not for every data set, and
+            where a query depends on labels released before, only along the path that was taken.
+            "data_independent" holds for all votes; it is what `privacy_spent_` says, unless
+            ``accounting="ptr"``.
+        conversion : {"improved", "classic"}, default="improved"
+            From Renyi costs to epsilon; the papers used "classic".
+
+        Returns
+        -------
+        float
+            Epsilon, at least 0; inf without noise.
+        """
+        delta = check_delta(self._delta if delta is None else delta)
+        if bound != "data_independent":
+            total = sum(costs.sum(axis=0) for costs in self._costs(bound, DEFAULT_ORDERS))
+            return rdp_to_epsilon(total, delta, DEFAULT_ORDERS, conversion)[0]
+        if self._cap is None:
+            # Rounded: sums of soft labels are floats
+            sizes = {"n_teachers": round(self.votes[0].sum()), "n_classes": self.votes.shape[1]}
+            costs = [s.aggregator.costs(**sizes)(s.n_queries) for s in self._stages]
+            return reduce(Cost.plus, costs).epsilon(delta)[0]
+        if delta != self._delta:
+            raise ValueError(
+                f"a budget at delta={self._delta:g} stopped the queries, so their "
+                f"data-independent cost is known for that delta only; got {delta:g}"
+            )
+        return self._cap
+
+    def _costs(self, bound, orders):
+        """Yield the costs of some queries at a time, arrays of shape (n_some, n_orders)."""
+        if bound not in ("exact", "published"):
+            raise ValueError(
+                f"bound must be 'exact' or 'published' (or, for epsilon, 'data_independent'); "
+                f"got {bound!r}"
+            )
+        ends = np.cumsum([stage.n_queries for stage in self._stages])
+        for stage, stage_votes in zip(self._stages, np.split(self.votes, ends[:-1]), strict=True):
+            mechanism = stage.aggregator
+            for start in range(0, stage.n_queries, _QUERIES_AT_A_TIME):
+                some = slice(start, start + _QUERIES_AT_A_TIME)
+                parts = (stage_votes, stage.student_proba, stage.paid)
+                votes, proba, paid = [None if part is None else part[some] for part in parts]
+                if not has_distribution(mechanism):  # only the cost over all votes is known
+                    yield np.tile(worst_case_rdp(mechanism, orders), (len(votes), 1))
+                elif bound == "exact":
+                    yield exact_rdp(mechanism, votes, orders, proba)
+                else:
+                    yield mechanism.published_rdp(votes, orders, proba, paid)
+
+
+class TableCurator(Curator):
+    """The private view of a table of ballots, for the holder of the data alone.
+
+    Attributes
+    ----------
+    votes : ndarray of shape (n_cells, n_classes)
+        The table, without noise. The other attributes are None.
+    """
+
+    def __init__(self, table, cost, delta):
+        super().__init__([], table, delta, teacher_indices=None)
+        self._cost = cost
+
+    def rdp(self, bound="exact", orders=DEFAULT_ORDERS):
+        """Renyi cost of the table, (1, n_orders): it is the same for every table."""
+        if not np.array_equal(orders, DEFAULT_ORDERS):
+            raise ValueError("the cost of a table is known at rdp.DEFAULT_ORDERS; got other orders")
+        return self._cost.rdp[None]
+
+    def epsilon(self, delta=None, bound="exact", conversion="improved"):
+        """Epsilon of the table: it is the same for every table, by every bound."""
+        return self._cost.epsilon(check_delta(self._delta if delta is None else delta))[0]

@@ -1,0 +1,1 @@
+"""Encoding of rows and targets: dtypes, schemas, vectorizer, targets."""

@@ -1,0 +1,827 @@
+"""Targets: y as codes, the votes of records and teachers, and published values.
+
+A target has values, which are the columns of votes and of tables: the classes of a classifier, or
+evenly spaced levels of a number. It encodes `y` as codes, splits the vote of a record among the
+values, and decodes what a fit published. It holds declared values and no record, so it is public.
+"""
+
+import contextlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import type_of_target
+
+from .._numbers import first_names, shown
+from ..rdp.checks import as_array
+from ..rdp.discrete import SHARES
+from ..runtime.isolation import PublicError, attempt, kind_of, suppress_output
+
+__all__ = ["ClassTarget", "NumberTarget", "Target"]
+
+
+@dataclass(frozen=True, eq=False)
+class Target(ABC):
+    """Base class of the targets: `ClassTarget` and `NumberTarget`.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_values,)
+        Classes or levels, in ascending order: the columns of votes, tables and probabilities.
+    """
+
+    values: Any
+
+    #: An entry of `y`, in messages.
+    noun: ClassVar[str]
+
+    #: One of the values, and several, in messages.
+    value_noun: ClassVar[str]
+    value_nouns: ClassVar[str]
+
+    #: The attribute of a fitted estimator that holds the values.
+    fitted_attribute: ClassVar[str]
+
+    #: Whether the vote of a record may be split between two values.
+    splits_votes: ClassVar[bool]
+
+    #: Whether a prediction is right or wrong, so that right ones can be counted.
+    has_accuracy: ClassVar[bool]
+
+    #: Published statistics of a row, and a guess that depends on no data, in messages.
+    statistic_nouns: ClassVar[str]
+    guess: ClassVar[str]
+
+    #: The remedy for several columns of y, in messages: scikit-learn's class, as a subject.
+    _of_several_columns: ClassVar[str]
+
+    #: The estimators that predict it, in messages, and a function that recognizes them.
+    predictor: ClassVar[str]
+    _is_predictor: ClassVar[Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", self._checked_values(self.values))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Target) or type(self) is not type(other):
+            return False
+        return np.array_equal(self.values, other.values)
+
+    @property
+    def n_values(self) -> int:
+        """Number of classes, or of levels."""
+        return len(self.values)
+
+    @classmethod
+    def check_predicts(cls, name: str, estimator: Any) -> None:
+        """Refuse an estimator that predicts another kind of target.
+
+        Parameters
+        ----------
+        name : str
+            The parameter that it was given as, for messages.
+        estimator : estimator
+            A teacher or a student.
+
+        Raises
+        ------
+        TypeError
+            If it is a class.
+        ValueError
+            If it is not a classifier or regressor, whichever predicts this kind of target.
+        """
+        if isinstance(estimator, type):
+            raise TypeError(f"{name} must be an estimator, {estimator.__name__}(); got the class")
+        if not hasattr(estimator, "get_params") or not cls._is_predictor(estimator):
+            got = type(estimator).__name__ if hasattr(estimator, "shape") else repr(estimator)
+            raise ValueError(f"{name} must be a {cls.predictor}; got {got}")
+
+    # --- private labels or numbers as codes ------------------------------------------------------
+
+    @classmethod
+    def column(cls, y: Any) -> np.ndarray:
+        """Return `y` as an array with one axis; errors quote none of its entries.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_records,)
+            Private labels or numbers. scikit-learn warns of a column, (n_records, 1).
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+
+        Raises
+        ------
+        ValueError
+            If it is missing, sparse, complex, or has several columns.
+        """
+        if y is None:
+            raise ValueError("This estimator requires y to be passed, but the target y is None")
+        if sparse.issparse(y):
+            raise ValueError(f"y must be a 1-D array of {cls.noun}s; got a sparse matrix")
+        array = as_array("y", y)
+        if array.ndim == 0:
+            raise ValueError(
+                f"y should be a 1d array, with one {cls.noun} per record; got a "
+                f"{type(y).__name__}. Give the values themselves: of a column, y = X.pop(name); of "
+                "a generator, list(y)"
+            )
+        if array.ndim > 1 and array.shape[1] != 1:
+            raise ValueError(
+                f"y must be a 1-D array with one {cls.noun} per record: multilabel and "
+                f"multi-output targets are not supported; got shape {array.shape}. "
+                f"{cls._of_several_columns} fits one for each column, each with its own epsilon: "
+                "give it a ledger, which adds up"
+            )
+        if array.dtype.kind == "c":  # scikit-learn's message quotes them all
+            raise ValueError(
+                f"Complex data not supported: y must hold text or numbers as {cls.noun}s"
+            )
+        # Arrays as they were checked; a column of pandas decides which numpy dtype it becomes
+        return column_or_1d(array if isinstance(y, np.ndarray) else y, warn=True)
+
+    def encode(self, y: Any) -> np.ndarray:
+        """Return private labels or numbers as codes; errors quote none of them.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_records,)
+            Labels, each one of the classes; or finite numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+            Of labels, indices into the classes, int64. Of numbers, positions along the levels,
+            float64, from 0 to ``n_values - 1``: each depends on its own number alone, and numbers
+            beyond the bounds count as the nearest bound.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an entry of `y` is missing or infinite, or is not of this target.
+        """
+        y = self.column(y)
+        with suppress_output():  # libraries warn of private values
+            self._check_finite(y)
+            return self._codes(y)
+
+    @classmethod
+    def _check_finite(cls, y: np.ndarray) -> None:
+        is_finite, _ = attempt(lambda: not (pd.isna(y) | (y == np.inf) | (y == -np.inf)).any())
+        if not is_finite:
+            raise ValueError(f"Input y contains NaN or infinity; every record needs a {cls.noun}")
+
+    @abstractmethod
+    def with_one_dtype(self, y: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return `y`, whose codes these are, such that the dtype of a part is that of all values.
+
+        Parameters
+        ----------
+        y, codes : ndarray of shape (n_records,)
+            Labels or numbers, and their codes.
+
+        Returns
+        -------
+        array-like of shape (n_records,)
+        """
+
+    def alternating(self, n_records: int) -> np.ndarray:
+        """Return made-up codes for dry runs: the values in turn.
+
+        Parameters
+        ----------
+        n_records : int
+            How many.
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+            Of the dtype of codes.
+        """
+        return np.arange(n_records) % self.n_values
+
+    # --- the vote of a record --------------------------------------------------------------------
+
+    @abstractmethod
+    def split(self, codes: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the values that the vote of each record is for, and its shares for each of them.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_records,)
+            From `encode`.
+        shares : ndarray of shape (n_records,), int
+            Total of each vote, a whole number of shares.
+
+        Returns
+        -------
+        values, shares : ndarray of shape (n_records, n_parts), int
+            Indices into `values`, and shares of at least 0 that add up to the total exactly. So
+            two votes of the same total differ by at most twice that total (L1), and by at most
+            that total for each value.
+        """
+
+    def contributions(self, codes: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """Return the shares of each vote, in one column for each value.
+
+        Parameters
+        ----------
+        codes, shares : ndarray of shape (n_records,)
+            As in `split`.
+
+        Returns
+        -------
+        ndarray of shape (n_records, n_values), int64
+            Rows sum to the totals.
+        """
+        counts = np.zeros((len(codes), self.n_values), dtype=np.int64)
+        for values, part in zip(*map(np.transpose, self.split(codes, shares)), strict=True):
+            counts[np.arange(len(codes)), values] += part
+        return counts
+
+    # --- teachers --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def teacher_values(self, codes: np.ndarray) -> np.ndarray:
+        """Return codes as the y that teachers and students are fitted on.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_records,)
+            From `encode`.
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+            Class codes; or numbers in the unit of `y`, within the bounds.
+        """
+
+    @abstractmethod
+    def code_without_records(self, number: int) -> Any:
+        """Return the code that a teacher without records votes for: it follows from its number."""
+
+    @abstractmethod
+    def votes_at(self, codes: np.ndarray) -> np.ndarray:
+        """Return the votes of one teacher, given the code that it predicts for each query.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_queries,)
+            Valid codes.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_values), int
+            Codes, in the smallest integer type, as they wait in memory until they are counted; or,
+            where votes are split, shares: rows sum to `rdp.discrete.SHARES` exactly.
+        """
+
+    @abstractmethod
+    def votes_of(self, predicted: ArrayLike, n_queries: int) -> np.ndarray:
+        """Return the predictions of one teacher as votes; errors quote none of them.
+
+        Parameters
+        ----------
+        predicted : array-like of shape (n_queries,)
+            From its `predict`.
+        n_queries : int
+            Number of queries.
+
+        Returns
+        -------
+        ndarray
+            As from `votes_at`.
+
+        Raises
+        ------
+        PublicError
+            If they are not valid predictions.
+        """
+
+    # --- published values ------------------------------------------------------------------------
+
+    @abstractmethod
+    def decode(self, labels: np.ndarray, class_proba: np.ndarray | None) -> np.ndarray:
+        """Return the published value of each public row.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_public,), int
+            Code of the released label, -1 where there is none.
+        class_proba : ndarray of shape (n_public, n_values) or None
+            Released distributions over the values, NaN where there is none; None before any.
+
+        Returns
+        -------
+        ndarray of shape (n_public,)
+            Codes of the labels, -1 where there is none; or means, NaN where there is none.
+        """
+
+    @abstractmethod
+    def labels_of(self, published: np.ndarray) -> np.ndarray:
+        """Return the labels of published values: -1 where `decode` found none."""
+
+    @abstractmethod
+    def are_of_one_class(self, labels: np.ndarray) -> bool:
+        """Whether released labels, (n_labels,), are all of one class; numbers have no classes."""
+
+    def check_predicted(self, predicted: ArrayLike, *, n_rows: int | None = None) -> np.ndarray:
+        """Return the predictions of a student, or refuse them.
+
+        Parameters
+        ----------
+        predicted : array-like of shape (n_rows,)
+            From its `predict`.
+        n_rows : int or None, default=None
+            Number of rows; None for any.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class codes, intp; or numbers, float64.
+
+        Raises
+        ------
+        ValueError
+            If they are not valid predictions.
+        """
+        found = np.asarray(predicted)
+        is_one_each = found.dtype.kind in "iufb" and found.shape == (n_rows or found.size,)
+        values = self._predictions(found) if is_one_each else None
+        if values is None:
+            raise ValueError(
+                f"predict of the student must return {self._expected}; got "
+                f"{kind_of(found.dtype)} of shape {found.shape}, or other numbers"
+            )
+        return values
+
+    @abstractmethod
+    def check_public_labels(self, name: str, labels: ArrayLike) -> None:
+        """Refuse public labels of other values.
+
+        Parameters
+        ----------
+        name : str
+            The argument that they were given as, for messages.
+        labels : array-like of shape (n_rows,)
+            Public labels or numbers.
+        """
+
+    # --- defined by each kind of target ----------------------------------------------------------
+
+    @staticmethod
+    @abstractmethod
+    def _checked_values(values: Any) -> np.ndarray:
+        """Return the values as an array; refuse invalid ones."""
+
+    @abstractmethod
+    def _codes(self, y: np.ndarray) -> np.ndarray:
+        """Return finite labels or numbers as codes, or refuse them."""
+
+    @property
+    @abstractmethod
+    def _expected(self) -> str:
+        """Valid predictions of a student, in words."""
+
+    @abstractmethod
+    def _predictions(self, predicted: np.ndarray) -> np.ndarray | None:
+        """Return predictions of a student, one number for each row; None if some are invalid."""
+
+
+class ClassTarget(Target):
+    """Labels that are classes: each record votes for one of them.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_classes,)
+        All labels that may occur, at least two, each listed once. They are public.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_classes,)
+        The labels, sorted.
+
+    Raises
+    ------
+    ValueError
+        If they are no such list.
+
+    Examples
+    --------
+    >>> from sklearn_pate.encoding.targets import ClassTarget
+    >>> target = ClassTarget(["no", "yes"])
+    >>> codes = target.encode(["yes", "yes", "no"])
+    >>> codes
+    array([1, 1, 0])
+    >>> target.contributions(codes, shares=np.array([8, 8, 8]))
+    array([[0, 8],
+           [0, 8],
+           [8, 0]])
+    >>> target.values[codes]
+    array(['yes', 'yes', 'no'], dtype='<U3')
+    """
+
+    noun = "label"
+    value_noun = "class"
+    value_nouns = "classes"
+    fitted_attribute = "classes_"
+    splits_votes = False
+    has_accuracy = True
+    statistic_nouns = "rates"
+    guess = "a coin flip"
+    _of_several_columns = (
+        "One-hot labels: y = numpy.asarray(y).argmax(axis=1). sklearn's MultiOutputClassifier"
+    )
+    predictor = "classifier"
+    _is_predictor = staticmethod(is_classifier)
+
+    @classmethod
+    def of_labels(cls, y: Any) -> "ClassTarget":
+        """Return the target of all classes in private labels, which makes these classes known.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_records,)
+            Private labels.
+
+        Returns
+        -------
+        ClassTarget
+        """
+        y = cls.column(y)
+        with suppress_output():  # libraries warn of private values
+            cls._check_finite(y)
+            cls._check_are_labels(y)
+            return cls(_checked_classes(y, "y"))
+
+    @staticmethod
+    def _checked_values(values):
+        classes = _checked_classes(values, "classes")
+        n_labels = len(values)
+        if len(classes) < n_labels:
+            raise ValueError(
+                f"classes must list each label once; got {n_labels} labels, {len(classes)} of them "
+                "different"
+            )
+        return classes
+
+    @staticmethod
+    def _check_are_labels(y):
+        if y.dtype.kind == "S":
+            raise TypeError("y holds bytes: labels that are bytes are not supported; decode them")
+        kind, _ = attempt(lambda: type_of_target(y))  # its own text may quote labels
+        if kind not in ("binary", "multiclass"):
+            remedy = "for other numbers, PATERegressor"
+            if y.dtype.kind == "O":
+                remedy = (
+                    "give it one of these dtypes, y = y.astype(int), or astype(bool) or astype(str)"
+                )
+            raise ValueError(
+                f"y holds {kind_of(y.dtype)}: Unknown label type: {kind}. y must hold text, "
+                f"integers or booleans; {remedy}"
+            )
+
+    def codes_of(self, labels: np.ndarray) -> np.ndarray | None:
+        """Return labels, (n_records,), as codes; None if some are not among the classes."""
+        last = self.n_values - 1
+        # Text and numbers, for instance, cannot be compared
+        codes, _ = attempt(lambda: np.minimum(np.searchsorted(self.values, labels), last))
+        if codes is None or (labels.size and not np.all(self.values[codes] == labels)):
+            return None
+        return codes.astype(np.int64)
+
+    def _codes(self, y):
+        self._check_are_labels(y)
+        codes = self.codes_of(y)
+        if codes is None:
+            kinds = [_kind_of_labels(labels) for labels in (self.values, y)]
+            of_kinds = ""
+            if kinds[0] != kinds[1]:  # an ensemble may have made numbers of them
+                number = f"within a VotingClassifier, classes=range({self.n_values})"
+                of_kinds = f": these are {kinds[0]}, y holds {kinds[1]}; {number}"
+            names = first_names(self.values.tolist())
+            raise ValueError(
+                f"y has labels that are not in classes, which are {names}; classes must list all "
+                f"labels that may occur, in the type that y has{of_kinds}"
+            )
+        return codes
+
+    def with_one_dtype(self, y, codes):
+        """Return the classes of codes; see `Target.with_one_dtype`."""
+        return self.values[codes]
+
+    def split(self, codes, shares):
+        """Return the class of each record, with all of its shares; see `Target.split`."""
+        return codes[:, None], shares[:, None]
+
+    def teacher_values(self, codes):
+        """Return the codes: teachers learn these; see `Target.teacher_values`."""
+        return codes
+
+    def code_without_records(self, number):
+        """Return a class for each number in turn; see `Target.code_without_records`."""
+        return number % self.n_values
+
+    def votes_at(self, codes):
+        """Return the codes in the smallest integer type; see `Target.votes_at`."""
+        return codes.astype(np.min_scalar_type(self.n_values - 1))
+
+    def votes_of(self, predicted, n_queries):
+        """Return predicted codes as votes; see `Target.votes_of`."""
+        labels = np.asarray(predicted)
+        if labels.shape != (n_queries,):
+            raise PublicError("predict must return one label per row, a 1-D array")
+        codes = np.full(n_queries, -1)
+        if labels.dtype.kind in "iufb":
+            with np.errstate(invalid="ignore"):
+                codes = labels.astype(np.int64)
+        # Unequal: fractions and NaN, which the cast would hide
+        if not np.array_equal(codes, labels) or ((codes < 0) | (codes >= self.n_values)).any():
+            raise PublicError(
+                "predict returned labels that are not among the codes it was fitted on"
+            )
+        return self.votes_at(codes)
+
+    def decode(self, labels, class_proba):
+        """Return the codes of released labels; see `Target.decode`."""
+        return labels
+
+    def labels_of(self, published):
+        """Return the same codes; see `Target.labels_of`."""
+        return published
+
+    def are_of_one_class(self, labels):
+        """Whether all labels are the same; see `Target.are_of_one_class`."""
+        return np.unique(labels).size == 1
+
+    def check_public_labels(self, name, labels):
+        """Refuse labels that are not among the classes; see `Target.check_public_labels`."""
+        unknown = set(np.unique(labels).tolist()) - set(self.values.tolist())
+        if unknown:
+            raise ValueError(f"{name} has labels that are not in classes: {sorted(unknown)}")
+
+    @property
+    def _expected(self):
+        last = self.n_values - 1
+        return f"codes from 0 to {last}, as fitted on (-1 marks a row without a label)"
+
+    def _predictions(self, predicted):
+        are_codes = np.isin(predicted, np.arange(self.n_values)).all()
+        return predicted.astype(np.intp) if are_codes else None
+
+
+class NumberTarget(Target):
+    """A number between public bounds: each record splits its vote between the two nearest levels.
+
+    The mean of the levels, weighted by the shares of the vote, is the number.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_levels,)
+        At least two levels, evenly spaced in ascending order. They are public.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_levels,)
+        The levels, float64.
+
+    Raises
+    ------
+    ValueError
+        If they are no such levels.
+
+    Examples
+    --------
+    >>> from sklearn_pate.encoding.targets import NumberTarget
+    >>> target = NumberTarget.between((0, 40), n_levels=3)
+    >>> target.values
+    array([ 0., 20., 40.])
+    >>> codes = target.encode([5.0, 20.0, 100.0])
+    >>> codes
+    array([0.25, 1.  , 2.  ])
+    >>> target.contributions(codes, shares=np.array([8, 8, 8]))
+    array([[6, 2, 0],
+           [0, 8, 0],
+           [0, 0, 8]])
+    >>> target.mean(np.array([[0.75, 0.25, 0.0]]))
+    array([5.])
+    """
+
+    noun = "number"
+    value_noun = "level"
+    value_nouns = "levels"
+    fitted_attribute = "levels_"
+    splits_votes = True
+    has_accuracy = False
+    statistic_nouns = "means"
+    guess = "the mean of all"
+    _of_several_columns = "sklearn's MultiOutputRegressor"
+    predictor = "regressor"
+    _is_predictor = staticmethod(is_regressor)
+
+    @classmethod
+    def between(cls, bounds: Any, n_levels: int = 2) -> "NumberTarget":
+        """Return the target of evenly spaced levels from one bound to the other.
+
+        Parameters
+        ----------
+        bounds : (float, float)
+            The lowest and the highest number, as given by the user.
+        n_levels : int, default=2
+            At least 2.
+
+        Returns
+        -------
+        NumberTarget
+
+        Raises
+        ------
+        ValueError
+            If the bounds are not two finite numbers, the lower one first, with levels between.
+        """
+        if bounds is None:
+            raise ValueError(
+                "bounds is missing: bounds=(low, high), between which y counts. They are "
+                "published, so take them from what everybody knows, not from y"
+            )
+        if n_levels < 2:
+            raise ValueError(f"n_levels must be 2 or more; got {n_levels!r}")
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            low, high = map(float, bounds)
+            with np.errstate(over="ignore", invalid="ignore"):
+                return cls(np.linspace(low, high, n_levels))
+        raise ValueError(
+            f"bounds must be two finite numbers (low, high), in order; got {shown(bounds)}"
+        )
+
+    @staticmethod
+    def _checked_values(values):
+        levels = as_array("levels", values, dtype=float)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if levels.ndim == 1 and len(levels) >= 2 and np.isfinite(levels[-1] - levels[0]):
+                even = np.linspace(levels[0], levels[-1], len(levels))
+                step = even[1] - even[0]
+                are_even = (np.abs(levels - even) <= 1e-9 * step).all()
+                if are_even and (np.diff(levels) > 0).all():
+                    return levels
+        raise ValueError(
+            f"levels must be two finite numbers or more, evenly spaced in ascending order; got "
+            f"{values!r}"
+        )
+
+    def _codes(self, y):
+        low, high = self.values[[0, -1]]
+        # Cut first: some are too large for a float
+        numbers, failed = attempt(lambda: np.clip(y, low, high).astype(float))
+        if failed is not None or y.dtype.kind not in "iufbO":
+            raise ValueError(f"y must hold numbers alone; got {kind_of(y.dtype)}")
+        if ((y < low) | (y > high)).all():
+            raise ValueError(
+                f"all of y lies outside of bounds=({low:g}, {high:g}): give bounds in the "
+                "unit of y. If y is transformed, as in a TransformedTargetRegressor, in the new "
+                "unit"
+            )
+        return self._positions(numbers)
+
+    def _positions(self, numbers):
+        """Return positions of numbers along the levels, each by itself; beyond an end, that end."""
+        with np.errstate(over="ignore"):
+            part = (numbers - self.values[0]) / (self.values[-1] - self.values[0])
+        return np.clip(part, 0.0, 1.0) * (self.n_values - 1)
+
+    def with_one_dtype(self, y, codes):
+        """Return the numbers: they are converted wherever they are used."""
+        return y
+
+    def alternating(self, n_records):
+        """Return positions of the levels in turn; see `Target.alternating`."""
+        return super().alternating(n_records).astype(float)
+
+    def split(self, codes, shares):
+        """Return the two nearest levels, whose mean is the number; see `Target.split`.
+
+        The mean is less than a share below the number, never above.
+        """
+        lower = np.floor(codes)
+        # The fraction is exact, and the product may be rounded up: to all shares at most
+        upper_shares = np.floor((codes - lower) * shares).astype(np.int64)
+        levels = np.column_stack([lower, np.ceil(codes)]).astype(np.int64)
+        return levels, np.column_stack([shares - upper_shares, upper_shares])
+
+    def teacher_values(self, codes):
+        """Return the numbers at positions; see `Target.teacher_values`."""
+        return np.interp(codes, np.arange(self.n_values), self.values)
+
+    def code_without_records(self, number):
+        """Return the middle of the bounds; see `Target.code_without_records`."""
+        return (self.n_values - 1) / 2
+
+    def votes_at(self, codes):
+        """Return shares for each level; see `Target.votes_at`."""
+        return self.contributions(codes, np.full(len(codes), SHARES))
+
+    def votes_of(self, predicted, n_queries):
+        """Return predicted numbers as votes: beyond a bound, for that bound."""
+        predicted = np.asarray(predicted)
+        if predicted.shape != (n_queries,) or predicted.dtype.kind not in "iufb":
+            raise PublicError("predict must return one number per row, a 1-D array")
+        if np.isnan(predicted).any():
+            raise PublicError("predict returned numbers that are missing")
+        return self.votes_at(self._positions(predicted.astype(float)))
+
+    def decode(self, labels, class_proba):
+        """Return the means of released distributions; see `Target.decode`."""
+        return np.full(len(labels), np.nan) if class_proba is None else self.mean(class_proba)
+
+    def labels_of(self, published):
+        """Return 0 where there is a mean, else -1; see `Target.labels_of`."""
+        return np.where(np.isnan(published), -1, 0)
+
+    def are_of_one_class(self, labels):
+        """Return False: numbers have no classes."""
+        return False
+
+    def check_public_labels(self, name, labels):
+        """Accept any: scores compare numbers beyond the bounds as well."""
+
+    @property
+    def _expected(self):
+        return "one number for each row"
+
+    def _predictions(self, predicted):
+        return predicted.astype(float)
+
+    def mean(self, class_proba: np.ndarray) -> np.ndarray:
+        """Return the means of distributions over the levels.
+
+        Parameters
+        ----------
+        class_proba : ndarray of shape (n_rows, n_levels)
+            Rows sum to 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Within the bounds.
+        """
+        return np.clip(class_proba @ self.values, self.values[0], self.values[-1])
+
+    def quantiles(self, class_proba: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Return quantiles of distributions over the levels.
+
+        Parameters
+        ----------
+        class_proba : ndarray of shape (n_rows, n_levels)
+            Rows sum to 1.
+        q : ndarray of shape (n_quantiles,)
+            From 0 to 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_quantiles)
+            Within the bounds, and they rise with q.
+
+        Notes
+        -----
+        A number between two levels gives the lower one a share that falls linearly from 1 to 0. So
+        the shares of the levels up to one of them sum to the mean of the distribution function
+        between it and the next: its value in the middle, and a part of its second difference, 1/24.
+        """
+        levels = self.values
+        ends = np.concatenate([levels[:1], (levels[:-1] + levels[1:]) / 2, levels[-1:]])
+        below = np.zeros((len(class_proba), len(ends)))
+        below[:, 1:-1] = np.cumsum(class_proba, axis=1)[:, :-1]
+        below[:, -1] = 1
+        below[:, 1:-1] -= np.diff(below, n=2, axis=1) / 24
+        below = np.maximum.accumulate(np.clip(below, 0, 1), axis=1)
+        found = [np.interp(q, row, ends) for row in below]
+        return np.array(found).reshape(len(class_proba), len(q))
+
+
+def _checked_classes(labels, name):
+    """Return labels sorted and without repetition, at least two of them."""
+    labels = as_array(name, labels)
+    if labels.ndim != 1 or pd.isna(labels).any():
+        raise ValueError(f"{name} must be a list of labels, none of them missing")
+    classes, failed = attempt(lambda: np.unique(labels))
+    if failed is not None:
+        raise ValueError(f"{name} must hold labels of one type, which can be sorted")
+    if len(classes) < 2:
+        raise ValueError(
+            f"a classifier needs labels of at least 2 classes; {name} has {len(classes)} class"
+        )
+    return classes
+
+
+def _kind_of_labels(labels):
+    """Return the kind of labels; text is text where it is kept as objects."""
+    if labels.dtype.kind == "O" and pd.api.types.infer_dtype(labels) == "string":
+        return "text"
+    return kind_of(labels.dtype)

@@ -1,0 +1,519 @@
+"""The inputs of a fit: all checked once, here, before anything is trained or paid for."""
+
+import contextlib
+import hashlib
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._sklearn import _num_samples, _safe_indexing, has_method
+from ..accounting.budget import as_cap, cost_of_all, soft_stage, stated_event
+from ..encoding.targets import Target
+from ..encoding.vectorizer import check_array
+from ..exceptions import warn
+from ..methods import MethodChoice, ReverseNeighbors
+from ..methods.base import Method
+from ..methods.sums import PublishedClassSums
+from ..methods.teachers import SITE_ENSEMBLES
+from ..public import (
+    are_all_equal,
+    check_not_swapped,
+    public_rows,
+    table_of,
+    value_hashes,
+    warn_if_private,
+)
+from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
+from ..rdp import Neighbors
+from ..rdp.cost import no_cost
+from ..releases import extra_releases
+from ..releases.prefix import Prefix
+from ..releases.published import student_of
+from ..releases.synthetic_rows import Synthesis, dry_run_rows
+from ..runtime.isolation import attempt
+from ..runtime.memory import cached_seed, digest, private_memory
+from ..runtime.private_data import PrivateData
+from ..teachers import Sites
+from . import checks, methods, synthesizers
+from .seeds import seed_streams
+
+STRATEGIES = {
+    "random": RandomQueries,
+    "uncertainty": UncertaintyQueries,
+    "diversity": DiversityQueries,
+}
+
+#: In `privacy_spent_.not_covered`, for classes.
+_READ_CLASSES = "classes_, read from the private labels"
+
+#: Why a fit is refused whose public rows are the private ones.
+_NOT_PUBLIC = (
+    "X_public is X or a part of it, so the student would show private rows, which no noise "
+    "protects; give rows that are public, or a synthesizer"
+)
+
+_ALL_EQUAL = "the rows of X_public are all equal, so nothing can be learnt from their labels"
+
+#: So many rows are looked at, far apart.
+_N_SEEN = 100
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Inputs:
+    """The inputs of one fit, after all checks.
+
+    Attributes
+    ----------
+    estimator : PATEClassifier
+        Its parameters say the rest.
+    X_public : array-like with n_public rows
+        All public rows.
+    target : targets.Target
+        Classes of the labels, or levels of the numbers.
+    neighbors : Neighbors
+        The neighboring data sets that the guarantee compares.
+    n_teachers : int or None
+        Number of teachers; None where records vote.
+    seeds : dict
+        A source of randomness for each use.
+    method : Method
+        Prepared; that of the votes if these were given.
+    reason : str
+        Why this method was chosen.
+    private : PrivateData or None
+        The private data; None if the votes were given.
+    synthesis : Synthesis or None
+        Where the public rows come from, and their cost; None if the user gave them.
+    extra_releases : tuple of Release
+        Releases of the user's own, with their noise set.
+    are_synthetic : bool
+        Whether this fit or search draws the public rows: they are less like private ones.
+    not_covered : tuple of str
+        For `privacy_spent_`: what was read from private data without noise.
+    errors : tuple of str
+        Why nothing that may be published can be learnt.
+    fit_number : int
+        For `privacy_spent_`; 1 in a plan.
+    prefix : Prefix or None
+        Left by an interrupted fit of the estimator, with which this one goes on.
+    """
+
+    estimator: Any
+    X_public: Any
+    target: Target
+    neighbors: Neighbors
+    n_teachers: int | None
+    seeds: dict
+    method: Method
+    reason: str = ""
+    private: PrivateData | None = None
+    synthesis: Synthesis | None = None
+    extra_releases: tuple = ()
+    are_synthetic: bool = False
+    not_covered: tuple = ()
+    errors: tuple = ()
+    fit_number: int = 1
+    prefix: Prefix | None = None
+
+    @property
+    def release(self):
+        """How labels are released."""
+        return self.method.release
+
+    @property
+    def n_public(self):
+        """Number of public rows."""
+        return _num_samples(self.X_public)
+
+    @property
+    def rows_are_to_draw(self):
+        """Whether public rows are to be drawn, and paid for, before anyone votes."""
+        return self.synthesis is not None and self.synthesis.rows is None
+
+    @property
+    def prior_steps(self):
+        """The synthesizer and the extra releases: all that is released besides labels, a tuple."""
+        rows = () if self.synthesis is None else (self.synthesis.synthesizer,)
+        return rows + self.extra_releases
+
+    @property
+    def prior_events(self):
+        """The events of `prior_steps`."""
+        return [stated_event(part, self.neighbors) for part in self.prior_steps]
+
+    @property
+    def prior_cost(self):
+        """A function that returns, for Renyi orders, the `Cost` of `prior_steps`."""
+        parts = self.prior_steps
+        return partial(cost_of_all, parts, self.neighbors) if parts else no_cost
+
+    @property
+    def prior_is_pure(self):
+        """Whether `prior_cost` holds with delta 0."""
+        return all(event.is_pure for event in self.prior_events)
+
+    @property
+    def contribution(self):
+        """Largest change of a table of records between neighboring data sets."""
+        return self.method.contribution(self.neighbors)
+
+    @property
+    def temperature(self):
+        """Temperature of the teachers' probabilities; None if they vote."""
+        return temperature_of(self.estimator, self.method)
+
+    def recorded_cost(self, plan):
+        """Return the part of the cost that the ledger does not have in other entries.
+
+        It leaves out synthetic rows that `poll` has drawn and recorded.
+        """
+        ledger = self.estimator.ledger
+        if self.synthesis is None or not self.synthesis.is_recorded_in(ledger):
+            return plan.cost
+        return cost_of_all(self.extra_releases, self.neighbors).plus(plan.own_cost)
+
+    def check_ledger(self, plan):
+        """Refuse a plan that the ledger does not pay for."""
+        ledger = self.estimator.ledger
+        entry = None if self.prefix is None else self.prefix.synthesis.entry_in(ledger)
+        try:
+            ledger.check(plan.spent, self.recorded_cost(plan), entry)
+        except TypeError as error:
+            raise TypeError(
+                "ledger must have check(spent, cost, entry=None) and record(spent, cost, "
+                f"entry=None), as ledger.PrivacyLedger has them; got {type(ledger).__name__}: "
+                f"{error}"
+            ) from error
+
+    @contextmanager
+    def phase(self, name, total):
+        """Yield a function to call with the number of steps done; with `verbose`, it shows them."""
+        if not self.estimator.verbose:
+            yield lambda number: None
+            return
+        out, start = sys.stdout, time.monotonic()  # as it is now: teachers are silenced
+
+        def show(number):
+            seconds = time.monotonic() - start
+            took = f" in {seconds:.0f} s" if number == total else ""
+            if 0 < number < total:
+                took = f", {seconds * (total - number) / number:.0f} s left"
+            # Spaces wipe out a longer line
+            print(f"\r{name} {number}/{total}{took}    ", end="", file=out, flush=True)
+
+        show(0)
+        try:
+            yield show
+        finally:
+            out.write("\n")
+
+    def make_strategy(self):
+        """Return a new query strategy, which a fit may change."""
+        return strategy_of(self.estimator)
+
+    def student(self):
+        """Return the unfitted student."""
+        return student_of(self.estimator, self.method)
+
+
+def as_list(value):
+    """Return a list as it is, and anything else as a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
+def temperature_of(estimator, method):
+    """Return the temperature of the teachers' probabilities; None if they vote."""
+    stages = as_list(method.release.mechanism(estimator, method))
+    return getattr(soft_stage(stages), "temperature", None)
+
+
+def strategy_of(estimator):
+    """Return a new query strategy."""
+    strategy = estimator.query_strategy
+    return STRATEGIES[strategy]() if isinstance(strategy, str) else clone(strategy, safe=False)
+
+
+def read_by(synthesizer):
+    """Return what a declared synthesizer has read from private data, without noise."""
+    return tuple(getattr(synthesizer, "not_covered_", ()))
+
+
+def check_inputs(estimator, X, y, X_public, groups, sample_weight):
+    """Check all inputs of `fit`, choose the method and prepare it; nothing is trained.
+
+    Returns
+    -------
+    Inputs
+    """
+    checked = _cloned(estimator)
+    if isinstance(X, Sites):
+        _check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
+    check_not_swapped(X, y, X_public)
+    synthesizer = synthesizers.declared_synthesizer(estimator, X, X_public)
+    choice, method = _first_choice(estimator, X, synthesizer, groups)
+    _check_parts(estimator, method)
+    not_covered = () if estimator._declared_target() is not None else (_READ_CLASSES,)
+    errors = ()
+    if synthesizer is not None:
+        X_public = dry_run_rows(synthesizer)
+        not_covered += read_by(synthesizer)
+    else:
+        are_private = warn_if_private(X_public, X)
+        X_public = checks.like_array(X, checks.given_rows(X_public))
+        if estimator.base_estimator is None and isinstance(estimator.method, str):
+            _check_default_rows(X_public)
+        not_covered += are_private
+        errors += (_NOT_PUBLIC,) if are_private else ()
+    counts_records = method.release.releases_proba or synthesizer is not None
+    private = checks.check_data(checked, X, y, X_public, sample_weight, groups, counts_records)
+    prefix = estimator._prefix if estimator.warm_start else None
+    n_attempts = 0 if prefix is None else prefix.n_attempts
+    seeds = seed_streams(estimator.random_state, estimator.secure, n_attempts=n_attempts)
+    neighbors, n_teachers = prepared(estimator, method, private, X_public, seeds)
+    if synthesizer is None:
+        errors += (_ALL_EQUAL,) if are_all_equal(X_public) else ()
+        if choice.name == "neighbors" and estimator.method == "auto":
+            counts = methods.counts_of_public(method, estimator, private, X_public)
+            choice = methods.chosen(estimator, X, counts=counts)
+        if choice.name != "neighbors" and type(method) is ReverseNeighbors:
+            method = methods.make_method(estimator, choice, X)
+            neighbors, n_teachers = prepared(estimator, method, private, X_public, seeds)
+    _check_unit(estimator, neighbors)
+    epsilon, delta = as_cap(estimator.epsilon, estimator.delta)
+    cap = {"epsilon": epsilon, "delta": delta}
+    releases = extra_releases.planned(estimator.releases, private, neighbors, **cap)
+    synthesis = None
+    if synthesizer is not None:
+        are_pure = [stated_event(release, neighbors).is_pure for release in releases]
+        mechanisms = as_list(method.release.mechanism(estimator, method))
+        pure = method.release.releases_proba and all(are_pure)
+        pure = pure and all(mechanism.is_pure for mechanism in mechanisms)
+        synthesis = Synthesis.planned(synthesizer, private, neighbors, pure=pure, **cap)
+    return Inputs(
+        estimator,
+        X_public,
+        private.target,
+        neighbors,
+        n_teachers,
+        seeds,
+        method,
+        choice.reason,
+        private=private,
+        synthesis=synthesis,
+        extra_releases=releases,
+        are_synthetic=synthesis is not None,
+        not_covered=not_covered,
+        errors=errors,
+        prefix=prefix,
+    )
+
+
+def _first_choice(estimator, X, synthesizer, groups):
+    """Return the method by what is known before the data are checked, with its `MethodChoice`.
+
+    Public rows may change it once they are encoded; without them, it is final.
+    """
+    if synthesizer is None:
+        choice = methods.chosen(estimator, X)
+        return choice, methods.make_method(estimator, choice, X)
+    choice = methods.chosen(
+        estimator,
+        X,
+        synthesizer=synthesizer,
+        fraction=synthesizers.sums_fraction(synthesizer),
+        counts=synthesizers.counts_of(estimator, synthesizer, X, groups),
+    )
+    method = methods.make_method(estimator, choice, X, has_public_rows=False)
+    synthesizers.set_fraction(synthesizer, reads_sums=isinstance(method, PublishedClassSums))
+    return choice, method
+
+
+def _cloned(estimator):
+    """Return a clone, as a refit that fails must not change what predict expects."""
+    with contextlib.suppress(Exception):
+        return clone(estimator)
+    for name, value in estimator.get_params(deep=False).items():
+        _, failed = attempt(partial(clone, value, safe=False))
+        if failed is not None:
+            raise TypeError(
+                f"{name} cannot be copied, and a fit uses copies of its parts ({failed}): it must "
+                "hold no classes in the place of estimators, no locks, open files or connections"
+            )
+    return clone(estimator)
+
+
+def _check_sites(estimator, X_public, **not_given):
+    """Refuse what needs the private records, where each teacher loads its own."""
+    draws_rows = estimator.schema is not None and X_public is None
+    can_be_fitted = estimator.target_type in SITE_ENSEMBLES
+    refused = {
+        **{f"{name} must be None": value is not None for name, value in not_given.items()},
+        f"method={estimator.method!r} cannot be used": estimator.method not in ("auto", "teachers"),
+        "a synthesizer cannot draw rows": estimator.synthesizer is not None or draws_rows,
+        "releases must be None": bool(estimator.releases),
+        f"{type(estimator).__name__} cannot be fitted": not can_be_fitted,
+        "classes=[all that may occur] must be given": (
+            can_be_fitted and estimator._declared_target() is None
+        ),
+    }
+    for what, is_so in refused.items():
+        if is_so:
+            raise ValueError(
+                f"{what} when X is Sites, as each teacher loads the records of its site. Change "
+                "that, or give X, y and groups=, the site of each, with partition='predefined'"
+            )
+
+
+def check_votes_and_rows(estimator, votes, X_public):
+    """Check all inputs of `fit_votes`: votes that were cast before, and their rows.
+
+    Returns
+    -------
+    Inputs
+    Votes
+    """
+    if estimator.releases:
+        raise ValueError("fit_votes has no private records: call fit, or give releases=None")
+    synthesis = getattr(votes, "synthesis", None)
+    if synthesis is not None:
+        if not are_same_rows(public_rows(X_public), synthesis.rows):
+            synthesizers.check_no_public(X_public)
+        X_public = synthesis.rows
+    if X_public is None:
+        raise ValueError("X_public is missing: the rows that were voted on")
+    method = _method_of_votes(estimator, getattr(votes, "method", None), synthesis)
+    method.release.check_votes(votes, method, is_given=estimator.method != "auto")
+    _check_parts(estimator, method)
+    X_public = checks.given_rows(X_public)
+    checks.check_features(clone(estimator), X_public, "X_public", reset=True)
+    if estimator.base_estimator is None and estimator.student is None:
+        _check_default_rows(X_public)
+    temperature = temperature_of(estimator, method)
+    votes = checks.check_votes_given(estimator, votes, X_public, temperature)
+    _check_unit(estimator, votes.neighbors)
+    if votes.method is not None:
+        method = votes.method
+        method.check_public(X_public)
+    seeds = seed_streams(estimator.random_state, estimator.secure)
+    inputs = Inputs(
+        estimator,
+        X_public,
+        votes.target,
+        votes.neighbors,
+        votes.n_teachers,
+        seeds,
+        method,
+        "votes were given",
+        synthesis=synthesis,
+        not_covered=votes.not_covered,
+        errors=votes.errors,
+    )
+    return inputs, votes
+
+
+def _method_of_votes(estimator, voted, synthesis):
+    """Return the unprepared method of the parameters, of the kind of that which voted.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        Its parameters decide; where they leave it open, the votes do.
+    voted : Method or None
+        The method whose records voted; None where teachers did.
+    synthesis : Synthesis or None
+        Where the rows come from, if they were drawn.
+    """
+    if estimator.method != "auto":
+        return methods.make_method(estimator, has_public_rows=synthesis is None)
+    if voted is None:
+        return methods.make_method(estimator, MethodChoice("teachers", "votes were given"))
+    if estimator.base_estimator is not None:
+        raise ValueError("records cast these votes: poll again, or leave base_estimator=None")
+    return clone(voted)
+
+
+def prepared(estimator, method, private, X_public, seeds):
+    """Prepare a method with public rows; `seeds` gets what `memory` caches of them."""
+    methods.number_teachers(method, estimator, private)
+    memory = private_memory(estimator.memory)
+    seed = seeds["partition"]
+    if memory is not None and estimator.random_state is None:
+        # By the public rows alone: queries are published, and if they followed the private data,
+        # they would show that these changed between two fits
+        seeds["queries"] = cached_seed(memory, (digest(X_public), "queries"))
+        seed = None  # so the method takes its seeds from `memory`, the same for the next fit
+    return methods.prepared(method, private, X_public, seed=seed, memory=memory)
+
+
+def _check_parts(estimator, method):
+    """Check that method, aggregator, student and query strategy fit together."""
+    methods.check_parameters(estimator, method)
+    stages = as_list(method.release.mechanism(estimator, method))
+    method.check(soft_aggregator=soft_stage(stages))
+    student = student_of(estimator, method)
+    estimator.target_type.check_predicts("student", student)
+    for part in (*stages, strategy_of(estimator)):
+        needs_proba = getattr(part, "uses_student_proba", False)
+        if needs_proba and not has_method(student, "predict_proba"):
+            raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
+
+
+def _check_default_rows(X_public):
+    """Refuse arrays that default methods and students do not read, before one is trained."""
+    try:
+        check_array(X_public)
+    except ValueError as error:
+        raise ValueError(f"X_public: {error}") from None
+
+
+def _check_unit(estimator, neighbors):
+    if estimator.unit == "group" and neighbors.unit != "group":
+        raise ValueError(
+            f"unit='group', but these votes protect one {neighbors.unit}; to fit, or to poll, "
+            "give groups=, one identifier per record. Searches and cross-validation drop groups "
+            "unless metadata routing is on"
+        )
+
+
+def rows_digest(X_public):
+    """Return a digest of public rows, the same for every type of array that holds them."""
+    seen = np.unique(np.linspace(0, _num_samples(X_public) - 1, _N_SEEN).astype(int))
+    table = table_of(_safe_indexing(X_public, seen))
+    if (table.dtypes == np.float64).all():
+        table = table.astype(np.float32)  # which they may have been made of, or become
+    return hashlib.sha256(value_hashes(table).tobytes()).hexdigest()
+
+
+def are_same_rows(X, other):
+    """Return whether two tables are equal in all rows; False where their types are not."""
+    return X is other or (type(X) is type(other) and table_of(X).equals(table_of(other)))
+
+
+def check_labelled_rows(X_public, n_labelled, digest):
+    """Refuse another number of public rows than got labels, and warn if they are others.
+
+    Parameters
+    ----------
+    X_public : array-like with n_public rows
+        Public rows.
+    n_labelled : int
+        The number of rows given to fit.
+    digest : str
+        Of these, from `rows_digest`.
+    """
+    if _num_samples(X_public) != n_labelled:
+        raise ValueError(
+            f"X_public has {_num_samples(X_public)} rows, and labels were released for the "
+            f"{n_labelled} rows given to fit; pass the same rows in that order"
+        )
+    if rows_digest(X_public) != digest:
+        warn(
+            "X_public holds other values than the rows given to fit, or in another order. Labels "
+            "go by position: if these are not the same rows, the student learns wrong labels"
+        )

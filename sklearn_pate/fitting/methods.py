@@ -1,0 +1,295 @@
+"""The method of a fit: made from the parameters, and prepared with the public rows."""
+
+import inspect
+import math
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import clone
+
+from .. import rules
+from ..aggregators import TableMechanism
+from ..methods import ClassSums, ReverseNeighbors, Teachers
+from ..methods.base import Method, TableMethod, VotingMethod
+from ..methods.choose import MethodChoice, MethodParameters, PublicCounts, choose_method
+from ..methods.sums import PublishedClassSums
+from ..methods.teachers import ENSEMBLES, SITE_ENSEMBLES, default_teacher
+from ..partition import RandomPartition
+from ..rdp import Neighbors
+from ..releases.labels import handed_out
+from ..runtime.copies import fresh_seed, seed_number
+from ..runtime.isolation import is_ours, isolated, kind_of, redacted
+from ..teachers import Sites
+
+#: Parameters that only teachers have, and of the questions that they answer.
+OF_TEACHERS = dict.fromkeys(
+    ("n_teachers", "partition", "keep_teachers", "timeout"), "is for teachers"
+)
+OF_QUERIES = {
+    "n_queries": "is the number of rows that teachers are asked about",
+    "query_strategy": "chooses the rows that teachers are asked about",
+    "accounting": "is how the cost of queries adds up",
+}
+
+
+# --- choosing, by parameters and public numbers ---------------------------------------------------
+
+
+def chosen(estimator, X=None, *, synthesizer=None, fraction=None, counts=None):
+    """Return the `MethodChoice` of an estimator's method; see `methods.choose.choose_method`.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        Its parameters decide.
+    X : array-like, Sites or None, default=None
+        Private rows. Sites are teachers.
+    synthesizer : Synthesizer or None, default=None
+        Declared; None where there are public rows.
+    fraction : float or None, default=None
+        The part of epsilon that class sums of the synthesizer get; None if it is to be chosen.
+    counts : PublicCounts or None, default=None
+        Public numbers; None as long as they are not known.
+    """
+    if isinstance(estimator.method, Method):
+        return MethodChoice("", f"method is a {type(estimator.method).__name__}")
+    parameters = MethodParameters(
+        method=estimator.method,
+        reasons_for_teachers=tuple(_reasons_for_teachers(estimator, X)),
+        has_table_mechanism=isinstance(estimator.aggregator, TableMechanism),
+        has_public_rows=synthesizer is None,
+        sums_fraction=fraction,
+        has_extra_releases=bool(estimator.releases),
+        epsilon=estimator.epsilon,
+        delta=estimator.delta,
+        target_type=estimator.target_type,
+    )
+    return choose_method(parameters, counts)
+
+
+def _reasons_for_teachers(estimator, X):
+    """Yield the parameters that select teachers, in words."""
+    if isinstance(X, Sites):
+        yield "X is Sites"
+    base_estimator = estimator.base_estimator
+    if isinstance(base_estimator, list):
+        yield "base_estimator is a list"
+    elif base_estimator is not None:
+        yield f"base_estimator is a {type(base_estimator).__name__}"
+    for name in _that_are_set(estimator, [*OF_TEACHERS, *OF_QUERIES]):
+        yield f"{name} is set"
+    aggregator = estimator.aggregator
+    if aggregator is not None and not isinstance(aggregator, TableMechanism):
+        yield f"aggregator is a {type(aggregator).__name__}"
+
+
+def counts_of_public(method, estimator, private, X_public):
+    """Return the public numbers by which a fit with public rows chooses between records' methods.
+
+    Parameters
+    ----------
+    method : ReverseNeighbors
+        Prepared.
+    estimator : PATEClassifier
+        Its epsilon counts.
+    private : PrivateData
+        The private data: the number of records alone.
+    X_public : array-like with n_public rows
+        Public rows.
+    """
+    n_public, n_columns = method.public_shape
+    if not hasattr(X_public, "columns"):  # sums have all columns of arrays, cells few components
+        n_columns = max(n_columns, X_public[0].size)
+    n_records = None if private.groups is not None else len(private.codes)
+    n_classes = private.target.n_values
+
+    def cells_explain():
+        return method.forecast(
+            noise_std=2 * math.sqrt(2) / estimator.epsilon,
+            n_records=n_public if n_records is None else n_records,
+            n_classes=n_classes,
+        ).explained
+
+    return PublicCounts(
+        n_records=n_records,
+        n_public=n_public,
+        n_classes=n_classes,
+        n_columns=n_columns,
+        takes_sums=ClassSums.suits(X_public),
+        cells_explain=cells_explain,
+    )
+
+
+# --- making it ------------------------------------------------------------------------------------
+
+
+def make_method(estimator, choice=None, X=None, *, has_public_rows=True):
+    """Return a new method, unprepared.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        Its parameters.
+    choice : MethodChoice or None, default=None
+        From `chosen`; None chooses by the parameters alone.
+    X : array-like, Sites or None, default=None
+        Private rows. Sites are teachers.
+    has_public_rows : bool, default=True
+        Whether public rows are given; else a synthesizer draws them.
+
+    Returns
+    -------
+    Method
+    """
+    if isinstance(estimator.base_estimator, Method):
+        name = type(estimator.base_estimator).__name__
+        raise TypeError(
+            f"base_estimator is the model of each teacher; got {name}, a method: give it as "
+            f"method={name}(...)"
+        )
+    choice = chosen(estimator, X) if choice is None else choice
+    if isinstance(estimator.method, Method):
+        return _own_method(estimator, X, has_public_rows=has_public_rows)
+    if choice.name == "teachers":
+        return _teachers(estimator, X)
+    if choice.name == "neighbors":
+        return ReverseNeighbors()
+    return ClassSums(folded_ranks=choice.folded_ranks) if has_public_rows else PublishedClassSums()
+
+
+def _own_method(estimator, X, *, has_public_rows):
+    """Return a clone of the method that was given; refuse one that does not fit the data."""
+    method = estimator.method
+    name = type(method).__name__
+    if isinstance(X, Sites):
+        raise ValueError(
+            f"method must select teachers when X is Sites, method='teachers' or 'auto'; got {name}"
+        )
+    if isinstance(method, ClassSums) and not has_public_rows:
+        raise ValueError(
+            f"{name} needs public rows that are there before a fit; without any, use "
+            "method='sums': class sums are then released by the schema"
+        )
+    is_same_type = method.target_type is estimator.target_type
+    if not is_same_type and not method.release.releases_proba:
+        raise ValueError(
+            f"{name} votes for {method.target_type.noun}s: give base_estimator a "
+            f"{estimator.target_type.predictor}, or let records vote, method='auto'"
+        )
+    return clone(method)
+
+
+def _teachers(estimator, X):
+    """Return the ensemble of teachers that the parameters describe."""
+    ensemble_class = (SITE_ENSEMBLES if isinstance(X, Sites) else ENSEMBLES)[estimator.target_type]
+    models = estimator.base_estimator
+    if models is None:
+        models = default_teacher(estimator.target_type)
+    params = {name: getattr(estimator, name) for name in (*OF_TEACHERS, "unit", "n_jobs")}
+    return ensemble_class(models if isinstance(models, list) else [models], **params)
+
+
+def pin_method(estimator):
+    """Set the parameters of an estimator to the method that they select, for trials of a search."""
+    choice = chosen(estimator)
+    if choice.name == "neighbors":
+        estimator.set_params(method=ReverseNeighbors())
+    elif choice.name == "sums":
+        estimator.set_params(method=ClassSums())
+    elif choice.name == "teachers":
+        estimator.set_params(method="teachers")
+        if estimator.base_estimator is None:
+            estimator.set_params(base_estimator=default_teacher(estimator.target_type))
+
+
+def number_teachers(method, estimator, private):
+    """Set the number of teachers where the parameters leave it to the rule."""
+    if type(method) not in ENSEMBLES.values() or method.n_teachers is not None:
+        return
+    # Any other partition keeps the number of records private, or has a number of its own
+    is_random = estimator.partition == "random" or type(estimator.partition) is RandomPartition
+    is_public = is_random and private.groups is None
+    method.n_teachers = rules.default_n_teachers(
+        n_records=len(private.codes) if is_public else None,
+        n_classes=private.target.n_values,
+        epsilon=estimator.epsilon,
+    )
+
+
+def check_parameters(estimator, method):
+    """Refuse parameters that are set and that the method does not have."""
+    if isinstance(method, Teachers) and not isinstance(estimator.method, Method):
+        return
+    reasons = {"base_estimator": "is the model of each teacher", **OF_TEACHERS}
+    if not isinstance(method, VotingMethod):
+        reasons |= OF_QUERIES
+    else:
+        reasons["n_jobs"] = "is the number of teachers that are trained at once"
+    for name, default in _that_are_set(estimator, reasons).items():
+        used = estimator.method if isinstance(estimator.method, str) else type(method).__name__
+        raise ValueError(
+            f"{name}={getattr(estimator, name)!r} {reasons[name]}, and method={used!r} does not "
+            f"use it; leave {name} at its default, {default!r}"
+        )
+
+
+def _that_are_set(estimator, names):
+    """Return the default of each of some parameters that has another value."""
+    parameters = inspect.signature(type(estimator).__init__).parameters
+    defaults = {name: parameters[name].default for name in names}
+    return {name: d for name, d in defaults.items() if _differs(getattr(estimator, name), d)}
+
+
+def _differs(value, default):
+    """Return whether a parameter is not its default; estimators and lists never are."""
+    return value is not None if default is None else bool(value != default)
+
+
+# --- preparing it with the public rows ------------------------------------------------------------
+
+
+def prepared(method, private, X_public, *, seed, memory):
+    """Return the neighboring data sets of a method, and its number of teachers.
+
+    Nothing is trained yet.
+    """
+    if is_ours(method):
+        neighbors = method.prepare(private, X_public, seed=seed, memory=memory)
+        return neighbors, method.n_teachers_
+    if isinstance(method, TableMethod) or not isinstance(method, VotingMethod):
+        raise ValueError(
+            f"{type(method).__name__} is a method of your own, or a subclass, that releases a "
+            "table, and it is not checked that a table holds nothing else of the records: use "
+            "methods.ReverseNeighbors itself, or subclass methods.VotingMethod"
+        )
+    private, X_public = handed_out(private, X_public)
+    # A user's method may print or warn of private values, and leave them in the process
+    name = type(method).__name__
+
+    def prepare():
+        neighbors = method.prepare(private, X_public, seed=seed, memory=memory)
+        n_teachers = method.n_teachers_  # it may be a property, so it is read once, in here
+        return neighbors, n_teachers, kind_of(np.asarray(n_teachers).dtype)
+
+    with isolated(fresh_seed() if seed is None else seed_number(seed)):
+        neighbors, n_teachers, kind = redacted(
+            prepare,
+            f"prepare of {name} failed with",
+            "To read the text, call prepare(private, X_public, seed=, memory=) yourself",
+        )
+    if not isinstance(neighbors, Neighbors):
+        raise TypeError(
+            f"prepare of {name} must return rdp.Neighbors(...), the neighboring data sets that the "
+            "votes protect; got another type"
+        )
+    if neighbors.n_records not in (None, len(private.codes)):
+        raise ValueError(
+            f"Neighbors.n_records of {name} must be the number of private records, or None where "
+            "the relation does not leave it public"
+        )
+    if not isinstance(n_teachers, Integral) or n_teachers < 1:
+        raise ValueError(
+            f"prepare of {name} must set n_teachers_, the number of votes on each row, a whole "
+            f"number from 1; got {kind}"
+        )
+    return neighbors, int(n_teachers)  # short integers overflow

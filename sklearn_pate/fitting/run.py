@@ -1,0 +1,439 @@
+"""The run of a fit: step by step, each is gathered, then paid for, and only then published."""
+
+import contextlib
+import dataclasses
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from sklearn.base import clone
+
+from ..accounting import Plan
+from ..accounting.spent import text_rounded_up
+from ..encoding.dtypes import RowForm
+from ..exceptions import BudgetExceededError, PrivacyTestError
+from ..releases import extra_releases
+from ..releases.base import Step
+from ..releases.prefix import Prefix, can_go_on, fixed_by
+from ..releases.published import Published, warn_of_release
+from ..releases.synthetic_rows import steps_of_rows
+from ..releases.votes import Votes
+from ..runtime.isolation import suppress_output
+from ..students import fit_student
+from . import planning
+from .checks import check_features, given_rows
+from .inputs import Inputs, prepared, rows_digest
+
+
+@dataclass(eq=False)
+class Run:
+    """The state of a fit while it runs.
+
+    Attributes
+    ----------
+    inputs : Inputs
+        Inputs of the fit; synthetic rows take the place of made-up ones once they are published.
+    plan : Plan
+        Its plan.
+    account : Account
+        Records the cost of each step before its noise is drawn.
+    votes : Votes or None
+        Votes that were gathered before, on all public rows.
+    published : Published or None
+        Labels, once they are paid for.
+    """
+
+    inputs: Inputs
+    plan: Plan
+    account: "Account"
+    votes: Votes | None = None
+    published: Published | None = None
+
+
+def fit(inputs, account, votes=None):
+    """Publish the releases of a fit, step by step, and train its student on them.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        Inputs of the fit. Its estimator gets the published results.
+    account : Account
+        Records the cost of each step before its noise is drawn.
+    votes : Votes or None, default=None
+        Votes that were gathered before, on all public rows.
+    """
+    plan = planning.accepted(planning.make_plan(inputs), inputs.estimator)
+    run = Run(inputs, plan, account, votes)
+    for step in steps(run):
+        step.take()  # gathers the statistic, pays for it, publishes it
+    _learn(run)
+
+
+def steps(run):
+    """Yield the steps of a fit: synthetic rows, if there are no public ones; then the labels.
+
+    A step may depend on the published results of those before it.
+    """
+    if run.inputs.rows_are_to_draw:
+        run.inputs.release.rows(run.inputs, run.plan)  # fails now, before rows are paid for
+    yield from _steps_of_rows(run)
+    yield _LabelsStep(run)
+
+
+def poll(inputs, account):
+    """Publish synthetic rows where there are no public ones, and gather the votes on all rows.
+
+    Returns
+    -------
+    Votes
+    """
+    if inputs.estimator.releases:
+        raise ValueError("poll collects votes alone: call fit, or give releases=None")
+    plan = None
+    if inputs.rows_are_to_draw:  # `fit_votes` would refuse the same, after rows are paid for
+        plan = planning.accepted(planning.make_plan(inputs), inputs.estimator)
+    elif inputs.release.releases_proba:  # the statistic follows from the noise
+        plan = planning.forecast(inputs, planning.spending_plan(inputs))
+        planning.warn_of_plan(plan, inputs.estimator.epsilon)
+    run = Run(inputs, plan, account)
+    for step in _steps_of_rows(run):
+        step.take()
+    votes = inputs.release.gather(run.inputs, plan, np.arange(run.inputs.n_public))
+    return dataclasses.replace(
+        votes,
+        synthesis=run.inputs.synthesis,
+        not_covered=inputs.not_covered,
+        errors=inputs.errors,
+    )
+
+
+# --- synthetic rows -------------------------------------------------------------------------------
+
+
+def _steps_of_rows(run):
+    """Yield the steps of the synthesizer that are left, then draw its rows: drawing is free."""
+    inputs, account = run.inputs, run.account
+    if not inputs.rows_are_to_draw:
+        return
+    estimator = inputs.estimator
+    account.begin(inputs, run.plan)
+    noise = np.random.default_rng(inputs.seeds["synthesis"])
+    rng = np.random.default_rng(inputs.seeds["synthetic rows"])
+    yield from steps_of_rows(
+        account,
+        inputs.private,
+        noise,
+        generator=planning.source_of_noise(estimator),
+        statement=partial(_statement_of_rows, run),
+        phase=inputs.phase,
+    )
+    if account.synthesis.rows is None:
+        account.keep(account.synthesis.with_rows(rng))
+    X_public = given_rows(account.synthesis.rows)
+    seeds = dict(inputs.seeds)
+    method = clone(inputs.method)
+    prepared(estimator, method, inputs.private, X_public, seeds)
+    run.inputs = dataclasses.replace(
+        inputs, synthesis=account.synthesis, X_public=X_public, method=method, seeds=seeds
+    )
+
+
+def _statement_of_rows(run, n_steps, cost):
+    """Return the statement of the first steps of a synthesizer."""
+    inputs = run.inputs
+    inputs.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
+    is_last = n_steps == inputs.synthesis.synthesizer.n_steps
+    epsilon, composition = cost.epsilon(inputs.estimator.delta)
+    spent = planning.spent_by(Plan([], epsilon, composition, cost), inputs).paid()
+    return dataclasses.replace(
+        spent,
+        covers="rows" if is_last else "statistics",
+        n_synthetic=spent.n_synthetic if is_last else 0,
+        extra_releases=(),
+    )
+
+
+# --- labels, and extra releases of the user -------------------------------------------------------
+
+
+class _LabelsStep(Step):
+    """Labels and the user's own releases: all are gathered, paid for together, then published."""
+
+    def __init__(self, run):
+        self.run = run
+
+    def gather(self):
+        """Return the votes, and the statistics of the user's releases."""
+        inputs, plan = self.run.inputs, self.run.plan
+        self._rows = inputs.release.rows(inputs, plan)
+        self._tried, statistics = [], []
+        self._rng = np.random.default_rng(inputs.seeds["extra releases"])
+        if inputs.extra_releases:
+            releases, private = inputs.extra_releases, inputs.private
+            self._tried = extra_releases.dry_run(releases, inputs.X_public, private)
+            statistics = extra_releases.gather(releases, private, inputs.neighbors, self._rng)
+        if self.run.votes is None:
+            votes = inputs.release.gather(inputs, plan, self._rows)
+        else:
+            votes = inputs.release.of_rows(self.run.votes, self._rows)
+        self._digest = rows_digest(inputs.X_public)  # fails now, before labels are paid for
+        return votes, statistics
+
+    def pay(self):
+        """Record the cost of all steps."""
+        inputs, plan = self.run.inputs, self.run.plan
+        inputs.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
+        recorded = inputs.recorded_cost(plan)
+        self.run.account.append(plan.spent.paid(), plan.cost, recorded=recorded, is_all=True)
+        if inputs.synthesis is not None and inputs.estimator.ledger is not None:
+            inputs.synthesis.ledgers.append(inputs.estimator.ledger)
+
+    def publish(self, gathered):
+        """Draw the noise; what was drawn stays if a later part fails."""
+        run, (votes, statistics) = self.run, gathered
+        inputs, plan, estimator = run.inputs, run.plan, run.inputs.estimator
+        _run_private_test(plan, votes, inputs.seeds["test"])
+        published = Published(plan.spent.paid(), estimator, inputs.n_public, inputs.target)
+        forget(estimator)
+        published.show(estimator)
+        run.account.has_begun = True
+        run.published = published
+        estimator._queried_rows_digest = self._digest
+        _show_public_attributes(inputs, plan)
+        noise = np.random.default_rng(inputs.seeds["noise"])
+        try:
+            for result in extra_releases.publish(
+                inputs.extra_releases, statistics, self._rng, self._tried
+            ):
+                published.extra_releases.append(result)
+            inputs.release.publish(inputs, plan, self._rows, votes, published, noise)
+        finally:
+            published.show(estimator)
+            estimator.curator_ = inputs.release.curator(published, votes, plan, estimator.delta)
+
+
+def _run_private_test(plan, votes, seed):
+    """Raise `PrivacyTestError` if the plan has a private test and the votes do not pass it."""
+    if plan.test is None:
+        return
+    with suppress_output():
+        passed = plan.test.passes(votes.counts, np.random.default_rng(seed))
+    if not passed:
+        raise PrivacyTestError(
+            "the votes did not pass the private test of accounting='ptr': their labels may cost "
+            "more than it allows. No label was released, but the outcome of the test was. Ask "
+            "fewer queries, use more noise, raise epsilon, or use accounting='data_independent'",
+            plan.spent.paid(),
+        )
+
+
+def _show_public_attributes(inputs, plan):
+    """Set the attributes that are public before any label is released."""
+    estimator = inputs.estimator
+    if inputs.synthesis is not None:
+        estimator.X_synthetic_ = inputs.synthesis.rows
+    # Copies: those of the plan see the votes, and one of the user's may keep them
+    mechanisms = [clone(aggregator) for aggregator, _ in plan.stages]
+    is_list = isinstance(estimator.aggregator, list)
+    if mechanisms:
+        estimator.aggregator_ = mechanisms if is_list else mechanisms[0]
+    setattr(estimator, inputs.target.fitted_attribute, inputs.target.values)
+    if plan.spent.n_teachers is not None:
+        estimator.n_teachers_ = plan.spent.n_teachers
+    check_features(estimator, inputs.X_public, "X_public", reset=True)  # they are those of X
+    estimator._form = RowForm.of(inputs.X_public)
+
+
+def _learn(run):
+    """Train the student on public rows and published results."""
+    inputs = run.inputs
+    with inputs.phase("student", 1) as done:
+        student = run.published.student(inputs.estimator, inputs.method)
+        seed = inputs.seeds["student"]
+        inputs.estimator.student_ = fit_student(student, inputs.X_public, run.published, seed)
+        done(1)
+    warn_of_release(run.plan, run.published, inputs.X_public)
+
+
+# --- the account of a fit, and what is kept of one that failed ------------------------------------
+
+
+#: How each note begins: the note of an outer block takes the place of that of an inner one.
+_PRIVACY = "Privacy: "
+
+
+class Account:
+    """The costs that a fit has recorded so far: one entry of the ledger, which grows.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger or None
+        The ledger of the fit, or an object with its ``check(spent, cost, entry=None)`` and
+        ``record(spent, cost, entry=None)``.
+    estimator : PATEClassifier or None, default=None
+        Gets the prefix with which its next fit may go on. It is complete before noise is drawn.
+
+    Attributes
+    ----------
+    spent : PrivacySpent or None
+        The statement of the steps that were recorded, or may have been; None if none was.
+    entry : object
+        The entry that the ledger returned; None without one.
+    synthesis : Synthesis or None
+        Of the rows that the fit draws, with the steps that are published; None without.
+    is_all_paid : bool
+        Whether the labels are paid for: from then on, the next fit cannot go on.
+    has_begun : bool
+        Whether the estimator holds the published results of this fit, and no more of an earlier.
+    """
+
+    def __init__(self, ledger, estimator=None):
+        self.ledger = ledger
+        self.estimator = estimator
+        self.spent = None
+        self.entry = None
+        self.synthesis = None
+        self.is_all_paid = False
+        self.has_begun = False
+        self._fixed = None
+        self._n_attempts = 1
+
+    @property
+    def entries(self):
+        """The entry with its ledger, as `Synthesis` keeps it."""
+        return () if self.entry is None else ((self.ledger, self.entry),)
+
+    @property
+    def can_go_on(self):
+        """Whether the next fit can go on with the steps that this one has published."""
+        is_open = self._fixed is not None and not self.is_all_paid
+        return is_open and can_go_on(self.synthesis)
+
+    def begin(self, inputs, plan):
+        """Begin the steps of a synthesizer, or go on after those that are published."""
+        self._fixed = fixed_by(inputs, plan)
+        self.synthesis = inputs.synthesis
+        if inputs.prefix is not None:
+            self._n_attempts = inputs.prefix.n_attempts + 1
+            self.synthesis = inputs.prefix.continued(inputs.synthesis)
+            self.entry = self.synthesis.entry_in(self.ledger)
+
+    def check(self, spent, cost):
+        """Refuse a cost that the ledger does not pay for; record nothing."""
+        if self.ledger is not None:
+            self.ledger.check(spent, cost)
+
+    def append(self, spent, cost, *, recorded=None, is_all=False):
+        """Record the cost of all steps up to the next one, before its noise is drawn.
+
+        Parameters
+        ----------
+        spent : PrivacySpent
+            The statement of these steps.
+        cost : rdp.Cost
+            The cost of these steps together.
+        recorded : rdp.Cost, default=None
+            The part of `cost` that the ledger has in no entry, for a new one. None is all of it.
+        is_all : bool, default=False
+            Whether these are all steps, and not those of a synthesizer alone.
+        """
+        before = self.spent, self.is_all_paid
+        prefix_before = getattr(self.estimator, "_prefix", None)
+        # If it is interrupted, it may have been recorded
+        self.spent, self.is_all_paid = spent, is_all
+        self.leave()
+        if self.ledger is None:
+            return
+        try:
+            recorded = cost if recorded is None or self.entry is not None else recorded
+            self.entry = self.ledger.record(spent, recorded, self.entry)
+        except (BudgetExceededError, ValueError):
+            self.spent, self.is_all_paid = before
+            self._set_prefix(prefix_before)
+            raise
+        self.leave()
+
+    def keep(self, synthesis):
+        """Keep a published step of a synthesizer, also if the fit fails."""
+        self.synthesis = synthesis
+        self.leave()
+
+    def leave(self):
+        """Leave the published steps, and the plan, to the next fit of the estimator."""
+        if self.spent is None:
+            return
+        prefix = None
+        if self.can_go_on:
+            synthesis = dataclasses.replace(self.synthesis, entries=self.entries)
+            prefix = Prefix(synthesis, self._fixed, self._n_attempts)
+        self._set_prefix(prefix)
+
+    def _set_prefix(self, prefix):
+        if prefix is not getattr(self.estimator, "_prefix", None):
+            self.estimator._prefix = prefix
+
+
+@contextlib.contextmanager
+def keeping(estimator, ledger):
+    """Yield the account of a block; an error states what was spent, and loses nothing paid for.
+
+    It gets a note and, if something was spent, the attribute `privacy_spent`.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier or PrivateSearch
+        Gets the synthetic rows, if nothing that came after them is published.
+    ledger : PrivacyLedger or None
+        As in `Account`.
+    """
+    account = Account(ledger, estimator)
+    try:
+        yield account
+    except BaseException as error:
+        spent = estimator.privacy_spent_ if account.has_begun else account.spent
+        if spent is not None:
+            error.privacy_spent = spent
+        rows = getattr(account.synthesis, "rows", None)
+        if rows is not None and not account.has_begun:
+            forget(estimator)  # the results of an earlier fit would not go with the rows
+            estimator.X_synthetic_ = rows
+        own = [note for note in getattr(error, "__notes__", ()) if not note.startswith(_PRIVACY)]
+        goes_on = hasattr(estimator, "warm_start") and account.can_go_on
+        goes_on = goes_on and bool(account.synthesis.published)
+        error.__notes__ = [*own, _PRIVACY + _note(spent, account, goes_on)]
+        raise
+    finally:
+        account.leave()
+
+
+def _note(spent, account, goes_on):
+    """Return the note on privacy of an error; `goes_on` is whether the next fit can go on."""
+    if spent is None:
+        return "nothing was spent."
+    cost = f"epsilon={text_rounded_up(spent.epsilon)} is spent"
+    if account.has_begun:
+        return f"{cost}; what was released until then is kept, see privacy_spent_."
+    rows = getattr(account.synthesis, "rows", None)
+    if rows is None and not goes_on:
+        return f"{cost}, and nothing of it was kept; a new fit pays anew."
+    if rows is None:
+        return (
+            f"{cost}. What was published until then is kept: with warm_start=True and the same "
+            "parameters, the next fit goes on after it."
+        )
+    rows_are = f"{cost}. The rows that were drawn are X_synthetic_, and public. With"
+    if not goes_on:
+        return (
+            f"{rows_are} synthesizer=None, fit(X, y, X_public=X_synthetic_) uses them as public "
+            "rows, and its epsilon adds to this one."
+        )
+    return (
+        f"{rows_are} warm_start=True and the same parameters, the next fit goes on with them, and "
+        "its statement covers both."
+    )
+
+
+def forget(estimator):
+    """Remove all that an earlier fit has left."""
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)

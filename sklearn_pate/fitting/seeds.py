@@ -1,0 +1,91 @@
+"""Random numbers of a fit: one source per use, so that none depends on another."""
+
+import threading
+
+import numpy as np
+
+from ..exceptions import warn
+from ..secure import SystemGenerator
+
+#: The place of a use decides its numbers. In another order, the same seed gives other fits.
+_USES = (
+    "partition",
+    "queries",
+    "teachers",
+    "noise",
+    "student",
+    "test",
+    "synthesis",
+    "synthetic rows",
+    "extra releases",
+)
+
+#: The uses that draw noise, which protects the votes.
+_NOISE = ("noise", "test", "synthesis", "extra releases")
+
+#: Set once this process has warned of a seed: tests set one in every fit.
+_has_warned = threading.Event()
+
+
+def warn_if_seeded(spent):
+    """Warn, once in a process, of noise that follows from a `random_state`."""
+    if spent.generator != "seed" or _has_warned.is_set():
+        return
+    _has_warned.set()
+    warn(
+        "random_state is set, so the noise follows from a seed: whoever knows or guesses it can "
+        "subtract the noise. Use random_state=None for everything that you publish; else "
+        "privacy_spent_.generator is 'seed'. This warning is given once in a process"
+    )
+
+
+#: First of the spawn keys of fits that go on with others: no use or teacher has it.
+_GOES_ON = 2**31
+
+
+def seed_streams(random_state, secure=False, *, n_attempts=0):
+    """Return independent sources of randomness, a dict from use to source.
+
+    Parameters
+    ----------
+    random_state, secure
+        As in `PATEClassifier`.
+    n_attempts : int, default=0
+        Number of interrupted fits with which this one goes on: it must not draw their noise again.
+    """
+    if secure and random_state is not None:
+        raise ValueError(
+            "secure=True draws noise that no seed can repeat; give random_state=None, got "
+            f"random_state={random_state!r}"
+        )
+    if random_state is None:
+        streams = {use: np.random.SeedSequence() for use in _USES}
+        return streams | {use: SystemGenerator() for use in _NOISE}
+    root = seed_sequence(random_state)
+    if n_attempts:
+        root = np.random.SeedSequence(root.entropy, spawn_key=(_GOES_ON, n_attempts))
+    children = root.spawn(len(_USES))
+    return dict(zip(_USES, children, strict=True))
+
+
+class _Unrelated(np.random.SeedSequence):
+    """A source from the operating system, and so is each that it spawns.
+
+    Children of an ordinary one tell of each other: whoever has the state of a generator, which its
+    output gives away, can compute the entropy that it was seeded with.
+    """
+
+    def spawn(self, n_children):
+        return [_Unrelated() for _ in range(n_children)]
+
+
+def seed_sequence(random_state):
+    """Return a `SeedSequence` that follows from a `random_state`; None draws from the system.
+
+    With None, what it spawns is unrelated, too.
+    """
+    if random_state is None:
+        return _Unrelated()
+    if isinstance(random_state, np.random.RandomState):  # 128 bits of it
+        random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
+    return np.random.SeedSequence(random_state)

@@ -1,0 +1,126 @@
+"""The synthesizer of a fit without public rows: declared by the parameters, with its part of epsilon."""
+
+from sklearn.base import clone
+
+from .. import rules
+from .._sklearn import _num_samples
+from ..methods.choose import PublicCounts
+from ..runtime.isolation import is_ours, redacted, suppress_output
+from ..synthesis import ClassSumsSynthesizer, MarginalSynthesizer, Schema
+
+
+def declared_synthesizer(estimator, X, X_public):
+    """Return a clone of an estimator's synthesizer that knows the table's public schema, or None.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        Its synthesizer may be None.
+    X : array-like with n_samples rows
+        Private rows.
+    X_public : array-like or None
+        As given by the user: none where there is a synthesizer.
+    """
+    if estimator.synthesizer is None and (estimator.schema is None or X_public is not None):
+        return None
+    if isinstance(estimator.synthesizer, type):
+        name = estimator.synthesizer.__name__
+        raise TypeError(f"synthesizer must be an instance, {name}(...); got the class")
+    check_no_public(X_public)
+    default = ClassSumsSynthesizer()
+    synthesizer = clone(default if estimator.synthesizer is None else estimator.synthesizer)
+    if estimator.schema is not None:
+        _declare_columns(synthesizer, estimator.schema, X)
+    if estimator.target_type.splits_votes and not is_ours(synthesizer):
+        raise ValueError(
+            f"{type(synthesizer).__name__} counts labels of classes, and those of "
+            f"{type(estimator).__name__} are split: use ClassSumsSynthesizer or MarginalSynthesizer"
+        )
+    _declare(synthesizer, X, estimator._declared_target())
+    if isinstance(synthesizer, ClassSumsSynthesizer):
+        synthesizer.n_jobs = estimator.n_jobs
+    return synthesizer
+
+
+def sums_fraction(synthesizer):
+    """Return the part of epsilon that class sums get: 0 without any, None if it is to be chosen."""
+    return synthesizer.share if isinstance(synthesizer, ClassSumsSynthesizer) else 0.0
+
+
+def counts_of(estimator, synthesizer, X, groups):
+    """Return the public numbers by which a fit without public rows chooses its method."""
+    schema = getattr(synthesizer, "schema_", None)
+    if not isinstance(synthesizer, ClassSumsSynthesizer):
+        return None
+    size_is_private = getattr(estimator.method, "size_is_private", False)
+    is_public = groups is None and estimator.partition == "random" and not size_is_private
+    target = estimator._declared_target()
+    return PublicCounts(
+        n_records=_num_samples(X) if is_public else None,
+        n_classes=0 if target is None else target.n_values,
+        n_columns=len(schema.columns),
+        n_encoded=schema.width,
+    )
+
+
+def set_fraction(synthesizer, *, reads_sums):
+    """Set the part of epsilon of class sums where it is not set; refuse one that does not fit.
+
+    Parameters
+    ----------
+    synthesizer : Synthesizer
+        Declared.
+    reads_sums : bool
+        Whether the published class sums are the model, so that no record votes.
+    """
+    has_sums = isinstance(synthesizer, ClassSumsSynthesizer)
+    name = type(synthesizer).__name__
+    if has_sums and synthesizer.share is None:
+        synthesizer.share = 1.0 if reads_sums else rules.default_sums_share()
+    if reads_sums and not (has_sums and synthesizer.share == 1):
+        raise ValueError(
+            "method='sums' without public rows reads class sums, which then get all of epsilon: "
+            f"leave synthesizer=None, or give ClassSumsSynthesizer(share=1.0); got {name} with "
+            f"share={getattr(synthesizer, 'share', None)!r}"
+        )
+    if not reads_sums and getattr(synthesizer, "share", None) == 1:
+        raise ValueError(
+            f"share=1 of {name} leaves nothing of epsilon for votes; give a smaller share, or "
+            "method='sums'"
+        )
+
+
+def _declare(synthesizer, X, target):
+    """Call `declare`; that of the user's may print or quote rows."""
+    if is_ours(synthesizer):
+        synthesizer.declare(X, target)
+        return
+    with suppress_output():
+        redacted(
+            lambda: synthesizer.declare(X, target),
+            f"declare of {type(synthesizer).__name__} failed with",
+            "Nothing was spent. To read the text, call declare(X, target) yourself",
+        )
+
+
+def _declare_columns(synthesizer, schema, X):
+    """Set the columns of a synthesizer of the library to those of the schema."""
+    schema = schema if isinstance(schema, Schema) else Schema(schema)
+    name = type(synthesizer).__name__
+    if not isinstance(synthesizer, ClassSumsSynthesizer | MarginalSynthesizer):
+        raise ValueError(f"schema is for synthesizers of this library, not for {name}")
+    declared = [
+        p for p in ("bounds", "categories", "missing") if getattr(synthesizer, p) is not None
+    ]
+    if declared:
+        raise ValueError(f"columns are declared once: by schema, or by {declared[0]} of {name}")
+    synthesizer.set_params(**schema.parameters(X))
+
+
+def check_no_public(X_public):
+    """Refuse public rows next to synthetic ones."""
+    if X_public is not None:
+        raise ValueError(
+            "X_public and synthesizer are two ways to have public rows: give X_public, and "
+            "synthesizer=None, or no X_public"
+        )

@@ -1,0 +1,92 @@
+"""Base class of methods that count records some at a time."""
+
+import math
+from abc import abstractmethod
+from functools import partial
+
+import numpy as np
+from joblib import Memory
+from sklearn import get_config
+
+from ..encoding import vectorizer
+from ..neighbors import cells
+from ..runtime.blocks import BLOCK_SIZE, _blocks, _count
+from ..runtime.isolation import limit_threads
+from ..runtime.memory import digest
+from ..runtime.workers import add_up, run, threads_per_worker, warn_if_taking_turns
+from ..secure import exact_type
+from .base import TableMethod
+
+
+class BlockMethod(TableMethod):
+    """Base class: records that are counted some at a time, by a transformer that saw public rows.
+
+    `prepare` of a subclass sets `_transformer` and `_public`, the public rows as numbers; where
+    there is a memory, also `_fingerprint`, a digest of both.
+    """
+
+    def _note_public(self, private, memory):
+        """Keep public numbers of the records, and return the neighboring data sets."""
+        self._memory = Memory(None) if memory is None else memory
+        self._is_weighted = private.sample_weight is not None
+        self._target = private.target
+        self._groups = cells.numbered(private.groups, len(private.codes))
+        neighbors = self.neighbors(private)
+        self._shows_blocks = neighbors.n_records is not None
+        return neighbors
+
+    #: The largest whole number that one record adds to an entry of the table.
+    _most_by_record: int
+
+    @abstractmethod
+    def _counter(self, target):
+        """Return a function of a `Block` and the transformer, and its other arguments, all public.
+
+        It returns whole numbers in an array.
+        """
+
+    def n_steps(self, *, n_records):
+        """Return the number of blocks, where that of records is public."""
+        return 1 if n_records is None else math.ceil(n_records / BLOCK_SIZE)
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
+        """Count the contributions of records, in whole shares; see `TableMethod.vote`.
+
+        A block is read at its turn, and only its table comes back from the worker.
+        """
+        warn_if_taking_turns(n_jobs, "transformers")
+        count, public = self._counter(private.target)
+        threads = threads_per_worker(n_jobs)
+        transformer = limit_threads(self._transformer, threads)
+        shared = partial(count, transformer=transformer, **public), get_config(), self._memory
+        keeps = self._memory.location is not None
+        fingerprint = digest(self._fingerprint, public) if keeps else None
+        tasks = (
+            # Keys here: what a worker unpickles does not lie in memory as it did, which counts
+            (block, *shared, (fingerprint, digest(*block)) if keeps else None)
+            for block in _blocks(private, self._groups)
+        )
+        kind = exact_type(len(private.codes) * self._most_by_record)
+        table = 0
+
+        def add(result):
+            nonlocal table
+            table = table + result.table.astype(kind)
+
+        start = partial(run, function=_count, n_jobs=n_jobs)
+        shown = on_done if self._shows_blocks else None
+        add_up(add, start, tasks, threads=threads, on_done=shown)
+        if on_done is not None and not self._shows_blocks:
+            on_done(1)
+        return table
+
+    def check_public(self, X_public):
+        """Compare the numbers of public rows; see `TableMethod.check_public`."""
+        numbers = vectorizer.transformed(self._transformer, X_public)
+        size = np.abs(self._public).max(axis=0)
+        least = 1e-6 * size + 1e-12 * size.max()  # sums may be rounded otherwise
+        are_alike = numbers.shape == self._public.shape
+        if not are_alike or not (np.abs(numbers - self._public) <= least).all():
+            raise ValueError(
+                "X_public holds other rows than those that were voted on; pass the X_public that poll was given"
+            )

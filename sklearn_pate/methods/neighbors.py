@@ -1,0 +1,279 @@
+"""Method `neighbors`: each record votes for its label in the cells that it lies nearest to.
+
+Statistic: votes of records, by cell and class. Contribution: one unit changes the counts of
+`n_neighbors` cells by at most 1 in all per cell; a record that is replaced changes twice as many.
+Noise: Laplace, on every count. Read-out: a Gaussian process over the cells.
+"""
+
+import math
+from functools import cache, partial
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from .._sklearn import Interval, StrOptions
+from ..accounting.plan import CellForecast, errors_and_warnings, noise_exceeds
+from ..aggregators import LaplaceMechanism, TableMechanism
+from ..encoding import vectorizer
+from ..neighbors import cells
+from ..neighbors.landmarks import LandmarkClassifier
+from ..rdp.discrete import GRID, SHARES
+from ..rules import default_n_cells
+from ..runtime.copies import fresh_seed, isolated_clone, seed_number
+from ..runtime.memory import cached_seed, code_digest, digest
+from .blocks import BlockMethod
+
+#: Warned of is more noise: that on the ballots of a class, in the cells that are its share, times
+#: the number of classes, beside the number of records. At 0.2, from a third of the labels to one
+#: in twenty were wrong on small data sets; see docs/results/voters_records.csv.
+_MOST_NOISE = 0.2
+
+#: Warned of are fewer votes for a class in a cell, if all are as common, beside the noise on them.
+#: At 0.07 (100 classes, 20,000 records), 0.02 to 0.54 were right; at 0.14, 0.09 to 0.74.
+_MIN_VOTES_OVER_NOISE = 0.1
+
+#: With less than this part of the records that are needed, noise is all that there is.
+_HOPELESS = 0.1
+
+#: Warned of are cells that explain less of the public rows' spread: 0.02 with 200 independent
+#: columns, where the student is right half of the time, and with 100, where it is in 0.70; 0.08
+#: with 50 (0.81). On Adult it is 0.74, on Diabetes 0.56.
+_LEAST_EXPLAINED = 0.05
+
+#: So many rows that a synthesizer drew are trusted to lie as private records do.
+_TRUSTED_IF_SYNTHETIC = 300
+
+
+class ReverseNeighbors(BlockMethod):
+    """Each record votes once, for its own label, in the cell that it lies in.
+
+    Public rows alone divide the feature space into cells. Each private record votes for its own
+    label in the cell that it lies in. The table of votes gets noise, once, and all of it is
+    released: the cost depends neither on the number of labels nor on that of classes. Reading the
+    noisy table at public rows is free.
+
+    ``PATEClassifier(method="neighbors")`` uses it with its defaults. It suits small epsilons, many
+    classes and features in which nearby rows have similar labels. Teachers suit features that must
+    be learnt.
+
+    Parameters
+    ----------
+    transformer : transformer, default=None
+        Turns rows into numbers such that similar rows are near each other. It is fitted on public
+        rows alone, and must treat each row by itself. None suits numbers, categories and missing
+        values of DataFrames, arrays and sparse rows.
+    n_cells : int, default=None
+        Number of cells. None follows from public numbers: about one for each seven standard
+        deviations of the noise in records (20 records at epsilon 1), or twice as many, up to 32; at
+        least four for each class, at most half of the public rows and 1,000.
+    n_neighbors : int, default=1
+        Number of cells that each record votes in, the nearest to it.
+    smoothing : {"auto"} or float, default="auto"
+        Length scale of the Gaussian process that smooths the cells, in typical (median) distances
+        of two cells, from 0.001 to 1000. "auto" is the one under which the noisy table is most
+        likely. A row that is many length scales away from all cells gets the class probabilities of
+        the whole table, so values far below 0.3 are of no use.
+    relation : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        The neighboring data sets that the guarantee covers: one record (or one group) is replaced
+        by another, or one is added or removed, a weaker guarantee for half the Laplace noise.
+    random_state : int or None, default=None
+        Seeds transformer and clustering, which see public rows alone. None takes a seed that
+        follows from the classifier's `random_state`, if it has one.
+
+    References
+    ----------
+    Li, Wang, Wang et al. (2022). Fine-grained private knowledge distillation. arXiv 2207.13253.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.methods import ReverseNeighbors
+    >>> X, y = load_iris(return_X_y=True)
+    >>> method = ReverseNeighbors(random_state=0)
+    >>> clf = PATEClassifier(method=method, epsilon=10, classes=[0, 1, 2], random_state=0)
+    >>> clf.fit(X[::2], y[::2], X_public=X[1::2]).score(X[1::2], y[1::2]) > 0.8
+    True
+    """
+
+    released_as = "a noisy table of the records' votes"
+
+    _most_by_record = SHARES
+
+    _parameter_constraints = {
+        "n_cells": [Interval(Integral, 1, 2**31, closed="left"), None],
+        "n_neighbors": [Interval(Integral, 1, 2**31, closed="left")],
+        "smoothing": [StrOptions({"auto"}), Interval(Real, 1e-3, 1e3, closed="both")],
+        "relation": [StrOptions({"replace_one", "add_or_remove_one"})],
+        "random_state": [Interval(Integral, 0, 2**32, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        transformer=None,
+        *,
+        n_cells=None,
+        n_neighbors=1,
+        smoothing="auto",
+        relation="replace_one",
+        random_state=None,
+    ):
+        self.transformer = transformer
+        self.n_cells = n_cells
+        self.n_neighbors = n_neighbors
+        self.smoothing = smoothing
+        self.relation = relation
+        self.random_state = random_state
+
+    # --- statistic --------------------------------------------------------------------------------
+
+    def prepare(self, private, X_public, *, seed=None, memory=None):
+        """Fit the transformer on public rows, and return the neighboring data sets."""
+        neighbors = self._note_public(private, memory)
+        self._seed = self._public_seed(X_public, seed)
+        self._transformer = vectorizer.fitted_on_public(self._unfitted(), X_public, self._seed)
+        self._public = cells.numbers_of_public(self._transformer, X_public)
+        # Ours treats each row by itself, however far it is
+        is_ours = type(self._transformer) is vectorizer.RowVectorizer
+        self._largest = None if is_ours else vectorizer.largest_sizes(X_public)
+        self._rounding = vectorizer.rounding_among_others(self._transformer, X_public, self._public)
+        # Needed to choose the method, and in the plan
+        self._explained = cache(partial(cells.explained_share, self._public, random_state=0))
+        if self._memory.location is not None:
+            code = code_digest(isolated_clone(self._unfitted(), self._seed))
+            self._fingerprint = digest(code, self._seed, X_public, self._public)
+        return neighbors
+
+    def _public_seed(self, X_public, seed):
+        """Return the seed of transformer and cells; memory keeps it, by the public rows alone."""
+        if self.random_state is not None:
+            return int(self.random_state)
+        if seed is not None:
+            return seed_number(seed)
+        if self._memory.location is None:
+            return fresh_seed()
+        return seed_number(cached_seed(self._memory, (digest(X_public), "cells")))
+
+    def prepare_public(self, X_public, *, noise_std, n_records, n_classes, are_synthetic=False):
+        """Make cells of the public rows; see `TableMethod.prepare_public`."""
+        self._n_trusted = _TRUSTED_IF_SYNTHETIC if are_synthetic else math.inf
+        n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
+        is_known = n_records is not None and not self._is_weighted
+        self._n_votes = n_records * int(self.n_neighbors) if is_known else None
+        self._centers = cells.make_centers(self._public, n_cells, self._seed)
+
+    def _most_cells(self, **sizes):
+        if self.n_cells is not None:
+            return int(self.n_cells)
+        return default_n_cells(n_public=len(self._public), **sizes)
+
+    def _counter(self, target):
+        return cells.cast_in_cells, {
+            "centers": self._centers,
+            "n_neighbors": self.n_neighbors,
+            "largest": self._largest,
+            "rounding": self._rounding,
+            "target": target,
+        }
+
+    def vote(self, private, X_query, **given):
+        """Count the votes of records in the cells; see `TableMethod.vote`."""
+        return super().vote(private, X_query, **given).astype(float) * GRID
+
+    # --- contribution -----------------------------------------------------------------------------
+
+    def contribution(self, neighbors):
+        """Return the contribution of units that each add at most 1 to `n_neighbors` counts.
+
+        A record adds its weight, at most 1, to the count of its class in each of the `n_neighbors`
+        cells nearest to it, which follow from its row and public rows alone. All records of a group
+        add up to at most 1 in each of as many cells (`neighbors.cells.count_votes`). A unit that is
+        replaced takes its counts back and adds others: `Neighbors.counts` doubles them.
+        """
+        return neighbors.counts(int(self.n_neighbors))  # short integers overflow
+
+    # --- noise ------------------------------------------------------------------------------------
+
+    def mechanism(self, aggregator):
+        """Return Laplace noise, or the mechanism of the parameters; see `TableMethod.mechanism`."""
+        if aggregator is None:
+            return LaplaceMechanism()
+        if not isinstance(aggregator, TableMechanism) or aggregator.statistic != "votes":
+            raise ValueError(
+                "aggregator must be a TableMechanism, such as LaplaceMechanism() or "
+                "GaussianMechanism(): records vote in a table, all of which is released at once; "
+                f"got {aggregator!r}"
+            )
+        return aggregator
+
+    # --- read-out ---------------------------------------------------------------------------------
+
+    def released(self, noisy, *, noise_std):
+        """Return a noisy table as it is published; see `TableMethod.released`."""
+        nearest = cells.nearest_cells(self._public, self._centers)[:, 0]
+        n_public_in = np.bincount(nearest, minlength=len(self._centers))
+        known = self._n_votes, self._n_trusted
+        smoothing = {
+            "total": cells.expected_votes(noisy, n_public_in, noise_std, *known),
+            "noise_std": noise_std,
+            "smoothing": self.smoothing,
+            "target": self._target,
+        }
+        released = noisy, self._centers, self._transformer, smoothing
+        return cells.ReleasedTable(*released, n_neighbors=int(self.n_neighbors))
+
+    def read(self, table):
+        """Return class probabilities and labels of each public row; see `TableMethod.read`."""
+        return table.read_numbers(self._public)
+
+    def default_student(self):
+        """Return a classifier that learns from the transformer's numbers."""
+        return make_pipeline(self._unfitted(), LandmarkClassifier())
+
+    def _unfitted(self):
+        return vectorizer.RowVectorizer() if self.transformer is None else clone(self.transformer)
+
+    # --- forecast of public rows and numbers ------------------------------------------------------
+
+    def forecast(self, *, noise_std, n_records, n_classes, are_synthetic=False):
+        """Return what the cells will be like; see `TableMethod.forecast`."""
+        n_public = len(self._public)
+        n_distinct = n_public if are_synthetic else len(np.unique(self._public, axis=0))
+        n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
+        n_cells = min(n_cells, n_distinct)
+        n_records_expected, kind = n_records, "private records"
+        if n_records is None:
+            n_records_expected, kind = n_public, "public rows, as many records as are expected"
+        # Where the rule has more cells than four a class, smoothing makes up for it
+        n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
+        n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
+        text = noise_exceeds("votes", n_records_expected, n_needed, kind)
+        public = {"n_public": n_public, "n_distinct": n_distinct, "n_classes": n_classes}
+        errors, warnings = errors_and_warnings(
+            text, n_records_expected < _HOPELESS * n_needed, **public
+        )
+        each = n_records_expected * int(self.n_neighbors) / n_cells / n_classes
+        if not errors and not warnings and each < _MIN_VOTES_OVER_NOISE * noise_std:
+            warnings.append(
+                f"a cell has about {each:.2g} votes for each of {n_classes} classes, under noise "
+                f"of standard deviation {noise_std:.3g}: classes that share cells cannot be told "
+                "apart. Join classes, predict a number with PATERegressor if they are ordered, "
+                "raise epsilon or give more records"
+            )
+        explained = None if are_synthetic else self._explained(n_cells)
+        can_tell = not errors and n_public >= 8 * n_classes
+        if can_tell and explained is not None and explained < _LEAST_EXPLAINED:
+            warnings.append(
+                f"{n_cells} cells explain {explained:.1%} of the spread of the public rows: where "
+                "a record lies hardly determines its label, and the student may be as good as a coin "
+                "flip. Use sums of all columns, method='sums', or give the columns that matter"
+            )
+        n_votes = n_records_expected * int(self.n_neighbors)
+        return CellForecast(n_cells, n_votes, explained, tuple(warnings), tuple(errors))
+
+    @property
+    def public_shape(self):
+        """Number of public rows, and of the transformer's numbers."""
+        return self._public.shape

@@ -1,0 +1,424 @@
+"""Method `sums`: linear discriminants from noisy sums of encoded rows, by class.
+
+Statistic: rows as numbers, of length 1, added up by class and in all. Contribution: the L2 change
+of all sums, with its proof at `SumsMechanism`. Noise: Gaussian, on every sum. Read-out: linear
+discriminants, with the covariance of the public rows; see `class_sums`.
+"""
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, Normalizer
+
+from .._sklearn import Interval, StrOptions
+from .._sklearn import softmax as softmax_of_rows
+from ..accounting.plan import CellForecast, errors_and_warnings, noise_exceeds
+from ..aggregators import TableMechanism
+from ..aggregators.base import checked_scale
+from ..class_sums import (
+    STEP,
+    about_mean,
+    of_classes,
+    public_discriminants,
+    shares,
+    sums_contribution,
+    sums_cost,
+    whole_steps,
+)
+from ..class_sums import unit as on_sphere
+from ..encoding.fitted_steps import (
+    affine_by_hand,
+    numbers_by_hand,
+    scaler_by_hand,
+    sharpened_by_hand,
+    softmax_by_hand,
+)
+from ..encoding.vectorizer import (
+    RowVectorizer,
+    closeness,
+    fitted_on_public,
+    transformed,
+    transformed_private,
+)
+from ..neighbors.cells import LEAST_RATE, assign_to_similar, numbers_of_public, sharpened
+from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Neighbors
+from ..rdp.discrete import SHARES
+from ..readouts import ReleasedProba, SumsClassifier
+from ..releases.published_sums import PublishedSumsRelease
+from ..runtime.memory import code_digest
+from ..secure import in_64_bits, noise_generator, plus_noise
+from ..synthesis.synthesizers import HOPELESS_SIGNAL, LEAST_SIGNAL
+from .base import Method
+from .blocks import BlockMethod
+
+__all__ = ["ClassSums", "ReleasedClassSums", "SumsMechanism"]
+
+#: The constant column, and the length of all others.
+_CONSTANT = 0.3 / math.sqrt(1 + 0.3**2)
+_LENGTH = 1 / math.sqrt(1 + 0.3**2)
+
+#: The weight of the sums of all records.
+_OF_TOTAL = 0.25
+
+#: What one record adds, beside what two of one class change at most; rounded up.
+_OF_ONE = 0.273
+
+#: Most columns: a product of so many takes seconds, and its rounding may depend on other rows.
+_MOST_COLUMNS = 2000
+
+#: The spread of how close numbers are to the middle, beside that of numbers.
+_FOLDED_RANK_STD = 0.4
+
+
+class SumsMechanism(TableMechanism):
+    """Gaussian noise on sums of columns by class.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+    noise_multiplier : float or None, default=None
+        Noise beside what one record changes: one over Gaussian mu. None: calibrated.
+
+    Notes
+    -----
+    With ``a = 1 - 1 / n_classes``, b the squared weight of the sums of all records, and two records
+    of one class, whose rows are ``d`` apart, the squared change is ``(a + b) d**2``, and d is at
+    most ``2 _LENGTH``, as the constants are alike. Where classes differ, it is ``2 a + 2 x /
+    n_classes + b d**2``, x the product of the rows: a line in x, at most 2 where they are equal and
+    else below the first. It is ``a + b`` where a record joins or leaves, or cannot be encoded.
+    Means of several records lie between. So does a record that is split between two levels: it is
+    the mean of two with the same row and a class each.
+    """
+
+    is_exact = True
+    statistic = "sums"
+
+    _parameter_constraints = {
+        "n_classes": [Interval(Integral, 2, None, closed="left")],
+        "noise_multiplier": [Interval(Real, 2**-4, 1e5, closed="both"), None],
+    }
+
+    def __init__(self, n_classes, noise_multiplier=None):
+        self.n_classes = n_classes
+        self.noise_multiplier = noise_multiplier
+
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise on each sum, in records."""
+        multiplier = checked_scale(self, "noise_multiplier")
+        changed = (1 - 1 / self.n_classes + _OF_TOTAL**2) * (2 * _LENGTH) ** 2
+        return math.sqrt(max(changed, 2.0)) * multiplier * (1 + 1e-9)
+
+    def with_scale(self, scale):
+        """Return a copy with this noise multiplier; None if it is set."""
+        return type(self)(self.n_classes, float(scale)) if self.noise_multiplier is None else None
+
+    def cost(self, contribution, orders=DEFAULT_ORDERS):
+        """Return the cost of the noisy sums; see `sums.sums_cost`."""
+        return sums_cost(checked_scale(self, "noise_multiplier"), contribution, orders)
+
+    def noisy(self, table, random_state=None):
+        """Draw the noisy sums, from whole numbers of steps, (n_columns, n_classes + 1)."""
+        is_whole = np.asarray(table).dtype in (np.int64, object)
+        if not is_whole or np.shape(table)[1:] != (self.n_classes + 1,):
+            raise ValueError("SumsMechanism draws sums of columns in whole steps, by ClassSums")
+        step = STEP / SHARES / self.n_classes
+        rng = noise_generator(random_state)
+        noise = DiscreteGaussian(self.noise_std / step).sample(rng, table.shape).astype(object)
+        # The weight of the sums of all records lies in their noise, so that these stay whole
+        of_all = self.noise_std / _OF_TOTAL * (1 + 1e-9)
+        noise[:, -1] = DiscreteGaussian(of_all / step).sample(rng, (len(table),))
+        return plus_noise(table, noise, step)
+
+
+def _scale(public, n_folded_ranks):
+    """Return what columns of public numbers are divided by; the last may be bends.
+
+    That is the root of a column's spread, so that wide ones count more, but not as much more. A
+    column that does not vary is left out.
+    """
+    spread = public.std(axis=0)
+    spread[spread <= 1e-12 * np.abs(public).max(axis=0)] = np.inf
+    scale = np.sqrt(spread)
+    if n_folded_ranks:
+        typical = np.median(spread[:-n_folded_ranks])  # inf where most columns do not vary
+        typical = typical if np.isfinite(typical) else 1.0
+        scale[-n_folded_ranks:] = spread[-n_folded_ranks:] / (_FOLDED_RANK_STD * np.sqrt(typical))
+    return scale
+
+
+def _rows(numbers, mean, scale):
+    """Return numbers about their mean, in units of a scale, as rows of length 1."""
+    return on_sphere((numbers - mean) / scale)
+
+
+def _psi(numbers, mean, scale):
+    """Return the same, a little shorter, with a last column that is constant."""
+    rows = _LENGTH * _rows(numbers, mean, scale)
+    return np.column_stack([rows, np.full(len(rows), _CONSTANT)])
+
+
+def _summed(block, *, transformer, mean, scale, target):
+    """Return sums of a `Block` of records by class, in whole steps, (n_classes, n_columns + 1).
+
+    The last of the columns is constant. All else follows from public rows.
+    """
+    amount, whole = shares(len(block.codes), block.groups, block.weight, whole=SHARES)
+    cast = target.contributions(block.codes, amount * (SHARES // whole))
+    numbers = transformed_private(transformer, block.X, len(mean))
+    return of_classes(whole_steps(_psi(numbers, mean, scale)), cast)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleasedClassSums(ReleasedProba):
+    """Noisy sums of columns by class, and the discriminants that follow: all of it is published.
+
+    `PATEClassifier` has it as `table_` where the method is class sums.
+
+    Attributes
+    ----------
+    transformer : transformer
+        Fitted on public rows.
+    mean, scale : ndarray of shape (n_columns,)
+        What is taken off the transformer's numbers, and what they are divided by.
+    slopes : ndarray of shape (n_classes, n_columns)
+        Weights of the numbers, once each row is divided by its length.
+    constants : ndarray of shape (n_classes,)
+    p_value : float
+        Of the sums, if classes have equal means; see `association.p_value_of_sums`.
+    class_counts : (ndarray of shape (n_classes,), float)
+        Noisy number of records of each class, and the standard deviation of that noise.
+    proba_is_linear : bool
+        Whether the rates are linear themselves, as those of two levels; else their logarithms are.
+    """
+
+    transformer: Any
+    mean: np.ndarray
+    scale: np.ndarray
+    slopes: np.ndarray
+    constants: np.ndarray
+    p_value: float
+    class_counts: tuple
+    proba_is_linear: bool = False
+
+    def __repr__(self):
+        n_classes, n_columns = self.slopes.shape
+        return f"ReleasedClassSums({n_classes} classes, {n_columns} columns)"
+
+    def class_proba(self, X):
+        """Return the rates of the classes, (n_samples, n_classes), of rows, each by itself."""
+        return self.class_proba_of(_rows(transformed(self.transformer, X), self.mean, self.scale))
+
+    def class_proba_of(self, rows):
+        """Do the same for rows that are encoded already, (n_public, n_columns)."""
+        linear = rows @ self.slopes.T + self.constants
+        return sharpened(linear, 1.0) if self.proba_is_linear else softmax(linear, axis=1)
+
+    def by_hand(self):
+        """Return fitted steps of scikit-learn's own that make the rates of rows."""
+        class_proba = [FunctionTransformer(softmax_of_rows)]
+        if self.proba_is_linear:
+            class_proba = sharpened_by_hand(1.0, LEAST_RATE)
+        return [*self._rows_by_hand(), *affine_by_hand(self.slopes.T, self.constants), *class_proba]
+
+    def to_sklearn(self, codes, weight):
+        """Return a Pipeline of scikit-learn's own that predicts these classes, weighted."""
+        linear = self.slopes[codes], self.constants[codes] + np.log(weight)
+        model = make_pipeline(*self._rows_by_hand(), softmax_by_hand(*linear, codes))
+        return model.set_output(transform="default")
+
+    def _rows_by_hand(self):
+        """Return the steps of `_rows`."""
+        numbers = numbers_by_hand(self.transformer)
+        return [*numbers, scaler_by_hand(self.mean, self.scale), Normalizer()]
+
+
+class ClassSums(BlockMethod):
+    """Linear discriminant analysis from noisy sums of all columns, by class.
+
+    Each record becomes a row of numbers, by public rows alone: numbers are centered at the mean of
+    the public rows, divided by the root of their standard deviation, and the row is cut to
+    length 1. Sums of these rows by class are released once, with Gaussian noise. Linear
+    discriminants follow from them and from the covariance of the public rows. They show effects
+    that add up over many columns, and not what holds only where rows are near each other, as
+    `methods.ReverseNeighbors` does.
+
+    ``PATEClassifier(method="sums")`` uses it where there are public rows. With ``method="auto"``,
+    `methods.choose.choose_method` decides between the two.
+
+    Parameters
+    ----------
+    folded_ranks : bool, default=True
+        Whether arrays get a second column for each: the distance of the number from the middle, as
+        DataFrames do. Effects that rise and fall show in it; twice as many sums have more noise.
+    relation : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        As in `methods.ReverseNeighbors`.
+
+    References
+    ----------
+    McSherry, Mironov (2009). Differentially private recommender systems. KDD: sums of bounded rows.
+    Vu, Slavkovic (2009). Differential privacy for clinical trial data: sufficient-statistics
+    perturbation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.methods import ClassSums
+    >>> X, y = make_classification(3000, 30, n_informative=20, class_sep=3.0, random_state=0)
+    >>> clf = PATEClassifier(method=ClassSums(), epsilon=1.0, classes=[0, 1], random_state=0)
+    >>> clf.fit(X[:2000], y[:2000], X_public=X[2000:2500]).score(X[2500:], y[2500:]) > 0.7
+    True
+    >>> clf.table_
+    ReleasedClassSums(2 classes, 60 columns)
+    """
+
+    released_as = "noisy sums of the columns, by class"
+
+    _most_by_record = SHARES * round(1 / STEP)
+
+    _parameter_constraints = {
+        "folded_ranks": ["boolean"],
+        "relation": [StrOptions({"replace_one", "add_or_remove_one"})],
+    }
+
+    def __init__(self, *, folded_ranks=True, relation="replace_one"):
+        self.folded_ranks = folded_ranks
+        self.relation = relation
+
+    # --- statistic --------------------------------------------------------------------------------
+
+    @staticmethod
+    def suits(X_public):
+        """Whether there is no matrix product in encoding such rows: it may round others' digits."""
+        is_narrow = isinstance(X_public, np.ndarray) and X_public[0].size <= _MOST_COLUMNS
+        return is_narrow or hasattr(X_public, "columns")
+
+    def prepare(self, private, X_public, *, seed=None, memory=None):
+        """Make numbers of the public rows, and return the neighboring data sets."""
+        if not self.suits(X_public):
+            raise ValueError(
+                f"ClassSums takes DataFrames, and arrays of at most {_MOST_COLUMNS} columns; use "
+                "method='neighbors', or give fewer"
+            )
+        neighbors = self._note_public(private, memory)
+        self._n_classes = private.target.n_values
+        self._transformer = fitted_on_public(RowVectorizer(_MOST_COLUMNS), X_public, seed=0)
+        is_array = isinstance(X_public, np.ndarray) and X_public.dtype.kind in "biuf"
+        folded_ranks = self.folded_ranks and is_array and X_public.ndim == 2
+        if folded_ranks:
+            middle = fitted_on_public(closeness(len(X_public)), X_public, seed=0)
+            self._transformer = make_union(self._transformer.to_sklearn(), middle)
+        self._public = numbers_of_public(self._transformer, X_public)
+        self._mean = self._public.mean(axis=0)
+        self._scale = _scale(self._public, n_folded_ranks=X_public[0].size if folded_ranks else 0)
+        self._rows = _psi(self._public, self._mean, self._scale)
+        if self._memory.location is not None:
+            self._fingerprint = code_digest(self._transformer)
+        return neighbors
+
+    def prepare_public(self, X_public, *, noise_std, n_records, n_classes, are_synthetic=False):
+        """Note whether the number of records is public; there are no cells."""
+        self._n_records = None if self._is_weighted else n_records
+
+    def _counter(self, target):
+        return _summed, {"mean": self._mean, "scale": self._scale, "target": target}
+
+    def vote(self, private, X_query, **given):
+        """Sum the columns by class and in all; see `TableMethod.vote`.
+
+        Returns
+        -------
+        ndarray of shape (n_columns + 1, n_classes + 1)
+            In whole steps, exactly. The last of the columns is constant.
+        """
+        centred, total = about_mean(super().vote(private, X_query, **given))
+        return in_64_bits(np.column_stack([centred.T, len(centred) * total]))
+
+    # --- contribution -----------------------------------------------------------------------------
+
+    def contribution(self, neighbors):
+        """Return the contribution of one unit to all sums; see `SumsMechanism`."""
+        return sums_contribution(neighbors, of_one=_OF_ONE)
+
+    # --- noise ------------------------------------------------------------------------------------
+
+    def mechanism(self, aggregator):
+        """Return Gaussian noise on the sums; see `TableMethod.mechanism`."""
+        n_classes = getattr(self, "_n_classes", None)  # known once it is prepared
+        if aggregator is None:
+            return SumsMechanism(2 if n_classes is None else n_classes)
+        is_of_sums = isinstance(aggregator, SumsMechanism)
+        if not is_of_sums or n_classes not in (None, aggregator.n_classes):
+            raise ValueError(
+                "method='sums' has a mechanism of its own, SumsMechanism, which is calibrated to "
+                f"epsilon; got aggregator={aggregator!r}"
+            )
+        return aggregator
+
+    # --- read-out ---------------------------------------------------------------------------------
+
+    def released(self, noisy, *, noise_std):
+        """Return the discriminants that follow from noisy sums."""
+        by_class, total = noisy[:, :-1].T, noisy[:, -1]
+        n = max(total[-1] / _CONSTANT, noise_std) if self._n_records is None else self._n_records
+        released = by_class, total, (noise_std, noise_std / _OF_TOTAL), n
+        proba_is_linear = self._target.splits_votes and self._target.n_values == 2
+        how = {"proba_is_linear": proba_is_linear, "target": self._target}
+        slopes, constants, p_value = public_discriminants(*released, self._rows, **how)
+        constants = constants + _CONSTANT * slopes[:, -1]
+        counts = n / len(by_class) + by_class[:, -1] / _CONSTANT
+        linear = _LENGTH * slopes[:, :-1], constants, p_value, (counts, noise_std / _CONSTANT)
+        known = self._transformer, self._mean, self._scale
+        return ReleasedClassSums(*known, *linear, proba_is_linear=proba_is_linear)
+
+    def read(self, table):
+        """Return class probabilities and labels of each public row; see `TableMethod.read`."""
+        class_proba = table.class_proba_of(self._rows[:, :-1] / _LENGTH)
+        return class_proba, assign_to_similar(class_proba)
+
+    def default_student(self):
+        """Return a classifier that is the discriminants."""
+        return SumsClassifier()
+
+    # --- forecast of public rows and numbers ------------------------------------------------------
+
+    def forecast(self, *, noise_std, n_records, n_classes, are_synthetic=False):
+        """Return how much noise there is for so many records; see `TableMethod.forecast`."""
+        n_public, width = self._public.shape
+        n_expected = n_public if n_records is None else n_records
+        n_distinct = len(np.unique(self._rows, axis=0))
+        noise = noise_std * math.sqrt(width)
+        fewer = f" or fewer columns, which make {width} numbers"
+        text = noise_exceeds("sums", n_expected, LEAST_SIGNAL * noise, fewer=fewer)
+        public = {"n_public": n_public, "n_distinct": n_distinct, "n_classes": n_classes}
+        errors, warnings = errors_and_warnings(text, n_expected < HOPELESS_SIGNAL * noise, **public)
+        return CellForecast(0, n_expected, None, tuple(warnings), tuple(errors), n_columns=width)
+
+
+class PublishedClassSums(Method):
+    """Class sums without public rows: the sums that a synthesizer has published are the model.
+
+    No record votes. `synthesis.ClassSumsSynthesizer` has the statistic, its contribution and its
+    noise; the read-out is `class_sums.discriminants`.
+    """
+
+    release = PublishedSumsRelease()
+
+    def __init__(self, *, relation="replace_one"):
+        self.relation = relation
+
+    def prepare(self, private, X_public, *, seed=None, memory=None):
+        """Return the neighboring data sets: records, or groups where private data have them."""
+        unit = "record" if private.groups is None else "group"
+        return Neighbors(relation=self.relation, unit=unit).with_size(len(private.codes))
+
+    def default_student(self):
+        """Return a classifier that is the discriminants."""
+        return SumsClassifier()

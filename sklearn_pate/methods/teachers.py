@@ -1,0 +1,326 @@
+"""Method `teachers`: models of parts of the private data vote on public rows.
+
+Statistic: votes, by queried row and class. Contribution: each record reaches one teacher, so one
+unit changes at most one vote on each row (`partition`). Noise: the aggregator's, on each queried
+row. Read-out: a student that learns the released labels.
+"""
+
+import os
+from functools import partial
+
+import numpy as np
+from joblib import Memory
+from sklearn import get_config
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from .._sklearn import _num_samples, has_method
+from ..encoding.targets import ClassTarget, NumberTarget, Target
+from ..encoding.vectorizer import LenientRowVectorizer
+from ..identifiers import keyed_digests
+from ..partition import Assignment, PredefinedPartition, assign_teachers
+from ..rdp import Neighbors
+from ..rdp.discrete import SHARES
+from ..runtime import workers
+from ..runtime.copies import copied_rows, isolated_clone, seed_number, seeded
+from ..runtime.isolation import suppress_output
+from ..runtime.memory import cached_seed, code_digest, digest
+from ..teachers.sites import Site, Sites
+from ..teachers.training import (
+    Part,
+    Settings,
+    Task,
+    batched_network,
+    check_callbacks,
+    fit_and_vote,
+    received,
+    train_together,
+)
+from .base import VotingMethod
+
+#: Penalties of regressors that learn from few records, or from means that are mostly noise.
+_PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
+
+#: The last step of default teachers, by the kind of target.
+_MODELS: dict[type[Target], BaseEstimator] = {
+    ClassTarget: LogisticRegression(max_iter=1000),
+    NumberTarget: RidgeCV(_PENALTIES),
+}
+
+
+def default_teacher(target_type):
+    """Return the model of default teachers: it learns from few rows, of any kind."""
+    return make_pipeline(LenientRowVectorizer(), clone(_MODELS[target_type]))
+
+
+class Teachers(VotingMethod):
+    """One classifier per part of the private data.
+
+    Parameters
+    ----------
+    estimators : list of classifiers
+        Unfitted. They are assigned to the teachers in turn.
+    n_teachers, partition, unit, keep_teachers, n_jobs, timeout
+        As in `PATEClassifier`.
+
+    Attributes
+    ----------
+    teacher_indices_ : ndarray of shape (n_samples,), int, or None
+        The teacher of each record. Private. None with `Sites`.
+    teachers_ : list or None
+        The fitted teachers, if they are kept. Private.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate.releases import PrivateData
+    >>> from sklearn_pate.encoding.targets import ClassTarget
+    >>> from sklearn_pate.methods import Teachers
+    >>> X, y = load_iris(return_X_y=True)
+    >>> private = PrivateData(X=X, codes=y, target=ClassTarget([0, 1, 2]))
+    >>> ensemble = Teachers([GaussianNB()], n_teachers=5)
+    >>> ensemble.prepare(private, X).unit
+    'record'
+    >>> ensemble.vote(private, X[:1])
+    array([[5, 0, 0]])
+    """
+
+    #: Whether each teacher has private data of its own, where they stay.
+    are_sites = False
+
+    def __init__(
+        self,
+        estimators,
+        *,
+        n_teachers=100,
+        partition="random",
+        unit="record",
+        keep_teachers=False,
+        n_jobs=None,
+        timeout=None,
+    ):
+        self.estimators = estimators
+        self.n_teachers = n_teachers
+        self.partition = partition
+        self.unit = unit
+        self.keep_teachers = keep_teachers
+        self.n_jobs = n_jobs
+        self.timeout = timeout
+
+    def check(self, *, soft_aggregator=None):
+        """Refuse what does not predict what is wanted, and mechanisms that need something else."""
+        if not self.estimators:
+            raise ValueError("base_estimator must not be an empty list; give at least 1 estimator")
+        splits_votes = self.target_type.splits_votes
+        needs_proba = soft_aggregator is not None and not splits_votes
+        for estimator in self.estimators:
+            self.target_type.check_predicts("base_estimator", estimator)
+            if needs_proba and not has_method(estimator, "predict_proba"):
+                raise ValueError(
+                    f"{soft_aggregator} needs teachers with predict_proba; got {estimator!r}"
+                )
+        if splits_votes and soft_aggregator is None:
+            raise ValueError(
+                "aggregator must be a SoftVote where regressors vote: what they predict is split "
+                "between levels, and other mechanisms count whole votes"
+            )
+
+    def prepare(self, private, X_public, *, seed=None, memory=None):
+        """Assign the records to teachers; see `Method.prepare`."""
+        self._check(private, memory)
+        if memory is not None and seed is None:
+            # Kept seeds: the next fit on these data has the same parts and teachers
+            key = digest(
+                private.X, private.codes, private.groups, self.n_teachers, self.partition, self.unit
+            )
+            seed = cached_seed(memory, (key, "partition"))
+            self._cached_seed = cached_seed(memory, (key, "teachers"))
+        if seed is None:
+            seed = np.random.SeedSequence()
+        # In silence: what a partition prints or warns of may quote identifiers
+        with suppress_output(), seeded(seed_number(seed)):
+            self._assignment = assign_teachers(
+                clone(self.partition, safe=False),
+                n_records=len(private.codes),
+                n_teachers=self.n_teachers,
+                unit=self.unit,
+                index=getattr(private.X, "index", None),
+                groups=private.groups,
+                seed=seed,
+            )
+        self.teacher_indices_ = self._assignment.teacher_indices
+        return self._neighbors().with_size(len(private.codes))
+
+    def _check(self, private, memory):
+        """Refuse teachers that cannot do what is asked, before anything is trained."""
+        self._memory = Memory(None) if memory is None else memory
+        self._cached_seed = None
+        # Copies: fitted state, callbacks and generators stay here, and out of the keys in memory
+        self._own = [isolated_clone(estimator, seed=0) for estimator in self.estimators]
+        for estimator in self._own:
+            check_callbacks(estimator)
+        takes_weight = any(has_fit_parameter(part, "sample_weight") for part in self._own)
+        if private.sample_weight is not None and not takes_weight:
+            raise ValueError(
+                "sample_weight was given, but the fit of base_estimator takes none; drop "
+                "sample_weight or choose a classifier that takes it"
+            )
+        workers.check_timeout(self.timeout, self.n_jobs)
+
+    def _neighbors(self):
+        """Return the neighboring data sets of the assignment."""
+        self.n_teachers_ = int(self._assignment.n_teachers)  # short integers overflow
+        return Neighbors(relation=self._assignment.relation, unit=self._assignment.unit)
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+        """Train the teachers and count their votes; see `VotingMethod.vote`.
+
+        Votes are added up as teachers finish, so nothing of size teachers x queries is ever held.
+        Each worker is sent only its own part. Workers share the processor's cores: a teacher's
+        threads are limited to its share, and what it runs with joblib runs one after the other.
+        Each teacher runs in `runtime.isolation.isolated`, so teachers in threads of one process take turns.
+
+        Raises
+        ------
+        TeacherError
+            If a teacher fails or exceeds `timeout`; of its error's text, only known phrases are
+            shown.
+        """
+        n_queries, target = _num_samples(X_query), private.target
+        network = batched_network(self._own, private.X, X_query, self.timeout)
+        threads = workers.threads_per_worker(self.n_jobs) if network is None else None
+        here = {"config": get_config(), "timeout": self.timeout, "caller": os.getpid()}
+        settings = Settings(target, temperature, self.keep_teachers, threads=threads, **here)
+        if network is None:
+            workers.warn_if_taking_turns(self.n_jobs)
+            size = workers.batch_size(self._assignment.n_teachers, self.n_jobs)
+            may_stay = self.timeout is None  # a teacher that hangs must not hang this process
+            options = {"n_jobs": self.n_jobs, "batch_size": size, "may_stay": may_stay}
+            start = partial(workers.run, function=fit_and_vote, **options)
+        else:
+            start = partial(train_together, network, X_query=X_query, settings=settings)
+        sums = np.zeros((n_queries, target.n_values), dtype=np.int64)
+        rows = np.arange(n_queries)
+        if self.keep_teachers:
+            self.teachers_ = [None] * self._assignment.n_teachers
+
+        def add(result):
+            fitted, problem = received(result.fitted)
+            if problem is not None:
+                return f"teacher {result.number} failed: {problem}"
+            if self.keep_teachers:
+                self.teachers_[result.number] = fitted
+            if temperature is None:
+                sums[rows, result.votes] += 1
+            else:
+                np.add(sums, result.votes, out=sums)
+            return None
+
+        tasks = self._tasks(private, X_query, settings, seed)
+        workers.add_up(add, start, tasks, threads=threads, on_done=on_done)
+        return sums if temperature is None else sums / SHARES
+
+    def _tasks(self, private, X_query, settings, seed):
+        """Return an iterator of each teacher's `Part`, selected at its turn, and its `Task`."""
+        assignment, memory = self._assignment, self._memory
+        seed = seed if self._cached_seed is None else self._cached_seed
+        seeds = _seeds(seed, assignment.n_teachers, assignment.names)
+        names = range(assignment.n_teachers) if assignment.names is None else assignment.names
+        fingerprint = None
+        if memory.location is not None:
+            records = private.X, private.codes, private.sample_weight, assignment.teacher_indices
+            if isinstance(private.X, Sites):  # they join the key where they are loaded
+                records = None
+            options = (private.target, settings.temperature, settings.keep)
+            fingerprint = digest((records, X_query), options, code_digest(self._own))
+        own = self._own
+        tasks = (
+            Task(i, own[i % len(own)], X_query, seed, settings, memory, (fingerprint, name, seed))
+            for i, (name, seed) in enumerate(zip(names, seeds, strict=True))
+        )
+        return zip(_parts(private, assignment), tasks, strict=True)
+
+    def default_student(self):
+        """Return the first of the estimators, so that the student is like the teachers."""
+        return next(iter(self.estimators), None)
+
+    def classifiers(self):
+        """Return the estimators."""
+        return self.estimators
+
+
+class RegressorTeachers(Teachers):
+    """One regressor per part of the private data: what it predicts is a vote split between levels.
+
+    Parameters
+    ----------
+    estimators : list of regressors
+        As in `Teachers`, which has the others.
+    """
+
+    target_type = NumberTarget
+
+
+class SiteTeachers(Teachers):
+    """One classifier per site, which loads its own private data: see `teachers.Sites`.
+
+    Parameters
+    ----------
+    estimators, n_jobs, timeout
+        As in `Teachers`. `keep_teachers` must be False. The others do nothing, because each
+        site is one teacher.
+    """
+
+    are_sites = True
+
+    def check(self, *, soft_aggregator=None):
+        """Refuse what `Teachers` refuses, and `keep_teachers`."""
+        super().check(soft_aggregator=soft_aggregator)
+        if self.keep_teachers:
+            raise ValueError(
+                "keep_teachers must be False for Sites: fitted teachers can hold records"
+            )
+
+    def prepare(self, private, X_public, *, seed=None, memory=None):
+        """Return the neighboring data sets of one teacher per site; see `Method.prepare`."""
+        self._check(private, memory)
+        if memory is not None and seed is None:
+            # A key without the names: one more site must not discard the votes of the others
+            self._cached_seed = cached_seed(memory, (digest("sites"), "teachers"))
+        named = PredefinedPartition(private.X.names)
+        n_teachers = len(named.names)
+        self._assignment = Assignment(None, n_teachers, "group", named.relation, named.names)
+        return self._neighbors()
+
+
+#: Teachers, by the kind of target: of private rows that are given, and of those that stay at sites.
+ENSEMBLES: dict[type[Target], type[Teachers]] = {
+    ClassTarget: Teachers,
+    NumberTarget: RegressorTeachers,
+}
+SITE_ENSEMBLES: dict[type[Target], type[Teachers]] = {ClassTarget: SiteTeachers}
+
+
+def _seeds(seed, n_teachers, names):
+    """Return the seed of each teacher: it follows from its number or, if it has one, its name."""
+    seed = np.random.SeedSequence() if seed is None else seed
+    if names is None:
+        return [seed_number(child) % 2**31 for child in seed.spawn(n_teachers)]
+    return [int(number) % 2**31 for number in keyed_digests(names, seed)]
+
+
+def _parts(private, assignment):
+    """Yield the `Part` of each teacher; that of a site has the function that loads it."""
+    X, weight = private.X, private.sample_weight
+    if isinstance(X, Sites):
+        yield from (Part(Site(X.load, name, private.target), None) for name in X.names)
+        return
+    teacher_indices, n_teachers, *_ = assignment
+    order = np.argsort(teacher_indices, kind="stable")
+    starts = np.searchsorted(teacher_indices[order], np.arange(1, n_teachers))
+    for rows in np.split(order, starts):  # ascending
+        features = copied_rows(X, rows) if rows.size else None
+        yield Part(features, private.codes[rows], None if weight is None else weight[rows])

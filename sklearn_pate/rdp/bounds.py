@@ -1,0 +1,378 @@
+"""What is proved of a mechanism, and the bounds that the PATE papers print."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp
+
+from .._numbers import check_positive
+from .checks import check_cost, check_nonnegative, check_orders, check_votes
+from .noise import Noise
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrivacyBounds:
+    """What is true of a mechanism whatever the votes, beyond its distribution.
+
+    A mechanism returns it from `Mechanism.bounds`. Each fact needs a proof; what is left out is not
+    claimed. If several facts bound the cost, the smallest bound counts.
+
+    Attributes
+    ----------
+    gdp_mu : float
+        Gaussian-DP parameter of one query; inf if it is not Gaussian DP.
+    pure_epsilon : float
+        Pure epsilon (delta = 0) of one query; inf if there is none.
+    rdp : callable or None
+        ``rdp(orders, n_teachers=, n_classes=)`` returns the Renyi cost of one query at each order;
+        the public numbers may be None, which stands for any number.
+    argmax_noise : Noise or None
+        The noise on every count, if the class with the largest noisy count is released and
+        nothing else.
+    label_symmetric : bool
+        Whether permuting the vote counts permutes the outcome probabilities and nothing else, so
+        that costs depend on the sorted counts only. Ties broken by class number are not symmetric.
+    steps : callable or None
+        For a query in two steps, of which the second may not happen:
+        ``steps(orders, n_teachers=, n_classes=)`` returns the Renyi costs of the two. A query that
+        is not paid for in full costs the first alone.
+    total : callable or None
+        For a mechanism whose queries share their cost: ``total(orders)`` returns the `Cost` of any
+        number of queries together.
+    exact : bool
+        Whether what is released is drawn without rounding, given a generator of whole numbers. If
+        not, the other facts hold in real arithmetic, and floating-point numbers come close.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import LNMax
+    >>> bounds = LNMax(gamma=0.05).bounds()
+    >>> bounds.pure_epsilon, bounds.gdp_mu, bounds.label_symmetric
+    (0.1, inf, True)
+    """
+
+    gdp_mu: float = math.inf
+    pure_epsilon: float = math.inf
+    rdp: Callable | None = None
+    argmax_noise: Noise | None = None
+    label_symmetric: bool = False
+    steps: Callable | None = None
+    total: Callable | None = None
+    exact: bool = False
+
+    def __post_init__(self):
+        for name in ("gdp_mu", "pure_epsilon"):
+            check_nonnegative(f"Facts.{name}", getattr(self, name))
+        if self.argmax_noise is not None and not isinstance(self.argmax_noise, Noise):
+            raise TypeError(f"Facts.argmax_noise must be an rdp.Noise; got {self.argmax_noise!r}")
+
+
+def argmax_bounds(noise):
+    """Return what is proved of an argmax of counts with independent noise on each."""
+    return PrivacyBounds(
+        gdp_mu=noise.mu, pure_epsilon=noise.pure_epsilon, argmax_noise=noise, label_symmetric=True
+    )
+
+
+def defines_anything(kind):
+    """Whether a class has more in its body than what Python puts there."""
+    return any(not name.startswith(("__", "_abc_")) for name in vars(kind))
+
+
+def age_of(kind, name):
+    """Return how old a definition is that a class has: 0 if it is in the class itself."""
+    return next(k for k, base in enumerate(kind.__mro__) if name in vars(base))
+
+
+def check_stated(kind, stated, sampled):
+    """Refuse a class that draws in its own way and inherits what is stated of the draws."""
+    if getattr(getattr(kind, stated), "__isabstractmethod__", False):
+        return  # nothing is stated yet
+    for name in sampled:
+        if age_of(kind, name) < age_of(kind, stated):
+            raise TypeError(
+                f"{kind.__name__} changes {name}, how it draws, and inherits {stated}, which is "
+                f"that of another mechanism: its cost is unknown. Write {stated} as well"
+            )
+
+
+def stating_class(mechanism):
+    """Return the class whose facts hold for a mechanism, or None.
+
+    Facts are proved for one class, and hold for subclasses that define nothing.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+
+    Returns
+    -------
+    type or None
+    """
+    for base in type(mechanism).__mro__:
+        if "bounds" in vars(base):
+            return base
+        if defines_anything(base):
+            return None
+    return None
+
+
+def has_distribution(mechanism):
+    """Whether a mechanism has a distribution over outcomes, from which costs can be computed.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        One that releases soft labels has none: its outcomes are no classes.
+
+    Returns
+    -------
+    bool
+    """
+    return hasattr(type(mechanism), "outcome_log_proba")
+
+
+def bounds_of(mechanism):
+    """Return the facts that hold for a mechanism.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+
+    Returns
+    -------
+    Facts
+        Empty if the mechanism inherits its facts and defines anything.
+
+    Raises
+    ------
+    TypeError
+        If its `bounds` is no method, or returns something else.
+    """
+    if stating_class(mechanism) is None:
+        return PrivacyBounds()
+    bounds = mechanism.bounds()
+    if not isinstance(bounds, PrivacyBounds):
+        raise TypeError(
+            f"facts of {type(mechanism).__name__} must be a method that returns rdp.Facts(...); "
+            f"got {bounds!r}"
+        )
+    return bounds
+
+
+# --- the bounds that the papers print -------------------------------------------------------------
+
+
+def _log_not_plurality(votes, log_tail):
+    """Log of an upper bound on Pr[outcome != plurality]: the union bound, capped at 1 - 1/m.
+
+    No class is likelier than the plurality, so its own probability is at least 1/m.
+    """
+    votes = check_votes(votes)
+    rows = np.arange(len(votes))
+    plurality = votes.argmax(axis=1)
+    terms = log_tail((votes.max(axis=1, keepdims=True) - votes).astype(float))
+    terms[rows, plurality] = -np.inf
+    return np.minimum(logsumexp(terms, axis=1), math.log1p(-1.0 / votes.shape[1]))
+
+
+def lnmax_rdp(votes, gamma, orders):
+    """Published data-dependent bound on the cost of LNMax queries: the 2017 paper's.
+
+    It depends on private votes and bounds one direction of the divergence only: for comparison
+    with the literature, not for publication.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_queries, n_classes)
+        Vote counts; each row sums to the number of teachers.
+    gamma : float
+        Inverse scale of the Laplace noise (scale ``1 / gamma``), above 0.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_orders)
+        The smallest of ``2 gamma**2 a``, ``2 gamma`` and Theorem 3 of Papernot et al.
+        (2017), which holds only for ``q < 1 / (exp(2 gamma) + 1)``; q is bounded by Lemma 4.
+
+    Raises
+    ------
+    ValueError
+        For negative counts, rows with different totals, gamma <= 0 or orders <= 1.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import lnmax_rdp
+    >>> lnmax_rdp([[130, 120], [250, 0]], 0.05, [10.0]).round(4)
+    array([[0.05],
+           [0.  ]])
+    """
+    gamma = check_positive("gamma", gamma)
+    # Papernot et al. (2017), Lemma 4
+    log_q = _log_not_plurality(votes, lambda d: np.log((2 + gamma * d) / 4) - gamma * d)
+    return laplace_rdp(log_q, gamma, orders)
+
+
+def laplace_rdp(log_q, gamma, orders):
+    """Theorem 3 of the 2017 paper for a mechanism that is ``2 * gamma``-differentially private.
+
+    Parameters
+    ----------
+    log_q : array-like of shape (n_queries,)
+        Log of an upper bound on the probability of all outcomes but one.
+    gamma : float
+        Half the pure epsilon of the mechanism.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_orders)
+        The smallest of ``2 gamma**2 a``, ``2 gamma`` and, where its condition holds, Papernot et
+        al. (2017), Theorem 3.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import laplace_rdp
+    >>> bool(laplace_rdp([-20.0], 0.05, [10.0])[0, 0] < 2 * 0.05**2 * 10)
+    True
+    """
+    gamma = check_positive("gamma", gamma)
+    orders = check_orders(orders)
+    log_q, place = np.unique(np.asarray(log_q, dtype=float), return_inverse=True)
+    log_q = log_q[:, None]
+    data_independent = np.minimum(2 * gamma**2 * orders, 2 * gamma)
+    holds = log_q < -np.logaddexp(2 * gamma, 0.0)
+    # Where it does not hold, `theorem` is not used: any number will do that the formulas take
+    safe = np.where(holds, log_q, -np.logaddexp(2 * gamma, 0.0) - 1)
+    log_p = np.log1p(-np.exp(safe))
+    moments = orders - 1
+    stay = log_p + moments * (log_p - np.log1p(-np.exp(2 * gamma + safe)))
+    move = safe + 2 * gamma * moments
+    theorem = np.logaddexp(stay, move) / moments  # Papernot et al. (2017), Theorem 3
+    bound = np.where(holds, np.minimum(data_independent, theorem), data_independent)
+    return check_cost(bound)[place]
+
+
+def gaussian_rdp(log_q, sigma, orders):
+    """Theorem 2 of the 2018 paper for a mechanism of cost ``a / sigma**2`` at order `a`.
+
+    Parameters
+    ----------
+    log_q : array-like of shape (n_queries,)
+        Log of an upper bound on the probability of all outcomes but one.
+    sigma : float
+        Noise level: the mechanism costs at most ``a / sigma**2`` on every data set.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_orders)
+        The smaller of ``a / sigma**2`` and, where its conditions hold, Papernot et al. (2018),
+        Theorem 2.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import gaussian_rdp
+    >>> bool(gaussian_rdp([-50.0], 40.0, [10.0])[0, 0] < 10 / 40**2)
+    True
+    """
+    sigma = check_positive("sigma", sigma)
+    orders = check_orders(orders)
+    log_q, place = np.unique(np.asarray(log_q, dtype=float), return_inverse=True)
+    log_q = log_q[:, None]
+    data_independent = orders / sigma**2
+    mu2 = sigma * np.sqrt(-log_q)  # Lemma 9's choice of the two orders
+    mu1 = mu2 + 1
+    e1 = mu1 / sigma**2
+    e2 = mu2 / sigma**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Papernot et al. (2018), Theorem 2: its conditions, then A, B and the bound
+        holds = (mu1 >= orders) & (mu2 > 1) & (log_q + e2 < 0)
+        holds &= log_q <= (mu2 - 1) * e2 - mu2 * (np.log(mu1 / mu2) + np.log(mu2 / (mu2 - 1)))
+        log_p = np.log1p(-np.exp(log_q))
+        log_a = log_p - np.log1p(-np.exp((log_q + e2) * (mu2 - 1) / mu2))
+        log_b = e1 - log_q / mu2
+        moments = orders - 1
+        theorem = np.logaddexp(log_p + moments * log_a, log_q + moments * log_b) / moments
+    bound = np.where(holds, np.minimum(data_independent, theorem), data_independent)
+    return check_cost(bound)[place]
+
+
+def gnmax_rdp(votes, sigma, orders):
+    """Published data-dependent bound on the cost of GNMax queries: the 2018 paper's.
+
+    It depends on private votes and bounds one direction of the divergence only: for comparison
+    with the literature, not for publication.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_queries, n_classes)
+        Vote counts; each row sums to the number of teachers.
+    sigma : float
+        Standard deviation of the Gaussian noise on each count, above 0.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_orders)
+        Papernot et al. (2018), Proposition 8 (``a / sigma**2``) and Theorem 2 with
+        Proposition 7, the smaller.
+
+    Raises
+    ------
+    ValueError
+        For negative counts, rows with different totals, sigma <= 0 or orders <= 1.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import gnmax_rdp
+    >>> gnmax_rdp([[130, 120], [250, 0]], 40.0, [10.0]).round(5)
+    array([[0.00625],
+           [0.     ]])
+    """
+    sigma = check_positive("sigma", sigma)
+    # Papernot et al. (2018), Proposition 7
+    log_q = _log_not_plurality(votes, lambda d: log_ndtr(-d / (math.sqrt(2) * sigma)))
+    return gaussian_rdp(log_q, sigma, orders)
+
+
+def threshold_rdp(max_votes, threshold, sigma, orders):
+    """Published data-dependent bound on the cost of a noisy threshold check.
+
+    Parameters
+    ----------
+    max_votes : array-like of shape (n_queries,)
+        The number compared with the threshold; one teacher changes it by at most 1.
+    threshold : float
+        The check passes when ``max_votes + noise >= threshold``.
+    sigma : float
+        Standard deviation of the Gaussian noise, above 0.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_orders)
+        Papernot et al. (2018), Theorem 2 with noise level ``sqrt(2) * sigma``; private.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import threshold_rdp
+    >>> threshold_rdp([150, 250], 150, 20.0, [10.0]).round(5)
+    array([[0.0125],
+           [0.    ]])
+    """
+    sigma = check_positive("sigma", sigma)
+    excess = (np.asarray(max_votes, dtype=float) - threshold) / sigma
+    log_q = np.minimum(log_ndtr(excess), log_ndtr(-excess))  # the less likely of pass and fail
+    # The check alone costs a / (2 sigma**2), which is a / (sqrt(2) sigma)**2
+    return gaussian_rdp(log_q, math.sqrt(2) * sigma, orders)

@@ -1,0 +1,175 @@
+"""Releases of the user's own: calibrated, tried on public rows, gathered, published."""
+
+import copy
+import random
+import sys
+from dataclasses import replace
+from functools import partial
+from numbers import Real
+
+import numpy as np
+from sklearn.base import clone
+
+from .._sklearn import _num_samples
+from ..accounting.budget import calibrated, stated_cost, stated_event
+from ..runtime.copies import copied_data
+from ..runtime.isolation import isolated, kind_of, redacted
+from ..runtime.private_data import PrivateData
+from ..secure import noise_generator
+from .base import Release
+from .synthetic_rows import units_of
+
+#: Draws that are all equal do not follow the generator that they are given.
+_N_DRAWS = 5
+
+
+def planned(releases, private, neighbors, *, epsilon, delta):
+    """Check releases, and set the noise of those that have none. None of them sees a record.
+
+    Parameters
+    ----------
+    releases : list of Release or None
+        As given by the user.
+    private : PrivateData
+        The private data.
+    neighbors : Neighbors
+        The neighboring data sets that are covered.
+    epsilon, delta : float
+        The cap of the fit; epsilon may be None.
+
+    Returns
+    -------
+    tuple of Release
+        With their noise set.
+    """
+    if not releases:
+        return ()
+    has_units = units_of(private, neighbors) is not None
+    ready = []
+    for release in releases:
+        if not isinstance(release, Release):
+            raise TypeError(
+                "releases must be a list of releases.Release, each an instance; got "
+                f"{type(release)}"
+            )
+        name, fraction = type(release).__name__, release.epsilon_fraction
+        if has_units and not release.counts_groups:
+            raise ValueError(
+                f"{name} does not set counts_groups, and this fit protects all records of a group "
+                f"or identifier together ({neighbors.relation})"
+            )
+        is_fraction = isinstance(fraction, Real) and 0 < fraction < 1
+        if not is_fraction and release.with_scale(1.0) is not None:
+            raise ValueError(
+                f"epsilon_fraction of {name} must be a number between 0 and 1; got {fraction!r}"
+            )
+        # Only parameters are kept: the clone that draws is the one whose cost was computed
+        event_of = partial(stated_event, neighbors=neighbors)
+        release = calibrated(clone(release), event_of, epsilon, delta, share=fraction)
+        release = clone(release)
+        stated_cost(release, neighbors)
+        ready.append(release)
+    return tuple(ready)
+
+
+def dry_run(releases, X_public, private):
+    """Try all on public rows; return the numbers that each would publish.
+
+    It comes before `gather`: errors here are shown in full.
+    """
+    n_public = _num_samples(X_public)
+    made_up = PrivateData(
+        X=X_public,
+        codes=private.target.alternating(n_public),
+        target=private.target,
+        sample_weight=None if private.sample_weight is None else np.ones(n_public),
+    )
+    tried = []
+    for release in releases:
+        own = replace(made_up, groups=np.arange(n_public)) if release.counts_groups else made_up
+        try:
+            with isolated(0):
+                gathered = _gathered(release, own)
+                copies = [copy.deepcopy(gathered) for _ in range(_N_DRAWS)]
+                sampled = [_publish_once(release, each, noise_generator()) for each in copies]
+                if all(np.array_equal(sampled[0], other) for other in sampled):
+                    raise RuntimeError(
+                        f"{_N_DRAWS} draws were all equal: all noise must come from rng"
+                    )
+                tried.append(sampled[0])
+        except Exception as error:
+            raise ValueError(
+                f"{type(release).__name__} failed when tried on public rows and made-up "
+                f"labels. {type(error).__name__}: {error}"
+            ) from error
+    return tried
+
+
+def gather(releases, private, neighbors, rng):
+    """Return the private statistic of each, which is free."""
+    units = units_of(private, neighbors)
+    numbers = None if units is None else np.unique(units, return_inverse=True)[1]
+    own = replace(private, groups=numbers)
+    return [
+        _isolated_call(f"gather of {type(release).__name__}", rng, _gathered, release, own)
+        for release in releases
+    ]
+
+
+def publish(releases, gathered, rng, tried):
+    """Yield the published numbers of each, once all are paid for.
+
+    Parameters
+    ----------
+    releases : tuple of Release
+        From `planned`.
+    gathered : list
+        From `gather`.
+    rng : Generator
+        Source of the noise.
+    tried : list
+        From `dry_run`.
+    """
+    for release, private, expected in zip(releases, gathered, tried, strict=True):
+        name = type(release).__name__
+        sampled = _isolated_call(f"publish of {name}", rng, _publish_once, release, private, rng)
+        if sampled.shape != expected.shape or sampled.dtype != expected.dtype:
+            raise ValueError(
+                f"publish of {name} must return an array of the form that it has for public rows, "
+                f"shape {expected.shape} of {kind_of(expected.dtype)}; got another, withheld"
+            )
+        yield sampled
+
+
+def _gathered(release, private):
+    """Gather by a clone, which keeps nothing, from copies that it may write into."""
+    return clone(release).gather(PrivateData(**copied_data(vars(private))))
+
+
+def _publish_once(release, gathered, rng):
+    """Draw by a clone; what it draws becomes plain numbers."""
+    before = _global_state()
+    # A copy, without what a table or an object may carry beside it
+    sampled = np.array(clone(release).publish(gathered, rng))
+    if _global_state() != before:
+        raise RuntimeError(
+            "publish took numbers from a global generator: all noise must come from rng"
+        )
+    if sampled.dtype.kind not in "biuf":
+        raise TypeError(f"publish must return numbers; got {kind_of(sampled.dtype)}")
+    return sampled
+
+
+def _global_state():
+    """Return what changes as the global generator of numpy, Python or torch is drawn from."""
+    torch = sys.modules.get("torch")
+    of_torch = None if torch is None else torch.get_rng_state().numpy().tobytes()
+    return str(np.random.get_state(legacy=False)), random.getstate(), of_torch
+
+
+def _isolated_call(name, rng, function, *given):
+    """Call a function without output; errors name it and quote nothing."""
+    with isolated(int(rng.integers(2**32))):
+        return redacted(
+            lambda: function(*given), f"{name} failed with", "Try it on made-up records"
+        )

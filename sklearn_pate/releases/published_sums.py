@@ -1,0 +1,80 @@
+"""Class sums that a synthesizer has published: the model of a fit where no record votes."""
+
+import numpy as np
+
+from ..accounting import MethodSummary, Plan, TableCurator
+from ..accounting.budget import guarantee
+from ..rdp import DEFAULT_ORDERS
+from .base import VotesRelease
+from .votes import Votes
+
+
+class PublishedSumsRelease(VotesRelease):
+    """No votes: the labels of the synthetic rows follow from sums that are published and paid for."""
+
+    releases_proba = True
+    max_dry_run_rows = 500
+
+    def mechanism(self, estimator, method):
+        """Return no mechanism; refuse one."""
+        if estimator.aggregator is not None:
+            raise ValueError(
+                "class sums without public rows have noise of their own, which is calibrated to "
+                f"epsilon; got aggregator={estimator.aggregator!r}"
+            )
+        return []
+
+    def plan(self, inputs):
+        """Return the cost of the synthesizer: nothing else is released of the records."""
+        cost = inputs.prior_cost(DEFAULT_ORDERS)
+        delta = inputs.estimator.delta
+        epsilon, composition, delta = guarantee(cost, delta, is_pure=inputs.prior_is_pure)
+        return Plan(
+            [],
+            epsilon,
+            composition,
+            cost,
+            delta=delta,
+            n_public=inputs.n_public,
+            n_requested=inputs.n_public,
+        )
+
+    def dry_run(self, inputs, plan):
+        """Try nothing: there is no mechanism, and the synthesizer is tried by itself."""
+
+    def forecast(self, inputs, plan):
+        """Return the summary for the plan; the synthesizer has the errors and warnings."""
+        summary = MethodSummary(
+            n_classes=inputs.target.n_values,
+            name=type(inputs.method).__name__,
+            target_type=type(inputs.target),
+        )
+        return summary, (), ()
+
+    def rows(self, inputs, plan):
+        """Return all synthetic rows."""
+        return np.arange(inputs.n_public)
+
+    def of_rows(self, votes, rows):
+        """Return the votes, which are none."""
+        return votes
+
+    def gather(self, inputs, plan, rows):
+        """Return `Votes` without any: no record is read."""
+        counts = np.zeros((0, inputs.target.n_values))
+        return Votes(
+            counts,
+            inputs.target,
+            inputs.neighbors,
+            method=inputs.method,
+            n_public=inputs.n_public,
+        )
+
+    def publish(self, inputs, plan, rows, votes, published, noise):
+        """Read the published sums at the synthetic rows."""
+        published.table = inputs.synthesis.prior
+        published.add_class_proba(*published.table.read(inputs.X_public))
+
+    def curator(self, published, votes, plan, delta):
+        """Return the private view of what was released."""
+        return TableCurator(votes.counts, plan.cost, delta)

@@ -1,0 +1,259 @@
+"""Synthetic rows: the steps of a synthesizer in one fit, and the rows that follow from them."""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..accounting.budget import calibrated, priced, stated_cost, stated_event
+from ..aggregators import TableMechanism
+from ..aggregators.table import dry_run_table
+from ..encoding.dtypes import difference
+from ..encoding.targets import Target
+from ..exceptions import BudgetExceededError
+from ..identifiers import normalize_groups, normalize_identifiers
+from ..rdp import NeighboringRelation, Neighbors
+from ..rdp.contribution import OF_NAMED_GROUPS
+from ..rules import default_share
+from ..runtime.copies import copied_data, without_index
+from ..runtime.isolation import is_ours, redacted, suppress_output
+from .base import Step
+
+
+@dataclass(frozen=True, eq=False)
+class Synthesis:
+    """The steps of a synthesizer in one fit: the parts published so far, and the rows.
+
+    Attributes
+    ----------
+    synthesizer : Synthesizer
+        Declared, with its noise set.
+    neighbors : Neighbors
+        The neighboring data sets that are covered.
+    target : targets.Target
+        Classes or levels that the records vote for.
+    published : tuple
+        The part of each step so far.
+    rows : array-like with n_rows rows or None
+        The synthetic rows; None before they are drawn.
+    entries : tuple of (ledger, entry)
+        Ledgers that have recorded the steps so far, each with its entry.
+    generator : str or None
+        The source of the noise, as in `PrivacySpent`; None before the first step.
+    ledgers : list
+        Ledgers that have recorded the cost of all steps in an entry with labels. It grows, and is
+        shared by all copies: each call of `fit_votes` on the same rows finds it.
+    """
+
+    synthesizer: Any
+    neighbors: Neighbors
+    target: Target
+    published: tuple = ()
+    rows: Any = None
+    entries: tuple = field(default=(), repr=False)
+    generator: str | None = None
+    ledgers: list = field(default_factory=list, repr=False)
+
+    @property
+    def prior(self):
+        """The statistics that the synthesizer released with its rows; None if it keeps none."""
+        return getattr(self.synthesizer, "released_", None)
+
+    @classmethod
+    def planned(cls, synthesizer, private, neighbors, *, pure, epsilon, delta):
+        """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
+
+        Parameters
+        ----------
+        synthesizer : Synthesizer
+            Declared.
+        private : PrivateData
+            The private data.
+        neighbors : Neighbors
+            The neighboring data sets that are covered.
+        pure : bool
+            Whether the votes cost a pure epsilon and nothing else.
+        epsilon, delta : float
+            The cap of the fit; epsilon may be None.
+        """
+        units_of(private, neighbors)  # refuses what would fail once rows are paid for
+        synthesizer = synthesizer.suited_to(pure=pure)
+        share = default_share() if synthesizer.share is None else synthesizer.share
+        event_of = partial(stated_event, neighbors=neighbors)
+        synthesizer = calibrated(synthesizer, event_of, epsilon, delta, share=share)
+        spent, _ = stated_cost(synthesizer, neighbors).epsilon(delta)
+        is_all = synthesizer.share == 1
+        if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
+            raise BudgetExceededError(
+                f"{type(synthesizer).__name__} costs epsilon={spent:.4g}, which leaves nothing of "
+                f"the cap epsilon={epsilon:g} for votes. Use more noise, or raise epsilon"
+            )
+        noise = getattr(synthesizer, "noise", None)
+        if isinstance(noise, TableMechanism):
+            n_classes = private.target.n_values
+            dry_run_table(noise, contribution=neighbors.counts(1), n_classes=n_classes)
+        return cls(synthesizer, neighbors, private.target)
+
+    @property
+    def cost(self):
+        """The cost of the steps that are published; None before the first."""
+        return self.cost_of_steps(len(self.published)) if self.published else None
+
+    def cost_of_steps(self, n_steps):
+        """Return the cost of the first steps; of all of them, the cost that the plan states."""
+        is_all = n_steps == self.synthesizer.n_steps
+        event = self.synthesizer.event(self.neighbors, n_steps=None if is_all else n_steps)
+        return priced(event, self.synthesizer)
+
+    def entry_in(self, ledger):
+        """Return the entry of a ledger that has recorded steps; None if it has not."""
+        return next((entry for own, entry in self.entries if own is ledger or own == ledger), None)
+
+    def is_recorded_in(self, ledger):
+        """Return whether an entry of a ledger has the cost."""
+        return self.entry_in(ledger) is not None or ledger in self.ledgers
+
+    def gather(self, private):
+        """Return the statistics of the next step: private, and free."""
+        synthesizer = self.synthesizer
+        units = units_of(private, self.neighbors)
+        records = (private.X, private.codes, private.sample_weight, units, private.target)
+
+        def gather():
+            X, codes, weight, groups, target = records
+            inputs = {"sample_weight": weight, "groups": groups, "target": target}
+            return synthesizer.gather(X, codes, **inputs, published=self.published)
+
+        with suppress_output():
+            if is_ours(synthesizer):  # its errors quote no values
+                return gather()
+            records = copied_data(records)  # it may write into them
+            name = type(synthesizer).__name__
+            return redacted(gather, f"gather of {name} failed:", "Its step is not paid for")
+
+    def publish(self, gathered, noise, *, generator):
+        """Return the same with the part of the next step, which is paid for.
+
+        Parameters
+        ----------
+        gathered : object
+            From `gather`.
+        noise : numpy.random.Generator
+            Source of the noise that protects the data.
+        generator : str
+            Its kind, as in `PrivacySpent`.
+        """
+        synthesizer = self.synthesizer
+        with suppress_output():
+            part = redacted(
+                lambda: synthesizer.publish(gathered, noise, published=self.published),
+                f"publish of {type(synthesizer).__name__} failed:",
+                "It is paid for",
+            )
+        generator = "seed" if self.generator == "seed" else generator  # of an earlier step
+        return replace(self, published=(*self.published, part), generator=generator)
+
+    def with_rows(self, rng):
+        """Return the same with rows, drawn from the published parts: it is free.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of the rows.
+        """
+        synthesizer = self.synthesizer
+        name = type(synthesizer).__name__
+
+        def draw():
+            rows = synthesizer.draw(self.published, rng)
+            # Without index or attributes
+            is_bare = isinstance(rows, np.ndarray | list | tuple)
+            return np.array(rows) if is_bare else without_index(rows)
+
+        with suppress_output():
+            rows = redacted(draw, f"{name} could not draw rows:", "They are paid for")
+        expected = dry_run_rows(synthesizer)
+        if np.shape(rows) != np.shape(expected) or difference(rows, expected) is not None:
+            raise ValueError(
+                f"draw of {name} must return n_rows={synthesizer.n_rows} rows with the columns and "
+                "dtypes of dry_run_rows; got others. They are paid for"
+            )
+        return replace(self, rows=rows)
+
+
+class RowsStep(Step):
+    """One step of a synthesizer: a part of the statistics that its rows are drawn from.
+
+    Parameters
+    ----------
+    account : Account
+        It has the `Synthesis` so far, and gets the next.
+    private : PrivateData
+        The private data.
+    noise : numpy.random.Generator
+        Source of the noise.
+    generator : str
+        Its kind, as in `PrivacySpent`.
+    statement : callable
+        ``statement(n_steps, cost)`` returns the `PrivacySpent` of the first steps.
+    phase : callable
+        Shows progress, as `Inputs.phase`.
+    """
+
+    def __init__(self, account, private, noise, *, generator, statement, phase):
+        self.account = account
+        self.private = private
+        self.noise = noise
+        self.generator = generator
+        self.statement = statement
+        self.phase = phase
+
+    def gather(self):
+        """Return the statistics of the step: private, and free."""
+        with self.phase("statistics", 1) as done:
+            gathered = self.account.synthesis.gather(self.private)
+            done(1)
+        return gathered
+
+    def pay(self):
+        """Record the cost of all steps of the synthesizer up to this one."""
+        synthesis = self.account.synthesis
+        n_steps = len(synthesis.published) + 1
+        cost = synthesis.cost_of_steps(n_steps)
+        self.account.append(self.statement(n_steps, cost), cost)
+
+    def publish(self, gathered):
+        """Keep the part of the step with its noise."""
+        account = self.account
+        synthesis = replace(account.synthesis, entries=account.entries)
+        account.keep(synthesis.publish(gathered, self.noise, generator=self.generator))
+
+
+def steps_of_rows(account, private, noise, **params):
+    """Yield the steps of a synthesizer that are left; see `RowsStep`."""
+    while len(account.synthesis.published) < account.synthesis.synthesizer.n_steps:
+        yield RowsStep(account, private, noise, **params)
+
+
+def dry_run_rows(synthesizer):
+    """Return rows drawn from the schema alone, in place of those that will be."""
+    return synthesizer.dry_run_rows(synthesizer.n_rows, np.random.default_rng(0))
+
+
+def units_of(private, neighbors):
+    """Return the protected unit of each record; None where each is one by itself.
+
+    All records of a unit count once in each histogram. So they must be known.
+    """
+    neighbors.check_known()
+    if neighbors.unit == "record" and neighbors.relation not in OF_NAMED_GROUPS:
+        is_identified = neighbors.relation == NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
+        are_identified = is_identified and hasattr(private.X, "index")
+        return normalize_identifiers(private.X.index, "the index of X") if are_identified else None
+    if private.groups is None:
+        raise ValueError(
+            f"this fit protects groups of records ({neighbors.relation}), and groups= is None: "
+            "with a synthesizer or releases of yours, give groups=, one identifier per record"
+        )
+    return normalize_groups(private.groups, len(private.codes))

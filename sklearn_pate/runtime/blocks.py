@@ -1,0 +1,68 @@
+"""Private records, counted some at a time, in workers or here."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn import config_context
+
+from .copies import copied_rows
+from .isolation import attempt, suppress_output
+from .memory import is_cached
+
+#: Records of a block, whatever the number of workers: what memory keeps does not depend on that.
+BLOCK_SIZE = 20_000
+
+
+class Block(NamedTuple):
+    """Some private records: rows, codes, weights, and groups from 0."""
+
+    X: Any
+    codes: np.ndarray
+    weight: np.ndarray | None
+    groups: np.ndarray | None
+
+
+def _blocks(private, groups):
+    """Yield blocks of so many records; where they have groups, each ends where a group ends."""
+    n_records = len(private.codes)
+    unit = np.arange(n_records) if groups is None else groups
+    order = np.argsort(unit, kind="stable")
+    unit = unit[order]
+    start = 0
+    while start < n_records:
+        stop = min(start + BLOCK_SIZE, n_records)
+        stop = int(np.searchsorted(unit, unit[stop - 1], side="right"))
+        rows = order[start:stop]
+        yield Block(
+            copied_rows(private.X, rows),
+            private.codes[rows],
+            None if private.sample_weight is None else private.sample_weight[rows],
+            None if groups is None else unit[start:stop] - unit[start],
+        )
+        start = stop
+
+
+class _Result(NamedTuple):
+    """The table of a block, whether memory has it, and what went wrong as it may be told."""
+
+    table: Any = None
+    is_cached: bool = True
+    problem: str | None = None
+
+
+def _count(block, count, config, memory, key):
+    """Count one block, or recall its table."""
+    recall = memory.cache(_counted, ignore=["count", "config", "block"])
+    given = count, config, block, key
+    with suppress_output():
+        # A failure is returned, not raised: a traceback would carry private rows
+        counted, failed = attempt(lambda: (recall(*given), is_cached(memory, recall, *given)))
+    if failed is not None:
+        return _Result(problem=f"a block of records could not be counted: {failed}")
+    return _Result(*counted)
+
+
+def _counted(count, config, block, key):
+    """Return the table of a block; memory finds it by `key` alone."""
+    with config_context(**config):
+        return count(block)
