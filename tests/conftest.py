@@ -25,7 +25,7 @@ from sklearn.datasets import make_classification
 
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.encoding.targets import ClassTarget
-from sklearn_pate.fitting import inputs
+from sklearn_pate.fitting import seeds
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods.teachers import SiteTeachers, Teachers
 from sklearn_pate.runtime import isolation
@@ -83,8 +83,8 @@ def global_random_seed(request):
 def as_in_a_process_of_its_own(monkeypatch):
     """Count the fits of each test from 1; none is the first with a seed."""
     monkeypatch.setattr(isolation, "_numbers", itertools.count(1))  # put back after the test
-    monkeypatch.setattr(inputs, "_has_warned", threading.Event())
-    inputs._has_warned.set()
+    monkeypatch.setattr(seeds, "_has_warned", threading.Event())
+    seeds._has_warned.set()
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.methods.sums import ClassSums
 from sklearn_pate.model_selection import PrivateGridSearchCV, search
 from sklearn_pate.rdp import Event
-from sklearn_pate.releases import Release, synthetic_rows, table
+from sklearn_pate.releases import Release, extra_releases, synthetic_rows, table
 from sklearn_pate.releases.labels import LabelsRelease
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer, synthesizers
@@ -190,7 +190,7 @@ def fit(name, ledger, **params):
 #: What collects private statistics or votes, and what draws their noise.
 GATHERS = [
     (synthetic_rows.Synthesis, "gather"),
-    (ahead, "gather"),
+    (extra_releases, "gather"),
     (TableRelease, "gather"),
     (LabelsRelease, "gather"),
 ]
@@ -198,9 +198,9 @@ DRAWS = [
     (synthesizers, "publish_centre"),
     (synthesizers, "publish_sums"),
     (synthesizers, "checked_noisy"),
-    (ahead, "draw"),
+    (extra_releases, "publish"),
     (table, "checked_noisy"),
-    (LabelsRelease, "draw"),
+    (LabelsRelease, "publish"),
     (search, "best_trial"),
 ]
 

@@ -45,7 +45,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.fitting.inputs import seed_streams
+from sklearn_pate.fitting.seeds import seed_streams
 from sklearn_pate.methods.teachers import _seeds
 from sklearn_pate.partition import assign_teachers
 from sklearn_pate.runtime.copies import set_seeds

@@ -21,7 +21,9 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, SoftVote
 from sklearn_pate.aggregators.argmax import _NoisyArgmax
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.fitting import run
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import teachers
 from sklearn_pate.methods.teachers import Teachers
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.queries import Choice
@@ -74,7 +76,7 @@ def interrupt(monkeypatch, owner, name, call=1, after=False):
 
 
 BEFORE = {
-    "checks": (ensemble, "assign_teachers"),
+    "checks": (teachers, "assign_teachers"),
     "plan": (labels, "plan_queries"),
     "ledger asked": (PrivacyLedger, "check"),
     "student rehearsed": (Student, "fit"),
@@ -86,7 +88,7 @@ BEFORE = {
 }
 AFTER = {
     "recorded": (PrivacyLedger, "record", 1, True),
-    "private test": (release, "_run_private_test"),
+    "private test": (run, "_run_private_test"),
     "noise": (_NoisyArgmax, "aggregate"),
     "labels drawn": (_NoisyArgmax, "aggregate", 1, True),
     "student": (Student, "fit", 2),
@@ -129,7 +131,7 @@ def test_interrupted_when_it_is_paid_for(phase, ledger, monkeypatch):
             assert clf.score(X, Y) > 0.8 and len(ledger.history()) == before + 1
 
 
-@pytest.mark.parametrize("owner, name", [(release, "_show_what_is_public"), (release, "Published")])
+@pytest.mark.parametrize("owner, name", [(run, "_show_public_attributes"), (run, "Published")])
 def test_an_interrupt_says_no_less_than_was_spent(owner, name, ledger, monkeypatch):
     clf = model(ledger=ledger, n_queries=2).fit(X, Y, X_PUBLIC)
     with monkeypatch.context() as patched:

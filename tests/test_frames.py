@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import PluralityVote
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.fitting.planning import is_missing_in
+from sklearn_pate.fitting.dry_run import is_missing_in
 from sklearn_pate.neighbors import RowVectorizer
 from sklearn_pate.runtime.isolation import redacted_text
 

@@ -35,7 +35,8 @@ from sklearn_pate.aggregators import (
     distance_to_instability,
 )
 from sklearn_pate.exceptions import StudentError
-from sklearn_pate.fitting.inputs import seed_streams
+from sklearn_pate.fitting import inputs
+from sklearn_pate.fitting.seeds import seed_streams
 
 pytestmark = pytest.mark.slow
 
@@ -245,7 +246,7 @@ def test_no_two_uses_share_a_source_of_randomness(monkeypatch):
     fixed = {use: np.random.SeedSequence(i) for i, use in enumerate(seed_streams(0))}
 
     def released(**fresh):
-        monkeypatch.setattr(given_module, "seed_streams", lambda *_: fixed | fresh)
+        monkeypatch.setattr(inputs, "seed_streams", lambda *_: fixed | fresh)
         clf = noisy().fit_votes(np.tile(VOTES, (3, 1)), np.tile(ROWS, (3, 1)))
         return clf.query_indices_.tolist(), clf.public_labels_[clf.query_indices_].tolist()
 

@@ -33,7 +33,7 @@ from sklearn_pate.methods.sums import (
 )
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import DiscreteGaussian, Neighbors, gdp_mu, gdp_to_epsilon
-from sklearn_pate.rules import columns_tell_more
+from sklearn_pate.methods.choose import MethodParameters, PublicCounts, choose_method
 from sklearn_pate.runtime.private_data import PrivateData
 from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer, Schema
 from sklearn_pate.synthesis.synthesizers import ReleasedSums
@@ -219,7 +219,7 @@ def test_sums_by_class_beyond_64_bits_are_exact(n_classes, n_blocks, most, monke
     monkeypatch.setattr(class_sums, "_ROWS", 4)
     sampled = []
     monkeypatch.setattr(
-        sums, "_noisy", lambda whole, *_: sampled.append(whole) or whole.astype(float)
+        class_sums, "_noisy", lambda whole, *_: sampled.append(whole) or whole.astype(float)
     )
     codes = np.zeros(4 * n_blocks, dtype=int)
     part = shares(len(codes))
@@ -709,8 +709,15 @@ def test_nothing_to_tell_is_told_of():
     [(0.5, 2, 6, True), (0.61, 2, 99, False), (0.5, 3, 99, False), (0.1, 2, 4.9, False)],
 )
 def test_public_numbers_decide(explained, n_classes, signal, expected):
-    told = columns_tell_more(explained=explained, n_classes=n_classes, signal=signal)
-    assert told == expected
+    noise_std = 2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(1.0, 1e-5)
+    counts = PublicCounts(
+        n_records=math.ceil(signal * n_classes * noise_std * math.sqrt(50)),
+        n_public=1000,
+        n_classes=n_classes,
+        n_columns=50,
+        cells_explain=lambda: explained,
+    )
+    assert (choose_method(MethodParameters(), counts).name == "sums") == expected
 
 
 def test_groups_leave_the_choice_to_public_rows():

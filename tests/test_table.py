@@ -397,11 +397,10 @@ X_PUBLIC, X_LATER, Y_LATER = X[600:900], X[900:], Y[900:]
 X, Y = X[:600], Y[:600]
 
 
-def pate(method_summary=None, **params):
+def pate(neighbors_method=None, **params):
     params = {"epsilon": 5.0, "classes": [0, 1, 2], "random_state": 0, **params}
-    return PATEClassifier(
-        ReverseNeighbors() if neighbors_method is None else neighbors_method, **params
-    )
+    method = ReverseNeighbors() if neighbors_method is None else neighbors_method
+    return PATEClassifier(method=method, **params)
 
 
 def teachers(**params):

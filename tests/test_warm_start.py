@@ -322,7 +322,7 @@ def test_complete_fits_start_anew():
 def test_a_fit_whose_labels_were_paid_for_starts_anew(tmp_path, monkeypatch):
     ledger = Watched(tmp_path / "ledger")
     clf = model(ledger=ledger)
-    error = stop(clf, monkeypatch, release, "_run_private_test")
+    error = stop(clf, monkeypatch, run, "_run_private_test")
     costs_of_all = gaussian_epsilon(math.sqrt(OF_SUMS + OF_TABLE))
     assert error.privacy_spent.epsilon == pytest.approx(costs_of_all)
     assert "With synthesizer=None, fit(X, y, X_public=X_synthetic_)" in error.__notes__[0]

@@ -141,12 +141,6 @@ def make_method(estimator, choice=None, X=None, *, has_public_rows=True):
     -------
     Method
     """
-    if isinstance(estimator.base_estimator, Method):
-        name = type(estimator.base_estimator).__name__
-        raise TypeError(
-            f"base_estimator is the model of each teacher; got {name}, a method: give it as "
-            f"method={name}(...)"
-        )
     choice = chosen(estimator, X) if choice is None else choice
     if isinstance(estimator.method, Method):
         return _own_method(estimator, X, has_public_rows=has_public_rows)
@@ -218,6 +212,12 @@ def number_teachers(method, estimator, private):
 
 def check_parameters(estimator, method):
     """Refuse parameters that are set and that the method does not have."""
+    if isinstance(estimator.base_estimator, Method):
+        name = type(estimator.base_estimator).__name__
+        raise TypeError(
+            f"base_estimator is the model of each teacher; got {name}, a method: give it as "
+            f"method={name}(...)"
+        )
     if isinstance(method, Teachers) and not isinstance(estimator.method, Method):
         return
     reasons = {"base_estimator": "is the model of each teacher", **OF_TEACHERS}
