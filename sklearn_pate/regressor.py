@@ -241,9 +241,9 @@ class PATERegressor(RegressorMixin, PATEEstimator):
                 "predict_quantiles reads the table that records vote in, and here teachers voted; "
                 "leave base_estimator=None"
             )
-        rates = self._ask("table_", "rates", X)
+        class_proba = self._ask("table_", "class_proba", X)
         # No rate is below a floor, and that of many levels together would be a tail of its own
-        rates = rates - np.minimum(rates.min(axis=1, keepdims=True), LEAST_RATE)
-        rates = rates / rates.sum(axis=1, keepdims=True)
-        found = self._fitted_target.quantiles(rates, requested)
+        class_proba = class_proba - np.minimum(class_proba.min(axis=1, keepdims=True), LEAST_RATE)
+        class_proba = class_proba / class_proba.sum(axis=1, keepdims=True)
+        found = self._fitted_target.quantiles(class_proba, requested)
         return found[:, 0] if np.ndim(q) == 0 else found

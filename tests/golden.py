@@ -278,10 +278,10 @@ def cases(folder):
     yield "neighbors, balanced", records(class_weight="balanced"), table, {}
     yield "neighbors, two cells", records(method=ReverseNeighbors(n_neighbors=2)), table, {}
     joining = ReverseNeighbors(relation="add_or_remove_one")
-    yield "neighbors, add or remove", records(base_estimator=joining), table, {}
+    yield "neighbors, add or remove", records(method=joining), table, {}
     yield (
         "neighbors, add or remove groups",
-        records(base_estimator=joining, unit="group"),
+        records(method=joining, unit="group"),
         table,
         {"groups": groups},
     )
@@ -299,7 +299,7 @@ def cases(folder):
     )
     yield "sums, weights", records(method=ClassSums()), table, {"sample_weight": weight}
     columns = ClassSums(relation="add_or_remove_one", folded_ranks=False)
-    yield "sums, add or remove", records(base_estimator=columns), table, {}
+    yield "sums, add or remove", records(method=columns), table, {}
 
     yield "teachers", teachers(), table, {}
     encoded = make_pipeline(

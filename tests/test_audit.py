@@ -526,7 +526,7 @@ ONE = np.ones((2, 2), int)
 @cases(
     "given, match",
     ({"n_runs": 0}, "n_runs must be a whole number, at least 1; got 0"),
-    ({"attack": "guess"}, 'attack must be "labels", "rates", "student" or a function'),
+    ({"attack": "guess"}, 'attack must be "labels", "class_proba", "student" or a function'),
     ({"n_copies": 0}, "need n_copies of at least 1"),
     ({"n_guesses": 31}, "from 1 to the 30 canaries; got 31"),
     ({"canaries": "yellow"}, 'kind must be "mislabelled" or "out_of_distribution"'),

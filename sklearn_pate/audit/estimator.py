@@ -82,9 +82,9 @@ def audit_estimator(
         Canaries in each run, if `canaries` is a kind.
     canaries : {"mislabelled", "out_of_distribution"} or Canaries, default="mislabelled"
         As in `make_canaries`.
-    attack : {"labels", "rates", "student"} or callable, default="labels"
+    attack : {"labels", "class_proba", "student"} or callable, default="labels"
         What the guesses are made from. "labels": the released labels of the canaries' copies,
-        `public_labels_`. "rates": their released rates, `public_soft_labels_`, minus the mean over
+        `public_labels_`. "class_proba": their released rates, `public_soft_labels_`, minus the mean over
         the run; of records that vote they say more. "student": what the estimator predicts for the
         canaries, with probabilities if it has them, minus their mean over the run: a black box. A
         function of the fitted estimator returns a number for each canary, above 0 where the
@@ -170,14 +170,14 @@ def audit_estimator(
     rng = np.random.default_rng(random_state)
     n_runs = check_count("n_runs", n_runs)
     n_copies = check_count("n_copies", n_copies, least=0)
-    if not callable(attack) and attack not in ["labels", "rates", "student"]:
+    if not callable(attack) and attack not in ["labels", "class_proba", "student"]:
         raise ValueError(
-            f'attack must be "labels", "rates", "student" or a function; got {attack!r}'
+            f'attack must be "labels", "class_proba", "student" or a function; got {attack!r}'
         )
     _check_audited(estimator, attack)
     check_not_swapped(X, y, X_public)
-    if n_copies == 0 and attack in ("labels", "rates"):
-        raise ValueError('attack="labels" and attack="rates" need n_copies of at least 1')
+    if n_copies == 0 and attack in ("labels", "class_proba"):
+        raise ValueError('attack="labels" and attack="class_proba" need n_copies of at least 1')
     if delta is None and getattr(estimator, "delta", None) is None:
         raise ValueError(
             f"delta must be a number from 0 to below 1; got None, and {type(estimator).__name__} "
@@ -223,11 +223,11 @@ def _check_audited(estimator, attack):
             f"attack={attack!r} guesses labels of classes, and {type(estimator).__name__} predicts "
             f"{target_type.noun}s: give attack a function of the fitted estimator"
         )
-    if attack == "rates" and isinstance(estimator, PATEEstimator):
+    if attack == "class_proba" and isinstance(estimator, PATEEstimator):
         method = make_method(estimator)
         if not method.release.releases_proba and temperature_of(estimator, method) is None:
             raise ValueError(
-                'attack="rates" reads rates of classes, and these teachers release labels: use '
+                'attack="class_proba" reads rates of classes, and these teachers release labels: use '
                 'attack="labels", aggregator=SoftVote(), or method="neighbors"'
             )
 
@@ -279,9 +279,9 @@ def _evidence(fitted, canaries, attack, n_copies):
         codes = _of_copies(fitted.public_labels_, canaries, n_copies)
         labels = np.asarray(fitted.classes_)[codes]
         return np.where(codes >= 0, _which_label(labels, canaries), 0.0).mean(axis=0)
-    if attack == "rates":
-        rates = _of_copies(fitted.public_soft_labels_, canaries, n_copies).mean(axis=0)
-        evidence = _which_rate(fitted, rates, canaries)
+    if attack == "class_proba":
+        class_proba = _of_copies(fitted.public_soft_labels_, canaries, n_copies).mean(axis=0)
+        evidence = _which_rate(fitted, class_proba, canaries)
     elif hasattr(fitted, "predict_proba"):
         evidence = _which_rate(fitted, fitted.predict_proba(canaries.X), canaries)
     else:
@@ -303,10 +303,10 @@ def _which_label(labels, canaries):
     return (labels == first).astype(float) - (labels == second)
 
 
-def _which_rate(fitted, rates, canaries):
+def _which_rate(fitted, class_proba, canaries):
     """Return the rate of the first label of each canary, minus that of the second."""
     is_label = np.asarray(fitted.classes_) == np.asarray(canaries.labels)[:, :, None]
-    first, second = np.where(is_label, rates[:, None], 0).sum(axis=2).T
+    first, second = np.where(is_label, class_proba[:, None], 0).sum(axis=2).T
     return first - second
 
 

@@ -145,7 +145,7 @@ def choose_method(parameters, counts=None):
     --------
     >>> from sklearn_pate.methods.choose import MethodParameters, PublicCounts, choose_method
     >>> choose_method(MethodParameters(reasons_for_teachers=("n_teachers is set",)))
-    Choice(name='teachers', reason='n_teachers is set', folded_ranks=True)
+    MethodChoice(name='teachers', reason='n_teachers is set', folded_ranks=True)
     >>> counts = PublicCounts(
     ...     n_records=6000, n_public=2000, n_classes=2, n_columns=50, cells_explain=lambda: 0.1
     ... )

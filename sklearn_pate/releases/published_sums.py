@@ -5,12 +5,13 @@ import numpy as np
 from ..accounting import MethodSummary, Plan, TableCurator
 from ..accounting.budget import guarantee
 from ..rdp import DEFAULT_ORDERS
+from ..rdp.cost import no_cost
 from .base import VotesRelease
 from .votes import Votes
 
 
 class PublishedSumsRelease(VotesRelease):
-    """No votes: the labels of the synthetic rows follow from sums that are published and paid for."""
+    """No votes: labels of the synthetic rows follow from published sums, which are paid for."""
 
     releases_proba = True
     max_dry_run_rows = 500
@@ -35,6 +36,7 @@ class PublishedSumsRelease(VotesRelease):
             composition,
             cost,
             delta=delta,
+            own_cost=no_cost(DEFAULT_ORDERS),
             n_public=inputs.n_public,
             n_requested=inputs.n_public,
         )

@@ -371,7 +371,7 @@ def copied_generators(value):
     --------
     >>> import numpy as np
     >>> from sklearn.utils import check_random_state
-    >>> from sklearn_pate.runtime import copied_generators
+    >>> from sklearn_pate.runtime.copies import copied_generators
     >>> shared = {"rng": check_random_state(None), "other": np.random.RandomState(0)}
     >>> own = copied_generators(shared)
     >>> own["rng"] is shared["rng"], own["rng"].random() == shared["rng"].random()

@@ -47,7 +47,7 @@ def isolated(seed, *, descriptors=True):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_pate.runtime import isolated
+    >>> from sklearn_pate.runtime.isolation import isolated
     >>> before = np.random.get_state()[2]
     >>> with isolated(3):
     ...     first = np.random.random(100)
@@ -305,7 +305,7 @@ def uncounted():
 
     Examples
     --------
-    >>> from sklearn_pate.runtime import next_fit_number, uncounted
+    >>> from sklearn_pate.runtime.isolation import next_fit_number, uncounted
     >>> with uncounted():
     ...     next_fit_number()
     1
@@ -335,7 +335,7 @@ def next_fit_number():
 
     Examples
     --------
-    >>> from sklearn_pate.runtime import next_fit_number
+    >>> from sklearn_pate.runtime.isolation import next_fit_number
     >>> next_fit_number() < next_fit_number()
     True
     """
@@ -375,7 +375,7 @@ def attempt(function):
 
     Examples
     --------
-    >>> from sklearn_pate.runtime import attempt
+    >>> from sklearn_pate.runtime.isolation import attempt
     >>> attempt(lambda: int("4")), attempt(lambda: int("a secret"))
     ((4, None), (None, 'ValueError'))
     """
@@ -473,7 +473,7 @@ def kind_of(dtype):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_pate.runtime import kind_of
+    >>> from sklearn_pate.runtime.isolation import kind_of
     >>> kind_of(np.array(["b", "Lovelace"]).dtype)
     'text'
     """
