@@ -162,9 +162,9 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         released. Fits with a `random_state` are refused.
     synthesizer : Synthesizer, default=None
         Draws public rows from noisy statistics of the private ones, where there are none:
-        `synthesis.ClassSumsSynthesizer` or `synthesis.MarginalSynthesizer`. Call ``fit(X, y)`` then. `epsilon`
-        covers them, and takes the synthesizer's `share` for them. None is ``ClassSumsSynthesizer()`` where
-        there is a `schema` and no `X_public`.
+        `synthesis.ClassSumsSynthesizer` or `synthesis.MarginalSynthesizer`. Call ``fit(X, y)``
+        then. `epsilon` covers them, and they get the synthesizer's `share` of it. None is
+        ``ClassSumsSynthesizer()`` where there is a `schema` and no `X_public`.
     verbose : int, default=0
         Above 0, print one line for each phase (teachers, queries, student) and update it.
     schema : dict, list, tuple or synthesis.Schema, default=None

@@ -180,8 +180,10 @@ class PrivacySpentDisplay:
             public = public_numbers(clf)
             data_independent = _guaranteed(*stages_of(clf), n_queries, spent.delta, public)
         curves = _private_curves(curator, n_queries, spent.delta) if private else (None, None)
-        told = {"published": spent.epsilon, "delta": spent.delta}
-        return cls(n_queries, data_independent, *curves, **told).plot(ax, **kwargs)
+        display = cls(
+            n_queries, data_independent, *curves, published=spent.epsilon, delta=spent.delta
+        )
+        return display.plot(ax, **kwargs)
 
     @classmethod
     def from_votes(cls, votes, aggregator, *, delta=1e-5, student_proba=None, ax=None, **kwargs):

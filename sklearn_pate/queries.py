@@ -77,7 +77,8 @@ class UncertaintyQueries(CheckedEstimator):
     >>> import numpy as np
     >>> from sklearn_pate.queries import UncertaintyQueries
     >>> proba = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [1.0, 0.0]])
-    >>> UncertaintyQueries().select(np.zeros((4, 2)), 2, queried=[3], labels=[0], student_proba=proba)
+    >>> known = {"queried": [3], "labels": [0]}
+    >>> UncertaintyQueries().select(np.zeros((4, 2)), 2, **known, student_proba=proba)
     array([1, 2])
     """
 

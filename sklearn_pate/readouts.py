@@ -25,7 +25,7 @@ _POWERS_OF_CELLS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 class ReleasedProba:
-    """Base class: released discriminants; a subclass has `class_proba`, `p_value`, `class_counts`."""
+    """Base class: released discriminants, with `class_proba`, `p_value` and `class_counts`."""
 
     def default_student(self):
         """Return a classifier that says what the sums say."""
@@ -168,12 +168,12 @@ class StackedTable:
         powers = list(product(self.prior.powers, _POWERS_OF_CELLS))
         gain = np.zeros(len(powers))
         for means, hidden in probability_field.splits(self.table.counts):
-            says = (
+            factors = (
                 by_prior,
                 cells.sharpened(means, probability_field.power),
                 probability_field.overall,
             )
-            gain += [(hidden * np.log(_mixed(*says, both))).sum() for both in powers]
+            gain += [(hidden * np.log(_mixed(*factors, both))).sum() for both in powers]
         return powers[int(np.argmax(gain))]
 
     @available_if(lambda table: hasattr(table.prior, "default_student"))
@@ -184,12 +184,12 @@ class StackedTable:
     def class_proba(self, X):
         """Return the rates of the classes at rows; see `ReleasedTable.class_proba`."""
         X = self.prior.schema.within(X)
-        says = (
+        factors = (
             self.prior.class_proba(X),
             self.table.class_proba(X),
             self.table.probability_field.overall,
         )
-        return _mixed(*says, self.powers)
+        return _mixed(*factors, self.powers)
 
     def by_hand(self):
         """Return fitted steps of scikit-learn's own that make the rates of rows."""

@@ -156,7 +156,7 @@ def test_at_least_five_queries_a_class_are_asked():
     assert plan_queries(GNMax(None), None, **(few | {"n_public": 12})).n_queries == 12
 
 
-def test_a_cap_that_cuts_the_queries_says_so():
+def test_a_cap_that_cuts_the_queries_is_warned_of():
     with pytest.warns(UserWarning, match="epsilon=1 pays for 75 of the 500"):
         plan = plan_queries(GNMax(40), 500, **PUBLIC)
     assert plan.n_queries == 75
@@ -203,7 +203,7 @@ def test_curators_epsilon_is_exact_or_the_published_bound(aggregator, bound, noi
         expected, _ = rdp.rdp_to_epsilon(total, 1e-5, DEFAULT_ORDERS, conversion)
         got = view.epsilon(bound="published", conversion=conversion)
         assert got == pytest.approx(expected, rel=1e-9)
-    np.testing.assert_array_equal(view.rdp("bound", orders=[2, 4]), bound(votes, noise, [2, 4]))
+    np.testing.assert_array_equal(view.rdp("published", orders=[2, 4]), bound(votes, noise, [2, 4]))
     public = {"n_teachers": 250, "n_classes": 3}
     independent = data_independent_epsilon(aggregator, 300, 1e-5, **public)[0]
     assert view.epsilon(bound="data_independent") == independent
@@ -228,7 +228,7 @@ def test_costs_that_are_kept_cannot_be_changed():
         assert stage.costs(n_teachers=200, n_classes=2)(30).epsilon(1e-5) == cost.epsilon(1e-5)
 
 
-# --- what a plan says before a fit ----------------------------------------------------------------
+# --- what a plan contains before a fit ----------------------------------------------------------------
 
 RNG = np.random.default_rng(0)
 N_RECORDS = 1847  # a number that occurs nowhere else
@@ -243,7 +243,9 @@ NAMED = GaussianNB()
 
 
 def pate(base=NAMED, **params):
-    """A classifier whose voters are named; with None, those that the rules choose."""
+    """A classifier with teachers; with None or a method, without any teachers of its own."""
+    if "method" in params:
+        base = None
     if isinstance(base, GaussianNB):
         params = {"n_teachers": 100} | params
     return PATEClassifier(base, **{"classes": [0, 1, 2], "random_state": 0} | params)
@@ -253,7 +255,7 @@ def planned(aggregator, n_queries=100, **changes):
     return plan_queries(aggregator, n_queries, **({"epsilon": None} | SIZES | changes))
 
 
-def said(clf, *data, **kwargs):
+def warned_texts(clf, *data, **kwargs):
     """The texts of all warnings of a fit that follow from its plan, which itself warns of none."""
     with warnings.catch_warnings(action="error"):
         clf.plan(*data, **kwargs)
@@ -263,8 +265,8 @@ def said(clf, *data, **kwargs):
     of_plan = [text for text in texts if not text.startswith(FLAT)]
     # The labels here have nothing to do with the rows: so a table shows, and labels under noise.
     # Under little noise, labels follow what teachers learnt by chance
-    n_told = len(texts) - len(of_plan)
-    assert n_told == 1 or (n_told == 0 and clf.epsilon > 10)
+    n_flat = len(texts) - len(of_plan)
+    assert n_flat == 1 or (n_flat == 0 and clf.epsilon > 10)
     return of_plan
 
 
@@ -280,22 +282,22 @@ def test_of_two_classes_it_is_the_normal_distributions(n_teachers, agreement):
 
 
 @cases(
-    "aggregator, sampled",
+    "aggregator, sample",
     (GNMax(60.0), lambda rng, shape: rng.normal(scale=60, size=shape)),
     (LNMax(0.02), lambda rng, shape: rng.laplace(scale=50, size=shape)),
     (ExponentialNMax(0.02), lambda rng, shape: rng.exponential(50, size=shape)),
     (GNMax(60.0, "discrete"), lambda rng, shape: np.rint(rng.normal(scale=60, size=shape))),
 )
-def test_of_ten_classes_it_is_that_of_drawn_noise(aggregator, sampled, global_random_seed):
+def test_of_ten_classes_it_is_that_of_sampled_noise(aggregator, sample, global_random_seed):
     """Finds shares that are wrong by 0.012, in all but one of 10^5 runs."""
-    noisy = sampled(np.random.default_rng(global_random_seed), (100_000, 10))
+    noisy = sample(np.random.default_rng(global_random_seed), (100_000, 10))
     noisy[:, :2] += 200, 50
     share = (noisy.argmax(axis=1) == 0).mean()
     assert share_is_close(share, planned(aggregator).share_right(0.8), 100_000)
 
 
 def share_is_close(share, expected, n, scales=6):
-    """Whether a share of drawn votes is as expected, but once in 10^9 runs."""
+    """Return whether a share of sampled votes is as expected, but once in 10^9 runs."""
     return abs(share - expected) < scales * math.sqrt(expected * (1 - expected) / n)
 
 
@@ -380,11 +382,11 @@ def test_more_teachers_are_advised_where_labels_are_few():
     assert not plan_queries(GNMax(None), None, n_teachers=300, **sizes).advice
 
 
-def test_sites_are_not_told_that_records_may_vote():
+def test_advice_for_sites_names_no_other_method():
     sites = Sites(lambda name: None, list("0123456789"))
     advice = PATEClassifier(GaussianNB(), classes=[0, 1]).plan(sites, None, np.eye(50, 2)).advice
-    assert len(advice) == 2 and any("drowns the votes" in text for text in advice)
-    assert not any("ReverseNeighbors" in text for text in advice)
+    assert len(advice) == 2 and any("exceeds the votes" in text for text in advice)
+    assert not any("neighbors" in text for text in advice)
 
 
 @cases(
@@ -393,14 +395,14 @@ def test_sites_are_not_told_that_records_may_vote():
     (ConfidentGNMax(0.6, 100.0, 40.0), 200, 60.0, 40, "set less noise"),
     ids=str,
 )
-def test_more_teachers_are_advised_where_the_noise_drowns_the_votes(
+def test_more_teachers_are_advised_where_the_noise_exceeds_the_votes(
     aggregator, n_queries, epsilon, n_teachers, helps
 ):
     sizes = {"n_public": 1000, "n_classes": 10, "epsilon": epsilon, "delta": 1e-5}
     plan = plan_queries(aggregator, n_queries, n_teachers=n_teachers, **sizes)
-    (text,) = (text for text in plan.advice if "drowns the votes" in text)
+    (text,) = (text for text in plan.advice if "exceeds the votes" in text)
     assert f"as few as {math.floor(100 * plan.share_right(0.8))}% of the labels" in text
-    assert f"use more teachers, {helps}, or set base_estimator" in text
+    assert f"use more teachers, {helps}, or set method='neighbors'" in text
     more = plan_queries(aggregator, n_queries, n_teachers=10 * n_teachers, **sizes)
     assert more.share_right(0.8) > 0.75
 
@@ -409,7 +411,7 @@ def test_more_teachers_are_advised_where_the_noise_drowns_the_votes(
     "aggregator, n_queries, changes, advised",
     (GNMax(None), None, {"n_public": 60}, "give more public rows, 100 or more, not 60"),
     (GNMax(None), 60, {"epsilon": 1.0}, "ask more, n_queries=100 or None, or set"),
-    (GNMax(40.0), None, {"epsilon": 0.5}, "raise epsilon, or set base_estimator"),
+    (GNMax(40.0), None, {"epsilon": 0.5}, "raise epsilon, or set method='neighbors'"),
 )
 def test_what_more_teachers_do_not_change_is_not_advised(aggregator, n_queries, changes, advised):
     assert advised in planned(aggregator, n_queries, **{"epsilon": 8.0} | changes).advice[0]
@@ -452,7 +454,7 @@ def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(ledger)
 
 def test_a_budget_for_fewer_queries_than_classes_is_refused():
     clf = pate(n_teachers=20, epsilon=1.0, aggregator=GNMax(7.0))
-    refused = r"labels is 2, all that epsilon=\S+ pays for.*raise epsilon, or set base_est"
+    refused = r"labels is 2, all that epsilon=\S+ pays for.*raise epsilon, or set method='neighbors'"
     pytest.raises(BadPlanError, clf.fit, X, Y, X_PUBLIC).match(refused)
     plan = clf.plan(X, Y, X_PUBLIC)
     assert plan.n_labels == 2 and re.search(refused, plan.errors[0])
@@ -466,26 +468,26 @@ def test_as_many_queries_as_classes_are_asked():
         assert pate(**stages).fit(X, Y, X_PUBLIC).privacy_spent_.n_queries == 3
 
 
-@cases("n_rows, is_told, is_refused", (5, True, True), (6, True, False), (24, False, False))
-def test_few_rows_are_told_of_and_hardly_any_refused(n_rows, is_told, is_refused):
+@cases("n_rows, is_warned, is_refused", (5, True, True), (6, True, False), (24, False, False))
+def test_few_rows_are_warned_of_and_very_few_refused(n_rows, is_warned, is_refused):
     public = X_PUBLIC[:n_rows]
     plan = pate(method=ReverseNeighbors(), epsilon=9.0).plan(X, Y, public)
     text = (
         f"X_public has {n_rows} rows, {n_rows} of them different once transformed, and there are "
         "3 classes: few to tell them apart by. Give 24 or more"
     )
-    assert plan.advice == [text] * is_told and plan.errors == (text,) * is_refused
+    assert plan.advice == [text] * is_warned and plan.errors == (text,) * is_refused
     equal = pd.concat([public[:1]] * n_rows)
     with pytest.raises(BadPlanError, match=f"all equal.* X_public has {n_rows} rows, 1 of them"):
         pate(method=ReverseNeighbors(), epsilon=9.0).fit(X, Y, equal)
 
 
-def test_teachers_are_refused_only_if_they_are_drowned_though_all_agree():
+def test_teachers_are_refused_only_if_noise_exceeds_votes_that_all_agree():
     assert pate(n_queries=300, epsilon=0.5).plan(X, Y, X_PUBLIC).errors == ()
     plan = pate(n_queries=300, epsilon=0.01).plan(X, Y, X_PUBLIC)
     (text,) = plan.errors
-    assert "drowns the votes" in text and plan.share_right(1.0) < 1 / 3 + 0.05
-    assert plan.advice == [text] and str(plan).count("drowns the votes") == 1
+    assert "exceeds the votes" in text and plan.share_right(1.0) < 1 / 3 + 0.05
+    assert plan.advice == [text] and str(plan).count("exceeds the votes") == 1
 
 
 @pytest.mark.slow
@@ -494,13 +496,13 @@ def test_teachers_are_refused_only_if_they_are_drowned_though_all_agree():
     ({"n_queries": 300, "epsilon": 0.01}, ["the noise of standard deviation"]),
     ({"epsilon": 11.0, "delta": 0.01}, ["delta=0.01 is", "epsilon=11 is hardly"]),
     (
-        {"base": ReverseNeighbors(), "delta": 0.1, "aggregator": GaussianMechanism()}
+        {"method": ReverseNeighbors(), "delta": 0.1, "aggregator": GaussianMechanism()}
         | {"random_state": 1},  # the noise of one fit in twenty looks like a relation
         ["delta=0.1 is not below one over the number of records, 1847"],
     ),
 )
 def test_what_is_warned_of_is_advice_and_once(params, beginnings):
-    texts = said(pate(**params), X, Y, X_PUBLIC)
+    texts = warned_texts(pate(**params), X, Y, X_PUBLIC)
     assert len(texts) == len(beginnings)
     for text, beginning in zip(texts, beginnings, strict=True):
         assert text.startswith(beginning)
@@ -510,19 +512,19 @@ def test_what_is_warned_of_is_advice_and_once(params, beginnings):
 @cases(
     "params",
     {"aggregator": GNMax(4000.0), "n_queries": 50},
-    {"base": ReverseNeighbors(), "epsilon": 0.001},
+    {"method": ReverseNeighbors(), "epsilon": 0.001},
 )
 def test_a_poll_is_refused_if_it_draws_rows(params):
     drawing = pate(synthesizer=MarginalSynthesizer((-9, 9), missing=[], n_rows=300), **params)
     for act in (drawing.poll, drawing.fit):
-        pytest.raises(BadPlanError, act, X, Y).match("cannot work: .*drowns the ")
+        pytest.raises(BadPlanError, act, X, Y).match("cannot work: .*exceeds the votes")
     assert not hasattr(drawing, "X_synthetic_")
 
 
 # --- the forecast --------------------------------------------------------------------------------
 
 
-def test_what_is_forecast_does_not_read_as_if_it_were_released():
+def test_forecast_does_not_read_as_released():
     clf = pate(method=ReverseNeighbors(), epsilon=4.0)
     spent = clf.plan(X, Y, X_PUBLIC).spent
     text = spent.summary()
@@ -539,7 +541,7 @@ def test_what_is_forecast_does_not_read_as_if_it_were_released():
 
 def test_all_that_a_page_shows_is_escaped():
     evil = "<script>alert('x')</script>&"
-    method_summary = MethodSummary(n_teachers=250, n_classes=10, names=(evil,), why=evil)
+    method_summary = MethodSummary(n_teachers=250, n_classes=10, names=(evil,), reason=evil)
     plan = dataclasses.replace(
         planned(GNMax(40.0)), method_summary=method_summary, warnings=(evil,), composition=evil
     )
@@ -554,28 +556,30 @@ DRAWS = MarginalSynthesizer((-3, 3), missing=[], noise=LaplaceMechanism())
 
 
 def numbers(plan):
-    """All that a plan says."""
-    names = "n_labels noise_std labels_per_class rows_cost advice obstacles problems voters spent"
+    """Return all that a plan contains."""
+    names = (
+        "n_labels noise_std labels_per_class rows_cost advice errors warnings method_summary spent"
+    )
     shares = []
     if plan.has_teachers:
         shares = [(plan.share_right(a), plan.share_answered(a)) for a in (0.6, 0.8, 0.95)]
-    told = [getattr(plan, name) for name in names.split()]
-    return [*told, shares, plan.epsilon, str(plan.stages), str(plan), plan._repr_html_()]
+    values = [getattr(plan, name) for name in names.split()]
+    return [*values, shares, plan.epsilon, str(plan.stages), str(plan), plan._repr_html_()]
 
 
 @cases(
     "params",
     {"aggregator": ConfidentGNMax(0.6, 20.0, 10.0), "n_queries": 50},
-    {"base": ReverseNeighbors(), "epsilon": 0.001},
+    {"method": ReverseNeighbors(), "epsilon": 0.001},
     {"n_queries": 300, "epsilon": 0.01},
-    {"base": ReverseNeighbors(relation="add_or_remove_one")},
+    {"method": ReverseNeighbors(relation="add_or_remove_one")},
     {"synthesizer": MarginalSynthesizer((-9, 9), missing=[]), "epsilon": 2.0},
     {"n_teachers": None, "epsilon": 2.0},
     {"base": None, "epsilon": 0.25},
     {"base": None, "epsilon": 2.0, "n_queries": 50},
     {"base": None, "synthesizer": DRAWS, "epsilon": 1.0},
 )
-def test_private_values_change_nothing_that_a_plan_says(params):
+def test_plan_is_independent_of_private_values(params):
     public = None if "synthesizer" in params else X_PUBLIC
     other = pd.DataFrame(RNG.exponential(size=X.shape), columns=X.columns)
     one = pate(**params).plan(X, Y, public)
@@ -583,8 +587,8 @@ def test_private_values_change_nothing_that_a_plan_says(params):
     assert numbers(one) == numbers(two)
 
 
-@cases("params", {"base": ReverseNeighbors(relation="add_or_remove_one")}, {"partition": "hash"})
-def test_a_number_of_records_that_is_private_changes_nothing(params):
+@cases("params", {"method": ReverseNeighbors(relation="add_or_remove_one")}, {"partition": "hash"})
+def test_plan_is_independent_of_a_private_number_of_records(params):
     named = X.set_axis([f"name {k}" for k in range(N_RECORDS)])
     one = pate(**params).plan(named, Y, X_PUBLIC)
     two = pate(**params).plan(named[:1200], Y[:1200], X_PUBLIC)
@@ -598,7 +602,7 @@ def test_a_number_of_records_that_is_private_changes_nothing(params):
 def test_a_plan_holds_no_private_data():
     people = np.array([f"person-{k:05d}-SECRET" for k in range(N_RECORDS)])
     rows = MarginalSynthesizer((-9, 9), missing=[], n_rows=600)
-    for params in ({}, {"base": ReverseNeighbors()}, {"synthesizer": rows, "epsilon": 8.0}):
+    for params in ({}, {"method": ReverseNeighbors()}, {"synthesizer": rows, "epsilon": 8.0}):
         public = None if "synthesizer" in params else X_PUBLIC
         plan = pate(**{"epsilon": 4.0} | params).plan(X, Y, public, groups=people)
         pickled = pickle.dumps(plan)
@@ -622,17 +626,17 @@ EQUAL = np.tile(OTHER_CELLS[:1], (100, 1))
 ALL_EQUAL = "rows of X_public are all equal"
 NOISY = {"n_teachers": 5, "aggregator": GNMax(100.0), "n_queries": 50}
 HOPELESS = {
-    "noise": (of_two(epsilon=0.01), CELLS[:100], OTHER_CELLS, "the noise drowns the ballots"),
+    "noise": (of_two(epsilon=0.01), CELLS[:100], OTHER_CELLS, "the noise exceeds the votes"),
     "three rows": (of_two(), CELLS, OTHER_CELLS[:3], "X_public has 3 rows"),
     "equal rows": (of_two(), CELLS, EQUAL, "1 of them different"),
     "equal, teachers": (of_two(GaussianNB(), n_teachers=20), CELLS, EQUAL, ALL_EQUAL),
-    "noise of teachers": (of_two(GaussianNB(), **NOISY), CELLS, OTHER_CELLS, "drowns the votes"),
+    "noise of teachers": (of_two(GaussianNB(), **NOISY), CELLS, OTHER_CELLS, "exceeds the votes"),
 }
 
 
 @pytest.mark.filterwarnings("ignore")
 @table("clf, private, public, words", HOPELESS)
-def test_a_fit_refuses_what_cannot_work_and_a_plan_tells(clf, private, public, words, tmp_path):
+def test_fit_refuses_a_hopeless_plan(clf, private, public, words, tmp_path):
     labels = ILL[: len(private)]
     plan = clf.plan(private, labels, X_public=public)
     assert any(words in text for text in plan.errors) and words in " ".join(plan.advice)
@@ -670,12 +674,12 @@ def test_what_cells_explain_falls_with_independent_columns(n_columns, low, high)
 
 
 @pytest.mark.slow
-def test_many_columns_that_say_a_little_each_are_told_of():
+def test_many_weak_columns_are_warned_of():
     rng = np.random.default_rng(0)
     wide = rng.normal(size=(9000, 200))
     slopes = 4 * rng.normal(size=200) / np.sqrt(200)
     labels = (rng.random(9000) < 1 / (1 + np.exp(-wide @ slopes))).astype(int)
-    clf = of_two(ReverseNeighbors())
+    clf = of_two(method=ReverseNeighbors())
     plan = clf.plan(wide[:6000], labels[:6000], X_public=wide[6000:])
     assert plan.method_summary.cells.explained < 0.05 and "a coin flip is likely" in plan.advice[0]
     assert "cells tell" in str(plan)
@@ -683,11 +687,11 @@ def test_many_columns_that_say_a_little_each_are_told_of():
         clf.fit(wide[:6000], labels[:6000], X_public=wide[6000:])
 
 
-def test_a_table_that_tells_nothing_is_told_of():
+def test_table_without_signal_is_warned_of():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(5000, 4))
     coins, labels = rng.integers(2, size=5000), (rows[:, 0] > 0).astype(int)
-    clf = of_two(random_state=1)  # for some seeds coins look as if they told a little
+    clf = of_two(random_state=1)  # for some seeds coins look as if they were related to rows
     with pytest.warns(UserWarning, match="little better than a coin flip"):
         clf.fit(rows[:4000], coins[:4000], X_public=rows[4000:])
     assert clf.table_.p_value > 0.05
@@ -707,13 +711,13 @@ def test_cells_of_unrelated_truth_values_explain_nothing(share):
 def test_warnings_that_are_errors_lose_no_model(monkeypatch):
     monkeypatch.setattr(ReleasedTable, "p_value", 0.5)
     clf = of_two()
-    is_told = pytest.raises(UserWarning, match="little better than a coin flip")
-    with warnings.catch_warnings(action="error"), is_told:
+    raises = pytest.raises(UserWarning, match="little better than a coin flip")
+    with warnings.catch_warnings(action="error"), raises:
         clf.fit(CELLS, ILL, X_public=OTHER_CELLS)
     assert clf.predict(OTHER_CELLS).shape == (219,)
 
 
-def test_a_student_that_learns_from_one_class_is_told_of_too():
+def test_student_of_one_class_is_warned_of():
     clf = of_two(GaussianNB(), n_teachers=20, epsilon=20, n_queries=30)
     clf.student = DecisionTreeClassifier()
     with pytest.warns(UserWarning, match="30 released labels are of one class, .* predicts. A"):

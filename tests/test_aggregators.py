@@ -116,7 +116,7 @@ class Echo(Aggregator):
     """Draws from what the student says."""
 
     def outcome_log_proba(self, votes, student_proba=None):
-        with np.errstate(prepare_public="ignore"):
+        with np.errstate(divide="ignore"):
             return np.log(student_proba)
 
 

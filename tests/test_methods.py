@@ -1,4 +1,4 @@
-"""Electorates of the user's: who votes is one object, and nothing else need change."""
+"""Methods of a user's own: the method is one object, and nothing else needs to change."""
 
 import pickle
 
@@ -17,8 +17,7 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.aggregators import GNMax, Released, SoftVote
 from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.methods.base import Method
-from sklearn_pate.methods.teachers import Teachers
+from sklearn_pate.methods import Teachers, VotingMethod
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import NeighboringRelation, Neighbors
 from sklearn_pate.releases.votes import Votes
@@ -33,7 +32,7 @@ PRIVATE = PrivateData(X=PRIVATE_X, codes=PRIVATE_Y, target=ClassTarget([0, 1]))
 STATED = {"unit": "record", "relation": "replace_one"}
 
 
-class Near(Method):
+class Near(VotingMethod):
     """Every record votes on every row: for its own label within a radius, else by its place."""
 
     def __init__(self, radius=2.0):
@@ -46,21 +45,22 @@ class Near(Method):
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         classes = np.arange(len(private.classes))
         is_near = pairwise_distances(X_query, private.X) < self.radius
-        ballots = np.where(is_near, private.codes, np.arange(len(private.codes)) % len(classes))
-        return (ballots[:, :, None] == classes).sum(axis=1)
+        votes = np.where(is_near, private.codes, np.arange(len(private.codes)) % len(classes))
+        return (votes[:, :, None] == classes).sum(axis=1)
 
 
 def model(method=None, **params):
-    given = {"student": GaussianNB(), "classes": [0, 1], "epsilon": None}
+    method = Near() if method is None else method
+    given = {"method": method, "student": GaussianNB(), "classes": [0, 1], "epsilon": None}
     given |= {"aggregator": GNMax(2.0), "n_queries": 100} | params
-    return PATEClassifier(Near() if method is None else method, **given)
+    return PATEClassifier(**given)
 
 
 def fit(classifier):
     return classifier.fit(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
 
 
-def test_an_electorate_takes_the_teachers_place():
+def test_own_method_replaces_teachers():
     classifier = fit(model(random_state=0))
     assert classifier.n_teachers_ == 400 and classifier.privacy_spent_.n_teachers == 400
     assert classifier.privacy_spent_.relation == NeighboringRelation.REPLACE_ONE
@@ -69,7 +69,7 @@ def test_an_electorate_takes_the_teachers_place():
     assert classifier.curator_.teacher_indices is None
 
 
-def test_all_that_goes_with_teachers_goes_with_it():
+def test_own_method_plans_polls_pickles_and_is_searched():
     classifier = model(epsilon=8.0, aggregator=None, n_queries=20)
     plan = classifier.plan(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
     assert plan.spent.epsilon == pytest.approx(8.0, rel=1e-3) and plan.n_queries == 20
@@ -79,23 +79,23 @@ def test_all_that_goes_with_teachers_goes_with_it():
     assert clone(classifier).fit_votes(votes, PUBLIC_X).n_teachers_ == 400
     loaded = pickle.loads(pickle.dumps(fit(classifier)))
     np.testing.assert_array_equal(loaded.predict(X), classifier.predict(X))
-    search = GridSearchCV(model(n_queries=20), {"base_estimator__radius": [1.0, 2.0]}, cv=2)
+    search = GridSearchCV(model(n_queries=20), {"method__radius": [1.0, 2.0]}, cv=2)
     search.fit(PRIVATE_X, PRIVATE_Y, X_public=PublicData(PUBLIC_X))
-    assert search.best_params_["base_estimator__radius"] in (1.0, 2.0)
+    assert search.best_params_["method__radius"] in (1.0, 2.0)
 
 
 @cases(
     "params, match",
     ({"student": None}, "student must be a classifier; got None"),
-    ({"n_teachers": 10}, "n_teachers=.* another electorate, Near"),
-    ({"partition": "hash"}, "partition=.* another electorate, Near"),
-    ({"keep_teachers": True}, "keep_teachers=.* another electorate, Near"),
-    ({"n_jobs": 2}, "n_jobs=.* another electorate, Near"),
-    ({"timeout": 3.0}, "timeout=.* another electorate, Near"),
+    ({"n_teachers": 10}, "n_teachers=.* method='Near' does not use it"),
+    ({"partition": "hash"}, "partition=.* method='Near' does not use it"),
+    ({"keep_teachers": True}, "keep_teachers=.* method='Near' does not use it"),
+    ({"n_jobs": 2}, "n_jobs=.* method='Near' does not use it"),
+    ({"timeout": 3.0}, "timeout=.* method='Near' does not use it"),
     ({"unit": "group"}, "unit='group', but these votes protect"),
     ({"aggregator": SoftVote(20.0)}, "Near casts votes, and SoftVote"),
 )
-def test_parameters_that_are_for_others_are_refused(params, match):
+def test_parameters_that_the_method_does_not_use_are_refused(params, match):
     pytest.raises(ValueError, fit, model(**params)).match(match)
 
 
@@ -109,41 +109,41 @@ class Odd(Near):
 
     @property
     def teachers_(self):
-        self._say("teachers")
+        self._fail_at("teachers")
 
-    def _say(self, here):
+    def _fail_at(self, here):
         if self.where == here:
             print(SECRET)
             raise ValueError(SECRET)
 
     def prepare(self, private, X_public, *, seed=None, memory=None):
-        self._say("prepare")
+        self._fail_at("prepare")
         if self.before is not None:
             self.before(private, X_public)
         prepared = super().prepare(private, X_public)
         return prepared if self.prepared is None else self.prepared
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
-        self._say("vote")
+        self._fail_at("vote")
         counts = super().vote(private, X_query)
         return counts if self.change is None else self.change(counts)
 
 
 @cases(
-    "where, told, kind",
+    "where, function, kind",
     ("prepare", "prepare", ValueError),
     ("vote", "vote", TeacherError),
     ("teachers", "vote", TeacherError),
 )
-def test_what_it_says_of_records_is_withheld(where, told, kind, capfd):
-    with pytest.raises(kind, match=f"{told} of Odd failed with ValueError") as caught:
+def test_errors_and_output_of_own_method_are_redacted(where, function, kind, capfd):
+    with pytest.raises(kind, match=f"{function} of Odd failed with ValueError") as caught:
         fit(model(Odd(where=where)))
     error = caught.value
     assert SECRET not in str(error) and error.__cause__ is None and error.__context__ is None
     assert SECRET not in "".join(capfd.readouterr())
 
 
-def test_what_enrol_returns_is_checked():
+def test_result_of_prepare_is_checked():
     with pytest.raises(TypeError, match=r"must return rdp\.Neighbors.* got another type"):
         fit(model(Odd(prepared=(400, "record"))))
 
@@ -168,25 +168,25 @@ class Counts(Near):
 
 
 @cases("number", "12", 0, 1.5, None, SECRET)
-def test_the_number_of_teachers_that_enrol_sets_is_checked(number, capfd):
+def test_n_teachers_that_prepare_sets_is_checked(number, capfd):
     with pytest.raises(ValueError, match="Counts must set n_teachers_, .* from 1; got") as error:
         fit(model(Counts(number=number)))
     assert SECRET not in str(error.value) and capfd.readouterr() == ("", "")
 
 
-def test_an_error_from_the_number_of_teachers_is_withheld(capfd):
-    with pytest.raises(ValueError, match="enrol of Counts failed with ValueError") as error:
+def test_error_of_n_teachers_is_redacted(capfd):
+    with pytest.raises(ValueError, match="prepare of Counts failed with ValueError") as error:
         fit(model(Counts(number="raises")))
     assert SECRET not in str(error.value) and capfd.readouterr() == ("", "")
     assert error.value.__cause__ is None and error.value.__context__ is None
 
 
-def test_output_of_the_number_of_teachers_is_withheld(capfd):
+def test_output_of_n_teachers_is_suppressed(capfd):
     assert fit(model(Counts(number=len(PRIVATE_Y)))).n_teachers_ == 400
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_short_number_of_teachers_does_not_overflow():
+def test_n_teachers_of_a_short_type_does_not_overflow():
     class Short(Near):
         def prepare(self, private, X_public, *, seed=None, memory=None):
             self.n_teachers_ = np.uint8(200)
@@ -210,12 +210,12 @@ def test_a_short_number_of_teachers_does_not_overflow():
     lambda counts: SECRET,
     ids=["one too many", "negative", "a row less", "a class less", "halves", "text"],
 )
-def test_what_vote_returns_is_checked(change):
+def test_result_of_vote_is_checked(change):
     with pytest.raises(TeacherError, match=r"vote of Odd must return 100 rows of 2 counts"):
         fit(model(Odd(change=change)))
 
 
-def test_private_data_do_not_leave():
+def test_private_data_are_neither_shown_nor_pickled():
     private = PrivateData(X=[[SECRET]], codes=np.array([0]), target=ClassTarget([0, 1]))
     assert SECRET not in repr(private)
     pytest.raises(TypeError, pickle.dumps, private).match("PrivateData is private")
@@ -233,7 +233,7 @@ def reseed(private, X_public):
     np.random.seed(int(private.codes.sum()))
 
 
-def test_it_changes_nothing_outside():
+def test_own_method_changes_nothing_outside():
     public, state = PUBLIC_X.copy(), generator_states()
     for before in (shift, rename, reseed):
         assert fit(model(Odd(before=before))).classes_.tolist() == [0, 1]
@@ -241,7 +241,7 @@ def test_it_changes_nothing_outside():
     assert generator_states() == state
 
 
-def test_a_used_ensemble_is_pickled_without_what_it_saw():
+def test_used_teachers_are_pickled_without_data():
     ensemble = Teachers([LogisticRegression()], n_teachers=5, keep_teachers=True)
     ensemble.prepare(PRIVATE, PUBLIC_X)
     ensemble.vote(PRIVATE, PUBLIC_X)
@@ -250,23 +250,23 @@ def test_a_used_ensemble_is_pickled_without_what_it_saw():
     assert vars(loaded).keys() == ensemble.get_params(deep=False).keys()
 
 
-def test_a_wrong_number_of_records_is_refused():
+def test_wrong_n_records_is_refused():
     wrong = Neighbors(n_records=7, **STATED)
     with pytest.raises(ValueError, match="n_records of Odd must be the number of private"):
         fit(model(Odd(prepared=wrong)))
 
 
-def test_private_searches_hold_no_rows_out_from_another_electorate():
+def test_private_searches_hold_no_rows_out_from_own_methods():
     search = PrivateGridSearchCV(model(n_queries=10), {"epsilon": [1.0, 2.0]}, epsilon=None)
-    clf = PATEClassifier(LogisticRegression(), n_teachers=10, classes=[0, 1], n_queries=10)
-    hashed = {"base_estimator": [Teachers([LogisticRegression()], partition="hash")]}
+    clf = PATEClassifier(classes=[0, 1], n_queries=10)
+    hashed = {"method": [Teachers([LogisticRegression()], partition="hash")]}
     by_candidate = PrivateGridSearchCV(clf, hashed, epsilon=4.0)
     for each in (search, by_candidate):
-        with pytest.raises(ValueError, match="cannot be held out from another electorate"):
+        with pytest.raises(ValueError, match="cannot be held out from method="):
             each.fit(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
 
 
-class SoftAtTheCostOfLabels(GNMax):
+class SoftAtCostOfLabels(GNMax):
     """States the cost of a label, and releases more."""
 
     def outcome_log_proba(self, votes, student_proba=None):
@@ -277,6 +277,6 @@ class SoftAtTheCostOfLabels(GNMax):
         return Released(sampled.labels, sampled.paid, votes / votes.sum(axis=1, keepdims=True))
 
 
-def test_soft_labels_are_not_had_at_the_cost_of_labels():
+def test_soft_labels_at_the_cost_of_labels_are_refused():
     with pytest.raises(ValueError, match="must release labels alone"):
-        fit(model(aggregator=SoftAtTheCostOfLabels(2.0)))
+        fit(model(aggregator=SoftAtCostOfLabels(2.0)))

@@ -106,7 +106,7 @@ def test_best_of_random_trials_costs_at_most_the_bound_and_not_much_less(count):
     tightest = 0.0
 
     def cost(p, q):
-        with np.errstate(prepare_public="ignore"):
+        with np.errstate(divide="ignore"):
             log_p, log_q = np.log(p), np.log(q)
         a = orders[:, None]
         return logsumexp(a * log_p + (1 - a) * log_q, axis=1) / (orders - 1)

@@ -558,7 +558,7 @@ class Biased(Aggregator):
         chosen[:, 0] += 0.25
         silent = (votes.max(axis=1) == votes.sum(axis=1)) * 0.5
         proba = np.hstack([chosen * (1 - silent[:, None]), silent[:, None]])
-        with np.errstate(prepare_public="ignore"):
+        with np.errstate(divide="ignore"):
             return np.log(proba)
 
 

@@ -18,7 +18,7 @@ Y = np.arange(N_RECORDS) % 3
 X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=X.columns)
 
 
-# --- blind to private values: see test_accountant.py for plans ------------------------------------
+# --- blind to private values: see test_accounting.py for plans ------------------------------------
 
 
 def test_public_numbers_do_change_defaults():

@@ -130,12 +130,17 @@ def plan_queries(
             f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "
             "only those are asked. Use more noise or raise epsilon to ask them all"
         )
-    told = {"n_public": n_public, "n_requested": n_requested, "is_calibrated": bool(without_noise)}
-    return replace(plan, method_summary=MethodSummary(**sizes), **told)
+    return replace(
+        plan,
+        method_summary=MethodSummary(**sizes),
+        n_public=n_public,
+        n_requested=n_requested,
+        is_calibrated=bool(without_noise),
+    )
 
 
 class _Cap(NamedTuple):
-    """What queries may cost, and what returns the cost of all that is released before them."""
+    """The limit of the cost of queries, and a function that returns the prior cost."""
 
     epsilon: float | None
     delta: float
@@ -156,9 +161,9 @@ def _plan_within(stages, cap, sizes):
     queried = [(aggregator, n) for aggregator, n, _ in stages]
     before = cap.before(DEFAULT_ORDERS)
     cost = before.plus(own)
-    epsilon, method = cost.epsilon(cap.delta)
+    epsilon, composition = cost.epsilon(cap.delta)
     if cap.epsilon is None or epsilon <= cap.epsilon:
-        return Plan(queried, epsilon, method, cost, own_cost=own)
+        return Plan(queried, epsilon, composition, cost, own_cost=own)
     if cap.accounting == "ptr":
         test = _planned_test(*queried[0], epsilon, cap, sizes)
         # (epsilon, delta) for test and labels together: pure, but for a probability of delta
@@ -473,18 +478,26 @@ def plan_table(
     mechanism = clone(mechanism)
     own = priced(Event(mechanism, contribution), mechanism)
     cost = before(DEFAULT_ORDERS).plus(own)
-    spent, method, delta = guarantee(cost, delta, is_pure=mechanism.is_pure and prior_is_pure)
+    spent, composition, delta = guarantee(cost, delta, is_pure=mechanism.is_pure and prior_is_pure)
     if epsilon is not None and spent > epsilon:
         raise BudgetExceededError(
             f"{mechanism} costs epsilon={spent:.4g}, more than the cap epsilon={epsilon:g}. Use "
             "more noise, or raise epsilon"
         )
-    told = {"own_cost": own, "n_public": n_rows, "n_requested": n_rows}
-    return Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, **told)
+    return Plan(
+        [(mechanism, n_rows)],
+        spent,
+        composition,
+        cost,
+        delta=delta,
+        own_cost=own,
+        n_public=n_rows,
+        n_requested=n_rows,
+    )
 
 
 def guarantee(cost, delta, *, is_pure):
-    """Return what a cost guarantees: epsilon, the method, and delta, which is 0 if all is pure."""
+    """Return the guarantee of a cost: epsilon, composition, and delta: 0 if all is pure."""
     if is_pure and cost.pure < math.inf and cost.delta == 0:
         return cost.pure, "pure", 0.0
     return *cost.epsilon(delta), delta
@@ -602,19 +615,23 @@ def priced(event, part, orders=DEFAULT_ORDERS):
         Renyi orders, above 1.
     """
     cost = event.cost(orders)
-    said = f"cost of {type(part).__name__}"
+    subject = f"cost of {type(part).__name__}"
     if not isinstance(cost, Cost) or np.shape(cost.rdp) != np.shape(orders):
         raise TypeError(
-            f"{said} must return rdp.Cost(rdp, mu_squared, pure), rdp at each order it is given"
+            f"{subject} must return rdp.Cost(rdp, mu_squared, pure), rdp at each order it is given"
         )
     numbers = np.array([*cost.rdp, cost.mu_squared, cost.pure, cost.delta], dtype=float)
     if not (numbers >= 0).all() or cost.delta >= 1:  # false for NaN, too
-        raise ValueError(f"{said} must return a rdp.Cost: numbers of at least 0, a delta below 1")
+        raise ValueError(
+            f"{subject} must return a rdp.Cost: numbers of at least 0, a delta below 1"
+        )
     sizes = [float(np.max(cost.rdp)), cost.mu_squared, cost.pure]
     if min(sizes) == 0 and any(0 < size < np.inf for size in sizes):
-        raise ValueError(f"{said} is 0 in one way and above 0 in another: what has no proof is inf")
+        raise ValueError(
+            f"{subject} is 0 in one way and above 0 in another: what has no proof is inf"
+        )
     if event.is_pure and cost.delta > 0:
-        raise ValueError(f"{said} has delta={cost.delta:g}, and it says is_pure")
+        raise ValueError(f"{subject} has delta={cost.delta:g}, and is_pure is set")
     return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)  # its parts follow from these
 
 

@@ -96,12 +96,12 @@ class Curator(Private):
         delta : float, default=None
             Delta of the guarantee; None is the estimator's.
         bound : {"exact", "published", "data_independent"}, default="exact"
-            "exact" sums the exact costs of the votes that were cast. "published" is the data-dependent
-            bound of the mechanism's paper, which covers one direction of the divergence only. Both
-            are private and not a guarantee: they hold for these votes, not for every data set, and
-            where a query depends on labels released before, only along the path that was taken.
-            "data_independent" holds for all votes; it is what `privacy_spent_` says, unless
-            ``accounting="ptr"``.
+            "exact" sums the exact costs of the votes that were cast. "published" is the
+            data-dependent bound of the mechanism's paper, which covers one direction of the
+            divergence only. Both are private and not a guarantee: they hold for these votes, not
+            for every data set, and where a query depends on labels released before, only along the
+            path that was taken. "data_independent" holds for all votes, as `privacy_spent_` does,
+            unless ``accounting="ptr"``.
         conversion : {"improved", "classic"}, default="improved"
             From Renyi costs to epsilon; the papers used "classic".
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..encoding.targets import ClassTarget, NumberTarget, Target
+from ..forecasts import CellForecast
 from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.bounds import bounds_of, has_distribution
 from .propose_test_release import ProposeTestRelease
@@ -21,33 +22,6 @@ _N_SAMPLED = 4000
 
 #: So many classes take their turn to be the right one, where a mechanism may prefer some.
 _MOST_RIGHT = 20
-
-
-class CellForecast(NamedTuple):
-    """What the cells of records that vote will be like, by public numbers alone.
-
-    Attributes
-    ----------
-    n_cells : int
-        Number of cells, at most.
-    n_votes : int
-        Ballots in the table: of the records or, where their number is private, of as many records
-        as there are public rows.
-    explained : float or None
-        The share of the spread of public rows that cells of other public rows explain, from 0 to 1;
-        None where the public rows are still to be drawn.
-    n_columns : int or None
-        Number of columns that are summed, where there are no cells.
-    warnings, errors : tuple of str
-        What is wrong with these numbers, and what of it leaves nothing to be learnt.
-    """
-
-    n_cells: int
-    n_votes: int
-    explained: float | None = None
-    warnings: tuple = ()
-    errors: tuple = ()
-    n_columns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,8 +296,8 @@ class Plan:
 
         All others vote for one other class: of normal and Laplace noise, no other spread of their
         votes is worse. So with teachers who agree on the right class at least so many labels will
-        be right. Where records vote, there is no such share: `method_summary.cells.explained` says how much
-        of the public rows their cells tell.
+        be right. Where records vote, there is no such share;
+        `method_summary.cells.explained` is the part of the variance of the public rows that their cells explain.
 
         Parameters
         ----------
@@ -566,13 +540,13 @@ def _noise_exceeds_signal(plan):
     right = plan.share_right(_AGREEMENT)
     if right >= _FEW_RIGHT or math.isnan(right):
         return None
-    n_teachers = plan.method_summary.n_teachers
+    n_classes, n_teachers = plan.method_summary.n_classes, plan.method_summary.n_teachers
     noise = "" if plan.noise_std is None else f" of standard deviation {plan.noise_std:.3g} votes"
     helps = "ask fewer queries, raise epsilon" if plan.is_calibrated else "set less noise"
     return (
-        f"the noise{noise} drowns the votes: where {_AGREEMENT:.0%} of {n_teachers} teachers agree "
-        f"on one of {plan.method_summary.n_classes} classes, as few as {percent(right)} of the labels are "
-        f"right; use more teachers, {helps}{_or_records(plan)}"
+        f"the noise{noise} exceeds the votes: where {_AGREEMENT:.0%} of {n_teachers} teachers "
+        f"agree on one of {n_classes} classes, as few as {percent(right)} of the labels are right; "
+        f"use more teachers, {helps}{_or_records(plan)}"
     )
 
 
@@ -895,53 +869,3 @@ _BY_TARGET: dict[type[Target], _OfTarget] = {
 def _by_target(plan):
     """Return the functions for the target of a plan."""
     return _BY_TARGET[plan.method_summary.target_type]
-
-
-# --- few records or public rows ------------------------------------------------------------------
-
-
-def noise_exceeds(what, n_records, n_needed, kind="records", *, fewer=""):
-    """Return a message if the noise exceeds what the records contribute; else None.
-
-    Parameters
-    ----------
-    what : str
-        Noun for what is released: votes, or sums.
-    n_records, n_needed : int, float
-        Number of records, and of those that are needed.
-    kind : str, default="records"
-        Noun for the records.
-    fewer : str, default=""
-        Another remedy.
-    """
-    if n_records >= n_needed:
-        return None
-    return (
-        f"the noise exceeds the {what}: there are {n_records} {kind}, and about {n_needed:.0f} "
-        f"are needed. Raise epsilon, give more records{fewer}, or join classes"
-    )
-
-
-def errors_and_warnings(of_noise, is_hopeless, *, n_public, n_distinct, n_classes):
-    """Return the errors and the warnings of a plan, two lists, by numbers of rows and the noise.
-
-    Parameters
-    ----------
-    of_noise : str or None
-        From `noise_exceeds`.
-    is_hopeless : bool
-        Whether that is an error, and no warning.
-    n_public, n_distinct, n_classes : int
-        Numbers of public rows, of different ones, and of classes.
-    """
-    errors, warnings = [], []
-    enough = 8 * n_classes
-    if n_public < enough or n_distinct < n_classes:
-        has_few = n_public < 2 * n_classes or n_distinct == 1
-        (errors if has_few else warnings).append(
-            f"X_public has {n_public} rows, {n_distinct} of them different once transformed, and "
-            f"there are {n_classes} classes: few to tell them apart by. Give {enough} or more"
-        )
-    if of_noise is not None:
-        (errors if is_hopeless else warnings).append(of_noise)
-    return errors, warnings

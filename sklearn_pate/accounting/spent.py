@@ -186,10 +186,10 @@ class PrivacySpent:
         return json.dumps(record, allow_nan=False)
 
     def _repr_html_(self):
-        told = vars(self) | {"epsilon": text_rounded_up(self.epsilon)}
+        shown = vars(self) | {"epsilon": text_rounded_up(self.epsilon)}
         for name in ("not_covered", "tables", "extra_releases"):
-            told[name] = "; ".join(told[name]) or None
-        lines = [(name, str(value)) for name, value in told.items() if value is not None]
+            shown[name] = "; ".join(shown[name]) or None
+        lines = [(name, str(value)) for name, value in shown.items() if value is not None]
         return card_of(_TITLES[self._kind], [*lines, ("in words", self.summary())])
 
     def summary(self):
@@ -383,9 +383,9 @@ def _release(spent):
         tables = ", and ".join(spent.tables or ["a noisy table of the records' ballots"])
         rows = "drawn rows" if spent.n_synthetic else "public rows"
         if is_forecast:
-            return f"This would be released: {tables}. It says something of {n_queries} {rows}."
+            return f"This would be released: {tables}. It labels {n_queries} {rows}."
         if n_answered:
-            return f"This was released: {tables}. It says something of {n_answered} {rows}."
+            return f"This was released: {tables}. It labels {n_answered} {rows}."
         return f"This is paid for: {tables}. No row was labelled."
     if is_forecast:
         return f"{n_teachers} teachers would be asked {n_queries} questions."

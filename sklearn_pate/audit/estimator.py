@@ -84,11 +84,11 @@ def audit_estimator(
         As in `make_canaries`.
     attack : {"labels", "class_proba", "student"} or callable, default="labels"
         What the guesses are made from. "labels": the released labels of the canaries' copies,
-        `public_labels_`. "class_proba": their released rates, `public_soft_labels_`, minus the mean over
-        the run; of records that vote they say more. "student": what the estimator predicts for the
-        canaries, with probabilities if it has them, minus their mean over the run: a black box. A
-        function of the fitted estimator returns a number for each canary, above 0 where the
-        evidence is for the first label. It must not know the bits.
+        `public_labels_`. "class_proba": their released class probabilities, `public_soft_labels_`,
+        minus the mean over the run; of records that vote they show more. "student": predictions of
+        the estimator for the canaries, with probabilities if it has them, minus their mean over the
+        run: a black box. A function of the fitted estimator returns a number for each canary, above
+        0 where the evidence is for the first label. It must not know the bits.
     n_copies : int, default=1
         Copies of each canary at the end of `X_public`. Public rows may be anything, so this is
         within the guarantee.
@@ -227,8 +227,8 @@ def _check_audited(estimator, attack):
         method = make_method(estimator)
         if not method.release.releases_proba and temperature_of(estimator, method) is None:
             raise ValueError(
-                'attack="class_proba" reads rates of classes, and these teachers release labels: use '
-                'attack="labels", aggregator=SoftVote(), or method="neighbors"'
+                'attack="class_proba" reads class probabilities, and these teachers release '
+                'labels: use attack="labels", aggregator=SoftVote(), or method="neighbors"'
             )
 
 

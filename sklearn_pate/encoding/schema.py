@@ -73,19 +73,25 @@ class Schema:
                 f"schema must be a dict, a tuple or a list; X has {len(dtypes)} columns, got "
                 f"{_short(declared)}"
             )
-        for name, said in declared.items():
-            if not isinstance(said, tuple | list):
+        for name, values in declared.items():
+            if not isinstance(values, tuple | list):
                 raise ValueError(
                     "schema must have a tuple of numbers, (low, high), for each column of numbers, "
-                    f"and a list of categories for others; got {_short(said)} for {name!r}"
+                    f"and a list of categories for others; got {_short(values)} for {name!r}"
                 )
-            are_two = len(said) == 2 and all(isinstance(value, Real) for value in said)
-            is_list = isinstance(said, list) and _kind(dtypes.get(name)) in "iuf"
-            if is_list and are_two and said[1] - said[0] != 1:  # they may be meant as bounds
-                raise ValueError(f"column {name!r} has only two values, {said}; bounds are a tuple")
+            are_two = len(values) == 2 and all(isinstance(value, Real) for value in values)
+            is_list = isinstance(values, list) and _kind(dtypes.get(name)) in "iuf"
+            if is_list and are_two and values[1] - values[0] != 1:  # they may be meant as bounds
+                raise ValueError(
+                    f"column {name!r} has only two values, {values}; bounds are a tuple"
+                )
         return {
-            "bounds": {name: said for name, said in declared.items() if isinstance(said, tuple)},
-            "categories": {name: said for name, said in declared.items() if isinstance(said, list)},
+            "bounds": {
+                name: values for name, values in declared.items() if isinstance(values, tuple)
+            },
+            "categories": {
+                name: values for name, values in declared.items() if isinstance(values, list)
+            },
             "missing": self.missing,
         }
 

@@ -21,7 +21,9 @@ from ..teachers import Sites
 _N_NAMED = 5
 
 #: Code that gives both tables dtypes by which nothing private is seen.
-_SAME_DTYPES = "\n    from sklearn_pate.encoding.dtypes import same_dtypes\n    X, X_public = same_dtypes(X, X_public)"
+_SAME_DTYPES = """
+    from sklearn_pate.encoding import same_dtypes
+    X, X_public = same_dtypes(X, X_public)"""
 
 #: Code that leaves both with the columns that both have.
 _COMMON_COLUMNS = """Both need the same columns:
@@ -253,12 +255,12 @@ def check_dtypes(X, X_public):
 
 def _dtypes(X, X_public, columns):
     """Name the dtypes of the first of some columns, without what they hold."""
-    said = []
+    found = []
     for name in columns[:_N_NAMED]:
         private, public = (dtype_name(table[name].dtype) for table in (X, X_public))
         another = "another " if private == public else ""
-        said.append(f"{name}: {private} in X, {another}{public} in X_public")
-    return "; ".join(said) + "; ..." * (len(columns) > _N_NAMED)
+        found.append(f"{name}: {private} in X, {another}{public} in X_public")
+    return "; ".join(found) + "; ..." * (len(columns) > _N_NAMED)
 
 
 # --- labels, numbers and weights ------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The synthesizer of a fit without public rows: declared by the parameters, with its part of epsilon."""
+"""The synthesizer of a fit without public rows: its columns, and its part of epsilon."""
 
 from sklearn.base import clone
 

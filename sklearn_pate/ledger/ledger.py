@@ -295,8 +295,9 @@ def _check_can_be_added(spent, cost, account):
     has_guarantee = min(epsilon, filters.epsilon_alone(cost, budget)) < math.inf
     if has_guarantee and all(filter_.amount(cost) == math.inf for filter_ in account.filters):
         raise ValueError(
-            f"composition={budget.composition!r}, and this fit (composition={spent.composition!r}) has no "
-            "cost that it adds up. Use another aggregator, or a ledger with composition='renyi'"
+            f"composition={budget.composition!r}, and this fit (composition="
+            f"{spent.composition!r}) has no cost that it adds up. Use another "
+            "aggregator, or a ledger with composition='renyi'"
         )
 
 

@@ -88,5 +88,6 @@ class BlockMethod(TableMethod):
         are_alike = numbers.shape == self._public.shape
         if not are_alike or not (np.abs(numbers - self._public) <= least).all():
             raise ValueError(
-                "X_public holds other rows than those that were voted on; pass the X_public that poll was given"
+                "X_public holds other rows than those that were voted on; pass the X_public that "
+                "poll was given"
             )

@@ -170,7 +170,7 @@ def choose_method(parameters, counts=None):
 
 
 def _without_public_rows(parameters, counts):
-    """Return class sums, unless there are few columns and many records for each of their numbers."""
+    """Return class sums, unless there are few columns and many records for each number."""
     if parameters.has_extra_releases:
         return MethodChoice("neighbors", "other releases need a part of epsilon")
     epsilon = 1.0 if parameters.epsilon is None else check_positive("epsilon", parameters.epsilon)

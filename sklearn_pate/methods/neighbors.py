@@ -14,9 +14,9 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from .._sklearn import Interval, StrOptions
-from ..accounting.plan import CellForecast, errors_and_warnings, noise_exceeds
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..encoding import vectorizer
+from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
 from ..neighbors import cells
 from ..neighbors.landmarks import LandmarkClassifier
 from ..rdp.discrete import GRID, SHARES
@@ -267,8 +267,8 @@ class ReverseNeighbors(BlockMethod):
         if can_tell and explained is not None and explained < _LEAST_EXPLAINED:
             warnings.append(
                 f"{n_cells} cells explain {explained:.1%} of the spread of the public rows: where "
-                "a record lies hardly determines its label, and the student may be as good as a coin "
-                "flip. Use sums of all columns, method='sums', or give the columns that matter"
+                "a record lies hardly determines its label, and the student may be as good as a "
+                "coin flip. Use sums of all columns, method='sums', or give the columns that matter"
             )
         n_votes = n_records_expected * int(self.n_neighbors)
         return CellForecast(n_cells, n_votes, explained, tuple(warnings), tuple(errors))

@@ -17,7 +17,6 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from .._sklearn import Interval, StrOptions
 from .._sklearn import softmax as softmax_of_rows
-from ..accounting.plan import CellForecast, errors_and_warnings, noise_exceeds
 from ..aggregators import TableMechanism
 from ..aggregators.base import checked_scale
 from ..class_sums import (
@@ -45,6 +44,7 @@ from ..encoding.vectorizer import (
     transformed,
     transformed_private,
 )
+from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
 from ..neighbors.cells import LEAST_RATE, assign_to_similar, numbers_of_public, sharpened
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Neighbors
 from ..rdp.discrete import SHARES

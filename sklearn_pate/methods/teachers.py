@@ -181,7 +181,8 @@ class Teachers(VotingMethod):
         Votes are added up as teachers finish, so nothing of size teachers x queries is ever held.
         Each worker is sent only its own part. Workers share the processor's cores: a teacher's
         threads are limited to its share, and what it runs with joblib runs one after the other.
-        Each teacher runs in `runtime.isolation.isolated`, so teachers in threads of one process take turns.
+        Each teacher runs in `runtime.isolation.isolated`, so teachers in threads of one process
+        take turns.
 
         Raises
         ------

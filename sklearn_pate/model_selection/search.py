@@ -256,7 +256,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     def _hold_out(self, X, codes, groups, seed, *, size_is_private=False):
         """Return the private rows to train on, and a scorer on others.
 
-        `size_is_private` says that records vote, and that one more of them is covered.
+        `size_is_private` is whether records vote, and one that is added or removed is covered.
         """
         has_accuracy = self.estimator.target_type.has_accuracy
         if not has_accuracy or self.scoring is not None:
@@ -283,10 +283,13 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         """Set what is published of the best trial, or raise why its student failed."""
         failed = isinstance(best, StudentError)
         spent_by_trial = best.privacy_spent if failed else best.privacy_spent_
-        names = ("n_teachers", "n_queries", "n_answered")
-        told = {name: getattr(spent_by_trial, name) for name in names}
-        told["tables"] = _tables(getattr(account.synthesis, "synthesizer", None), spent_by_trial)
-        account.spent = spent = replace(account.spent, **told)
+        account.spent = spent = replace(
+            account.spent,
+            n_teachers=spent_by_trial.n_teachers,
+            n_queries=spent_by_trial.n_queries,
+            n_answered=spent_by_trial.n_answered,
+            tables=_tables(getattr(account.synthesis, "synthesizer", None), spent_by_trial),
+        )
         if failed:
             raise StudentError(str(best), best.public_labels, spent) from None
         if account.synthesis is not None:
@@ -392,8 +395,8 @@ class PrivateGridSearchCV(PrivateSearch):
         Candidates, as in `sklearn.model_selection.GridSearchCV`.
     epsilon : float or None, default=1.0
         Budget of the whole search; the epsilon of each trial follows from it, a bit below half.
-        None: each trial has the estimator's epsilon, and `privacy_spent_` says what the search
-        costs.
+        None: each trial has the estimator's epsilon, and `privacy_spent_` has the cost of the
+        search.
     delta : float, default=1e-5
         Delta of the guarantee of the search.
     n_trials : float, default=None

@@ -382,12 +382,12 @@ class ReleasedTable:
 
     @cached_property
     def probability_field(self):
-        """The rates of the classes at any place, a `ProbabilityField`: computed when it is first needed."""
+        """The class probabilities at any place, a `ProbabilityField`: computed when needed."""
         return smooth(self.counts, self.centers, **self.smoothing)
 
     @cached_property
     def accuracy(self):
-        """Estimated share of the records whose class the table predicts; see `ProbabilityField.splits`."""
+        """Estimated share of the records whose class the table predicts, by `splits`."""
         shares = [
             np.take_along_axis(hidden, means.argmax(axis=1)[:, None], axis=1).sum() / hidden.sum()
             for means, hidden in self.probability_field.splits(self.counts)

@@ -25,7 +25,7 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     Parameters
     ----------
     aggregator : Aggregator
-        Any mechanism. Of what it states, `outcome_log_proba` and `PrivacyBounds.label_symmetric` are used.
+        Any mechanism. Its `outcome_log_proba` and `PrivacyBounds.label_symmetric` are used.
     votes : array-like of shape (n_queries, n_classes)
         Vote counts; each row sums to the number of teachers.
     orders : array-like of shape (n_orders,)

@@ -388,14 +388,14 @@ def attempt(function):
     return None, failed.__name__
 
 
-def redacted(function, said, remedy, error=ValueError):
+def redacted(function, subject, remedy, error=ValueError):
     """Call a function of the user's that sees private values, and say no more than that it failed.
 
     Parameters
     ----------
     function : callable
         Without arguments.
-    said : str
+    subject : str
         What failed: the name of its error's class follows.
     remedy : str
         What to do.
@@ -410,7 +410,9 @@ def redacted(function, said, remedy, error=ValueError):
     result, failed = attempt(function)
     if failed is None:
         return result
-    raise error(f"{said} {failed}, whose text is withheld, as it may quote private data. {remedy}")
+    raise error(
+        f"{subject} {failed}, whose text is withheld, as it may quote private data. {remedy}"
+    )
 
 
 class PublicError(ValueError):

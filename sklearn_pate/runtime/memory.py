@@ -150,8 +150,8 @@ def code_digest(*objects):
 
 def _fingerprint(of_what, make):
     with suppress_output():  # what is hashed may be private
-        said = f"memory needs {of_what}, to tell what changed; got"
-        return redacted(make, said, "Use memory=None")
+        subject = f"memory needs {of_what}, to notice changes; got"
+        return redacted(make, subject, "Use memory=None")
 
 
 def _code_digest(objects):

@@ -14,7 +14,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import Normalizer, PolynomialFeatures
 
 from .._sklearn import CheckedEstimator, Interval
-from ..accounting.plan import noise_exceeds
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy
 from ..class_sums import (
@@ -37,6 +36,7 @@ from ..class_sums import (
 from ..encoding.encoders import encoder_of_bins, encoder_of_numbers
 from ..encoding.fitted_steps import affine_by_hand, proba_by_softmax, scaler_by_hand
 from ..encoding.schema import Columns, declared_columns
+from ..forecasts import noise_exceeds
 from ..neighbors.cells import LEAST_RATE, count_votes, floored, numbered
 from ..rdp import Event, ProvedEvent
 from ..rdp.discrete import GRID
@@ -281,8 +281,9 @@ class ColumnSynthesizer(Synthesizer):
     def declare(self, X, target):
         """Fix the schema; see `Synthesizer.declare`."""
         self._validate_params()
-        said = self.bounds, self.categories, self.missing
-        self.schema_ = declared_columns(X, *said, n_bins=int(self.n_bins))
+        self.schema_ = declared_columns(
+            X, self.bounds, self.categories, self.missing, n_bins=int(self.n_bins)
+        )
         return self
 
     def dry_run_rows(self, n_rows, rng):
@@ -396,14 +397,14 @@ class ReleasedHistograms:
         logits = self._overall()
         for part, bins in zip(self.bin_shares, self.schema.bins(self.schema.like(X)), strict=True):
             no_bin = np.zeros((1, len(logits.T)))
-            logits = logits + np.append(self._says(part), no_bin, axis=0)[bins]
+            logits = logits + np.append(self._weights(part), no_bin, axis=0)[bins]
         return floored(softmax(logits, axis=1))
 
     def _overall(self):
         """Return the logarithm of each class's share, (n_classes,)."""
         return np.log(np.maximum(self.class_shares, LEAST_RATE))
 
-    def _says(self, part):
+    def _weights(self, part):
         """Return what each bin of a column adds to the logarithms, (n_bins, n_classes)."""
         sizes = self.n_records * self.class_shares
         pull = _PULL * max(self.noise_std, 1.0)
@@ -413,8 +414,8 @@ class ReleasedHistograms:
     def by_hand(self):
         """Return fitted steps of scikit-learn's own that make the rates of rows."""
         encoder, combine = encoder_of_bins(self.schema)
-        says = combine([self._says(part) for part in self.bin_shares])
-        return [encoder, *affine_by_hand(says, self._overall()), *proba_by_softmax(LEAST_RATE)]
+        weights = combine([self._weights(part) for part in self.bin_shares])
+        return [encoder, *affine_by_hand(weights, self._overall()), *proba_by_softmax(LEAST_RATE)]
 
 
 class MarginalSynthesizer(ColumnSynthesizer):

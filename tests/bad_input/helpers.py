@@ -1,4 +1,4 @@
-"""Private data that can be told from everything else, short calls, and what all tests check."""
+"""Private data unlike everything else, short calls, and what all tests check."""
 
 import contextlib
 import functools
@@ -111,8 +111,8 @@ def each_of(values_by_name):
     return table("name, value", cases)
 
 
-def said_of(values_by_message):
-    """Parametrize a test with `value` and `message`: what is said of some values, by message."""
+def messages_of(values_by_message):
+    """Parametrize a test with `value` and `message`: the values of each message."""
     rows = [(v, message) for message, values in values_by_message.items() for v in values]
     ids = [type(v).__name__ if hasattr(v, "shape") else short(v)[:40] for v, _ in rows]
     return pytest.mark.parametrize("value, message", rows, ids=ids)
@@ -141,7 +141,7 @@ def works(*rows):
 
 
 def short(value):
-    """What the id of a test says of a value: the same in every run."""
+    """Return a value as the id of a test shows it: the same in every run."""
     if isinstance(value, type) or callable(value):
         return getattr(value, "__name__", type(value).__name__)
     if isinstance(value, np.generic):
@@ -195,7 +195,7 @@ def refused(message, error=ValueError, *, warning=None, by_teachers=False):
         A regular expression that the error's text contains.
     error : type, default=ValueError
     warning : str or None, default=None
-        A regular expression: what the block may warn of besides. No warning at all by default.
+        A regular expression: what the block may also warn of. No warning at all by default.
     by_teachers : bool, default=False
         Whether only a teacher can notice, so that teachers are fitted before the error.
     """

@@ -180,7 +180,7 @@ NOT_POSITIVE = (True, 0, -1, h.NAN, h.INF, "x", None, *h.HUGE, h.TINY)
 NOT_WHOLE = (-1, 2.5, h.NAN, h.INF, "x")
 NOT_ORDERS = ([1], [0.5], [h.NAN], [h.INF], [], "x", None, [[2, 3]], ["a"], [[2], [3, 4]], 0)
 DELTAS = "must be a number strictly between 0 and 1; got"
-#: Wrong values of an argument, what is said of them, and the functions
+#: Wrong values of an argument, their message, and the functions
 WRONG_ARGUMENTS = [
     ("orders", NOT_ORDERS, "must be ", (rdp.exact_rdp, rdp.rdp_to_epsilon, smooth_release_rdp)),
     ("delta", h.NOT_A_DELTA, DELTAS, (rdp.gnmax_sigma, rdp.gdp_mu, rdp.gdp_to_epsilon)),

@@ -97,7 +97,7 @@ test_calls_that_are_refused = h.mistakes(
     ("teachers", lambda: h.fit({"base_estimator": GaussianNB}), r"GaussianNB\(\)", TypeError),
     ("class", lambda: h.fit({"student": GaussianNB}), "must be an estimator", TypeError),
     ("no query", lambda: h.fit(POOR), "epsilon=0.001 pays for no query", BudgetExceededError),
-    ("noise", lambda: h.fit_votes(aggregator=GNMax(100.0)), "drowns the votes", BadPlanError),
+    ("noise", lambda: h.fit_votes(aggregator=GNMax(100.0)), "exceeds the votes", BadPlanError),
     ("plan", lambda: h.pate().plan(h.X, h.Y), "X_public is missing"),
     ("poll", lambda: h.pate().poll(h.X, h.Y), "X_public is missing"),
     ("short y", lambda: h.pate().plan(h.X, h.Y[1:], h.X_PUBLIC), "inconsistent numbers of sam"),
@@ -114,7 +114,7 @@ def teachers(groups=None, **params):
 
 
 LARGE_DELTA = "delta=.* is not below one over the number of"
-GROUPS = np.arange(40)  # beside them the number of records is private
+GROUPS = np.arange(40)  # with groups the number of records is private
 
 
 test_parameters_that_are_accepted = h.works(
@@ -266,7 +266,7 @@ def test_parts_that_cannot_be_copied_are_refused_for_that():
     with h.refused("transformer of ReverseNeighbors cannot be copied.*Use one that pickles"):
         clf.fit(h.X, h.Y, h.X_PUBLIC)
     clf = PATEClassifier(method=ReverseNeighbors(Locked(threading.Lock())), **of_records)
-    with h.refused("base_estimator cannot be copied.*no locks", TypeError):
+    with h.refused("method cannot be copied.*no locks", TypeError):
         clf.fit(h.X, h.Y, h.X_PUBLIC)
 
 

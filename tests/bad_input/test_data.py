@@ -30,7 +30,7 @@ MISSING_LABEL = pd.array([pd.NA, h.LABEL] * 20, dtype="Int64")
 DATES = h.Y.astype("datetime64[s]")
 ONE_IDENTIFIER = "groups must have one identifier"
 FINITE = "sample_weight must be 40 finite"
-#: Wrong values of each argument, by what is said of them
+#: Wrong values of each argument, by their message
 WRONG = {
     "X": {
         TABLE: (None, 5, h.TEXT, {h.TEXT: [h.NUMBER]}),
@@ -74,7 +74,7 @@ WRONG = {
 }
 
 
-@h.said_of(
+@h.messages_of(
     {
         message: [(name, value) for value in values]
         for name, by_message in WRONG.items()
@@ -114,7 +114,7 @@ test_rows_labels_and_weights_that_are_refused = h.mistakes(
 )
 
 
-# What only estimators can judge is left to them, and of their words the known ones are told
+# What only estimators can judge is left to them, and known words of theirs are shown
 @h.table(
     "X, X_public, message",
     ("NaN", h.changed(h.X, h.NAN, (5, 1)), h.X_PUBLIC, "ValueError: Input X contains NaN"),
@@ -135,7 +135,7 @@ def test_rows_that_a_teacher_refuses(X, X_public, message):
 
 
 class OneRow(GaussianNB):
-    """Gives the probabilities of one row, whatever it is asked."""
+    """Gives the probabilities of one row, whatever rows it gets."""
 
     def predict_proba(self, X):
         return super().predict_proba(X)[:1]
@@ -203,7 +203,7 @@ def test_the_search_for_private_values_finds_what_is_there():
 FEATURES = "X_public does not have the features of X"
 
 
-@h.said_of(
+@h.messages_of(
     {
         "X_public is missing: public, unlabelled rows": (None, PublicData(None)),
         "Expected X_public as a 2D array": (5, "rows", ()),
@@ -233,7 +233,7 @@ def test_public_rows_that_the_teachers_refuse(number, name):
     {
         "X_public: a list": h.X_PUBLIC.tolist(),
         "X_public: PublicData twice": PublicData(PublicData(h.X_PUBLIC)),
-        # Whether public rows equal private ones is private: a warning would tell who is among them
+        # Whether public rows equal private ones is private: a warning would show who is among them
         "X_public equal to X": h.X.copy(),
         "X_public with a row of X": np.vstack([h.X_PUBLIC, h.X[:1]]),
     },
@@ -251,7 +251,7 @@ def test_each_class_needs_a_public_row():
         assert h.fit({"n_queries": 2}, X_public=h.X_PUBLIC[:2]).n_teachers_ == 4
 
 
-@h.said_of({"X_public is X": (h.X, PublicData(h.X)), "X_public shares memory with X": (h.X[:30],)})
+@h.messages_of({"X_public is X": (h.X, PublicData(h.X)), "X_public shares memory with X": (h.X[:30],)})
 def test_public_rows_that_are_the_private_ones(value, message):
     leak = f"{message}.*: .* pass rows that are public"
     obstacle = "X_public is X or a part of it, .* give rows that are public, or a synthesizer"

@@ -19,8 +19,8 @@ MANY[0, 1] = h.NUMBER
 PUBLIC = RNG.uniform(size=(300, 2))
 
 
-def records(base_estimator=None, **params):
-    clf = PATEClassifier(base_estimator or ReverseNeighbors(), classes=[0, 1], **params)
+def records(**params):
+    clf = PATEClassifier(**{"method": ReverseNeighbors(), "classes": [0, 1]} | params)
     h.ESTIMATORS.append(clf)
     return clf
 
@@ -48,7 +48,7 @@ def test_a_parameter_of_a_wrong_type_or_size(name, value):
 
 @h.table(
     "params, public, message",
-    ("noise", {"epsilon": 0.001}, PUBLIC, "the noise drowns the ballots: there are 2000"),
+    ("noise", {"epsilon": 0.001}, PUBLIC, "the noise exceeds the votes: there are 2000"),
     ("few rows", {}, PUBLIC[:3], "X_public has 3 rows, .* there are 2 classes.* Give 16"),
     ("equal rows", {}, PUBLIC[[0] * 300], "X_public (has 300 rows, 1 of them|are all equal)"),
 )
@@ -74,7 +74,7 @@ DRAWS = MarginalSynthesizer((0, 1), missing=[])
     ("records, no public rows", lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
     ("teachers, no public rows", lambda: h.pate(n_teachers=20, synthesizer=DRAWS), None),
 )
-def test_weights_that_are_no_parts_of_a_ballot(make, public, weight):
+def test_weights_that_are_no_parts_of_a_vote(make, public, weight):
     weights = h.changed(np.linspace(0, 1, 2000), weight)
     message = "sample_weight must be from 0 to 1 where|sample_weight must be 2000 finite"
     for method in ("fit", "plan", "poll"):
@@ -103,9 +103,9 @@ def test_public_rows_that_are_infinite():
 
 
 def test_infinite_numbers_of_public_rows_count_as_missing():
-    plan = records(method=ReverseNeighbors()).plan(MANY, LABELS, INFINITE)
+    plan = records().plan(MANY, LABELS, INFINITE)
     missing = h.changed(PUBLIC, h.NAN, (3, 1))
-    assert str(plan) == str(records(method=ReverseNeighbors()).plan(MANY, LABELS, missing))
+    assert str(plan) == str(records().plan(MANY, LABELS, missing))
 
 
 # --- masks ---------------------------------------------------------------------------------------
@@ -158,10 +158,10 @@ def test_masked_rows_to_predict(make):
     ("records", records, PUBLIC),
     ("records, no public rows", lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
 )
-def test_errors_of_floats_that_numpy_is_told_to_raise(make, public):
+def test_errors_of_floats_that_numpy_is_set_to_raise(make, public):
     rows, labels = MANY[1:], LABELS[1:]
     with h.accepted(), np.errstate(all="raise"):
         assert str(make().plan(rows, labels, public))
         clf = make().fit(rows, labels, public).fit_student(public)
         assert clf.score(rows, labels) > 0.8 and np.isfinite(clf.predict_proba(PUBLIC)).all()
-        assert np.geterr() == dict.fromkeys(("prepare_public", "over", "under", "invalid"), "raise")
+        assert np.geterr() == dict.fromkeys(("divide", "over", "under", "invalid"), "raise")

@@ -181,7 +181,7 @@ def test_sites_of_wrong_arguments():
             Sites(no_load, names)
 
 
-test_sites_beside_other_data = h.mistakes(
+test_sites_with_other_data = h.mistakes(
     ("y", lambda: of_sites(y=h.Y), "y must be None when X is Sites"),
     ("groups", lambda: of_sites(groups=[h.TEXT]), "groups must be None when X is Sites"),
     ("weights", lambda: of_sites(sample_weight=h.X[:, 2]), "sample_weight must be None when X"),
@@ -221,7 +221,7 @@ def test_a_site_that_loads_wrong_data(load, message):
 LARGE_DELTA = "delta=.* is not below one over the number of"
 
 
-@h.said_of(
+@h.messages_of(
     {
         r"votes must have shape .* got shape \(\)": (None, h.TEXT),
         r"votes must have shape .* got shape \(2,\)": (h.VOTES[0],),

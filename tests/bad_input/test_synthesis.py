@@ -29,11 +29,11 @@ KINDS = pd.CategoricalDtype(["a", "b"])
 FRAME = pd.DataFrame(
     {"age": [31, 64], "height": [NUMBER, 1.5], "kind": pd.Series(["a", "b"], dtype=KINDS)}
 )
-SAID = {"bounds": {"age": (0, 99), "height": (0, 2)}, "missing": []}
+DECLARED = {"bounds": {"age": (0, 99), "height": (0, 2)}, "missing": []}
 
 
 def declare(rows=FRAME, **params):
-    return MarginalSynthesizer(**(SAID | params)).declare(rows, ClassTarget([0, 1]))
+    return MarginalSynthesizer(**(DECLARED | params)).declare(rows, ClassTarget([0, 1]))
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -130,11 +130,11 @@ def test_wrong_bounds(bounds):
 
 
 def of_age(*bounds):
-    return {"bounds": SAID["bounds"] | {"age": bounds}}
+    return {"bounds": DECLARED["bounds"] | {"age": bounds}}
 
 
 def of_height(*bounds):
-    return {"bounds": SAID["bounds"] | {"height": bounds}}
+    return {"bounds": DECLARED["bounds"] | {"height": bounds}}
 
 
 HOLD = r"'height' must be from -8e\+307 to 8e\+307, as its dtype is float64"
@@ -258,13 +258,17 @@ def marginals(**params):
     return MarginalSynthesizer(**({"bounds": bounds, "missing": [], "n_rows": 300} | params))
 
 
-def records(base=None, synthesizer=None, **params):
-    given = {"synthesizer": synthesizer or marginals(), "epsilon": 4.0, "classes": [0, 1]} | params
-    return PATEClassifier(base or ReverseNeighbors(), **given)
+def pate(**params):
+    given = {"synthesizer": marginals(), "epsilon": 4.0, "classes": [0, 1]}
+    return PATEClassifier(**given | params)
 
 
-def teachers(base=None, **params):
-    return records(GaussianNB() if base is None else base, **{"n_teachers": 20} | params)
+def records(**params):
+    return pate(**{"method": ReverseNeighbors()} | params)
+
+
+def teachers(**params):
+    return pate(**{"base_estimator": GaussianNB(), "n_teachers": 20} | params)
 
 
 @pytest.mark.parametrize("make", [records, teachers])
@@ -321,7 +325,7 @@ def test_a_transformer_of_public_rows_that_there_are_none_of():
         make_pipeline(FitOnPublic(scaler), records()).fit(ROWS, LABELS)
     with accepted():
         records(method=ReverseNeighbors(scaler)).fit(ROWS, LABELS)
-        teachers(base=make_pipeline(scaler, GaussianNB())).fit(ROWS, LABELS)
+        teachers(base_estimator=make_pipeline(scaler, GaussianNB())).fit(ROWS, LABELS)
 
 
 @pytest.mark.slow
@@ -337,23 +341,28 @@ def test_a_transformer_of_numbers_for_columns_of_several_kinds():
         records(method=ReverseNeighbors(of_each)).fit(MIXED, LABELS)
 
 
-# --- noise that drowns the columns, by public numbers alone --------------------------------------
+# --- noise that exceeds the columns, by public numbers alone --------------------------------------
 
 FEW = pd.DataFrame(RNG.uniform(0, 9, (4000, 40)), columns=[f"c{k}" for k in range(40)])
 
 
-def noise_exceeds_signal(n_records=400, n_columns=30, *, aggregator=None, base=None, **params):
-    """What a plan says of the noise of synthetic rows; None if nothing."""
+def noise_exceeds_signal(n_records=400, n_columns=30, *, aggregator=None, method=None, **params):
+    """Return the warning of a plan about the noise of synthetic rows; None if there is none."""
     rows = FEW.iloc[:n_records, :n_columns]
     epsilon = params.pop("epsilon", 1.0)
     synthesizer = MarginalSynthesizer((0, 9), **({"missing": []} | params))
-    clf = records(base, synthesizer, epsilon=epsilon, aggregator=aggregator)
+    clf = records(
+        method=method or ReverseNeighbors(),
+        synthesizer=synthesizer,
+        epsilon=epsilon,
+        aggregator=aggregator,
+    )
     with warnings.catch_warnings(action="error"):
         plan = clf.plan(rows, np.arange(n_records) % 2)
-    found = [text for text in plan.advice if text.startswith("the noise drowns the columns")]
-    # No share of right labels where records vote, and rows that are not drawn yet tell nothing
-    assert "\nright " not in str(plan) and "\ncells tell" not in str(plan)
-    assert ("\n! the noise drowns the columns" in str(plan)) == bool(found)
+    found = [text for text in plan.advice if text.startswith("the noise exceeds the columns")]
+    # No share of right labels where records vote, and nothing is explained before rows are drawn
+    assert "\nright " not in str(plan) and "\nexplained" not in str(plan)
+    assert ("\n! the noise exceeds the columns" in str(plan)) == bool(found)
     return found[0] if found else None
 
 
@@ -371,7 +380,7 @@ def test_what_helps_against_noise_helps():
     )
 
 
-def test_noise_is_judged_by_all_bins_of_a_column_beside_a_class():
+def test_noise_is_judged_by_all_bins_of_a_column_and_a_class():
     for n_records in (700, 900, 1100):
         std = np.sqrt(2) * 2 * 6 / 0.4
         assert (noise_exceeds_signal(n_records, 5) is None) == (
@@ -379,19 +388,19 @@ def test_noise_is_judged_by_all_bins_of_a_column_beside_a_class():
         )
 
 
-def test_a_number_of_records_that_is_private_is_not_told():
-    private = {"base": ReverseNeighbors(relation="add_or_remove_one")}
+def test_a_private_number_of_records_is_not_shown():
+    private = {"method": ReverseNeighbors(relation="add_or_remove_one")}
     texts = [noise_exceeds_signal(n, 30, n_rows=500, **private) for n in (300, 2000)]
     assert texts[0] == texts[1] and "500 rows to draw" in texts[0]
     assert noise_exceeds_signal(300, 30, n_rows=5000, **private) is None
 
 
-def test_drowned_columns_are_warned_of_in_a_fit():
+def test_noise_above_the_columns_is_warned_of_in_a_fit():
     rows, labels = load_breast_cancer(return_X_y=True)
     clf = records(synthesizer=MarginalSynthesizer((0, 5000), missing=[], n_rows=200), epsilon=1.0)
     with accepted(
-        "the noise drowns the columns of the synthetic rows: there are 569 private records"
+        "the noise exceeds the columns of the synthetic rows: there are 569 private records"
     ):
-        # With such rows, what the table tells is a matter of luck
+        # With such rows, whether the table has a signal is a matter of luck
         warnings.filterwarnings("ignore", "what was released may be little better")
         clf.fit(rows, labels)
