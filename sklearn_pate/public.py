@@ -486,7 +486,8 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
             raise ValueError(
                 "FitOnPublic got no X_public: sklearn.set_config(enable_metadata_routing=True) and "
                 "Pipeline(..., transform_input=['X_public']).fit(X, y, X_public=...) give it; with "
-                "a synthesizer, ReverseNeighbors(transformer) or make_pipeline(transformer, model)"
+                "a synthesizer, set method=ReverseNeighbors(transformer) or "
+                "base_estimator=make_pipeline(transformer, model)"
             )
         warn_if_private(X_public, X)
         # As in a fit of `PATEClassifier`: what is published must share no generator

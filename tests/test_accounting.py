@@ -228,7 +228,7 @@ def test_costs_that_are_kept_cannot_be_changed():
         assert stage.costs(n_teachers=200, n_classes=2)(30).epsilon(1e-5) == cost.epsilon(1e-5)
 
 
-# --- what a plan contains before a fit ----------------------------------------------------------------
+# --- what a plan contains before a fit ------------------------------------------------------------
 
 RNG = np.random.default_rng(0)
 N_RECORDS = 1847  # a number that occurs nowhere else
@@ -454,7 +454,9 @@ def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(ledger)
 
 def test_a_budget_for_fewer_queries_than_classes_is_refused():
     clf = pate(n_teachers=20, epsilon=1.0, aggregator=GNMax(7.0))
-    refused = r"labels is 2, all that epsilon=\S+ pays for.*raise epsilon, or set method='neighbors'"
+    refused = (
+        r"labels is 2, all that epsilon=\S+ pays for.*raise epsilon, or set method='neighbors'"
+    )
     pytest.raises(BadPlanError, clf.fit, X, Y, X_PUBLIC).match(refused)
     plan = clf.plan(X, Y, X_PUBLIC)
     assert plan.n_labels == 2 and re.search(refused, plan.errors[0])

@@ -21,10 +21,11 @@ from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.encoding.vectorizer import transformed_private
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.methods import ReverseNeighbors
-from sklearn_pate.methods import neighbors as method
+from sklearn_pate.methods import blocks as method_blocks
 from sklearn_pate.neighbors import cells
 from sklearn_pate.neighbors.cells import count_votes, nearest_cells
 from sklearn_pate.rdp.discrete import GRID
+from sklearn_pate.runtime import blocks
 from sklearn_pate.runtime.private_data import PrivateData
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
@@ -61,7 +62,7 @@ class Marks(TransformerMixin, BaseEstimator):
 
 
 def talk(X):
-    """Say what is seen, also below Python's streams."""
+    """Print and warn of rows, also below Python's streams."""
     if len(X) == 10:
         print(SECRET)
         os.write(2, SECRET.encode())
@@ -84,10 +85,15 @@ def table(clf, features=X, codes=Y, public=X_PUBLIC, **given):
     return clf.poll(features, codes, X_public=public, **given).counts
 
 
+def set_block_size(monkeypatch, size):
+    for module in (blocks, method_blocks):
+        monkeypatch.setattr(module, "BLOCK_SIZE", size)
+
+
 @pytest.fixture
 def in_tens(monkeypatch):
     """Let blocks be of ten records."""
-    monkeypatch.setattr(method, "BLOCK_SIZE", 10)
+    set_block_size(monkeypatch, 10)
 
 
 # --- blocks --------------------------------------------------------------------------------------
@@ -109,7 +115,7 @@ def test_the_table_does_not_depend_on_the_blocks(monkeypatch, n_neighbors, given
     clf = pate(method=make_neighbors(transformer, n_neighbors=n_neighbors))
     votes = []
     for size in (3, 20):
-        monkeypatch.setattr(method, "BLOCK_SIZE", size)
+        set_block_size(monkeypatch, size)
         votes.append(clf.poll(rows, Y, X_public=X_PUBLIC, **given))
     features = transformed_private(transformer, rows, 3)
     nearest = nearest_cells(features, votes[0].method._centers, n_neighbors)
@@ -142,7 +148,7 @@ def test_rows_of_all_forms_are_cut_into_blocks(form, in_tens):
 def seen_blocks(monkeypatch, groups=None):
     """Return the numbers of the records in each block, as they are read."""
     note = lambda rows, indices: indices.tolist()  # noqa: E731
-    seen = note_calls(monkeypatch, method, "copied_rows", note)
+    seen = note_calls(monkeypatch, blocks, "copied_rows", note)
     table(pate(), groups=groups)
     return seen
 
@@ -207,8 +213,8 @@ def test_the_table_does_not_depend_on_the_workers(in_tens, tmp_path, backend):
             warnings.simplefilter("always")
             given = table(clf, mapped, groups=GROUPS, sample_weight=WEIGHT)
         np.testing.assert_array_equal(given, expected)
-        told = [w for w in caught if "transformers run in threads of one" in str(w.message)]
-        assert bool(told) == (backend == "threading")
+        warned = [w for w in caught if "transformers run in threads of one" in str(w.message)]
+        assert bool(warned) == (backend == "threading")
 
 
 @pytest.mark.slow
@@ -242,16 +248,16 @@ def lines(clf, capsys, **given):
 
 
 def test_progress_is_shown_by_blocks(in_tens, capsys):
-    shown = [text for text in lines(pate(), capsys) if text.startswith("ballots")]
+    shown = [text for text in lines(pate(), capsys) if text.startswith("records")]
     assert [text.split()[1].rstrip(",") for text in shown] == [f"{k}/7" for k in range(8)]
 
 
-def test_progress_says_nothing_of_a_private_number(in_tens, capsys):
+def test_progress_shows_no_private_number(in_tens, capsys):
     for clf, groups in (
         (pate(method=make_neighbors(relation="add_or_remove_one")), None),
         (pate(), GROUPS),
     ):
-        shown = [text for text in lines(clf, capsys, groups=groups) if "ballots" in text]
+        shown = [text for text in lines(clf, capsys, groups=groups) if text.startswith("records")]
         assert [text.split()[1] for text in shown] == ["0/1", "1/1"]
 
 
@@ -264,8 +270,8 @@ def counted(tmp_path, in_tens):
     return marks_since_last(tmp_path / "marks")
 
 
-def keeping(tmp_path, method=None, **params):
-    """Return a classifier that keeps the tables of blocks, sixty records of which make six."""
+def caching(tmp_path, method=None, **params):
+    """Return a classifier that caches the tables of blocks, sixty records of which make six."""
     transformer = Marks(str(tmp_path / "marks"))
     given = {"n_cells": 8} | (method or {})
     return pate(
@@ -274,25 +280,25 @@ def keeping(tmp_path, method=None, **params):
 
 
 def test_counted_blocks_are_not_counted_again(tmp_path, counted):
-    expected = table(keeping(tmp_path), X[:60], Y[:60])
+    expected = table(caching(tmp_path), X[:60], Y[:60])
     assert counted() == 6
-    again = table(keeping(tmp_path, n_jobs=2), X[:60].copy(), Y[:60].tolist(), X_PUBLIC.copy())
+    again = table(caching(tmp_path, n_jobs=2), X[:60].copy(), Y[:60].tolist(), X_PUBLIC.copy())
     assert counted() == 0
     np.testing.assert_array_equal(again, expected)
     assert stat.S_IMODE((tmp_path / "kept" / "joblib").stat().st_mode) == 0o700
 
 
 def test_without_a_seed_cells_stay_and_noise_is_fresh(tmp_path, counted):
-    clf = keeping(tmp_path, random_state=None)
+    clf = caching(tmp_path, random_state=None)
     first, again = (clone(clf).fit(X[:60], Y[:60], X_public=X_PUBLIC) for _ in range(2))
     assert counted() == 6
     np.testing.assert_array_equal(first.curator_.votes, again.curator_.votes)
     assert not np.array_equal(first.public_soft_labels_, again.public_soft_labels_)
     # Cells follow the public rows alone
-    kept = [clf.poll(X[:60] + k, Y[:60], X_public=X_PUBLIC) for k in (0, 1)]
-    np.testing.assert_array_equal(*(votes.method._centers for votes in kept))
+    cached = [clf.poll(X[:60] + k, Y[:60], X_public=X_PUBLIC) for k in (0, 1)]
+    np.testing.assert_array_equal(*(votes.method._centers for votes in cached))
     other = clf.poll(X[:60], Y[:60], X_public=X_PUBLIC + 1)
-    assert kept[0].method._seed == kept[1].method._seed != other.method._seed
+    assert cached[0].method._seed == cached[1].method._seed != other.method._seed
 
 
 def with_one_changed(array, at):
@@ -317,7 +323,7 @@ CHANGED = [
 
 @pytest.mark.slow
 def test_what_changed_is_counted_anew(tmp_path, counted):
-    clf = keeping(tmp_path, {"random_state": 0})
+    clf = caching(tmp_path, {"random_state": 0})
     data = {"features": X[:60], "codes": Y[:60], "sample_weight": np.full(60, 0.5)}
     table(clf, **data)
     assert counted() == 6
@@ -331,25 +337,25 @@ def test_what_changed_is_counted_anew(tmp_path, counted):
         counted()
 
 
-def test_a_disk_that_is_full_is_told_of(tmp_path, counted, monkeypatch):
-    monkeypatch.setattr(method, "is_cached", lambda *args: False)
+def test_full_disk_is_warned_of(tmp_path, counted, monkeypatch):
+    monkeypatch.setattr(blocks, "is_cached", lambda *args: False)
     with pytest.warns(UserWarning, match="memory could not keep all votes"):
-        table(keeping(tmp_path), X[:60], Y[:60])
+        table(caching(tmp_path), X[:60], Y[:60])
 
 
 def test_an_interrupted_fit_goes_on_where_it_was(tmp_path, counted):
     private = PrivateData(X=X[:60], codes=Y[:60], target=THREE)
     memory = joblib.Memory(tmp_path / "kept", verbose=0)
 
-    def ballots(on_done=None):
+    def cast_votes(on_done=None):
         method = make_neighbors(Marks(str(tmp_path / "marks")), random_state=None)
         method.prepare(private, X_PUBLIC, memory=memory)
         method.prepare_public(X_PUBLIC, noise_std=1.0, n_records=60, n_classes=3)
         return method.vote(private, X_PUBLIC, on_done=on_done)
 
     for _ in range(3):
-        pytest.raises(KeyboardInterrupt, ballots, interrupt)
+        pytest.raises(KeyboardInterrupt, cast_votes, interrupt)
     n_before = counted()
-    found = ballots()
+    found = cast_votes()
     assert n_before == 1 and counted() == 5
-    np.testing.assert_array_equal(found, ballots())
+    np.testing.assert_array_equal(found, cast_votes())

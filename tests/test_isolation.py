@@ -56,7 +56,7 @@ def draw(n=3):
 def test_generators_start_from_the_seed_and_are_as_before(context, with_torch):
     if with_torch:
         pytest.importorskip("torch", reason="needs the extra 'torch'")
-    np.random.normal()  # half of a pair is kept
+    np.random.normal()  # half of a pair is cached
     random.gauss(0, 1)
     before = generator_states()
     with context(7):
@@ -475,7 +475,7 @@ def load_by_chance(name):
 
 
 class Noting(BaseEstimator):
-    """Keeps what it is asked about, and draws from numpy's generator."""
+    """Stores the rows to predict, and draws from numpy's generator."""
 
     def __init__(self):
         self.seen = []
@@ -491,8 +491,8 @@ def test_parts_of_the_rows_reach_no_other_part():
     X = np.array([[1.0], [2.0], [-3.0], [4.0]])
     parts = np.arange(4)[:, None]
     found = [outcome for _, outcome in applied_to_parts(Noting.noted, Noting(), X, parts)]
-    told = (1, np.random.RandomState(0).random()), None
-    assert found == [told, told, (None, "ValueError"), told]
+    sampled = (1, np.random.RandomState(0).random()), None
+    assert found == [sampled, sampled, (None, "ValueError"), sampled]
 
 
 def test_sites_load_in_isolation():
@@ -552,13 +552,13 @@ def test_a_generator_shared_with_parts_does_not_give_the_noise_away(where):
 def test_of_a_wrong_parameter_what_the_estimator_says_is_told():
     error = InvalidParameterError("The 'Ada' parameter of Lovelace must be 86420. Got 1")
     tree = DecisionTreeClassifier(max_depth=-3)
-    told = "InvalidParameterError: The 'max_depth' parameter of DecisionTreeClassifier must be"
+    message = "InvalidParameterError: The 'max_depth' parameter of DecisionTreeClassifier must be"
     for estimator in (tree, make_pipeline(Holds(), tree), GridSearchCV(tree, {})):
-        assert redacted_text(error, estimator).startswith(told)
+        assert redacted_text(error, estimator).startswith(message)
         assert "-3" not in redacted_text(error, estimator)
     for estimator in (None, DecisionTreeClassifier()):
-        said = redacted_text(error, estimator)
-        assert said.startswith("InvalidParameterError: its text may quote records")
+        text = redacted_text(error, estimator)
+        assert text.startswith("InvalidParameterError: its text may quote records")
 
 
 @table(

@@ -23,10 +23,10 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._sklearn import _safe_indexing
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, TableMechanism
+from sklearn_pate.encoding import vectorizer
 from sklearn_pate.encoding.vectorizer import are_far, largest_sizes, transformed, treats_rows_alone
 from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.methods import ReverseNeighbors
-from sklearn_pate.methods import neighbors as method
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import RowVectorizer
 from sklearn_pate.neighbors.cells import assign_labels, have_distances, make_centers, nearest_cells
@@ -83,7 +83,7 @@ def test_near_ties_go_to_the_lowest_cell():
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 3])
-def test_each_record_casts_as_many_ballots_as_it_says(n_neighbors):
+def test_each_record_casts_n_neighbors_votes(n_neighbors):
     votes = pate(method=make_neighbors(n_neighbors=n_neighbors)).poll(X, Y, X_public=X_PUBLIC)
     assert votes.counts.sum() == 600 * n_neighbors
     contribution = votes.method.contribution(votes.neighbors)
@@ -93,7 +93,7 @@ def test_each_record_casts_as_many_ballots_as_it_says(n_neighbors):
 
 
 @pytest.mark.parametrize("kind", [ValueError, SystemExit])
-def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(kind, capsys):
+def test_a_record_that_cannot_be_transformed_casts_no_vote_and_shows_nothing(kind, capsys):
     def refuse(rows):
         if (np.asarray(rows) > 100).any():
             raise kind(f"secret {rows}")
@@ -109,7 +109,7 @@ def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(ki
     assert clf.fit_votes(votes, X_PUBLIC).n_features_in_ == 5 and capsys.readouterr() == ("", "")
 
 
-def test_a_group_casts_one_ballot_in_all():
+def test_a_group_casts_one_vote_in_all():
     names = np.repeat([f"person {k}" for k in range(6)], [1, 3, 96, 100, 200, 200])
     assert 6 - 600 * GRID <= pate().poll(X, Y, X_public=X_PUBLIC, groups=names).counts.sum() <= 6
     with pytest.raises(ValueError, match="give groups=, one identifier per record"):
@@ -200,7 +200,7 @@ INFLUENCED = {
     "centred": (FunctionTransformer(lambda rows: rows - np.mean(rows, axis=0)), X),
     "with a memory": (Remembering(), X),
     "filled": (FunctionTransformer(fill), X),
-    "drawn anew": (FunctionTransformer(projected_anew), X),
+    "sampled anew": (FunctionTransformer(projected_anew), X),
     "guarded": (FunctionTransformer(guarded), np.abs(X)),
     "raised, objects": (FunctionTransformer(raised), np.abs(X).astype(object)),
     "missing category": (coded(fill_missing), column(KNOWN, "category")),
@@ -244,7 +244,7 @@ class Upset(Unfitted):
         return X
 
 
-def test_a_record_that_upsets_the_transformer_moves_its_own_ballots_alone():
+def test_a_record_that_upsets_the_transformer_changes_its_own_votes_alone():
     clf = pate(method=make_neighbors(transformer=Upset()))
     before = clf.poll(X, Y, X_public=X_PUBLIC).counts
     for k in (0, 299, 599):
@@ -371,19 +371,22 @@ def test_our_transformer_treats_each_row_by_itself(kind):
     assert treats_rows_alone(fitted, some, alone)
 
 
-# --- what is spent -------------------------------------------------------------------------------
-
-
 # --- what is refused -----------------------------------------------------------------------------
 
 
 @cases(
     "params, reason",
-    ({"n_teachers": 50}, "n_teachers=50 says how teachers are made"),
-    ({"partition": HashPartition()}, "partition=.* says how teachers are made"),
-    ({"n_queries": 20}, "n_queries=20 says how many rows"),
-    ({"query_strategy": "uncertainty"}, "query_strategy='uncertainty' says which rows"),
-    ({"accounting": "ptr"}, "accounting='ptr' says how the cost"),
+    (
+        {"n_teachers": 50},
+        "n_teachers=50 is for teachers, and method='ReverseNeighbors' does not use it",
+    ),
+    (
+        {"partition": HashPartition()},
+        "partition=.* is for teachers, and method='ReverseNeighbors' does not",
+    ),
+    ({"n_queries": 20}, "n_queries=20 is the number of rows that teachers are asked"),
+    ({"query_strategy": "uncertainty"}, "query_strategy='uncertainty' chooses the rows"),
+    ({"accounting": "ptr"}, "accounting='ptr' is how the cost of queries adds up"),
     ({"aggregator": GNMax(40.0)}, "must be a TableMechanism"),
     ({"aggregator": [LaplaceMechanism()]}, "must be a TableMechanism"),
     ({"epsilon": None}, "epsilon is None"),
@@ -394,11 +397,13 @@ def test_what_makes_no_sense_together_is_refused(params, reason):
     assert not hasattr(clf, "privacy_spent_")
 
 
-def test_who_votes_and_how_must_agree():
+def test_method_data_and_votes_must_agree():
     teachers = PATEClassifier(LogisticRegression(), n_teachers=5, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="aggregator"):
         clone(teachers).set_params(aggregator=LaplaceMechanism()).fit(X, Y, X_public=X_PUBLIC)
-    with pytest.raises(ValueError, match="records cannot vote when X is Sites"):
+    with pytest.raises(
+        ValueError, match=r"method=ReverseNeighbors\(.* cannot be used when X is Sites"
+    ):
         pate().fit(Sites(lambda name: None, ["a", "b"]), None, X_public=X_PUBLIC)
     votes = pate().poll(X, Y, X_public=X_PUBLIC)
     for given, reason in (
@@ -412,15 +417,15 @@ def test_who_votes_and_how_must_agree():
         teachers.fit_votes(votes, X_PUBLIC)
 
 
-def test_a_warning_of_noise_that_drowns_the_ballots_does_not_tell_a_private_number_of_records():
+def test_warning_of_noise_is_independent_of_a_private_number_of_records():
     clf = pate(method=make_neighbors(relation="add_or_remove_one"), epsilon=0.001)
     message = "there are 300 public rows, as many records as"
-    told = []
+    texts = []
     for n in (600, 10):
         with pytest.warns(UserWarning, match=message) as caught:
             votes = clf.poll(X[:n], Y[:n], X_public=X_PUBLIC)
-        told.append([str(one.message) for one in caught])
-    assert told[0] == told[1] and len(told[0]) == 1
+        texts.append([str(one.message) for one in caught])
+    assert texts[0] == texts[1] and len(texts[0]) == 1
     pytest.raises(BadPlanError, clf.fit_votes, votes, X_PUBLIC).match(message)
     pytest.raises(BadPlanError, clf.fit, X, Y, X_public=X_PUBLIC).match(message)
 
@@ -432,7 +437,9 @@ def test_public_rows_in_another_order_are_refused(ledger):
     swapped[[3, 200]] = swapped[[200, 3]]
     others = [X_PUBLIC[::-1], swapped, X_PUBLIC[:, ::-1], X_PUBLIC + 1e-3, X_PUBLIC * np.nan]
     for other in (*others, np.full(X_PUBLIC.shape, "a", dtype=object)):
-        with pytest.raises(ValueError, match="X_public is not what was voted on"):
+        with pytest.raises(
+            ValueError, match="X_public holds other rows than those that were voted on"
+        ):
             clf.fit_votes(votes, other)
     with pytest.raises(ValueError, match="4 features"):
         clf.fit_votes(votes, X_PUBLIC[:, :4])
@@ -442,17 +449,17 @@ def test_public_rows_in_another_order_are_refused(ledger):
 
 
 @cases(
-    "params, told",
+    "params, remedy",
     ({"relation": "add_or_remove_one"}, "relation='replace_one'"),
     ({"n_neighbors": 2}, "n_neighbors=1"),
 )
-def test_votes_that_were_cast_under_another_guarantee_are_refused(params, told):
+def test_votes_that_were_cast_under_another_guarantee_are_refused(params, remedy):
     votes = pate().poll(X, Y, X_public=X_PUBLIC)
     clf = pate(method=make_neighbors(**params))
-    with pytest.raises(ValueError, match=f"or set base_estimator__{told}"):
+    with pytest.raises(ValueError, match=f"or set method__{remedy}"):
         clf.fit_votes(votes, X_PUBLIC)
     (name,) = params
-    clf.set_params(**{f"base_estimator__{name}": getattr(make_neighbors(), name)})
+    clf.set_params(**{f"method__{name}": getattr(make_neighbors(), name)})
     assert clf.fit_votes(votes, X_PUBLIC).privacy_spent_.relation == "replace_one"
 
 
@@ -482,7 +489,7 @@ def test_displays_of_queries_are_refused():
             display.from_estimator(clf)
 
 
-def test_labels_are_dealt_by_the_rates():
+def test_labels_are_assigned_by_class_probabilities():
     class_proba = np.tile([0.2, 0.5, 0.3], (40, 1))
     labels = assign_labels(class_proba, np.arange(40) % 2)
     for cell in range(2):
@@ -541,7 +548,7 @@ def test_others_than_numbers_are_one_hot(dtype):
     np.testing.assert_array_equal(RowVectorizer().fit(frame).transform(frame).sum(axis=0), [50, 50])
 
 
-def test_searches_plan_each_number_of_ballots():
+def test_searches_plan_each_number_of_votes():
     grid = {"method__n_neighbors": [3, 1], "student": [GaussianNB()]}
     clf = pate(random_state=None, epsilon=None)
     search = PrivateGridSearchCV(clf, grid, epsilon=6.0, random_state=0, n_trials=2)
@@ -610,7 +617,10 @@ BROKEN = {
     "cost, a number": (broken(cost=lambda self, *change: 1.0), "must return rdp.Cost"),
     "cost, negative": (broken(cost=own_cost(pure=-1.0)), "numbers of at least 0"),
     "cost, delta": (broken(cost=own_cost(delta=1.0)), "a delta below 1"),
-    "pure, delta": (broken(cost=own_cost(delta=1e-9), is_pure=True), "says is_pure"),
+    "pure, delta": (
+        broken(cost=own_cost(delta=1e-9), is_pure=True),
+        "delta=1e-09, and is_pure is set",
+    ),
     "noise_std": (broken(noise_std=None, cost=Own.cost), "noise_std must be a finite number"),
     "with_scale": (broken(with_scale=lambda self, scale: self), "with_scale of Broken must"),
 }
@@ -625,34 +635,34 @@ def test_a_mechanism_that_draws_in_its_own_way_states_what_it_costs():
 @table("mechanism, reason", BROKEN)
 def test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent(mechanism, reason, ledger):
     clf = pate(aggregator=mechanism, ledger=ledger, random_state=None)
-    for method in (clf.plan, clf.fit):
-        pytest.raises((ValueError, TypeError), method, X, Y, X_public=X_PUBLIC).match(reason)
+    for act in (clf.plan, clf.fit):
+        pytest.raises((ValueError, TypeError), act, X, Y, X_public=X_PUBLIC).match(reason)
     assert ledger.epsilon_spent == 0.0
 
 
-def test_noise_is_said_before_the_table_is_seen():
-    class Tells(Own):
+def test_noise_std_is_read_before_the_table():
+    class Leaks(Own):
         cost = Own.cost
 
         @property
         def noise_std(self):
             return 2.0 + getattr(self, "table_", np.zeros(1)).sum()
 
-    said = []
-    clf = pate(aggregator=Tells())
+    scales = []
+    clf = pate(aggregator=Leaks())
     votes = clf.poll(X, Y, X_public=X_PUBLIC)
     released = votes.method.released
 
-    def heard(noisy, *, noise_std):
-        said.append(noise_std)
+    def released_and_noted(noisy, *, noise_std):
+        scales.append(noise_std)
         return released(noisy, noise_std=noise_std)
 
-    votes.method.released = heard
+    votes.method.released = released_and_noted
     clf.fit_votes(votes, X_PUBLIC)
-    assert said == [2.0]
+    assert scales == [2.0]
 
 
-# --- a row far outside what public rows show moves no ballot but its own --------------------------
+# --- a row far outside what public rows show changes no vote but its own --------------------------
 
 NEAR = RNG.normal(size=(150, 2))
 OF_NEAR = (NEAR[:, 0] > 0).astype(int)
@@ -670,14 +680,14 @@ def short_floats(rows):
     return rows.astype("float16" if np.abs(rows).max() < 6e4 else "float32").astype(float)
 
 
-BENDS = RBFSampler(gamma=50, n_components=20, random_state=0)
-ROUNDING = make_pipeline(FunctionTransformer(about_the_mean), BENDS)
-SHORT = make_pipeline(FunctionTransformer(short_floats), BENDS)
+WAVES = RBFSampler(gamma=50, n_components=20, random_state=0)
+ROUNDING = make_pipeline(FunctionTransformer(about_the_mean), WAVES)
+SHORT = make_pipeline(FunctionTransformer(short_floats), WAVES)
 
 
-def moved_by(value, transformer=ROUNDING):
-    neighbors_method = ReverseNeighbors(transformer, n_cells=60, random_state=0)
-    clf = PATEClassifier(method=neighbors_method, classes=[0, 1], epsilon=4)
+def change_by(value, transformer=ROUNDING):
+    method = ReverseNeighbors(transformer, n_cells=60, random_state=0)
+    clf = PATEClassifier(method=method, classes=[0, 1], epsilon=4)
     other = NEAR.copy()
     other[3] = value
     public = np.round(3 * PUBLIC_NEAR) if transformer is SHORT else PUBLIC_NEAR
@@ -689,13 +699,13 @@ def moved_by(value, transformer=ROUNDING):
     "value, transformer",
     *((1e4, ROUNDING), (1e15, ROUNDING), (-1e30, ROUNDING), (1e5, SHORT), (1e300, None)),
 )
-def test_one_record_moves_two_ballots(value, transformer):
-    assert moved_by(value, transformer) <= 2
+def test_one_record_changes_two_votes(value, transformer):
+    assert change_by(value, transformer) <= 2
 
 
-def test_this_would_be_seen(monkeypatch):
-    monkeypatch.setattr(method.transform, "largest_sizes", lambda X_public: None)
-    assert moved_by(1e17) > 2
+def test_larger_changes_would_be_seen(monkeypatch):
+    monkeypatch.setattr(vectorizer, "largest_sizes", lambda X_public: None)
+    assert change_by(1e17) > 2
 
 
 @cases(

@@ -1,4 +1,4 @@
-"""Displays: their numbers against independent computations, and what the pictures say."""
+"""Displays: their numbers against independent computations, and what the pictures show."""
 
 import functools
 import pickle
@@ -103,9 +103,13 @@ def test_curves_end_at_the_curators_epsilons(fitted, name):
     display = PrivacySpentDisplay.from_estimator(clf)
     assert display.n_queries[-1] == clf.privacy_spent_.n_queries
     assert len(display.n_queries) <= 100 and (np.diff(display.n_queries) > 0).all()
-    for method in ("exact", "published", "data_independent"):
-        curve = getattr(display, method)
-        assert curve[-1] == pytest.approx(clf.curator_.epsilon(bound=method), rel=1e-9)
+    curves = {
+        "exact": display.exact,
+        "published": display.bound,
+        "data_independent": display.data_independent,
+    }
+    for bound, curve in curves.items():
+        assert curve[-1] == pytest.approx(clf.curator_.epsilon(bound=bound), rel=1e-9)
         assert (np.diff(curve[np.isfinite(curve)]) >= -1e-12).all()
     assert display.published == clf.privacy_spent_.epsilon
     if name != "ptr":

@@ -18,7 +18,7 @@ import sklearn_pate
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
 from sklearn_pate.aggregators import GNMax, PluralityVote
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.fitting import inputs
+from sklearn_pate.fitting import seeds
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.runtime.isolation import next_fit_number
@@ -101,7 +101,7 @@ CONTRACT = {
     "other fits": ({}, "Other fits on the same private data are not covered, nor are"),
     "rows of other fits": ({}, "nor are synthetic rows that they published, whether they are"),
     "number": ({"fit_number": 3}, "not covered (this is fit number 3 of its process), nor are"),
-    "table": ({"n_teachers": None}, "This was released: a noisy table of the records' ballots. It"),
+    "table": ({"n_teachers": None}, "This was released: a noisy table of the records' votes. It"),
     "public rows": ({}, "The public rows are not protected"),
     "drawn rows": ({"n_synthetic": 7}, "It covers the 7 drawn rows as well"),
     "bounds": ({"n_synthetic": 7}, "names, types, bounds and categories of their columns it does"),
@@ -117,10 +117,7 @@ CONTRACT = {
     "uncovered": ({"not_covered": ["this", "that"]}, "Not covered by what follows: this; that."),
     "search": ({"composition": "tuning"}, "best_params_, best_score_ and this statement"),
     "nothing released": ({"n_answered": 0}, "are paid for, and no label was released"),
-    "extra_releases": (
-        {},
-        "Nor is what was computed from the private data beside the fit, as scores",
-    ),
+    "scores": ({}, "Nor is what was computed from the private data beside the fit, as scores"),
     "rounding": ({}, "This holds in real arithmetic; floating-point numbers round the noise."),
     "whole numbers": ({"arithmetic": "exact"}, "The noise was whole numbers, drawn exactly."),
     "system": ({}, "It came from the operating system's generator."),
@@ -141,7 +138,7 @@ def test_the_summary_is_fit_for_a_contract(changes, words):
         assert words not in statement().summary()
 
 
-def test_what_is_printed_has_an_epsilon_that_people_can_read():
+def test_printed_epsilon_is_rounded():
     spent = statement(epsilon=0.999999804)
     assert repr(spent).startswith("PrivacySpent(epsilon=1.0, delta=1e-05, composition='renyi', ")
     assert spent.epsilon == 0.999999804
@@ -149,7 +146,7 @@ def test_what_is_printed_has_an_epsilon_that_people_can_read():
     assert "epsilon=inf" in repr(statement(epsilon=np.inf, composition="none"))
 
 
-def test_a_summary_does_not_say_what_does_not_hold():
+def test_summary_omits_what_does_not_hold():
     for changes, words in (
         ({"epsilon": np.inf, "composition": "none"}, "changes the probability"),
         ({"unit": "group", "relation": "add_or_remove_one"}, "protected by itself"),
@@ -173,14 +170,14 @@ def test_a_summary_does_not_say_what_does_not_hold():
     ({"secure": True}, ("real", "system")),
     ids=str,
 )
-def test_what_was_spent_says_how_noise_was_drawn_and_by_which_version(params, sampled):
+def test_privacy_spent_has_arithmetic_generator_and_version(params, sampled):
     defaults = {"aggregator": GNMax(3.0), "n_queries": 10, "n_teachers": 20}
     spent = model(**(defaults | params)).fit(*data()).privacy_spent_
     assert (spent.arithmetic, spent.generator) == sampled
     assert spent.version == sklearn_pate.__version__ and pickle.loads(pickle.dumps(spent)) == spent
 
 
-# --- what a fit tells of itself -------------------------------------------------------------------
+# --- seeds ---------------------------------------------------------------------------------------
 
 ROWS = np.random.default_rng(0).normal(size=(900, 3))
 X, X_PUBLIC = ROWS[:600], ROWS[600:].copy()
@@ -192,13 +189,13 @@ REMEDY = "Use random_state=None for whatever you publish"
 @pytest.fixture(autouse=True)
 def no_seed_yet(monkeypatch):
     """Let no fit of the process have had a seed."""
-    monkeypatch.setattr(inputs, "_has_warned", threading.Event())
+    monkeypatch.setattr(seeds, "_has_warned", threading.Event())
 
 
-def pate(base=None, **params):
+def pate(base_estimator=None, **params):
     given = {"epsilon": 20.0, "classes": [0, 1], "student": GaussianNB()}
-    given |= {"n_queries": 10} if isinstance(base, GaussianNB) else {}
-    return PATEClassifier(base, **(given | params))
+    given |= {"n_queries": 10} if isinstance(base_estimator, GaussianNB) else {}
+    return PATEClassifier(base_estimator, **(given | params))
 
 
 def search(grid, **params):
@@ -214,15 +211,19 @@ def warned_of_seeds(*actions):
     return sum(MESSAGE in str(w.message) for w in caught)
 
 
-@cases("base, seed", (GaussianNB(), 42), (ReverseNeighbors(), np.random.RandomState(42)))
-def test_a_seeded_fit_says_so_wherever_it_shows_itself(base, seed):
+@cases(
+    "params, seed",
+    ({"base_estimator": GaussianNB()}, 42),
+    ({"method": ReverseNeighbors()}, np.random.RandomState(42)),
+)
+def test_seeded_fit_shows_its_seed_everywhere(params, seed):
     with pytest.warns(UserWarning, match=f"{MESSAGE}.*{REMEDY}"):
-        clf = pate(base, random_state=seed).fit(X, Y, X_PUBLIC)
+        clf = pate(random_state=seed, **params).fit(X, Y, X_PUBLIC)
     assert clf.privacy_spent_.generator == "seed" and "generator='seed'" in repr(clf.privacy_spent_)
     summary = clf.privacy_spent_.summary()
     assert summary.startswith("Made with a seed: whoever knows or guesses the random_state")
     assert summary in html.unescape(clf.privacy_spent_._repr_html_())
-    bare = pate(base).fit(X, Y, X_PUBLIC)
+    bare = pate(**params).fit(X, Y, X_PUBLIC)
     assert "with a seed" not in bare.privacy_spent_.summary()
 
 
@@ -253,7 +254,7 @@ def number_of(clf):
 
 
 @pytest.mark.slow
-def test_a_search_of_scikit_learn_says_how_many_fits_there_were():
+def test_search_of_scikit_learn_shows_the_number_of_fits():
     search = GridSearchCV(pate(), {"epsilon": [10.0, 20.0]}, cv=2)
     search.fit(X, Y, X_public=PublicData(X_PUBLIC))
     best = search.best_estimator_

@@ -161,13 +161,13 @@ def test_bagging_takes_public_frames_next_to_the_arrays_that_it_makes(kind, rout
     assert bagging.score(frame[200:], y[200:]) > 0.8
 
 
-VOTERS = {
+METHODS = {
     "teachers": {"n_teachers": 5, "epsilon": None, "aggregator": PluralityVote()},
-    "records": {"epsilon": 20.0},
+    "records": {"method": ReverseNeighbors(), "epsilon": 20.0},
 }
 
 
-@pytest.mark.parametrize("params", VOTERS.values(), ids=VOTERS)
+@pytest.mark.parametrize("params", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize("kind", OF_TEXT)
 def test_bagging_of_frames_of_text_is_refused_with_a_remedy(kind, params, routing_on):
     frame, y = OF_TEXT[kind], data()[1]
@@ -245,19 +245,10 @@ NO_NAMES = "X does not have valid feature names, but PATEClassifier was fitted w
 
 
 @pytest.mark.parametrize("kind", ["numbers", "whole numbers and truth values", "gaps"])
-@pytest.mark.parametrize(
-    "neighbors_method", [None, ReverseNeighbors()], ids=["teachers", "records"]
-)
-def test_models_of_frames_predict_arrays_of_numbers(kind, neighbors_method):
+@pytest.mark.parametrize("params", METHODS.values(), ids=METHODS)
+def test_models_of_frames_predict_arrays_of_numbers(kind, params):
     frame, y = TABLES[kind], data()[1]
-    teachers = (
-        {}
-        if neighbors_method
-        else {"n_teachers": 5, "aggregator": PluralityVote(), "epsilon": None}
-    )
-    clf = PATEClassifier(
-        neighbors_method, classes=[0, 1], on_bad_plan="warn", **({"epsilon": 20} | teachers)
-    )
+    clf = PATEClassifier(classes=[0, 1], on_bad_plan="warn", **params)
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # of few records
         clf.fit(frame[:200], y[:200], X_public=frame[200:])
     expected = clf.predict_proba(frame)
@@ -378,7 +369,7 @@ def as_frame(X):
 
 
 def warnings_of_public_rows(X, X_public):
-    """What the check of public rows says of these."""
+    """Return the first words of each warning of the check of public rows."""
     with warnings.catch_warnings(record=True, action="always") as caught:
         warn_if_private(X_public, X)
     assert all(w.category is PrivacyLeakWarning for w in caught)
@@ -396,8 +387,8 @@ SLICES = {
 @pytest.mark.parametrize("which", SLICES)
 def test_slices_of_the_private_rows_are_warned_of(which, make):
     X = make(data()[0])
-    told = "X_public shares memory with X, as a slice of it does"
-    assert warnings_of_public_rows(X, SLICES[which](X)) == [told]
+    warning = "X_public shares memory with X, as a slice of it does"
+    assert warnings_of_public_rows(X, SLICES[which](X)) == [warning]
 
 
 @pytest.mark.parametrize("make", [np.asarray, as_frame, as_polars])

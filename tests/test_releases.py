@@ -89,7 +89,7 @@ def plan(clf, **more):
     return clf.plan(X, Y, X_public=X_PUBLIC, **more)
 
 
-# --- what it costs, and where that is said -------------------------------------------------------
+# --- what it costs, and where that is shown ------------------------------------------------------
 
 
 def test_noise_costs_its_share_and_all_costs_the_cap():
@@ -130,7 +130,7 @@ def planned_scale(planned, params):
     return high
 
 
-def test_statement_card_and_report_say_what_is_released():
+def test_statement_card_and_plan_show_what_is_released():
     clf = fit(model(Counts()))
     spent = clf.privacy_spent_
     assert spent.extra_releases == ("how many are above 0",)
@@ -138,7 +138,7 @@ def test_statement_card_and_report_say_what_is_released():
     assert "how many are above 0, the student" in spent.summary()
     for html in (spent._repr_html_(), plan(clf)._repr_html_()):
         assert "how many are above 0" in html
-    assert "beside      how many are above 0; of the epsilon below, 0.25" in str(plan(clf))
+    assert "releases    how many are above 0; of the epsilon below, 0.25" in str(plan(clf))
 
 
 def test_a_delta_before_a_filter_is_taken_from_its_own():
@@ -245,7 +245,7 @@ def neighbours():
 
 @cases("part, is_refuted", (1, False), (0.5, True))
 def test_an_audit_refutes_half_the_noise(part, is_refuted, global_random_seed):
-    def publish(self, gathered, rng):  # continuous noise, which is drawn in less time
+    def publish(self, gathered, rng):  # continuous noise, which takes less time
         return gathered[0] + rng.laplace(scale=part * self.scale, size=2)
 
     sampled = {"n_samples": 20_000, "random_state": global_random_seed}
@@ -295,17 +295,17 @@ class Failing(Counts):
         return self._result("publish", super().publish(counts, rng), is_private)
 
 
-def says_nothing(error):
+def assert_shows_no_secret(error):
     while error is not None:
         assert SECRET not in f"{error} {getattr(error, '__notes__', '')}"
         error = error.__cause__ or error.__context__
 
 
-def test_an_error_while_gathering_is_withheld_and_free(ledger):
+def test_error_of_gather_is_redacted_and_free(ledger):
     clf = model(Failing(), ledger=ledger, random_state=None)
     with pytest.raises(ValueError, match="gather of Failing failed with ValueError") as caught:
         fit(clf)
-    says_nothing(caught.value)
+    assert_shows_no_secret(caught.value)
     assert caught.value.__notes__ == ["Privacy: nothing was spent."]
     assert len(ledger.history()) == 0 and not hasattr(clf, "privacy_spent_")
 
@@ -317,11 +317,11 @@ def test_an_error_while_gathering_is_withheld_and_free(ledger):
     ("longer", "must return an array of the form"),
     ("whole", "must return an array of the form"),
 )
-def test_an_error_while_drawing_is_withheld_and_paid(ledger, what, match):
+def test_error_of_publish_is_redacted_and_paid(ledger, what, match):
     clf = model(Counts(9.0), Failing(where="publish", what=what), ledger=ledger, random_state=None)
     with pytest.raises(ValueError, match=match) as caught:
         fit(clf)
-    says_nothing(caught.value)
+    assert_shows_no_secret(caught.value)
     assert caught.value.privacy_spent == clf.privacy_spent_
     assert len(ledger.history()) == 1 and clf.privacy_spent_.epsilon <= 1.0
     assert len(clf.released_) == 1 and not hasattr(clf, "student_")
@@ -370,15 +370,15 @@ def test_what_cannot_be_paid_for_or_run_is_refused_while_planning(release, param
 
 def test_groups_count_as_one_or_are_refused():
     groups = np.arange(300) // 3
-    with pytest.raises(ValueError, match="Counts does not say counts_groups, and this fit"):
+    with pytest.raises(ValueError, match="Counts does not set counts_groups, and this fit"):
         fit(model(Counts()), groups=groups)
     clf = fit(model(OfGroups(), unit="group"), groups=[f"person {k}" for k in groups])
     means = X[:, 0].reshape(-1, 3).mean(axis=1)
     assert clf.released_[0] == pytest.approx([(means > 0).sum(), (means <= 0).sum()], abs=100)
     sites = np.arange(300) % 5
     names = PredefinedPartition(names=range(5))
-    kept = {"partition": names, "epsilon": 20.0}
-    assert fit(model(OfGroups(), **kept), groups=sites).released_[0].shape == (2,)
+    given = {"partition": names, "epsilon": 20.0}
+    assert fit(model(OfGroups(), **given), groups=sites).released_[0].shape == (2,)
 
 
 def test_records_under_one_identifier_count_as_one_or_are_refused():
@@ -435,7 +435,7 @@ def without_noise(self, gathered, rng):
 
 
 def test_what_is_drawn_by_is_what_costs_are_asked_of():
-    with pytest.raises(BudgetExceededError):  # noise of 1, as it will be drawn: 2 of a cap of 1
+    with pytest.raises(BudgetExceededError):  # noise of 1, as will be published: 2 of a cap of 1
         plan(model(Forgets()))
 
 

@@ -21,8 +21,7 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote, TableMechanism
 from sklearn_pate.exceptions import BudgetExceededError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.methods import ReverseNeighbors
-from sklearn_pate.methods.base import Method
+from sklearn_pate.methods import ReverseNeighbors, VotingMethod
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import DEFAULT_ORDERS, NeighboringRelation, Neighbors
 from sklearn_pate.rdp.discrete import laplace_table_cost
@@ -45,7 +44,7 @@ def marginals(**params):
     return MarginalSynthesizer(**({"bounds": (0, 1), "missing": [], "n_rows": 100} | params))
 
 
-def ballots(synthesizer=None, **params):
+def records(synthesizer=None, **params):
     params = {"epsilon": 4.0, "classes": [0, 1]} | params
     return PATEClassifier(
         method=ReverseNeighbors(), synthesizer=synthesizer or marginals(), **params
@@ -75,8 +74,8 @@ class Stated:
         return HOUSEHOLDS % n_teachers
 
 
-class Agreed(Method):
-    """MethodSummary that agree, and state anything."""
+class Agreed(VotingMethod):
+    """A method whose votes agree, and that states anything."""
 
     n_teachers_ = 20
 
@@ -94,8 +93,9 @@ class Agreed(Method):
         return np.hstack([20 * half, 20 - 20 * half])
 
 
-def electing(relation, unit):
-    return teachers(Agreed(str(relation), unit)).set_params(n_teachers=None)
+def agreed(relation, unit):
+    own_method = {"base_estimator": None, "n_teachers": None, "method": Agreed(str(relation), unit)}
+    return teachers().set_params(**own_method)
 
 
 def raises(message):
@@ -116,9 +116,9 @@ def of_groups(relation):
     """Models that protect groups: by the unit, or by a relation of named groups."""
     if relation in OF_NAMES:
         yield teachers(partition=Stated(str(relation)))
-        yield electing(relation, "record")
+        yield agreed(relation, "record")
     yield teachers(partition=Stated(str(relation)), unit="group")
-    yield electing(relation, "group")
+    yield agreed(relation, "group")
 
 
 @pytest.mark.parametrize("relation", NeighboringRelation)
@@ -136,10 +136,10 @@ def test_groups_are_protected_only_where_they_are_known(monkeypatch, ledger, rel
     assert "group" in spent.change and "row of the table" not in spent.summary()
 
 
-def test_the_votes_of_a_teacher_say_nothing_of_records():
+def test_votes_that_protect_teachers_are_refused():
     for relation in NeighboringRelation:
         with raises("these votes protect one teacher"):
-            electing(relation, "teacher").fit(X, Y, groups=HOUSEHOLDS)
+            agreed(relation, "teacher").fit(X, Y, groups=HOUSEHOLDS)
     partition = Stated("change the votes of one")
     with raises("'change the votes of one' is not an rdp.NeighboringRelation"):
         teachers(partition=partition).fit(X, Y, groups=HOUSEHOLDS)
@@ -157,10 +157,10 @@ def test_a_record_is_a_unit_by_its_identifier_if_it_has_one(monkeypatch):
 @cases(
     "clf, groups, message",
     (teachers(partition=Stated("add_remove_or_change_one")), None, "the index of X"),
-    (electing("replace_one", "group"), [None, *range(599)], "a missing value"),
-    (electing("replace_one", "group"), [1, 2], "per record, shape .600,.; got shape .2,"),
+    (agreed("replace_one", "group"), [None, *range(599)], "a missing value"),
+    (agreed("replace_one", "group"), [1, 2], "per record, shape .600,.; got shape .2,"),
 )
-def test_identifiers_are_spelled_before_anything_is_paid_for(ledger, clf, groups, message):
+def test_identifiers_are_normalized_before_anything_is_paid_for(ledger, clf, groups, message):
     odd = FRAME.set_axis([0.5, *range(599)])
     with pytest.raises(ValueError, match=message):
         clf.set_params(ledger=ledger).fit(odd, Y, groups=groups)
@@ -205,43 +205,43 @@ class Own(TableMechanism):
         return {"short": noisy[:2], "nan": noisy * np.nan}.get(self.twist, noisy)
 
 
-def test_noise_of_ones_own_is_refused_before_it_is_paid_for(ledger):
-    clf = ballots(marginals(noise=Own(twist="misshapen")), ledger=ledger)
+def test_own_noise_is_refused_before_it_is_paid_for(ledger):
+    clf = records(marginals(noise=Own(twist="misshapen")), ledger=ledger)
     for method in (clf.plan, clf.fit, clf.poll):
         pytest.raises(ValueError, method, X, Y).match("failed when tried on a made-up table")
     assert ledger.epsilon_spent == 0
 
 
 @pytest.mark.parametrize("twist", ["raises", "nan", "short"])
-def test_what_noise_of_ones_own_says_of_counts_is_withheld(ledger, capfd, twist):
-    clf = ballots(marginals(noise=Own(twist=twist)), ledger=ledger)
+def test_own_noise_with_counts_in_its_errors_is_redacted(ledger, capfd, twist):
+    clf = records(marginals(noise=Own(twist=twist)), ledger=ledger)
     with pytest.raises(ValueError, match="publish of .* failed: [A-Za-z]+, whose text") as caught:
         clf.fit(X, Y)
     assert caught.value.__context__ is None and capfd.readouterr() == ("", "")
     assert "largest" not in str(caught.value)
-    assert ledger.epsilon_spent == pytest.approx(1.6)  # drawn, as far as anybody can tell
+    assert ledger.epsilon_spent == pytest.approx(1.6)  # it may have been drawn
 
 
-# Its noise is larger than it says, which noisy counts may take for lost records
+# Its noise is larger than it states, which noisy counts may take for lost records
 @pytest.mark.filterwarnings("ignore:(many|nearly all) records:UserWarning")
-def test_noise_of_ones_own_tells_its_size_before_it_sees_counts(monkeypatch):
+def test_own_noise_states_its_size_before_it_sees_counts(monkeypatch):
     sizes = note_calls(monkeypatch, synthesizers, "denoised", lambda *given: given[3])
-    ballots(marginals(noise=Own(scale=10.0, twist="stays"))).poll(X, Y)
+    records(marginals(noise=Own(scale=10.0, twist="stays"))).poll(X, Y)
     assert sizes.pop() == 3.0
     noise = Own(scale=10.0, twist="sees")
-    plan = ballots(marginals(noise=noise)).plan(X, Y)
-    votes = ballots(marginals(noise=noise)).poll(X, Y)
+    plan = records(marginals(noise=noise)).plan(X, Y)
+    votes = records(marginals(noise=noise)).poll(X, Y)
     assert sizes == [3.0]
     assert plan.synthesizer.noise.seen == noise.seen == votes.synthesis.synthesizer.noise.seen == 0
 
 
-# --- what is said of them ------------------------------------------------------------------------
+# --- delta ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("of_rows", ["discrete", "continuous"])
 @pytest.mark.parametrize("of_labels", ["discrete", "continuous"])
 def test_delta_is_0_only_if_nothing_is_rounded(of_rows, of_labels):
-    clf = ballots(marginals(noise=LaplaceMechanism(noise=of_rows)))
+    clf = records(marginals(noise=LaplaceMechanism(noise=of_rows)))
     plan = clf.set_params(aggregator=LaplaceMechanism(noise=of_labels)).plan(X, Y)
     are_exact = of_rows == of_labels == "discrete"
     assert plan.spent.delta == (0 if are_exact else 1e-5)
@@ -266,7 +266,7 @@ def sources_of_a_search(monkeypatch, **params):
 
     with monkeypatch.context() as patch:
         patch.setattr(np.random, "default_rng", recorded)
-        search_of(ballots(), **params).fit(X, Y)
+        search_of(records(), **params).fit(X, Y)
     return set(sources), {id(generator) for generator in of_noise}
 
 
@@ -275,10 +275,10 @@ def search_of(clf, grid=None, **params):
     return PrivateGridSearchCV(clf, grid, **({"epsilon": 8.0, "n_trials": 2} | params))
 
 
-def test_published_rows_tell_of_no_other_source_of_a_search(monkeypatch):
+def test_published_rows_share_no_source_of_a_search(monkeypatch):
     of_system, of_noise = sources_of_a_search(monkeypatch)
     assert len({entropy for entropy, _ in of_system}) == len(of_system) >= 4
-    assert len(of_noise) >= 2  # of the rows and of a table: without a seed, they tell of nothing
+    assert len(of_noise) >= 2  # of the rows and of a table: without a seed, they reveal nothing
     of_seed, of_noise = sources_of_a_search(monkeypatch, random_state=3)
     assert {entropy for entropy, key in of_seed if len(key) > 1} == {3}
     assert not of_noise and len(of_seed) > 5
@@ -356,7 +356,7 @@ def test_a_poll_that_no_labels_can_follow_is_refused(ledger, params):
 
 
 class Fragile(GaussianNB):
-    """Fits what is made up, and fails on some part of the private rows if it is told to."""
+    """Fits what is made up, and fails on some part of the private rows if the environment sets it."""
 
     def fit(self, X, y, sample_weight=None):
         if "FRAGILE" in os.environ and np.isin(FIRST, X).all():
@@ -395,21 +395,21 @@ def test_a_failure_after_the_drawing_loses_the_rows_alone(monkeypatch, ledger, h
 def test_no_record_decides_whether_rows_are_drawn(ledger):
     job = pd.Series(["nurse"] * (len(Y) - 1) + [Decimal("sNaN")], dtype=object)
     synthesizer = marginals(bounds={"a": (0, 1)}, categories={"job": ["nurse", "clerk"]})
-    clf = ballots(synthesizer, ledger=ledger).fit(pd.DataFrame({"a": X[:, 0], "job": job}), Y)
+    clf = records(synthesizer, ledger=ledger).fit(pd.DataFrame({"a": X[:, 0], "job": job}), Y)
     assert set(clf.X_synthetic_["job"]) <= {"nurse", "clerk"}
 
 
 @pytest.mark.parametrize("error", [TypeError, BudgetExceededError, RuntimeError])
-def test_errors_of_any_type_are_told_right(monkeypatch, error):
+def test_errors_of_any_type_state_what_was_spent(monkeypatch, error):
     def fail(*args, **kwargs):
         raise error("this cannot be")
 
-    clf = ballots()
+    clf = records()
     monkeypatch.setattr(TableRelease, "gather", fail)
     for model in (clf, search_of(clf)):
         with pytest.raises(error, match="is spent. The rows that were drawn are") as caught:
             model.fit(X, Y)
-        assert len(caught.value.__notes__) == 1  # none says that nothing was spent
+        assert len(caught.value.__notes__) == 1  # none states that nothing was spent
         assert model.X_synthetic_.shape == (100, 2)
     with pytest.raises(error, match="Privacy: nothing was spent"):
         clf.set_params(synthesizer=None).fit(X, Y, X_public=X[:50].copy())
@@ -421,7 +421,7 @@ def test_errors_of_any_type_are_told_right(monkeypatch, error):
 def test_a_ledger_misses_no_rows(tmp_path):
     pure = {"epsilon": 20.0, "composition": "pure"}
     first, second = (PrivacyLedger(tmp_path / name, **pure) for name in "ab")
-    without = ballots()
+    without = records()
     votes = without.poll(X, Y)
     for _ in range(2):
         clone(without).set_params(ledger=first).fit_votes(votes)
@@ -454,7 +454,7 @@ class Counter:
 
 def test_ledger_of_ones_own_gets_one_entry_that_grows():
     ledger = Counter()
-    ballots(ledger=ledger).fit(X, Y)
+    records(ledger=ledger).fit(X, Y)
     assert ledger.recorded == pytest.approx([1.6, 4.0])
     assert ledger.costs == pytest.approx({0: 4.0})
 
@@ -469,7 +469,7 @@ def test_ledger_without_entries_is_refused_before_anything_is_spent():
     with pytest.raises(
         TypeError, match=r"ledger must have check\(spent, cost, entry=None\)"
     ) as caught:
-        ballots(ledger=ledger).fit(X, Y)
+        records(ledger=ledger).fit(X, Y)
     assert not ledger.recorded and "nothing was spent" in caught.value.__notes__[0]
 
 
@@ -498,7 +498,7 @@ class Twisted(MarginalSynthesizer):
 
 def test_rows_of_ones_own_have_no_notes_and_change_no_record():
     X = FRAME.copy()
-    sampled = ballots(Twisted((0, 1), missing=[], n_rows=100)).fit(X, Y).X_synthetic_
+    sampled = records(Twisted((0, 1), missing=[], n_rows=100)).fit(X, Y).X_synthetic_
     assert sampled.index.equals(pd.RangeIndex(100)) and sampled.attrs == {}
     pd.testing.assert_frame_equal(X, FRAME)
 
@@ -512,23 +512,23 @@ def test_rows_of_ones_own_have_no_notes_and_change_no_record():
 )
 def test_rows_of_ones_own_are_rows_and_nothing_else(ledger, twist):
     synthesizer = type("OfOnesOwn", (Twisted,), {"twist": staticmethod(twist)})
-    clf = ballots(synthesizer((0, 1), missing=[], n_rows=100), ledger=ledger)
+    clf = records(synthesizer((0, 1), missing=[], n_rows=100), ledger=ledger)
     with raises("must return n_rows=100 rows with the columns") as caught:
         clf.fit(FRAME, Y)
     assert "epsilon=1.6 is spent" in caught.value.__notes__[0] and len(ledger.history()) == 1
 
 
-# --- what is kept, and told of -------------------------------------------------------------------
+# --- seeds in what is polled ---------------------------------------------------------------------
 
 
-def test_rows_drawn_from_a_seed_are_told_of(ledger):
-    votes = ballots().set_params(random_state=7).poll(X, Y)
-    spent = ballots().fit_votes(votes).privacy_spent_
+def test_rows_drawn_from_a_seed_are_stated(ledger):
+    votes = records().set_params(random_state=7).poll(X, Y)
+    spent = records().fit_votes(votes).privacy_spent_
     assert spent.generator == "seed" and "seed" in spent.summary()
     with pytest.raises(ValueError, match="rows that were drawn with a random_state"):
-        ballots().set_params(ledger=ledger).fit_votes(votes)
+        records().set_params(ledger=ledger).fit_votes(votes)
     assert ledger.epsilon_spent == 0
-    assert ballots(secure=True).fit_votes(votes).privacy_spent_.generator == "seed"
-    votes = ballots().poll(X, Y)
+    assert records(secure=True).fit_votes(votes).privacy_spent_.generator == "seed"
+    votes = records().poll(X, Y)
     for secure in (True, False):
-        assert ballots(secure=secure).fit_votes(votes).privacy_spent_.generator == "system"
+        assert records(secure=secure).fit_votes(votes).privacy_spent_.generator == "system"

@@ -205,7 +205,7 @@ def test_numbers_of_trials_cost_and_are_drawn_the_same(eta, kind):
         assert sampled[0] == sampled[1]
 
 
-@pytest.mark.filterwarnings("ignore:the noise drowns")
+@pytest.mark.filterwarnings("ignore:the noise exceeds")
 @pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
 def test_a_record_pays_for_every_cell_that_it_casts_in(relation):
     X = np.random.default_rng(0).normal(size=(300, 2))

@@ -1,4 +1,4 @@
-"""Class sums: what they cost, by enumeration and by what is drawn, and what is read from them."""
+"""Class sums: what they cost, by enumeration and by sampling, and what is read from them."""
 
 import math
 import pickle
@@ -24,6 +24,7 @@ from sklearn_pate.encoding.targets import ClassTarget, NumberTarget
 from sklearn_pate.exceptions import BadPlanError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods.choose import MethodParameters, PublicCounts, choose_method
 from sklearn_pate.methods.sums import (
     _OF_TOTAL,
     SHARES,
@@ -33,7 +34,6 @@ from sklearn_pate.methods.sums import (
 )
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import DiscreteGaussian, Neighbors, gdp_mu, gdp_to_epsilon
-from sklearn_pate.methods.choose import MethodParameters, PublicCounts, choose_method
 from sklearn_pate.runtime.private_data import PrivateData
 from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer, Schema
 from sklearn_pate.synthesis.synthesizers import ReleasedSums
@@ -105,7 +105,7 @@ def test_a_record_that_joins_costs_less_than_is_charged(n_classes):
     assert 0.8 * charged < spent <= charged
 
 
-# --- what is drawn costs what is claimed ---------------------------------------------------------
+# --- sampled noise costs what is claimed -------------------------------------------------------
 
 
 class Still(class_sums.Centre):
@@ -120,7 +120,7 @@ def without_noise(whole, sd, step, rng):
 
 
 def noted(monkeypatch, noisy=without_noise):
-    """Return a list of what will be drawn: without noise and with it, each beside its noise."""
+    """Return a list of what will be released: without noise and with it, each beside its noise."""
     sampled = []
 
     def note(whole, sd, step, rng):
@@ -150,10 +150,10 @@ def draw(sampled, psi, codes, target, sizes, *, rng=None, units=None, weight=Non
 
 @pytest.mark.parametrize("n_classes", [2, 7])
 @cases("kind", "records", "weights", "groups", "numbers", "groups of numbers")
-def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypatch):
-    """Squared changes beside their noise, added up over all that is drawn, are mu squared at most.
+def test_noise_is_that_which_is_paid_for(n_classes, kind, monkeypatch):
+    """Squared changes beside their noise, summed over all that is released, are mu squared at most.
 
-    The code's own sums, in whole steps, of two tables that differ in one record or group. Ballots
+    The code's own sums, in whole steps, of two tables that differ in one record or group. Votes
     for numbers are split between two levels.
     """
     sampled = noted(monkeypatch)
@@ -349,7 +349,7 @@ def test_without_noise_they_are_linear_discriminants(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_noise_alone_is_told_and_gives_the_majority(seed):
+def test_noise_alone_gives_the_majority_and_a_large_p_value(seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(3000, 20))
     y = (rng.random(3000) < 0.2).astype(int)
@@ -359,7 +359,7 @@ def test_noise_alone_is_told_and_gives_the_majority(seed):
     assert clf.score(X, y) > max(np.bincount(y)) / len(y) - 0.05
 
 
-def test_drawn_rows_are_as_was_declared():
+def test_synthetic_rows_are_as_was_declared():
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"age": pd.array(rng.integers(18, 90, 4000), dtype="Int64")})
     rows["job"] = rng.choice(["clerk", "farmer", "spy"], 4000)
@@ -421,7 +421,7 @@ def test_a_fit_on_declared_columns(tmp_path):
     X, y = load_digits(return_X_y=True)
     clf = PATEClassifier(schema=(0, 16), classes=range(10), epsilon=2)
     plan = str(clf.plan(X, y))
-    assert "nobody: class sums take all of epsilon" in plan
+    assert "class sums, which get all of epsilon" in " ".join(plan.split())
     assert "65 numbers for each of 10 classes" in plan
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=2, delta=1e-5)
     clf.set_params(ledger=ledger).fit(X, y)
@@ -449,11 +449,11 @@ def test_few_columns_of_many_records_are_read_with_cells():
 
 
 @pytest.mark.slow
-@cases("neighbors_method", {"n_teachers": 50}, {"base_estimator": LinearDiscriminantAnalysis()})
-def test_teachers_vote_on_rows_that_were_drawn(neighbors_method):
+@cases("params", {"n_teachers": 50}, {"base_estimator": LinearDiscriminantAnalysis()})
+def test_teachers_vote_on_synthetic_rows(params):
     X, y = load_iris(return_X_y=True)
     X, y = np.tile(X, (20, 1)), np.tile(y, 20)
-    clf = PATEClassifier(schema=(0, 8), classes=[0, 1, 2], epsilon=3, **neighbors_method).fit(X, y)
+    clf = PATEClassifier(schema=(0, 8), classes=[0, 1, 2], epsilon=3, **params).fit(X, y)
     assert clf.n_teachers_ > 1 and clf.score(X, y) > 0.7 and clf.privacy_spent_.epsilon <= 3
 
 
@@ -493,9 +493,9 @@ def test_columns_are_declared_once():
     assert clf.set_params(synthesizer=rows, epsilon=10).fit(X, y).X_synthetic_.shape == (100, 6)
 
 
-def test_sums_that_noise_drowns_are_refused():
+def test_sums_below_their_noise_are_refused():
     X, y, clf = on_declared(epsilon=0.01)
-    with pytest.raises(BadPlanError, match="the noise drowns the sums"):
+    with pytest.raises(BadPlanError, match="the noise exceeds the sums"):
         clf.fit(X[:100], y[:100])
     with pytest.raises(ValueError, match="share=1"):
         clf.set_params(epsilon=1, n_teachers=5, synthesizer=ClassSumsSynthesizer(share=1)).fit(X, y)
@@ -506,7 +506,7 @@ def test_polled_sums_are_read_by_each_call():
     assert clf.fit_votes(clf.poll(X, y)).score(X, y) > 0.7 and clf.privacy_spent_.epsilon <= 2
 
 
-def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):
+def test_failure_after_sums_are_paid_states_the_cost(monkeypatch, tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10, delta=1e-5, composition="gaussian")
     X, y, clf = on_declared(ledger=ledger)
     with monkeypatch.context() as patch:
@@ -527,12 +527,19 @@ def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):
 
 def test_a_synthesizer_that_declares_columns_leads_to_the_same_fit():
     X, y, clf = on_declared(schema=None, random_state=0, on_bad_plan="warn")
-    ways = {"schema": (-9, 9)}, {"synthesizer": MarginalSynthesizer((-9, 9), missing=[])}
+    ways = {"schema": (-9, 9)}, {"synthesizer": ClassSumsSynthesizer((-9, 9), missing=[])}
     fits = [clone(clf).set_params(**given).fit(X[:400], y[:400]) for given in ways]
     assert isinstance(fits[1].table_, ReleasedSums)
     assert np.array_equal(*(fit.table_.sums.by_class for fit in fits))
-    told = fits[1].set_params(synthesizer__n_bins=4, epsilon=50).plan(X, y)
-    assert type(told.synthesizer) is MarginalSynthesizer
+
+
+@cases("given", {}, {"n_bins": 4}, {"noise": LaplaceMechanism()})
+def test_a_synthesizer_that_is_given_is_used(given):
+    rows = MarginalSynthesizer((-9, 9), missing=[], n_rows=200, **given)
+    X, y, clf = on_declared(schema=None, synthesizer=rows, epsilon=50, random_state=0)
+    assert type(clf.plan(X, y).synthesizer) is MarginalSynthesizer
+    clf.fit(X, y)
+    assert len(clf.X_synthetic_) == 200 and not isinstance(clf.table_, ReleasedSums)
 
 
 def test_sums_do_not_depend_on_the_workers(forked_workers, monkeypatch):
@@ -555,13 +562,9 @@ def table_of(X, codes, *, n_classes, groups=None, weight=None, joins=False):
     target = (NumberTarget if codes.dtype == float else ClassTarget)(range(n_classes))
     given = {"target": target, "groups": groups, "sample_weight": weight}
     private = PrivateData(X=np.asarray(X, dtype=float), codes=codes, **given)
-    neighbors_method = ClassSums(
-        folded_ranks=False, relation="add_or_remove_one" if joins else "replace_one"
-    )
-    neighbors_method.prepare(private, PUBLIC)
-    table = (
-        neighbors_method.vote(private, PUBLIC).astype(float) * class_sums.STEP / SHARES / n_classes
-    )
+    method = ClassSums(folded_ranks=False, relation="add_or_remove_one" if joins else "replace_one")
+    method.prepare(private, PUBLIC)
+    table = method.vote(private, PUBLIC).astype(float) * class_sums.STEP / SHARES / n_classes
     table[:, -1] *= _OF_TOTAL
     return table
 
@@ -577,8 +580,8 @@ RECORDS += [np.array([0.0, 0.0]), np.array([1e9, -1.0]), np.array([np.nan, np.in
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 7])
-@cases("codes", [0, 1, 2], [0.0, 0.25, 0.999999, 1.0, 1.5], ids=["classes", "split ballots"])
-def test_no_pair_of_records_moves_more_than_is_charged(n_classes, codes):
+@cases("codes", [0, 1, 2], [0.0, 0.25, 0.999999, 1.0, 1.5], ids=["classes", "split votes"])
+def test_no_pair_of_records_changes_more_than_is_charged(n_classes, codes):
     codes = sorted({min(code, n_classes - 1) for code in codes})
     given = {"n_classes": n_classes}
     tables = [table_of([row], [code], **given) for row, code in product(RECORDS, codes)]
@@ -590,7 +593,7 @@ def test_no_pair_of_records_moves_more_than_is_charged(n_classes, codes):
 
 
 @pytest.mark.parametrize("how", ["groups", "weight", "both"])
-def test_a_group_moves_no_more_than_a_record(how):
+def test_a_group_changes_no_more_than_a_record(how):
     rng = np.random.default_rng(1)
     X, codes = 5 * rng.normal(size=(6, 2)), rng.integers(3, size=6)
     others = rng.normal(size=(3, 2))
@@ -610,7 +613,7 @@ def test_a_group_moves_no_more_than_a_record(how):
         assert np.linalg.norm(change) <= most(3)
 
 
-def test_one_odd_record_moves_no_other():
+def test_one_odd_record_changes_no_other():
     odd = [[np.nan, 1.0], [1e300, -1e300], [np.inf, 0.0]]
     X, codes = RNG.normal(size=(500, 2)), RNG.integers(2, size=500)
     before = table_of(X[1:], codes[1:], n_classes=2)
@@ -647,7 +650,7 @@ def test_an_attack_finds_what_is_charged(part, fits):
     assert (0.9 < found < 1.05) == fits
 
 
-# --- what is told --------------------------------------------------------------------------------
+# --- what is learnt ------------------------------------------------------------------------------
 
 
 def wide(n=4000, d=60, n_classes=2, seed=0):
@@ -679,25 +682,22 @@ def test_without_noise_columns_are_linear_discriminants(n_classes):
 def test_wide_tables_are_read_by_their_columns():
     clf, X, y, _ = fitted()
     plan = clf.plan(X, y, X_public=wide()[2])
-    assert "each with all of its columns (by default" in " ".join(str(plan).split())
+    assert "class sums, of all columns of the records (by default" in " ".join(str(plan).split())
     assert isinstance(clf.table_, ReleasedClassSums)
     assert clf.score(X, y) > 0.85  # cells: 0.5
     assert clf.privacy_spent_.composition == "gaussian" and clf.privacy_spent_.epsilon <= 1.0
 
 
-def test_bends_are_seen():
+def test_folded_ranks_show_effects_that_rise_and_fall():
     X = np.random.default_rng(0).normal(size=(6000, 8))
     y = ((X[:, :2] ** 2).sum(axis=1) > 1.4).astype(int)
     both = (ClassSums(folded_ranks=folded_ranks) for folded_ranks in (True, False))
-    fits = (
-        PATEClassifier(method=neighbors_method, classes=[0, 1], random_state=0)
-        for neighbors_method in both
-    )
-    by_bends, straight = (clf.fit(X[:5000], y[:5000], X[5000:]).score(X, y) for clf in fits)
-    assert straight < 0.6 and by_bends > 0.8
+    fits = (PATEClassifier(method=method, classes=[0, 1], random_state=0) for method in both)
+    folded, straight = (clf.fit(X[:5000], y[:5000], X[5000:]).score(X, y) for clf in fits)
+    assert straight < 0.6 and folded > 0.8
 
 
-def test_nothing_to_tell_is_told_of():
+def test_labels_that_follow_from_nothing_are_warned_of():
     X, _, rows = wide()
     coins = np.random.default_rng(5).integers(2, size=len(X))
     with pytest.warns(UserWarning, match="little better than a coin flip"):
@@ -736,7 +736,9 @@ def test_votes_are_cast_once_and_read_often():
     twice = [PATEClassifier(epsilon=e, classes=[0, 1], random_state=0) for e in (1.0, 1.0)]
     first, second = (one.fit_votes(votes, rows).predict_proba(X) for one in twice)
     np.testing.assert_array_equal(first, second)
-    pytest.raises(ValueError, twice[0].fit_votes, votes, rows[::-1]).match("not what was voted on")
+    pytest.raises(ValueError, twice[0].fit_votes, votes, rows[::-1]).match(
+        "other rows than those that were voted on"
+    )
     assert pickle.loads(pickle.dumps(clf)).score(X, y) == clf.score(X, y)
     tree = clf.fit_student(student=DecisionTreeClassifier(max_depth=3), X_public=rows[:500])
     assert isinstance(tree.student_, DecisionTreeClassifier)
@@ -757,7 +759,7 @@ def test_sums_and_cells_have_noise_of_their_own_kind():
     X, y, rows = wide(d=3)
     of_cells = PATEClassifier(aggregator=LaplaceMechanism(), classes=[0, 1], on_bad_plan="warn")
     assert of_cells.plan(X, y, rows).method_summary.name == ReverseNeighbors.__name__
-    with pytest.raises(ValueError, match="ClassSums has a mechanism of its own"):
+    with pytest.raises(ValueError, match="method='sums' has a mechanism of its own"):
         clone(of_cells).set_params(method=ClassSums()).fit(X, y, rows)
     with pytest.raises(ValueError, match="aggregator must be a TableMechanism"):
         of_cells.set_params(aggregator=SumsMechanism(2)).fit(X, y, X_public=rows)
@@ -773,18 +775,16 @@ def test_sums_and_cells_have_noise_of_their_own_kind():
 @pytest.mark.parametrize("public", [1, 3])
 def test_hardly_any_public_rows_are_refused(public):
     X, y, rows = wide()
-    for neighbors_method in (None, ClassSums()):
+    for method in ("auto", ClassSums()):
         with pytest.raises(BadPlanError, match="few to tell them apart by"):
-            PATEClassifier(method=neighbors_method, classes=[0, 1]).fit(
-                X, y, X_public=rows[:public]
-            )
+            PATEClassifier(method=method, classes=[0, 1]).fit(X, y, X_public=rows[:public])
 
 
 def test_votes_of_others_are_refused():
     X, y, rows = wide()
     cells = PATEClassifier(method=ReverseNeighbors(), classes=[0, 1], on_bad_plan="warn")
     columns = PATEClassifier(method=ClassSums(), classes=[0, 1])
-    with pytest.warns(UserWarning, match="a coin flip is likely"):
+    with pytest.warns(UserWarning, match="as good as a coin flip"):
         votes = cells.poll(X, y, X_public=rows)
     with pytest.raises(ValueError, match="ReverseNeighbors cast these votes"):
         columns.fit_votes(votes, rows)
@@ -813,21 +813,19 @@ def test_large_groups_count():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("odd", [pd.NaT, 3, b"\xff", "caf\udce9"], ids=repr)
-@pytest.mark.parametrize("neighbors_method", [ClassSums(), ReverseNeighbors(random_state=0)])
-def test_one_odd_text_moves_no_other(neighbors_method, odd):
+@pytest.mark.parametrize("method", [ClassSums(), ReverseNeighbors(random_state=0)])
+def test_one_odd_text_changes_no_other(method, odd):
     def frame(texts):
         x = np.linspace(0, 1, len(texts))
         return pd.DataFrame({"c": pd.Series(texts, dtype=object), "x": x})
 
     public = frame(["red", "blue"] * 30)
     rest = ["caf\udce9", "red"] * 30
-    clf = PATEClassifier(
-        method=neighbors_method, classes=[0, 1], on_bad_plan="warn", random_state=0
-    )
+    clf = PATEClassifier(method=method, classes=[0, 1], on_bad_plan="warn", random_state=0)
     labels, tables = np.zeros(61, dtype=int), (frame([*rest, last]) for last in (odd, "blue"))
     with_it, without = (clf.poll(rows, labels, X_public=public).counts for rows in tables)
     changed = np.abs(with_it - without).sum()
-    if isinstance(neighbors_method, ClassSums):
+    if isinstance(method, ClassSums):
         changed *= class_sums.STEP / SHARES / 2
     assert changed < 8
 
@@ -844,7 +842,7 @@ def test_columns_that_do_not_vary_say_nothing():
 
 
 def test_sums_are_kept_and_do_not_depend_on_the_workers(tmp_path, forked_workers, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.neighbors.method.BLOCK_SIZE", 1000)
+    monkeypatch.setattr("sklearn_pate.runtime.blocks.BLOCK_SIZE", 1000)
     X, y, rows = wide()
     groups = np.arange(len(y)) // 3
     clf = PATEClassifier(method=ClassSums(), classes=[0, 1])
@@ -869,15 +867,15 @@ def test_columns_beyond_64_bits_are_summed_and_released_exactly(
     of_block = 2**60 + np.arange(3 * n_classes).reshape(n_classes, 3)
     monkeypatch.setattr(secure, "_MOST_IN_64_BITS", most)
     monkeypatch.setattr("sklearn_pate.methods.sums.of_classes", lambda steps, cast: of_block)
-    monkeypatch.setattr("sklearn_pate.neighbors.method.BLOCK_SIZE", 4)
+    monkeypatch.setattr("sklearn_pate.runtime.blocks.BLOCK_SIZE", 4)
     n_records = 4 * n_blocks
     given = {"groups": None, "sample_weight": None, "target": ClassTarget(range(n_classes))}
     private = PrivateData(
         X=RNG.normal(size=(n_records, 2)), codes=np.zeros(n_records, int), **given
     )
-    neighbors_method = ClassSums(folded_ranks=False, relation="add_or_remove_one")
-    neighbors_method.prepare(private, PUBLIC)
-    table = neighbors_method.vote(private, PUBLIC)
+    method = ClassSums(folded_ranks=False, relation="add_or_remove_one")
+    method.prepare(private, PUBLIC)
+    table = method.vote(private, PUBLIC)
     by_class = [[n_blocks * number for number in row] for row in of_block.tolist()]
     total = [sum(column) for column in zip(*by_class, strict=True)]
     expected = [[n_classes * a - b for a, b in zip(row, total, strict=True)] for row in by_class]
@@ -894,10 +892,8 @@ def test_wide_whole_numbers_change_no_fit(monkeypatch):
     fits = []
     for most in (2**62, 0):
         monkeypatch.setattr(secure, "_MOST_IN_64_BITS", most)
-        for neighbors_method in (ClassSums(), ReverseNeighbors(n_cells=4)):
-            clf = PATEClassifier(
-                method=neighbors_method, epsilon=9.0, classes=[0, 1], random_state=0
-            )
+        for method in (ClassSums(), ReverseNeighbors(n_cells=4)):
+            clf = PATEClassifier(method=method, epsilon=9.0, classes=[0, 1], random_state=0)
             fits.append(clf.fit(X, y, X_public=rows))
     for narrow, exact in zip(fits[:2], fits[2:], strict=True):
         assert narrow.curator_.votes.dtype == exact.curator_.votes.dtype
@@ -907,8 +903,8 @@ def test_wide_whole_numbers_change_no_fit(monkeypatch):
 
 def test_many_records_of_many_classes_are_no_obstacle():
     """300,000 records of 2,000 classes: 64 bits do not hold their sums in whole steps."""
-    neighbors_method = ClassSums(folded_ranks=False, relation="add_or_remove_one")
+    method = ClassSums(folded_ranks=False, relation="add_or_remove_one")
     given = {"groups": None, "sample_weight": None, "target": ClassTarget(range(2000))}
     private = PrivateData(X=PUBLIC, codes=np.zeros(len(PUBLIC), int), **given)
-    neighbors_method.prepare(private, np.repeat(PUBLIC, 100, axis=0))
-    assert neighbors_method.forecast(noise_std=1.0, n_records=300_000, n_classes=2000).errors == ()
+    method.prepare(private, np.repeat(PUBLIC, 100, axis=0))
+    assert method.forecast(noise_std=1.0, n_records=300_000, n_classes=2000).errors == ()

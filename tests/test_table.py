@@ -1,4 +1,4 @@
-"""Noisy tables of ballots: what they cost, what a released one says, and of which rows."""
+"""Noisy tables of votes: what they cost, what is read from a released one, at which rows."""
 
 import itertools
 import math
@@ -67,7 +67,7 @@ def test_a_moved_entry_by_40_digits(monkeypatch, scale, order):
 
     whole = shift_divergence(log_pmf, 1, order)
     assert whole <= laplace_table_cost(scale, ONE, [order]).rdp[0] <= whole * (1 + 1e-9) + 1e-12
-    for share in (0.125, 0.5, 0.875):  # a part of a ballot costs no more than that part
+    for share in (0.125, 0.5, 0.875):  # a part of a vote costs no more than that part
         assert shift_divergence(log_pmf, share, order) <= share * whole * (1 + 1e-12)
 
 
@@ -87,7 +87,7 @@ def test_fine_steps_cost_what_real_numbers_do(scale):
 
 @pytest.mark.parametrize("n_changed", [1, 2, 6])
 @pytest.mark.parametrize("scale", [0.5, 2.0, 7.3, 1e3])
-def test_pure_epsilon_is_that_of_the_noise_that_is_drawn(scale, n_changed):
+def test_pure_epsilon_is_that_of_the_sampled_noise(scale, n_changed):
     exact = n_changed * Fraction(GRID / scale) / Fraction(GRID)
     cost = laplace_table_cost(scale, Contribution.of_counts(n_changed))
     assert exact <= cost.pure <= exact * (1 + Fraction(2, 10**16)) and (cost.rdp <= cost.pure).all()
@@ -126,7 +126,7 @@ def test_noise_that_costs_more_than_the_cap_is_refused():
 @pytest.mark.parametrize("n_changed", [1, 2, 4])
 @pytest.mark.parametrize("scale", [3.0, 10.0])
 def test_several_tables_against_loss_distributions(n_changed, scale):
-    # each of 5 tables: as many entries as can change, each by a whole ballot
+    # each of 5 tables: as many entries as can change, each by a whole vote
     step = {"value_discretization_interval": 1e-4}
     one = privacy_loss_distribution.from_laplace_mechanism(scale, sensitivity=1, **step)
     exact = one.self_compose(5 * n_changed).get_epsilon_for_delta(1e-5)
@@ -256,7 +256,7 @@ def tables_of(records, n_neighbors, weights, by_group):
         return np.zeros((N_CELLS, N_CLASSES))
     cell, code, group = np.array(records).T
     cells = (cell[:, None] + np.arange(n_neighbors)) % N_CELLS  # the cell and the next ones
-    cells[cell < 0] = -1  # a record that casts no ballot
+    cells[cell < 0] = -1  # a record that casts no vote
     given = {"sample_weight": None if weights is None else np.array(weights)[cell]}
     given["groups"] = np.unique(group, return_inverse=True)[1] if by_group else None
     return count_votes(cells, code, n_cells=N_CELLS, target=TARGET, **given) * GRID
@@ -266,7 +266,7 @@ ALL_RECORDS = list(itertools.product([-1, 0, 1, 2], [0, 1]))
 
 
 def neighbours(n_records, relation):
-    """Pairs of data sets that differ in one record, as the relation says."""
+    """Pairs of data sets that differ in one record, under a relation."""
     for others in itertools.combinations_with_replacement(ALL_RECORDS, n_records - 1):
         for one in ALL_RECORDS:
             with_one = [(*record, number) for number, record in enumerate([*others, one])]
@@ -280,7 +280,7 @@ def neighbours(n_records, relation):
 @pytest.mark.parametrize("weights", [None, [0.3, 1.7, -2.0, 0.999]])
 @pytest.mark.parametrize("n_neighbors", [1, 2, 3])
 @pytest.mark.parametrize(("relation", "n_units"), [("replace_one", 2), ("add_or_remove_one", 1)])
-def test_a_record_changes_no_more_than_it_says(relation, n_units, n_neighbors, weights):
+def test_a_record_changes_no_more_than_is_claimed(relation, n_units, n_neighbors, weights):
     reached = 0.0
     for before, after in neighbours(3, relation):
         before = tables_of(before, n_neighbors, weights, by_group=False)
@@ -327,7 +327,7 @@ def test_the_order_of_records_makes_no_difference():
     assert first.dtype == np.int64
 
 
-# --- what is drawn -------------------------------------------------------------------------------
+# --- sampled noise -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
@@ -397,20 +397,21 @@ X_PUBLIC, X_LATER, Y_LATER = X[600:900], X[900:], Y[900:]
 X, Y = X[:600], Y[:600]
 
 
-def pate(neighbors_method=None, **params):
+def pate(method=None, **params):
     params = {"epsilon": 5.0, "classes": [0, 1, 2], "random_state": 0, **params}
-    method = ReverseNeighbors() if neighbors_method is None else neighbors_method
+    method = ReverseNeighbors() if method is None else method
     return PATEClassifier(method=method, **params)
 
 
 def teachers(**params):
-    return pate(GaussianNB(), n_teachers=20, epsilon=10.0, n_queries=100, **params)
+    given = {"n_teachers": 20, "epsilon": 10.0, "n_queries": 100} | params
+    return pate("teachers", base_estimator=GaussianNB(), **given)
 
 
 # --- records that vote ---------------------------------------------------------------------------
 
 
-def test_the_table_says_of_public_rows_what_was_released():
+def test_table_read_at_public_rows_is_what_was_released():
     clf = pate().fit(X, Y, X_public=X_PUBLIC)
     assert isinstance(clf.table_, ReleasedTable)
     assert clf.table_.counts.shape == clf.curator_.votes.shape
@@ -532,8 +533,8 @@ def test_public_rows_leave_what_they_were_cut_from_behind():
     assert kept.attrs == {} and type(kept.index) is pd.RangeIndex
 
 
-def test_continuous_noise_has_no_digits_that_tell(global_random_seed):
-    """Unrounded, the lowest digits of half of the entries told 0 from 1.
+def test_continuous_noise_has_no_digits_that_depend_on_votes(global_random_seed):
+    """Unrounded, the lowest digits of half of the entries differed between 0 and 1.
 
     Finds digits that are even in 52 % of entries, in 99 % of runs.
     """
@@ -556,41 +557,41 @@ def test_an_interrupt_while_a_table_is_smoothed_keeps_it(monkeypatch):
     assert (clf.table_.counts == table).all() and clf.score(X[1::2], y[1::2]) > 0.8
 
 
-# --- what a noisy table says of public rows, and the student that learns it -----------------------
+# --- what is read from a noisy table, and the student that learns it -----------------------
 
 
-def sharpness(ballots, noise_std, height, rng):
-    """Return the power that is chosen for one table of noisy ballots, in cells on a line."""
-    n_cells, n_classes = ballots.shape
-    total = np.maximum(ballots.sum(axis=1), 1.0)
-    overall = ballots.sum(axis=0) / ballots.sum()
+def sharpness(votes, noise_std, height, rng):
+    """Return the power that is chosen for one table of noisy votes, in cells on a line."""
+    n_cells, n_classes = votes.shape
+    total = np.maximum(votes.sum(axis=1), 1.0)
+    overall = votes.sum(axis=0) / votes.sum()
     spread = (overall * (1 - overall)).sum() / (n_classes - 1)
     variance = (noise_std**2 + total * spread) / total**2
     centers = np.arange(n_cells)[:, None] / 10
-    noisy = ballots + rng.normal(0, noise_std, ballots.shape)
+    noisy = votes + rng.normal(0, noise_std, votes.shape)
     given = {"steepness": 2.0, "slope": 0.0, "power": 1.0, "variance": variance, "total": total}
     probability_field = ProbabilityField(
-        centers, overall, np.zeros_like(ballots), height * spread, **given
+        centers, overall, np.zeros_like(votes), height * spread, **given
     )
     return _sharpness(probability_field, noisy)
 
 
-def test_rates_of_one_class_a_cell_are_sharpened():
+def test_means_of_one_class_a_cell_are_sharpened():
     """Each ten cells are of one class, so means that noise pulls together are too timid."""
-    ballots = np.repeat(30.0 * np.eye(10), 10, axis=0)
-    assert sharpness(ballots, noise_std=12.0, height=0.3, rng=np.random.default_rng(0)) >= 2
+    votes = np.repeat(30.0 * np.eye(10), 10, axis=0)
+    assert sharpness(votes, noise_std=12.0, height=0.3, rng=np.random.default_rng(0)) >= 2
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_rates_that_are_as_they_seem_are_left(seed):
-    """Each cell has the same rates: what the means differ by is noise, which says nothing."""
+def test_means_that_differ_by_noise_alone_are_left(seed):
+    """Each cell has the same class probabilities: the means differ by noise alone."""
     rng = np.random.default_rng(seed)
-    ballots = rng.multinomial(40, [0.5, 0.5], size=100).astype(float)
-    assert sharpness(ballots, noise_std=15.0, height=0.1, rng=rng) == 1
+    votes = rng.multinomial(40, [0.5, 0.5], size=100).astype(float)
+    assert sharpness(votes, noise_std=15.0, height=0.1, rng=rng) == 1
 
 
 def test_a_smooth_table_is_recovered():
-    """Rates that change slowly are found through noise that hides them in each cell alone."""
+    """Class probabilities that change slowly are found through noise that hides them in each cell alone."""
     rng = np.random.default_rng(0)
     public = rng.random((2000, 2))
     centers = make_centers(public, 200, 0)
@@ -601,10 +602,10 @@ def test_a_smooth_table_is_recovered():
     total = expected_votes(noisy, np.bincount(cells), 10.0, n_votes=200 * n_votes)
     probability_field = smooth(noisy, centers, total, noise_std=10.0, target=TARGET)
     class_proba = probability_field.class_proba(public)
-    requested = 0.5 + 0.4 * np.sin(3 * public[:, 0])
+    expected = 0.5 + 0.4 * np.sin(3 * public[:, 0])
     alone = np.clip(noisy / noisy.sum(axis=1, keepdims=True), 0, 1)[cells, 1]
-    found = np.abs(class_proba[:, 1] - requested).mean()
-    assert found < 0.08 and found < np.abs(alone - requested).mean() / 3
+    found = np.abs(class_proba[:, 1] - expected).mean()
+    assert found < 0.08 and found < np.abs(alone - expected).mean() / 3
 
 
 # --- the default student -------------------------------------------------------------------------

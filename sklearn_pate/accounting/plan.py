@@ -223,7 +223,7 @@ class Plan:
     >>> round(plan.share_right(0.8), 2)
     0.89
     >>> plan.advice
-    ['2 classes and 50 teachers: 7 labels a class, ...']
+    ["2 classes and 50 teachers: 7 labels a class, ..."]
     """
 
     stages: list
@@ -297,7 +297,8 @@ class Plan:
         All others vote for one other class: of normal and Laplace noise, no other spread of their
         votes is worse. So with teachers who agree on the right class at least so many labels will
         be right. Where records vote, there is no such share;
-        `method_summary.cells.explained` is the part of the variance of the public rows that their cells explain.
+        `method_summary.cells.explained` is the part of the variance of the public rows that their
+        cells explain.
 
         Parameters
         ----------

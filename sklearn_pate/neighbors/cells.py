@@ -349,7 +349,7 @@ class ReleasedTable:
     >>> from sklearn_pate import PATEClassifier
     >>> from sklearn_pate.methods import ReverseNeighbors
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = PATEClassifier(ReverseNeighbors(n_cells=9), epsilon=10, classes=[0, 1, 2])
+    >>> clf = PATEClassifier(method=ReverseNeighbors(n_cells=9), epsilon=10, classes=[0, 1, 2])
     >>> clf = clf.fit(X[::2], y[::2], X_public=X[1:100:2])
     >>> clf.table_.counts.shape
     (9, 3)
