@@ -23,6 +23,7 @@ from sklearn_pate.model_selection import PrivateGridSearchCV, search
 from sklearn_pate.rdp import Event
 from sklearn_pate.releases import Release, extra_releases, synthetic_rows, table
 from sklearn_pate.releases.labels import LabelsRelease
+from sklearn_pate.releases.published_sums import PublishedSumsRelease
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer, synthesizers
 
@@ -150,28 +151,28 @@ PUBLIC = {"X_public": X_PUBLIC}
 
 #: What makes the model, what `fit` is given, and those epsilons; None is all that a search costs.
 PATHS = {
-    "records": (partial(classifier, base_estimator=NEAR), PUBLIC, (0,)),
+    "records": (partial(classifier, method=NEAR), PUBLIC, (0,)),
     "columns": (partial(classifier, method=ClassSums()), PUBLIC, (0,)),
     "teachers": (partial(classifier, **teachers()), PUBLIC, (0,)),
-    "records, releases": (partial(classifier, base_estimator=NEAR, **COUNTS), PUBLIC, (0, 0)),
+    "records, releases": (partial(classifier, method=NEAR, **COUNTS), PUBLIC, (0, 0)),
     "sums alone": (partial(classifier, synthesizer=sums(share=1)), {}, TWO_STEPS),
-    "sums, records": (partial(classifier, base_estimator=NEAR, synthesizer=sums()), {}, TWO_STEPS),
+    "sums, records": (partial(classifier, method=NEAR, synthesizer=sums()), {}, TWO_STEPS),
     "sums, teachers": (partial(classifier, **teachers(), synthesizer=sums()), {}, TWO_STEPS),
     "sums, releases": (
-        partial(classifier, base_estimator=NEAR, synthesizer=sums(), **COUNTS),
+        partial(classifier, method=NEAR, synthesizer=sums(), **COUNTS),
         {},
         (*TWO_STEPS, OF_SUMS),
     ),
     "histograms": (
-        partial(classifier, base_estimator=NEAR, synthesizer=histograms()),
+        partial(classifier, method=NEAR, synthesizer=histograms()),
         {},
         (0, OF_HISTOGRAMS),
     ),
-    "numbers, records": (partial(regressor, base_estimator=NEAR), PUBLIC, (0,)),
+    "numbers, records": (partial(regressor, method=NEAR), PUBLIC, (0,)),
     "numbers, sums": (partial(regressor, synthesizer=sums(share=1)), {}, TWO_STEPS),
-    "search": (partial(searched, base_estimator=NEAR), PUBLIC, (None,)),
+    "search": (partial(searched, method=NEAR), PUBLIC, (None,)),
     "search, sums": (
-        partial(searched, base_estimator=NEAR, synthesizer=sums()),
+        partial(searched, method=NEAR, synthesizer=sums()),
         {},
         (0, OF_MEAN, None),
     ),
@@ -193,6 +194,7 @@ GATHERS = [
     (extra_releases, "gather"),
     (TableRelease, "gather"),
     (LabelsRelease, "gather"),
+    (PublishedSumsRelease, "gather"),
 ]
 DRAWS = [
     (synthesizers, "publish_centre"),
@@ -201,6 +203,7 @@ DRAWS = [
     (extra_releases, "publish"),
     (table, "checked_noisy"),
     (LabelsRelease, "publish"),
+    (PublishedSumsRelease, "publish"),
     (search, "best_trial"),
 ]
 

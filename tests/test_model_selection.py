@@ -84,7 +84,7 @@ def name(count):
 
 
 @pytest.mark.parametrize("count", COUNTS, ids=name)
-def test_number_of_trials_has_the_mean_and_distribution_it_says(count, global_random_seed):
+def test_number_of_trials_has_the_claimed_mean_and_distribution(count, global_random_seed):
     """Finds a mean that is 20 % off in 99 % of runs."""
     rng = np.random.default_rng(global_random_seed)
     sampled = np.array([count.draw(rng) for _ in range(12_000)])
@@ -279,7 +279,7 @@ MEETING = {
 
 
 @cases("student, partition", *((student, "random") for student in MEETING), ("remembers", "hash"))
-def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
+def test_one_held_out_record_changes_the_score_by_one_at_most(student, partition):
     index = np.array([f"p{i}" for i in range(len(X))])
     found = search(clf=pate(partition=partition), epsilon=None, random_state=0)
     fitted = SimpleNamespace(student_=clone(MEETING[student]).fit(X_public, X_public[:, 0] > 0))
@@ -519,7 +519,7 @@ PUBLIC_ROWS, PUBLIC_CODES = ROWS[1200:], CODES[1200:]
 ROWS, CODES = ROWS[:1200], CODES[:1200]
 
 
-def search_ballots(relation="add_or_remove_one", grid=None, **params):
+def search_records(relation="add_or_remove_one", grid=None, **params):
     neighbors_method = ReverseNeighbors(n_cells=12, random_state=0, relation=relation)
     clf = PATEClassifier(method=neighbors_method, classes=[0, 1, 2])
     grid = {"student": [GaussianNB()]} if grid is None else grid
@@ -593,7 +593,7 @@ def test_each_record_has_a_coin_of_its_own(global_random_seed):
 def test_records_that_vote_are_held_out(relation, by_group, text, monkeypatch):
     monkeypatch.setattr(trials, "MOST_SCORED", 30)
     groups = np.arange(1200) // 3 if by_group else None
-    found = search_ballots(relation).fit(ROWS, CODES, PUBLIC_ROWS, groups=groups)
+    found = search_records(relation).fit(ROWS, CODES, PUBLIC_ROWS, groups=groups)
     spent = found.privacy_spent_
     assert (spent.relation, spent.change, spent.composition) == (relation, text, "tuning")
     assert spent.unit == ("group" if by_group else "record") and 5.8 < spent.epsilon <= 6.0
@@ -611,7 +611,7 @@ def test_records_that_vote_are_held_out(relation, by_group, text, monkeypatch):
 
 def test_the_number_held_out_varies_where_it_is_private():
     def numbers(size_is_private):
-        found = search_ballots("add_or_remove_one" if size_is_private else "replace_one")
+        found = search_records("add_or_remove_one" if size_is_private else "replace_one")
         seeds = [np.random.SeedSequence(seed) for seed in range(40)]
         known = {"size_is_private": size_is_private}
         parts = [found._hold_out(ROWS, CODES, None, seed, **known)[0] for seed in seeds]
@@ -621,7 +621,7 @@ def test_the_number_held_out_varies_where_it_is_private():
 
 
 def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
-    found = search_ballots(random_state=None)
+    found = search_records(random_state=None)
     found.estimator.set_params(secure=True)
     sampled = []
     generator = found._generator
@@ -647,18 +647,18 @@ def planned(found, n_records):
 
 
 @pytest.mark.parametrize("n_records", [40, 400])
-def test_a_plan_says_nothing_of_the_number_of_records(n_records):
-    found = search_ballots(validation_fraction=0.5)
+def test_plan_is_independent_of_a_private_number_of_records(n_records):
+    found = search_records(validation_fraction=0.5)
     assert planned(found, n_records) == planned(found, n_records + 1)
 
 
 def test_a_small_part_is_refused_where_the_number_is_public_and_nowhere_else():
     with pytest.raises(ValueError, match="less than one of the 1200 private records"):
-        search_ballots("replace", validation_fraction=0.0005).fit(ROWS, CODES, PUBLIC_ROWS)
+        search_records("replace", validation_fraction=0.0005).fit(ROWS, CODES, PUBLIC_ROWS)
     texts = []
     for n_records in (300, 301):
         count_fits_from_one()
-        found = search_ballots(validation_fraction=0.0005)
+        found = search_records(validation_fraction=0.0005)
         found.fit(ROWS[:n_records], CODES[:n_records], PUBLIC_ROWS)
         spent = found.privacy_spent_
         texts.append((repr(spent), spent.summary()))
@@ -667,7 +667,7 @@ def test_a_small_part_is_refused_where_the_number_is_public_and_nowhere_else():
 
 @pytest.mark.slow
 def test_parts_of_no_records_are_no_error(monkeypatch):
-    """Else an error would tell one record from two, at any epsilon."""
+    """Else an error would distinguish one record from two, at any epsilon."""
     tables = []
     vote = ReverseNeighbors.vote
 
@@ -680,15 +680,15 @@ def test_parts_of_no_records_are_no_error(monkeypatch):
     for n_records, seed in product((1, 2), range(5)):
         tables.clear()
         groups = [f"person {k}" for k in range(n_records)] if seed % 2 else None
-        found = search_ballots(validation_fraction=0.5, random_state=seed, n_trials=1.01)
+        found = search_records(validation_fraction=0.5, random_state=seed, n_trials=1.01)
         found.fit(ROWS[:n_records], CODES[:n_records], PUBLIC_ROWS[:60], groups=groups)
         assert found.predict(PUBLIC_ROWS).shape == (300,)
         n_cast |= {(n_records, float(table.sum())) for table in tables}
     assert n_cast == {(1, 0.0), (1, 1.0), (2, 0.0), (2, 1.0), (2, 2.0)}
 
 
-class Knows(GaussianNB):
-    """Predicts the label of each record that it was told of."""
+class Lookup(GaussianNB):
+    """Predicts the labels in a table, by record."""
 
     def predict(self, X):
         return np.array([self.label_of[tuple(row)] for row in np.asarray(X)])
@@ -696,12 +696,12 @@ class Knows(GaussianNB):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [10, 1000])
-def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
+def test_a_record_that_joins_changes_the_score_by_one_at_most(most, monkeypatch):
     monkeypatch.setattr(trials, "MOST_SCORED", most)
     rng = np.random.default_rng(0)
-    student = Knows()
+    student = Lookup()
     student.label_of = {tuple(row): int(rng.integers(0, 3)) for row in ROWS[:40]}
-    found = search_ballots(validation_fraction=0.5)
+    found = search_records(validation_fraction=0.5)
     reached = 0.0
     for _ in range(25):
         draws = rng.random((40, 2))
@@ -719,22 +719,21 @@ def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
 @cases(
     "grid",
     {"method__relation": ["replace_one", "add_or_remove_one"]},
-    {"base_estimator": [ReverseNeighbors(relation="add_or_remove_one"), GaussianNB()]},
+    {"method": [ReverseNeighbors(relation="add_or_remove_one"), "teachers"]},
 )
 def test_candidates_that_cover_different_changes_are_refused(grid):
     with pytest.raises(ValueError, match="same change of the data"):
-        search_ballots(grid=grid).fit(ROWS, CODES, PUBLIC_ROWS)
+        search_records(grid=grid).fit(ROWS, CODES, PUBLIC_ROWS)
 
 
-def test_coins_follow_the_candidates_that_vote(monkeypatch):
-
+def test_coins_follow_the_methods_of_the_candidates(monkeypatch):
     def number_and_part(fraction, *rest, n_records):
         return n_records, fraction
 
     sampled = note_calls(monkeypatch, searches, "hold_out_by_coins", number_and_part)
-    clf = PATEClassifier(GaussianNB(), classes=[0, 1, 2])
-    neighbors_method = ReverseNeighbors(n_cells=12, random_state=0, relation="add_or_remove_one")
-    grid = {"base_estimator": [neighbors_method], "student": [GaussianNB()]}
+    clf = PATEClassifier(method="teachers", classes=[0, 1, 2])
+    method = ReverseNeighbors(n_cells=12, random_state=0, relation="add_or_remove_one")
+    grid = {"method": [method], "student": [GaussianNB()]}
     params = {"n_iter": 1, "epsilon": 6.0, "n_trials": 2, "random_state": 0}
     found = PrivateRandomizedSearchCV(clf, grid, **params).fit(ROWS, CODES, PUBLIC_ROWS)
     assert sampled == [(1200, 0.2)]
@@ -745,9 +744,9 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
 
 @cases("relation, groups", ("replace_one", True), ("add_or_remove_one", False))
 def test_a_partition_is_refused_all_the_same(relation, groups):
-    found = search_ballots(relation)
+    found = search_records(relation)
     found.estimator.set_params(partition="predefined")
-    with pytest.raises(ValueError, match="partition='predefined' says how teachers are made"):
+    with pytest.raises(ValueError, match="partition='predefined' is for teachers"):
         found.fit(ROWS, CODES, PUBLIC_ROWS, groups=np.arange(1200) % 30 if groups else None)
 
 
@@ -755,7 +754,7 @@ def test_a_partition_is_refused_all_the_same(relation, groups):
 @pytest.mark.parametrize("name", ["one", "other"])
 def test_groups_of_other_names_are_held_out_as_often(name, global_random_seed):
     """Finds a group that is held out twice as often as others, in 99 % of runs."""
-    found = search_ballots("replace_one")
+    found = search_records("replace_one")
     groups = np.array(["same"] * 600 + [name] * 600, dtype=object)
     n_held = 0
     for seed in np.random.SeedSequence(global_random_seed).spawn(300):

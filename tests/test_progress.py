@@ -183,7 +183,7 @@ ROWS = np.random.default_rng(0).normal(size=(900, 3))
 X, X_PUBLIC = ROWS[:600], ROWS[600:].copy()
 Y = (X[:, 0] > 0).astype(int)
 MESSAGE = "random_state is set, so the noise follows from a seed"
-REMEDY = "Use random_state=None for whatever you publish"
+REMEDY = "Use random_state=None for everything that you publish"
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Numbers by ballots that are split: what one record changes, what is released, what is told."""
+"""Numbers as split votes: what one record changes, what is released, what is stated."""
 
 import pickle
 from decimal import Decimal
@@ -65,27 +65,25 @@ THREE_LEVELS = NumberTarget(np.arange(3.0))
 TINY = list(product([-1.0, 1.0, np.nan], PLACES))
 
 
-def tiny_voters(n_neighbors, relation="replace_one"):
-    """What counts the ballots of records in cells at -1, 0 and 1, and what one may change."""
+def tiny_method(n_neighbors, relation="replace_one"):
+    """Return what counts the votes of records in cells at -1, 0 and 1, and what one may change."""
 
     def private(records):
         rows, places = np.array(records).T
         return PrivateData(X=rows[:, None], codes=places, target=THREE_LEVELS)
 
     given_ = {"n_cells": 3, "n_neighbors": n_neighbors, "relation": relation, "random_state": 0}
-    neighbors_method = ReverseNeighbors(StandardScaler(), **given_)
+    method = ReverseNeighbors(StandardScaler(), **given_)
     public = np.array([[-1.0], [0.0], [1.0]])
-    neighbors = neighbors_method.prepare(private(TINY), public)
-    neighbors_method.prepare_public(public, noise_std=1.0, n_records=None, n_classes=3)
-    return lambda records: neighbors_method.vote(
-        private(records), public
-    ), neighbors_method.contribution(neighbors)
+    neighbors = method.prepare(private(TINY), public)
+    method.prepare_public(public, noise_std=1.0, n_records=None, n_classes=3)
+    return lambda records: method.vote(private(records), public), method.contribution(neighbors)
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 2])
-def test_no_record_moves_more_ballots_than_is_charged(n_neighbors):
+def test_no_record_changes_more_votes_than_is_charged(n_neighbors):
     others = [(1.0, 0.7), (-1.0, 2.0)]
-    vote, contribution = tiny_voters(n_neighbors)
+    vote, contribution = tiny_method(n_neighbors)
     found = [vote([record, *others]) for record in TINY]
     changed = [np.abs(a - b) for a, b in product(found, found)]
     assert contribution.l1 == 2 * n_neighbors == max(change.sum() for change in changed)
@@ -93,13 +91,13 @@ def test_no_record_moves_more_ballots_than_is_charged(n_neighbors):
     assert (
         max((change**2).sum() for change in changed) <= contribution.l2_squared <= contribution.l1
     )
-    vote, of_joined = tiny_voters(n_neighbors, "add_or_remove_one")
+    vote, of_joined = tiny_method(n_neighbors, "add_or_remove_one")
     joined = [np.abs(counts - vote(others)) for counts in found]
     assert of_joined.l1 == n_neighbors == max(change.sum() for change in joined)
     assert max((change**2).sum() for change in joined) <= of_joined.l2_squared <= of_joined.l1
 
 
-def test_a_group_moves_no_more_than_a_record():
+def test_a_group_changes_no_more_than_a_record():
     """Groups of one to three, whose records have weights, and their neighbours of any size."""
     rng = np.random.default_rng(1)
     largest = 0.0
@@ -120,21 +118,21 @@ def test_a_group_moves_no_more_than_a_record():
 # --- an audit ------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:.*drowns|.*explain")
+@pytest.mark.filterwarnings("ignore:.*exceeds|.*explain")
 def test_an_audit_finds_no_more_than_is_claimed(global_random_seed):
-    """And catches ballots that count three times; each bound fails once in a million."""
+    """And catches votes that count three times; each bound fails once in a million."""
     mechanism = LaplaceMechanism(2.0, noise="continuous")
-    neighbors_method = ReverseNeighbors(StandardScaler(), n_cells=1, random_state=0)
-    reg = PATERegressor(method=neighbors_method, bounds=(0, 1), n_levels=4, on_bad_plan="warn")
+    method = ReverseNeighbors(StandardScaler(), n_cells=1, random_state=0)
+    reg = PATERegressor(method=method, bounds=(0, 1), n_levels=4, on_bad_plan="warn")
     tables = []
     for last in (0.0, 1.0):
         votes = reg.poll(np.arange(3.0)[:, None], np.array([0.2, 0.5, last]), X[:40, :1])
         tables.append(votes.counts)
     contribution = votes.method.contribution(votes.neighbors)
-    told = {"contribution": contribution, "random_state": global_random_seed}
-    found = audit_table(mechanism, *tables, **told, n_samples=2500)
+    given = {"contribution": contribution, "random_state": global_random_seed}
+    found = audit_table(mechanism, *tables, **given, n_samples=2500)
     assert found.epsilon <= found.claimed == 1.0
-    assert audit_table(mechanism, tables[0] * 3, tables[1] * 3, **told, n_samples=2500).refuted
+    assert audit_table(mechanism, tables[0] * 3, tables[1] * 3, **given, n_samples=2500).refuted
 
 
 # --- what is released, and read ------------------------------------------------------------------
@@ -156,8 +154,8 @@ def test_an_audit_finds_no_more_than_is_claimed(global_random_seed):
     ("histograms", {"synthesizer": MarginalSynthesizer((-1, 1), missing=[]), "n_levels": 5}, 0.5),
     ("teachers, a schema", {"schema": (-1, 1), "base_estimator": LinearRegression()}, 0.5),
 )
-@pytest.mark.filterwarnings("ignore:.*histograms|.*drown|.*noise")
-def test_who_votes(params, least):
+@pytest.mark.filterwarnings("ignore:.*histograms|.*noise")
+def test_methods(params, least):
     reg = fitted(**params, on_bad_plan="warn")
     epsilon, _ = reg.privacy_spent_
     assert epsilon <= reg.epsilon and reg.score(X[TEST], Y[TEST]) > least
@@ -199,8 +197,8 @@ def test_a_teacher_without_numbers_or_with_one():
 def test_numbers_beyond_the_bounds_count_at_the_edge():
     far = np.where(Y > 25, 1e200, Y)
     cut = np.where(Y > 25, 25.0, Y)
-    for neighbors_method in (ReverseNeighbors(random_state=0), ClassSums()):
-        params = {"bounds": (0, 25), "how": "poll", "base_estimator": neighbors_method}
+    for method in (ReverseNeighbors(random_state=0), ClassSums()):
+        params = {"bounds": (0, 25), "how": "poll", "method": method}
         one, other = (fitted(y=y, **params) for y in (far, cut))
         np.testing.assert_array_equal(one.counts, other.counts)
 
@@ -215,11 +213,11 @@ def test_numbers_beyond_all_floats_count_at_the_edge(huge):
     np.testing.assert_array_equal(one.counts, other.counts)
 
 
-def test_all_of_a_unit_casts_one_ballot():
+def test_all_of_a_unit_casts_one_vote():
     """Ten times each record, in groups of ten: the same table as once each."""
     rows, y = np.repeat(X[:300], 10, axis=0), np.repeat(Y[:300], 10)
-    neighbors_method = ReverseNeighbors(n_cells=20, random_state=0)
-    reg = PATERegressor(method=neighbors_method, bounds=(0, 40), unit="group", epsilon=2.0)
+    method = ReverseNeighbors(n_cells=20, random_state=0)
+    reg = PATERegressor(method=method, bounds=(0, 40), unit="group", epsilon=2.0)
     votes = reg.poll(rows, y, X[PUBLIC], groups=np.repeat(np.arange(300), 10))
     once = reg.poll(X[:300], Y[:300], X[PUBLIC], groups=np.arange(300))
     assert votes.neighbors.unit == "group" and votes.counts.sum() <= 300
@@ -240,7 +238,7 @@ def test_sums_of_two_levels_are_least_squares():
     assert np.abs(reg.predict(rows) - expected).mean() < 0.02 * y.std()
 
 
-def test_ballots_that_scatter_less_are_read_as_that():
+def test_votes_that_scatter_less_are_read_as_that():
     """Numbers that follow from the place: with little noise, all that differs is what they say."""
     rng = np.random.default_rng(0)
     centers = rng.normal(size=(200, 2))
@@ -258,7 +256,7 @@ def test_ballots_that_scatter_less_are_read_as_that():
 
 
 @pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
-def test_quantiles_of_split_ballots_are_those_of_the_numbers(q):
+def test_quantiles_of_split_votes_are_those_of_the_numbers(q):
     """Of 100,000 numbers over 10 levels, off by less than a tenth of a level."""
     y = np.random.default_rng(0).normal(20, 6, size=100_000).clip(0, 40)
     target = NumberTarget.between((0, 40), 10)
@@ -370,8 +368,8 @@ def test_sites_are_refused():
         PATERegressor(bounds=(0, 1)).fit(Sites(print, ["a", "b"]), None, X[PUBLIC])
 
 
-def test_noise_that_drowns_all_is_refused():
-    with pytest.raises(BadPlanError, match="drowns"):
+def test_noise_above_all_votes_is_refused():
+    with pytest.raises(BadPlanError, match="the noise exceeds the votes"):
         PATERegressor(bounds=(0, 40), epsilon=0.01).fit(X[:100], Y[:100], X[PUBLIC])
 
 
@@ -493,11 +491,11 @@ def assert_exported(reg, rows):
 @table(
     "params, expected",
     ("cells", {}, ["means", "of 2 levels", "each level of a cell"]),
-    ("sums", {"epsilon": 1.0}, ["few records tell more of numbers in sums", "each of 2 levels"]),
+    ("sums", {"epsilon": 1.0}, ["sums of few records predict numbers better", "each of 2 levels"]),
     ("teachers", {"base_estimator": Ridge(), "n_levels": 3}, ["means", "of 3 levels"]),
-    ("noise_exceeds_signal", {"n_teachers": 50, "epsilon": 1.0}, ["the noise drowns the means"]),
+    ("noise above the signal", {"n_teachers": 50, "epsilon": 1.0}, ["the noise drowns the means"]),
 )
-def test_a_plan_speaks_of_levels(params, expected):
+def test_plan_names_levels(params, expected):
     plan = fitted(how="plan", epsilon=params.pop("epsilon", 4.0), **params)
     text = " ".join(str(plan).split())
     assert all(words in text for words in expected) and "class" not in text.lower()
@@ -508,13 +506,13 @@ def test_a_classifier_has_classes_and_no_levels():
     assert not hasattr(clf, "levels_") and clf.public_labels_.dtype.kind == "i"
 
 
-def test_an_electorate_of_regressors_is_refused_for_classes():
+def test_teachers_that_are_regressors_are_refused_for_classes():
     with pytest.raises(ValueError, match="RegressorTeachers votes for numbers"):
         PATEClassifier(method=RegressorTeachers([Ridge()]), classes=[0, 1]).plan(X, Y > 20, X)
 
 
 def test_every_parameter_and_attribute_is_documented(of_records):
     reg = fitted(base_estimator=LinearRegression())
-    told = set(vars(reg)) | set(vars(of_records)) | set(reg.get_params(deep=False))
-    public = {name for name in told if not name.startswith("_")} - {"feature_names_in_"}
+    names = set(vars(reg)) | set(vars(of_records)) | set(reg.get_params(deep=False))
+    public = {name for name in names if not name.startswith("_")} - {"feature_names_in_"}
     assert {name for name in public if name not in PATERegressor.__doc__} == set()

@@ -1,4 +1,4 @@
-"""What the library says of privacy holds: summaries, dicts, cards, exports and errors."""
+"""What the library states about privacy holds: summaries, dicts, cards, exports and errors."""
 
 import json
 import pickle
@@ -38,7 +38,7 @@ def pate(base=None, **params):
     return PATEClassifier(base, **(given | params))
 
 
-def ballots(**params):
+def synthetic(**params):
     """Records that vote on rows that a synthesizer draws."""
     return pate(method=ReverseNeighbors(), synthesizer=MarginalSynthesizer(**KNOWN), **params)
 
@@ -46,7 +46,7 @@ def ballots(**params):
 # --- what private data shaped without a mechanism ------------------------------------------------
 
 
-def check_told_first(spent, words):
+def check_stated_first(spent, words):
     assert any(words in part for part in spent.not_covered)
     assert spent.summary().startswith("Not covered by what follows: ")
     assert words in spent.summary().partition(". ")[0]
@@ -80,7 +80,7 @@ def of_private_validation_rows():
 
 AS_PUBLIC = "private rows, which were given as X_public"
 CLASSES = "classes_, read from the private labels"
-#: What is fitted to what, and what is told of it.
+#: What is fitted to what, and what is stated of it.
 READ = {
     "labels": (lambda: pate(classes=None).fit(X, Y, X_PUBLIC), CLASSES),
     "rows": (lambda: pate(on_bad_plan="warn").fit(X, Y, X[::-1]), AS_PUBLIC),
@@ -93,15 +93,15 @@ READ = {
 @LEAKS
 @pytest.mark.filterwarnings("ignore:X_public is X or a part of it")
 @table("fitted, words", READ)
-def test_what_was_read_from_private_data_is_told_first(fitted, words):
-    told = fitted().privacy_spent_
-    if np.isfinite(told.epsilon):
-        assert "changes the probability" in told.summary()
-    check_told_first(told, words)
+def test_what_was_read_from_private_data_is_stated_first(fitted, words):
+    spent = fitted().privacy_spent_
+    if np.isfinite(spent.epsilon):
+        assert "changes the probability" in spent.summary()
+    check_stated_first(spent, words)
 
 
 @LEAKS
-def test_plans_and_exports_tell_it_too():
+def test_plans_and_exports_state_it_too():
     clf = pate(GaussianNB(), n_teachers=20, n_queries=10, classes=None)
     assert "classes_, read from" in clf.plan(X, Y, X_PUBLIC).spent.summary()
     model = clf.fit(X, Y, X_PUBLIC).export(X_PUBLIC)
@@ -109,53 +109,53 @@ def test_plans_and_exports_tell_it_too():
     assert pickle.loads(pickle.dumps(clf)).privacy_spent_ == clf.privacy_spent_
 
 
-def test_a_fit_that_reads_nothing_says_nothing_of_it():
-    for clf, public in ((pate(), [X_PUBLIC]), (ballots(), [])):
-        told = clf.fit(X, Y, *public).privacy_spent_
-        assert told.not_covered == () and told.summary().startswith("Any one record")
-        assert "not_covered" not in told._repr_html_()
+def test_a_fit_that_reads_nothing_states_nothing_of_it():
+    for clf, public in ((pate(), [X_PUBLIC]), (synthetic(), [])):
+        spent = clf.fit(X, Y, *public).privacy_spent_
+        assert spent.not_covered == () and spent.summary().startswith("Any one record")
+        assert "not_covered" not in spent._repr_html_()
 
 
-# --- drawn rows, and others ----------------------------------------------------------------------
+# --- synthetic rows, and others ------------------------------------------------------------------
 
 
-def test_other_rows_than_those_drawn_are_not_protected():
-    clf = ballots().fit(X, Y)
+def test_other_rows_than_synthetic_ones_are_not_protected():
+    clf = synthetic().fit(X, Y)
     almost = clf.X_synthetic_.copy()
     almost[1] += 1.0  # of a row that a digest of a hundred rows does not see
     for rows in (X_PUBLIC, almost):
         clf.fit_student(rows)
-        check_told_first(clf.privacy_spent_, "the rows given to fit_student")
+        check_stated_first(clf.privacy_spent_, "the rows given to fit_student")
         assert clf.privacy_spent_.n_synthetic == 200  # they are published still
         assert "rows given to fit_student" in clf.export().privacy_spent_["not_covered"][0]
     for rows in (None, clf.X_synthetic_.copy()):
         assert clf.fit_student(rows).privacy_spent_.not_covered == ()
 
 
-def test_a_search_says_what_its_best_estimator_says():
-    search = search_of(ballots().set_params(synthesizer__n_rows=50))
+def test_a_search_states_what_its_best_estimator_states():
+    search = search_of(synthetic().set_params(synthesizer__n_rows=50))
     assert not hasattr(search, "privacy_spent_")
     search.fit(X, Y)
     assert "best_params_, best_score_ and this statement" in search.privacy_spent_.summary()
     search.best_estimator_.fit_student(X_PUBLIC)
-    check_told_first(search.privacy_spent_, "the rows given to fit_student")
+    check_stated_first(search.privacy_spent_, "the rows given to fit_student")
 
 
 # --- the sentence itself -------------------------------------------------------------------------
 
 
 SUMS = "noisy sums of the columns, by class"
-BALLOTS = "a noisy table of the records' ballots"
+VOTES = "a noisy table of the records' votes"
 HISTOGRAMS = "noisy histograms of the columns"
 
 
 @pytest.mark.parametrize(
     "clf, tables",
     [
-        (pate(method=ReverseNeighbors()), (BALLOTS,)),
+        (pate(method=ReverseNeighbors()), (VOTES,)),
         (pate(method=ClassSums()), (SUMS,)),
         (pate(schema=Schema([(-3, 3), (-3, 3)]), epsilon=0.3), (SUMS,)),
-        (ballots(), (HISTOGRAMS, BALLOTS)),
+        (synthetic(), (HISTOGRAMS, VOTES)),
         (pate(GaussianNB(), n_teachers=20, n_queries=10), ()),
     ],
 )
@@ -164,7 +164,7 @@ def test_what_is_released_of_records_is_named(clf, tables):
     plan = clf.plan(X, Y, **given)
     spent = clf.fit(X, Y, **given).privacy_spent_
     assert spent.tables == plan.spent.tables == tables
-    for text in (SUMS, BALLOTS, HISTOGRAMS):
+    for text in (SUMS, VOTES, HISTOGRAMS):
         assert (text in spent.summary()) == (text in plan.spent.summary()) == (text in tables)
 
 
@@ -177,43 +177,43 @@ def failing(monkeypatch, step):
 
     monkeypatch.setattr(TableRelease, step, fail)
     with pytest.raises(RuntimeError) as caught:
-        ballots().fit(X, Y)
+        synthetic().fit(X, Y)
     return caught.value
 
 
 def test_rows_that_were_paid_for_without_labels_are_named(monkeypatch):
     error = failing(monkeypatch, "gather")
-    told = error.privacy_spent
-    assert told.covers == told.to_dict()["covers"] == "rows" and told.epsilon < 19
+    spent = error.privacy_spent
+    assert spent.covers == spent.to_dict()["covers"] == "rows" and spent.epsilon < 19
     (note,) = error.__notes__
-    assert f"epsilon={text_rounded_up(told.epsilon)} is spent. The rows" in note
-    text = told.summary()
+    assert f"epsilon={text_rounded_up(spent.epsilon)} is spent. The rows" in note
+    text = spent.summary()
     assert "The fit failed after its public rows were drawn, before labels" in text
     assert "This covers the rows that were drawn and this statement." in text
-    assert "the student" not in text and "ballots" not in text
+    assert "the student" not in text and "votes" not in text
 
 
-def test_labels_that_were_paid_for_are_told_of_after_rows(monkeypatch):
-    error = failing(monkeypatch, "draw")
-    told = error.privacy_spent
-    assert told.epsilon == pytest.approx(20.0) and told.covers == "fit"
+def test_labels_that_were_paid_for_are_stated_after_rows(monkeypatch):
+    error = failing(monkeypatch, "publish")
+    spent = error.privacy_spent
+    assert spent.epsilon == pytest.approx(20.0) and spent.covers == "fit"
     assert "is spent; what was released until then is kept" in error.__notes__[0]
-    assert "No row was labelled." in told.summary()
+    assert "No row was labelled." in spent.summary()
 
 
-def test_a_fit_whose_student_fails_says_that_labels_were_released():
-    clf = ballots().fit(X, Y)
+def test_a_fit_whose_student_fails_states_that_labels_were_released():
+    clf = synthetic().fit(X, Y)
     with pytest.raises(StudentError) as caught:
         clf.fit_student(student=RaisesIt(ValueError("no")))
     assert caught.value.privacy_spent.covers == "fit"
-    assert "It says something of" in caught.value.privacy_spent.summary()
+    assert "It labels 200 drawn rows" in caught.value.privacy_spent.summary()
 
 
 # --- fits within fits ----------------------------------------------------------------------------
 
 
 def test_fits_of_teachers_do_not_count_as_their_number_is_private():
-    inner = ballots().set_params(synthesizer__n_rows=20)
+    inner = synthetic().set_params(synthesizer__n_rows=20)
     clf = pate(inner, n_teachers=2, n_queries=4, student=DummyClassifier())
     numbers = []
     few = np.zeros(len(Y), dtype=int)  # of one label: no teacher is fitted

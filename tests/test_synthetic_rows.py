@@ -5,11 +5,14 @@ import pickle
 import numpy as np
 import pytest
 from conftest import count_fits_from_one, interrupt
+from scipy.optimize import brentq
+from scipy.stats import norm
 from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.aggregators import LaplaceMechanism
+from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
+from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
@@ -66,7 +69,7 @@ def test_searches_and_students_take_rows_of_another_fit_as_public(drawing, monke
     monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     rows = drawing.X_synthetic_
     search = PrivateGridSearchCV(pate(), {"method__n_cells": [8]}, epsilon=3, n_trials=2)
-    search.estimator.base_estimator = ReverseNeighbors()
+    search.estimator.method = ReverseNeighbors()
     for given in ({}, {"X_val": rows, "y_val": np.arange(len(rows)) % 2}):
         spent = search.fit(X, Y, X_public=rows, **given).privacy_spent_
         assert (spent.n_synthetic, spent.not_covered) == (0, ())
@@ -164,3 +167,78 @@ def test_votes_on_equal_rows_carry_the_cost_of_their_own_draw():
     for votes, of_rows in costs:
         clf = pate(epsilon=9.0, aggregator=LaplaceMechanism(2.0)).fit_votes(votes)
         assert clf.privacy_spent_.epsilon == pytest.approx(of_rows + 1.0)
+
+
+# --- fit_votes under the plan of poll, and under another ------------------------------------------
+
+SUMS = ClassSumsSynthesizer((-4, 4), missing=[], n_rows=200, share=0.25)
+
+
+def gaussian_delta(epsilon, mu):
+    """Delta of the Gaussian mechanism (Balle, Wang 2018, theorem 8)."""
+    return norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+
+
+@pytest.mark.parametrize("method", ["neighbors", "teachers"])
+def test_fit_votes_with_the_parameters_of_poll_states_its_plan(method):
+    clf = pate(synthesizer=SUMS, method=method, on_bad_plan="warn")
+    planned = clf.plan(X, Y).spent
+    votes = clf.poll(X, Y)
+    for _ in range(2):  # a second call has the same plan, which was fixed before the rows
+        spent = clf.fit_votes(votes).privacy_spent_
+        stated = (spent.epsilon, spent.delta, spent.composition)
+        assert stated == (planned.epsilon, planned.delta, planned.composition)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"epsilon": 2.0}, {"delta": 1e-4}, {"aggregator": GaussianMechanism()}],
+    ids=["epsilon", "delta", "aggregator"],
+)
+def test_fit_votes_under_another_plan_adds_both_guarantees(changed):
+    clf = pate(synthesizer=SUMS, method="neighbors", on_bad_plan="warn")
+    votes = clf.poll(X, Y)
+    spent = clf.set_params(**changed).fit_votes(votes).privacy_spent_
+    mu = np.sqrt(votes.synthesis.cost.mu_squared)
+    of_rows = brentq(lambda epsilon: gaussian_delta(epsilon, mu) - clf.delta / 2, 1e-6, 50)
+    left = clf.epsilon - of_rows
+    assert spent.composition == "sum" and spent.epsilon == pytest.approx(clf.epsilon, rel=1e-6)
+    contribution = Contribution.of_counts(2)
+    cost = clf.aggregator_.cost(contribution)
+    if isinstance(clf.aggregator_, GaussianMechanism):
+        assert spent.delta == pytest.approx(clf.delta)
+        of_labels = np.sqrt(cost.mu_squared)
+        assert gaussian_delta(left, of_labels) == pytest.approx(clf.delta / 2, rel=1e-4)
+    else:
+        assert spent.delta == pytest.approx(clf.delta / 2)
+        assert cost.pure == pytest.approx(left, rel=1e-6)
+
+
+def test_noise_that_follows_from_the_rows_costs_more_than_one_plan():
+    """One plan of Gaussian rows and Laplace votes claims less than their sum."""
+    clf = pate(synthesizer=SUMS, method="neighbors", on_bad_plan="warn")
+    votes = clf.poll(X, Y)
+    together = clf.fit_votes(votes).aggregator_.scale
+    clf.set_params(delta=1.0001e-5).fit_votes(votes)
+    assert clf.privacy_spent_.composition == "sum" and clf.aggregator_.scale > together
+
+
+def test_a_cap_that_the_rows_use_up_is_refused():
+    clf = pate(synthesizer=SUMS, method="neighbors", on_bad_plan="warn")
+    votes = clf.poll(X, Y)
+    mu = np.sqrt(votes.synthesis.cost.mu_squared)
+    of_rows = brentq(lambda epsilon: gaussian_delta(epsilon, mu) - 5e-6, 1e-6, 50)
+    clf.set_params(epsilon=of_rows * 0.999)
+    with pytest.raises(BudgetExceededError, match="leaves nothing of epsilon=.* another plan"):
+        clf.fit_votes(votes)
+
+
+def test_a_ledger_gets_labels_under_another_plan_once(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "mixed.sqlite", epsilon=9.0, delta=1e-3)
+    clf = pate(synthesizer=SUMS, method="neighbors", on_bad_plan="warn", ledger=ledger)
+    votes = clf.poll(X, Y)
+    clf.set_params(epsilon=3.0).fit_votes(votes)
+    of_rows, of_labels = ledger.history()["epsilon"]
+    pure = clf.aggregator_.cost(Contribution.of_counts(2)).pure
+    assert 0.99 * pure < of_labels <= pure  # at the delta of the ledger
+    assert of_rows < 0.26 < of_labels

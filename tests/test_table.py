@@ -591,7 +591,7 @@ def test_means_that_differ_by_noise_alone_are_left(seed):
 
 
 def test_a_smooth_table_is_recovered():
-    """Class probabilities that change slowly are found through noise that hides them in each cell alone."""
+    """Proportions that change slowly are found through noise that hides them in each cell."""
     rng = np.random.default_rng(0)
     public = rng.random((2000, 2))
     centers = make_centers(public, 200, 0)

@@ -30,8 +30,8 @@ class PrivacySpent:
     composition : str
         How `epsilon` was obtained: "gaussian" (exact composition of Gaussian noise), "renyi"
         (composition of the data-independent Renyi cost of each query), "pure" (plain sum), "mixed"
-        (exact composition of pure steps and Gaussian noise), "filter" (a budget that stopped the
-        queries), "propose-test-release" (a private test of what the votes cost), "tuning" (the best
+        (exact composition of pure steps and Gaussian noise), "sum" (of rows that `poll` published
+        and of labels under another plan), "filter" (a budget that stopped the queries), "propose-test-release" (a private test of what the votes cost), "tuning" (the best
         of a random number of trials) or "none".
     unit : str
         The protected unit: "record" or "group"; "teacher" for votes of unknown origin.
@@ -380,7 +380,7 @@ def _release(spent):
     is_forecast = spent._kind == "forecast"
     n_teachers, n_queries, n_answered = spent.n_teachers, spent.n_queries, spent.n_answered
     if n_teachers is None:
-        tables = ", and ".join(spent.tables or ["a noisy table of the records' ballots"])
+        tables = ", and ".join(spent.tables or ["a noisy table of the records' votes"])
         rows = "drawn rows" if spent.n_synthetic else "public rows"
         if is_forecast:
             return f"This would be released: {tables}. It labels {n_queries} {rows}."

@@ -159,7 +159,7 @@ def rounding_among_others(fitted, X_public, public):
             if not (_are_like_wide(by_itself) and treats_rows_alone(fitted, some, by_itself)):
                 raise ValueError(
                     "the transformer's numbers for a row depend on the rows beside it, so one "
-                    "record could move the ballots of others; use one that treats each row by "
+                    "record could change the votes of others; use one that treats each row by "
                     "itself in transform"
                 )
     alone = np.vstack(by_itself)

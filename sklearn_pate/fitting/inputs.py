@@ -84,6 +84,8 @@ class Inputs:
         A source of randomness for each use.
     method : Method
         Prepared; that of the votes if these were given.
+    cap : (float or None, float)
+        Epsilon and delta that all releases together may cost.
     reason : str
         Why this method was chosen.
     private : PrivateData or None
@@ -111,6 +113,7 @@ class Inputs:
     n_teachers: int | None
     seeds: dict
     method: Method
+    cap: tuple
     reason: str = ""
     private: PrivateData | None = None
     synthesis: Synthesis | None = None
@@ -303,6 +306,7 @@ def check_inputs(estimator, X, y, X_public, groups, sample_weight):
         n_teachers,
         seeds,
         method,
+        (epsilon, delta),
         choice.reason,
         private=private,
         synthesis=synthesis,
@@ -409,6 +413,7 @@ def check_votes_and_rows(estimator, votes, X_public):
         votes.n_teachers,
         seeds,
         method,
+        as_cap(estimator.epsilon, estimator.delta),
         "votes were given",
         synthesis=synthesis,
         not_covered=votes.not_covered,

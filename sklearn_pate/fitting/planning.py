@@ -8,9 +8,11 @@ from ..accounting.budget import guarantee, stated_cost, stated_event
 from ..accounting.plan import large_delta, weak_promise
 from ..aggregators import TableMechanism
 from ..encoding.schema import Columns
-from ..exceptions import BadPlanError, warn
+from ..exceptions import BadPlanError, BudgetExceededError, warn
 from ..public import MOST_VALUES, useless_columns
+from ..rdp import DEFAULT_ORDERS
 from ..rdp.bounds import bounds_of
+from ..releases.prefix import fixed_by
 from ..runtime.isolation import suppress_output
 from .dry_run import dry_run
 from .seeds import warn_if_seeded
@@ -48,7 +50,43 @@ def make_plan(inputs):
 def spending_plan(inputs):
     """Return the queries and their cost; there is no dry run."""
     plan = inputs.release.plan(inputs)
-    return dataclasses.replace(plan, spent=spent_by(plan, inputs))
+    plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
+    synthesis = inputs.synthesis
+    was_polled = synthesis is not None and synthesis.fixed is not None
+    if was_polled and fixed_by(inputs, plan) != synthesis.fixed:
+        plan = _plan_after_rows(inputs)
+        plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
+    return plan
+
+
+def _plan_after_rows(inputs):
+    """Return the plan of labels whose noise may follow from rows that `poll` has published.
+
+    One plan of rows and labels holds if all of it was fixed before the rows were seen. Else the
+    guarantees of both add up, whatever the labels' noise depends on: epsilon is the sum, and each
+    has half of delta (Dwork, Roth 2014, theorem 3.16, which holds for each outcome of the first).
+    """
+    epsilon, delta = inputs.cap
+    prior = inputs.prior_cost(DEFAULT_ORDERS)
+    of_rows, _, delta_of_rows = guarantee(prior, delta / 2, is_pure=inputs.prior_is_pure)
+    if epsilon is not None and of_rows >= epsilon:
+        raise BudgetExceededError(
+            f"the rows that poll drew cost epsilon={of_rows:.4g} with half of delta, which leaves "
+            f"nothing of epsilon={epsilon:g} for labels under another plan than that of poll. Give "
+            "the parameters that poll had, or raise epsilon"
+        )
+    left = None if epsilon is None else epsilon - of_rows
+    labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))
+    plan = inputs.release.plan(labels)
+    delta_of_labels = delta / 2 if plan.delta is None else plan.delta
+    return dataclasses.replace(
+        plan,
+        epsilon=of_rows + plan.epsilon,
+        delta=delta_of_rows + delta_of_labels,
+        composition="sum",
+        cost=prior.plus(plan.cost),
+        own_cost=plan.cost,
+    )
 
 
 def accepted(plan, estimator):

@@ -99,9 +99,12 @@ def poll(inputs, account):
     for step in _steps_of_rows(run):
         step.take()
     votes = inputs.release.gather(run.inputs, plan, np.arange(run.inputs.n_public))
+    synthesis = run.inputs.synthesis
+    if synthesis is not None:
+        synthesis = dataclasses.replace(synthesis, fixed=fixed_by(inputs, plan))
     return dataclasses.replace(
         votes,
-        synthesis=run.inputs.synthesis,
+        synthesis=synthesis,
         not_covered=inputs.not_covered,
         errors=inputs.errors,
     )

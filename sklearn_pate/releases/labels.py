@@ -42,8 +42,8 @@ class LabelsRelease(VotesRelease):
             n_public=inputs.n_public,
             n_teachers=inputs.n_teachers,
             n_classes=inputs.target.n_values,
-            epsilon=estimator.epsilon,
-            delta=estimator.delta,
+            epsilon=inputs.cap[0],
+            delta=inputs.cap[1],
             accounting=estimator.accounting,
             before=inputs.prior_cost,
         )

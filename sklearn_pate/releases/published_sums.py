@@ -28,7 +28,7 @@ class PublishedSumsRelease(VotesRelease):
     def plan(self, inputs):
         """Return the cost of the synthesizer: nothing else is released of the records."""
         cost = inputs.prior_cost(DEFAULT_ORDERS)
-        delta = inputs.estimator.delta
+        delta = inputs.cap[1]
         epsilon, composition, delta = guarantee(cost, delta, is_pure=inputs.prior_is_pure)
         return Plan(
             [],

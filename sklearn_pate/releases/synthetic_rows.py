@@ -41,6 +41,8 @@ class Synthesis:
         Ledgers that have recorded the steps so far, each with its entry.
     generator : str or None
         The source of the noise, as in `PrivacySpent`; None before the first step.
+    fixed : dict or None
+        From `prefix.fixed_by`, of the plan of `poll` that drew the rows; None in a fit.
     ledgers : list
         Ledgers that have recorded the cost of all steps in an entry with labels. It grows, and is
         shared by all copies: each call of `fit_votes` on the same rows finds it.
@@ -53,6 +55,7 @@ class Synthesis:
     rows: Any = None
     entries: tuple = field(default=(), repr=False)
     generator: str | None = None
+    fixed: dict | None = field(default=None, repr=False)
     ledgers: list = field(default_factory=list, repr=False)
 
     @property

@@ -47,8 +47,8 @@ class TableRelease(VotesRelease):
             inputs.method.mechanism(inputs.estimator.aggregator),
             contribution=inputs.contribution,
             n_rows=inputs.n_public,
-            epsilon=inputs.estimator.epsilon,
-            delta=inputs.estimator.delta,
+            epsilon=inputs.cap[0],
+            delta=inputs.cap[1],
             before=inputs.prior_cost,
             prior_is_pure=inputs.prior_is_pure,
         )
