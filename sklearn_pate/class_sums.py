@@ -121,7 +121,7 @@ def unit(rows):
     return rows / np.where(norms > 0, norms, 1.0)
 
 
-def shares(n_rows, units=None, weight=None, *, whole=_SHARES, target=None):
+def ticks_of(n_rows, units=None, weight=None, *, whole=_SHARES, target=None):
     """Return how many shares each record counts, and how many make a whole one.
 
     Parameters
@@ -302,7 +302,7 @@ class GatheredTotal(NamedTuple):
     total : ndarray of shape (n_columns,), int
     n_records : ndarray of shape (1,), int
     whole : int
-        Shares of a whole record, from `shares`.
+        Shares of a whole record, from `ticks_of`.
     """
 
     total: np.ndarray
@@ -319,7 +319,7 @@ class GatheredSums(NamedTuple):
     by_class : ndarray of shape (n_classes, n_columns), int
     moment : ndarray of shape (n_columns, n_columns), int
     whole : int
-        Shares of a whole record, from `shares`.
+        Shares of a whole record, from `ticks_of`.
     target : targets.Target
         Its values are the classes, or levels, of the sums.
     """
@@ -382,7 +382,7 @@ def gather_sums(rows, codes, part, centre, *, target, n_jobs=None, encode=np.asa
     codes : ndarray of shape (n_rows,)
         Labels or numbers as codes, from ``target.encode``.
     part : (ndarray, int)
-        From `shares`.
+        From `ticks_of`.
     centre : Centre
         From `publish_centre`.
     target : targets.Target

@@ -10,8 +10,8 @@ from ._numbers import check_positive
 __all__ = [
     "default_n_cells",
     "default_n_teachers",
-    "default_share",
-    "default_sums_share",
+    "default_rows_fraction",
+    "default_sums_fraction",
     "fewest_queries",
     "most_noise",
 ]
@@ -133,7 +133,7 @@ def default_n_cells(*, n_records, n_public, n_classes, noise_std):
     return max(1, int(min(requested, n_public / 2, _MOST_CELLS)))
 
 
-def default_share():
+def default_rows_fraction():
     """Return the share of epsilon that a synthesizer's rows get.
 
     Returns
@@ -143,14 +143,14 @@ def default_share():
 
     Examples
     --------
-    >>> from sklearn_pate.rules import default_share
-    >>> default_share()
+    >>> from sklearn_pate.rules import default_rows_fraction
+    >>> default_rows_fraction()
     0.4
     """
     return 0.4
 
 
-def default_sums_share():
+def default_sums_fraction():
     """Return the share of epsilon that class sums get where records or teachers vote as well.
 
     Returns
@@ -160,8 +160,8 @@ def default_sums_share():
 
     Examples
     --------
-    >>> from sklearn_pate.rules import default_sums_share
-    >>> default_sums_share()
+    >>> from sklearn_pate.rules import default_sums_fraction
+    >>> default_sums_fraction()
     0.25
     """
     return 0.25

@@ -155,7 +155,7 @@ PATHS = {
     "columns": (partial(classifier, method=ClassSums()), PUBLIC, (0,)),
     "teachers": (partial(classifier, **teachers()), PUBLIC, (0,)),
     "records, releases": (partial(classifier, method=NEAR, **COUNTS), PUBLIC, (0, 0)),
-    "sums alone": (partial(classifier, synthesizer=sums(share=1)), {}, TWO_STEPS),
+    "sums alone": (partial(classifier, synthesizer=sums(epsilon_fraction=1)), {}, TWO_STEPS),
     "sums, records": (partial(classifier, method=NEAR, synthesizer=sums()), {}, TWO_STEPS),
     "sums, teachers": (partial(classifier, **teachers(), synthesizer=sums()), {}, TWO_STEPS),
     "sums, releases": (
@@ -169,7 +169,7 @@ PATHS = {
         (0, OF_HISTOGRAMS),
     ),
     "numbers, records": (partial(regressor, method=NEAR), PUBLIC, (0,)),
-    "numbers, sums": (partial(regressor, synthesizer=sums(share=1)), {}, TWO_STEPS),
+    "numbers, sums": (partial(regressor, synthesizer=sums(epsilon_fraction=1)), {}, TWO_STEPS),
     "search": (partial(searched, method=NEAR), PUBLIC, (None,)),
     "search, sums": (
         partial(searched, method=NEAR, synthesizer=sums()),

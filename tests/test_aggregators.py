@@ -113,7 +113,7 @@ def test_own_mechanism_needs_its_outcome_distribution_only(global_random_seed):
 
 
 class Echo(Aggregator):
-    """Draws from what the student says."""
+    """Draws from the probabilities of the student."""
 
     def outcome_log_proba(self, votes, student_proba=None):
         with np.errstate(divide="ignore"):
@@ -301,7 +301,7 @@ def test_discrete_samples_far_beyond_64_bits_of_scale(global_random_seed):
     assert_drawn_from(np.bincount(draws % 2), [0.5, 0.5])
 
 
-def test_discrete_noise_beyond_64_bits_is_drawn(global_random_seed):
+def test_discrete_noise_beyond_64_bits_is_sampled(global_random_seed):
     draws = DiscreteGaussian(2.0**70).sample(np.random.default_rng(global_random_seed), (2000,))
     assert draws.dtype == object
     assert draws.astype(float).std() == pytest.approx(2.0**70, rel=0.1)  # 6 standard errors
@@ -434,13 +434,13 @@ class Shifted(aggregators.GNMax):
 @pytest.mark.filterwarnings("ignore:.*adds a constant to the top count")
 @cases(
     "mechanism, parts",
-    (Coin(), ["Coin states no cost", "method facts that returns rdp.Facts with gdp_mu, pure"]),
+    (Coin(), ["Coin states no cost", "method bounds that returns rdp.PrivacyBounds with"]),
     (Shifted(), ["Shifted states no cost", "holds for no subclass that changes"]),
     (aggregators.PluralityVote(), ["Use an aggregator with noise"]),
     (aggregators.ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
     ids=["own", "inherited", "none", "too large"],
 )
-def test_an_infinite_cost_says_which_claim_is_missing(mechanism, parts):
+def test_an_infinite_cost_names_the_missing_claim(mechanism, parts):
     with pytest.raises(BudgetExceededError) as caught:
         plan_queries(mechanism, 10, **PUBLIC)
     for part in [*parts, "epsilon=None"]:
@@ -532,7 +532,7 @@ def sampled(labels, paid):
 
 
 def stated(**bounds):
-    """The method that states these facts."""
+    """Return a class body whose method states these bounds."""
     return {"bounds": lambda self: rdp.PrivacyBounds(**bounds)}
 
 
@@ -551,12 +551,12 @@ MISTAKES = {
     ),
     "codes": ({"draw": sampled([3, 7], [True, True])}, "from 0 to 2 or -1 for no answer"),
     "paid": ({"draw": sampled([0, 1], [1.0, 1.0])}, "a bool for each label"),
-    "facts as an attribute": ({"bounds": rdp.PrivacyBounds()}, "'Facts' object is not callable"),
-    "negative": (stated(pure_epsilon=-1), "Facts.pure_epsilon must be a"),
-    "text": (stated(gdp_mu="0.1"), "Facts.gdp_mu must be a number"),
-    "noise": (stated(argmax_noise=40.0), "Facts.argmax_noise must be an rdp"),
+    "bounds as an attribute": ({"bounds": rdp.PrivacyBounds()}, "'PrivacyBounds' object is not"),
+    "negative": (stated(pure_epsilon=-1), "PrivacyBounds.pure_epsilon must be a"),
+    "text": (stated(gdp_mu="0.1"), "PrivacyBounds.gdp_mu must be a number"),
+    "noise": (stated(argmax_noise=40.0), "PrivacyBounds.argmax_noise must be an rdp"),
     "costs": (stated(rdp=np.ones(204)), "'numpy.ndarray' object is not callable"),
-    "length": (stated(rdp=lambda *_, **__: 0.1), "Facts.rdp of Wrong must return a cost"),
+    "length": (stated(rdp=lambda *_, **__: 0.1), "PrivacyBounds.rdp of Wrong must return a cost"),
     "with_scale, itself": ({"with_scale": lambda self, scale: self}, "with_scale of Wrong must"),
 }
 
@@ -565,8 +565,8 @@ MISTAKES = {
 @pytest.mark.filterwarnings("ignore:the noise")
 def test_mistakes_in_a_mechanism_are_found_before_teachers_train(body, message, ledger):
     own = {name: vars(Mine)[name] for name in ("outcome_log_proba", "bounds")}
-    told = refused_early(ledger, aggregator=type("Wrong", (aggregators.Aggregator,), own | body)())
-    assert re.search(message, told, re.DOTALL), told
+    text = refused_early(ledger, aggregator=type("Wrong", (aggregators.Aggregator,), own | body)())
+    assert re.search(message, text, re.DOTALL), text
 
 
 class KeepsMissing(GaussianNB):
@@ -582,8 +582,8 @@ class FewRows(GaussianNB):
 
 @pytest.mark.filterwarnings("ignore:the noise")
 def test_a_student_that_predicts_no_class_or_few_rows_is_found_before_teachers_train(ledger):
-    told = refused_early(ledger, student=KeepsMissing())
-    assert "codes from 0 to 2" in told and "-1 marks a row" in told
+    text = refused_early(ledger, student=KeepsMissing())
+    assert "codes from 0 to 2" in text and "-1 marks a row" in text
     assert "got numbers of shape (3,)" in refused_early(ledger, student=FewRows())
 
 
@@ -650,7 +650,7 @@ def test_soft_labels_see_noisy_whole_numbers_and_nothing_else(monkeypatch):
     assert first.tobytes() == second.tobytes()
 
 
-def test_soft_labels_are_drawn_from_whole_numbers():
+def test_soft_labels_are_sampled_as_whole_numbers():
     sums = [[6.25, 3.5, 0.25]] * 99
     labels = aggregators.SoftVote(2.0).soft_labels(sums, random_state=WholeNumbersOnly())
     assert labels.shape == (99, 3)
@@ -659,7 +659,7 @@ def test_soft_labels_are_drawn_from_whole_numbers():
 
 
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
-def test_soft_noise_is_what_it_says(noise, global_random_seed):
+def test_soft_noise_is_as_claimed(noise, global_random_seed):
     """Finds noise of 3 % less on a sum."""
     sums = np.tile([600.0, 400.0], (50_000, 1))
     soft_vote = aggregators.SoftVote(20.0, noise=noise)

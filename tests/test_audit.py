@@ -56,13 +56,13 @@ def test_the_immutable_argmax_fails_at_its_claimed_figure():
     assert np.abs(found.votes - found.neighbour_votes).sum() == 2
 
 
-def response(share, told=0.0):
+def response(share, revealed=0.0):
     """Return randomised response that keeps the largest count, and tells it now and then."""
 
     def sample(votes, rng):
         top, n = votes.argmax(axis=1), len(votes)
         noisy = np.where(rng.random(n) < share, top, 1 - top)
-        return np.where(rng.random(n) < told, top + 2, noisy)
+        return np.where(rng.random(n) < revealed, top + 2, noisy)
 
     return sample
 
@@ -77,16 +77,16 @@ def test_the_audit_finds_most_of_a_known_loss(global_random_seed):
     assert 0.95 * math.log(3) < found.epsilon <= math.log(3) and found.event in ((0,), (1,))
 
 
-@pytest.mark.parametrize(("told", "delta"), [(0.0, 1e-12), (0.05, 0.05)])
-def test_a_bound_is_wrong_as_seldom_as_it_says(told, delta, global_random_seed):
+@pytest.mark.parametrize(("revealed", "delta"), [(0.0, 1e-12), (0.05, 0.05)])
+def test_a_bound_is_wrong_as_seldom_as_claimed(revealed, delta, global_random_seed):
     """At the exact edge of a guarantee; finds bounds wrong in 0.36 of runs instead of 0.2."""
     given = {"delta": delta, "n_samples": 2000, "confidence": 0.8}
     seeds = 1000 * global_random_seed + np.arange(300)
     pair = [5, 6], [6, 5]
-    audit = functools.partial(audit_aggregator, response(0.6, told), *pair, **given)
+    audit = functools.partial(audit_aggregator, response(0.6, revealed), *pair, **given)
     bounds = np.array([audit(random_state=seed).epsilon for seed in seeds])
     assert_seldom(bounds > math.log(1.5), 0.2)
-    exact = math.log(1.5) + math.log(1 - told)  # what is left of epsilon for the other outcomes
+    exact = math.log(1.5) + math.log(1 - revealed)  # what is left of epsilon for the other outcomes
     assert np.median(bounds) > exact - 0.25
 
 
@@ -300,7 +300,7 @@ def test_outcomes_that_are_not_stated_contradict(other):
     {"votes": [14, 13, 3], "neighbour_votes": [13, 14, 3]},
     ids=["searched", "pair"],
 )
-def test_true_statements_are_contradicted_as_seldom_as_it_says(votes, global_random_seed):
+def test_true_statements_are_contradicted_as_seldom_as_claimed(votes, global_random_seed):
     """Finds alarms in 0.6 of runs instead of 0.2."""
     seeds = 1000 * global_random_seed + np.arange(60)
     given = {"n_samples": 8000, "confidence": 0.8}
@@ -309,7 +309,7 @@ def test_true_statements_are_contradicted_as_seldom_as_it_says(votes, global_ran
 
 
 @pytest.mark.slow
-def test_a_bound_on_a_liar_is_wrong_as_seldom_as_it_says(global_random_seed):
+def test_a_bound_on_a_liar_is_wrong_as_seldom_as_claimed(global_random_seed):
     """Finds bounds wrong in 0.6 of runs instead of 0.2."""
     given = {"delta": 1e-12, "n_samples": 3000, "confidence": 0.8, "n_teachers": 11, "n_classes": 2}
     seeds, liar_ = 1000 * global_random_seed + np.arange(60), States(response(0.75))
@@ -345,14 +345,14 @@ def test_one_run_bound_without_delta_is_the_binomials():
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.02])
 @pytest.mark.parametrize("confidence", [0.8, 0.99])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
-def test_one_run_bound_errs_as_seldom_as_it_says(epsilon, confidence, delta):
-    # each bit by randomised response, told openly with probability delta: exact probabilities
+def test_one_run_bound_errs_as_seldom_as_claimed(epsilon, confidence, delta):
+    # each bit by randomised response, revealed with probability delta: exact probabilities
     n, q = 25, delta + (1 - delta) / (1 + math.exp(-epsilon))
     bounds = np.array([one_run_epsilon(v, n, n, delta, confidence) for v in range(n + 1)])
     assert (np.diff(bounds) >= 0).all()
     wrong = bounds > epsilon
     assert binom.pmf(np.arange(n + 1), n, q)[wrong].sum() <= 1 - confidence
-    # all bits told together with probability delta
+    # all bits revealed together with probability delta
     q = 1 / (1 + math.exp(-epsilon))
     chance = (1 - delta) * binom.pmf(np.arange(n + 1), n, q)
     chance[-1] += delta
@@ -565,7 +565,7 @@ class NeverFitted(KNeighborsClassifier):
 @table(
     "estimator, labels, params, message",
     {
-        "rates of teachers": (
+        "class probabilities of teachers": (
             PATEClassifier(NeverFitted(), classes=[0, 1]),
             BITS,
             {"attack": "class_proba"},

@@ -236,7 +236,7 @@ class InRows(BaseEstimator):
 
 def drawing(synthesizer, epsilon):
     """Nearly all of epsilon is for the rows."""
-    given = {"synthesizer": synthesizer.set_params(share=0.98), "student": DummyClassifier()}
+    given = {"synthesizer": synthesizer.set_params(epsilon_fraction=0.98), "student": DummyClassifier()}
     return PATEClassifier(
         method=ReverseNeighbors(n_cells=2), epsilon=epsilon, classes=[0, 1], **given
     )

@@ -275,7 +275,7 @@ def caching(tmp_path, method=None, **params):
     transformer = Marks(str(tmp_path / "marks"))
     given = {"n_cells": 8} | (method or {})
     return pate(
-        method=ReverseNeighbors(transformer, **given), **{"memory": tmp_path / "kept"} | params
+        method=ReverseNeighbors(transformer, **given), **{"memory": tmp_path / "memory"} | params
     )
 
 
@@ -285,7 +285,7 @@ def test_counted_blocks_are_not_counted_again(tmp_path, counted):
     again = table(caching(tmp_path, n_jobs=2), X[:60].copy(), Y[:60].tolist(), X_PUBLIC.copy())
     assert counted() == 0
     np.testing.assert_array_equal(again, expected)
-    assert stat.S_IMODE((tmp_path / "kept" / "joblib").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "memory" / "joblib").stat().st_mode) == 0o700
 
 
 def test_without_a_seed_cells_stay_and_noise_is_fresh(tmp_path, counted):
@@ -345,7 +345,7 @@ def test_full_disk_is_warned_of(tmp_path, counted, monkeypatch):
 
 def test_an_interrupted_fit_goes_on_where_it_was(tmp_path, counted):
     private = PrivateData(X=X[:60], codes=Y[:60], target=THREE)
-    memory = joblib.Memory(tmp_path / "kept", verbose=0)
+    memory = joblib.Memory(tmp_path / "memory", verbose=0)
 
     def cast_votes(on_done=None):
         method = make_neighbors(Marks(str(tmp_path / "marks")), random_state=None)

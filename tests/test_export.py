@@ -89,7 +89,7 @@ COLUMNS = Schema(
 def without_public_rows(X, y, schema, share, **params):
     """Return a classifier of rows that class sums draw, with a share of epsilon, and all rows."""
     params = {"epsilon": 20, "random_state": 0, "classes": np.unique(y)} | params
-    sums = ClassSumsSynthesizer(n_rows=300, share=share)
+    sums = ClassSumsSynthesizer(n_rows=300, epsilon_fraction=share)
     return PATEClassifier(schema=schema, synthesizer=sums, **params).fit(X, y), X
 
 
@@ -104,7 +104,7 @@ MADE = {
         *numbers(3), [(-4, 4), (-4, 0, 4), (0, 0), *[(-4, 4)] * 2], 1, class_weight="balanced"
     ),
     "default_of_sums_and_cells": lambda: without_public_rows(*declared(), COLUMNS, share=0.5),
-    "default_of_column_sums": lambda: fitted(*images(), ClassSums()),
+    "default_of_class_sums": lambda: fitted(*images(), method=ClassSums()),
     "default_of_table": lambda: fitted(*table()),
     "default_of_images": lambda: fitted(*images()),
     "default_of_teachers": lambda: fitted(*table(), n_teachers=20),
@@ -252,7 +252,7 @@ def test_skops_keeps_the_classifier_itself(name, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_the_example_of_onnx_runs_or_says_what_is_missing(capsys):
+def test_the_example_of_onnx_runs_or_names_what_is_missing(capsys):
     runpy.run_path(str(Path(__file__).parents[1] / "examples" / "plot_onnx.py"))
     printed = capsys.readouterr().out
     assert "is not installed" in printed or "same labels: 100.0%" in printed
@@ -394,7 +394,7 @@ def of_this_library():
 @cases(
     "make, reason",
     (of_torch, r"sklearn_pate\.neural\.vat\.VATClassifier"),
-    (of_this_library, r"holds sklearn_pate\.neighbors\.transform\.RowVectorizer"),
+    (of_this_library, r"holds sklearn_pate\.encoding\.vectorizer\.RowVectorizer"),
     (of_the_program, r"holds __main__\.Contrary, of the program"),
     (lambda: make_pipeline(FunctionTransformer(lambda X: X), GaussianNB()), "cannot be pickled"),
 )
@@ -427,7 +427,7 @@ def test_a_model_of_frames_names_pandas_and_takes_arrays_of_numbers():
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
-def test_rows_that_were_drawn_need_not_be_given():
+def test_synthetic_rows_need_not_be_given():
     X, y = numbers(2)
     X = X.clip(-4, 4)
     rows = MarginalSynthesizer((-4, 4), missing=[])

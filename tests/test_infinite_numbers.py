@@ -11,8 +11,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 
 from sklearn_pate import PATEClassifier, PATERegressor
-from sklearn_pate.methods import ReverseNeighbors
-from sklearn_pate.methods.sums import ClassSums
+from sklearn_pate.methods import ClassSums, ReverseNeighbors
 from sklearn_pate.neighbors import RowVectorizer
 from sklearn_pate.synthesis import ClassSumsSynthesizer
 
@@ -106,7 +105,7 @@ def test_one_infinite_number_fails_and_warns_of_no_fit(model):
     assert np.isfinite(fitted.predict(with_huge(X[N:], -np.inf))).all()
 
 
-def test_teachers_on_drawn_rows_learn_from_an_infinite_number():
+def test_teachers_on_synthetic_rows_learn_from_an_infinite_number():
     clf = PATEClassifier(n_teachers=10, n_queries=10, epsilon=20, classes=[0, 1], schema=(-4, 4))
     clf.fit(with_huge(X[:N], -np.inf), Y[:N])
     assert clf.predict(with_huge(X, np.inf)).shape == (2 * N,)
@@ -167,12 +166,12 @@ def sums(bounds=BOUNDS, **params):
 
 
 SCHEMA_MODELS = {
-    "sums": lambda: PATEClassifier(synthesizer=sums(share=1.0), **CLASSIFIER),
+    "sums": lambda: PATEClassifier(synthesizer=sums(epsilon_fraction=1.0), **CLASSIFIER),
     "sums and cells": lambda: PATEClassifier(
-        ReverseNeighbors(n_cells=20), synthesizer=sums(), **CLASSIFIER
+        method=ReverseNeighbors(n_cells=20), synthesizer=sums(), **CLASSIFIER
     ),
     "levels": lambda: PATERegressor(
-        ReverseNeighbors(n_cells=20), synthesizer=sums(), bounds=(0, 1), **OPTIONS
+        method=ReverseNeighbors(n_cells=20), synthesizer=sums(), bounds=(0, 1), **OPTIONS
     ),
 }
 

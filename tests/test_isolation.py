@@ -113,7 +113,7 @@ def test_threads_take_turns():
 def test_a_process_forked_while_another_thread_has_its_turn_does_not_wait_for_it():
     code = """if True:
         import os, threading
-        from sklearn_pate.runtime import seeded
+        from sklearn_pate.runtime.copies import seeded
 
         def fork():
             if not os.fork():
@@ -241,7 +241,7 @@ def test_what_is_written_below_pythons_streams_is_dropped(n_jobs):
 def test_what_is_written_to_a_closed_stream_is_dropped_too():
     code = """if True:
         import os
-        from sklearn_pate.runtime import isolated
+        from sklearn_pate.runtime.isolation import isolated
 
         os.close(1)
         with isolated(0):
@@ -458,7 +458,7 @@ class Indexed(DummyClassifier):
         return super().fit(X, y)
 
 
-def test_the_index_and_notes_of_a_part_tell_of_no_other():
+def test_index_and_notes_of_a_part_show_no_other():
     frame = FRAME.copy()
     frame.attrs["mean"] = 119.5
     seen = [teacher.seen_ for teacher in teachers_of(Indexed(), frame)]
@@ -468,7 +468,7 @@ def test_the_index_and_notes_of_a_part_tell_of_no_other():
 
 
 def load_by_chance(name):
-    """Load as many rows as the global generator says, and draw as many numbers as there are."""
+    """Load as many rows as the global generator gives, and draw as many numbers as there are."""
     rows = np.random.permutation(600)[:40]
     np.random.normal(size=int(np.abs(X[rows]).sum()))
     return X[rows], Y[rows]
@@ -549,7 +549,7 @@ def test_a_generator_shared_with_parts_does_not_give_the_noise_away(where):
     assert word not in pickle.dumps(clf.student_)
 
 
-def test_of_a_wrong_parameter_what_the_estimator_says_is_told():
+def test_messages_of_wrong_parameters_are_shown():
     error = InvalidParameterError("The 'Ada' parameter of Lovelace must be 86420. Got 1")
     tree = DecisionTreeClassifier(max_depth=-3)
     message = "InvalidParameterError: The 'max_depth' parameter of DecisionTreeClassifier must be"

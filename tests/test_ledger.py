@@ -125,7 +125,7 @@ def test_what_is_spent_is_written_down_before_labels_are_released(path, monkeypa
         assert len(given.estimator.ledger.history()) == 1
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LabelsRelease, "draw", interrupted)
+    monkeypatch.setattr(LabelsRelease, "publish", interrupted)
     ledger = PrivacyLedger(path, epsilon=1.0)
     with pytest.raises(KeyboardInterrupt):
         PATEClassifier(GaussianNB(), n_queries=20, ledger=ledger).fit_votes(VOTES, ROWS)
@@ -338,7 +338,7 @@ KINDS = [gnmax_pair, pure_pair, soft_pair]
 
 
 @pytest.mark.slow
-def test_random_sequences_of_fits_cost_no_more_than_the_ledger_says(tmp_path):
+def test_random_sequences_of_fits_cost_no_more_than_the_ledger_states(tmp_path):
     tightest = {}
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -362,7 +362,7 @@ def test_random_sequences_of_fits_cost_no_more_than_the_ledger_says(tmp_path):
             assert spent <= epsilon
         assert failures <= ledger.failure_probability
         if pairs:
-            # with a probability of `failures` all is told, else the composition of the others
+            # with a probability of `failures` all is revealed, else the composition of the others
             least = least_epsilon(pairs, (1e-5 - failures) / (1 - failures))
             assert least <= spent
             tightest[composition] = max(tightest.get(composition, 0.0), least / spent)
@@ -730,7 +730,7 @@ def test_epsilon_agrees_in_an_open_and_a_reopened_ledger(tmp_path_factory, steps
 def test_mixed_fit_leaves_its_own_epsilon_in_the_ledger(path):
     ledger = PrivacyLedger(path, epsilon=1.0)
     X, y, _ = data(1000)
-    # Gaussian noise on class sums, and Laplace noise on the cells of the rows drawn from them
+    # Gaussian noise on class sums, and Laplace noise on the cells of the rows sampled from them
     clf = PATEClassifier(schema=[(-3, 3)], classes=[0, 1], ledger=ledger, on_bad_plan="warn")
     with warnings.catch_warnings(action="ignore"):  # few records
         clf.fit(X[:, :1], y)

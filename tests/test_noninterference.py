@@ -334,8 +334,8 @@ def everything(stream, make, given, state):
 
 DECLARED = {"schema": dict.fromkeys("abc", (-2, 2))}
 JOINING = ClassSums(relation="add_or_remove_one")
-BESIDE = DECLARED | {"synthesizer": ClassSumsSynthesizer(share=0.25, n_rows=200)}
-ALONE = DECLARED | {"synthesizer": ClassSumsSynthesizer(share=1.0, n_rows=200)}
+BESIDE = DECLARED | {"synthesizer": ClassSumsSynthesizer(epsilon_fraction=0.25, n_rows=200)}
+ALONE = DECLARED | {"synthesizer": ClassSumsSynthesizer(epsilon_fraction=1.0, n_rows=200)}
 HISTOGRAMS = DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}
 
 

@@ -394,7 +394,7 @@ def test_infinite_costs_stay():
     assert rounded_up(Fraction(1, 10)) > Fraction(1, 10) > Fraction(math.nextafter(0.1, 0))
 
 
-def test_plans_with_drawn_rows_publish_no_epsilon_below_the_exact_sum():
+def test_plans_with_synthetic_rows_publish_no_epsilon_below_the_exact_sum():
     rng = np.random.default_rng(0)
     for _ in range(100):
         epsilon = float(np.exp(rng.uniform(-3, 2)))

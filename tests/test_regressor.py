@@ -148,7 +148,7 @@ def test_an_audit_finds_no_more_than_is_claimed(global_random_seed):
     ("a schema", {"schema": (-1, 1)}, 0.8),
     (
         "a schema, sums alone",
-        {"synthesizer": ClassSumsSynthesizer((-1, 1), missing=[], share=1.0)},
+        {"synthesizer": ClassSumsSynthesizer((-1, 1), missing=[], epsilon_fraction=1.0)},
         0.7,
     ),
     ("histograms", {"synthesizer": MarginalSynthesizer((-1, 1), missing=[]), "n_levels": 5}, 0.5),

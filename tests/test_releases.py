@@ -434,7 +434,7 @@ def without_noise(self, gathered, rng):
     return gathered[0]
 
 
-def test_what_is_drawn_by_is_what_costs_are_asked_of():
+def test_cost_is_that_of_the_noise_that_is_drawn():
     with pytest.raises(BudgetExceededError):  # noise of 1, as will be published: 2 of a cap of 1
         plan(model(Forgets()))
 
@@ -444,18 +444,18 @@ def test_noise_that_does_not_follow_the_generator_is_refused(careless):
     pytest.raises(ValueError, plan, model(careless)).match("5 draws were all equal")
 
 
-def test_what_the_systems_generator_lacks_is_told_before_anything_is_spent():
+def test_lacks_of_the_system_generator_are_errors_before_anything_is_spent():
     lacking = wrong(publish=lambda self, gathered, rng: rng.standard_exponential(size=2))
     pytest.raises(ValueError, plan, model(lacking)).match("NotImplementedError")
 
 
 @cases("numbers", (0.04, 0.0), (0.0, 20.0))
 def test_a_cost_that_contradicts_itself_is_refused(numbers):
-    class Says(Gaussian):
+    class Contradicts(Gaussian):
         def event(self, neighbors):
             return ProvedEvent(lambda orders: Cost(np.asarray(orders) / 50, *numbers))
 
-    pytest.raises(ValueError, plan, model(Says(8.0))).match("0 in one way and above 0 in another")
+    pytest.raises(ValueError, plan, model(Contradicts(8.0))).match("0 in one way and above 0 in another")
 
 
 def test_parts_of_a_cost_follow_from_it():

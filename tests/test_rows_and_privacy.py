@@ -314,7 +314,7 @@ def test_teachers_are_tried_before_rows_are_paid_for(ledger, clf, X):
 
 
 @pytest.mark.slow
-def test_teachers_that_take_what_may_be_drawn_are_let_through():
+def test_teachers_that_take_what_may_be_drawn_are_accepted():
     # So many labels are of both classes: ten are of one in two fits of a hundred
     clf = teachers(encoded(handle_unknown="ignore"), marginals(bounds=BOUNDS), n_queries=40)
     assert clf.fit(RARE, Y).X_synthetic_.dtypes.equals(RARE.dtypes)
@@ -356,7 +356,7 @@ def test_a_poll_that_no_labels_can_follow_is_refused(ledger, params):
 
 
 class Fragile(GaussianNB):
-    """Fits what is made up, and fails on some part of the private rows if the environment sets it."""
+    """Fits what is made up, and fails on private rows if the environment sets it."""
 
     def fit(self, X, y, sample_weight=None):
         if "FRAGILE" in os.environ and np.isin(FIRST, X).all():

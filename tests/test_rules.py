@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.rules import default_n_cells, default_n_teachers, default_share
+from sklearn_pate.rules import default_n_cells, default_n_teachers, default_rows_fraction
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 N_RECORDS = 3207
@@ -100,7 +100,7 @@ def test_public_rows_stand_for_records_whose_number_is_private():
 
 
 def test_rows_leave_most_of_epsilon_to_votes():
-    assert default_share() == 0.4
+    assert default_rows_fraction() == 0.4
     synthesizer = MarginalSynthesizer((-3, 3), missing=[], noise=LaplaceMechanism())
     plan = PATEClassifier(classes=CLASSES, synthesizer=synthesizer).plan(X, Y)
     assert plan.rows_cost.epsilon == pytest.approx(0.4, abs=1e-6)

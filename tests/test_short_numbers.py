@@ -175,7 +175,7 @@ def test_calibrated_tables_can_be_drawn(mechanism, kind):
 
 def test_a_short_share_is_not_rounded_up():
     event_of = partial(Event, contribution=TWO)
-    part = calibrated(aggregators.LaplaceMechanism(), event_of, 0.7, 1e-5, share=np.float16(0.5))
+    part = calibrated(aggregators.LaplaceMechanism(), event_of, 0.7, 1e-5, fraction=np.float16(0.5))
     assert part.cost(TWO).pure <= 0.35
 
 
@@ -212,8 +212,8 @@ def test_a_record_pays_for_every_cell_that_it_casts_in(relation):
     y = (X[:, 0] > 0).astype(int)
     n_neighbors = np.uint8(129)
     params = {"n_neighbors": n_neighbors, "n_cells": 150, "random_state": np.uint8(3)}
-    neighbors_method = ReverseNeighbors(**params, relation=relation)
-    clf = PATEClassifier(method=neighbors_method, epsilon=np.uint8(100), classes=[0, 1])
+    method = ReverseNeighbors(**params, relation=relation)
+    clf = PATEClassifier(method=method, epsilon=np.uint8(100), classes=[0, 1])
     votes = clf.poll(X[:100], y[:100], X_public=X[100:])
     changed = 2 if relation == "replace_one" else 1
     contribution = votes.method.contribution(votes.neighbors)

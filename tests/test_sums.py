@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, class_sums, secure
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.class_sums import Discriminants, shares, unit
+from sklearn_pate.class_sums import Discriminants, ticks_of, unit
 from sklearn_pate.encoding.targets import ClassTarget, NumberTarget
 from sklearn_pate.exceptions import BadPlanError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
@@ -27,7 +27,7 @@ from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.methods.choose import MethodParameters, PublicCounts, choose_method
 from sklearn_pate.methods.sums import (
     _OF_TOTAL,
-    SHARES,
+    TICKS,
     ClassSums,
     ReleasedClassSums,
     SumsMechanism,
@@ -142,7 +142,7 @@ def released(psi, codes, part, centre, sd, sd_moment, rng, *, target):
 def draw(sampled, psi, codes, target, sizes, *, rng=None, units=None, weight=None):
     """Return all that is released of records, without noise and with it."""
     sampled.clear()
-    part = shares(len(psi), units, weight, target=target)
+    part = ticks_of(len(psi), units, weight, target=target)
     class_sums.publish_centre(class_sums.gather_total(psi, part), sizes[0], rng)
     released(psi, codes, part, Still(None), *sizes[1:], rng, target=target)
     return np.concatenate(sampled, axis=1)
@@ -195,7 +195,7 @@ def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
     rng = np.random.default_rng(0)
     psi = unit(rng.normal(size=(300, 4)))
     codes = rng.integers(3, size=300)
-    amount, whole = shares(300, weight=rng.random(300) if is_weighted else None)
+    amount, whole = ticks_of(300, weight=rng.random(300) if is_weighted else None)
     monkeypatch.setattr(class_sums, "_noisy", without_noise)
     monkeypatch.setattr(class_sums, "_ROWS", 64)
     given = (amount, whole), Still(None), 1.0, 1.0, None
@@ -222,7 +222,7 @@ def test_sums_by_class_beyond_64_bits_are_exact(n_classes, n_blocks, most, monke
         class_sums, "_noisy", lambda whole, *_: sampled.append(whole) or whole.astype(float)
     )
     codes = np.zeros(4 * n_blocks, dtype=int)
-    part = shares(len(codes))
+    part = ticks_of(len(codes))
     target = ClassTarget(range(n_classes))
     released(np.eye(len(codes), 2), codes, part, Still(None), 1, 1, None, target=target)
     _, centred, total, *_ = sampled
@@ -263,7 +263,7 @@ def test_an_audit_finds_what_is_claimed(global_random_seed, monkeypatch):
 
 def of_mean(psi, **given):
     """The sum of rows and their number, as multiples of the noise on them at a multiplier of 1."""
-    gathered = class_sums.gather_total(np.array(psi), shares(len(psi), **given))
+    gathered = class_sums.gather_total(np.array(psi), ticks_of(len(psi), **given))
     sd = class_sums.noise_sizes(1.0, n_classes=2)[0]
     steps = np.append(gathered.total, gathered.n_records * class_sums.OF_COUNTS / class_sums.STEP)
     return steps * class_sums.STEP / gathered.whole / sd
@@ -332,7 +332,7 @@ def test_the_mean_costs_what_sums_over_outcomes_give():
 def noiseless(psi, codes, n_classes, monkeypatch):
     monkeypatch.setattr(class_sums, "_noisy", without_noise)
     noise, target = (1e-3, 1e-3, None), ClassTarget(range(n_classes))
-    return released(psi, codes, shares(len(psi)), Still(None), *noise, target=target)
+    return released(psi, codes, ticks_of(len(psi)), Still(None), *noise, target=target)
 
 
 def test_without_noise_they_are_linear_discriminants(monkeypatch):
@@ -498,7 +498,7 @@ def test_sums_below_their_noise_are_refused():
     with pytest.raises(BadPlanError, match="the noise exceeds the sums"):
         clf.fit(X[:100], y[:100])
     with pytest.raises(ValueError, match="share=1"):
-        clf.set_params(epsilon=1, n_teachers=5, synthesizer=ClassSumsSynthesizer(share=1)).fit(X, y)
+        clf.set_params(epsilon=1, n_teachers=5, synthesizer=ClassSumsSynthesizer(epsilon_fraction=1)).fit(X, y)
 
 
 def test_polled_sums_are_read_by_each_call():
@@ -564,7 +564,7 @@ def table_of(X, codes, *, n_classes, groups=None, weight=None, joins=False):
     private = PrivateData(X=np.asarray(X, dtype=float), codes=codes, **given)
     method = ClassSums(folded_ranks=False, relation="add_or_remove_one" if joins else "replace_one")
     method.prepare(private, PUBLIC)
-    table = method.vote(private, PUBLIC).astype(float) * class_sums.STEP / SHARES / n_classes
+    table = method.vote(private, PUBLIC).astype(float) * class_sums.STEP / TICKS / n_classes
     table[:, -1] *= _OF_TOTAL
     return table
 
@@ -807,7 +807,7 @@ def test_large_groups_count():
     X, y, rows = wide(9000, 20)
     clf = PATEClassifier(method=ClassSums(folded_ranks=False), classes=[0, 1], on_bad_plan="warn")
     votes = clf.poll(X, y, X_public=rows, groups=np.arange(9000) // 4500)
-    step = class_sums.STEP / SHARES / 2
+    step = class_sums.STEP / TICKS / 2
     assert votes.counts[-1, -1] * step == pytest.approx(2 * 0.287, abs=0.01)  # of two groups
 
 
@@ -826,7 +826,7 @@ def test_one_odd_text_changes_no_other(method, odd):
     with_it, without = (clf.poll(rows, labels, X_public=public).counts for rows in tables)
     changed = np.abs(with_it - without).sum()
     if isinstance(method, ClassSums):
-        changed *= class_sums.STEP / SHARES / 2
+        changed *= class_sums.STEP / TICKS / 2
     assert changed < 8
 
 
@@ -882,7 +882,7 @@ def test_columns_beyond_64_bits_are_summed_and_released_exactly(
     assert table[:, :-1].T.tolist() == expected
     assert table[:, -1].tolist() == [n_classes * a for a in total]
     monkeypatch.setattr(DiscreteGaussian, "sample", lambda self, rng, shape: np.zeros(shape, int))
-    step = class_sums.STEP / SHARES / n_classes
+    step = class_sums.STEP / TICKS / n_classes
     noisy = SumsMechanism(n_classes, 1.0).noisy(table)
     assert (noisy == np.array([[float(number) * step for number in row] for row in table])).all()
 

@@ -58,7 +58,7 @@ def test_rows_drawn_elsewhere_cost_nothing_on_unrelated_data(drawing, epsilon):
 
 def test_rows_of_another_fit_bring_no_statistics_of_it():
     rows = pate(
-        synthesizer=ClassSumsSynthesizer((-4, 4), missing=[], n_rows=200, share=0.25), epsilon=4.0
+        synthesizer=ClassSumsSynthesizer((-4, 4), missing=[], n_rows=200, epsilon_fraction=0.25), epsilon=4.0
     ).fit(X, Y)
     clf = pate(epsilon=4.0).fit(UNRELATED_X, UNRELATED_Y, X_public=rows.X_synthetic_)
     assert type(clf.table_) is ReleasedTable
@@ -171,7 +171,7 @@ def test_votes_on_equal_rows_carry_the_cost_of_their_own_draw():
 
 # --- fit_votes under the plan of poll, and under another ------------------------------------------
 
-SUMS = ClassSumsSynthesizer((-4, 4), missing=[], n_rows=200, share=0.25)
+SUMS = ClassSumsSynthesizer((-4, 4), missing=[], n_rows=200, epsilon_fraction=0.25)
 
 
 def gaussian_delta(epsilon, mu):

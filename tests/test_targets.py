@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.encoding.targets import ClassTarget, NumberTarget
-from sklearn_pate.rdp.discrete import SHARES
+from sklearn_pate.rdp.discrete import TICKS
 from sklearn_pate.readouts import TableRegressor
 from sklearn_pate.runtime.isolation import PublicError
 from sklearn_pate.synthesis import MarginalSynthesizer
@@ -138,10 +138,10 @@ def test_votes_of_numbers_sum_to_one_and_change_by_the_root_of_two():
     target = NumberTarget.between((0, 40), 5)
     numbers = np.array([-1e300, np.inf, -np.inf, 0.0, 10.0, 12.3, 39.9999999, 40.0, 1e9])
     votes = target.votes_of(numbers, len(numbers))
-    assert (votes >= 0).all() and (votes.sum(axis=1) == SHARES).all()
-    change = [np.linalg.norm(a - b) / SHARES for a, b in product(votes, votes)]
+    assert (votes >= 0).all() and (votes.sum(axis=1) == TICKS).all()
+    change = [np.linalg.norm(a - b) / TICKS for a, b in product(votes, votes)]
     assert max(change) == pytest.approx(np.sqrt(2))
-    np.testing.assert_allclose(votes @ target.values / SHARES, np.clip(numbers, 0, 40), atol=2e-5)
+    np.testing.assert_allclose(votes @ target.values / TICKS, np.clip(numbers, 0, 40), atol=2e-5)
 
 
 @cases("dtype, votes", ("float64", 3), ("int8", 3), ("bool", 2), ("object", None))
@@ -178,7 +178,7 @@ def test_predictions_of_teachers_that_are_no_votes_are_refused(target, predicted
 def test_teachers_without_records_vote_by_their_number():
     assert [CLASSES.code_without_records(number) for number in range(5)] == [0, 1, 2, 0, 1]
     middle = LEVELS.votes_at(np.array([LEVELS.code_without_records(7)]))
-    np.testing.assert_array_equal(middle, [[0, SHARES, 0]])
+    np.testing.assert_array_equal(middle, [[0, TICKS, 0]])
 
 
 # --- published values ----------------------------------------------------------------------------

@@ -63,20 +63,25 @@ def marginals(**params):
     return MarginalSynthesizer(**(fixed | params))
 
 
-def ballots(synthesizer=None, **params):
+def by_records(synthesizer=None, **params):
     given = {"method": ReverseNeighbors(), "synthesizer": synthesizer or marginals()}
     return PATEClassifier(**(given | {"epsilon": 4.0, "classes": [0, 1]} | params))
 
 
 def teachers(synthesizer=None, **params):
-    params = {"base_estimator": make_pipeline(NUMBERS, GaussianNB()), "n_teachers": 60} | params
-    return ballots(synthesizer, **params)
+    model = make_pipeline(NUMBERS, GaussianNB())
+    given = {"method": "teachers", "base_estimator": model, "n_teachers": 60}
+    return by_records(synthesizer, **(given | params))
 
 
-def on_array(noise=None, share=None, **params):
-    """Ballots on a table that is quick to transform."""
-    given = {"bounds": {0: (18, 80), 1: (0, 100)}, "noise": noise, "share": share}
-    return ballots(marginals(n_rows=100, **given), **params)
+def on_array(noise=None, epsilon_fraction=None, **params):
+    """Return a classifier whose records vote, for a table that is quick to transform."""
+    given = {
+        "bounds": {0: (18, 80), 1: (0, 100)},
+        "noise": noise,
+        "epsilon_fraction": epsilon_fraction,
+    }
+    return by_records(marginals(n_rows=100, **given), **params)
 
 
 @pytest.fixture
@@ -100,7 +105,7 @@ def sources(monkeypatch):
 # --- what is learnt, and published ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [ballots, teachers])
+@pytest.mark.parametrize("make", [by_records, teachers])
 def test_a_fit_without_public_rows(make):
     clf = make(random_state=0, epsilon=8.0)
     if make is teachers:
@@ -128,7 +133,7 @@ def test_a_fit_with_public_rows_forgets_the_synthetic_ones():
 
 @cases("relation, n_units, share", ("replace_one", 2, None), ("add_or_remove_one", 1, 0.25))
 def test_pure_costs_add_up_to_epsilon(relation, n_units, share):
-    clf = on_array(share=share, epsilon=2.0)
+    clf = on_array(epsilon_fraction=share, epsilon=2.0)
     clf.set_params(method__relation=relation, synthesizer__n_rows=400)
     plan = clf.plan(ARRAY, Y)
     of_rows = 3 * n_units / plan.synthesizer.noise.scale  # two columns and the label
@@ -153,7 +158,7 @@ def test_noise_suits_the_votes():
 @cases("noise", LaplaceMechanism(), GaussianMechanism())
 @pytest.mark.parametrize("aggregator", [GNMax(None), LNMax(None), GaussianMechanism()])
 def test_rows_and_labels_cost_the_cap_together(noise, aggregator):
-    make = ballots if isinstance(aggregator, GaussianMechanism) else teachers
+    make = by_records if isinstance(aggregator, GaussianMechanism) else teachers
     plan = make(marginals(noise=noise), aggregator=aggregator, epsilon=3.0).plan(X, Y)
     of_rows = plan.synthesizer.event(REPLACED).cost()
     assert plan.epsilon == pytest.approx(of_rows.plus(plan.own_cost).epsilon(1e-5)[0], rel=1e-12)
@@ -265,7 +270,7 @@ def test_a_seed_and_a_ledger_do_not_go_together(ledger):
     assert ledger.epsilon_spent == 0
 
 
-def test_a_search_draws_once_from_the_rows_to_train_on_and_all_know_that_they_were_drawn(
+def test_a_search_draws_once_from_the_training_rows_and_all_candidates_use_these(
     draws, sources, monkeypatch
 ):
     def are_known(self, X_public, *, are_synthetic=False, **numbers):
@@ -296,7 +301,7 @@ def test_a_search_draws_once_from_the_rows_to_train_on_and_all_know_that_they_we
 def test_candidates_share_a_synthesizer():
     for grid in ({"synthesizer__n_rows": [10, 20]}, {"synthesizer": [None, marginals()]}):
         with pytest.raises(ValueError, match="candidates cannot differ in synthesizer"):
-            PrivateGridSearchCV(ballots(), grid).fit(X, Y)
+            PrivateGridSearchCV(by_records(), grid).fit(X, Y)
 
 
 # --- what is protected ---------------------------------------------------------------------------
@@ -312,11 +317,11 @@ PEOPLE = np.arange(900) // 3
     (partial(on_array, epsilon=20.0), None, {"groups": PEOPLE}, 300, "group"),
     (teachers, None, {"groups": PEOPLE}, 300, "group"),
     (partial(teachers, partition="hash"), PEOPLE, {}, 300, "record"),
-    ids=["ballots", "ballots, groups", "teachers, groups", "teachers, index"],
+    ids=["records", "records, groups", "teachers, groups", "teachers, index"],
 )
 def test_all_rows_of_a_unit_count_once(make, index, given, n_units, unit, draws):
     clf = make()
-    rows = ARRAY if isinstance(clf.base_estimator, ReverseNeighbors) else X
+    rows = ARRAY if isinstance(clf.method, ReverseNeighbors) else X
     if index is not None:
         rows = rows.set_axis([f"person {k}" for k in index])
     clf.fit(rows, Y, **given)
@@ -341,20 +346,20 @@ def test_a_relation_of_the_users_own_is_refused_with_a_synthesizer():
 
 
 def test_nothing_leaves_but_what_mechanisms_release(capfd):
-    clf = ballots(marginals(noise=Constant()), aggregator=Constant(), random_state=0)
+    clf = by_records(marginals(noise=Constant()), aggregator=Constant(), random_state=0)
     clf.set_params(epsilon=8.0, verbose=0)
     other = X.copy()
     other["age"] = 18
     other["income"] = [*RNG.uniform(0, 1e9, 60), *RNG.uniform(0, 100, 839), np.nan]
     other["job"] = pd.Categorical(other["job"][::-1].to_numpy(), X["job"].cat.categories)
     loaded = []
-    told = []
+    texts = []
     for data in ((X, Y), (other, 1 - Y)):
         count_fits_from_one()
         with warnings.catch_warnings(record=True, action="always") as caught:
             loaded.append(pickle.loads(pickle.dumps(clf.fit(*data))))
-        told.append([str(warning.message) for warning in caught])
-    assert told[0] == told[1]
+        texts.append([str(warning.message) for warning in caught])
+    assert texts[0] == texts[1]
     first, second = map(vars, loaded)
     assert set(first) == set(second)
     for name in first:
@@ -365,8 +370,8 @@ def test_nothing_leaves_but_what_mechanisms_release(capfd):
 class Own(Synthesizer):
     """Draws public rows by itself."""
 
-    def __init__(self, n_rows=100, share=0.5, epsilon=None):
-        self.n_rows, self.share, self.epsilon = n_rows, share, epsilon
+    def __init__(self, n_rows=100, epsilon_fraction=0.5, epsilon=None):
+        self.n_rows, self.epsilon_fraction, self.epsilon = n_rows, epsilon_fraction, epsilon
 
     def declare(self, X, target):
         self.dtypes_ = X.dtypes
@@ -394,7 +399,7 @@ class Own(Synthesizer):
 
 
 def test_a_synthesizer_of_ones_own():
-    clf = ballots(Own(), epsilon=6.0, random_state=0).fit(X, Y)
+    clf = by_records(Own(), epsilon=6.0, random_state=0).fit(X, Y)
     assert clf.privacy_spent_.epsilon == pytest.approx(6.0)
     assert clf.aggregator_.scale == pytest.approx(2 / 3) and clf.score(X_TEST, Y_TEST) > 0.6
 
@@ -402,7 +407,7 @@ def test_a_synthesizer_of_ones_own():
 class Talks(Own):
     """Prints rows as it declares their columns, and may fail with them."""
 
-    def __init__(self, n_rows=100, share=0.5, epsilon=None, fails=False):
+    def __init__(self, n_rows=100, epsilon_fraction=0.5, epsilon=None, fails=False):
         super().__init__(n_rows, share, epsilon)
         self.fails = fails
 
@@ -416,9 +421,9 @@ class Talks(Own):
 
 def test_a_synthesizer_of_ones_own_shows_no_rows_as_it_declares(capfd):
     with pytest.raises(ValueError, match="declare of Talks failed with ValueError, whose text is"):
-        ballots(Talks(fails=True), epsilon=6.0, random_state=0).fit(X, Y)
+        by_records(Talks(fails=True), epsilon=6.0, random_state=0).fit(X, Y)
     with warnings.catch_warnings(record=True, action="always") as caught:
-        ballots(Talks(), epsilon=6.0, random_state=0).fit(X, Y)
+        by_records(Talks(), epsilon=6.0, random_state=0).fit(X, Y)
     assert "nurse" not in " ".join(str(warning.message) for warning in caught)
     assert capfd.readouterr() == ("", "")
 
@@ -443,14 +448,14 @@ class Costly(Own):
 )
 def test_what_is_no_cost_is_refused(price, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        ballots(Costly(price)).fit(X, Y)
+        by_records(Costly(price)).fit(X, Y)
 
 
 # --- refused before anything is spent ------------------------------------------------------------
 
 
 def test_what_makes_no_sense_is_refused(ledger):
-    clf = ballots(ledger=ledger)
+    clf = by_records(ledger=ledger)
 
     for given, message in [
         ((X, Y, X_TEST), "two ways to have public rows"),
@@ -460,11 +465,11 @@ def test_what_makes_no_sense_is_refused(ledger):
         pytest.raises(ValueError, clf.fit, *given).match(message)
 
     sites = Sites(lambda name: None, ["a", "b"])
-    with pytest.raises(ValueError, match="a synthesizer cannot draw rows when X is Sites"):
+    with pytest.raises(ValueError, match="synthesizer cannot be used when X is Sites"):
         teachers(ledger=ledger).fit(sites, None)
     unable = make_pipeline(FunctionTransformer(validate=True), GaussianNB())
     with pytest.raises(ValueError, match="the student failed when tried"):
-        ballots(student=unable, ledger=ledger).fit(X, Y)
+        by_records(student=unable, ledger=ledger).fit(X, Y)
     assert ledger.epsilon_spent == 0
 
 
@@ -476,7 +481,9 @@ WORDS = np.array(["no", "yes"])[Y]
 @pytest.mark.slow
 def test_cross_validation():
     given = {"classes": ["no", "yes"], "epsilon": 8.0, "random_state": 0}
-    of_teachers = on_array(**given, base_estimator=LogisticRegression(), n_teachers=50)
+    of_teachers = on_array(
+        **given, method="teachers", base_estimator=LogisticRegression(), n_teachers=50
+    )
     for clf in (on_array(**given), of_teachers):
         scores = {"scoring": "roc_auc", "return_estimator": True, "cv": 2}
         found = cross_validate(clf, ARRAY, WORDS, **scores)
@@ -485,7 +492,7 @@ def test_cross_validation():
         assert first.n_synthetic == second.n_synthetic == 100 and 7.9 < first.epsilon <= 8.0
 
 
-def test_sparse_rows_are_refused_and_the_tag_says_so():
+def test_sparse_rows_are_refused_as_the_tag_states():
     clf = on_array()
     assert not get_tags(clf).input_tags.sparse
     trees = PATEClassifier(DecisionTreeClassifier())

@@ -503,7 +503,7 @@ def guarantee(cost, delta, *, is_pure):
     return *cost.epsilon(delta), delta
 
 
-def calibrated(part, event_of, epsilon, delta, before=no_cost, share=1.0):
+def calibrated(part, event_of, epsilon, delta, before=no_cost, fraction=1.0):
     """Return a part as it is if its noise is set, else a copy with the least that the cap allows.
 
     Parameters
@@ -516,8 +516,8 @@ def calibrated(part, event_of, epsilon, delta, before=no_cost, share=1.0):
         The cap; None is refused.
     delta, before
         As in `plan_table`.
-    share : float, default=1.0
-        The share of `epsilon` that it may cost, with what is released before.
+    fraction : float, default=1.0
+        The part of `epsilon` that it may cost, with what is released before.
     """
     if part.with_scale(1.0) is None:
         return part
@@ -525,10 +525,10 @@ def calibrated(part, event_of, epsilon, delta, before=no_cost, share=1.0):
     name = type(part).__name__
     if epsilon is None:
         raise ValueError(
-            f"{name} is calibrated to epsilon, or to its share of it, and epsilon is None; set "
+            f"{name} is calibrated to epsilon, or to a part of it, and epsilon is None; set "
             "epsilon, or the noise, for a synthesizer noise=LaplaceMechanism(scale)"
         )
-    epsilon = float(share) * float(epsilon)  # short floats round
+    epsilon = float(fraction) * float(epsilon)  # short floats round
     rest = before(DEFAULT_ORDERS)
     at_one = event_of(part.with_scale(1.0))
     is_pure = at_one.is_pure and rest.pure < math.inf
@@ -559,7 +559,7 @@ def calibrated(part, event_of, epsilon, delta, before=no_cost, share=1.0):
     if is_possible:
         return part.with_scale(scale)
     raise BudgetExceededError(
-        f"{name} cannot be calibrated to epsilon={epsilon:g}, of the fit or its share of that: "
+        f"{name} cannot be calibrated to epsilon={epsilon:g}, of the fit or its part of that: "
         "there is no noise that costs as much. Choose an epsilon nearer to 1"
     )
 

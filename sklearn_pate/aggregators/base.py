@@ -25,7 +25,7 @@ from ..rdp.bounds import (
 )
 from ..rdp.checks import as_array, check_log_proba, check_orders, check_votes
 from ..rdp.cost import total_cost
-from ..rdp.discrete import SHARES
+from ..rdp.discrete import TICKS
 from ..secure import noise_generator
 
 #: What parameters of several mechanisms may be.
@@ -108,7 +108,7 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        rdp.Facts
+        rdp.PrivacyBounds
             Empty, unless the class says more.
         """
         return PrivacyBounds()
@@ -125,8 +125,8 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
             return "Use an aggregator with noise"
         return (
             f"{type(self).__name__} states no cost for more than two classes, and what a class "
-            "states holds for no subclass that changes something. Write a method facts that "
-            "returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise"
+            "states holds for no subclass that changes something. Write a method bounds that "
+            "returns rdp.PrivacyBounds with gdp_mu, pure_epsilon, rdp or argmax_noise"
         )
 
     def with_scale(self, scale):
@@ -483,15 +483,15 @@ class SoftVote(SoftAggregator):
         if self.noise == "continuous":
             noisy = sums + rng.normal(scale=sigma, size=sums.shape)
         else:
-            noisy = whole_shares(sums) + DiscreteGaussian(sigma * SHARES).sample(rng, sums.shape)
+            noisy = whole_ticks(sums) + DiscreteGaussian(sigma * TICKS).sample(rng, sums.shape)
         noisy = np.maximum(noisy, 0)
         noisy[noisy.max(axis=1) == 0] = 1
         return noisy / noisy.sum(axis=1, keepdims=True, dtype=float)  # 64 bits may be too few
 
 
-def whole_shares(sums):
+def whole_ticks(sums):
     """Return sums as whole numbers of 2**-20."""
-    shares = sums * SHARES
+    shares = sums * TICKS
     fits = (np.abs(shares) < 2**53).all()
     if not fits or not np.array_equal(shares.astype(np.int64), shares):
         raise ValueError('noise="discrete" needs multiples of 2**-20: round down what teachers add')

@@ -19,7 +19,7 @@ from ..rdp.bounds import check_stated
 from ..rdp.checks import as_array
 from ..rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
 from ..secure import noise_generator
-from .base import NOISES, checked_scale, whole_shares
+from .base import NOISES, checked_scale, whole_ticks
 
 #: Noise below a step of the grid is none, and above the size of the world's population drowns all.
 _SIZES = Interval(Real, GRID, 1e9, closed="both")
@@ -116,7 +116,7 @@ class _AddedNoise(TableMechanism):
         table = as_array("table", table, dtype=float)
         noise = self._noise(size).sample(noise_generator(random_state), table.shape)
         if self.is_exact:
-            return (whole_shares(table) + noise) * GRID
+            return (whole_ticks(table) + noise) * GRID
         # Low digits of floats would tell which noise was added to which number
         return np.round((table + noise) / GRID) * GRID
 

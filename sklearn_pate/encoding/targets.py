@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from .._numbers import first_names, shown
 from ..rdp.checks import as_array
-from ..rdp.discrete import SHARES
+from ..rdp.discrete import TICKS
 from ..runtime.isolation import PublicError, attempt, kind_of, suppress_output
 
 __all__ = ["ClassTarget", "NumberTarget", "Target"]
@@ -280,7 +280,7 @@ class Target(ABC):
         -------
         ndarray of shape (n_queries,) or (n_queries, n_values), int
             Codes, in the smallest integer type, as they wait in memory until they are counted; or,
-            where votes are split, shares: rows sum to `rdp.discrete.SHARES` exactly.
+            where votes are split, shares: rows sum to `rdp.discrete.TICKS` exactly.
         """
 
     @abstractmethod
@@ -725,7 +725,7 @@ class NumberTarget(Target):
 
     def votes_at(self, codes):
         """Return shares for each level; see `Target.votes_at`."""
-        return self.contributions(codes, np.full(len(codes), SHARES))
+        return self.contributions(codes, np.full(len(codes), TICKS))
 
     def votes_of(self, predicted, n_queries):
         """Return predicted numbers as votes: beyond a bound, for that bound."""

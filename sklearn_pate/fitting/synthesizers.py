@@ -44,7 +44,7 @@ def declared_synthesizer(estimator, X, X_public):
 
 def sums_fraction(synthesizer):
     """Return the part of epsilon that class sums get: 0 without any, None if it is to be chosen."""
-    return synthesizer.share if isinstance(synthesizer, ClassSumsSynthesizer) else 0.0
+    return synthesizer.epsilon_fraction if isinstance(synthesizer, ClassSumsSynthesizer) else 0.0
 
 
 def counts_of(estimator, synthesizer, X, groups):
@@ -75,15 +75,15 @@ def set_fraction(synthesizer, *, reads_sums):
     """
     has_sums = isinstance(synthesizer, ClassSumsSynthesizer)
     name = type(synthesizer).__name__
-    if has_sums and synthesizer.share is None:
-        synthesizer.share = 1.0 if reads_sums else rules.default_sums_share()
-    if reads_sums and not (has_sums and synthesizer.share == 1):
+    if has_sums and synthesizer.epsilon_fraction is None:
+        synthesizer.epsilon_fraction = 1.0 if reads_sums else rules.default_sums_fraction()
+    if reads_sums and not (has_sums and synthesizer.epsilon_fraction == 1):
         raise ValueError(
             "method='sums' without public rows reads class sums, which then get all of epsilon: "
             f"leave synthesizer=None, or give ClassSumsSynthesizer(share=1.0); got {name} with "
-            f"share={getattr(synthesizer, 'share', None)!r}"
+            f"epsilon_fraction={getattr(synthesizer, 'epsilon_fraction', None)!r}"
         )
-    if not reads_sums and getattr(synthesizer, "share", None) == 1:
+    if not reads_sums and getattr(synthesizer, "epsilon_fraction", None) == 1:
         raise ValueError(
             f"share=1 of {name} leaves nothing of epsilon for votes; give a smaller share, or "
             "method='sums'"

@@ -19,7 +19,7 @@ from ..encoding import vectorizer
 from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
 from ..neighbors import cells
 from ..neighbors.landmarks import LandmarkClassifier
-from ..rdp.discrete import GRID, SHARES
+from ..rdp.discrete import GRID, TICKS
 from ..rules import default_n_cells
 from ..runtime.copies import fresh_seed, isolated_clone, seed_number
 from ..runtime.memory import cached_seed, code_digest, digest
@@ -100,7 +100,7 @@ class ReverseNeighbors(BlockMethod):
 
     released_as = "a noisy table of the records' votes"
 
-    _most_by_record = SHARES
+    _most_by_record = TICKS
 
     _parameter_constraints = {
         "n_cells": [Interval(Integral, 1, 2**31, closed="left"), None],

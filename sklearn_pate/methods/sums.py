@@ -24,9 +24,9 @@ from ..class_sums import (
     about_mean,
     of_classes,
     public_discriminants,
-    shares,
     sums_contribution,
     sums_cost,
+    ticks_of,
     whole_steps,
 )
 from ..class_sums import unit as on_sphere
@@ -47,7 +47,7 @@ from ..encoding.vectorizer import (
 from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
 from ..neighbors.cells import LEAST_RATE, assign_to_similar, numbers_of_public, sharpened
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Neighbors
-from ..rdp.discrete import SHARES
+from ..rdp.discrete import TICKS
 from ..readouts import ReleasedProba, SumsClassifier
 from ..releases.published_sums import PublishedSumsRelease
 from ..runtime.memory import code_digest
@@ -128,7 +128,7 @@ class SumsMechanism(TableMechanism):
         is_whole = np.asarray(table).dtype in (np.int64, object)
         if not is_whole or np.shape(table)[1:] != (self.n_classes + 1,):
             raise ValueError("SumsMechanism draws sums of columns in whole steps, by ClassSums")
-        step = STEP / SHARES / self.n_classes
+        step = STEP / TICKS / self.n_classes
         rng = noise_generator(random_state)
         noise = DiscreteGaussian(self.noise_std / step).sample(rng, table.shape).astype(object)
         # The weight of the sums of all records lies in their noise, so that these stay whole
@@ -169,8 +169,8 @@ def _summed(block, *, transformer, mean, scale, target):
 
     The last of the columns is constant. All else follows from public rows.
     """
-    amount, whole = shares(len(block.codes), block.groups, block.weight, whole=SHARES)
-    cast = target.contributions(block.codes, amount * (SHARES // whole))
+    amount, whole = ticks_of(len(block.codes), block.groups, block.weight, whole=TICKS)
+    cast = target.contributions(block.codes, amount * (TICKS // whole))
     numbers = transformed_private(transformer, block.X, len(mean))
     return of_classes(whole_steps(_psi(numbers, mean, scale)), cast)
 
@@ -281,7 +281,7 @@ class ClassSums(BlockMethod):
 
     released_as = "noisy sums of the columns, by class"
 
-    _most_by_record = SHARES * round(1 / STEP)
+    _most_by_record = TICKS * round(1 / STEP)
 
     _parameter_constraints = {
         "folded_ranks": ["boolean"],

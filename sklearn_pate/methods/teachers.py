@@ -22,7 +22,7 @@ from ..encoding.vectorizer import LenientRowVectorizer
 from ..identifiers import keyed_digests
 from ..partition import Assignment, PredefinedPartition, assign_teachers
 from ..rdp import Neighbors
-from ..rdp.discrete import SHARES
+from ..rdp.discrete import TICKS
 from ..runtime import workers
 from ..runtime.copies import copied_rows, isolated_clone, seed_number, seeded
 from ..runtime.isolation import suppress_output
@@ -222,7 +222,7 @@ class Teachers(VotingMethod):
 
         tasks = self._tasks(private, X_query, settings, seed)
         workers.add_up(add, start, tasks, threads=threads, on_done=on_done)
-        return sums if temperature is None else sums / SHARES
+        return sums if temperature is None else sums / TICKS
 
     def _tasks(self, private, X_query, settings, seed):
         """Return an iterator of each teacher's `Part`, selected at its turn, and its `Task`."""

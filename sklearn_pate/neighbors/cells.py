@@ -22,7 +22,7 @@ from ..encoding.fitted_steps import (
 )
 from ..encoding.vectorizer import transformed, transformed_private
 from ..identifiers import normalize_groups
-from ..rdp.discrete import SHARES
+from ..rdp.discrete import TICKS
 
 #: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
@@ -268,7 +268,7 @@ def count_votes(cells, codes, sample_weight=None, groups=None, *, n_cells, targe
         each group. So the order in which they are added makes no difference.
     """
     weight = np.ones(len(codes)) if sample_weight is None else np.clip(sample_weight, 0, 1)
-    classes, shares = target.split(codes, np.floor(weight * SHARES).astype(np.int64))
+    classes, shares = target.split(codes, np.floor(weight * TICKS).astype(np.int64))
     n_classes = target.n_values
     entry = (cells * n_classes)[:, :, None] + classes[:, None, :]
     casts = np.broadcast_to((cells >= 0)[:, :, None], entry.shape)

@@ -64,9 +64,11 @@ class PrivacyBounds:
 
     def __post_init__(self):
         for name in ("gdp_mu", "pure_epsilon"):
-            check_nonnegative(f"Facts.{name}", getattr(self, name))
+            check_nonnegative(f"PrivacyBounds.{name}", getattr(self, name))
         if self.argmax_noise is not None and not isinstance(self.argmax_noise, Noise):
-            raise TypeError(f"Facts.argmax_noise must be an rdp.Noise; got {self.argmax_noise!r}")
+            raise TypeError(
+                f"PrivacyBounds.argmax_noise must be an rdp.Noise; got {self.argmax_noise!r}"
+            )
 
 
 def argmax_bounds(noise):
@@ -145,7 +147,7 @@ def bounds_of(mechanism):
 
     Returns
     -------
-    Facts
+    PrivacyBounds
         Empty if the mechanism inherits its facts and defines anything.
 
     Raises
@@ -158,8 +160,8 @@ def bounds_of(mechanism):
     bounds = mechanism.bounds()
     if not isinstance(bounds, PrivacyBounds):
         raise TypeError(
-            f"facts of {type(mechanism).__name__} must be a method that returns rdp.Facts(...); "
-            f"got {bounds!r}"
+            f"bounds of {type(mechanism).__name__} must be a method that returns "
+            f"rdp.PrivacyBounds(...); got {bounds!r}"
         )
     return bounds
 

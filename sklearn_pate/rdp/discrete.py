@@ -324,8 +324,8 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
 
 #: Ballots, probabilities and discrete noise are whole numbers of shares: their sums do not depend
 #: on the order in which they are added.
-SHARES = 2**20
-GRID = 1 / SHARES
+TICKS = 2**20
+GRID = 1 / TICKS
 
 
 def laplace_table_cost(scale, contribution, orders=DEFAULT_ORDERS, *, discrete=True):
@@ -431,6 +431,6 @@ def gaussian_table_cost(sigma, contribution, orders=DEFAULT_ORDERS, *, discrete=
     mu_squared = contribution.l2_squared / sigma**2
     rdp = orders * mu_squared / 2
     if discrete and math.isfinite(mu_squared):
-        squares = math.ceil(Fraction(contribution.l2_squared) * SHARES**2)
+        squares = math.ceil(Fraction(contribution.l2_squared) * TICKS**2)
         mu_squared = discrete_gaussian_mu_squared([sigma / GRID], [squares])
     return Cost(rdp, mu_squared, math.inf)

@@ -32,7 +32,52 @@ class Step(ABC):
         self.publish(gathered)
 
 
-class Release(BaseEstimator, metaclass=ABCMeta):
+class BaseRelease(ABC):
+    """Base class of all that a fit releases next to labels, as the accountant sees it.
+
+    `Release` is the base class of your own; a `synthesis.Synthesizer` is a release as well. Plans,
+    ledgers, statements and audits treat them alike, by `with_scale` and `event`.
+    """
+
+    #: The part of epsilon that the release costs if its noise is not set, above 0 and below 1: see
+    #: `with_scale`. None is the default of its kind.
+    epsilon_fraction: float | None = None
+
+    def with_scale(self, scale):
+        """Return a copy with noise of this scale; None if the noise is set, as it is here.
+
+        Where the event is pure, its pure epsilon must be proportional to ``1 / scale``.
+
+        Parameters
+        ----------
+        scale : float
+            Above 0.
+
+        Returns
+        -------
+        BaseRelease or None
+            ``clone(self).set_params(scale=scale) if self.scale is None else None``.
+        """
+        return None
+
+    @abstractmethod
+    def event(self, neighbors):
+        """Return the release as the accountant sees it: its cost must hold for every data set.
+
+        Parameters
+        ----------
+        neighbors : rdp.Neighbors
+            The neighboring data sets that are covered. `Neighbors.counts` and `n_units` depend on
+            whether a unit is replaced, or joins or leaves.
+
+        Returns
+        -------
+        rdp.Event or rdp.ProvedEvent
+            A mechanism and the contribution of one unit, or a cost proved by hand.
+        """
+
+
+class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
     """Base class: numbers of the private records that a fit publishes next to its labels.
 
     ``PATEClassifier(releases=[...])`` takes any number of them, under the cap of the fit. Planning
@@ -78,46 +123,11 @@ class Release(BaseEstimator, metaclass=ABCMeta):
     ((3,), True)
     """
 
-    #: The part of epsilon that the release costs if its noise is not set, above 0 and below 1: see
-    #: `with_scale`.
     epsilon_fraction: float = 0.1
 
     #: Whether all records with one of `private.groups` count as one. Without, a fit whose guarantee
     #: covers groups of records is refused.
     counts_groups = False
-
-    def with_scale(self, scale):
-        """Return a copy with noise of this scale; None if the noise is set, as it is here.
-
-        Where the event is pure, its pure epsilon must be proportional to ``1 / scale``.
-
-        Parameters
-        ----------
-        scale : float
-            Above 0.
-
-        Returns
-        -------
-        Release or None
-            ``clone(self).set_params(scale=scale) if self.scale is None else None``.
-        """
-        return None
-
-    @abstractmethod
-    def event(self, neighbors):
-        """Return the release as the accountant sees it: its cost must hold for every data set.
-
-        Parameters
-        ----------
-        neighbors : rdp.Neighbors
-            The neighboring data sets that are covered. `Neighbors.counts` and `n_units` depend on
-            whether a unit is replaced, or joins or leaves.
-
-        Returns
-        -------
-        rdp.Event or rdp.ProvedEvent
-            A mechanism and the contribution of one unit, or a cost proved by hand.
-        """
 
     @abstractmethod
     def gather(self, private):

@@ -65,7 +65,7 @@ def planned(releases, private, neighbors, *, epsilon, delta):
             )
         # Only parameters are kept: the clone that draws is the one whose cost was computed
         event_of = partial(stated_event, neighbors=neighbors)
-        release = calibrated(clone(release), event_of, epsilon, delta, share=fraction)
+        release = calibrated(clone(release), event_of, epsilon, delta, fraction=fraction)
         release = clone(release)
         stated_cost(release, neighbors)
         ready.append(release)

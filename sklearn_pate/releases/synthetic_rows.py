@@ -15,7 +15,7 @@ from ..exceptions import BudgetExceededError
 from ..identifiers import normalize_groups, normalize_identifiers
 from ..rdp import NeighboringRelation, Neighbors
 from ..rdp.contribution import OF_NAMED_GROUPS
-from ..rules import default_share
+from ..rules import default_rows_fraction
 from ..runtime.copies import copied_data, without_index
 from ..runtime.isolation import is_ours, redacted, suppress_output
 from .base import Step
@@ -82,11 +82,15 @@ class Synthesis:
         """
         units_of(private, neighbors)  # refuses what would fail once rows are paid for
         synthesizer = synthesizer.suited_to(pure=pure)
-        share = default_share() if synthesizer.share is None else synthesizer.share
+        epsilon_fraction = (
+            default_rows_fraction()
+            if synthesizer.epsilon_fraction is None
+            else synthesizer.epsilon_fraction
+        )
         event_of = partial(stated_event, neighbors=neighbors)
-        synthesizer = calibrated(synthesizer, event_of, epsilon, delta, share=share)
+        synthesizer = calibrated(synthesizer, event_of, epsilon, delta, fraction=epsilon_fraction)
         spent, _ = stated_cost(synthesizer, neighbors).epsilon(delta)
-        is_all = synthesizer.share == 1
+        is_all = synthesizer.epsilon_fraction == 1
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
             raise BudgetExceededError(
                 f"{type(synthesizer).__name__} costs epsilon={spent:.4g}, which leaves nothing of "

@@ -28,9 +28,9 @@ from ..class_sums import (
     noise_sizes,
     publish_centre,
     publish_sums,
-    shares,
     sums_contribution,
     sums_cost,
+    ticks_of,
     unit,
 )
 from ..encoding.encoders import encoder_of_bins, encoder_of_numbers
@@ -41,19 +41,20 @@ from ..neighbors.cells import LEAST_RATE, count_votes, floored, numbered
 from ..rdp import Event, ProvedEvent
 from ..rdp.discrete import GRID
 from ..readouts import ReleasedProba
+from ..releases.base import BaseRelease
 from ..runtime.blocks import Block
 from ..runtime.isolation import attempt, suppress_output
 from ..runtime.workers import WorkerDeathError
 
 
-class Synthesizer(CheckedEstimator, metaclass=ABCMeta):
+class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
     """Base class: draws public rows from noisy statistics of private ones.
 
     The statistics are released before the votes, in one step or several. For each step, a fit calls
     `gather`, which is private and free, records the cost, and calls `publish`, which adds noise.
-    Then `draw` draws rows from the published parts. A subclass has the parameters `share`, the
-    share of epsilon that its noise may cost (a number between 0 and 1, or None for
-    `rules.default_share`), and `n_rows`, how many rows are drawn. The library calls `declare` on a
+    Then `draw` draws rows from the published parts. A subclass has the parameters `epsilon_fraction`, the
+    part of epsilon that its noise may cost (a number between 0 and 1, or None for
+    `rules.default_rows_fraction`), and `n_rows`, how many rows are drawn. The library calls `declare` on a
     clone first, then `with_scale`, `event` and `dry_run_rows`, then the steps, then `draw`, once.
     Parameters follow scikit-learn's conventions. What `suited_to` and `with_scale` return must know
     what `declare` found: make it by `copy.copy`, as `sklearn.base.clone` drops that.
@@ -426,10 +427,6 @@ class MarginalSynthesizer(ColumnSynthesizer):
     each of its values by itself, given the class. So the rows are right column by column, and they
     say of how two columns go together only what follows from the label.
 
-    Where a `PATEClassifier` says nothing of who votes, and this nothing of how histograms are
-    released (`n_bins`, `share`, `noise`), it declares columns alone: the fit does what it does with
-    a `schema`.
-
     Names and dtypes of the columns are taken to be public, as are the parameters, which must say
     what each column may hold; a list of rows is taken for an array of floats. Categories of pandas'
     categoricals are part of their dtype: all of them are published, whether drawn or not.
@@ -458,9 +455,9 @@ class MarginalSynthesizer(ColumnSynthesizer):
     n_bins : int, default=32
         Number of bins of a column of numbers, at least 3. Whole numbers have a bin each, if they
         are fewer.
-    share : float or None, default=None
+    epsilon_fraction : float or None, default=None
         Share of epsilon that the noise may cost, between 0 and 1; None is
-        `rules.default_share`.
+        `rules.default_rows_fraction`.
     noise : TableMechanism or None, default=None
         Noise on every count: `LaplaceMechanism` or `GaussianMechanism`, whose size is in records,
         and calibrated where it is None. None is ``LaplaceMechanism()``, but in a `PATEClassifier`
@@ -513,7 +510,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     _parameter_constraints = {
         **ColumnSynthesizer._parameter_constraints,
         "n_bins": [Interval(Integral, 3, None, closed="left")],
-        "share": [Interval(Real, 0, 1, closed="neither"), None],
+        "epsilon_fraction": [Interval(Real, 0, 1, closed="neither"), None],
         "noise": [TableMechanism, None],
     }
 
@@ -525,7 +522,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
         missing=None,
         n_rows=5000,
         n_bins=32,
-        share=None,
+        epsilon_fraction=None,
         noise=None,
     ):
         self.bounds = bounds
@@ -533,7 +530,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
         self.missing = missing
         self.n_rows = n_rows
         self.n_bins = n_bins
-        self.share = share
+        self.epsilon_fraction = epsilon_fraction
         self.noise = noise
 
     @property
@@ -799,7 +796,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         As in `MarginalSynthesizer`. The edges of bins are spread evenly from -1 to 1.
     n_rows : int, default=5000
         Number of rows to draw.
-    share : float or None, default=None
+    epsilon_fraction : float or None, default=None
         Share of epsilon that the sums may cost, above 0 and at most 1: of 1 nobody votes. None
         follows from public numbers, see `rules.share_of_sums`.
     noise_multiplier : float or None, default=None
@@ -853,7 +850,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     _parameter_constraints = {
         **ColumnSynthesizer._parameter_constraints,
-        "share": [Interval(Real, 0, 1, closed="right"), None],
+        "epsilon_fraction": [Interval(Real, 0, 1, closed="right"), None],
         "noise_multiplier": [Interval(Real, 2**-4, 1e5, closed="both"), None],
     }
 
@@ -864,14 +861,14 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         categories=None,
         missing=None,
         n_rows=5000,
-        share=None,
+        epsilon_fraction=None,
         noise_multiplier=None,
     ):
         self.bounds = bounds
         self.categories = categories
         self.missing = missing
         self.n_rows = n_rows
-        self.share = share
+        self.epsilon_fraction = epsilon_fraction
         self.noise_multiplier = noise_multiplier
 
     def with_scale(self, scale):
@@ -923,7 +920,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     def _counted(self, records, target, published):
         """Return the total of records, then their sums about the published mean."""
         X, codes, weight, groups = records
-        part = shares(len(X), groups, weight, target=target)
+        part = ticks_of(len(X), groups, weight, target=target)
         how = {"n_jobs": self.n_jobs, "encode": partial(_encoded, self.schema_)}
         if not published:
             return gather_total(X, part, **how)

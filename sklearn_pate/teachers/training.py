@@ -21,7 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 from .._sklearn import _num_samples
 from ..encoding.targets import Target
 from ..exceptions import warn
-from ..rdp.discrete import SHARES
+from ..rdp.discrete import TICKS
 from ..runtime.copies import copied_data, isolated_clone, set_seeds, without_caches
 from ..runtime.isolation import (
     PublicError,
@@ -303,7 +303,7 @@ def probability_shares(proba, classes, *, n_classes, temperature):
     shares = np.zeros((len(proba), n_classes), dtype=np.int64)
     columns = np.asarray(classes).astype(np.intp)
     # Rounded down, and one share less: rounding must not take a row's sum above 1
-    shares[:, columns] = np.floor(tempered / sums * (SHARES - 1))
+    shares[:, columns] = np.floor(tempered / sums * (TICKS - 1))
     return shares
 
 

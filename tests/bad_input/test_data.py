@@ -251,13 +251,15 @@ def test_each_class_needs_a_public_row():
         assert h.fit({"n_queries": 2}, X_public=h.X_PUBLIC[:2]).n_teachers_ == 4
 
 
-@h.messages_of({"X_public is X": (h.X, PublicData(h.X)), "X_public shares memory with X": (h.X[:30],)})
+@h.messages_of(
+    {"X_public is X": (h.X, PublicData(h.X)), "X_public shares memory with X": (h.X[:30],)}
+)
 def test_public_rows_that_are_the_private_ones(value, message):
     leak = f"{message}.*: .* pass rows that are public"
-    obstacle = "X_public is X or a part of it, .* give rows that are public, or a synthesizer"
-    with h.refused(f"this cannot work: {obstacle}", BadPlanError, warning=leak):
+    problem = "X_public is X or a part of it, .* give rows that are public, or a synthesizer"
+    with h.refused(f"this cannot work: {problem}", BadPlanError, warning=leak):
         h.fit(X_public=value)
-    with h.accepted(leak, obstacle):
+    with h.accepted(leak, problem):
         clf = h.fit({"on_bad_plan": "warn"}, X_public=value)
     assert "private rows, which were given as X_public" in clf.privacy_spent_.not_covered
 

@@ -95,7 +95,7 @@ def test_columns_that_are_left_out():
         declare(FRAME[["kind"]], bounds=None)
 
 
-def test_of_texts_in_an_array_no_length_is_told():
+def test_texts_in_an_array_are_refused_without_their_length():
     with refused("got 2 axes of text"):
         declare(np.array([["a" * 30, "b"], ["c", "d"]]))
 
@@ -109,7 +109,7 @@ def test_of_texts_in_an_array_no_length_is_told():
         "categories": (["a"], "x", 3),
         "n_rows": (0, 2.5, "x", None),
         "n_bins": (2, 3.5, "x", None),
-        "share": (0, 1, -0.1, NAN, True, "x"),
+        "epsilon_fraction": (0, 1, -0.1, NAN, True, "x"),
         "noise": (3.0, "laplace", LaplaceMechanism),
     }
 )
