@@ -1,8 +1,8 @@
 """Run the benchmarks.
 
-    python -m benchmarks [--quick] [--only NAME ...]     time and memory, beside a baseline
+    python -m benchmarks [--quick] [--only NAME ...]     time and memory, ratios to a baseline
     python -m benchmarks peers [--quick] [--page] ...    the fair table
-    python -m benchmarks regression [--seeds S ...]      numbers beside private peers
+    python -m benchmarks regression [--seeds S ...]      numbers, compared with private peers
     python -m benchmarks papers [--page] [--only ...]    the papers' tables
     python -m benchmarks signal [--seeds S ...]          warnings of no relation
 

@@ -9,7 +9,7 @@ DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"
 #: Tables that a script made which is no longer kept: how their files begin, and the page's title.
 TITLES = {
-    "voters": "Records that vote: how many, and what was tried",
+    "neighbors": "Records that vote: how many, and what was tried",
     "rules": "How the defaults were set, and where they lose",
     "aggregators": "Aggregators at equal accuracy",
     "audit": "Audits",

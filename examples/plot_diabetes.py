@@ -95,7 +95,7 @@ def run(protocol, seed):
     train, test = (rows[part] for part in next(split.split(rows, groups=patient[rows])))
     # The split keeps the order of rows: unless shuffled, the queries would be of one class
     test = np.random.default_rng(seed).permutation(test)
-    queried, held_out = np.split(test, [500])
+    asked, held_out = np.split(test, [500])
     clf = PATEClassifier(
         forest,
         n_teachers=250,
@@ -107,7 +107,7 @@ def run(protocol, seed):
         n_jobs=-1,
         random_state=seed,
     )
-    clf.fit(X[train], y[train], X_public=X[queried], groups=patient[train])
+    clf.fit(X[train], y[train], X_public=X[asked], groups=patient[train])
     baseline = clone(forest).set_params(random_state=seed, n_jobs=-1).fit(X[train], y[train])
     models = (DummyClassifier().fit(X[train], y[train]), clf, baseline)
     table = [scores(model, X[held_out], y[held_out]) for model in models]

@@ -15,7 +15,7 @@ from benchmarks.papers import command
 from benchmarks.papers import page as papers
 from benchmarks.peers import page, tables
 from benchmarks.peers.choice import chosen
-from benchmarks.peers.found import OURS, firsts, found, other_classes, own_relation, verdicts
+from benchmarks.peers.found import OURS, firsts, found, other_models, own_relation, verdicts
 from benchmarks.peers.measure import SEEDS, Results
 from benchmarks.peers.models import MODELS
 from sklearn_pate.aggregators import LaplaceMechanism
@@ -94,7 +94,7 @@ def test_tables_and_words_of_pages_written_by_hand_are_those_of_the_files(result
     (without,) = re.findall(r"^On (.*) no cell is lost\.$", text, re.M)
     lost = {row.split(" | ")[0].strip("| ") for row in worst.splitlines()[2:]}
     assert set(re.split(", | and ", without)) == set(tables.TABLES) - lost
-    assert f"Ours beside {len(other_classes(public=True))} private classifiers" in text
+    assert f"Ours beside {len(other_models(public=True))} private classifiers" in text
 
 
 def test_scores_beside_another_paper_are_those_of_the_files(frame):
@@ -195,9 +195,9 @@ def test_the_page_has_every_section():
 
 #: Rows of files of the papers' page, of which the section tells; those that are fits, first
 AGAINST_PAPERS = [
-    ("ballots", "UCI Adult, ballots, epsilon 0.25"),
-    ("ballots", "UCI Adult, ballots, epsilon 1"),
-    ("ballots", "MNIST, epsilon 0.1"),
+    ("records", "UCI Adult, records, epsilon 0.25"),
+    ("records", "UCI Adult, records, epsilon 1"),
+    ("records", "MNIST, epsilon 0.1"),
     ("peers", "no privacy"),
     ("composition", "100 queries, LNMax(0.05), delta 1e-05"),
     ("composition", "1000 queries, LNMax(0.05), delta 1e-06"),

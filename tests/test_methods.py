@@ -17,7 +17,7 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.aggregators import GNMax, Released, SoftVote
 from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.methods import Teachers, VotingMethod
+from sklearn_pate.methods import ReverseNeighbors, Teachers, VotingMethod
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import NeighboringRelation, Neighbors
 from sklearn_pate.releases.votes import Votes
@@ -87,6 +87,7 @@ def test_own_method_plans_polls_pickles_and_is_searched():
 @cases(
     "params, match",
     ({"student": None}, "student must be a classifier; got None"),
+    ({"base_estimator": GaussianNB()}, "base_estimator=.* method='Near' does not use it"),
     ({"n_teachers": 10}, "n_teachers=.* method='Near' does not use it"),
     ({"partition": "hash"}, "partition=.* method='Near' does not use it"),
     ({"keep_teachers": True}, "keep_teachers=.* method='Near' does not use it"),
@@ -97,6 +98,12 @@ def test_own_method_plans_polls_pickles_and_is_searched():
 )
 def test_parameters_that_the_method_does_not_use_are_refused(params, match):
     pytest.raises(ValueError, fit, model(**params)).match(match)
+
+
+@cases("method", Near(), Teachers([GaussianNB()]), ReverseNeighbors())
+def test_methods_as_base_estimator_are_refused(method):
+    with pytest.raises(TypeError, match=rf"give it as method={type(method).__name__}\(\.\.\.\)"):
+        fit(PATEClassifier(method, classes=[0, 1]))
 
 
 class Odd(Near):

@@ -455,7 +455,9 @@ def test_a_cost_that_contradicts_itself_is_refused(numbers):
         def event(self, neighbors):
             return ProvedEvent(lambda orders: Cost(np.asarray(orders) / 50, *numbers))
 
-    pytest.raises(ValueError, plan, model(Contradicts(8.0))).match("0 in one way and above 0 in another")
+    pytest.raises(ValueError, plan, model(Contradicts(8.0))).match(
+        "0 in one way and above 0 in another"
+    )
 
 
 def test_parts_of_a_cost_follow_from_it():

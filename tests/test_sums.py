@@ -498,7 +498,9 @@ def test_sums_below_their_noise_are_refused():
     with pytest.raises(BadPlanError, match="the noise exceeds the sums"):
         clf.fit(X[:100], y[:100])
     with pytest.raises(ValueError, match="share=1"):
-        clf.set_params(epsilon=1, n_teachers=5, synthesizer=ClassSumsSynthesizer(epsilon_fraction=1)).fit(X, y)
+        clf.set_params(
+            epsilon=1, n_teachers=5, synthesizer=ClassSumsSynthesizer(epsilon_fraction=1)
+        ).fit(X, y)
 
 
 def test_polled_sums_are_read_by_each_call():

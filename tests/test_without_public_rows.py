@@ -408,7 +408,7 @@ class Talks(Own):
     """Prints rows as it declares their columns, and may fail with them."""
 
     def __init__(self, n_rows=100, epsilon_fraction=0.5, epsilon=None, fails=False):
-        super().__init__(n_rows, share, epsilon)
+        super().__init__(n_rows, epsilon_fraction, epsilon)
         self.fails = fails
 
     def declare(self, X, target):
@@ -465,7 +465,7 @@ def test_what_makes_no_sense_is_refused(ledger):
         pytest.raises(ValueError, clf.fit, *given).match(message)
 
     sites = Sites(lambda name: None, ["a", "b"])
-    with pytest.raises(ValueError, match="synthesizer cannot be used when X is Sites"):
+    with pytest.raises(ValueError, match="a synthesizer cannot draw rows when X is Sites"):
         teachers(ledger=ledger).fit(sites, None)
     unable = make_pipeline(FunctionTransformer(validate=True), GaussianNB())
     with pytest.raises(ValueError, match="the student failed when tried"):
@@ -484,7 +484,7 @@ def test_cross_validation():
     of_teachers = on_array(
         **given, method="teachers", base_estimator=LogisticRegression(), n_teachers=50
     )
-    for clf in (on_array(**given), of_teachers):
+    for clf in (on_array(**given), on_array(**given, **of_teachers)):
         scores = {"scoring": "roc_auc", "return_estimator": True, "cv": 2}
         found = cross_validate(clf, ARRAY, WORDS, **scores)
         assert found["test_score"].min() > 0.75

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.rdp import exact_rdp, worst_case_rdp
 
-from .shared import Entry, normalized, stored_votes
+from .shared import Entry, full_name, stored_votes
 
 ORDER = np.array([20.0])
 
@@ -24,7 +24,7 @@ def entries(seeds):
             votes[0, :2] = 125 + margin // 2, 125 - margin // 2
             yield Entry(
                 source,
-                f"{normalized(mechanism)}: cost of one query, gap {margin} of 250",
+                f"{full_name(mechanism)}: cost of one query, gap {margin} of 250",
                 "a plot" if source.endswith("3") and "Figure" in source else "",
                 {
                     "bound": (float(mechanism.published_rdp(votes, ORDER).sum()),),

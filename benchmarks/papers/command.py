@@ -23,7 +23,7 @@ from .page import draw
 NAMES = (
     *("adult", "diabetes", "teachers", "students", "distillation", "questions", "composition"),
     *("noise", "bounds", "selective", "sanitised", "private_labels", "glyph", "zero_cost"),
-    *("ballots", "ballots_more", "no_public", "experiments", "peers"),
+    *("records", "records_more", "no_public", "experiments", "peers"),
 )
 KEPT = [name for name in NAMES if (Path(__file__).parent / f"{name}.py").exists()]
 DOCS = Path(__file__).parents[2] / "docs"

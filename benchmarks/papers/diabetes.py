@@ -77,7 +77,7 @@ def fit(protocol, seed, X, y, patient):
     split = GroupShuffleSplit(test_size=12_702 / len(y), random_state=seed)
     train, test = (rows[part] for part in next(split.split(rows, groups=patient[rows])))
     # The split keeps the order of rows: unless shuffled, the queries would be of one class
-    queried, held_out = np.split(rng.permutation(test), [500])
+    asked, held_out = np.split(rng.permutation(test), [500])
     clf = PATEClassifier(
         RandomForestClassifier(n_estimators=100),
         n_teachers=250,
@@ -89,7 +89,7 @@ def fit(protocol, seed, X, y, patient):
         n_jobs=2,
         random_state=seed,
     )
-    clf.fit(X[train], y[train], X[queried], groups=patient[train])
+    clf.fit(X[train], y[train], X[asked], groups=patient[train])
     plain = RandomForestClassifier(random_state=seed, n_jobs=2).fit(X[train], y[train])
     return {
         "accuracy": clf.score(X[held_out], y[held_out]),

@@ -13,7 +13,7 @@ LINES = [  # epsilon, label, colour, marker (so that lines differ without colour
     ("data-independent", "ours, publishable", "#009E73", "D"),
 ]
 BESIDE = {"textcoords": "offset points", "ha": "center", "size": 8}
-VOTERS = (("ballots", "#0072B2", "o", "-"), ("teachers", "#D55E00", "s", "--"))
+METHODS = (("records", "#0072B2", "o", "-"), ("teachers", "#D55E00", "s", "--"))
 PEERS = {"naive Bayes": "^", "logistic regression": "v", "random forest": "x"}
 
 
@@ -70,33 +70,30 @@ def headline(folder):
     save(figure, folder, "headline")
 
 
-def ballots(folder):
-    """Write ballots.svg: records that vote, and teachers."""
+def records(folder):
+    """Write records.svg: records that vote, and teachers."""
     from matplotlib.figure import Figure
 
     by_data = {}
-    for entry in [*entries_of(folder, "ballots"), *entries_of(folder, "ballots_more")]:
+    for entry in [*entries_of(folder, "records"), *entries_of(folder, "records_more")]:
         name, _, epsilon = entry["what"].rpartition(", epsilon ")
-        name, _, voters = name.rpartition(", ")
-        if voters in ("ballots", "teachers"):
+        name, _, method = name.rpartition(", ")
+        if method in ("records", "teachers"):
             ours = entry["ours"] | {"epsilon": [float(epsilon)]}
-            by_data.setdefault(name, {}).setdefault(voters, []).append({"ours": ours})
+            by_data.setdefault(name, {}).setdefault(method, []).append({"ours": ours})
     ticks = (0.1, 0.25, 0.5, 1, 2, 4)
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(by_data)), by_data, strict=True):
-        for voters, c, marker, ls in (
-            ("ballots", "#0072B2", "o", "-"),
-            ("teachers", "#D55E00", "s", "--"),
-        ):
-            shown = points(by_data[name][voters], "epsilon")
-            errorbar(axes, shown, label=voters, c=c, marker=marker, ls=ls)
+        for method, c, marker, ls in METHODS:
+            shown = points(by_data[name][method], "epsilon")
+            errorbar(axes, shown, label=method, c=c, marker=marker, ls=ls)
         axes.set(title=name, xlabel="epsilon, replace one record", xscale="log")
         axes.set_xticks(ticks, ticks)
         axes.minorticks_off()
         axes.margins(x=0.08, y=0.12)
     figure.axes[0].set_ylabel("accuracy of the student")
     figure.axes[0].legend(loc="lower right")
-    save(figure, folder, "ballots")
+    save(figure, folder, "records")
 
 
 def save(figure, folder, name):

@@ -87,4 +87,4 @@ def render(docs, names):
 def draw(docs):
     """Write the figures."""
     figures.headline(docs / "results")
-    figures.ballots(docs / "results")
+    figures.records(docs / "results")

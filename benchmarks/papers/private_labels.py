@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax
 
-from .shared import Entry, by_seed, mnist, normalized, stored_votes
+from .shared import Entry, by_seed, full_name, mnist, stored_votes
 
 
 def entries(seeds):
@@ -47,7 +47,7 @@ def entries(seeds):
             )
         yield Entry(
             "2018, Section 5",
-            f"MNIST, {normalized(mechanism)}, 2,000 asked",
+            f"MNIST, {full_name(mechanism)}, 2,000 asked",
             "",
             by_seed(runs),
             "shared votes of 250 networks, kernel logistic regression as student; the seed changes "

@@ -16,7 +16,7 @@ from sklearn_pate.accounting.smooth_sensitivity import SanitizedRelease, half_ma
 from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.rdp import data_independent_epsilon, margin_rdp, rdp_to_epsilon
 
-from .shared import Entry, bound_epsilon, exact_epsilon, normalized, stored_votes
+from .shared import Entry, bound_epsilon, exact_epsilon, full_name, stored_votes
 
 DELTA = 1e-5
 RUNS = [
@@ -40,7 +40,7 @@ def entries(seeds):
         cap = smallest_cap(mechanism, votes)
         yield Entry(
             "2018, Section 5 and Appendix",
-            f"{name.split('_')[0]}, {n_queries} queries, {normalized(mechanism)}",
+            f"{name.split('_')[0]}, {n_queries} queries, {full_name(mechanism)}",
             "",
             {
                 "sanitised": tuple(published(mechanism, votes, order, scale, s) for s in seeds),
@@ -71,10 +71,10 @@ def published(mechanism, votes, order, scale, seed):
     release = SanitizedRelease(
         order, beta=0.2 / order, sigma_scale=scale, sigma_cost=scale, failure_probability=DELTA / 2
     )
-    sampled = release.draw(
+    published = release.draw(
         table(mechanism, order, votes.shape[1]), half_margins(votes), random_state=seed
     )
-    total = np.array([max(sampled, 0.0) + release.rdp])
+    total = np.array([max(published, 0.0) + release.rdp])
     return rdp_to_epsilon(total, DELTA / 2, np.array([order]))[0]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, LNMax
 from sklearn_pate.rdp import data_independent_epsilon
 
-from .shared import Entry, bound_epsilon, exact_epsilon, normalized, quality, stored_votes
+from .shared import Entry, bound_epsilon, exact_epsilon, full_name, quality, stored_votes
 
 
 def entries(seeds):
@@ -37,7 +37,7 @@ def entries(seeds):
         )
         yield Entry(
             "2018, Figure 4",
-            f"{normalized(mechanism)}, 10,000 asked",
+            f"{full_name(mechanism)}, 10,000 asked",
             "a plot",
             {
                 "answered": (answered.mean(),),
@@ -63,5 +63,5 @@ def entries(seeds):
                 "answered": (1 - proba[inside, -1].mean(),),
                 "plurality right": (right[inside].mean(),),
             },
-            normalized(mechanism),
+            full_name(mechanism),
         )

@@ -51,8 +51,8 @@ def stored_votes(name):
         return file["votes"], file["y_test"]
 
 
-def normalized(mechanism):
-    """Its name with all parameters; scikit-learn's text leaves out defaults."""
+def full_name(mechanism):
+    """Return the name with all parameters; scikit-learn's text leaves out defaults."""
     values = ", ".join(f"{k}={v:g}" for k, v in mechanism.get_params().items() if k != "noise")
     return f"{type(mechanism).__name__}({values})"
 

@@ -12,7 +12,7 @@ from sklearn_pate.neural import RandomAffine, VATClassifier
 
 from ..shared import data
 from .adult import spent
-from .shared import Entry, by_seed, mnist, mnist_ensemble, mnist_votes, normalized
+from .shared import Entry, by_seed, full_name, mnist, mnist_ensemble, mnist_votes
 
 STUDENT = "VATClassifier with RandomAffine"
 RUNS = [
@@ -55,7 +55,7 @@ def entries(seeds):
         rows = Parallel(2)(tasks)
         yield Entry(
             source,
-            f"end to end, {normalized(mechanism)}, {n_queries} asked",
+            f"end to end, {full_name(mechanism)}, {n_queries} asked",
             reported,
             by_seed(rows),
             f"250 networks, moved images, batch normalisation, 240 images each, one ensemble; "

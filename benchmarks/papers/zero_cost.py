@@ -10,12 +10,7 @@ import numpy as np
 
 from sklearn_pate.aggregators import GNMax, ImmutableArgmax, LNMax, StableArgmax
 from sklearn_pate.neural import VATClassifier
-from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
-    data_independent_epsilon,
-    least_scale,
-    rdp_to_epsilon,
-)
+from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon, least_scale, rdp_to_epsilon
 from sklearn_pate.rdp.checks import margins
 
 from .shared import Entry, by_seed, mnist, mnist_votes, quality, simulated, stored_votes
@@ -63,11 +58,11 @@ def entries(seeds):
         )
         rows = []
         for seed in seeds:
-            sampled = stable.aggregate(counts, random_state=seed)
-            known = sampled >= 0
+            released = stable.aggregate(counts, random_state=seed)
+            known = released >= 0
             row = {"answered": known.sum(), "data-independent": epsilon}
             if known.any():
-                row["labels right"] = np.mean(sampled[known] == labels[known])
+                row["labels right"] = np.mean(released[known] == labels[known])
             rows.append(row)
         yield Entry(
             "the sound row",

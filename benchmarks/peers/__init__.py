@@ -1,4 +1,4 @@
-"""The fair table: ours beside every private classifier that we could install.
+"""The fair table: ours, and every private classifier that we could install.
 
 Twelve data sets, six epsilons, five seeds. Nobody was tuned on test rows, with exceptions that are
 named below.
@@ -10,7 +10,7 @@ picked with hindsight, ours is not. The interval is a paired 95 % interval over 
 nothing was set on them.
 
 **With public rows** most of what is lost is *only together*, by a hundredth, to a network of many
-steps: a table of ballots shares its cells among all six columns, the network finds the two. On
+steps: a table of votes shares its cells among all six columns, the network finds the two. On
 *very happy* cells explain a little more than the rule asks for, so records vote in cells, and lose
 a hundredth of AUC to sums, ours without public rows among them. Diabetes was lost by two hundredths
 and more before records could vote with all of their columns; that was built with it in sight, as
@@ -18,8 +18,8 @@ was the rule that chooses.
 
 **Without public rows** *only together* is lost as well, images to a network, and small or skewed
 tables (*pensions*, whose money columns go far beyond what most people have) to gradient descent:
-their bounds are wide, and no public row says where records lie. On Adult the bent columns are lost
-by less than a hundredth. The rule for ballots was set with Adult, Diabetes, flights, *24 classes*
+their bounds are wide, and no public row shows where records lie. On Adult the bent columns are lost
+by less than a hundredth. The rule for cells was set with Adult, Diabetes, flights, *24 classes*
 and *only together* in sight, all else on made-up tables and parts of Adult, but for how much
 likelier an uneven spread of effects must be, which was set with Diabetes, natural, in sight.
 
@@ -60,7 +60,7 @@ likelier an uneven spread of effects must be, which was set with Diabetes, natur
   epochs, at a rate of 2, or 0.2 below 2,000 rows. That rule is an independent reader's, who had
   seen test scores. On MNIST the second was left out, as it takes long. *On columns of public rows*
   means the columns of our own students, fitted on public rows: no peer offers that, we made it to
-  see what our labels are worth beside our columns. **AdaSSP**: ridge regression on noisy moments,
+  see what our labels add to our columns. **AdaSSP**: ridge regression on noisy moments,
   40 lines of ours after Wang (2018) and arXiv 2303.03451. **dpmm**: rows by `MSTPipeline` from
   noisy marginals of 32 bins, and gradient boosting on as many of them as there are private rows;
   three data sets and an epsilon of 1 only, as a fit takes minutes.
@@ -80,7 +80,7 @@ likelier an uneven spread of effects must be, which was set with Diabetes, natur
   which Opacus does not offer, its logistic regression had an AUC of 0.655 in place of 0.647 on
   *natural* at 1, in a reader's own code.
 - Ours: "not below by more than the interval" is cheap where intervals are wide (small tables, 0.1
-  and 0.25), and says nothing where all are near the majority class, as in accuracy on *natural* and
+  and 0.25), and means nothing where all are near the majority class, as in accuracy on *natural* and
   flights: ten cells of 45. Of Adult, flights, MNIST and the generated tables all seeds have the
   same rows, so that the interval is of the noise alone. The cells of a data set go together.
 - Ours, on MNIST: there Opacus has 200 steps alone, and more would help it.

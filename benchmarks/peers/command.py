@@ -55,13 +55,13 @@ def main(arguments):
 
 def measure_candidates(models, tables, results, n_jobs):
     """All settings with one seed, then with all seeds those that are best on the other tables."""
-    queried = []
+    requested = []
     for model in models:
-        queried += cells([model], tables, (EPSILON,), (SEED,), model.settings)
-    measure(queried, results, n_jobs)
+        requested += cells([model], tables, (EPSILON,), (SEED,), model.settings)
+    measure(requested, results, n_jobs)
     frame = found(results, SEEDS)
-    queried = []
+    requested = []
     for model in models:
         for table, setting in chosen(frame, model).items():
-            queried += cells([model], [table], (EPSILON,), SEEDS, [setting])
-    measure(queried, results, n_jobs)
+            requested += cells([model], [table], (EPSILON,), SEEDS, [setting])
+    measure(requested, results, n_jobs)

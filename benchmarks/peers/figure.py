@@ -1,6 +1,6 @@
 """The figure of the fair table: accuracy against epsilon, a panel for each data set."""
 
-from .found import OURS, other_classes
+from .found import OURS, other_models
 from .models import EPSILONS
 from .tables import TABLES
 
@@ -53,7 +53,7 @@ def draw(frame, to):
     lines = {}
     for axes in panels:
         lines |= {line.get_label(): line for line in axes.lines}
-    names = [*OURS.values(), *other_classes(public=True), *_ENDS]
+    names = [*OURS.values(), *other_models(public=True), *_ENDS]
     shown = [lines[name] for name in names if name in lines]
     picture.legend(handles=shown, loc="outside lower center", ncols=2, fontsize=9)
     # With a fixed salt and no date, the same numbers give the same file

@@ -39,7 +39,7 @@ def firsts(frame):
     return frame[frame.setting == frame.model.map(first)]
 
 
-def other_classes(*, public):
+def other_models(*, public):
     """Private models that somebody could publish who has public rows, or has none."""
     return [
         model.name
@@ -62,7 +62,7 @@ def own_relation(frame):
 
 
 def verdicts(frame, metric, *, public, peers=None):
-    """Ours beside the best peer in each cell.
+    """Ours and the best peer in each cell.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def verdicts(frame, metric, *, public, peers=None):
         counts as below.
     """
     peers = frame if peers is None else peers
-    peers = peers[peers.model.isin(other_classes(public=public))].dropna(subset=metric)
+    peers = peers[peers.model.isin(other_models(public=public))].dropna(subset=metric)
     by_seed = peers.pivot_table(metric, ["table", "epsilon", "model"], "seed")
     measured = set(by_seed.index.droplevel("model"))
     lines = []

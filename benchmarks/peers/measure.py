@@ -81,10 +81,10 @@ def cells(models, tables, epsilons, seeds, settings=None):
     ]
 
 
-def measure(queried, results, n_jobs):
+def measure(requested, results, n_jobs):
     """Fit all cells that are not kept yet, a process for each model, setting and table."""
     batches = {}
-    for cell in queried:
+    for cell in requested:
         if cell.key not in results.of(cell.model):
             batches.setdefault((cell.model.name, cell.setting, cell.table), []).append(cell)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(n_jobs) as pool:
@@ -105,10 +105,12 @@ def _fit(batch, results, folder):
         print(f"{table}: needs {error}", flush=True)
         return
     by_key = {cell.key: cell for cell in batch}
-    queried = [_asked(cell, made[cell.seed], folder, n) for n, cell in enumerate(by_key.values())]
-    files = {one["name"]: one["to"] for one in queried}
-    request = folder / "queried.json"
-    request.write_text(json.dumps(sorted(queried, key=lambda one: one["seed"])))
+    requests = [
+        _request(cell, made[cell.seed], folder, n) for n, cell in enumerate(by_key.values())
+    ]
+    files = {one["name"]: one["to"] for one in requests}
+    request = folder / "requests.json"
+    request.write_text(json.dumps(sorted(requests, key=lambda one: one["seed"])))
     for told in _answers(model, request):
         cell = by_key[told["name"]]
         if "failed" in told:
@@ -149,7 +151,7 @@ def _n_rows(table, seed):
     return len(rows.y) if rows.groups is None else len(np.unique(rows.groups))
 
 
-def _asked(cell, file, folder, number):
+def _request(cell, file, folder, number):
     model = cell.model
     delta = 1 / (10 * _n_rows(cell.table, cell.seed))
     epsilon, delta = model.own(cell.epsilon, delta)

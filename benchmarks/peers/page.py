@@ -5,7 +5,7 @@ from benchmarks import peers
 from ..papers import page as papers
 from . import figure
 from .choice import EPSILON, chosen
-from .found import OURS, counted, firsts, found, other_classes, own_relation, verdicts
+from .found import OURS, counted, firsts, found, other_models, own_relation, verdicts
 from .measure import SEEDS, Results
 from .models import EPSILONS, MODELS
 from .scores import half_width
@@ -226,7 +226,7 @@ def readme_rows(frame):
     at = frame[frame.epsilon.isin([EPSILON, 0.0])]
     means = at.pivot_table("accuracy", "model", "table")
     for name, size in IN_README.items():
-        best = means.loc[means.index.intersection(other_classes(public=True)), name]
+        best = means.loc[means.index.intersection(other_models(public=True)), name]
         plain = means.loc[means.index.str.startswith("no privacy"), name].max()
         ours = [means.loc[OURS[public], name] for public in (True, False)]
         numbers = [*ours, best.max(), plain, means.loc["majority class", name]]

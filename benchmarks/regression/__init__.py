@@ -1,1 +1,1 @@
-"""Numbers: PATERegressor beside private peers, on four tables."""
+"""Numbers: PATERegressor compared with private peers, on four tables."""

@@ -1,4 +1,4 @@
-"""Measure PATERegressor beside private peers: R2, and the coverage of 80 % intervals.
+"""Measure PATERegressor and private peers: R2, and the coverage of 80 % intervals.
 
     python -m benchmarks regression [--seeds S ...] [--tables NAME ...] [--models NAME ...]
 
@@ -50,10 +50,7 @@ PUBLIC = ("no privacy, boosting", "no privacy, ridge on columns of public rows")
 def ours(name, table, bounds, epsilon, seed):
     reg = PATERegressor(bounds=bounds, epsilon=epsilon, delta=DELTA, n_levels=OURS[name])
     reg.set_params(random_state=seed).fit(table.X, table.y, X_public=table.X_public)
-    found = {
-        "R2": reg.score(table.X_test, table.y_test),
-        "method": type(reg.table_).__name__,
-    }
+    found = {"R2": reg.score(table.X_test, table.y_test), "method": type(reg.table_).__name__}
     if OURS[name] > 2:
         low, high = reg.predict_quantiles(table.X_test, [0.1, 0.9]).T
         found["coverage"] = float(np.mean((low <= table.y_test) & (table.y_test <= high)))
@@ -83,16 +80,16 @@ def peer(name, table, bounds, epsilon, seed):
     for kind in ("wide", "codes"):
         arrays[kind] = numbers(table.X, table, kind)
         arrays[f"{kind}_test"] = numbers(table.X_test, table, kind)
-    queried = {"model": name, "epsilon": epsilon, "delta": DELTA, "seed": seed}
-    queried |= {"rate": RATES.get(name)}
-    queried |= {"mu": float(gdp_mu(epsilon, DELTA)), "tail": float(norm.isf(FAILURE / 2))}
+    request = {"model": name, "epsilon": epsilon, "delta": DELTA, "seed": seed}
+    request |= {"rate": RATES.get(name)}
+    request |= {"mu": float(gdp_mu(epsilon, DELTA)), "tail": float(norm.isf(FAILURE / 2))}
     with tempfile.TemporaryDirectory() as folder:
-        queried |= {"arrays": f"{folder}/rows.npz", "to": f"{folder}/predicted.npy"}
-        np.savez(queried["arrays"], **arrays)
+        request |= {"arrays": f"{folder}/rows.npz", "to": f"{folder}/predicted.npy"}
+        np.savez(request["arrays"], **arrays)
         script = str(Path(__file__).with_name("peers.py"))
         python = python_of(PEERS[name])
-        subprocess.run([python, "-W", "ignore", script, json.dumps(queried)], check=True)
-        predicted = np.load(queried["to"])
+        subprocess.run([python, "-W", "ignore", script, json.dumps(request)], check=True)
+        predicted = np.load(request["to"])
     return {"R2": r2_score(table.y_test, (predicted + 1) / 2 * (high - low) + low)}
 
 

@@ -20,10 +20,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate.encoding import RowVectorizer
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.methods import ReverseNeighbors
-from sklearn_pate.methods.sums import ClassSums
-from sklearn_pate.neighbors import RowVectorizer
+from sklearn_pate.methods import ClassSums, ReverseNeighbors
 
 FILE = Path(__file__).parents[2] / "docs" / "results" / "rules_signal.csv"
 WARNINGS = ("what was released may be little better", "of one class", "have the class that")
@@ -103,12 +102,14 @@ RELATED = [
     Table("text, linear", 3000, 5, 2.0, linear, {"strength": 1.5}, 2, True),
 ]
 
-#: Each method: its voters, other parameters, and whether a schema takes the place of public rows.
+MODEL = make_pipeline(RowVectorizer(), LogisticRegression())
+
+#: Parameters for each method, and whether a schema takes the place of public rows.
 METHODS = {
-    "cells": (ReverseNeighbors(), {}, False),
-    "column sums": (ClassSums(), {}, False),
-    "class sums": (None, {}, True),
-    "teachers": (make_pipeline(RowVectorizer(), LogisticRegression()), {"n_teachers": 100}, False),
+    "cells": ({"method": ReverseNeighbors()}, False),
+    "class sums": ({"method": ClassSums()}, False),
+    "schema": ({}, True),
+    "teachers": ({"base_estimator": MODEL, "n_teachers": 100}, False),
 }
 
 
@@ -125,10 +126,8 @@ def fitted(method, table, seed):
         codes = np.digitize(X, [-0.7, 0.0, 0.7])
         columns = (pd.Categorical.from_codes(column, dtype=kinds) for column in codes.T)
         X = pd.DataFrame({f"c{k}": column for k, column in enumerate(columns)})
-    neighbors_method, params, has_schema = METHODS[method]
-    clf = PATEClassifier(
-        neighbors_method, epsilon=table.epsilon, classes=range(table.n_classes), **params
-    )
+    params, has_schema = METHODS[method]
+    clf = PATEClassifier(epsilon=table.epsilon, classes=range(table.n_classes), **params)
     clf.set_params(random_state=seed, on_bad_plan="warn")
     first, last = slice(table.n), slice(table.n + N_PUBLIC, None)
     rows, test = X[first], X[last]

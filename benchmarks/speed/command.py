@@ -21,7 +21,7 @@ BENCHMARKS = {
     "batched": fits.batched,
     "accounting": costs.accounting,
     "aggregation": costs.aggregation,
-    "tables": tables.ballots,
+    "tables": tables.tables,
 }
 HEADER = (
     "| what | unit | ours | baseline | ratio (lowest to highest round) | baseline is | setting |\n"
@@ -50,12 +50,12 @@ def line(row):
     return f"| {' | '.join([row.name, row.unit, *both, ratio, row.baseline, row.setting])} |"
 
 
-def write(done, bounds, out):
+def write(done, about, out):
     """Write the rows that there are."""
     results = [asdict(row) | row.numbers() for row in done]
-    text = json.dumps({"machine": bounds, "rows": results}, indent=1)
+    text = json.dumps({"machine": about, "rows": results}, indent=1)
     (out / "results.json").write_text(text + "\n")
-    head = ", ".join(f"{name}: {fact}" for name, fact in bounds.items())
+    head = ", ".join(f"{name}: {fact}" for name, fact in about.items())
     note = "ratio = ours / baseline; below 1 is better."
     table = "\n".join([HEADER, *(line(row) for row in done)])
     (out / "results.md").write_text(f"{head}\n\n{note}\n\n{table}\n")
@@ -69,10 +69,10 @@ def main(arguments):
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results")
     args = parser.parse_args(arguments)
     args.out.mkdir(parents=True, exist_ok=True)
-    bounds = machine() | {"sizes": "quick" if args.quick else "full"}
+    about = machine() | {"sizes": "quick" if args.quick else "full"}
     done = []
     print(HEADER, flush=True)
     for row in rows(args.only, args.quick):
         done.append(row)
-        write(done, bounds, args.out)
+        write(done, about, args.out)
         print(line(row), flush=True)

@@ -1,4 +1,4 @@
-"""Exact costs, published bounds, labels and calibration beside the plain way to each."""
+"""Exact costs, published bounds, labels and calibration, compared with the plain way to each."""
 
 import math
 from functools import partial

@@ -1,4 +1,4 @@
-"""Fits and polls of teachers, beside a plain loop, few teachers, or data in memory."""
+"""Fits and polls of teachers, compared with a plain loop, few teachers, or data in memory."""
 
 import importlib.util
 import os
@@ -15,9 +15,9 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.datasets import fetch_adult, fetch_mnist
-from sklearn_pate.encoding.targets import ClassTarget
-from sklearn_pate.methods.teachers import Teachers
-from sklearn_pate.runtime.private_data import PrivateData
+from sklearn_pate.encoding import ClassTarget
+from sklearn_pate.methods import Teachers
+from sklearn_pate.releases import PrivateData
 from sklearn_pate.teachers.batched import BatchedTeachers
 
 from ..shared import MissingError, data
@@ -33,7 +33,7 @@ def fit_and_predict(teacher, X, y, X_query):
 
 
 def fit(quick):
-    """The whole fit beside a joblib loop that fits and queries the same forests, and no more."""
+    """The whole fit, compared with a joblib loop that only fits and queries the same forests."""
     n_teachers, n_trees, n_rounds = (20, 5, 1) if quick else (250, 100, 5)
     data("adult", "UCI Adult")
     X, y = fetch_adult(subset="train", as_frame=False, return_X_y=True)
@@ -99,8 +99,8 @@ def cpu_and_peak(name, n_teachers, n_queries):
     codes = rng.integers(10, size=len(X))
     collect(X[: 4 * PART], codes[: 4 * PART], X_query, 4)  # imports
     start = time.process_time()
-    local_maximum = peak_above(collect, X, codes, X_query, n_teachers)
-    return time.process_time() - start, local_maximum
+    peak = peak_above(collect, X, codes, X_query, n_teachers)
+    return time.process_time() - start, peak
 
 
 def votes(quick):
@@ -141,7 +141,7 @@ def peak_of_poll(n_teachers):
 
 
 def memory(quick):
-    """Thousands of teachers beside few."""
+    """Thousands of teachers, compared with few."""
     few, many, n_rounds = (20, 200, 1) if quick else (100, 5000, 3)
     yield Row(
         f"peak memory of a poll of {many:,} teachers",
@@ -153,7 +153,7 @@ def memory(quick):
 
 
 def batched(quick):
-    """Networks trained together beside the same one by one; on a GPU, if there is one."""
+    """Networks trained together, compared with the same one by one; on a GPU, if there is one."""
     if importlib.util.find_spec("skorch") is None:
         raise MissingError("the extra torch")
     import torch

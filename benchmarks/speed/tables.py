@@ -1,4 +1,4 @@
-"""Ballots of a million records and more on disk, beside the plain loop that everybody must pay.
+"""Votes of a million records and more on disk, compared with a plain loop.
 
 The loop transforms a block and finds the nearest center of each row by a matrix product, 250 rows
 at a time, whose distances stay in the processor's cache. It counts nothing, checks no near ties,
@@ -14,10 +14,10 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.encoding.targets import ClassTarget
+from sklearn_pate.encoding import ClassTarget
 from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.releases import PrivateData
 from sklearn_pate.runtime.blocks import BLOCK_SIZE
-from sklearn_pate.runtime.private_data import PrivateData
 
 from .measure import Row, in_child, memory, seconds
 
@@ -34,7 +34,7 @@ def opened(path):
     return X, (np.arange(len(X)) % 2).astype(np.int8)
 
 
-def make_neighbors():
+def neighbors():
     """Records that vote in so many cells."""
     return ReverseNeighbors(StandardScaler(), n_cells=N_CELLS, random_state=0)
 
@@ -49,12 +49,12 @@ def plain(transformer, X, centers):
 
 
 def times(path, n_rounds):
-    """Seconds of the processor for all ballots and for the loop, in turn."""
+    """Seconds of the processor for all votes and for the loop, in turn."""
     X, codes = opened(path)
     private = PrivateData(X=X, codes=codes, target=ClassTarget([0, 1]))
-    method = make_neighbors()
+    method = neighbors()
     method.prepare(private, X_PUBLIC)
-    method.divide(X_PUBLIC, noise_std=1.0, n_records=len(X), n_classes=2)
+    method.prepare_public(X_PUBLIC, noise_std=1.0, n_records=len(X), n_classes=2)
     transformer = StandardScaler().fit(X_PUBLIC)
     return tuple(
         (
@@ -65,15 +65,15 @@ def times(path, n_rounds):
     )
 
 
-def local_maximum(path):
+def peak_memory(path):
     """MiB of a process that polls, without pages of the file, which the system can drop."""
     X, y = opened(path)
-    clf = PATEClassifier(method=make_neighbors(), epsilon=1.0, delta=1e-9, classes=[0, 1])
+    clf = PATEClassifier(method=neighbors(), epsilon=1.0, delta=1e-9, classes=[0, 1])
     clf.poll(X, y, X_public=X_PUBLIC)
     return memory("VmHWM") - memory("RssFile")
 
 
-def ballots(quick):
+def tables(quick):
     """Time and memory by number of records."""
     sizes = {60_000: 1} if quick else {1_000_000: 3, 3_000_000: 3, 10_000_000: 1}
     with TemporaryDirectory() as folder:
@@ -86,13 +86,13 @@ def ballots(quick):
             X.flush()
             setting = f"{n_records:,} records x {WIDTH} numbers, {N_CELLS:,} cells, n_jobs=1"
             yield Row(
-                "ballots of records on disk",
+                "votes of records on disk",
                 "s of CPU",
                 f"transform and a matrix product, {FEW} rows at a time",
                 setting,
                 times(path, n_rounds),
             )
-            pair = (in_child(local_maximum, str(path)), X.nbytes / 2**20)
+            pair = (in_child(peak_memory, str(path)), X.nbytes / 2**20)
             yield Row(
                 "peak memory of a poll, imports included", "MiB", "the file", setting, (pair,)
             )

@@ -28,11 +28,12 @@ class PrivacySpent:
         The guarantee: the probability of any outcome is at most ``e**epsilon`` times that on a
         neighbouring data set, plus `delta`. `epsilon` is inf where a mechanism has none.
     composition : str
-        How `epsilon` was obtained: "gaussian" (exact composition of Gaussian noise), "renyi"
+        How costs were added up: "gaussian" (exact composition of Gaussian noise), "renyi"
         (composition of the data-independent Renyi cost of each query), "pure" (plain sum), "mixed"
         (exact composition of pure steps and Gaussian noise), "sum" (of rows that `poll` published
-        and of labels under another plan), "filter" (a budget that stopped the queries), "propose-test-release" (a private test of what the votes cost), "tuning" (the best
-        of a random number of trials) or "none".
+        and of labels under another plan), "filter" (a budget that stopped the queries),
+        "propose-test-release" (a private test of the cost of the votes), "tuning" (the best of a
+        random number of trials) or "none".
     unit : str
         The protected unit: "record" or "group"; "teacher" for votes of unknown origin.
     relation : NeighboringRelation or str

@@ -86,8 +86,8 @@ def worst_case(aggregator, bounds, orders, *, n_teachers, n_classes):
         stated = np.asarray(bounds.rdp(orders, **public), dtype=float)
         if stated.shape != orders.shape or not (stated >= 0).all():
             raise ValueError(
-                f"PrivacyBounds.rdp of {type(aggregator).__name__} must return a cost of at least 0 "
-                f"for each of {orders.size} orders; got shape {stated.shape}"
+                f"PrivacyBounds.rdp of {type(aggregator).__name__} must return a cost of at least "
+                f"0 for each of {orders.size} orders; got shape {stated.shape}"
             )
         cost = np.minimum(cost, stated)
     if bounds.gdp_mu < math.inf:

@@ -82,13 +82,10 @@ class Synthesis:
         """
         units_of(private, neighbors)  # refuses what would fail once rows are paid for
         synthesizer = synthesizer.suited_to(pure=pure)
-        epsilon_fraction = (
-            default_rows_fraction()
-            if synthesizer.epsilon_fraction is None
-            else synthesizer.epsilon_fraction
-        )
+        fraction = synthesizer.epsilon_fraction
+        fraction = default_rows_fraction() if fraction is None else fraction
         event_of = partial(stated_event, neighbors=neighbors)
-        synthesizer = calibrated(synthesizer, event_of, epsilon, delta, fraction=epsilon_fraction)
+        synthesizer = calibrated(synthesizer, event_of, epsilon, delta, fraction=fraction)
         spent, _ = stated_cost(synthesizer, neighbors).epsilon(delta)
         is_all = synthesizer.epsilon_fraction == 1
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):

@@ -52,10 +52,11 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
 
     The statistics are released before the votes, in one step or several. For each step, a fit calls
     `gather`, which is private and free, records the cost, and calls `publish`, which adds noise.
-    Then `draw` draws rows from the published parts. A subclass has the parameters `epsilon_fraction`, the
-    part of epsilon that its noise may cost (a number between 0 and 1, or None for
-    `rules.default_rows_fraction`), and `n_rows`, how many rows are drawn. The library calls `declare` on a
-    clone first, then `with_scale`, `event` and `dry_run_rows`, then the steps, then `draw`, once.
+    Then `draw` draws rows from the published parts. A subclass has the parameters
+    `epsilon_fraction`, the part of epsilon that its noise may cost (a number between 0 and 1, or
+    None for `rules.default_rows_fraction`), and `n_rows`, the number of rows to draw. The library
+    calls `declare` on a clone first, then `with_scale`, `event` and `dry_run_rows`, then the steps,
+    then `draw`, once.
     Parameters follow scikit-learn's conventions. What `suited_to` and `with_scale` return must know
     what `declare` found: make it by `copy.copy`, as `sklearn.base.clone` drops that.
 

@@ -9,9 +9,9 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from benchmarks.peers.tables import TABLES
 from sklearn_pate import PATEClassifier
+from sklearn_pate.encoding import RowVectorizer, Schema
 from sklearn_pate.methods import ReverseNeighbors
-from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
-from sklearn_pate.synthesis import Schema
+from sklearn_pate.neighbors import LandmarkClassifier
 
 from .shared import answer, in_columns
 
@@ -33,7 +33,7 @@ def fit(table, one):
 def pate(table, one, schema=None):
     settings = one["settings"]
     clf = PATEClassifier(
-        ReverseNeighbors(**settings) if settings else None,
+        method=ReverseNeighbors(**settings) if settings else "auto",
         epsilon=one["epsilon"],
         classes=table.classes,
         schema=schema,

@@ -22,9 +22,9 @@ def answer(fit, read=read_arrays):
     """Fit what the file named by the first argument asks for."""
     warnings.simplefilter("ignore")
     with open(sys.argv[1]) as file:
-        queried = json.load(file)
+        requests = json.load(file)
     seed, rows = None, None
-    for one in queried:
+    for one in requests:
         if one["seed"] != seed:
             seed, rows = one["seed"], read(one)
         start = time.perf_counter()

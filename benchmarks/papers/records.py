@@ -1,4 +1,4 @@
-"""Records that vote, beside teachers.
+"""Records that vote, compared with teachers.
 
 "Fine-grained private knowledge distillation" (arXiv 2207.13253) lets each record vote where it
 lies. Here it is `ReverseNeighbors()` as it is, with the default student where no other is named:
@@ -8,7 +8,7 @@ letters), never on these test rows, but: the floor of four cells a class was set
 epsilon 0.5 had been seen, and `RandomAffine()` after MNIST. The teachers' numbers of teachers and
 queries were chosen by scores on the test rows.
 
-![Accuracy of ballots and of teachers against epsilon](../results/ballots.svg)
+![Accuracy of records that vote, and of teachers against epsilon](../results/records.svg)
 """
 
 import numpy as np
@@ -40,10 +40,10 @@ def scores(clf, rows):
     return found
 
 
-def ballots(rows, epsilon, seed, student=None, transformer=None):
+def fitted(rows, epsilon, seed, student=None, transformer=None):
     """Fit, with cells and noise from the seed."""
     clf = PATEClassifier(
-        ReverseNeighbors(transformer, random_state=seed),
+        method=ReverseNeighbors(transformer, random_state=seed),
         student=student,
         epsilon=epsilon,
         classes=np.unique(rows.y),
@@ -53,24 +53,24 @@ def ballots(rows, epsilon, seed, student=None, transformer=None):
 
 
 def entries(seeds):
-    yield from adult_beside_teachers(seeds, adult(0))
+    yield from adult_with_teachers(seeds, adult(0))
     rows = flights(0)
     for epsilon in (0.1, 1.0):
         yield Entry(
             SOURCE,
             f"Flights out of New York that are late, epsilon {epsilon:g}",
             "",
-            by_seed([scores(ballots(rows, epsilon, seed), rows) for seed in seeds]),
+            by_seed([scores(fitted(rows, epsilon, seed), rows) for seed in seeds]),
             "277,346 private and 20,000 public rows; the seed changes cells and noise",
             "without privacy an AUC of 0.694 (logistic regression on one-hot columns and splines)",
         )
     X, y = load_digits(return_X_y=True)
-    sampled = [split(X, y, 1000, 500, (0, 16), seed) for seed in seeds]
+    splits = [split(X, y, 1000, 500, (0, 16), seed) for seed in seeds]
     for epsilon in (0.5, 1.0):
         for student in (SVC(), None):
             fits = [
-                scores(ballots(rows, epsilon, seed, student), rows)
-                for rows, seed in zip(sampled, seeds, strict=True)
+                scores(fitted(rows, epsilon, seed, student), rows)
+                for rows, seed in zip(splits, seeds, strict=True)
             ]
             yield Entry(
                 SOURCE,
@@ -83,14 +83,14 @@ def entries(seeds):
     yield from images(seeds)
 
 
-def adult_beside_teachers(seeds, rows):
+def adult_with_teachers(seeds, rows):
     """Ballots at each epsilon, and teachers with the settings of the section on Adult."""
     for epsilon in EPSILONS:
         yield Entry(
             SOURCE,
-            f"UCI Adult, ballots, epsilon {epsilon:g}",
+            f"UCI Adult, records, epsilon {epsilon:g}",
             "",
-            by_seed([scores(ballots(rows, epsilon, seed), rows) for seed in seeds]),
+            by_seed([scores(fitted(rows, epsilon, seed), rows) for seed in seeds]),
             f"{len(rows.y):,} private and {len(rows.X_public):,} public rows; the seed changes "
             "cells and noise",
         )
@@ -132,7 +132,7 @@ def images(seeds):
     gradients = make_pipeline(FunctionTransformer(gradient_histograms), PCA(60, random_state=0))
     for epsilon in (0.05, 0.1):
         fits = [
-            ballots(
+            fitted(
                 rows,
                 epsilon,
                 seed,
