@@ -259,8 +259,8 @@ def marginals(**params):
 
 
 def records(base=None, synthesizer=None, **params):
-    given = {"synthesizer": synthesizer or marginals(), "epsilon": 4.0, "classes": [0, 1]} | params
-    return PATEClassifier(base or ReverseNeighbors(), **given)
+    given = {"synthesizer": synthesizer or marginals(), "epsilon": 4.0, "classes": [0, 1]}
+    return PATEClassifier(base or ReverseNeighbors(), **given | {"random_state": 0} | params)
 
 
 def teachers(base=None, **params):
