@@ -37,7 +37,7 @@ from sklearn_pate.rdp import (
 # Which way gamma points
 # ----------------------
 #
-# *Written.* 2017 adds noise Lap(1/gamma) to each vote count, and says of gamma that a large one
+# *Written.* 2017 adds noise Lap(1/gamma) to each vote count, and states that a large gamma
 # gives a strong privacy guarantee and degrades accuracy (Section 2.1). Later texts repeat the
 # sentence.
 #
@@ -184,7 +184,7 @@ print(round(rdp_to_epsilon(2 * T * gamma**2 * orders, delta, orders, "classic")[
 # *Written.* 2018 counts `a / sigma^2` per query and order for the argmax on any votes: the cost
 # of publishing all noisy counts.
 #
-# *True.* The argmax tells less than the counts. Its exact worst case, over all votes and any
+# *True.* The argmax reveals less than the counts. Its exact worst case, over all votes and any
 # number of classes, is 0.64 of that at low orders.
 
 orders = np.array([2.0, 10.0, 60.0])
@@ -201,7 +201,7 @@ print(round(data_independent_epsilon(GNMax(40.0), 500, 1e-5)[0], 2))
 # -> 2.82
 
 # %%
-# Composed exactly, the counts cost 19% less than the account of 2018 says, and the argmax 31%
+# Composed exactly, the counts cost 19% less than the account of 2018 states, and the argmax 31%
 # less. For Laplace noise the 13.23 of the entry before is the cost of any mechanism with that
 # pure epsilon; the argmax of 250 votes for two classes costs 60% less:
 

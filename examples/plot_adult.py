@@ -9,7 +9,7 @@ last 11,282 test rows. The paper reports accuracy 0.83 at epsilon 2.66 (delta 1e
 That epsilon, like the one computed here for comparison, is *data-dependent*: it is a bound for the
 votes that were cast, so it is private itself, and it bounds one direction of the divergence. What
 may be published is `privacy_spent_`: without a cap on epsilon, and noise chosen as in 2017, it is
-5.4. Beside them stands the *exact* cost of these votes: private too, but computed, not bounded.
+5.4. Compared with them is the *exact* cost of these votes: private too, but computed, not bounded.
 
 The second figure follows the paper's appendix C: what happens to accuracy and epsilon as the number
 of labels and the noise vary.

@@ -6,7 +6,7 @@ The 2017 paper reports accuracy 93.94% at epsilon 1.44 on this data. Its split (
 training rows, 12,702 test rows) cannot be rebuilt from the public file, which has 11,357 stays
 followed by a readmission within 30 days and 90,409 that were not; and where one class is that rare,
 the majority vote is accurate, cheap and useless. So here are two protocols, each with the majority
-class and a non-private forest beside the student:
+class and a non-private forest, compared with the student:
 
 - *natural*: all stays, 11% positive;
 - *balanced*: all positive stays and as many others.

@@ -2,9 +2,8 @@
 Images that vote: MNIST at an epsilon of 0.1
 ============================================
 
-60,000 images are private. Each casts one ballot, for its label, in a cell of public images that are
-like it, and the table of ballots is released, with noise (`ReverseNeighbors`). So labels are as
-good as the numbers by which images are alike. Two ways to make such numbers, learnt from the 9,000
+60,000 images are private. Each votes once, for its label, in a cell of public images that are like
+it, and the table of votes is released, with noise (`ReverseNeighbors`). So labels are as good as the numbers by which images are alike. Two ways to make such numbers, learnt from the 9,000
 public images without a label:
 
 - *gradients*: histograms of the directions of gradients, and their principal components;
@@ -55,7 +54,7 @@ EPSILONS = (0.05, 0.1, 0.25)
 start = time.monotonic()
 
 
-def told(text):
+def log(text):
     print(f"{text} [{time.monotonic() - start:.0f} s]", flush=True)
 
 
@@ -98,8 +97,8 @@ def gradient_histograms(images, n_directions=8):
 # %%
 # Views
 # -----
-# Of 250 images two views each: for each view, the network says which of the 499 others is of the
-# same image (Chen, Kornblith, Norouzi, Hinton, 2020). In `transform` each image is by itself.
+# Of 250 images two views each: for each view, the network predicts which of the 499 others is
+# of the same image (Chen, Kornblith, Norouzi, Hinton, 2020). In `transform` each image is by itself.
 def layers(width=32):
     return nn.Sequential(
         nn.Conv2d(1, width, 5, stride=2, padding=2),
@@ -161,8 +160,8 @@ class Views(TransformerMixin, BaseEstimator):
 
 
 # %%
-# One table of ballots at each epsilon
-# ------------------------------------
+# One table of votes at each epsilon
+# ----------------------------------
 # A transformer is fitted once, on public images. The student of all epsilons is a linear model of
 # its numbers. At 0.1 a network learns as well, from the same labels and from images without one:
 # what is made of a released table costs nothing.
@@ -178,10 +177,10 @@ linear = {name: [] for name in spaces}
 networks = {}
 for name, space in spaces.items():
     frozen = FrozenEstimator(space.fit(X_public))
-    told(f"{name}: fitted on public images")
+    log(f"{name}: fitted on public images")
     for epsilon in EPSILONS:
         clf = PATEClassifier(
-            ReverseNeighbors(frozen, random_state=0),
+            method=ReverseNeighbors(frozen, random_state=0),
             student=make_pipeline(frozen, LinearDiscriminantAnalysis()),
             epsilon=epsilon,
             classes=range(10),
@@ -191,10 +190,10 @@ for name, space in spaces.items():
         clf.fit(X, y, X_public)
         right[name].append(np.mean(clf.public_soft_labels_.argmax(axis=1) == y_public))
         linear[name].append(clf.score(X_test, y_test))
-        told(f"  {epsilon:g}: labels right {right[name][-1]:.4f}, linear {linear[name][-1]:.3f}")
+        log(f"  {epsilon:g}: labels right {right[name][-1]:.4f}, linear {linear[name][-1]:.3f}")
         if epsilon == 0.1:
             networks[name] = clf.fit_student(X_public, network).score(X_test, y_test)
-            told(f"  {epsilon:g}: network {networks[name]:.3f}")
+            log(f"  {epsilon:g}: network {networks[name]:.3f}")
 print(clf.privacy_spent_)
 
 # %%

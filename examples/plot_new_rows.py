@@ -2,12 +2,11 @@
 New public rows cost nothing: more labels from one release
 ==========================================================
 
-Private digits cast one ballot each, once, at epsilon 1. The noisy table of their ballots is
-published, and says of *any* image which digit it is likely to be. So public images that come later
-get labels too, and a student trained on all of them is better, for the same epsilon.
+Each private digit votes once, at epsilon 1. The noisy table of the votes is published, and predicts
+which digit *any* image is likely to be. So public images that come later get labels too, and a student trained on all of them is better, for the same epsilon.
 
 Measured, means of 10 seeds: a support vector machine rises from 0.84 with 100 public images to 0.92
-with 600. The default student has learnt most of what the table says from the first 100, and rises
+with 600. The default student has learnt most of the table from the first 100, and rises
 from 0.88 to 0.90. The cells are those of the first 100 images: should the public rows change their
 nature, fit anew.
 
@@ -23,7 +22,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.methods import ReverseNeighbors
 
 N_PUBLIC = [100, 200, 300, 400, 600]
 X, y = load_digits(return_X_y=True)
@@ -37,7 +35,7 @@ def scores(student, seed):
         X, y, train_size=900, random_state=seed, stratify=y
     )
     X_public, X_test, _, y_test = train_test_split(X_rest, y_rest, test_size=297, random_state=seed)
-    clf = PATEClassifier(method=ReverseNeighbors(), student=student, epsilon=1.0, classes=range(10))
+    clf = PATEClassifier(method="neighbors", student=student, epsilon=1.0, classes=range(10))
     clf.fit(X_private, y_private, X_public=X_public[: N_PUBLIC[0]])
     return [clf.fit_student(X_public[:n]).score(X_test, y_test) for n in N_PUBLIC]
 

@@ -3,7 +3,7 @@ No public rows: from a CSV file to a published model
 ====================================================
 
 A table of customers is private, and there is none like it that is public. A synthesizer draws
-public rows from noisy histograms of the private columns; then records vote, as ever. One epsilon
+public rows from noisy histograms of the private columns; then records vote in cells. One epsilon
 covers both.
 
 Put your file in the place of the made-up one. What you must know without looking at it: the names
@@ -24,7 +24,6 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 JOBS = ["clerk", "farmer", "nurse", "none"]
@@ -33,7 +32,7 @@ JOBS = ["clerk", "farmer", "nurse", "none"]
 # %%
 # A file
 # ------
-# Made up: some earn nothing, a few earn very much, and some do not say.
+# Made up: some earn nothing, a few earn very much, and some give no income.
 def write_table(path, n=12_000):
     rng = np.random.default_rng()
     job = rng.choice(JOBS, n, p=[0.4, 0.1, 0.2, 0.3])
@@ -71,7 +70,7 @@ synthesizer = MarginalSynthesizer(
     missing=["income", "job"],
 )
 clf = PATEClassifier(
-    ReverseNeighbors(),
+    method="neighbors",
     synthesizer=synthesizer,
     epsilon=1.0,  # rows and labels together
     classes=["no", "yes"],
@@ -100,15 +99,15 @@ print(f"accuracy, for the curator: {published.score(X_test, y_test):.3f}")
 print(f"the most common answer alone: {pd.Series(y_test).value_counts(normalize=True).max():.3f}")
 
 # %%
-# Column by column, the drawn rows come close, and so do the labels that they got. The private half
+# Column by column, the synthetic rows come close, and so do the labels that they got. The private half
 # of this figure is for the curator, too.
-sampled = published.X_synthetic_
+synthetic = published.X_synthetic_
 labels = published.classes_[published.public_labels_]
 edges = {"age": np.linspace(18, 91, 25), "income": np.append(0.5, income[1:])}
 figure, panels = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for axes, (column, bins) in zip(panels, edges.items(), strict=True):
     for label, color in zip(["no", "yes"], ["C0", "C1"], strict=True):
-        for table, answers, style in [(X_private, y_private, "-"), (sampled, labels, "--")]:
+        for table, answers, style in [(X_private, y_private, "-"), (synthetic, labels, "--")]:
             values = table[column][answers == label].dropna().clip(bins[0], bins[-1])
             shares = np.histogram(values, bins)[0] / len(table)
             name = f"{label}, {'private' if table is X_private else 'synthetic'}"

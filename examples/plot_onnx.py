@@ -6,7 +6,7 @@ A linear student is handed over as an ONNX file: it predicts the labels without 
 its privacy statement as metadata. The figure compares its probabilities with those of the
 classifier that made it. ONNX counts with 32 bits, so they agree to about seven digits.
 
-Needs `pip install skl2onnx onnxruntime` (tried with 1.20 and 1.32); without these, it says so.
+Needs `pip install skl2onnx onnxruntime` (tried with 1.20 and 1.32); without these, it prints that.
 Takes a few seconds.
 """
 

@@ -8,8 +8,8 @@ private. A quarter is public, without labels, and the rest is the test set.
 
 Words and pairs of words are hashed and weighted, and become 100 numbers by a singular value
 decomposition of the *public* texts. Texts of one subpackage are near each other there, so each
-private text casts one ballot where it lies (`ReverseNeighbors`), and one noisy table pays for all
-labels and classes. Teachers, nearest centroids in the same numbers, pay for each label.
+private text votes once, in the cell where it lies (`method="neighbors"`), and one noisy table pays
+for all labels and classes. Teachers, nearest centroids in the same numbers, pay for each label.
 
 Measured (numpy 2.4, scipy 1.17, scikit-learn 1.9, pandas 3.1: 3,742 private texts, 1,871 public
 ones), means of three seeds: all are below a linear model of the same numbers without privacy, which
@@ -20,7 +20,7 @@ may be harder.
 epsilon   0.5    1      2      4
 ========  =====  =====  =====  =====
 teachers  0.324  0.356  0.406  0.522
-ballots   0.635  0.679  0.703  0.722
+records   0.635  0.679  0.703  0.722
 ========  =====  =====  =====  =====
 
 Pairs of words, and the numbers of teachers and labels at each epsilon, were chosen by scores on
@@ -103,12 +103,12 @@ numbers = FrozenEstimator(numbers.fit(X.iloc[public]))
 
 
 # %%
-# Ballots and teachers
+# Records and teachers
 # --------------------
 # Seeds make the page reproducible; a model to be published must be fitted without one.
-def by_ballots(epsilon, seed):
-    ballots = ReverseNeighbors(numbers, random_state=seed)
-    clf = PATEClassifier(ballots, epsilon=epsilon, classes=classes, random_state=seed)
+def by_records(epsilon, seed):
+    method = ReverseNeighbors(numbers, random_state=seed)
+    clf = PATEClassifier(method=method, epsilon=epsilon, classes=classes, random_state=seed)
     clf.fit(X.iloc[private], y[private], X_public=X.iloc[public])
     return clf.score(X.iloc[test], y[test])
 
@@ -133,7 +133,7 @@ def scores(fit):
     return np.reshape(Parallel(n_jobs=2)(fits), (len(EPSILONS), len(SEEDS)))
 
 
-accuracies = {"ballots": scores(by_ballots), "teachers": scores(by_teachers)}
+accuracies = {"records": scores(by_records), "teachers": scores(by_teachers)}
 bare = make_pipeline(numbers, LogisticRegression(C=10, max_iter=500))
 without_privacy = bare.fit(X.iloc[private], y[private]).score(X.iloc[test], y[test])
 print(f"without privacy: {without_privacy:.3f}")
@@ -144,7 +144,7 @@ for name, accuracy in accuracies.items():
 # %%
 # Accuracy and epsilon
 # --------------------
-LINES = {"ballots": ("#0072B2", "o", "-"), "teachers": ("#D55E00", "s", "--")}
+LINES = {"records": ("#0072B2", "o", "-"), "teachers": ("#D55E00", "s", "--")}
 figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for name, (color, marker, dashes) in LINES.items():
     accuracy = accuracies[name].mean(axis=1)

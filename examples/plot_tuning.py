@@ -3,7 +3,7 @@ From a DataFrame to a private model, and whether tuning pays
 ============================================================
 
 Replace the made-up table by your own: ``frame = pd.read_csv(...)``. Columns of numbers and of
-categories are told apart by their type. What you must know without looking at the private rows: the
+categories are distinguished by their type. What you must know without looking at the private rows: the
 name of the label, its possible values, and the values of each category.
 
 Takes about a minute.
@@ -49,7 +49,7 @@ y_private, y_test = y[:10_000], y[12_000:]
 # %%
 # What a fit would ask and cost
 # -----------------------------
-# Nothing is spent by `plan`. What is not said follows from public numbers.
+# Nothing is spent by `plan`. All other settings follow from public numbers.
 clf = PATEClassifier(epsilon=1.0, classes=["no", "yes"])
 print(clf.plan(X_private, y_private, X_public))
 

@@ -2,9 +2,9 @@
 Quickstart: a publishable model on scikit-learn's breast cancer data
 ====================================================================
 
-340 patients are private. Each casts one ballot, for its own label, where it lies; 100 public points
-say where to ask, and noise protects the ballots. The student that learns from them may be
-published: with epsilon 1, one patient's record hardly changes what it can be. Beside it: logistic
+340 patients are private. Each votes once, for its own label, in the cell where it lies; 100 public
+points define the cells, and noise protects the votes. The student that learns from them may be
+published: with epsilon 1, one patient's record hardly changes it. For comparison: logistic
 regression, trained on all private records without any protection.
 """
 

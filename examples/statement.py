@@ -54,7 +54,7 @@ print(text)
 # %%
 # As HTML
 # -------
-# The table below has every field of `privacy_spent_`, for whoever checks.
+# The table below has every field of `privacy_spent_`, for an auditor.
 fields = "".join(
     f"<tr><th>{escape(name)}<td>{escape(str(value))}" for name, value in spent.to_dict().items()
 )

@@ -123,8 +123,10 @@ def assert_same(fitted, expected):
 def released(client):
     """Whether nothing is left in the cluster's memory, after a moment."""
     for _ in range(100):
-        if not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
-            return not any(client.run(lambda dask_worker: len(dask_worker.data)).values())
+        kept = [client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))]
+        kept += client.run(lambda dask_worker: len(dask_worker.data)).values()
+        if not any(kept):  # workers may be told later than the scheduler
+            return True
         time.sleep(0.05)
     return False
 

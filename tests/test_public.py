@@ -212,7 +212,7 @@ def test_a_stack_hands_public_rows_to_its_final_estimator(routing_on):
 @ROUTING
 def test_a_stack_of_models_with_a_schema_is_fitted(routing):
     X, y, X_public = data()
-    clf = PATEClassifier(schema=(-4.0, 4.0), epsilon=20.0, classes=range(2))
+    clf = PATEClassifier(schema=(-4.0, 4.0), epsilon=20.0, classes=range(2), random_state=0)
     with sklearn.config_context(enable_metadata_routing=routing):
         stacked = StackingClassifier([("pate", clf)], LogisticRegression(), cv=2).fit(X, y)
     assert stacked.score(X_public, X_public[:, 0] > 0) > 0.8

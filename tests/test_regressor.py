@@ -418,12 +418,12 @@ def test_a_private_search():
 
 def test_votes_are_cast_once_and_read_often():
     votes = fitted(how="poll")
-    one = PATERegressor(bounds=(0, 40), epsilon=2.0).fit_votes(votes, X[PUBLIC])
+    one = PATERegressor(bounds=(0, 40), epsilon=8.0).fit_votes(votes, X[PUBLIC])
     assert one.score(X[TEST], Y[TEST]) > 0.85
     with pytest.raises(ValueError, match="votes are about other classes"):
         PATERegressor(bounds=(0, 41)).fit_votes(votes, X[PUBLIC])
     of_teachers = fitted(how="poll", base_estimator=LinearRegression())
-    again = PATERegressor(LinearRegression(), bounds=(0, 40), epsilon=4.0)
+    again = PATERegressor(LinearRegression(), bounds=(0, 40), epsilon=20.0)
     assert again.fit_votes(of_teachers, X[PUBLIC]).score(X[TEST], Y[TEST]) > 0.6
     with pytest.raises(ValueError, match="SoftVote needs the sums"):
         again.fit_votes(np.tile([3, 2], (500, 1)), X[PUBLIC])
@@ -496,7 +496,7 @@ def assert_exported(reg, rows):
     ("noise above the signal", {"n_teachers": 50, "epsilon": 1.0}, ["the noise drowns the means"]),
 )
 def test_plan_names_levels(params, expected):
-    plan = fitted(how="plan", epsilon=params.pop("epsilon", 4.0), **params)
+    plan = fitted(how="plan", **params)
     text = " ".join(str(plan).split())
     assert all(words in text for words in expected) and "class" not in text.lower()
 

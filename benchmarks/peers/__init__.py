@@ -80,8 +80,8 @@ likelier an uneven spread of effects must be, which was set with Diabetes, natur
   which Opacus does not offer, its logistic regression had an AUC of 0.655 in place of 0.647 on
   *natural* at 1, in a reader's own code.
 - Ours: "not below by more than the interval" is cheap where intervals are wide (small tables, 0.1
-  and 0.25), and means nothing where all are near the majority class, as in accuracy on *natural* and
-  flights: ten cells of 45. Of Adult, flights, MNIST and the generated tables all seeds have the
+  and 0.25), and means nothing where all are near the majority class, as in accuracy on *natural*
+  and flights: ten cells of 45. Of Adult, flights, MNIST and the generated tables all seeds have the
   same rows, so that the interval is of the noise alone. The cells of a data set go together.
 - Ours, on MNIST: there Opacus has 200 steps alone, and more would help it.
 - Peers: the best of all is picked by test scores, cell by cell, and Opacus has two ways to be it,

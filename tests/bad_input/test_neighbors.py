@@ -154,7 +154,7 @@ def test_masked_rows_to_predict(make):
 
 @h.table(
     "make, public",
-    ("teachers", lambda: h.pate(n_teachers=20, n_queries=30, aggregator=None), PUBLIC),
+    ("teachers", lambda: h.pate(n_teachers=20, n_queries=200, aggregator=None), PUBLIC),
     ("records", records, PUBLIC),
     ("records, no public rows", lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
 )

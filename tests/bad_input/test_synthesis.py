@@ -259,7 +259,7 @@ def marginals(**params):
 
 
 def pate(**params):
-    given = {"synthesizer": marginals(), "epsilon": 4.0, "classes": [0, 1]}
+    given = {"synthesizer": marginals(), "epsilon": 4.0, "classes": [0, 1], "random_state": 0}
     return PATEClassifier(**given | params)
 
 
