@@ -9,16 +9,21 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 PACKAGE = DOCS.parent / "sklearn_pate"
+FILES = (
+    "accounting.propose_test_release",
+    "accounting.smooth_sensitivity",
+    "teachers.batched",  # needs an extra
+)
 
 
 def modules():
     """Return the modules with an `__all__`: name to file, or to the `__init__.py` of a folder.
 
-    A file of a folder has a page of its own if it needs an extra: `__init__.py` does not import it.
+    A file of a folder has a page of its own if `__init__.py` does not import its names.
     """
     files = [*PACKAGE.glob("[!_]*.py"), *PACKAGE.glob("[!_]*/__init__.py")]
     named = {f.parent.name if f.name == "__init__.py" else f.stem: f for f in files}
-    named["teachers.batched"] = PACKAGE / "teachers" / "batched.py"
+    named |= {name: PACKAGE / f"{name.replace('.', '/')}.py" for name in FILES}
     return {name: file for name, file in sorted(named.items()) if exported(file)}
 
 
@@ -45,9 +50,27 @@ def directives(file):
     return found
 
 
+def imported(file):
+    """Return how to document each name that a folder exports from another folder."""
+    found = {}
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        names = {alias.name for alias in getattr(node, "names", ())} & set(exported(file))
+        if isinstance(node, ast.ImportFrom) and node.level == 2 and names:
+            room, *rest = node.module.split(".")
+            home = PACKAGE / room / "__init__.py"
+            how = directives(PACKAGE.joinpath(room, *rest).with_suffix(".py") if rest else home)
+            # only one page has the object itself, so that links lead there
+            is_there = names & set(exported(home))
+            for name in names:
+                first, *more = how[name]
+                found[name] = [first, *(["   :no-index:"] if name in is_there else []), *more]
+    return found
+
+
 def page(name, file):
     """Return the page of one module."""
-    module, names, how = f"sklearn_pate.{name}", exported(file), directives(file)
+    module, names = f"sklearn_pate.{name}", exported(file)
+    how = imported(file) | directives(file)
     if missing := set(names) - set(how):
         raise ValueError(
             f"{module}.__all__ has {sorted(missing)}, which none of its files defines as a class, "

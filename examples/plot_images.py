@@ -3,8 +3,9 @@ Images that vote: MNIST at an epsilon of 0.1
 ============================================
 
 60,000 images are private. Each votes once, for its label, in a cell of public images that are like
-it, and the table of votes is released, with noise (`ReverseNeighbors`). So labels are as good as the numbers by which images are alike. Two ways to make such numbers, learnt from the 9,000
-public images without a label:
+it, and the table of votes is released, with noise (`ReverseNeighbors`). So labels are as good as
+the numbers by which images are alike. Two ways to make such numbers, learnt from the 9,000 public
+images without a label:
 
 - *gradients*: histograms of the directions of gradients, and their principal components;
 - *views*: a small network that learns which two views, turned and moved a little, are of one image
@@ -98,7 +99,8 @@ def gradient_histograms(images, n_directions=8):
 # Views
 # -----
 # Of 250 images two views each: for each view, the network predicts which of the 499 others is
-# of the same image (Chen, Kornblith, Norouzi, Hinton, 2020). In `transform` each image is by itself.
+# of the same image (Chen, Kornblith, Norouzi, Hinton, 2020). In `transform` each image is by
+# itself.
 def layers(width=32):
     return nn.Sequential(
         nn.Conv2d(1, width, 5, stride=2, padding=2),

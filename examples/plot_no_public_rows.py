@@ -99,8 +99,8 @@ print(f"accuracy, for the curator: {published.score(X_test, y_test):.3f}")
 print(f"the most common answer alone: {pd.Series(y_test).value_counts(normalize=True).max():.3f}")
 
 # %%
-# Column by column, the synthetic rows come close, and so do the labels that they got. The private half
-# of this figure is for the curator, too.
+# Column by column, the synthetic rows come close, and so do the labels that they got. The private
+# half of this figure is for the curator, too.
 synthetic = published.X_synthetic_
 labels = published.classes_[published.public_labels_]
 edges = {"age": np.linspace(18, 91, 25), "income": np.append(0.5, income[1:])}

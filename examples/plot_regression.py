@@ -48,7 +48,8 @@ inside = np.mean((low <= hours[test]) & (hours[test] <= high))
 print(f"{inside:.1%} of the hours are within 80 % intervals")
 
 # %%
-# The young work less. There are few old people: their estimates are shrunk towards those of all others.
+# The young work less. There are few old people: their estimates are shrunk towards those of all
+# others.
 
 age = people["age"][test].to_numpy()
 ages = np.arange(18, 80, 3)

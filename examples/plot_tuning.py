@@ -3,7 +3,7 @@ From a DataFrame to a private model, and whether tuning pays
 ============================================================
 
 Replace the made-up table by your own: ``frame = pd.read_csv(...)``. Columns of numbers and of
-categories are distinguished by their type. What you must know without looking at the private rows: the
+categories are distinguished by their type. You must know without looking at the private rows: the
 name of the label, its possible values, and the values of each category.
 
 Takes about a minute.

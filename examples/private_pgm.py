@@ -129,9 +129,7 @@ synthesizers = {
     "pairs of columns": PairSynthesizer(pairs),
 }
 for name, synthesizer in synthesizers.items():
-    clf = PATEClassifier(
-        method="neighbors", synthesizer=synthesizer, epsilon=1.0, classes=[0, 1]
-    )
+    clf = PATEClassifier(method="neighbors", synthesizer=synthesizer, epsilon=1.0, classes=[0, 1])
     clf.fit(X, y)
     print(f"{name}: accuracy {clf.score(X_test, y_test):.3f}, {clf.privacy_spent_.epsilon=}")
 clf = PATEClassifier(method="neighbors", epsilon=1.0, classes=[0, 1])

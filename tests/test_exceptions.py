@@ -66,7 +66,7 @@ def test_a_warning_points_to_the_line_that_called(act, message, line):
 
 def test_a_plan_that_is_refused_comes_with_its_error():
     clf = pate(aggregator=GNMax(400.0), n_queries=20)
-    with pytest.raises(BadPlanError, match="this cannot work: .*drowns the votes") as caught:
+    with pytest.raises(BadPlanError, match="this cannot work: .*exceeds the votes") as caught:
         clf.fit(*DATA)
     error = caught.value
     assert isinstance(error, ValueError) and not hasattr(clf, "privacy_spent_")

@@ -583,14 +583,14 @@ votes = np.tile([[70, 30], [30, 70]], (10, 1))
 rows = np.arange(40.0).reshape(20, 2)
 ledger = PrivacyLedger(folder + "/ledger", epsilon=50.0)
 
-draw = LabelsRelease.draw
+publish = LabelsRelease.publish
 
-def witnessed(*args):  # here labels are about to be drawn
+def witnessed(*args):  # here labels are about to be published
     if args[1].estimator.ledger is not None:
         os.write(released, b"x")
-    return draw(*args)
+    return publish(*args)
 
-LabelsRelease.draw = witnessed
+LabelsRelease.publish = witnessed
 
 def work():
     for _ in range(n_fits):

@@ -87,12 +87,12 @@ def test_own_method_plans_polls_pickles_and_is_searched():
 @cases(
     "params, match",
     ({"student": None}, "student must be a classifier; got None"),
-    ({"base_estimator": GaussianNB()}, "base_estimator=.* method='Near' does not use it"),
-    ({"n_teachers": 10}, "n_teachers=.* method='Near' does not use it"),
-    ({"partition": "hash"}, "partition=.* method='Near' does not use it"),
-    ({"keep_teachers": True}, "keep_teachers=.* method='Near' does not use it"),
-    ({"n_jobs": 2}, "n_jobs=.* method='Near' does not use it"),
-    ({"timeout": 3.0}, "timeout=.* method='Near' does not use it"),
+    ({"base_estimator": GaussianNB()}, "base_estimator=.* Near does not use it"),
+    ({"n_teachers": 10}, "n_teachers=.* Near does not use it"),
+    ({"partition": "hash"}, "partition=.* Near does not use it"),
+    ({"keep_teachers": True}, "keep_teachers=.* Near does not use it"),
+    ({"n_jobs": 2}, "n_jobs=.* Near does not use it"),
+    ({"timeout": 3.0}, "timeout=.* Near does not use it"),
     ({"unit": "group"}, "unit='group', but these votes protect"),
     ({"aggregator": SoftVote(20.0)}, "Near casts votes, and SoftVote"),
 )
@@ -287,3 +287,26 @@ class SoftAtCostOfLabels(GNMax):
 def test_soft_labels_at_the_cost_of_labels_are_refused():
     with pytest.raises(ValueError, match="must release labels alone"):
         fit(model(aggregator=SoftAtCostOfLabels(2.0)))
+
+
+# --- votes that another method cast ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["auto", "sums"])
+def test_polled_class_sums_are_read_again(method):
+    clf = PATEClassifier(method=method, schema=(-9, 9), classes=[0, 1], epsilon=1.0)
+    votes = clf.poll(X, Y)
+    assert votes.counts.shape == (0, 2)
+    assert clf.fit_votes(votes).score(X, Y) > 0.9
+    assert 0.99 < clf.privacy_spent_.epsilon <= 1.0
+
+
+def test_votes_of_another_method_than_the_named_one_are_refused():
+    schema = {"schema": (-9, 9), "classes": [0, 1], "epsilon": 8.0}
+    neighbors = PATEClassifier(method="neighbors", **schema)
+    votes = neighbors.poll(X, Y)
+    with pytest.raises(ValueError, match="^ReverseNeighbors cast these votes: poll again"):
+        PATEClassifier(method="sums", **schema).fit_votes(votes)
+    votes = PATEClassifier(method="sums", **schema).poll(X, Y)
+    with pytest.raises(ValueError, match="^PublishedClassSums cast these votes: poll again"):
+        neighbors.fit_votes(votes)

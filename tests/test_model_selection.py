@@ -469,7 +469,7 @@ def test_bad_searches_are_refused_before_anything_is_spent(params, message, ledg
 
 
 def test_trials_print_nothing_and_warn_of_nothing(capfd):
-    """What they say would tell how many there were."""
+    """Warnings of trials would reveal the number of trials."""
 
     class Loud(GaussianNB):
         def fit(self, X, y):
@@ -520,8 +520,8 @@ ROWS, CODES = ROWS[:1200], CODES[:1200]
 
 
 def search_records(relation="add_or_remove_one", grid=None, **params):
-    neighbors_method = ReverseNeighbors(n_cells=12, random_state=0, relation=relation)
-    clf = PATEClassifier(method=neighbors_method, classes=[0, 1, 2])
+    method = ReverseNeighbors(n_cells=12, random_state=0, relation=relation)
+    clf = PATEClassifier(method=method, classes=[0, 1, 2])
     grid = {"student": [GaussianNB()]} if grid is None else grid
     params = {"epsilon": 6.0, "n_trials": 3, "random_state": 0, **params}
     return PrivateGridSearchCV(clf, grid, **params)
@@ -548,7 +548,7 @@ def parts_of(draws, fraction):
 
 @pytest.mark.parametrize("most", [1, 3, 1000])
 @pytest.mark.parametrize("fraction", [0.2, 0.5])
-def test_a_record_that_joins_moves_no_other(fraction, most, monkeypatch):
+def test_a_record_that_joins_changes_no_other(fraction, most, monkeypatch):
     monkeypatch.setattr(trials, "MOST_SCORED", most)
     rng = np.random.default_rng(0)
     for n_records in range(30):

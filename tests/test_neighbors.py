@@ -378,11 +378,11 @@ def test_our_transformer_treats_each_row_by_itself(kind):
     "params, reason",
     (
         {"n_teachers": 50},
-        "n_teachers=50 is for teachers, and method='Rev",
+        "n_teachers=50 is for teachers, and Rev",
     ),
     (
         {"partition": HashPartition()},
-        "partition=.* is for teachers, and method='Rev",
+        "partition=.* is for teachers, and Rev",
     ),
     ({"n_queries": 20}, "n_queries=20 is the number of rows that teachers are asked"),
     ({"query_strategy": "uncertainty"}, "query_strategy='uncertainty' chooses the rows"),

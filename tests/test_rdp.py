@@ -641,7 +641,7 @@ def by_definition(mechanism, counts, orders):
 
 
 def assert_same_costs(got, expected, orders):
-    """The same to 12 digits and what log probabilities of 14 digits can say."""
+    """The same to 12 digits and what log probabilities of 14 digits allow."""
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(np.isfinite(got), finite)
     blur = 3 * (1e-14 + 4e-16 / (orders - 1)) * np.sqrt(2 * orders * expected)

@@ -239,7 +239,7 @@ def test_sums_of_two_levels_are_least_squares():
 
 
 def test_votes_that_scatter_less_are_read_as_that():
-    """Numbers that follow from the place: with little noise, all that differs is what they say."""
+    """Numbers that follow from the place: with little noise, all differences are true ones."""
     rng = np.random.default_rng(0)
     centers = rng.normal(size=(200, 2))
     share = 0.5 + 0.1 * np.sin(3 * centers[:, 0])

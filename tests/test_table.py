@@ -48,7 +48,7 @@ ONE, TWO = map(Contribution.of_counts, (1, 2))
 
 
 def shift_divergence(log_pmf, shift, order):
-    """D_a between a distribution on the multiples of `table.GRID` and the same, moved."""
+    """D_a between a distribution on the multiples of `table.GRID` and the same, shifted."""
     steps = round(shift / rdp.discrete.GRID)
     x = range(-60 * steps - 400, 60 * steps + 400)
     with mp.workdps(40):

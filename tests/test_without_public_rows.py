@@ -481,9 +481,7 @@ WORDS = np.array(["no", "yes"])[Y]
 @pytest.mark.slow
 def test_cross_validation():
     given = {"classes": ["no", "yes"], "epsilon": 8.0, "random_state": 0}
-    of_teachers = on_array(
-        **given, method="teachers", base_estimator=LogisticRegression(), n_teachers=50
-    )
+    of_teachers = {"base_estimator": LogisticRegression(), "n_teachers": 50, "method": "teachers"}
     for clf in (on_array(**given), on_array(**given, **of_teachers)):
         scores = {"scoring": "roc_auc", "return_estimator": True, "cv": 2}
         found = cross_validate(clf, ARRAY, WORDS, **scores)

@@ -18,7 +18,7 @@ from ..encoding.targets import Target
 from ..encoding.vectorizer import check_array
 from ..exceptions import warn
 from ..methods import MethodChoice, ReverseNeighbors
-from ..methods.base import Method
+from ..methods.base import Method, TableMethod
 from ..methods.sums import PublishedClassSums
 from ..methods.teachers import SITE_ENSEMBLES
 from ..public import (
@@ -396,14 +396,16 @@ def check_votes_and_rows(estimator, votes, X_public):
     _check_parts(estimator, method)
     X_public = checks.given_rows(X_public)
     checks.check_features(clone(estimator), X_public, "X_public", reset=True)
-    if estimator.base_estimator is None and estimator.student is None:
+    is_default = estimator.base_estimator is None and isinstance(estimator.method, str)
+    if is_default and estimator.student is None:
         _check_default_rows(X_public)
     temperature = temperature_of(estimator, method)
     votes = checks.check_votes_given(estimator, votes, X_public, temperature)
     _check_unit(estimator, votes.neighbors)
     if votes.method is not None:
         method = votes.method
-        method.check_public(X_public)
+        if isinstance(method, TableMethod):
+            method.check_public(X_public)
     seeds = seed_streams(estimator.random_state, estimator.secure)
     inputs = Inputs(
         estimator,

@@ -143,7 +143,7 @@ def make_method(estimator, choice=None, X=None, *, has_public_rows=True):
     """
     choice = chosen(estimator, X) if choice is None else choice
     if isinstance(estimator.method, Method):
-        return _own_method(estimator, X, has_public_rows=has_public_rows)
+        return _own_method(estimator, has_public_rows=has_public_rows)
     if choice.name == "teachers":
         return _teachers(estimator, X)
     if choice.name == "neighbors":
@@ -151,14 +151,10 @@ def make_method(estimator, choice=None, X=None, *, has_public_rows=True):
     return ClassSums(folded_ranks=choice.folded_ranks) if has_public_rows else PublishedClassSums()
 
 
-def _own_method(estimator, X, *, has_public_rows):
+def _own_method(estimator, *, has_public_rows):
     """Return a clone of the method that was given; refuse one that does not fit the data."""
     method = estimator.method
     name = type(method).__name__
-    if isinstance(X, Sites):
-        raise ValueError(
-            f"method must select teachers when X is Sites, method='teachers' or 'auto'; got {name}"
-        )
     if isinstance(method, ClassSums) and not has_public_rows:
         raise ValueError(
             f"{name} needs public rows that are there before a fit; without any, use "
@@ -212,12 +208,14 @@ def number_teachers(method, estimator, private):
 
 def check_parameters(estimator, method):
     """Refuse parameters that are set and that the method does not have."""
-    if isinstance(estimator.base_estimator, Method):
-        name = type(estimator.base_estimator).__name__
-        raise TypeError(
-            f"base_estimator is the model of each teacher; got {name}, a method: give it as "
-            f"method={name}(...)"
-        )
+    models = estimator.base_estimator
+    for model in models if isinstance(models, list) else [models]:
+        if isinstance(model, Method):
+            name = type(model).__name__
+            raise TypeError(
+                f"base_estimator is the model of each teacher; got {name}, a method: give it as "
+                f"method={name}(...)"
+            )
     if isinstance(method, Teachers) and not isinstance(estimator.method, Method):
         return
     reasons = {"base_estimator": "is the model of each teacher", **OF_TEACHERS}
@@ -226,10 +224,11 @@ def check_parameters(estimator, method):
     else:
         reasons["n_jobs"] = "is the number of teachers that are trained at once"
     for name, default in _that_are_set(estimator, reasons).items():
-        used = estimator.method if isinstance(estimator.method, str) else type(method).__name__
+        is_named = isinstance(estimator.method, str) and estimator.method != "auto"
+        used = f"method={estimator.method!r}" if is_named else type(method).__name__
         raise ValueError(
-            f"{name}={getattr(estimator, name)!r} {reasons[name]}, and method={used!r} does not "
-            f"use it; leave {name} at its default, {default!r}"
+            f"{name}={getattr(estimator, name)!r} {reasons[name]}, and {used} does not use it; "
+            f"leave {name} at its default, {default!r}"
         )
 
 

@@ -80,13 +80,13 @@ def set_fraction(synthesizer, *, reads_sums):
     if reads_sums and not (has_sums and synthesizer.epsilon_fraction == 1):
         raise ValueError(
             "method='sums' without public rows reads class sums, which then get all of epsilon: "
-            f"leave synthesizer=None, or give ClassSumsSynthesizer(share=1.0); got {name} with "
-            f"epsilon_fraction={getattr(synthesizer, 'epsilon_fraction', None)!r}"
+            "leave synthesizer=None, or give ClassSumsSynthesizer(epsilon_fraction=1.0); got "
+            f"{name} with epsilon_fraction={getattr(synthesizer, 'epsilon_fraction', None)!r}"
         )
     if not reads_sums and getattr(synthesizer, "epsilon_fraction", None) == 1:
         raise ValueError(
-            f"share=1 of {name} leaves nothing of epsilon for votes; give a smaller share, or "
-            "method='sums'"
+            f"epsilon_fraction=1 of {name} leaves nothing of epsilon for votes; give a smaller "
+            "one, or method='sums'"
         )
 
 

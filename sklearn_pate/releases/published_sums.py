@@ -53,6 +53,13 @@ class PublishedSumsRelease(VotesRelease):
         )
         return summary, (), ()
 
+    def check_votes(self, votes, method, *, is_given):
+        """Refuse votes of another method, if the parameters name this one."""
+        cast_by = getattr(votes, "method", None)
+        if type(cast_by) is not type(method):
+            name = "teachers" if cast_by is None else type(cast_by).__name__
+            raise ValueError(f"{name} cast these votes: poll again, or leave method='auto'")
+
     def rows(self, inputs, plan):
         """Return all synthetic rows."""
         return np.arange(inputs.n_public)

@@ -799,7 +799,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         Number of rows to draw.
     epsilon_fraction : float or None, default=None
         Share of epsilon that the sums may cost, above 0 and at most 1: of 1 nobody votes. None
-        follows from public numbers, see `rules.share_of_sums`.
+        follows from public numbers, see `rules.default_sums_fraction`.
     noise_multiplier : float or None, default=None
         Noise beside what one record changes in all sums together: one over Gaussian mu, from 1/16
         to 100,000. None: `PATEClassifier` calibrates it.
@@ -907,11 +907,11 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     def describe(self, *, n_records, n_classes):
         """Say how noisy the sums are; see `Synthesizer.describe`."""
-        extra_releases = "" if n_records is None else f", beside {n_records} records"
+        records = "" if n_records is None else f", beside {n_records} records"
         return (
             f"{self.schema_.width} numbers for each of {n_classes} classes, of "
             f"{len(self.schema_.columns)} columns, with noise of standard deviation "
-            f"{self._noise_sizes(n_classes)[1]:.3g} on each{extra_releases}"
+            f"{self._noise_sizes(n_classes)[1]:.3g} on each{records}"
         )
 
     def _noise_sizes(self, n_classes):

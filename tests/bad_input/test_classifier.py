@@ -29,6 +29,7 @@ NOT_WHOLE = (*h.NO_FLOATS, "x", {}, 1j, 2.5, h.NAN, h.INF, np.array([3, 4]))
 #: Wrong types, NaN and infinities, below and at the limits
 WRONG = {
     "base_estimator": ("x", 5, {}, StandardScaler()),
+    "method": ("records", None, 5, GaussianNB(), [ReverseNeighbors()]),
     "n_teachers": (*NOT_WHOLE, [1], 0, -1, False, np.int64(0)),
     "aggregator": ("gnmax", 5, GNMax, (GNMax(),), {}),
     "student": ("x", 5, [GaussianNB()]),
@@ -202,7 +203,8 @@ test_a_new_student_that_cannot_be_fitted = h.mistakes(
     ("ledger", {"ledger": PrivacyLedger}, "PrivacyLedger"),
     ("aggregator", {"aggregator": GNMax}, "GNMax"),
     ("stages", {"aggregator": [GNMax], "n_queries": [6]}, "GNMax"),
-    ("records", {"base_estimator": ReverseNeighbors}, "ReverseNeighbors"),
+    ("method", {"method": ReverseNeighbors}, "ReverseNeighbors"),
+    ("method as a teacher", {"base_estimator": ReverseNeighbors}, "ReverseNeighbors"),
     ("teachers", {"base_estimator": [GaussianNB]}, "GaussianNB"),
     ("student", {"student": GaussianNB}, "GaussianNB"),
     ("synthesizer", {"synthesizer": ClassSumsSynthesizer}, "ClassSumsSynthesizer"),

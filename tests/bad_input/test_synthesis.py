@@ -325,8 +325,7 @@ def test_a_transformer_of_public_rows_that_there_are_none_of():
         make_pipeline(FitOnPublic(scaler), records()).fit(ROWS, LABELS)
     with accepted():
         records(method=ReverseNeighbors(scaler)).fit(ROWS, LABELS)
-        base_estimator = make_pipeline(scaler, GaussianNB())
-        teachers(base_estimator=base_estimator, random_state=0).fit(ROWS, LABELS)
+        teachers(base_estimator=make_pipeline(scaler, GaussianNB())).fit(ROWS, LABELS)
 
 
 @pytest.mark.slow
