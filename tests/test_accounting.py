@@ -236,7 +236,7 @@ X = pd.DataFrame(RNG.normal(size=(N_RECORDS, 3)), columns=["a", "b", "c"])
 Y = np.arange(N_RECORDS) % 3
 X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=["a", "b", "c"])
 SIZES = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
-FLAT = "what was released may be little better than a coin flip"
+FLAT = "the released numbers may be little better than a coin flip"
 
 
 NAMED = GaussianNB()

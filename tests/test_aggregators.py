@@ -613,7 +613,7 @@ def test_what_a_mechanism_draws_later_is_checked_as_well():
 
     params = {"n_teachers": 30, "n_queries": 10, "classes": CLASSES, "student": GaussianNB()}
     clf = PATEClassifier(GaussianNB(), aggregator=Later(), on_bad_plan="warn", **params)
-    with pytest.raises(ValueError, match="Later could not draw labels: .*What the plan costs is"):
+    with pytest.raises(ValueError, match="Later could not draw labels: .*The cost of the plan is"):
         clf.fit(X[:600], Y, X[600:])
 
 

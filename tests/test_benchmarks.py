@@ -94,7 +94,7 @@ def test_tables_and_words_of_pages_written_by_hand_are_those_of_the_files(result
     (without,) = re.findall(r"^On (.*) no cell is lost\.$", text, re.M)
     lost = {row.split(" | ")[0].strip("| ") for row in worst.splitlines()[2:]}
     assert set(re.split(", | and ", without)) == set(tables.TABLES) - lost
-    assert f"Ours beside {len(other_models(public=True))} private classifiers" in text
+    assert f"Ours is compared with {len(other_models(public=True))} private classifiers" in text
 
 
 def test_scores_beside_another_paper_are_those_of_the_files(frame):

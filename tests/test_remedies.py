@@ -53,7 +53,7 @@ def lines_in(message):
 def run(code, **names):
     """Run code; what it warns of is an error."""
     with warnings.catch_warnings(action="error"):
-        warnings.filterwarnings("ignore", "what was released may be little better")
+        warnings.filterwarnings("ignore", "the released numbers may be little better")
         exec(code, names)
     return names
 

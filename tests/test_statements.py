@@ -197,7 +197,7 @@ def test_labels_that_were_paid_for_are_stated_after_rows(monkeypatch):
     error = failing(monkeypatch, "publish")
     spent = error.privacy_spent
     assert spent.epsilon == pytest.approx(20.0) and spent.covers == "fit"
-    assert "is spent; what was released until then is kept" in error.__notes__[0]
+    assert "is spent; all results until then are kept" in error.__notes__[0]
     assert "No row was labelled." in spent.summary()
 
 

@@ -522,7 +522,7 @@ def test_failure_after_sums_are_paid_states_the_cost(monkeypatch, tmp_path):
     monkeypatch.setattr("sklearn_pate.synthesis.synthesizers.publish_sums", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         clf.fit(X, y)
-    assert "is spent. What was published until then is kept" in caught.value.__notes__[0]
+    assert "is spent. All results until then are kept" in caught.value.__notes__[0]
     assert caught.value.privacy_spent.epsilon == pytest.approx(2, abs=0.01)
     both = math.hypot(gdp_mu(2, 1e-5), gdp_mu(of_mean.epsilon, 1e-5))
     assert ledger.epsilon_spent == pytest.approx(gdp_to_epsilon(both, 1e-5), rel=0.01)

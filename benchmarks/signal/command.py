@@ -25,7 +25,7 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.methods import ClassSums, ReverseNeighbors
 
 FILE = Path(__file__).parents[2] / "docs" / "results" / "rules_signal.csv"
-WARNINGS = ("what was released may be little better", "of one class", "have the class that")
+WARNINGS = ("the released numbers may be little better", "of one class", "have the class that")
 N_PUBLIC, N_TEST = 1000, 1000
 
 

@@ -50,7 +50,7 @@ def check_data(estimator, X, y, X_public, sample_weight, groups, counts_records)
     X_public : array-like with n_public rows
         All public rows.
     counts_records : bool
-        Whether each record casts a ballot, or a synthesizer counts it.
+        Whether each record votes, or a synthesizer counts it.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def check_votes_given(estimator, votes, X_public, temperature):
     if n_rows != n_public:
         raise ValueError(f"votes has {n_rows} rows and X_public {n_public}; give as many of both")
     if not isinstance(votes, Votes):
-        # In the order that the user gave, which is that of the columns
+        # In the order of the user, which is the order of the columns
         votes = Votes.of_teachers(counts, getattr(estimator, "classes", None))
     elif declared is not None and votes.target != declared:
         raise ValueError(f"votes are about other classes than classes={declared.values.tolist()}")
@@ -197,12 +197,12 @@ def _check_axes(X, name):
 
 
 def check_forms(X, X_public):
-    """Refuse a DataFrame beside an array: types of columns are compared, so both must have them."""
+    """Refuse a DataFrame with an array: types of columns are compared, so both must have them."""
     if hasattr(X, "dtypes") != hasattr(X_public, "dtypes"):
         raise ValueError(
-            f"X is a {type(X).__name__} and X_public a {type(X_public).__name__}. Whoever "
-            "votes sees the types of columns, so they must be public: give both as DataFrames, or "
-            "neither"
+            f"X is a {type(X).__name__} and X_public a {type(X_public).__name__}. "
+            "Methods depend on the types of columns, so these must be public: give both as "
+            "DataFrames, or neither"
         )
     libraries = [library_of(rows) for rows in (X, X_public)]
     if hasattr(X, "dtypes") and "pandas" in libraries and libraries[0] != libraries[1]:
@@ -214,7 +214,7 @@ def check_forms(X, X_public):
 
 
 def check_dtypes(X, X_public):
-    """Refuse private data whose types are not those of the public rows.
+    """Refuse private data whose types differ from the types of the public rows.
 
     Every teacher sees the types of columns, and one private record can change them.
     """
@@ -248,13 +248,13 @@ def check_dtypes(X, X_public):
             f"({_dtypes(X, X_public, found.columns)})"
         )
     raise ValueError(
-        f"{problem}. Whoever votes sees the types of columns, so they must be public and not what "
-        f"private records happen to hold: {remedy}"
+        f"{problem}. Methods depend on the types of columns, so these must be public and not "
+        f"follow from the values of private records: {remedy}"
     )
 
 
 def _dtypes(X, X_public, columns):
-    """Name the dtypes of the first of some columns, without what they hold."""
+    """Return the dtypes of the first of some columns, without their categories."""
     found = []
     for name in columns[:_N_NAMED]:
         private, public = (dtype_name(table[name].dtype) for table in (X, X_public))

@@ -95,8 +95,8 @@ def dry_run_teachers(inputs, synthesizer):
             fit_and_predict(Task(0, classifier, queried, 0, settings, part=part))
         except Exception as error:
             raise ValueError(
-                "base_estimator failed when tried on made-up rows and labels. It must take what is "
-                "drawn: missing values, and categories that none of its few rows has "
+                "base_estimator failed when tried on made-up rows and labels. It must accept "
+                "synthetic rows: missing values, and categories that none of its few rows has "
                 f"(OneHotEncoder(handle_unknown='ignore')). {type(error).__name__}: {error}"
             ) from error
 
@@ -168,9 +168,9 @@ def is_missing_in(X):
 
 
 def _problem(classifier, complete, tried, labels, *, learns):
-    """Say how a classifier fails on missing values; None if it does not, or fails without them.
+    """Return how a classifier fails on missing values; None if it does not, or fails without.
 
-    `learns` says whether it is to learn from public rows, not only to predict them.
+    `learns` is whether it learns from public rows, and does not only predict them.
     """
     with suppress_output(), seeded(0):  # any number: nothing of this fit is kept
         try:

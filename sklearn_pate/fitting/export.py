@@ -20,7 +20,7 @@ from ..students import last_step
 
 _OURS = __name__.partition(".")[0]
 
-#: How many made-up rows tell whether a classifier decodes its labels.
+#: Number of made-up rows that show whether a classifier decodes its labels.
 _N_TRIED = 100
 
 #: How much probabilities may differ: sums may be rounded otherwise.
@@ -58,8 +58,8 @@ def _decoded(target: Target, student, estimator, X):
     labels = target.values
     models = _with_labels(student, labels)
     if X is not None:
-        estimator.predict(X)  # says what is wrong with the rows, if something is
-        # Rows alone tell whether a classifier predicts the class of the largest probability
+        estimator.predict(X)  # raises an error that explains what is wrong with the rows
+        # Only rows show whether a classifier predicts the class of the largest probability
         models += _votes_of_one(student, labels)
     for model in models:
         with contextlib.suppress(Exception):  # the next model may do
@@ -89,7 +89,7 @@ def libraries_of(model, rows=()):
     model : object
         Picklable.
     rows : list
-        What it predicts, if that is not an array: a DataFrame needs its library, too.
+        Type of its predictions, if that is no array: a DataFrame needs its library, too.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def libraries_of(model, rows=()):
 
 
 def _in_sklearn(student):
-    """Replace the parts of a Pipeline that know what they are in terms of scikit-learn."""
+    """Replace the parts of a Pipeline that can be expressed by scikit-learn."""
     if hasattr(student, "to_sklearn"):
         return _in_sklearn(student.to_sklearn())
     if not isinstance(student, Pipeline):
@@ -157,7 +157,7 @@ def _names_in(model):
 def _with_labels(student, labels):
     """Return a list with one copy that has labels in `classes_`, or with none.
 
-    Most classifiers look up in `classes_` what they predict.
+    Most classifiers look up their predictions in `classes_`.
     """
     if labels.dtype.kind in "iu" and np.array_equal(labels, np.arange(len(labels))):
         return [student]
@@ -180,7 +180,7 @@ def _votes_of_one(student, labels):
 
 
 def _vote_of_one(student, voting, labels):
-    """Return an ensemble of one student, which decodes what it predicts."""
+    """Return an ensemble of one student, which decodes its predictions."""
     vote = VotingClassifier([("student", student)], voting=voting)
     vote.estimators_ = [student]
     vote.named_estimators_ = Bunch(student=student)
@@ -193,7 +193,7 @@ def _vote_of_one(student, voting, labels):
 
 
 def _agrees(model, student, estimator, X):
-    """Whether a model predicts what the estimator does; without rows, as its last step would."""
+    """Return whether two models predict the same; without rows, by the last step."""
     if X is not None:
         classes, labels = estimator.classes_, estimator.predict(X)
         of_codes = estimator
@@ -256,7 +256,7 @@ class Unavailable(ClassifierMixin, BaseEstimator):
         self.reason = reason
 
     def fit(self, X, y=None):
-        """Say what is missing.
+        """Raise an error that names the missing part.
 
         Parameters
         ----------
@@ -271,4 +271,4 @@ class Unavailable(ClassifierMixin, BaseEstimator):
         raise ImportError(f"{self.name} could not be loaded with the model: {self.reason}")
 
     predict = fit  # without `predict` it would not be valid as a parameter
-    read = class_proba = fit  # a table's transformer may be what is missing
+    read = class_proba = fit  # the transformer of a table may be missing

@@ -71,7 +71,7 @@ class Inputs:
     Attributes
     ----------
     estimator : PATEClassifier
-        Its parameters say the rest.
+        It has all other parameters.
     X_public : array-like with n_public rows
         All public rows.
     target : targets.Target
@@ -83,7 +83,7 @@ class Inputs:
     seeds : dict
         A source of randomness for each use.
     method : Method
-        Prepared; that of the votes if these were given.
+        Prepared; the method of the votes if these were given.
     cap : (float or None, float)
         Epsilon and delta that all releases together may cost.
     reason : str
@@ -97,7 +97,7 @@ class Inputs:
     are_synthetic : bool
         Whether this fit or search draws the public rows: they are less like private ones.
     not_covered : tuple of str
-        For `privacy_spent_`: what was read from private data without noise.
+        For `privacy_spent_`: parts that were read from private data without noise.
     errors : tuple of str
         Why nothing that may be published can be learnt.
     fit_number : int
@@ -243,7 +243,7 @@ def strategy_of(estimator):
 
 
 def read_by(synthesizer):
-    """Return what a declared synthesizer has read from private data, without noise."""
+    """Return the parts that a declared synthesizer has read from private data, without noise."""
     return tuple(getattr(synthesizer, "not_covered_", ()))
 
 
@@ -319,7 +319,7 @@ def check_inputs(estimator, X, y, X_public, groups, sample_weight):
 
 
 def _first_choice(estimator, X, synthesizer, groups):
-    """Return the method by what is known before the data are checked, with its `MethodChoice`.
+    """Return the method, by all that is known before the data are checked, and its choice.
 
     Public rows may change it once they are encoded; without them, it is final.
     """

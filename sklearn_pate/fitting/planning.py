@@ -72,8 +72,8 @@ def _plan_after_rows(inputs):
     if epsilon is not None and of_rows >= epsilon:
         raise BudgetExceededError(
             f"the rows that poll drew cost epsilon={of_rows:.4g} with half of delta, which leaves "
-            f"nothing of epsilon={epsilon:g} for labels under another plan than that of poll. Give "
-            "the parameters that poll had, or raise epsilon"
+            f"nothing of epsilon={epsilon:g} for labels under another plan. Give the parameters "
+            "that poll had, or raise epsilon"
         )
     left = None if epsilon is None else epsilon - of_rows
     labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))
@@ -197,8 +197,8 @@ def _about_columns(inputs):
         if not names:
             return []
         return [
-            f"columns {first_names(names)} declare more than {MOST_VALUES} categories, and the "
-            "noise on each is that of a common one: join categories, or leave the columns out"
+            f"columns {first_names(names)} declare more than {MOST_VALUES} categories, and "
+            "each gets as much noise as a common one: join categories, or leave the columns out"
         ]
     was_polled = inputs.private is None and inputs.release.releases_proba  # `poll` has warned
     return [] if was_polled or inputs.synthesis is not None else useless_columns(inputs.X_public)

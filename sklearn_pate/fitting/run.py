@@ -192,7 +192,7 @@ class _LabelsStep(Step):
             inputs.synthesis.ledgers.append(inputs.estimator.ledger)
 
     def publish(self, gathered):
-        """Draw the noise; what was drawn stays if a later part fails."""
+        """Draw the noise; published results stay if a later part fails."""
         run, (votes, statistics) = self.run, gathered
         inputs, plan, estimator = run.inputs, run.plan, run.inputs.estimator
         _run_private_test(plan, votes, inputs.seeds["test"])
@@ -235,7 +235,7 @@ def _show_public_attributes(inputs, plan):
     estimator = inputs.estimator
     if inputs.synthesis is not None:
         estimator.X_synthetic_ = inputs.synthesis.rows
-    # Copies: those of the plan see the votes, and one of the user's may keep them
+    # Copies: a mechanism in the plan is given the votes, and may keep them
     mechanisms = [clone(aggregator) for aggregator, _ in plan.stages]
     is_list = isinstance(estimator.aggregator, list)
     if mechanisms:
@@ -243,7 +243,7 @@ def _show_public_attributes(inputs, plan):
     setattr(estimator, inputs.target.fitted_attribute, inputs.target.values)
     if plan.spent.n_teachers is not None:
         estimator.n_teachers_ = plan.spent.n_teachers
-    check_features(estimator, inputs.X_public, "X_public", reset=True)  # they are those of X
+    check_features(estimator, inputs.X_public, "X_public", reset=True)  # equal to the features of X
     estimator._form = RowForm.of(inputs.X_public)
 
 
@@ -258,10 +258,10 @@ def _learn(run):
     warn_of_release(run.plan, run.published, inputs.X_public)
 
 
-# --- the account of a fit, and what is kept of one that failed ------------------------------------
+# --- the account of a fit, and the published results of one that failed ---------------------------
 
 
-#: How each note begins: the note of an outer block takes the place of that of an inner one.
+#: Start of each note: the note of an outer block replaces the note of an inner one.
 _PRIVACY = "Privacy: "
 
 
@@ -338,7 +338,7 @@ class Account:
         recorded : rdp.Cost, default=None
             The part of `cost` that the ledger has in no entry, for a new one. None is all of it.
         is_all : bool, default=False
-            Whether these are all steps, and not those of a synthesizer alone.
+            Whether these are all steps, and not only the steps of a synthesizer.
         """
         before = self.spent, self.is_all_paid
         prefix_before = getattr(self.estimator, "_prefix", None)
@@ -378,7 +378,7 @@ class Account:
 
 @contextlib.contextmanager
 def keeping(estimator, ledger):
-    """Yield the account of a block; an error states what was spent, and loses nothing paid for.
+    """Yield the account of a block; an error has the cost so far, and loses no paid results.
 
     It gets a note and, if something was spent, the attribute `privacy_spent`.
 
@@ -415,13 +415,13 @@ def _note(spent, account, goes_on):
         return "nothing was spent."
     cost = f"epsilon={text_rounded_up(spent.epsilon)} is spent"
     if account.has_begun:
-        return f"{cost}; what was released until then is kept, see privacy_spent_."
+        return f"{cost}; all results until then are kept, see privacy_spent_."
     rows = getattr(account.synthesis, "rows", None)
     if rows is None and not goes_on:
         return f"{cost}, and nothing of it was kept; a new fit pays anew."
     if rows is None:
         return (
-            f"{cost}. What was published until then is kept: with warm_start=True and the same "
+            f"{cost}. All results until then are kept: with warm_start=True and the same "
             "parameters, the next fit goes on after it."
         )
     rows_are = f"{cost}. The rows that were drawn are X_synthetic_, and public. With"

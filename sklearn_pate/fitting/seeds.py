@@ -33,8 +33,8 @@ def warn_if_seeded(spent):
         return
     _has_warned.set()
     warn(
-        "random_state is set, so the noise follows from a seed: whoever knows or guesses it can "
-        "subtract the noise. Use random_state=None for everything that you publish; else "
+        "random_state is set, so the noise follows from a seed: anybody who knows or guesses it "
+        "can subtract the noise. Use random_state=None for everything that you publish; else "
         "privacy_spent_.generator is 'seed'. This warning is given once in a process"
     )
 
@@ -71,8 +71,8 @@ def seed_streams(random_state, secure=False, *, n_attempts=0):
 class _Unrelated(np.random.SeedSequence):
     """A source from the operating system, and so is each that it spawns.
 
-    Children of an ordinary one tell of each other: whoever has the state of a generator, which its
-    output gives away, can compute the entropy that it was seeded with.
+    Children of an ordinary one are related: the output of a generator gives away its state, from
+    which the entropy of its seed can be computed.
     """
 
     def spawn(self, n_children):
@@ -82,7 +82,7 @@ class _Unrelated(np.random.SeedSequence):
 def seed_sequence(random_state):
     """Return a `SeedSequence` that follows from a `random_state`; None draws from the system.
 
-    With None, what it spawns is unrelated, too.
+    With None, its children are unrelated, too.
     """
     if random_state is None:
         return _Unrelated()

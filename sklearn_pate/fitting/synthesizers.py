@@ -33,7 +33,7 @@ def declared_synthesizer(estimator, X, X_public):
         _declare_columns(synthesizer, estimator.schema, X)
     if estimator.target_type.splits_votes and not is_ours(synthesizer):
         raise ValueError(
-            f"{type(synthesizer).__name__} counts labels of classes, and those of "
+            f"{type(synthesizer).__name__} counts labels of classes, and the labels of "
             f"{type(estimator).__name__} are split: use ClassSumsSynthesizer or MarginalSynthesizer"
         )
     _declare(synthesizer, X, estimator._declared_target())
@@ -91,7 +91,7 @@ def set_fraction(synthesizer, *, reads_sums):
 
 
 def _declare(synthesizer, X, target):
-    """Call `declare`; that of the user's may print or quote rows."""
+    """Call `declare`; a user's class may print or quote rows."""
     if is_ours(synthesizer):
         synthesizer.declare(X, target)
         return
@@ -104,7 +104,7 @@ def _declare(synthesizer, X, target):
 
 
 def _declare_columns(synthesizer, schema, X):
-    """Set the columns of a synthesizer of the library to those of the schema."""
+    """Set the columns of a synthesizer of the library from the schema."""
     schema = schema if isinstance(schema, Schema) else Schema(schema)
     name = type(synthesizer).__name__
     if not isinstance(synthesizer, ClassSumsSynthesizer | MarginalSynthesizer):

@@ -1,6 +1,6 @@
-"""Base classes of methods: how private records become votes on public rows, and what they protect.
+"""Base classes of methods: how private records become labels of public rows.
 
-A method states, in this order, its *statistic* (what each record contributes), its *contribution*
+A method states, in this order, its *statistic* (the sum over records), its *contribution*
 (the largest change of the statistic between neighboring data sets, with the proof), its *noise* and
 its *read-out* (class probabilities at any row).
 """
@@ -20,7 +20,7 @@ __all__ = ["Method", "TableMethod", "VotingMethod"]
 
 
 class Method(CheckedEstimator, metaclass=ABCMeta):
-    """Base class: what a method of any kind states of itself.
+    """Base class of methods of any kind.
 
     `VotingMethod` is the base class of your own. Parameters follow scikit-learn's conventions
     (`get_params`, `clone`).
@@ -35,7 +35,7 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
     #: Number of votes on each row, set by `prepare`; None where there are no teachers.
     n_teachers_: int | None = None
 
-    #: What is released of all votes at once, for statements; empty where labels are.
+    #: Description of a table that is released at once, for statements; empty where labels are.
     released_as = ""
 
     def __getstate__(self):
@@ -54,7 +54,7 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            With the value and what is expected.
+            With the value and the expected one.
         """
         if soft_aggregator is not None:
             raise ValueError(
@@ -98,8 +98,8 @@ class VotingMethod(Method):
     Give it as `method` of `PATEClassifier`. `prepare` returns the neighboring data sets that the
     votes protect and sets `n_teachers_`, before anything is trained, and `vote` returns the votes.
     **One protected unit must reach at most one teacher**, so that it changes at most one vote on
-    each row. Both are called on a clone, and their output is suppressed. What they learn from
-    private data stays in attributes of that clone, which is dropped after the fit.
+    each row. Both are called on a clone, and their output is suppressed. Attributes
+    of that clone may depend on private data; it is dropped after the fit.
     """
 
     release = LabelsRelease()
@@ -135,7 +135,7 @@ class VotingMethod(Method):
 
 
 class TableMethod(Method):
-    """Base class: records that vote in a table, all of which is released at once.
+    """Base class: records that vote in a table, which is released as a whole.
 
     `prepare` returns the neighboring data sets, and `contribution` the largest change of the table
     between two of them. Then `prepare_public` lays out the table, by public rows and numbers alone,

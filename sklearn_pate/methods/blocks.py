@@ -46,7 +46,7 @@ class BlockMethod(TableMethod):
         """
 
     def n_steps(self, *, n_records):
-        """Return the number of blocks, where that of records is public."""
+        """Return the number of blocks, where the number of records is public."""
         return 1 if n_records is None else math.ceil(n_records / BLOCK_SIZE)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
@@ -62,7 +62,7 @@ class BlockMethod(TableMethod):
         keeps = self._memory.location is not None
         fingerprint = digest(self._fingerprint, public) if keeps else None
         tasks = (
-            # Keys here: what a worker unpickles does not lie in memory as it did, which counts
+            # Keys here: an unpickled array has another layout in memory, and another digest
             (block, *shared, (fingerprint, digest(*block)) if keeps else None)
             for block in _blocks(private, self._groups)
         )

@@ -25,19 +25,19 @@ from ..runtime.copies import fresh_seed, isolated_clone, seed_number
 from ..runtime.memory import cached_seed, code_digest, digest
 from .blocks import BlockMethod
 
-#: Warned of is more noise: that on the ballots of a class, in the cells that are its share, times
-#: the number of classes, beside the number of records. At 0.2, from a third of the labels to one
+#: A plan warns of more noise: on the votes of a class, in its share of the cells, times the number
+#: of classes, divided by the number of records. At 0.2, from a third of the labels to one
 #: in twenty were wrong on small data sets; see docs/results/voters_records.csv.
 _MOST_NOISE = 0.2
 
-#: Warned of are fewer votes for a class in a cell, if all are as common, beside the noise on them.
+#: A plan warns of fewer votes for a class in a cell, divided by their noise, if all are as common.
 #: At 0.07 (100 classes, 20,000 records), 0.02 to 0.54 were right; at 0.14, 0.09 to 0.74.
 _MIN_VOTES_OVER_NOISE = 0.1
 
 #: With less than this part of the records that are needed, noise is all that there is.
 _HOPELESS = 0.1
 
-#: Warned of are cells that explain less of the public rows' spread: 0.02 with 200 independent
+#: A plan warns of cells that explain less of the public rows' spread: 0.02 with 200 independent
 #: columns, where the student is right half of the time, and with 100, where it is in 0.70; 0.08
 #: with 50 (0.81). On Adult it is 0.74, on Diabetes 0.56.
 _LEAST_EXPLAINED = 0.05
@@ -50,9 +50,9 @@ class ReverseNeighbors(BlockMethod):
     """Each record votes once, for its own label, in the cell that it lies in.
 
     Public rows alone divide the feature space into cells. Each private record votes for its own
-    label in the cell that it lies in. The table of votes gets noise, once, and all of it is
-    released: the cost depends neither on the number of labels nor on that of classes. Reading the
-    noisy table at public rows is free.
+    label in the cell that it lies in. The table of votes gets noise, once, and is released as a
+    whole: the cost depends neither on the number of labels nor on the number of classes. Reading
+    the noisy table at public rows is free.
 
     ``PATEClassifier(method="neighbors")`` uses it with its defaults. It suits small epsilons, many
     classes and features in which nearby rows have similar labels. Teachers suit features that must
@@ -203,7 +203,7 @@ class ReverseNeighbors(BlockMethod):
         if not isinstance(aggregator, TableMechanism) or aggregator.statistic != "votes":
             raise ValueError(
                 "aggregator must be a TableMechanism, such as LaplaceMechanism() or "
-                "GaussianMechanism(): records vote in a table, all of which is released at once; "
+                "GaussianMechanism(): records vote in a table, which is released as a whole; "
                 f"got {aggregator!r}"
             )
         return aggregator
@@ -238,7 +238,7 @@ class ReverseNeighbors(BlockMethod):
     # --- forecast of public rows and numbers ------------------------------------------------------
 
     def forecast(self, *, noise_std, n_records, n_classes, are_synthetic=False):
-        """Return what the cells will be like; see `TableMethod.forecast`."""
+        """Return the number of cells and their noise; see `TableMethod.forecast`."""
         n_public = len(self._public)
         n_distinct = n_public if are_synthetic else len(np.unique(self._public, axis=0))
         n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
@@ -258,8 +258,8 @@ class ReverseNeighbors(BlockMethod):
         if not errors and not warnings and each < _MIN_VOTES_OVER_NOISE * noise_std:
             warnings.append(
                 f"a cell has about {each:.2g} votes for each of {n_classes} classes, under noise "
-                f"of standard deviation {noise_std:.3g}: classes that share cells cannot be told "
-                "apart. Join classes, predict a number with PATERegressor if they are ordered, "
+                f"of standard deviation {noise_std:.3g}: classes that share cells cannot be "
+                "separated. Join classes, predict a number with PATERegressor if they are ordered, "
                 "raise epsilon or give more records"
             )
         explained = None if are_synthetic else self._explained(n_cells)

@@ -65,13 +65,13 @@ _LENGTH = 1 / math.sqrt(1 + 0.3**2)
 #: The weight of the sums of all records.
 _OF_TOTAL = 0.25
 
-#: What one record adds, beside what two of one class change at most; rounded up.
+#: Contribution of one record, divided by the largest change of two of one class; rounded up.
 _OF_ONE = 0.273
 
 #: Most columns: a product of so many takes seconds, and its rounding may depend on other rows.
 _MOST_COLUMNS = 2000
 
-#: The spread of how close numbers are to the middle, beside that of numbers.
+#: Standard deviation of folded ranks, divided by the standard deviation of plain numbers.
 _FOLDED_RANK_STD = 0.4
 
 
@@ -83,7 +83,8 @@ class SumsMechanism(TableMechanism):
     n_classes : int
         Number of classes.
     noise_multiplier : float or None, default=None
-        Noise beside what one record changes: one over Gaussian mu. None: calibrated.
+        Noise standard deviation divided by the L2 sensitivity: one over Gaussian mu. None:
+        calibrated.
 
     Notes
     -----
@@ -186,7 +187,7 @@ class ReleasedClassSums(ReleasedProba):
     transformer : transformer
         Fitted on public rows.
     mean, scale : ndarray of shape (n_columns,)
-        What is taken off the transformer's numbers, and what they are divided by.
+        Center and scale of the transformer's numbers.
     slopes : ndarray of shape (n_classes, n_columns)
         Weights of the numbers, once each row is divided by its length.
     constants : ndarray of shape (n_classes,)
@@ -195,7 +196,7 @@ class ReleasedClassSums(ReleasedProba):
     class_counts : (ndarray of shape (n_classes,), float)
         Noisy number of records of each class, and the standard deviation of that noise.
     proba_is_linear : bool
-        Whether the rates are linear themselves, as those of two levels; else their logarithms are.
+        Whether class probabilities are linear, as for two levels; else their logarithms are.
     """
 
     transformer: Any

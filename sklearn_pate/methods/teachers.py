@@ -111,7 +111,7 @@ class Teachers(VotingMethod):
         self.timeout = timeout
 
     def check(self, *, soft_aggregator=None):
-        """Refuse what does not predict what is wanted, and mechanisms that need something else."""
+        """Refuse models that predict no such target, and mechanisms that need other votes."""
         if not self.estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 estimator")
         splits_votes = self.target_type.splits_votes
@@ -124,7 +124,7 @@ class Teachers(VotingMethod):
                 )
         if splits_votes and soft_aggregator is None:
             raise ValueError(
-                "aggregator must be a SoftVote where regressors vote: what they predict is split "
+                "aggregator must be a SoftVote where regressors vote: their predictions are split "
                 "between levels, and other mechanisms count whole votes"
             )
 
@@ -140,7 +140,7 @@ class Teachers(VotingMethod):
             self._cached_seed = cached_seed(memory, (key, "teachers"))
         if seed is None:
             seed = np.random.SeedSequence()
-        # In silence: what a partition prints or warns of may quote identifiers
+        # Without output: a partition may print identifiers, or warn of them
         with suppress_output(), seeded(seed_number(seed)):
             self._assignment = assign_teachers(
                 clone(self.partition, safe=False),
@@ -155,7 +155,7 @@ class Teachers(VotingMethod):
         return self._neighbors().with_size(len(private.codes))
 
     def _check(self, private, memory):
-        """Refuse teachers that cannot do what is asked, before anything is trained."""
+        """Refuse teachers that cannot be fitted with these parameters, before training."""
         self._memory = Memory(None) if memory is None else memory
         self._cached_seed = None
         # Copies: fitted state, callbacks and generators stay here, and out of the keys in memory
@@ -180,7 +180,7 @@ class Teachers(VotingMethod):
 
         Votes are added up as teachers finish, so nothing of size teachers x queries is ever held.
         Each worker is sent only its own part. Workers share the processor's cores: a teacher's
-        threads are limited to its share, and what it runs with joblib runs one after the other.
+        threads are limited to its share, and its own joblib jobs run one after the other.
         Each teacher runs in `runtime.isolation.isolated`, so teachers in threads of one process
         take turns.
 
@@ -254,7 +254,7 @@ class Teachers(VotingMethod):
 
 
 class RegressorTeachers(Teachers):
-    """One regressor per part of the private data: what it predicts is a vote split between levels.
+    """One regressor per part of the private data: a prediction is a vote split between levels.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def _seeds(seed, n_teachers, names):
 
 
 def _parts(private, assignment):
-    """Yield the `Part` of each teacher; that of a site has the function that loads it."""
+    """Yield the `Part` of each teacher; a site has the function that loads its part."""
     X, weight = private.X, private.sample_weight
     if isinstance(X, Sites):
         yield from (Part(Site(X.load, name, private.target), None) for name in X.names)

@@ -1,4 +1,4 @@
-"""Releases: what a fit publishes of private records, and what each costs."""
+"""Releases: the published statistics of private records, and their events."""
 
 from ..runtime.private_data import PrivateData
 from .base import Release

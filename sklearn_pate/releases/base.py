@@ -180,8 +180,8 @@ class VotesRelease(ABC):
     `methods.base.Method` has one as its `release`.
     """
 
-    #: Whether class probabilities are released, at any row. What is gathered for them follows from
-    #: the noise that will be drawn.
+    #: Whether class probabilities are released, at any row. Their statistic depends on the noise
+    #: that will be drawn.
     releases_proba = False
 
     #: The most rows that a student is tried on.
@@ -219,7 +219,7 @@ class VotesRelease(ABC):
         votes : Votes or array-like
             As given by the user.
         method : Method
-            That of the parameters.
+            Made from the parameters.
         is_given : bool
             Whether the parameters name it.
         """
@@ -243,4 +243,4 @@ class VotesRelease(ABC):
 
     @abstractmethod
     def curator(self, published, votes, plan, delta):
-        """Return the private view of what was released."""
+        """Return the private view of the results."""

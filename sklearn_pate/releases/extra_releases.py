@@ -147,9 +147,9 @@ def _gathered(release, private):
 
 
 def _publish_once(release, gathered, rng):
-    """Draw by a clone; what it draws becomes plain numbers."""
+    """Draw by a clone; the result becomes plain numbers."""
     before = _global_state()
-    # A copy, without what a table or an object may carry beside it
+    # A copy, without other data that a table or an object may carry
     sampled = np.array(clone(release).publish(gathered, rng))
     if _global_state() != before:
         raise RuntimeError(

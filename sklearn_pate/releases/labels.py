@@ -34,7 +34,7 @@ class LabelsRelease(VotesRelease):
         return _AGGREGATORS[estimator.target_type](sigma=None)
 
     def plan(self, inputs):
-        """Return what to ask and what it costs, by public numbers."""
+        """Return the queries and their cost, by public numbers."""
         estimator = inputs.estimator
         plan = plan_queries(
             self.mechanism(estimator, inputs.method),
@@ -169,7 +169,7 @@ class LabelsRelease(VotesRelease):
                         break
 
     def curator(self, published, votes, plan, delta):
-        """Return the private view of what was released."""
+        """Return the private view of the results."""
         counts = votes.counts[np.concatenate(published.positions)]
         known = {"teacher_indices": votes.teacher_indices, "teachers": votes.teachers}
         cap = None if plan.budget is None else plan.epsilon
@@ -201,7 +201,7 @@ def _ask_round(published, plan, votes, rows, aggregator, positions, proba, noise
         sampled = redacted(
             lambda: _checked_release(aggregator, votes.counts[positions], student_proba, noise),
             f"{type(aggregator).__name__} could not draw labels:",
-            "What the plan costs is spent. Try the mechanism on made-up votes",
+            "The cost of the plan is spent. Try the mechanism on made-up votes",
         )
     n_queried = plan.allowed(aggregator, sampled.paid)
     # The rest was drawn as well, but the budget does not pay for it, and nobody sees it
@@ -219,7 +219,7 @@ def _checked_release(aggregator, votes, proba, noise):
     n_queries, n_classes = votes.shape
     released = aggregator.release(votes, proba, noise)
     labels, paid = np.asarray(released.labels), np.asarray(released.paid)
-    # Fewer than were asked for, if the mechanism stopped: its Released says so
+    # Fewer than were queried, if the mechanism stopped
     are_whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
     if not are_whole or (labels < -1).any() or (labels >= n_classes).any():
         raise ValueError(

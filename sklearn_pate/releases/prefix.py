@@ -10,7 +10,7 @@ from ..accounting.budget import as_cap
 from ..runtime.isolation import is_ours
 from .synthetic_rows import Synthesis
 
-#: Parameters of a synthesizer that change nothing of what it publishes.
+#: Parameters of a synthesizer that do not change its results.
 _OF_SPEED = ("n_jobs",)
 
 
@@ -18,9 +18,9 @@ _OF_SPEED = ("n_jobs",)
 class Prefix:
     """The steps that an interrupted fit has published, and its plan. Everything here is public.
 
-    Its cost was fixed together with that of all later steps, before anything was published. So the
-    next fit goes on after them under that plan alone: noise that is chosen after a look at
-    published steps would cost more than the plan says.
+    Its cost was fixed together with the cost of all later steps, before anything was published. So
+    the next fit goes on after them under that plan alone: noise that is chosen after a look at
+    published steps would cost more than the plan.
 
     Attributes
     ----------
@@ -37,12 +37,12 @@ class Prefix:
     n_attempts: int = 1
 
     def check_plan(self, inputs, plan):
-        """Refuse another plan than that of the interrupted fit.
+        """Refuse a plan that differs from the plan of the interrupted fit.
 
         Parameters
         ----------
         inputs : fitting.given.Inputs
-            What the next fit was given.
+            Inputs of the next fit.
         plan : Plan
             Its plan.
         """
@@ -66,12 +66,12 @@ class Prefix:
 
 
 def fixed_by(inputs, plan):
-    """Return what the plan of a fit fixes, by the names of parameters: all of it is public.
+    """Return all that the plan of a fit fixes, by the names of parameters: it is public.
 
     Parameters
     ----------
     inputs : fitting.given.Inputs
-        What the fit was given.
+        Inputs of the fit.
     plan : Plan
         Its plan.
     """

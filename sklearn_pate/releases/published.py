@@ -181,7 +181,7 @@ _TABLE_READERS = {NumberTarget: TableRegressor}
 
 
 def student_of(estimator, method):
-    """Return the student of the parameters or, by default, that of the method."""
+    """Return the student of the parameters or, by default, the student of the method."""
     if estimator.student is not None:
         return estimator.student
     reader = _TABLE_READERS.get(estimator.target_type)
@@ -228,10 +228,10 @@ def warn_of_release(plan, released, X_public):
     p_value = released.table.p_value if by_records else _p_value_of_labels(released, X_public)
     if p_value is not None and p_value > LEVEL:
         target = released.target
-        others = "letting teachers vote" if by_records else "letting records vote"
+        others = "method='teachers'" if by_records else "method='neighbors'"
         warn(
-            f"what was released may be little better than {target.guess}: it does not differ "
-            f"clearly from noise around {target.statistic_nouns} that are the same everywhere "
+            f"the released numbers may be little better than {target.guess}: they do not differ "
+            f"clearly from noise around equal {target.statistic_nouns} everywhere "
             f"(p={p_value:.2g} in a test of no relation). A larger epsilon, fewer columns, or "
             f"{others} may help; each spends anew"
         )
@@ -272,9 +272,9 @@ def warn_of_one_class(released, plan=None):
     Parameters
     ----------
     released : Published
-        What was released.
+        Results of the fit.
     plan : Plan or None, default=None
-        What was to be released; None if it is not known any more.
+        Of the fit; None if it is not known any more.
 
     Returns
     -------
@@ -286,8 +286,8 @@ def warn_of_one_class(released, plan=None):
     if released.target.are_of_one_class(labels):
         failed = f" (yours failed: {released.problem})" if released.problem is not None else ""
         warn(
-            f"all {labels.size} released labels are of one class, which is what the student "
-            f"predicts{failed}. A larger epsilon, or more queries of teachers, may show more "
+            f"all {labels.size} released labels are of one class, and so are all predictions "
+            f"of the student{failed}. A larger epsilon, or more queries of teachers, may show more "
             "classes; each spends anew"
         )
         return True
@@ -310,8 +310,8 @@ def _one_class_of_records(released):
     label = released.label_of(code)
     return (
         f"the released counts show records of one class alone, {label!r}: fewer than {ceil(least)} "
-        "records of another class are no more than noise explains. What the student predicts of "
-        "other classes is noise. A larger epsilon or more records may show them; each spends anew"
+        "records of another class are no more than noise explains. Its predictions of "
+        "other classes are noise. A larger epsilon or more records may show them; each spends anew"
     )
 
 
@@ -377,7 +377,7 @@ def check_class_weight(class_weight, classes, student, X_public, *, releases_pro
 
 
 def weights_of(class_weight, classes, shares):
-    """Return what each class counts, by the shares of the classes in what was released.
+    """Return class weights, by the released shares of the classes.
 
     Parameters
     ----------

@@ -85,5 +85,5 @@ class PublishedSumsRelease(VotesRelease):
         published.add_class_proba(*published.table.read(inputs.X_public))
 
     def curator(self, published, votes, plan, delta):
-        """Return the private view of what was released."""
+        """Return the private view of the results."""
         return TableCurator(votes.counts, plan.cost, delta)

@@ -42,7 +42,7 @@ class TableRelease(VotesRelease):
         return method.mechanism(estimator.aggregator)
 
     def plan(self, inputs):
-        """Return how noisy the table is to be, and what it costs."""
+        """Return the noise of the table, and its cost."""
         return plan_table(
             inputs.method.mechanism(inputs.estimator.aggregator),
             contribution=inputs.contribution,
@@ -108,7 +108,7 @@ class TableRelease(VotesRelease):
             noisy = redacted(
                 lambda: checked_noisy(mechanism, votes.counts.copy(), noise),
                 f"{type(mechanism).__name__} could not draw a table:",
-                "What the plan costs is spent. Try it on a made-up table",
+                "The cost of the plan is spent. Try it on a made-up table",
             )
         table = votes.method.released(noisy, noise_std=noise_std)
         prior = None if inputs.synthesis is None else inputs.synthesis.prior
@@ -119,7 +119,7 @@ class TableRelease(VotesRelease):
         published.add_class_proba(*of_rows)
 
     def curator(self, published, votes, plan, delta):
-        """Return the private view of what was released."""
+        """Return the private view of the results."""
         return TableCurator(votes.counts, plan.cost, delta)
 
 

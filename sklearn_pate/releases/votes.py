@@ -18,7 +18,7 @@ class Votes(Private):
     ----------
     counts : ndarray of shape (n_rows, n_classes), int
         Vote counts. With a `temperature`, sums of probabilities, as floats. Of a
-        `TableMethod`, the table of ballots, with a row for each cell.
+        `TableMethod`, the table of votes, with a row for each cell.
     target : targets.Target
         The values that votes are for.
     neighbors : rdp.Neighbors
@@ -37,9 +37,9 @@ class Votes(Private):
     n_public : int or None
         Number of public rows, if `counts` is a table; else each has a row of counts.
     synthesis : releases.ahead.Synthesis or None
-        Where the public rows come from, if they were drawn: they, and what they cost.
+        Source of the public rows, if they were drawn, and their cost.
     not_covered : tuple of str
-        What `PrivacySpent.not_covered` says of a fit to them.
+        For `PrivacySpent.not_covered` of a fit to them.
     errors : tuple of str
         Why nothing that may be published can be learnt from them.
     """

@@ -71,7 +71,7 @@ ON_PURPOSE = (
     "epsilon.*(is hardly a promise|is infinite)",
     r"(all|\d+ of the) .* released labels are of one class",
     "the released counts show records of one class alone",
-    "what was released may be little better",
+    "the released numbers may be little better",
 )
 #: All estimators that a test made: an error must leave them unfitted
 ESTIMATORS = []

@@ -402,5 +402,5 @@ def test_noise_above_the_columns_is_warned_of_in_a_fit():
         "the noise exceeds the columns of the synthetic rows: there are 569 private records"
     ):
         # With such rows, whether the table has a signal is a matter of luck
-        warnings.filterwarnings("ignore", "what was released may be little better")
+        warnings.filterwarnings("ignore", "the released numbers may be little better")
         clf.fit(rows, labels)
