@@ -1,4 +1,4 @@
-"""PATEClassifier: private teachers vote, noise hides each vote, a public student learns labels."""
+"""PATEClassifier: teachers vote, noise hides each vote, and a public student learns the labels."""
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -14,88 +14,90 @@ from .students import all_columns
 class PATEClassifier(ClassifierMixin, PATEEstimator):
     """Classifier trained on private data through a noisy vote (PATE).
 
-    The private records vote on public, unlabelled points: each casts one ballot where it lies, or
-    they are split among teachers, each of which votes. An aggregator adds noise to the votes, and
-    so labels these points. A student learns the labels. Only the student and what was released of
-    the votes depend on private data, and `privacy_spent_` states how much privacy they cost.
+    The private records vote on public, unlabelled points. Either each record casts one vote in the
+    cell that contains it, or the records are split among teachers and each teacher votes. An
+    aggregator adds noise to the votes and thereby labels these points. A student learns the labels.
+    Only the student and the released votes depend on private data, and `privacy_spent_` contains
+    their privacy cost.
 
-    Parameters that are None follow from public numbers; see `sklearn_pate.rules`.
+    Parameters that are None are derived from public numbers; see `sklearn_pate.rules`.
 
     Parameters
     ----------
     base_estimator : classifier, list of classifiers, default=None
-        The model of each teacher: a teacher is trained on a clone of it. Those of a list are
-        assigned to the teachers in turn. None is a logistic regression on the numbers of a
-        `neighbors.RowVectorizer`. Preprocessing belongs inside, as a Pipeline, where the guarantee
-        covers it. It is fitted on label codes 0..K-1. Each teacher gets a copy with seeds of its
-        own and with `verbose` off. Copies for teachers, and for the student, have no scikit-learn
-        callbacks, and their Pipelines no `memory`. skorch callbacks that keep weights in files are
-        refused.
+        The model of each teacher, which is cloned. The models of a list are assigned to the
+        teachers in turn. None is a logistic regression on the output of a
+        `neighbors.RowVectorizer`. Preprocessing belongs inside the model, as a Pipeline: the
+        guarantee covers it there. The model is fitted on label codes 0..K-1. Each teacher gets a
+        copy with its own seeds and with `verbose` off. The copies for teachers and for the student
+        have no scikit-learn callbacks, and their Pipelines have no `memory`. skorch callbacks that
+        save weights to files are refused.
     method : {"auto", "neighbors", "sums", "teachers"} or Method, default="auto"
         How private records become labels of public rows:
 
-        - "neighbors": each record votes in the cell that it lies in, `methods.ReverseNeighbors`.
+        - "neighbors": each record votes in the cell that contains it, `methods.ReverseNeighbors`.
         - "sums": noisy sums of the columns by class, `methods.ClassSums`. They suit many columns
           and few records.
         - "teachers": models of parts of the records vote. They suit features that must be learnt.
         - "auto": teachers if `base_estimator` or a parameter that only teachers have is set
           (`n_teachers`, `partition`, `keep_teachers`, `timeout`, `n_queries`, `query_strategy`,
-          `accounting`, an `Aggregator`, or `Sites` as X). Else one of the first two, by public
-          numbers: `methods.choose_method`. `plan` gives the reason.
-        - An object of `methods`, with parameters of its own, or a `methods.VotingMethod` of yours.
+          `accounting`, an `Aggregator`, or `Sites` as X). Otherwise public numbers determine one
+          of the first two: see `methods.choose_method`. `plan` gives the reason.
+        - An object of `methods` with its own parameters, or your own `methods.VotingMethod`.
     n_teachers : int, default=None
         Number of teachers. More teachers allow more noise, but each learns from fewer records. None
-        follows from the numbers of records and classes, and `epsilon`:
-        `rules.default_n_teachers`; 100 where the number of records is private.
+        is derived from the numbers of records and classes and from `epsilon`, by
+        `rules.default_n_teachers`; it is 100 where the number of records is private.
     aggregator : Aggregator or list of Aggregator, default=None
         The mechanism that releases labels. None is ``GNMax(sigma=None)``, whose noise is
-        calibrated so that the queries cost exactly `epsilon`. The aggregators of a list are asked
+        calibrated so that the queries cost exactly `epsilon`. The aggregators of a list are used
         in stages, for instance ``[ConfidentGNMax(...), InteractiveGNMax(...)]``, and `epsilon`
-        caps all stages together. For mechanisms that compare votes with the student, a student is
-        fitted between stages. Stages that leave their noise to the fit share one scale. Where
-        records vote, a `TableMechanism`; None is `LaplaceMechanism()`.
+        caps the total cost of all stages. For mechanisms that compare votes with the student, a
+        student is fitted between stages. Stages without a noise scale get one common calibrated
+        scale. Where records vote, a `TableMechanism`; None is `LaplaceMechanism()`.
     student : classifier, default=None
         The classifier that is trained on the released labels and published. None is a clone of
-        `base_estimator`, or of the first in a list; where records vote, a
-        `neighbors.LandmarkClassifier`, which learns from the rates of the classes, and another may
-        be worse. It is fitted on label codes 0..K-1. Each `random_state` in it that is None or a
-        generator is replaced by a number. The number follows from the fit's own `random_state` if
-        there is one, and otherwise comes from the operating system. Students that also learn from
-        unlabelled rows get all rows of `X_public`, with -1 where no label was released:
-        scikit-learn's `SelfTrainingClassifier`, `LabelPropagation` and `LabelSpreading`,
-        classifiers with the attribute ``accepts_unlabeled = True``, and pipelines that end in one
-        of these.
+        `base_estimator`, or of the first in a list. Where records vote, None is a
+        `neighbors.LandmarkClassifier`, which learns from the released class probabilities; other
+        students may be less accurate. The student is fitted on label codes 0..K-1. Each
+        `random_state` in it that is None or a generator is replaced by a number. This number is
+        derived from the fit's own `random_state` if there is one, and otherwise comes from the
+        operating system. Students that also learn from unlabelled rows get all rows of
+        `X_public`, with -1 where no label was released: scikit-learn's `SelfTrainingClassifier`,
+        `LabelPropagation` and `LabelSpreading`, classifiers with the attribute
+        ``accepts_unlabeled = True``, and pipelines that end in one of these.
         `students.SoftLabelClassifier` gets soft labels from `SoftVote`. Where records vote, a
-        student that uses `sample_weight` learns rates, and any other assigned labels.
+        student that uses `sample_weight` learns class probabilities, and any other student learns
+        assigned labels.
     n_queries : int or list of int, default=None
-        How many public rows to ask about. A list has one number for each stage. None asks as many
-        as the budget pays for; with calibrated noise, as many as it pays for with a noise scale of
-        at most ``n_teachers / (2 * sqrt(n_classes))``, but at least 5 for each class.
+        Number of public rows to query. A list has one number for each stage. None is the largest
+        number within the budget. With calibrated noise, it is the largest number within the
+        budget at a noise scale of at most ``n_teachers / (2 * sqrt(n_classes))``, but at least 5
+        for each class.
     query_strategy : {"random", "uncertainty", "diversity"} or object, default="random"
-        Which public rows to ask about. "uncertainty" asks in rounds, about the rows of which the
-        student is least sure. "diversity" asks about rows that cover the public data. An object
-        has a `select` method, see `sklearn_pate.queries`. Strategies that ask in rounds choose
-        among all rows of `X_public`, so teachers vote on all of them.
+        Selection of the public rows to query. "uncertainty" queries in rounds the rows on which
+        the student is least certain. "diversity" queries rows that cover the public data. An
+        object has a `select` method, see `sklearn_pate.queries`. Strategies that query in rounds
+        choose among all rows of `X_public`, so teachers vote on all of them.
     epsilon : float or None, default=1.0
-        Hard cap on the privacy loss of one fit. The fit asks fewer queries rather than exceed it.
-        If a mechanism checks the votes before it answers, a query without an answer spends only
-        the check, and what it did not spend is left for other queries. With None there is no cap.
+        Hard cap on the privacy loss of one fit. The fit makes fewer queries rather than exceed it.
+        If a mechanism checks the votes before it answers, a query without an answer costs only
+        the check, and the rest of its cost is left for other queries. None means no cap.
     delta : float, default=1e-5
-        What the guarantee adds to the factor ``e**epsilon``: if an outcome has probability Q on one
-        data set, it has at most ``e**epsilon * Q + delta`` on a neighbouring one. Choose it well
-        below one over the number of records. A warning says if it is not below that. If the number
-        of records is not public, the warning goes by the number of teachers instead.
+        Additive term of the guarantee: if an outcome has probability Q on one data set, it has
+        probability at most ``e**epsilon * Q + delta`` on a neighbouring one. Choose it well below
+        one over the number of records. The fit warns if it is not below that. If the number of
+        records is not public, the warning uses the number of teachers instead.
     accounting : {"data_independent", "ptr"}, default="data_independent"
-        "data_independent" spends what the queries cost whatever the votes are. "ptr"
-        (propose-test-release) spends less when teachers agree: labels are released only if a
-        private test finds the exact cost of the votes small enough for `epsilon`. It needs numbers
-        for `epsilon`, `n_queries` and the aggregator's noise, and queries that do not depend on
-        labels. If the test fails, `fit` raises `PrivacyTestError`, and `epsilon` is spent all the
-        same.
+        "data_independent" spends a cost that holds for all votes. "ptr" (propose-test-release)
+        spends less when teachers agree: labels are released only if a private test finds the exact
+        cost of the votes small enough for `epsilon`. It needs numbers for `epsilon`, `n_queries`
+        and the aggregator's noise, and queries that do not depend on labels. If the test fails,
+        `fit` raises `PrivacyTestError`, and `epsilon` is spent all the same.
     unit : {"record", "group"}, default="record"
-        What the guarantee protects. "group" needs ``fit(..., groups=...)``.
+        Unit that the guarantee protects. "group" needs ``fit(..., groups=...)``.
     partition : {"random", "hash", "predefined"} or object, default="random"
-        How records are dealt to teachers. This decides which change of the private data the
+        Assignment of records to teachers. It determines which change of the private data the
         guarantee covers (`privacy_spent_.relation`):
 
         - "random" shuffles the records with a seed and cuts them into nearly equal parts. It
@@ -111,92 +113,95 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         If `groups` is given, "random" and "hash" use a keyed hash of the group's identifier
         instead. This covers adding or removing one group, or changing its records.
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur: public knowledge. None reads them from the private labels. The
-        guarantee does not cover that, and a warning says so.
+        All labels that may occur, which are public knowledge. None reads them from the private
+        labels. The guarantee does not cover this step, and the fit warns about it.
     keep_teachers : bool, default=False
         Keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None
-        Number of teachers fitted in parallel, as in joblib; where records vote or are summed, of
-        blocks of them. Threads share the random numbers of numpy, Python and torch, so in threads
-        the teachers take turns, and a warning says so. Whatever a teacher or the student would
-        itself run in parallel with joblib (a forest's `n_jobs`) runs one after the other.
+        Number of teachers fitted in parallel, as in joblib. Where records vote or are summed, the
+        number of blocks of records processed in parallel. Threads share the random numbers of
+        numpy, Python and torch, so in threads the teachers take turns, and the fit warns about it.
+        Computations that a teacher or the student would run in parallel with joblib (a forest's
+        `n_jobs`) run sequentially.
     timeout : float, default=None
         Seconds that a teacher may take to fit and vote. If one takes longer, the fit fails before
         any label is released. A timeout needs `n_jobs` of 2 or more, in processes. None waits
         forever.
     random_state : int, RandomState instance or None, default=None
         None takes all randomness, above all the noise, from the operating system. A seed makes
-        the whole fit reproducible for any `n_jobs`. It is for tests only: whoever knows the seed
+        the whole fit reproducible for any `n_jobs`. It is for tests only: anyone with the seed
         can subtract the noise, so a published seed voids the guarantee. `privacy_spent_` and its
-        summary tell of it, and the first seeded fit of a process warns of it. Several fits with
+        summary record it, and the first seeded fit of a process warns about it. Several fits with
         one seed share their noise, and so do clones in a search. Their releases can be combined to
-        undo the noise, even by someone who does not know the seed. A pickle of a fitted estimator
-        does not contain the seed; that of a `GridSearchCV` around it does. Even so, anyone can
-        guess a seed and compare what it gives with what was published.
+        undo the noise, even without the seed. A pickle of a fitted estimator does not contain the
+        seed, but a pickle of a `GridSearchCV` around it does. Even so, anyone can guess a seed and
+        compare its result with the published one.
     secure : bool, default=False
-        Refuse a `random_state`, so that no seed can get into what is published. The noise is the
+        Refuse a `random_state`, so that no seed can get into published results. The noise is the
         same: without a `random_state`, all of it comes from the operating system's generator.
     memory : str, path-like, joblib.Memory or None, default=None
-        A folder that keeps the votes of each teacher as soon as it has finished, so that an
+        A folder that caches the votes of each teacher as soon as it has finished, so that an
         interrupted fit can continue. The next fit with the same data and parameters trains only
-        the missing teachers. Where records vote, it keeps the ballots of each block of records, and
-        the seed of the cells; sums that rows are drawn from are about a fresh noisy mean, and are
-        not kept. Without a `random_state`, that fit also has the same partition,
-        teachers and queries, but fresh noise.
+        the missing teachers. Where records vote, the folder caches the votes of each block of
+        records, and the seed of the cells. Sums from which rows are sampled are taken around a
+        fresh noisy mean, and are not cached. Without a `random_state`, the next fit also has the
+        same partition, teachers and queries, but fresh noise.
 
         Two fits count as the same if all of these are equal: the data, the parameters, the code of
-        classes and functions in `base_estimator`, whatever that code refers to by name (variables
-        with their values), and the versions of Python and of the installed packages. Some changes
-        are not seen: of files that a fit reads, of modules that it imports inside a function, of
-        what it finds by a name made at run time, of annotations, of compiled extensions of your
-        own, of the state of objects that do not pickle, and of module variables that the fit
-        itself changes, except in the statements that assign them. Use another folder after such a
-        change.
+        classes and functions in `base_estimator`, everything that this code refers to by name
+        (variables with their values), and the versions of Python and of the installed packages.
+        Some changes are not detected: changes of files that a fit reads, of modules that it
+        imports inside a function, of objects that it finds by a name made at run time, of
+        annotations, of your own compiled extensions, of the state of objects that do not pickle,
+        and of module variables that the fit itself changes, except in the statements that assign
+        them. Use another folder after such a change.
 
-        The folder is private data, and it is for you to delete. Votes go into its subfolder
-        `joblib`, which is made with mode 0700. A subfolder that others may read is refused. A
-        `joblib.Memory` is taken as it is.
+        The folder contains private data, and you must delete it yourself. Votes go into its
+        subfolder `joblib`, which is made with mode 0700. A subfolder that others may read is
+        refused. A `joblib.Memory` is used unchanged.
     ledger : PrivacyLedger or None, default=None
         One budget for all fits on one private data set, a `ledger.PrivacyLedger`. A fit that would
         exceed it is refused before any teacher trains. Any other fit is recorded before labels are
         released. Fits with a `random_state` are refused.
     synthesizer : Synthesizer, default=None
-        Draws public rows from noisy statistics of the private ones, where there are none:
-        `synthesis.ClassSumsSynthesizer` or `synthesis.MarginalSynthesizer`. Call ``fit(X, y)``
-        then. `epsilon` covers them, and they get the synthesizer's `share` of it. None is
-        ``ClassSumsSynthesizer()`` where there is a `schema` and no `X_public`.
+        Samples synthetic rows from noisy statistics of the private ones, where there are no public
+        rows: `synthesis.ClassSumsSynthesizer` or `synthesis.MarginalSynthesizer`. Call
+        ``fit(X, y)`` then. `epsilon` covers these statistics, and the synthesizer's
+        `epsilon_fraction` is their part of it. None is ``ClassSumsSynthesizer()`` where there is a
+        `schema` and no `X_public`.
     verbose : int, default=0
         Above 0, print one line for each phase (teachers, queries, student) and update it.
     schema : dict, list, tuple or synthesis.Schema, default=None
-        What the columns may hold, for people who have no public rows: for each a tuple of numbers,
-        ``(low, high)``, or a list of categories. ``fit(X, y)`` needs no more. It is public, and
-        not used where `X_public` is given.
+        Values that each column may hold, for use without public rows: a tuple of numbers,
+        ``(low, high)``, or a list of categories. ``fit(X, y)`` needs nothing else. The schema is
+        public, and is not used if `X_public` is given.
     class_weight : None, "balanced" or dict, default=None
-        What each class counts in what the student learns. "balanced" counts them alike, whatever
-        their shares, so that rare ones are predicted; a dict has a number for each class, else 1.
-        It shifts what was released, by released shares: free.
+        Class weights, applied after the noise to the labels that the student learns. "balanced"
+        gives all classes the same total weight, so that rare classes are predicted. A dict has a
+        weight for each class; classes that it lacks have weight 1. The weights depend on released
+        class frequencies only and are applied to released labels, at no privacy cost.
     releases : list of Release, default=None
-        What else `fit` publishes of the private records, under the same cap: see
+        Other statistics of the private records that `fit` releases under the same cap: see
         `releases.Release`.
     warm_start : bool, default=False
-        Go on with an interrupted fit of this estimator, in place of starting anew. Statistics and
-        synthetic rows that it published are used again and not paid for twice; `privacy_spent_`
+        Continue an interrupted fit of this estimator instead of starting anew. Statistics and
+        synthetic rows that it published are reused and not paid for twice; `privacy_spent_`
         covers them. The plan must be the same: its cost was fixed before anything was published.
         So a fit with another `epsilon`, `aggregator` or `schema` is refused. After a complete fit
-        there is nothing to go on with. `clone` forgets an interrupted fit, a pickle keeps it.
+        there is nothing to continue. `clone` discards an interrupted fit, and a pickle keeps it.
     on_bad_plan : {"raise", "warn"}, default="raise"
-        What a fit does whose plan says that nothing can be learnt: noise that drowns all records,
-        hardly any public rows, fewer labels than classes, or private rows in the place of public
-        ones. "raise" refuses it before anything is spent, with a `BadPlanError`. "warn" goes on.
-        `plan` itself never refuses.
+        Reaction to a plan with which nothing can be learnt: noise that exceeds the signal of all
+        records, hardly any public rows, fewer labels than classes, or private rows in place of
+        public ones. "raise" refuses the fit before anything is spent, with a `BadPlanError`.
+        "warn" continues. `plan` itself never refuses.
 
     Attributes
     ----------
     privacy_spent_ : PrivacySpent
-        What the fit spent. It is safe to publish, and unpacks into ``epsilon, delta``.
+        Privacy cost of the fit. It is safe to publish, and unpacks into ``epsilon, delta``.
     student_ : classifier
-        The fitted student. It was trained on codes, so alone it predicts codes, and its own
-        `classes_` are those that were released. Use `predict` of this classifier for labels, or
+        The fitted student. It was trained on codes, so by itself it predicts codes, and its own
+        `classes_` are the released ones. Use `predict` of this classifier for labels, or
         ``classes_[student_.predict(X)]``.
     aggregator_ : Aggregator or list of Aggregator
         The mechanism used, with its noise set.
@@ -213,45 +218,47 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         has none.
     public_soft_labels_ : ndarray of shape (n_public, n_classes) or None
         With `SoftVote`, for each public row its released distribution over classes, or NaN if it
-        has none. Where records vote, the released rates of the classes. Otherwise None.
+        has none. Where records vote, the released class probabilities. Otherwise None.
     query_indices_ : ndarray of shape (n_queries,), int
-        The public rows that were asked, in order; where records vote, those that got a label.
+        Indices of the queried public rows, in order. Where records vote, indices of the rows that
+        got a label.
     X_synthetic_ : array-like with n_rows rows
-        The rows that the synthesizer drew in place of public ones; they are published. Absent where
-        public rows were given. They are all that there is if the fit failed after they were drawn,
-        and may be given as `X_public` then.
+        The synthetic rows, which take the place of public rows and are published. Absent if public
+        rows were given. If the fit failed after they were sampled, this is the only fitted
+        attribute, and the rows may then be given as `X_public`.
     released_ : list of ndarray
-        What each of `releases` drew; absent where there are none.
+        The release of each element of `releases`; absent where there are none.
     table_ : neighbors.ReleasedTable
-        Where records vote, the noisy table of their ballots, and what it says of any row.
+        Where records vote, the noisy table of their votes, which labels any row.
     curator_ : Curator
         Private view of the fit: votes, data-dependent epsilon, and teachers if they were kept.
-        Pickles and copies do not have it.
+        Pickles and copies omit it.
 
     Raises
     ------
     BudgetExceededError
         From `fit`, if `epsilon` does not pay for one query, or if the ledger does not pay for the
-        fit. It is raised before any teacher trains, unless another process uses the ledger up
-        while teachers train; then it is raised after. Either way nothing was released or spent.
+        fit. It is raised before any teacher trains, unless another process exhausts the ledger
+        while teachers train; then it is raised afterwards. In both cases nothing was released or
+        spent.
     BadPlanError
-        From `fit`, if nothing can be learnt from what it would spend; see `on_bad_plan`.
+        From `fit`, if nothing can be learnt at the planned cost; see `on_bad_plan`.
     TeacherError
-        From `fit`, if a teacher fails, or a worker that counts ballots. No label was released.
+        From `fit`, if a teacher fails, or a worker that counts votes. No label was released.
     PrivacyTestError
         From `fit`, if the votes do not pass the test of ``accounting="ptr"``. No label was
-        released. The error says what the outcome of the test cost.
+        released. The error contains the privacy cost of the test's outcome.
     StudentError
         From `fit`, if the released labels cannot train the student. The error carries the labels,
-        which are paid for; `fit_student` tries another student on them.
+        which are paid for; `fit_student` trains another student on them.
 
     Notes
     -----
     Each fit spends anew: the privacy losses of several fits on the same private data add up.
-    Searches and cross-validation fit many times. `privacy_spent_.fit_number` says how many fits the
-    process had begun, and the summary says so of all but the first. Fits that a teacher makes are
-    part of the fit that trains it, and do not count. Worker processes count for themselves, from 1.
-    What was spent on one data set, in all processes, only a `ledger` knows.
+    Searches and cross-validation fit many times. `privacy_spent_.fit_number` is the number of fits
+    that the process had begun by then, and the summary of all fits but the first includes it. Fits
+    that a teacher makes are part of the fit that trains it, and do not count. Each worker process
+    has its own count, from 1. Only a `ledger` records the cost on one data set in all processes.
 
     References
     ----------
@@ -381,7 +388,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
 
     @available_if(delegated("predict_proba", "student_", "_student"))
     def predict_log_proba(self, X):
-        """Log of `predict_proba`.
+        """Predict logarithms of class probabilities with the student.
 
         Parameters
         ----------
@@ -398,7 +405,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
 
     @available_if(delegated("decision_function", "student_", "_student"))
     def decision_function(self, X):
-        """Decision values of the student.
+        """Compute decision values with the student.
 
         Parameters
         ----------
@@ -408,7 +415,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, what the student returns. For more, one column per element of
+            For two classes, the student's own values. For more, one column per element of
             `classes_`, -inf for a class that was never released.
         """
         values = np.asarray(self._ask("student_", "decision_function", X))
@@ -433,7 +440,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         -------
         float
         """
-        # Scikit-learn does not compare NumPy's text of any length, which `fit` takes
+        # Scikit-learn does not compare NumPy's variable-width strings, which `fit` accepts
         is_numpy_text = getattr(getattr(y, "dtype", None), "kind", "") == "T"
         labels = as_array("y", y) if is_numpy_text else y
         return super().score(X, labels, sample_weight)

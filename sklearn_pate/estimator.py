@@ -43,10 +43,10 @@ from .runtime.isolation import next_fit_number
 from .students import fit_student
 from .synthesis import Schema
 
-#: In `privacy_spent_.not_covered`, for other rows than the synthetic ones.
+#: Entry of `privacy_spent_.not_covered` for rows other than the synthetic ones.
 _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
 
-#: Runs a method with numpy's default errors, whatever `numpy.seterr` says.
+#: Runs a method with numpy's default error handling, independent of `numpy.seterr`.
 usual_floats = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
 
 
@@ -56,7 +56,7 @@ class PATEEstimator(CheckedEstimator):
     #: The kind of target, which does not depend on parameters or data.
     target_type: type[Target] = ClassTarget
 
-    #: Left by an interrupted fit, for `warm_start`: a `releases.prefix.Prefix`.
+    #: A `releases.prefix.Prefix` of an interrupted fit, for `warm_start`.
     _prefix = None
 
     #: The form of the public rows of the last fit.
@@ -99,29 +99,30 @@ class PATEEstimator(CheckedEstimator):
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
-        """Let teachers or records vote, release noisy labels, train the student on them.
+        """Collect votes, release noisy labels, and train the student on them.
 
         Parameters
         ----------
         X : array-like, sparse matrix, DataFrame or Sites with n_samples rows
-            Private features. They reach the teachers as they are, for instance text columns,
+            Private features. They are passed to the teachers unchanged, for instance text columns,
             categoricals and arrays with more than two axes. A `numpy.memmap` is read one part at a
-            time. Whoever votes sees dtypes and categories of a DataFrame, so these must be equal to
-            those of `X_public`. With `teachers.Sites`, each teacher loads its own data.
+            time. Votes depend on the dtypes and categories of a DataFrame, so these must be equal
+            to the dtypes and categories of `X_public`. With `teachers.Sites`, each teacher loads
+            its own data.
         y : array-like of shape (n_samples,)
-            Private labels: strings, integers or booleans; of a regressor, finite numbers. None
+            Private labels: strings, integers or booleans. For a regressor, finite numbers. None
             with `Sites`.
         X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
             Public, unlabelled points with the same features as `X`. They are labelled, and the
-            student sees nothing else; None where there is a `schema`. In searches and
-            cross-validation pass `PublicData(X_public)`: they would split an array that has as many
-            rows as `X`.
+            student is trained on nothing else. None if there is a `schema`. In searches and
+            cross-validation pass `PublicData(X_public)`: they would split an array with the same
+            number of rows as `X`.
         groups : array-like of shape (n_samples,), default=None
             One identifier per record: of the person it belongs to or, with
             ``partition="predefined"``, of its teacher.
         sample_weight : array-like of shape (n_samples,), default=None
             Passed to the teachers whose ``fit`` accepts it. Where records vote, or a synthesizer
-            counts them, the part of its ballot that each casts, from 0 to 1; others are refused.
+            counts them, the weight of each record's vote, in [0, 1]; other weights are refused.
             Each weight must depend on its own record alone, or the guarantee does not hold.
 
         Returns
@@ -145,7 +146,7 @@ class PATEEstimator(CheckedEstimator):
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
     def plan(self, X, y, X_public=None, *, groups=None, sample_weight=None):
-        """Check what `fit` would check, and say what it would ask and spend; nothing is spent.
+        """Check the input of `fit` and plan its queries and cost, without spending anything.
 
         Parameters
         ----------
@@ -155,10 +156,10 @@ class PATEEstimator(CheckedEstimator):
         Returns
         -------
         Plan
-            Print it: it says who votes, how many labels there are for each class, how many of
-            them will be right, and what would help. Its `stages` are the aggregators, with their
-            noise set, and the number of queries of each. Its `spent` is a forecast of what
-            `privacy_spent_` will say. A plan depends on public numbers alone.
+            Its text contains the method, the number of labels for each class, the expected number
+            of correct labels, and possible improvements. Its `stages` are the aggregators, with
+            their noise set, and the number of queries of each. Its `spent` is a forecast of
+            `privacy_spent_`. A plan depends on public numbers alone.
 
         Raises
         ------
@@ -184,7 +185,7 @@ class PATEEstimator(CheckedEstimator):
 
         Training the teachers takes long. With their votes, aggregators, students and query
         strategies can be compared without training again. If `aggregator` is a `SoftVote`, the
-        teachers give probabilities of its temperature in place of votes.
+        teachers return probabilities at its temperature instead of votes.
 
         Parameters
         ----------
@@ -194,7 +195,7 @@ class PATEEstimator(CheckedEstimator):
         Returns
         -------
         Votes
-            Private, like `curator_`: no mechanism released them. They cannot be pickled.
+            Private votes, like `curator_`: no mechanism released them. They cannot be pickled.
 
         Raises
         ------
@@ -218,13 +219,13 @@ class PATEEstimator(CheckedEstimator):
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_votes(self, votes, X_public=None):
-        """Do what `fit` does after the teachers: release labels from votes, train the student.
+        """Release labels from votes and train the student, without training teachers.
 
         Each call spends anew on the same private data. Choosing among candidates spends too,
-        unless the choice looks only at public data or released labels. What you publish in the end
-        must account for all labels that were looked at. As long as votes stay with you, trying
-        things out on them is free. Never publish two results with the same `random_state`: their
-        noise is related.
+        unless the choice uses only public data or released labels. The published cost must account
+        for all labels that the choice used. As long as you publish nothing, experiments on the
+        votes are free. Never publish two results with the same `random_state`: their noise is
+        related.
 
         Parameters
         ----------
@@ -232,12 +233,12 @@ class PATEEstimator(CheckedEstimator):
             From `poll`, or counts of any teachers' votes on each row of `X_public`. Counts are
             whole numbers, and each row sums to the number of teachers. With counts,
             `privacy_spent_` protects the votes of one teacher, and `classes` defaults to
-            0..n_classes-1. The number of teachers, the partition and the unit are those of the
-            votes, not those of the parameters. Where records vote, so are cells and transformer;
-            a `relation` or `n_neighbors` that differs is refused.
+            0..n_classes-1. The number of teachers, the partition and the unit are taken from the
+            votes, not from the parameters. Where records vote, cells and transformer are taken
+            from the votes, too; a different `relation` or `n_neighbors` is refused.
         X_public : array-like or PublicData with n_public rows, default=None
-            The rows that were voted on, in the same order. None where a synthesizer drew them:
-            the votes have them, and each call reports what they cost beside its own cost.
+            The rows of the votes, in the same order. None if they are synthetic: the votes contain
+            them, and each call reports their cost in addition to its own.
 
         Returns
         -------
@@ -259,20 +260,20 @@ class PATEEstimator(CheckedEstimator):
 
     @usual_floats
     def fit_student(self, X_public=None, student=None):
-        """Train another student on what was released already, at no privacy cost.
+        """Train another student on the labels already released, at no privacy cost.
 
-        Where records vote, the released table says something of any row. So `X_public` may be
-        other public rows, for instance newer ones, and `public_labels_`, `public_soft_labels_` and
-        `query_indices_` become theirs.
+        Where records vote, the released table labels any row. So `X_public` may be other public
+        rows, for instance newer ones. `public_labels_`, `public_soft_labels_` and
+        `query_indices_` are then replaced by the values for these rows.
 
         Parameters
         ----------
         X_public : array-like or PublicData with n_public rows, default=None
-            The public data given to `fit`, with the rows in the same order: labels go by position.
-            Where records vote, any public rows with the same features. None are the rows that a
-            synthesizer drew, `X_synthetic_`.
+            The public data given to `fit`, with the rows in the same order: labels are matched by
+            position. Where records vote, any public rows with the same features. None uses the
+            synthetic rows, `X_synthetic_`.
         student : classifier, default=None
-            Unfitted. None is the student that the parameters say.
+            The unfitted student. None is the student given by the parameters.
 
         Returns
         -------
@@ -286,13 +287,13 @@ class PATEEstimator(CheckedEstimator):
         StudentError
             If the labels cannot train this student either.
         ValueError
-            If `X_public` does not have the number of rows and features that it had in `fit`; where
-            records vote, if it does not have the features, or cannot be transformed.
+            If the number of rows or features of `X_public` differs from `fit`. Where records vote,
+            if the features differ, or the rows cannot be transformed.
 
         Warns
         -----
         UserWarning
-            If teachers voted, and some rows of `X_public` are not those given to `fit`.
+            If teachers voted, and some rows of `X_public` differ from the rows given to `fit`.
 
         Examples
         --------
@@ -336,36 +337,36 @@ class PATEEstimator(CheckedEstimator):
         return self
 
     def export(self, X=None):
-        """Return the published student by itself, for people who do not have this library.
+        """Return the published student as a model that does not need this library.
 
-        It is a copy that predicts labels, made of scikit-learn and of the libraries of the student.
-        Two attributes of it say what it is: `privacy_spent_`, the dict of
+        The model is a copy that predicts labels. It consists of objects of scikit-learn and of the
+        student's libraries. Two attributes describe it: `privacy_spent_`, the dict of
         `PrivacySpent.to_dict`, and `libraries_`, a dict with the versions of the libraries that it
-        needs. Its `classes_` are the labels that its student saw: a label that was never released
-        has no column in `predict_proba`.
+        needs. Its `classes_` are the labels on which the student was trained: a label that was
+        never released has no column in `predict_proba`.
 
         Parameters
         ----------
         X : array-like or PublicData with n_samples rows, default=None
-            Public rows, on which the export is compared with this classifier. None are the rows
-            that a synthesizer drew. Without any, random numbers tell whether the student's last
-            step decodes its labels by `classes_`, as most of scikit-learn's classifiers do. For
-            others rows must be given.
+            Public rows, on which the export is compared with this classifier. None uses the
+            synthetic rows. Without any rows, the export checks on random numbers whether the
+            student's last step decodes its labels by `classes_`, like most of scikit-learn's
+            classifiers. For other students, rows are required.
 
         Returns
         -------
         classifier
-            With `predict` and `classes_`, and `predict_proba` if the student has it and predicts
-            the label of the largest probability, or decodes its labels by `classes_`.
+            It has `predict` and `classes_`. It also has `predict_proba` if the student has it and
+            predicts the label of the largest probability, or decodes its labels by `classes_`.
 
         Raises
         ------
         NotFittedError
             If there is no student yet.
         ValueError
-            If the student has parts of this library that scikit-learn cannot express, or classes of
-            the program or notebook that runs, which the message names, or does not pickle. If rows
-            must be given, or predictions differ.
+            If the student does not pickle. If it contains parts of this library that scikit-learn
+            cannot express, or classes of the running program or notebook, which the message names.
+            If rows are required but missing, or if predictions differ.
 
         Examples
         --------
@@ -403,10 +404,10 @@ class PATEEstimator(CheckedEstimator):
         """The target of a fitted estimator."""
         return self.target_type(getattr(self, self.target_type.fitted_attribute))
 
-    # --- what the student's predictions need -------------------------------------------------
+    # --- predictions of the student ----------------------------------------------------------
 
     def _ask(self, model, method, X):
-        """Return what a published model says of rows; say so if it wants a DataFrame of them."""
+        """Call a method of a published model on rows; the error names a missing DataFrame."""
         check_is_fitted(self)
         X = indexable_rows(X, "X")
         check_features(self, X, "X")
@@ -419,7 +420,7 @@ class PATEEstimator(CheckedEstimator):
             rows = "model.X_synthetic_" if hasattr(self, "X_synthetic_") else "X_public"
             raise ValueError(
                 f"this estimator was fitted on a DataFrame: pass one; got {type(X).__name__}. An "
-                "array does not show the types of columns that are no numbers:\n"
+                "array lacks the types of columns without numbers:\n"
                 f"    X = pd.DataFrame(X, columns={rows}.columns).astype({rows}.dtypes)"
             ) from error
 
@@ -435,7 +436,7 @@ class PATEEstimator(CheckedEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        first = RowVectorizer()  # default methods begin with it
+        first = RowVectorizer()  # the first step of default methods
         if self.base_estimator is not None or isinstance(self.method, Method):
             first = next(iter(make_method(self).classifiers()), first)
         tags.input_tags = get_tags(first).input_tags
@@ -445,10 +446,10 @@ class PATEEstimator(CheckedEstimator):
         return tags
 
     def __getstate__(self):
-        """Return what a pickle may hold.
+        """Return the state that a pickle may contain.
 
-        Three things are private: the curator's view, what the estimators given as parameters were
-        fitted on before, and the seed once noise was drawn from it.
+        Three things are private and left out: the curator's view, earlier fits of the estimators
+        given as parameters, and the seed once noise was drawn from it.
         """
         state = dict(super().__getstate__())
         state.pop("curator_", None)
@@ -458,7 +459,7 @@ class PATEEstimator(CheckedEstimator):
                 state[name] = unfitted(state[name])
         if state.pop("_seed_used", False):
             state["random_state"] = None
-        if "student_" in state:  # a model predicts where the teachers' libraries are not installed
+        if "student_" in state:  # so that it predicts even without the teachers' libraries
             spare = {"base_estimator", "method", "student", "releases", "table_"} & set(state)
             state |= {name: Saved.of(state[name]) for name in spare}
         return state

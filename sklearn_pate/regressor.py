@@ -1,4 +1,4 @@
-"""PATERegressor: numbers in public bounds, by ballots that are split between levels."""
+"""PATERegressor: numbers in public bounds, by votes that are split between levels."""
 
 from numbers import Integral
 
@@ -16,8 +16,8 @@ from .rdp.checks import as_array
 def _may_have_quantiles(estimator):
     if estimator.n_levels < 3:
         raise AttributeError(
-            "predict_quantiles needs the distribution over n_levels of 3 or more: set n_levels=10 "
-            "and fit again"
+            "predict_quantiles requires a distribution over n_levels of 3 or more: set "
+            "n_levels=10 and fit again"
         )
     return True
 
@@ -25,34 +25,35 @@ def _may_have_quantiles(estimator):
 class PATERegressor(RegressorMixin, PATEEstimator):
     """Regressor trained on private data through a noisy vote (PATE).
 
-    A number between two public bounds is a ballot that is split: between the two nearest of some
-    evenly spaced levels, such that their mean is that number. Ballots so split cost what whole ones
-    cost. So everything is as in `PATEClassifier`, with levels in the place of classes: who votes,
-    the noise, the cost, plans, groups, ledgers and synthesizers. Only the student and what was
-    released of the votes depend on private data, and `privacy_spent_` states how much privacy they
-    cost.
+    A number between two public bounds is a vote that is split between the two nearest of some
+    evenly spaced levels, with weights whose mean level is that number. Split votes have the same
+    cost as whole votes. So everything is as in `PATEClassifier`, with levels in the place of
+    classes: methods, noise, cost, plans, groups, ledgers and synthesizers. Only the student and the
+    released votes depend on private data, and `privacy_spent_` contains their privacy cost.
 
     Parameters
     ----------
     base_estimator : regressor, list of regressors, default=None
-        As in `PATEClassifier`, of regressors. What a teacher predicts is cut to `bounds`. The
-        default teacher is a ridge regression, with a penalty that it chooses, on the numbers of a
-        `neighbors.RowVectorizer`. They are fitted on numbers in the unit of `y`, cut to `bounds`.
+        As in `PATEClassifier`, with regressors. The predictions of a teacher are clipped to
+        `bounds`. The default teacher is a ridge regression that chooses its penalty, on the output
+        of a `neighbors.RowVectorizer`. Teachers are fitted on numbers in the unit of `y`, clipped
+        to `bounds`.
     method : {"auto", "neighbors", "sums", "teachers"} or Method, default="auto"
         As in `PATEClassifier`.
     bounds : (float, float)
-        Required: the lowest and the highest number, public knowledge. A number beyond them counts
-        as the nearer one, silently. The narrower they are, the less noise there is beside them.
+        Required: the lowest and the highest number, which are public knowledge. Numbers outside
+        the bounds are silently clipped to them. The noise is proportional to the distance of the
+        bounds, so narrow bounds are more accurate.
     n_levels : int, default=2
-        Number of levels, evenly spaced from one bound to the other. Two are best for means. With
-        more, 10 to 30, there is a distribution at each row: see `predict_quantiles`. They should be
-        closer than the numbers at one row spread.
+        Number of levels, evenly spaced from one bound to the other. Two are best for means. More
+        levels, 10 to 30, give a distribution at each row: see `predict_quantiles`. The distance of
+        the levels should be smaller than the standard deviation of the numbers at one row.
     aggregator : SoftVote, TableMechanism or None, default=None
         The mechanism. None is ``SoftVote(sigma=None)`` where teachers vote, calibrated to
         `epsilon`, and ``LaplaceMechanism()`` where records do.
     student : regressor, default=None
         The regressor that is trained on the released means and published. None is a clone of
-        `base_estimator`; where records vote, one that says what the released table says of any row.
+        `base_estimator`; where records vote, a regressor that predicts from the released table.
     n_teachers, n_queries, query_strategy, epsilon, delta, accounting, unit, partition
         As in `PATEClassifier`.
     keep_teachers, n_jobs, timeout, random_state, secure, memory, ledger, synthesizer
@@ -63,35 +64,36 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     Attributes
     ----------
     privacy_spent_, aggregator_, n_features_in_, feature_names_in_, n_teachers_
-        As of `PATEClassifier`.
+        As in `PATEClassifier`.
     query_indices_, X_synthetic_, table_, released_, curator_
-        As of `PATEClassifier`.
+        As in `PATEClassifier`.
     student_ : regressor
         The fitted student.
     levels_ : ndarray of shape (n_levels,)
         The levels.
     public_labels_ : ndarray of shape (n_public,)
-        For each public row the released mean, or NaN where nothing was released of it: rows that
-        teachers were not asked about.
+        For each public row the released mean, or NaN if the row was not queried and so has no
+        released mean.
     public_soft_labels_ : ndarray of shape (n_public, n_levels) or None
         For each public row the released distribution over levels, or NaN.
 
     Raises
     ------
     BudgetExceededError, BadPlanError, TeacherError, PrivacyTestError, StudentError
-        As of `PATEClassifier`.
+        As in `PATEClassifier`.
 
     See Also
     --------
-    PATEClassifier : Classes, and what all parameters mean.
+    PATEClassifier : Classification, and the meaning of all parameters.
 
     Notes
     -----
-    A transformer of `y`, as in scikit-learn's `TransformedTargetRegressor`, sees all private
-    numbers: use one that learns nothing, as ``func=np.log1p``, and give `bounds` in its unit.
+    A transformer of `y`, as in scikit-learn's `TransformedTargetRegressor`, is fitted on all
+    private numbers, outside the guarantee. Use one that learns nothing, such as
+    ``func=np.log1p``, and give `bounds` in its unit.
 
-    Released means are within the bounds, and pulled towards the middle where hardly any record
-    outweighs the noise.
+    Released means are within the bounds. They are shrunk towards the middle of the bounds where
+    few records outweigh the noise.
 
     Examples
     --------
@@ -191,7 +193,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Of the default student, the means of the released levels.
+            Predicted numbers. The default student predicts the mean of the released levels.
         """
         predicted = self._ask("student_", "predict", X)
         return self._fitted_target.check_predicted(predicted)
@@ -199,25 +201,27 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     @available_where(_may_have_quantiles)
     @usual_floats
     def predict_quantiles(self, X, q):
-        """Predict quantiles of the number at each row, by the released table; it is free.
+        """Predict quantiles of the number at each row from the released table.
+
+        The prediction has no privacy cost.
 
         Parameters
         ----------
         X : array-like with n_samples rows
             Points to predict.
         q : float or array-like of shape (n_quantiles,)
-            From 0 to 1.
+            Probabilities of the quantiles, from 0 to 1.
 
         Returns
         -------
         ndarray of shape (n_samples, n_quantiles), or (n_samples,) for a single q
-            They rise with q. Where levels are further apart than the numbers at one row spread,
-            intervals are too wide.
+            Quantiles, which increase with q. Intervals are too wide if the distance of the levels
+            exceeds the standard deviation of the numbers at one row.
 
         Raises
         ------
         ValueError
-            If teachers voted: they predict numbers, and no distribution of them.
+            If teachers voted: they predict numbers without a distribution.
 
         Examples
         --------
@@ -238,11 +242,11 @@ class PATERegressor(RegressorMixin, PATEEstimator):
             raise ValueError(f"q must be numbers from 0 to 1; got {q!r}")
         if not hasattr(self, "table_"):
             raise ValueError(
-                "predict_quantiles reads the table that records vote in, and here teachers voted; "
-                "leave base_estimator=None"
+                "predict_quantiles requires the released table of votes of records, but teachers "
+                "voted in this fit; leave base_estimator=None"
             )
         class_proba = self._ask("table_", "class_proba", X)
-        # No rate is below a floor, and that of many levels together would be a tail of its own
+        # The floor under each probability would add up to a tail over many levels
         class_proba = class_proba - np.minimum(class_proba.min(axis=1, keepdims=True), LEAST_RATE)
         class_proba = class_proba / class_proba.sum(axis=1, keepdims=True)
         found = self._fitted_target.quantiles(class_proba, requested)

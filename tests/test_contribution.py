@@ -113,7 +113,7 @@ STATED = {"relation": "replace_one", "unit": "record"}
     {"n_records": 7.5},
 )
 def test_neighbors_that_cannot_be_are_refused(wrong):
-    with pytest.raises(ValueError, match="Neighbors needs a relation .* whole number or None"):
+    with pytest.raises(ValueError, match="Neighbors requires a relation .* whole number or None"):
         Neighbors(**STATED | wrong)
 
 

@@ -627,7 +627,7 @@ BROKEN = {
 
 def test_a_mechanism_that_draws_in_its_own_way_states_what_it_costs():
     for name in ("noisy", "_noise", "noise_std"):
-        with pytest.raises(TypeError, match=f"Broken changes {name}, .* inherits cost"):
+        with pytest.raises(TypeError, match=f"Broken overrides {name}, .* inherits cost"):
             type("Broken", (LaplaceMechanism,), {name: None})
 
 

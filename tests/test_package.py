@@ -4,16 +4,21 @@ Imports between modules and docstrings of functions are checked by import-linter
 """
 
 import ast
+import importlib
 import inspect
+import io
 import itertools
+import pkgutil
 import re
 import subprocess
 import sys
+import tokenize
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.naive_bayes import GaussianNB
 from test_releases import Counts
 
@@ -22,6 +27,7 @@ from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "sklearn_pate"
 
 
 def test_importing_needs_the_core_dependencies_only():
@@ -129,3 +135,43 @@ def test_ci_tries_the_pythons_that_are_allowed():
     tried = re.findall(r'python: "([\d.]+)"', (ROOT / ".github/workflows/ci.yml").read_text())
     named = [name.rpartition(" ")[2] for name in project()["classifiers"] if ":: 3." in name]
     assert project()["requires-python"] == f">={tried[0]}" and {named[0], named[-1]} == set(tried)
+
+
+def mentioned_names(path, rooms):
+    """Yield names of modules of the package, with what follows, in docstrings and comments."""
+    text = path.read_text(encoding="utf-8")
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        is_docstring = token.type == tokenize.STRING and token.string.startswith('"""')
+        if is_docstring or token.type == tokenize.COMMENT:
+            words = re.sub(r"(?m)^ *(>>>|\.\.\.) .*", "", token.string)
+            yield from re.findall(rf"(?<![\w./])((?:{rooms})(?:\.[A-Za-z_]\w*)+)", words)
+
+
+def is_defined(dotted):
+    """Whether a name, which begins with a module of the package, can be found."""
+    parts = dotted.split(".")
+    for size in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(["sklearn_pate", *parts[:size]]))
+        except ImportError:
+            continue
+        for part in parts[size:]:
+            fields = getattr(found, "__dataclass_fields__", {})
+            found = fields.get(part) or getattr(found, part, None)
+            if found is None:
+                return False
+        return True
+    return False
+
+
+def test_names_in_docstrings_and_comments_exist():
+    pytest.importorskip("skorch")
+    rooms = "|".join(module.name for module in pkgutil.iter_modules([str(PACKAGE)]))
+    wrong = [
+        (str(path.relative_to(PACKAGE)), name)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for name in mentioned_names(path, rooms)
+        if not name.endswith(".py") and not is_defined(name)
+    ]
+    assert is_defined("rdp.Cost.plus") and not is_defined("rdp.Costs")
+    assert wrong == []

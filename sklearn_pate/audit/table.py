@@ -155,7 +155,7 @@ def audit_release(
     ----------
     release : releases.Release
         With its noise set.
-    private, neighbour : electorate.PrivateData
+    private, neighbour : PrivateData
         Two data sets that are one protected unit apart: that is not checked, and part of what is
         audited. The bound is about these two, so try the worst that you can think of.
     relation : rdp.NeighboringRelation or str, default="replace_one"

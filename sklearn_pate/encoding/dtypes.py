@@ -1,4 +1,4 @@
-"""What all teachers see of the form of private data: names and types of columns, so public."""
+"""Form of private rows: column names and dtypes, which all teachers share and which are public."""
 
 import math
 import re
@@ -13,20 +13,20 @@ from ..runtime.isolation import kind_of
 
 __all__ = ["Difference", "difference", "dtype_name", "same_dtypes"]
 
-#: Kinds of numpy dtypes that have no missing value: one missing value changes the type.
+#: Kinds of numpy dtypes that cannot hold a missing value: one missing value changes the dtype.
 _NEVER_MISSING = "iub"
 
 
 class Difference(NamedTuple):
-    """How private rows differ in form from public ones, without any private value.
+    """Difference in form between private and public rows, without any private value.
 
     Attributes
     ----------
     kind : {"form", "unknown", "columns", "dtype", "dtypes", "codes"}
-        What differs. "unknown": the types of the columns cannot be read. "codes": the codes of a
-        column are assigned as values appear.
+        Property that differs. "unknown": the dtypes of the columns cannot be read. "codes": a
+        column assigns codes in order of appearance.
     columns : list
-        Names of the columns that differ, which public rows have too.
+        Names of the columns that differ, which the public rows have too.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class RowForm(NamedTuple):
     kinds : dict
         Name of each column of a DataFrame to its kind: "number", "truth" or "other".
     holds_numbers : bool
-        Whether rows that are no DataFrame have a dtype of numbers.
+        Whether rows that are not a DataFrame have a numeric dtype.
     """
 
     library: str
@@ -60,14 +60,15 @@ class RowForm(NamedTuple):
 
     @property
     def others(self) -> list:
-        """Names of the columns of a DataFrame whose values are neither numbers nor truth values."""
+        """Names of the DataFrame columns that are neither numeric nor boolean."""
         return [name for name, kind in self.kinds.items() if kind == "other"]
 
     def like(self, X: Any) -> Any:
-        """Return rows to predict in this form; as they are, where types would have to be guessed.
+        """Convert rows to predict to this form.
 
-        An array becomes a DataFrame if all columns were numbers or truth values. A DataFrame
-        becomes an array if the model was fitted on one. Objects become floats where numbers were.
+        An array becomes a DataFrame if all columns were numeric or boolean. A DataFrame becomes an
+        array if the model was fitted on one. Objects become floats if the model was fitted on
+        numbers. Rows whose types would have to be guessed are returned unchanged.
         """
         if hasattr(X, "columns"):
             if self.library:
@@ -88,7 +89,10 @@ class RowForm(NamedTuple):
         return import_module(self.library).DataFrame(columns)
 
     def _without_huge(self, X):
-        """Return a DataFrame of pandas without whole numbers that no float can hold."""
+        """Convert object columns of a pandas DataFrame to floats where the model has numbers.
+
+        Integers beyond the range of floats become infinite.
+        """
         if not isinstance(X, pd.DataFrame) or not X.columns.is_unique:
             return X
         numbers = [name for name, kind in self.kinds.items() if kind == "number"]
@@ -100,17 +104,17 @@ class RowForm(NamedTuple):
 
 
 def library_of(frame: Any) -> str:
-    """Return the name of the library of a DataFrame, as it is imported."""
+    """Return the import name of the library of a DataFrame."""
     return "pandas" if isinstance(frame, pd.DataFrame) else type(frame).__module__.split(".")[0]
 
 
 def array_of(frame: Any) -> np.ndarray:
-    """Return a DataFrame as an array, as scikit-learn's ensembles convert it."""
+    """Convert a DataFrame to an array, as scikit-learn's ensembles do."""
     return check_array(frame, dtype=None, ensure_all_finite=False)
 
 
 def as_float(value: Any) -> float:
-    """Return a value as a float, NaN if it is none. No value makes it fail."""
+    """Convert a value to a float, or to NaN if that is impossible; no value raises an error."""
     try:
         return float(value)
     except OverflowError:
@@ -120,7 +124,7 @@ def as_float(value: Any) -> float:
 
 
 def _as_floats(values):
-    """Return an array of objects as floats, or as it is if some are no numbers."""
+    """Convert an array of objects to floats; return it unchanged if some are not numbers."""
     try:
         return values.astype(float)
     except OverflowError:
@@ -131,18 +135,19 @@ def _as_floats(values):
 
 def _kind_of_column(dtype):
     """Return "number", "truth" or "other" for a dtype of pandas or polars."""
-    if hasattr(dtype, "is_numeric"):  # of polars
+    if hasattr(dtype, "is_numeric"):  # a dtype of polars
         return "number" if dtype.is_numeric() else "truth" if str(dtype) == "Boolean" else "other"
     kind = "O" if isinstance(dtype, pd.CategoricalDtype) else getattr(dtype, "kind", "O")
     return "number" if kind in "iuf" else "truth" if kind == "b" else "other"
 
 
 def difference(X, X_public):
-    """Compare names and types of columns, and categories in their order.
+    """Compare column names, dtypes, and categories in their order.
 
-    Equality is not enough: pandas ignores the order of categories, which decides the codes. Where
-    codes are assigned as values appear, in dictionaries of Arrow and `Categorical` of polars, one
-    record can change the codes of all others; such columns count as different, whatever they hold.
+    Equality of dtypes is not sufficient: pandas ignores the order of categories, which determines
+    the codes. Dictionaries of Arrow and `Categorical` of polars assign codes in order of
+    appearance, so one record can change the codes of all others. Such columns count as different,
+    whatever they hold.
 
     Parameters
     ----------
@@ -152,7 +157,7 @@ def difference(X, X_public):
     Returns
     -------
     Difference or None
-        None if nothing differs.
+        None if the forms are equal.
 
     Examples
     --------
@@ -181,12 +186,12 @@ def difference(X, X_public):
 
 
 def dtype_name(dtype):
-    """Name the type of a column without what it holds: widths, categories, fill values, notes.
+    """Return the name of a dtype without widths, categories, fill values and metadata.
 
     Parameters
     ----------
     dtype : dtype
-        Of numpy, pandas, polars or another library.
+        A dtype of numpy, pandas, polars or another library.
 
     Returns
     -------
@@ -207,11 +212,11 @@ def dtype_name(dtype):
 
 
 def same_dtypes(X, X_public):
-    """Return both with the same dtypes, by which nothing private is seen.
+    """Convert private and public rows to the same dtypes, which disclose nothing private.
 
-    Whole numbers and truth values become floats, as one missing value changes their dtype. Private
-    values that are no numbers, or none of the public categories, become missing. Of the private
-    rows, no more decides a dtype than which columns hold dates.
+    Integers and booleans become floats, because one missing value changes their dtype. Private
+    values that are not numbers, or not among the public categories, become missing. The private
+    rows affect a dtype only through the set of columns that hold dates.
 
     Parameters
     ----------
@@ -276,25 +281,25 @@ def _is_text(values):
 
 
 def _is_readable(X):
-    """Whether `X` has the types of its columns where arrays or DataFrames have them."""
+    """Return whether `X` has the dtypes of its columns, as an array or a DataFrame has them."""
     if not hasattr(X, "dtypes"):
         return hasattr(X, "dtype")
     return hasattr(X, "columns") and len(list(X.dtypes)) == len(list(X.columns))
 
 
 def _are_same(private, public):
-    """Compare two types, and their categories in order and type, which decide the codes."""
+    """Compare two dtypes, with the order and the types of their categories, which set the codes."""
     try:
         are_equal = bool(private == public)
-    except Exception:  # types of two libraries
+    except Exception:  # dtypes of two libraries
         return False
     return are_equal and _categories(private) == _categories(public)
 
 
 def _categories(dtype):
-    """Return the categories of a type with their types, as 1, 1.0 and True are equal.
+    """Return the categories of a dtype with their types, because 1, 1.0 and True are equal.
 
-    None if it has none, as polars' `Categorical`, see below.
+    A dtype without categories, such as `Categorical` of polars, gives None; see `_assigns_codes`.
     """
     try:
         return [(type(value), value) for value in dtype.categories]
@@ -303,7 +308,7 @@ def _categories(dtype):
 
 
 def _assigns_codes(dtype):
-    """Whether a type, or one within it, assigns codes as values appear: Arrow's, and polars'."""
+    """Return whether a dtype of Arrow or polars, or one within it, assigns codes by appearance."""
     stored = getattr(getattr(dtype, "pyarrow_dtype", None), "storage_type", "")
     without_names = re.sub(r"'[^']*'|\"[^\"]*\"", "", f"{dtype} {stored}")
     return re.search(r"\bdictionary<|\bCategorical\b", without_names) is not None

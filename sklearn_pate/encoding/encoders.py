@@ -1,4 +1,4 @@
-"""Encoders of declared columns in terms of scikit-learn, for exports."""
+"""Encoders of declared columns, made of scikit-learn's transformers, for exports."""
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -12,18 +12,18 @@ from .vectorizer import calling
 
 
 def encoder_of_numbers(schema):
-    """Return a fitted transformer of the same numbers as `Columns.spread`, but for the last one.
+    """Return a fitted transformer that computes `Columns.spread` without its last column.
 
     Parameters
     ----------
     schema : Columns
-        What is public of the columns.
+        Public description of the columns.
 
     Returns
     -------
     ColumnTransformer
     order : ndarray of shape (width - 1,), int
-        The column of `Columns.spread` that each of its columns is.
+        For each column of its output, the position of this column in `Columns.spread`.
     """
     starts = np.cumsum([0, *(column.width for column in schema.columns)])[:-1]
     steps, order = [], []
@@ -42,19 +42,19 @@ def encoder_of_numbers(schema):
 
 
 def encoder_of_bins(schema):
-    """Return a fitted transformer of rows to their bins, one-hot, as `Columns.bins`.
+    """Return a fitted transformer that encodes the bins of `Columns.bins` one-hot.
 
     Parameters
     ----------
     schema : Columns
-        What is public of the columns.
+        Public description of the columns.
 
     Returns
     -------
     ColumnTransformer
     combine : callable
-        Returns what each of its columns counts, (n_outputs, n_numbers), by a list of what each bin
-        of each column of the schema counts, (n_bins, n_numbers).
+        Returns weights of the output columns, (n_outputs, n_numbers), from a list with the weights
+        of the bins of each column of the schema, (n_bins, n_numbers).
     """
     numbers = _numbers(schema)
     steps = []
@@ -68,7 +68,7 @@ def encoder_of_bins(schema):
     steps.append((texts, places))
 
     def combine(counts):
-        # A missing number is in the last bin of `np.digitize`, which is taken off again
+        # `np.digitize` puts missing numbers into the last bin, whose weight is subtracted again
         of_gap = [
             counts[k][column.n_values :].sum(axis=0) - counts[k][column.n_values - 1]
             for k, column in numbers
@@ -80,13 +80,13 @@ def encoder_of_bins(schema):
 
 
 def _numbers(schema):
-    """Return the columns of numbers, each with its place."""
+    """Return the numeric columns, each with its position."""
     columns = enumerate(schema.columns)
     return [(k, column) for k, column in columns if not isinstance(column, CategoryColumn)]
 
 
 def _alike(schema):
-    """Return the places of columns of numbers with equal bounds, and one of these columns."""
+    """Return groups of numeric columns with equal bounds: their positions, and one column."""
     groups = {}
     for k, column in _numbers(schema):
         bounds = tuple(column.points()["xp"].tolist())
@@ -95,9 +95,10 @@ def _alike(schema):
 
 
 def _one_hot(schema):
-    """Return an encoder of all columns of categories, and their places; others are 0 everywhere.
+    """Return a one-hot encoder of all categorical columns, and their positions.
 
-    A missing value has a column of its own, the last, where it was declared.
+    Undeclared values are encoded as zeros. A missing value has a column of its own, the last one,
+    if it was declared.
     """
     columns = enumerate(schema.columns)
     found = [(k, column) for k, column in columns if isinstance(column, CategoryColumn)]
@@ -107,19 +108,19 @@ def _one_hot(schema):
 
 
 def _floats(schema):
-    """Return a transformer of columns to floats, NaN for missing values."""
+    """Return a transformer that converts columns to floats, with NaN for missing values."""
     return as_floats() if schema.names is None else calling("to_numpy", "float64", True, np.nan)
 
 
 def _objects(schema):
-    """Return a transformer of columns to objects, NaN for missing values."""
+    """Return a transformer that converts columns to objects, with NaN for missing values."""
     if schema.names is None:
         return FunctionTransformer(np.asarray, kw_args={"dtype": "object"})
     return calling("to_numpy", "object", True, np.nan)
 
 
 def _fitted(steps, schema):
-    """Return a transformer of columns; fitting shows it their names and nothing else."""
+    """Return a fitted transformer of columns; the fit depends on their names and nothing else."""
     named = [(f"{k}", step, places) for k, (step, places) in enumerate(steps) if places]
     columns = ColumnTransformer(named).set_output(transform="default")
     return columns.fit(schema.any_rows(2, np.random.default_rng(0)))

@@ -1,4 +1,4 @@
-"""Parts of scikit-learn that are fitted by hand: an export loads where this library is not."""
+"""scikit-learn steps with fitted attributes set by hand, so exports load without this library."""
 
 import numpy as np
 from sklearn.dummy import DummyClassifier
@@ -11,12 +11,12 @@ from .vectorizer import calling
 
 
 def numbers_by_hand(transformer):
-    """Return the steps that make a fitted transformer's numbers of rows, as floats.
+    """Return the steps that encode rows as a fitted transformer does, as floats.
 
     Parameters
     ----------
     transformer : transformer
-        Fitted; one of this library is replaced by the parts that it is made of.
+        Fitted. A transformer of this library is replaced by its scikit-learn parts.
     """
     if hasattr(transformer, "to_sklearn"):
         transformer = transformer.to_sklearn()
@@ -24,31 +24,31 @@ def numbers_by_hand(transformer):
 
 
 def as_floats():
-    """Return a transformer of arrays to floats of 64 bits."""
+    """Return a transformer that converts arrays to 64-bit floats."""
     return FunctionTransformer(np.asarray, kw_args={"dtype": "float64"})
 
 
 def scaler_by_hand(mean, scale):
-    """Return a scaler that is fitted by hand."""
+    """Return a fitted scaler with this mean and scale."""
     return _by_hand(StandardScaler(), mean_=mean, scale_=scale, n_features_in_=len(mean))
 
 
 def affine_by_hand(matrix, constant):
-    """Return the steps that multiply rows by a matrix, and add a constant."""
+    """Return the steps that multiply rows by a matrix and add a constant."""
     return [calling("__matmul__", matrix), calling("__add__", constant)]
 
 
 def nearness_by_hand(centers, gamma, weights):
-    """Return a transformer of rows to how near they are to centers, times weights.
+    """Return a transformer that multiplies the kernel of rows and centers by weights.
 
     Parameters
     ----------
     centers : ndarray of shape (n_centers, n_columns)
-        Rows of numbers.
+        Encoded rows.
     gamma : float
-        The nearness at a distance d is ``exp(-gamma * d**2)``.
+        The kernel at a distance d is ``exp(-gamma * d**2)``.
     weights : ndarray of shape (n_centers, n_outputs)
-        What the nearness to each center counts in each output.
+        Weight of each center in each output.
     """
     learnt = {"components_": centers, "normalization_": weights.T}
     nearness = Nystroem(gamma=float(gamma), n_components=len(centers))
@@ -56,30 +56,30 @@ def nearness_by_hand(centers, gamma, weights):
 
 
 def floored_by_hand(least):
-    """Return the steps of `cells.floored`: rates are at least so large, and sum to 1."""
+    """Return the steps of `cells.floored`: class probabilities get a minimum, and sum to 1."""
     return [calling("clip", least, 1), Normalizer("l1")]
 
 
 def proba_by_softmax(least):
-    """Return the steps that make rates, of at least so much each, of their logarithms."""
+    """Return the steps that convert logarithms to class probabilities with a minimum."""
     return [FunctionTransformer(softmax), *floored_by_hand(least)]
 
 
 def sharpened_by_hand(power, least):
-    """Return the steps of `cells.sharpened`: means become rates."""
+    """Return the steps of `cells.sharpened`, which convert means to class probabilities."""
     powers = calling("__pow__", power)
     return [calling("clip", least, 1), powers, Normalizer("l1"), *floored_by_hand(least)]
 
 
 def linear_by_hand(coef, intercept, labels):
-    """Return a logistic regression that is fitted by hand."""
+    """Return a fitted logistic regression with these coefficients."""
     model = LogisticRegression(C=2, max_iter=1000)
     learnt = {"coef_": coef, "intercept_": intercept, "classes_": labels}
     return _by_hand(model, **learnt, n_features_in_=coef.shape[1])
 
 
 def softmax_by_hand(coef, intercept, labels):
-    """Return a classifier whose probabilities are the softmax of a line for each label.
+    """Return a classifier whose probabilities are the softmax of one linear function per label.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def softmax_by_hand(coef, intercept, labels):
     intercept : ndarray of shape (n_labels,)
         Constants.
     labels : ndarray of shape (n_labels,)
-        One of them is all that is predicted.
+        Labels; a single one is always predicted.
     """
     if len(labels) == 1:
         return DummyClassifier().fit(np.zeros((1, coef.shape[1])), labels)
@@ -98,23 +98,23 @@ def softmax_by_hand(coef, intercept, labels):
 
 
 def classes_by_proba(n_classes, codes, weight):
-    """Return the last steps of a classifier that reads rates, (n_rows, n_classes).
+    """Return the last steps of a classifier by class probabilities, (n_rows, n_classes).
 
     Parameters
     ----------
     n_classes : int
         Number of classes.
     codes : ndarray of shape (n_codes,), int
-        The classes that it predicts.
+        Classes to predict.
     weight : ndarray of shape (n_codes,)
-        What each of them counts.
+        Weight of each of these classes.
     """
     logarithm = FunctionTransformer(np.log)  # the softmax of logarithms divides by the sum
     return [logarithm, softmax_by_hand(np.eye(n_classes)[codes], np.log(weight), codes)]
 
 
 def mean_by_proba(levels):
-    """Return the last step of a regressor that reads rates: the mean of the levels."""
+    """Return the last step of a regressor by class probabilities: the mean of the levels."""
     learnt = {"coef_": levels, "intercept_": 0.0, "n_features_in_": len(levels)}
     return _by_hand(LinearRegression(), **learnt)
 

@@ -308,7 +308,7 @@ class TableMethod(Method):
 
         Returns
         -------
-        accounting.CellForecast
+        forecasts.CellForecast
         """
 
     @abstractmethod

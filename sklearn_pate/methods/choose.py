@@ -139,7 +139,7 @@ def choose_method(parameters, counts=None):
 
     Returns
     -------
-    Choice
+    MethodChoice
 
     Examples
     --------

@@ -564,7 +564,7 @@ def smooth(noisy, centers, total, *, noise_std, target, smoothing="auto"):
 
     Returns
     -------
-    Surface
+    ProbabilityField
 
     References
     ----------

@@ -1,8 +1,8 @@
 """Renyi costs of private votes, and their conversion to (epsilon, delta). Pure functions.
 
 A Renyi cost is an array over orders: entry `a` bounds the Renyi divergence of order `a` between
-what is released on a data set and on a neighbouring one. Neighbours change at most one teacher,
-so at most one vote of a query moves from one class to another.
+the released outcomes on a data set and on a neighbouring one. Neighbouring data sets change at most
+one teacher, so at most one vote of a query moves from one class to another.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""What is proved of a mechanism, and the bounds that the PATE papers print."""
+"""Proved privacy bounds of mechanisms, and the bounds published in the PATE papers."""
 
 import math
 from collections.abc import Callable
@@ -14,10 +14,11 @@ from .noise import Noise
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrivacyBounds:
-    """What is true of a mechanism whatever the votes, beyond its distribution.
+    """Privacy bounds that hold for a mechanism on all votes, beyond its distribution.
 
-    A mechanism returns it from `Mechanism.bounds`. Each fact needs a proof; what is left out is not
-    claimed. If several facts bound the cost, the smallest bound counts.
+    A mechanism returns them from `Mechanism.bounds`. Each attribute that is set needs a proof; an
+    attribute at its default claims nothing. If several attributes bound the cost, the smallest
+    bound counts.
 
     Attributes
     ----------
@@ -29,21 +30,21 @@ class PrivacyBounds:
         ``rdp(orders, n_teachers=, n_classes=)`` returns the Renyi cost of one query at each order;
         the public numbers may be None, which stands for any number.
     argmax_noise : Noise or None
-        The noise on every count, if the class with the largest noisy count is released and
-        nothing else.
+        The noise on every count, if only the class with the largest noisy count is released.
     label_symmetric : bool
-        Whether permuting the vote counts permutes the outcome probabilities and nothing else, so
-        that costs depend on the sorted counts only. Ties broken by class number are not symmetric.
+        Whether permuting the vote counts permutes the outcome probabilities and changes nothing
+        else, so that costs depend on the sorted counts only. Ties broken by class number are not
+        symmetric.
     steps : callable or None
-        For a query in two steps, of which the second may not happen:
+        For a query in two steps whose second step may not happen:
         ``steps(orders, n_teachers=, n_classes=)`` returns the Renyi costs of the two. A query that
-        is not paid for in full costs the first alone.
+        is not paid for in full costs the first step alone.
     total : callable or None
         For a mechanism whose queries share their cost: ``total(orders)`` returns the `Cost` of any
         number of queries together.
     exact : bool
-        Whether what is released is drawn without rounding, given a generator of whole numbers. If
-        not, the other facts hold in real arithmetic, and floating-point numbers come close.
+        Whether the outcome is sampled without rounding, given a generator of whole numbers. If
+        not, the other bounds hold in real arithmetic, which floating-point numbers approximate.
 
     Examples
     --------
@@ -72,38 +73,39 @@ class PrivacyBounds:
 
 
 def argmax_bounds(noise):
-    """Return what is proved of an argmax of counts with independent noise on each."""
+    """Return the bounds of an argmax of counts with independent noise on each count."""
     return PrivacyBounds(
         gdp_mu=noise.mu, pure_epsilon=noise.pure_epsilon, argmax_noise=noise, label_symmetric=True
     )
 
 
 def defines_anything(kind):
-    """Whether a class has more in its body than what Python puts there."""
+    """Whether the body of a class defines more than the attributes that Python adds."""
     return any(not name.startswith(("__", "_abc_")) for name in vars(kind))
 
 
 def age_of(kind, name):
-    """Return how old a definition is that a class has: 0 if it is in the class itself."""
+    """Return the place in the MRO of the definition that a class uses: 0 for the class itself."""
     return next(k for k, base in enumerate(kind.__mro__) if name in vars(base))
 
 
 def check_stated(kind, stated, sampled):
-    """Refuse a class that draws in its own way and inherits what is stated of the draws."""
+    """Refuse a class that overrides sampling and inherits the stated cost of another class."""
     if getattr(getattr(kind, stated), "__isabstractmethod__", False):
-        return  # nothing is stated yet
+        return  # the method is not implemented yet
     for name in sampled:
         if age_of(kind, name) < age_of(kind, stated):
             raise TypeError(
-                f"{kind.__name__} changes {name}, how it draws, and inherits {stated}, which is "
-                f"that of another mechanism: its cost is unknown. Write {stated} as well"
+                f"{kind.__name__} overrides {name}, which samples, and inherits {stated}, which "
+                f"states the cost of another mechanism: its own cost is unknown. Override "
+                f"{stated} as well"
             )
 
 
 def stating_class(mechanism):
-    """Return the class whose facts hold for a mechanism, or None.
+    """Return the class whose bounds hold for a mechanism, or None.
 
-    Facts are proved for one class, and hold for subclasses that define nothing.
+    Bounds are proved for one class, and hold for subclasses that define nothing.
 
     Parameters
     ----------
@@ -128,7 +130,7 @@ def has_distribution(mechanism):
     Parameters
     ----------
     mechanism : Mechanism
-        One that releases soft labels has none: its outcomes are no classes.
+        A mechanism that releases soft labels has none: its outcomes are not classes.
 
     Returns
     -------
@@ -138,7 +140,7 @@ def has_distribution(mechanism):
 
 
 def bounds_of(mechanism):
-    """Return the facts that hold for a mechanism.
+    """Return the bounds that hold for a mechanism.
 
     Parameters
     ----------
@@ -148,12 +150,13 @@ def bounds_of(mechanism):
     Returns
     -------
     PrivacyBounds
-        Empty if the mechanism inherits its facts and defines anything.
+        The default, which claims nothing, if the mechanism inherits its bounds and defines
+        anything.
 
     Raises
     ------
     TypeError
-        If its `bounds` is no method, or returns something else.
+        If its `bounds` is not a method, or returns another type.
     """
     if stating_class(mechanism) is None:
         return PrivacyBounds()
@@ -166,13 +169,14 @@ def bounds_of(mechanism):
     return bounds
 
 
-# --- the bounds that the papers print -------------------------------------------------------------
+# --- the published bounds -------------------------------------------------------------------------
 
 
 def _log_not_plurality(votes, log_tail):
-    """Log of an upper bound on Pr[outcome != plurality]: the union bound, capped at 1 - 1/m.
+    """Return the log of an upper bound on Pr[outcome != plurality].
 
-    No class is likelier than the plurality, so its own probability is at least 1/m.
+    It is the union bound, capped at 1 - 1/m. No class is likelier than the plurality, so its own
+    probability is at least 1/m.
     """
     votes = check_votes(votes)
     rows = np.arange(len(votes))
@@ -183,10 +187,10 @@ def _log_not_plurality(votes, log_tail):
 
 
 def lnmax_rdp(votes, gamma, orders):
-    """Published data-dependent bound on the cost of LNMax queries: the 2017 paper's.
+    """Compute the data-dependent bound on the cost of LNMax queries of the 2017 paper.
 
-    It depends on private votes and bounds one direction of the divergence only: for comparison
-    with the literature, not for publication.
+    The bound depends on private votes and covers one direction of the divergence only. It is meant
+    for comparison with the literature, not for publication.
 
     Parameters
     ----------
@@ -200,8 +204,8 @@ def lnmax_rdp(votes, gamma, orders):
     Returns
     -------
     ndarray of shape (n_queries, n_orders)
-        The smallest of ``2 gamma**2 a``, ``2 gamma`` and Theorem 3 of Papernot et al.
-        (2017), which holds only for ``q < 1 / (exp(2 gamma) + 1)``; q is bounded by Lemma 4.
+        The smallest of ``2 gamma**2 a``, ``2 gamma`` and the bound of Papernot et al. (2017),
+        Theorem 3, which holds only for ``q < 1 / (exp(2 gamma) + 1)``; q is bounded by Lemma 4.
 
     Raises
     ------
@@ -222,7 +226,7 @@ def lnmax_rdp(votes, gamma, orders):
 
 
 def laplace_rdp(log_q, gamma, orders):
-    """Theorem 3 of the 2017 paper for a mechanism that is ``2 * gamma``-differentially private.
+    """Compute the bound of the 2017 paper, Theorem 3, for a ``2 * gamma``-DP mechanism.
 
     Parameters
     ----------
@@ -251,7 +255,7 @@ def laplace_rdp(log_q, gamma, orders):
     log_q = log_q[:, None]
     data_independent = np.minimum(2 * gamma**2 * orders, 2 * gamma)
     holds = log_q < -np.logaddexp(2 * gamma, 0.0)
-    # Where it does not hold, `theorem` is not used: any number will do that the formulas take
+    # Where the condition does not hold, `theorem` is not used, and any valid input will do
     safe = np.where(holds, log_q, -np.logaddexp(2 * gamma, 0.0) - 1)
     log_p = np.log1p(-np.exp(safe))
     moments = orders - 1
@@ -263,7 +267,7 @@ def laplace_rdp(log_q, gamma, orders):
 
 
 def gaussian_rdp(log_q, sigma, orders):
-    """Theorem 2 of the 2018 paper for a mechanism of cost ``a / sigma**2`` at order `a`.
+    """Compute the bound of the 2018 paper, Theorem 2, for a cost of ``a / sigma**2`` at order `a`.
 
     Parameters
     ----------
@@ -309,10 +313,10 @@ def gaussian_rdp(log_q, sigma, orders):
 
 
 def gnmax_rdp(votes, sigma, orders):
-    """Published data-dependent bound on the cost of GNMax queries: the 2018 paper's.
+    """Compute the data-dependent bound on the cost of GNMax queries of the 2018 paper.
 
-    It depends on private votes and bounds one direction of the divergence only: for comparison
-    with the literature, not for publication.
+    The bound depends on private votes and covers one direction of the divergence only. It is meant
+    for comparison with the literature, not for publication.
 
     Parameters
     ----------
@@ -326,8 +330,8 @@ def gnmax_rdp(votes, sigma, orders):
     Returns
     -------
     ndarray of shape (n_queries, n_orders)
-        Papernot et al. (2018), Proposition 8 (``a / sigma**2``) and Theorem 2 with
-        Proposition 7, the smaller.
+        The smaller of the bounds of Papernot et al. (2018), Proposition 8 (``a / sigma**2``) and
+        Theorem 2 with Proposition 7.
 
     Raises
     ------
@@ -348,7 +352,7 @@ def gnmax_rdp(votes, sigma, orders):
 
 
 def threshold_rdp(max_votes, threshold, sigma, orders):
-    """Published data-dependent bound on the cost of a noisy threshold check.
+    """Compute the published data-dependent bound on the cost of a noisy threshold check.
 
     Parameters
     ----------
@@ -364,7 +368,8 @@ def threshold_rdp(max_votes, threshold, sigma, orders):
     Returns
     -------
     ndarray of shape (n_queries, n_orders)
-        Papernot et al. (2018), Theorem 2 with noise level ``sqrt(2) * sigma``; private.
+        The private bound of Papernot et al. (2018), Theorem 2 with noise level
+        ``sqrt(2) * sigma``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Orders, margins, and checks of input for costs; messages quote no votes, which are private."""
+"""Orders, margins, and input checks for costs. Messages quote no votes, which are private."""
 
 import contextlib
 import math
@@ -15,16 +15,17 @@ DEFAULT_ORDERS.setflags(write=False)
 
 
 def as_array(name, value, dtype=None):
-    """Return `value` as an array; numpy's own errors name nothing, and quote what they find."""
+    """Return `value` as an array, with errors that name the argument and quote no values."""
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(
-            f"{name} is a masked array, whose mask would be lost: fill it, as {name}.filled does"
+            f"{name} is a masked array, whose mask would be lost: fill it, for example with "
+            f"{name}.filled"
         )
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(value, dtype=dtype)
-        # NumPy's text of any length, which pandas and scikit-learn do not take
+        # NumPy's variable-width strings, which pandas and scikit-learn do not support
         return array.astype(object) if array.dtype.kind == "T" else array
-    # Not within `except`, where an error keeps the one that was caught, whatever it is raised from
+    # Outside `except`, because there the new error would keep a reference to the caught one
     raise ValueError(
         f"{name} must be array-like, with rows of one length"
         f"{' that hold numbers' if dtype is not None else ''}; got {type(value).__name__}"
@@ -59,8 +60,8 @@ def check_votes(votes):
     are_finite = votes.dtype.kind in "iuf" and np.isfinite(votes).all()
     counts = votes.astype(np.int64) if are_finite else None  # NaN casts to anything
     if counts is None or not np.array_equal(counts, votes) or (counts < 0).any():
-        raise ValueError("votes must be finite whole numbers: how many teachers are for a class")
-    # 64 bits may be too few, and floats are exact to 2**53
+        raise ValueError("votes must be finite whole numbers: the numbers of teachers for a class")
+    # Integer sums may overflow 64 bits, and floats are exact to 2**53
     totals = counts.sum(axis=1, dtype=float)
     if totals.size and (not 1 <= totals[0] <= 2**53 or (totals != totals[0]).any()):
         raise ValueError(
@@ -87,7 +88,7 @@ def check_log_proba(log_proba, *, n_classes=None):
 
 
 def check_nonnegative(name, value):
-    """Return `value` as a float; it must be a number, at least 0, and may be inf."""
+    """Return `value` as a float, which must be at least 0 and may be inf."""
     number = as_float(value) if isinstance(value, Real) else math.nan
     if not number >= 0:
         raise ValueError(f"{name} must be a number, at least 0; got {shown(value)}")
@@ -95,9 +96,9 @@ def check_nonnegative(name, value):
 
 
 def check_cost(cost):
-    """Refuse NaN and negative divergences; lift negative rounding errors to 0."""
+    """Refuse NaN and negative divergences, and raise negative rounding errors to 0."""
     if np.isnan(cost).any() or (cost < -1e-9).any():
-        raise ArithmeticError("a Renyi cost came out negative or NaN; please report this")
+        raise ArithmeticError("a Renyi cost is negative or NaN; please report this")
     return np.maximum(cost, 0.0)
 
 
@@ -111,9 +112,9 @@ def check_count(name, value, least=1):
 
 
 def check_public(*, n_teachers, n_classes):
-    """Return public numbers as ints, or None where they are None; refuse impossible ones.
+    """Return public numbers as ints, or None where they are None, and refuse impossible ones.
 
-    Costs are computed from them, and numpy's small ints would overflow.
+    Costs are computed from them, and numpy's small integer types would overflow.
     """
     if n_teachers is not None:
         n_teachers = check_count("n_teachers", n_teachers)
@@ -123,6 +124,6 @@ def check_public(*, n_teachers, n_classes):
 
 
 def margins(votes):
-    """Return the count of the first class minus that of the second, one for each row of votes."""
+    """Return the largest count minus the second largest, one for each row of votes."""
     first_two = np.sort(votes, axis=-1)[..., -2:]
     return first_two[..., 1] - first_two[..., 0]

@@ -1,8 +1,8 @@
-"""What one protected unit can change: of the private data, and of a statistic of them.
+"""Neighboring data sets, and the contribution of one protected unit to a statistic.
 
-`Neighbors` belongs to a fit: which two data sets a guarantee compares. `Contribution` belongs to a
-step of it: how far a statistic of the two can differ. Mechanisms price a contribution; nothing else
-multiplies by two.
+`Neighbors` belongs to a fit: it defines the pairs of data sets that a guarantee compares.
+`Contribution` belongs to a step of the fit: it bounds the difference of a statistic between the two
+data sets. Mechanisms price a contribution; nothing else multiplies by two.
 """
 
 import math
@@ -30,7 +30,7 @@ class NeighboringRelation(StrEnum):
         The records of one unit differ, and may all be missing in one data set; the names of all
         units are public.
     CHANGE_ONE_NAMED_NONEMPTY
-        The same, and each unit has at least one record in both data sets.
+        As `CHANGE_ONE_NAMED`, but each unit has at least one record in both data sets.
 
     Examples
     --------
@@ -47,11 +47,11 @@ class NeighboringRelation(StrEnum):
 
     @property
     def n_units(self):
-        """Units of both data sets that are not in the other: 2, or 1 if one only has more."""
+        """Number of units that are in only one of the data sets: 1 for add or remove, else 2."""
         return 1 if self is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
 
 
-#: Relations of groups that have names, whatever unit is stated.
+#: Relations of groups that have names, for any stated unit.
 OF_NAMED_GROUPS = (
     NeighboringRelation.CHANGE_ONE_NAMED,
     NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY,
@@ -65,12 +65,12 @@ class Neighbors:
     Attributes
     ----------
     relation : NeighboringRelation or str
-        How the two data sets differ. A partition of a user's own may give any other text, which
-        statements quote: costs that depend on the relation are then unknown.
+        The difference of the two data sets. A user's own partition may give any other text, which
+        statements quote. Costs that depend on the relation are then unknown.
     unit : {"record", "group", "teacher"}
         The protected unit; "teacher" for votes of unknown origin.
     n_records : int or None
-        Number of private records, if `relation` leaves it public.
+        Number of private records, if it is public under `relation`.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Neighbors:
         is_text = isinstance(self.relation, str) and self.relation != ""
         if not is_text or self.unit not in units or not isinstance(self.n_records, Integral | None):
             raise ValueError(
-                "Neighbors needs a relation (rdp.NeighboringRelation, or a text of your own), a "
+                "Neighbors requires a relation (rdp.NeighboringRelation, or your own text), a "
                 "unit ('record', 'group' or 'teacher') and n_records, a whole number or None; got "
                 f"{self.relation!r}, {self.unit!r} and {type(self.n_records).__name__}"
             )
@@ -107,7 +107,7 @@ class Neighbors:
         return self.relation == NeighboringRelation.REPLACE_ONE and self.unit == "record"
 
     def with_size(self, n_records):
-        """Return the same with the number of private records, if the relation leaves it public.
+        """Return a copy with the number of private records, if it is public under the relation.
 
         Parameters
         ----------
@@ -127,22 +127,22 @@ class Neighbors:
         Raises
         ------
         ValueError
-            If the relation is a text of the user's, or votes are protected, not records.
+            If the relation is the user's own text, or if the unit is a teacher, not a record.
         """
         if self.unit == "teacher":
             raise ValueError(
-                "these votes protect one teacher, not one record; with a synthesizer or releases "
-                "of yours, a fit needs a relation of records or groups"
+                "these votes protect one teacher, not one record; with a synthesizer or your own "
+                "releases, a fit requires a relation of records or groups"
             )
         if not isinstance(self.relation, NeighboringRelation):
             raise ValueError(
                 f"relation {self.relation!r} is not an rdp.NeighboringRelation, so the cost of "
-                "synthetic rows or releases of yours under it is unknown; use another partition"
+                "synthetic rows or your own releases is unknown under it; use another partition"
             )
 
     @property
     def n_units(self):
-        """Units in which the two data sets differ: see `NeighboringRelation.n_units`."""
+        """Number of units in which the data sets differ: see `NeighboringRelation.n_units`."""
         self.check_known()
         return self.relation.n_units
 
@@ -152,13 +152,14 @@ class Neighbors:
         Parameters
         ----------
         n_counts : int
-            Number of entries that one unit adds to, at most 1 to each. Units that count in part,
-            or whose records share this, change no more.
+            Number of entries that one unit adds to, at most 1 to each. Units with a weight below 1,
+            or whose records share these counts, change no more.
 
         Returns
         -------
         Contribution
-            If a unit is replaced, the counts of both differ, in other entries at worst.
+            If a unit is replaced, the counts of the old and the new unit change, in different
+            entries in the worst case.
         """
         return Contribution.of_counts(self.n_units * check_count("n_counts", n_counts))
 
@@ -172,7 +173,7 @@ class Contribution:
     l1 : float
         Sum of the absolute changes of all entries; inf if unknown.
     l2_squared : float
-        Sum of their squares. It is not stored as a root, which would be rounded.
+        Sum of the squared changes. It is not stored as a root, which would be rounded.
     linf : float
         Change of one entry; inf if unknown.
 
@@ -193,13 +194,13 @@ class Contribution:
             if not isinstance(value, Real) or not value > 0:  # false for NaN, too
                 raise ValueError(f"Contribution.{name} must be a number above 0; got {value!r}")
             number = float(value)
-            if number < value:  # a fraction, or a long whole number
+            if number < value:  # possible for a fraction or a long whole number
                 number = math.nextafter(number, math.inf)
             object.__setattr__(self, name, number)
-        product = self.l1 * self.linf * (1 + 1e-12)  # which may have been rounded down
+        product = self.l1 * self.linf * (1 + 1e-12)  # the product may have been rounded down
         if self.linf > self.l1 or not self.l2_squared <= product:
             raise ValueError(
-                f"a Contribution has linf <= l1 and l2_squared <= l1 * linf; got {self}"
+                f"a Contribution must have linf <= l1 and l2_squared <= l1 * linf; got {self}"
             )
 
     @property
@@ -209,12 +210,12 @@ class Contribution:
 
     @classmethod
     def of_counts(cls, n_changed):
-        """Return the contribution where so many entries change, each by at most 1.
+        """Return the contribution of a number of entries that change by at most 1 each.
 
         Parameters
         ----------
         n_changed : int
-            Number of entries.
+            Number of entries that change.
 
         Returns
         -------
@@ -225,12 +226,12 @@ class Contribution:
 
 
 def check_contribution(contribution):
-    """Refuse another type, such as the `Neighbors` of a fit.
+    """Refuse other types, such as the `Neighbors` of a fit.
 
     Raises
     ------
     ValueError
-        If `contribution` is no `Contribution`.
+        If `contribution` is not a `Contribution`.
     """
     if not isinstance(contribution, Contribution):
         raise ValueError(

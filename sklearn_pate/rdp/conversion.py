@@ -1,4 +1,4 @@
-"""From Renyi costs and Gaussian noise to (epsilon, delta)."""
+"""Conversion of Renyi costs and Gaussian noise to (epsilon, delta)."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .checks import (
 
 
 def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):
-    """Smallest epsilon that a Renyi cost curve guarantees at `delta`.
+    """Compute the smallest epsilon that a Renyi cost curve guarantees at `delta`.
 
     Parameters
     ----------
@@ -31,16 +31,16 @@ def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):
     orders : array-like of shape (n_orders,)
         Renyi orders, above 1.
     conversion : {"improved", "classic"}, default="improved"
-        "classic" is ``rdp + log(1 / delta) / (a - 1)`` (Mironov (2017),
-        Proposition 3), used in the PATE papers; "improved" is Canonne, Kamath, Steinke (2020),
-        Proposition 12, never larger.
+        "classic" is ``rdp + log(1 / delta) / (a - 1)`` (Mironov (2017), Proposition 3), used in
+        the PATE papers. "improved" is Canonne, Kamath, Steinke (2020), Proposition 12, which is
+        never larger.
 
     Returns
     -------
     epsilon : float
         At least 0; inf if every cost is infinite.
     order : float
-        The order that gave it.
+        The order that attains it.
 
     Raises
     ------
@@ -73,7 +73,9 @@ def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):
 
 
 def epsilon_by_order(rdp, delta, orders, conversion="improved"):
-    """Epsilon that each order of a Renyi cost curve guarantees; see `rdp_to_epsilon`.
+    """Compute the epsilon that each order of a Renyi cost curve guarantees.
+
+    See `rdp_to_epsilon`.
 
     Parameters
     ----------
@@ -83,8 +85,8 @@ def epsilon_by_order(rdp, delta, orders, conversion="improved"):
     Returns
     -------
     ndarray of shape (n_orders,)
-        Epsilons, at least 0; each is a guarantee if its order was fixed in advance, the smallest
-        if the costs do not depend on private data.
+        Epsilons, at least 0. Each is a guarantee if its order was fixed in advance. The smallest is
+        a guarantee if the costs do not depend on private data.
 
     Examples
     --------
@@ -102,10 +104,10 @@ def epsilon_by_order(rdp, delta, orders, conversion="improved"):
 
 
 def conversion_penalty(delta, orders, conversion="improved"):
-    """What the conversion to epsilon adds to a Renyi cost at each order.
+    """Compute the term that the conversion to epsilon adds to a Renyi cost at each order.
 
-    Epsilon is the cost plus this, or 0 where the sum is negative. So at one order the cost that a
-    cap on epsilon allows is the cap minus this.
+    Epsilon is the cost plus this penalty, or 0 if the sum is negative. So at one order, a cap on
+    epsilon allows a cost of the cap minus the penalty.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ def conversion_penalty(delta, orders, conversion="improved"):
     Returns
     -------
     ndarray of shape (n_orders,)
-        Below 0 at high orders if delta is large.
+        Penalties, which are below 0 at high orders if delta is large.
 
     Examples
     --------
@@ -133,11 +135,11 @@ def conversion_penalty(delta, orders, conversion="improved"):
 
 
 def _gdp_delta(epsilon, mu):
-    """Delta at `epsilon` of a `mu`-Gaussian-DP mechanism."""
+    """Compute the delta at `epsilon` of a `mu`-Gaussian-DP mechanism."""
     # Balle and Wang (2018), Theorem 8; Dong, Roth, Su (2022), Corollary 1
     a = mu / 2 - epsilon / mu
     b = -mu / 2 - epsilon / mu
-    if a > 0:  # where erfcx of the other form may overflow
+    if a > 0:  # erfcx of the other form may overflow here
         return ndtr(a) - math.exp(epsilon + log_ndtr(b))
     # exp(epsilon - b**2 / 2) = exp(-a**2 / 2), so the two tails share one factor
     tails = erfcx(-a / math.sqrt(2)) - erfcx(-b / math.sqrt(2))
@@ -145,13 +147,13 @@ def _gdp_delta(epsilon, mu):
 
 
 def gdp_to_epsilon(mu, delta):
-    """Exact epsilon of a composition of Gaussian mechanisms.
+    """Compute the exact epsilon of a composition of Gaussian mechanisms.
 
     Parameters
     ----------
     mu : float
-        Root of the summed squares of sensitivity / noise; for `N` GNMax answers
-        ``sqrt(2 * N) / sigma``. At least 0.
+        Square root of the sum of squares of sensitivity / noise, at least 0; for `N` GNMax answers
+        ``sqrt(2 * N) / sigma``.
     delta : float
         Delta of the guarantee, strictly between 0 and 1.
 
@@ -163,7 +165,7 @@ def gdp_to_epsilon(mu, delta):
 
     Notes
     -----
-    Balle and Wang (2018), Theorem 8 and Dong, Roth, Su (2022), Corollary 1. Valid for
+    Balle and Wang (2018), Theorem 8 and Dong, Roth, Su (2022), Corollary 1. The result is valid for
     Gaussian noise and a number of answers fixed in advance. Discrete Gaussian noise has a larger
     `mu`: see `discrete_gaussian_mu_squared`.
 
@@ -177,7 +179,7 @@ def gdp_to_epsilon(mu, delta):
     mu = check_nonnegative("mu", mu)
     if mu == 0:
         return 0.0
-    if mu > 1e4:  # epsilon would be 5e7 or so, no guarantee worth the name
+    if mu > 1e4:  # epsilon would be about 5e7, which guarantees nothing in practice
         return math.inf
     if _gdp_delta(0.0, mu) <= delta:
         return 0.0
@@ -189,12 +191,14 @@ def gdp_to_epsilon(mu, delta):
 
 
 def _rounded_up(root):
-    """Return a root that brentq found, more by its tolerances: never too small."""
+    """Return a root from brentq, increased by its tolerances, so that it is never too small."""
     return float(root * (1 + 1e-12) + 2e-14)
 
 
 def gdp_mu(epsilon, delta):
-    """Largest Gaussian-DP parameter that is (`epsilon`, `delta`)-DP: inverse of `gdp_to_epsilon`.
+    """Compute the largest Gaussian-DP parameter that implies (`epsilon`, `delta`)-DP.
+
+    This is the inverse of `gdp_to_epsilon`.
 
     Parameters
     ----------
@@ -222,14 +226,14 @@ def gdp_mu(epsilon, delta):
         high *= 2
     mu = brentq(lambda m: gdp_to_epsilon(m, delta) - epsilon, 0.0, high, xtol=1e-14, rtol=1e-12)
     step = 1e-12
-    while gdp_to_epsilon(mu, delta) > epsilon:  # the root may lie on either side
+    while gdp_to_epsilon(mu, delta) > epsilon:  # the computed root may lie on either side
         mu *= 1 - step
         step *= 2
     return float(mu)
 
 
 def pure_to_gdp(epsilon):
-    """Smallest Gaussian-DP parameter of every (`epsilon`, 0)-differentially private step.
+    """Compute the smallest Gaussian-DP parameter that covers all (`epsilon`, 0)-DP steps.
 
     Parameters
     ----------
@@ -243,11 +247,12 @@ def pure_to_gdp(epsilon):
 
     Notes
     -----
-    Trade-off functions say how small the error of the second kind can be at each error of the
-    first (Dong, Roth, Su (2022), JRSS B). That of `epsilon`-DP is bounded below by randomised
-    response's: straight lines from (0, 1) to (k, k) to (1, 0) with ``k = 1 / (1 + e^epsilon)``.
-    That of `mu`-Gaussian DP is convex and goes through the same three points, as ``Phi(-mu / 2) =
-    k``, so it lies on or below those lines. A smaller `mu` would lie above (k, k).
+    A trade-off function gives the smallest type II error at each type I error (Dong, Roth, Su
+    (2022), JRSS B). The trade-off function of `epsilon`-DP is bounded below by the one of
+    randomised response: straight lines from (0, 1) to (k, k) to (1, 0) with
+    ``k = 1 / (1 + e^epsilon)``. The trade-off function of `mu`-Gaussian DP is convex and goes
+    through the same three points, as ``Phi(-mu / 2) = k``, so it lies on or below these lines. With
+    a smaller `mu`, it would lie above (k, k).
 
     Examples
     --------
@@ -260,22 +265,23 @@ def pure_to_gdp(epsilon):
         return math.inf
     if epsilon < 1:  # Phi^-1(p) = sqrt(2) erfinv(2 p - 1), and 2 p - 1 = tanh(epsilon / 2)
         half = math.sqrt(2) * erfinv(math.tanh(epsilon / 2))
-    else:  # from the logarithm of the tail, which is tiny
+    else:  # from the logarithm, because the tail is tiny
         half = -ndtri_exp(-np.logaddexp(0.0, epsilon))
-    return float(2 * half * (1 + 1e-12))  # a larger `mu` is the safe side
+    return float(2 * half * (1 + 1e-12))  # a larger `mu` is on the safe side
 
 
 def pure_and_gdp_delta(epsilon, *, pure, mu):
-    """Delta of one pure step and Gaussian noise together, exactly.
+    """Compute the exact delta of one pure step composed with Gaussian noise.
 
     Parameters
     ----------
     epsilon : float
-        Where delta is wanted, at least 0.
+        Epsilon of the guarantee, at least 0.
     pure : float
         Pure privacy loss of the first step, at least 0.
     mu : float
-        Gaussian-DP parameter of all else, at least 0; it may depend on what the first released.
+        Gaussian-DP parameter of all other steps, at least 0. These may depend on the release of the
+        first step.
 
     Returns
     -------
@@ -286,7 +292,7 @@ def pure_and_gdp_delta(epsilon, *, pure, mu):
     -----
     Every (`pure`, 0)-differentially private step is a function of randomised response, whose
     privacy loss is `pure` with probability ``p = e^pure / (1 + e^pure)``, else ``-pure`` (Kairouz,
-    Oh, Viswanath (2015), Theorem 3.1 and its proof). What is left of `epsilon` is for the Gaussian
+    Oh, Viswanath (2015), Theorem 3.1 and its proof). The rest of `epsilon` is left for the Gaussian
     noise: ``p delta_mu(epsilon - pure) + (1 - p) delta_mu(epsilon + pure)``.
 
     Examples
@@ -301,7 +307,7 @@ def pure_and_gdp_delta(epsilon, *, pure, mu):
 
 
 def pure_and_gdp_to_epsilon(delta, *, pure, mu):
-    """Exact epsilon of one pure step and Gaussian noise together.
+    """Compute the exact epsilon of one pure step composed with Gaussian noise.
 
     Parameters
     ----------
@@ -313,7 +319,7 @@ def pure_and_gdp_to_epsilon(delta, *, pure, mu):
     Returns
     -------
     float
-        The least epsilon at which `pure_and_gdp_delta` is at most `delta`, rounded up as that of
+        The least epsilon at which `pure_and_gdp_delta` is at most `delta`, rounded up as in
         `gdp_to_epsilon`; never above ``pure + gdp_to_epsilon(mu, delta)``.
 
     Examples
@@ -335,7 +341,7 @@ def pure_and_gdp_to_epsilon(delta, *, pure, mu):
     def excess(epsilon):
         return _pure_and_gdp_delta(epsilon, pure, mu) - delta
 
-    if excess(enough) >= 0:  # by its last digits
+    if excess(enough) >= 0:  # possible in the last digits
         return enough
     root = brentq(excess, 0.0, enough, xtol=1e-14, rtol=1e-13)
     return min(_rounded_up(root), enough)
@@ -347,21 +353,21 @@ def _pure_and_gdp_delta(epsilon, pure, mu):
 
 
 def _gdp_delta_of_any(epsilon, mu):
-    """`_gdp_delta` at numbers below 0 too, and without noise."""
-    if epsilon < 0:  # Gaussian noise is symmetric: the same test, seen from the other data set
+    """Compute `_gdp_delta` also for negative `epsilon` and for a `mu` of 0."""
+    if epsilon < 0:  # by symmetry of Gaussian noise: the same test with exchanged data sets
         return -math.expm1(epsilon) + math.exp(epsilon) * _gdp_delta_of_any(-epsilon, mu)
     return _gdp_delta(epsilon, mu) if mu > 0 else 0.0
 
 
 def pure_rdp(epsilon, orders):
-    """Largest Renyi cost of any (`epsilon`, 0)-differentially private step.
+    """Compute the largest Renyi cost of any (`epsilon`, 0)-differentially private step.
 
-    It is reached by randomised response: ``log(cosh((a - 1/2) e) / cosh(e / 2)) / (a - 1)``.
+    Randomised response attains it: ``log(cosh((a - 1/2) e) / cosh(e / 2)) / (a - 1)``.
 
     Parameters
     ----------
     epsilon : float
-        Pure privacy loss of the step, >= 0.
+        Pure privacy loss of the step, at least 0.
     orders : array-like of shape (n_orders,)
         Renyi orders, above 1.
 
@@ -379,8 +385,8 @@ def pure_rdp(epsilon, orders):
     -----
     The ratio r of the probabilities of an outcome is between ``exp(-epsilon)`` and
     ``exp(epsilon)``, and its mean is 1. As ``r**a`` is convex, its mean is largest if r takes only
-    these two values: randomised response (Bun, Steinke (2016), Concentrated differential privacy,
-    Proposition 3.3).
+    these two values, as for randomised response (Bun, Steinke (2016), Concentrated differential
+    privacy, Proposition 3.3).
 
     Examples
     --------
@@ -392,11 +398,11 @@ def pure_rdp(epsilon, orders):
     given, epsilon = epsilon, as_float(epsilon) if isinstance(epsilon, Real) else math.nan
     if not 0 <= epsilon < math.inf:
         raise ValueError(f"epsilon must be a finite number, at least 0; got {shown(given)}")
-    # log(cosh x / cosh y) with x = (a - 1/2) e, y = e / 2, exact for tiny and for huge e
+    # log(cosh x / cosh y) with x = (a - 1/2) e, y = e / 2, accurate for tiny and for huge e
     x = (orders - 0.5) * epsilon
     y = epsilon / 2
     # cosh u - cosh v = 2 sinh((u + v) / 2) sinh((u - v) / 2). Both forms are computed for every
-    # order, so the first gets arguments that do not overflow
+    # order, so the arguments of the first are capped to avoid overflow
     u = np.minimum(x, 20.0)
     v = np.minimum(y, u)
     of_small = np.log1p(2 * np.sinh((u + v) / 2) * np.sinh((u - v) / 2) / np.cosh(v))
@@ -409,10 +415,10 @@ def pure_rdp(epsilon, orders):
 
 @dataclass(frozen=True)
 class TrialCount:
-    """A random number of trials, of which only the best is published.
+    """Distribution of the number of trials, if only the best trial is published.
 
-    That the number is random, and stays secret, makes the cost grow with its logarithm or not at
-    all, where a fixed number of trials would cost the sum.
+    The number is random and stays secret. Therefore the cost grows with the logarithm of its mean
+    or not at all, whereas the cost of a fixed number of trials is the sum of their costs.
 
     Parameters
     ----------
@@ -420,8 +426,8 @@ class TrialCount:
         Expected number of trials, 1.001 to 1e6.
     eta : float, default=1.0
         Shape of the distribution, a negative binomial truncated at 1, -0.9 to 20: 1 is the
-        geometric distribution, 0 the logarithmic. Small ones cost less, and most draws are then
-        far below the mean.
+        geometric distribution, 0 the logarithmic. Small values cost less, but most numbers of
+        trials are then far below the mean.
 
     References
     ----------
@@ -444,16 +450,16 @@ class TrialCount:
         are_numbers = isinstance(self.mean, Real) and isinstance(self.eta, Real)
         if not are_numbers or not (1.001 <= self.mean <= 1e6 and -0.9 <= self.eta <= 20):
             raise ValueError(
-                "a number of trials is at least 1 and needs a mean from 1.001 to 1e6, and eta from "
-                f"-0.9 to 20; got mean={self.mean!r}, eta={self.eta!r}"
+                "a number of trials is at least 1; it requires a mean from 1.001 to 1e6 and eta "
+                f"from -0.9 to 20; got mean={self.mean!r}, eta={self.eta!r}"
             )
-        # numpy's short numbers overflow, and round
+        # numpy's short types overflow and round
         object.__setattr__(self, "mean", float(self.mean))
         object.__setattr__(self, "eta", float(self.eta))
 
     @property
     def log_inverse_gamma(self):
-        """Log of 1 / gamma, the parameter that gives the negative binomial its mean."""
+        """Log of 1 / gamma, the parameter that determines the mean of the distribution."""
 
         def excess(x):
             # mean = eta (1 - g) / (g (1 - g^eta)) with g = exp(-x); its limit for eta = 0
@@ -465,23 +471,23 @@ class TrialCount:
         return brentq(excess, 1e-6, 500.0, xtol=1e-13)
 
     def rdp(self, rdp, orders):
-        """Renyi cost of the best of all trials.
+        """Compute the Renyi cost of publishing the best trial.
 
         Parameters
         ----------
         rdp : array-like of shape (n_orders,)
-            Renyi cost of one trial, the choice of its parameters and its score included.
+            Renyi cost of one trial, including the choice of its parameters and its score.
         orders : array-like of shape (n_orders,)
             Renyi orders, above 1.
 
         Returns
         -------
         ndarray of shape (n_orders,)
-            Papernot, Steinke (2022), Theorem 2.
+            Costs by Papernot, Steinke (2022), Theorem 2.
         """
         rdp = np.asarray(rdp, dtype=float)
         orders = check_orders(orders)
-        # The theorem has a second order, free to choose: the best of all
+        # The theorem holds for any second order, and the minimum is over all of them
         second = (1 - 1 / orders) * rdp + self.log_inverse_gamma / orders
         return rdp + (1 + self.eta) * second.min() + math.log(self.mean) / (orders - 1)
 
@@ -496,20 +502,20 @@ class TrialCount:
         Returns
         -------
         int
-            The number; it must stay secret.
+            The number, which must stay secret.
         """
-        # From k to k + 1 the probability changes by (1 - gamma) (k + eta) / (k + 1),
-        # and that of 1 makes the sum 1; for eta = 0 its limit is taken
+        # From k to k + 1 the probability changes by (1 - gamma) (k + eta) / (k + 1).
+        # The probability of k = 1 normalizes the distribution; for eta = 0 it is a limit
         log_inverse_gamma = self.log_inverse_gamma
         stay = -math.expm1(-log_inverse_gamma)  # 1 - gamma
         if abs(self.eta) < 1e-9:
             probability = stay / log_inverse_gamma
         else:
             probability = self.eta * stay / math.expm1(self.eta * log_inverse_gamma)
-        # The number at which the distribution function passes a uniform draw
+        # The number at which the distribution function exceeds a uniform draw
         left = rng.random()
         k = 1
-        while left > probability > 0:  # rounded probabilities may end before the draw is reached
+        while left > probability > 0:  # rounded probabilities may vanish before that
             left -= probability
             probability *= stay * (k + self.eta) / (k + 1)
             k += 1

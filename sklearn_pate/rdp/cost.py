@@ -1,4 +1,4 @@
-"""What queries cost together, in all the ways that add up, and the least noise within a cap."""
+"""Total costs of queries in all additive measures, and the least noise within a cap."""
 
 import math
 import sys
@@ -23,27 +23,27 @@ from .worst_case import worst_case
 
 
 def data_independent_epsilon(aggregator, n_queries, delta, *, n_teachers=None, n_classes=None):
-    """Data-independent epsilon of `n_queries` queries, answered or not.
+    """Compute the data-independent epsilon of `n_queries` queries, answered or not.
 
     Parameters
     ----------
     aggregator : Aggregator
         The mechanism.
     n_queries : int
-        Number of queries asked, fixed in advance. How many of them are answered is itself an
-        outcome, and never lowers the cost.
+        Number of queries, fixed in advance. The number of answers is itself an outcome, and never
+        lowers the cost.
     delta : float
         Delta of the guarantee, strictly between 0 and 1.
     n_teachers, n_classes : int, default=None
-        Public numbers that make the cost of one query sharper; see `worst_case_rdp`.
+        Public numbers that make the cost of one query tighter; see `worst_case_rdp`.
 
     Returns
     -------
     epsilon : float
-        The smallest that any known composition gives; inf without a guarantee.
+        The smallest epsilon of all known compositions; inf without a guarantee.
     method : {"gaussian", "renyi", "pure", "none"}
-        The composition that gave it: exact for Gaussian noise, of the data-independent Renyi cost
-        of one query, or the plain sum of pure epsilons.
+        The composition with this epsilon: the exact composition of Gaussian noise, the composition
+        of the data-independent Renyi cost of one query, or the plain sum of pure epsilons.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def data_independent_epsilon(aggregator, n_queries, delta, *, n_teachers=None, n
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """Data-independent cost of a number of queries, in all the ways that add up.
+    """Data-independent cost of a number of queries, in all additive measures.
 
     Attributes
     ----------
@@ -73,9 +73,9 @@ class Cost:
     mu_squared, pure : float
         Squared Gaussian-DP parameter, and pure epsilon; inf where there is none.
     delta : float
-        Delta of these costs: it adds to the delta of each conversion.
+        Delta of these costs, which adds to the delta of each conversion.
     pure_part, mu_squared_part : float
-        The same costs once more, each step in one of the two: in the second where it has a Gaussian
+        The same costs, with each step in only one of the two: in the second if it has a Gaussian
         parameter and no pure epsilon, else in the first.
 
     Examples
@@ -96,7 +96,7 @@ class Cost:
 
     def __post_init__(self):
         rdp = np.array(self.rdp, dtype=float)
-        rdp.setflags(write=False)  # costs are kept, and must not change for those who ask later
+        rdp.setflags(write=False)  # costs are cached, so they must not change
         object.__setattr__(self, "rdp", rdp)
         for name in ("mu_squared", "pure", "delta", "pure_part", "mu_squared_part"):
             number = getattr(self, name)
@@ -108,7 +108,7 @@ class Cost:
             object.__setattr__(self, "mu_squared_part", self.mu_squared if is_gaussian else 0.0)
 
     def times(self, n_queries):
-        """Cost of that many queries."""
+        """Return the cost of a number of queries."""
         n_queries = check_count("n_queries", n_queries, least=0)
         if n_queries == 0:  # 0 times inf is NaN
             return Cost(np.zeros_like(self.rdp), 0.0, 0.0)
@@ -116,16 +116,16 @@ class Cost:
         return Cost(n_queries * self.rdp, *numbers)
 
     def plus(self, other):
-        """Cost of both, even if the second depends on what the first released."""
+        """Return the cost of both, even if the second depends on the release of the first."""
         numbers = list(map(sum_up, self._numbers(), other._numbers()))
         return Cost(self.rdp + other.rdp, *numbers)
 
     def _numbers(self):
-        """Return all but the Renyi costs, in the order of the fields."""
+        """Return all costs except the Renyi costs, in the order of the fields."""
         return self.mu_squared, self.pure, self.delta, self.pure_part, self.mu_squared_part
 
     def epsilon(self, delta, orders=DEFAULT_ORDERS):
-        """Smallest epsilon at `delta`, and the composition that gave it.
+        """Return the smallest epsilon at `delta`, and its composition.
 
         Parameters
         ----------
@@ -139,14 +139,14 @@ class Cost:
         epsilon : float
             inf without a guarantee.
         method : {"gaussian", "renyi", "pure", "mixed", "none"}
-            As in `data_independent_epsilon`; "mixed" composes pure steps with Gaussian noise,
-            exactly, and "none" says that epsilon is 0 or inf.
+            As in `data_independent_epsilon`. "mixed" is the exact composition of pure steps with
+            Gaussian noise, and "none" is returned if epsilon is 0 or inf.
         """
         # The costs' own delta adds to that of the conversion
         left = check_delta(delta) - self.delta
         if left <= 0:
             return math.inf, "none"
-        # All hold and follow from public numbers alone, so the smallest holds as well
+        # All hold and follow from public numbers alone, so the smallest also holds
         epsilon, method = min(
             (gdp_to_epsilon(math.sqrt(self.mu_squared), left), "gaussian"),
             (self.pure, "pure"),
@@ -156,7 +156,7 @@ class Cost:
         return epsilon, (method if 0 < epsilon < math.inf else "none")
 
     def _mixed_epsilon(self, delta):
-        """Return the epsilon of pure steps and Gaussian noise together; inf without either."""
+        """Return the epsilon of pure steps composed with Gaussian noise; inf without either."""
         pure, mu_squared = self.pure_part, self.mu_squared_part
         if not (0 < pure < math.inf and 0 < mu_squared < math.inf):
             return math.inf
@@ -164,7 +164,7 @@ class Cost:
 
 
 def no_cost(orders):
-    """Return the `Cost` of nothing, at these orders."""
+    """Return a `Cost` of zero at these orders."""
     return Cost(np.zeros(len(orders)), 0.0, 0.0)
 
 
@@ -179,7 +179,7 @@ def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
     Returns
     -------
     callable
-        From a number of queries asked, answered or not, to `Cost`.
+        From a number of queries, answered or not, to `Cost`.
     """
     bounds = bounds_of(aggregator)
     orders = check_orders(orders)
@@ -203,7 +203,7 @@ def rounded_up(exact):
 
 
 def sum_up(*costs):
-    """Return a sum, rounded up; inf if a part is.
+    """Return a sum, rounded up; inf if a term is inf.
 
     Examples
     --------
@@ -221,25 +221,27 @@ def sum_up(*costs):
 
 
 def times_up(number, cost):
-    """Return so many times a cost, rounded up; inf if the cost is."""
+    """Return a cost times a number, rounded up; inf if the cost is inf."""
     return math.inf if cost == math.inf else rounded_up(Fraction(float(cost)) * int(number))
 
 
 # --- the least noise ------------------------------------------------------------------------------
 
 
-#: On a first look, one in so many orders: the optimum over orders is flat, and a cost is slow.
+#: Orders of a first search: the optimum over orders is flat, and costs are slow to compute.
 FEW_ORDERS = DEFAULT_ORDERS[::4]
 
-#: No smaller noise scale is tried.
+#: Smallest noise scale that is tried.
 LEAST_SCALE = 1e-15
 
-#: On a closer look, so many orders on both sides of the best.
+#: Number of orders on both sides of the best one in a refined search.
 _NEAR = 8
 
 
 def gnmax_sigma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
-    """Noise with which `n_queries` GNMax answers cost exactly `epsilon`, whatever the votes.
+    """Compute the noise with which `n_queries` GNMax answers cost exactly `epsilon`.
+
+    The cost holds for all votes.
 
     Parameters
     ----------
@@ -250,13 +252,13 @@ def gnmax_sigma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
     n_queries : int
         Number of answers, fixed in advance.
     n_teachers, n_classes : int, default=None
-        Public numbers that make the cost sharper; None means any number.
+        Public numbers that make the cost tighter; None means any number.
 
     Returns
     -------
     float
-        Standard deviation of the noise on each vote count, in votes: the least for which
-        `data_independent_epsilon` is at most `epsilon`, to 1e-6 relative.
+        Standard deviation of the noise on each vote count, in votes. It is the least value for
+        which `data_independent_epsilon` is at most `epsilon`, to 1e-6 relative.
 
     Raises
     ------
@@ -279,31 +281,32 @@ def gnmax_sigma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
 
 
 def least_scale(cost_at, epsilon, delta, *, start=None):
-    """Least noise scale with which something costs at most `epsilon`.
+    """Compute the least noise scale with a cost of at most `epsilon`.
 
     Parameters
     ----------
     cost_at : callable
         ``cost_at(scale, orders)`` returns the `Cost` with noise of that scale, at these orders. It
-        should not grow with the scale. It is inf where there is no such noise; if all noise that
-        there is costs less than `epsilon`, the least of it is returned.
+        should not grow with the scale. It is inf if there is no such noise. If all possible noise
+        costs less than `epsilon`, the least possible scale is returned.
     epsilon : float
         Total privacy loss, above 0.
     delta : float
         Delta of the guarantee, strictly between 0 and 1.
     start : float, default=None
-        Where to start. None starts where Gaussian or pure costs would fit.
+        Scale at which the search starts. None starts at the scale that fits by Gaussian or pure
+        costs.
 
     Returns
     -------
     float
-        To 1e-6 relative, and with a cost that was seen to be at most `epsilon`; inf if there is
-        none up to 1e15.
+        The scale, to 1e-6 relative. Its computed cost is at most `epsilon`. inf if there is no such
+        scale up to 1e15.
 
     Notes
     -----
     Epsilon at any set of orders is a guarantee, as the best order follows from public numbers. So
-    the search goes by few orders near the best, until the best of all is among them.
+    the search uses a few orders near the best one, until the best order of all is among them.
 
     Examples
     --------
@@ -326,10 +329,10 @@ def least_scale(cost_at, epsilon, delta, *, start=None):
             known[key] = cost_at(start * math.exp(power), orders)
         return known[key]
 
-    # The last digits of a cost that was searched for depend on which orders were asked together
+    # The last digits of a searched cost depend on the set of orders in one computation
     log_aim = math.log(epsilon) - 3e-7
 
-    # Both by their logarithms: over thirty powers of ten, and nearly a straight line
+    # Logarithms of both cover thirty powers of ten and give nearly a straight line
     def excess_by(orders):
         def excess(power):
             reached, _ = cost_of(power, orders).epsilon(delta, orders)
@@ -337,7 +340,7 @@ def least_scale(cost_at, epsilon, delta, *, start=None):
 
         return excess
 
-    # Of the smallest and the largest scale that are tried
+    # Logarithms of the smallest and the largest scale that are tried, relative to the start
     lowest, highest = math.log(LEAST_SCALE / start), math.log(1e15 / start)
     high = 0.0
     near = orders_near_best(cost_of(high, FEW_ORDERS), delta)
@@ -355,7 +358,7 @@ def least_scale(cost_at, epsilon, delta, *, start=None):
 
 
 def orders_near_best(cost, delta):
-    """Orders on both sides of the one at which a cost at `FEW_ORDERS` converts best."""
+    """Return the orders around the best order of a cost at `FEW_ORDERS`."""
     return _orders_near(_best_order(cost, delta, FEW_ORDERS))
 
 
@@ -369,9 +372,9 @@ def _orders_near(order):
 
 
 def _where_it_fits(excess, high, lowest):
-    """Least number at which `excess` is not above 0, to 2e-7, starting from a larger one.
+    """Return the least number at which `excess` is not above 0, to 2e-7, searching downwards.
 
-    For noise that is calibrated alone, the excess falls at a rate between 1 and 2.
+    If only one noise scale is calibrated, the excess has a slope between -1 and -2.
     """
     step = min(1e-3 - 1.05 * excess(high), 1)
     low = max(high - step, lowest)
@@ -381,16 +384,16 @@ def _where_it_fits(excess, high, lowest):
         high = low
         step *= 2
         low = max(low - step, lowest)
-    if excess(high) >= 0:  # by its last digits
+    if excess(high) >= 0:  # possible in the last digits
         return high
     root = brentq(excess, low, high, xtol=2e-7)
-    while excess(root) > 0:  # the root may lie on either side
+    while excess(root) > 0:  # the computed root may lie on either side
         root += 2e-7
     return min(root, high)
 
 
 def _first_guess(cost_at, epsilon, delta):
-    """A scale that fits, if `mu` and pure epsilon are proportional to 1 / scale."""
+    """Return a scale that fits if `mu` and pure epsilon are proportional to 1 / scale."""
     at_one = cost_at(1.0, np.array([2.0]))  # only the Renyi cost depends on the order
     if 0 < at_one.mu_squared < math.inf:
         enough = math.sqrt(at_one.mu_squared) / gdp_mu(epsilon, delta)
@@ -402,7 +405,7 @@ def _first_guess(cost_at, epsilon, delta):
 
 
 class _Argmax:
-    """A noisy argmax without the rest of an aggregator: what its cost depends on."""
+    """The parts of a noisy argmax that determine its cost, without the rest of an aggregator."""
 
     uses_student_proba = False
 
@@ -417,21 +420,21 @@ class _Argmax:
 
 
 def bisect(holds, low, high, n_steps=45):
-    """Close in on the number up to which a condition holds.
+    """Bisect for the largest number at which a condition holds.
 
     Parameters
     ----------
     holds : callable
         ``holds(x)`` returns whether the condition holds at `x`, a number or an array like `low`.
     low, high : float or ndarray
-        Where it holds, and where it does not.
+        Numbers at which the condition holds and does not hold.
     n_steps : int, default=45
         Number of times the distance between the two is halved; 45 leave 3e-14 of it.
 
     Returns
     -------
     low, high : float or ndarray
-        The same, closer together. Take the one that is on the safe side.
+        The narrowed bounds. Use the bound that is on the safe side.
 
     Examples
     --------

@@ -13,14 +13,14 @@ from .cost import Cost
 class Event:
     """One release of a statistic by a mechanism.
 
-    Its cost follows from how far the statistic can differ between neighboring data sets, and from
-    the noise of the mechanism. Everything here is public.
+    Its cost follows from the largest difference of the statistic between neighboring data sets and
+    from the noise of the mechanism. All attributes are public.
 
     Attributes
     ----------
     mechanism : aggregators.TableMechanism
-        Its noise is set; or any object with ``cost(contribution, orders)``, `is_pure` and
-        `is_exact`.
+        The mechanism, with its noise set; or any object with ``cost(contribution, orders)``,
+        `is_pure` and `is_exact`.
     contribution : Contribution
         The largest change of the statistic.
 
@@ -38,7 +38,7 @@ class Event:
 
     @property
     def is_pure(self):
-        """Whether the cost holds with delta 0, by its pure epsilon and nothing else."""
+        """Whether the cost holds with delta 0, by its pure epsilon alone."""
         return self.mechanism.is_pure
 
     @property
@@ -47,7 +47,7 @@ class Event:
         return self.mechanism.is_exact
 
     def cost(self, orders=DEFAULT_ORDERS):
-        """Return the cost, for every data set.
+        """Return the cost, which holds for every data set.
 
         Parameters
         ----------
@@ -63,14 +63,15 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class ProvedEvent:
-    """One release whose cost is proved by hand, where no mechanism and contribution state it.
+    """One release with a cost proved by hand instead of by a mechanism and contribution.
 
     Attributes
     ----------
     cost_at : callable
-        ``cost_at(orders)`` returns the `Cost`, for every data set; inf where there is no proof.
+        ``cost_at(orders)`` returns the `Cost`, which holds for every data set; inf where there is
+        no proof.
     is_pure : bool
-        Whether the cost holds with delta 0, by its pure epsilon and nothing else.
+        Whether the cost holds with delta 0, by its pure epsilon alone.
     is_exact : bool
         Whether the noise is sampled without rounding, given a generator of whole numbers.
 
@@ -87,5 +88,5 @@ class ProvedEvent:
     is_exact: bool = False
 
     def cost(self, orders=DEFAULT_ORDERS):
-        """Return the cost, for every data set; see `Event.cost`."""
+        """Return the cost, which holds for every data set; see `Event.cost`."""
         return self.cost_at(orders)

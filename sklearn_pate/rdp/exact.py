@@ -8,19 +8,19 @@ import numpy as np
 from .bounds import bounds_of
 from .checks import check_log_proba, check_orders, check_votes
 
-#: About how many moves of one vote are looked at together, which bounds the memory that takes.
+#: Approximate number of moves of one vote in one computation, which bounds its memory.
 _MOVES_AT_A_TIME = 60_000
 
-#: At how many orders all pairs are looked at.
+#: Number of orders at which all pairs are computed.
 _FEW_ORDERS = 10
 
 
 def exact_rdp(aggregator, votes, orders, student_proba=None):
-    """Exact Renyi cost of each query: the largest divergence over all moves of one vote.
+    """Compute the exact Renyi cost of each query.
 
-    The outcome distributions of the votes and of every neighbour are computed, and their
-    divergences in both directions: the cost itself, not a bound. Like every data-dependent cost it
-    is private.
+    The cost is the largest divergence over all moves of one vote. It is computed from the outcome
+    distributions of the votes and of every neighbour, in both directions. So it is the cost itself,
+    not a bound. Like every data-dependent cost, it is private.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     Returns
     -------
     ndarray of shape (n_queries, n_orders)
-        Costs, rounded up by what floating point may hide (about 1e-9 relative); inf where an
+        Costs, rounded up by the possible rounding errors (about 1e-9 relative); inf where an
         outcome is possible on one side only. They add up over queries fixed in advance.
 
     Raises
@@ -82,7 +82,7 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
 
 
 def _changed(aggregator, votes, student_proba, symmetric):
-    """Query of each neighbour, and log probabilities of its votes and of the neighbour."""
+    """Return the query of each neighbour, and log probabilities of its votes and neighbour."""
     n_classes = votes.shape[1]
     query, neighbours = _neighbours(votes, symmetric)
     proba_of_moves = None if student_proba is None else student_proba[query]
@@ -93,10 +93,11 @@ def _changed(aggregator, votes, student_proba, symmetric):
 
 
 def _largest_divergences(pairs, query, orders):
-    """Largest divergence of each query at each order, over the pairs that belong to it, rounded up.
+    """Return the largest divergence of each query at each order over its pairs, rounded up.
 
-    All pairs are looked at a few orders. Between two of these, ``(a - 1) D_a`` lies below its
-    chord, as it is convex in `a`: pairs whose chords lie below what others reach are left out.
+    All pairs are computed at a few orders. Between two of these, ``(a - 1) D_a`` lies below its
+    chord, as it is convex in `a`. So pairs whose chords lie below the divergences of other pairs
+    are left out.
     """
     costs = np.zeros((query.max() + 1, orders.size))
 
@@ -107,7 +108,7 @@ def _largest_divergences(pairs, query, orders):
             np.maximum.at(costs[:, k], query[rows], divergence)
         return divergence
 
-    place = np.arcsinh(np.sqrt(orders - 1))  # equally far apart, chords are equally close
+    place = np.arcsinh(np.sqrt(orders - 1))  # equal distances make all chords equally close
     few = np.linspace(place[0], place[-1], _FEW_ORDERS)
     coarse = np.unique(np.searchsorted(place, few).clip(max=place.size - 1))
     divergences = [look(slice(None), [k]) for k in coarse]
@@ -115,32 +116,32 @@ def _largest_divergences(pairs, query, orders):
         inside = np.arange(ends[0] + 1, ends[1])
         if not inside.size:
             continue
-        # What costs most at an end is near the most between them
+        # The costliest pair at an end is nearly the costliest between the ends
         is_winner = (at_ends == costs[:, ends].T[:, query]).any(axis=0)
         look(is_winner, inside)
         low, high = orders[list(ends)]
         share = (orders[inside] - low) / (high - low) * ((high - 1) / (orders[inside] - 1))
         chord = at_ends[0][:, None] * (1 - share) + at_ends[1][:, None] * share
         known = costs[:, inside]
-        with np.errstate(invalid="ignore"):  # where the cost is infinite: NaN, which none reaches
-            least = 2 * known - round_up(known, orders[inside])  # rounding must leave out no winner
+        with np.errstate(invalid="ignore"):  # NaN for infinite costs, which no chord exceeds
+            least = 2 * known - round_up(known, orders[inside])  # so that rounding keeps the winner
         look(~is_winner & (chord >= least[query]).any(axis=1), inside)
-    # Nor may the rounded divergence decrease with the order
+    # The rounded divergence must not decrease with the order
     return np.maximum.accumulate(round_up(costs, orders), axis=1)
 
 
 def round_up(costs, orders):
-    """Add what floating point may have lost.
+    """Increase costs by the possible rounding errors.
 
     A small divergence is quadratic: D is about ``a r**2 / 2`` for a typical ``log P - log Q`` of
-    r. So an error of 1e-14 in r moves D by sqrt(2 a D) times that. So do errors of the sum of
-    outcomes, which ``1 / (a - 1)`` enlarges at orders close to 1.
+    r. So an error of 1e-14 in r changes D by sqrt(2 a D) times that error. Errors in the sum of
+    outcomes have the same effect, enlarged by ``1 / (a - 1)`` at orders close to 1.
     """
     return costs * (1 + 1e-9) + (1e-14 + 4e-16 / (orders - 1)) * np.sqrt(2 * orders * costs)
 
 
 def _neighbours(votes, symmetric):
-    """All neighbours of each query, as (query, neighbour); one of each kind if `symmetric`."""
+    """Return all neighbours of each query, as (query, neighbour); one per kind if `symmetric`."""
     leaves = votes > 0
     arrives = np.ones(votes.shape, dtype=bool)
     if symmetric:  # classes with equal counts are interchangeable, and counts are sorted
@@ -153,14 +154,14 @@ def _neighbours(votes, symmetric):
 
 
 class Pairs(NamedTuple):
-    """Rows of two outcome distributions P and Q, with what every order of divergence shares."""
+    """Rows of two outcome distributions P and Q, with the terms common to all orders."""
 
     log_p: np.ndarray
     log_q: np.ndarray
     log_ratio: np.ndarray
     q: np.ndarray
-    drift: np.ndarray  # sum of P - Q: 0 but for rounding
-    largest_loss: np.ndarray  # the largest |log(P / Q)|: the pure epsilon of the pair
+    drift: np.ndarray  # sum of P - Q, which is 0 up to rounding
+    largest_loss: np.ndarray  # the largest |log(P / Q)|, which is the pure epsilon of the pair
 
     @classmethod
     def from_log_proba(cls, log_p, log_q):
@@ -177,10 +178,10 @@ class Pairs(NamedTuple):
         return Pairs(*(part[which] for part in self))
 
     def divergence(self, order):
-        """D_order(P || Q) of each row; `order` is a number, or one per row, or rows of these.
+        """Compute D_order(P || Q) of each row; `order` is a number, one per row, or rows of these.
 
         ``sum Q r**a = 1 + sum Q (r**a - 1) - a sum Q (r - 1)`` for ``r = P / Q``, as the last sum
-        is 0: nothing as large as 1 cancels, and errors in the sums of P and Q cancel.
+        is 0. So no terms of size 1 cancel, and errors in the sums of P and Q cancel.
         """
         order = np.asarray(order, dtype=float)
         tame = order * self.largest_loss < 500  # exp overflows at 709; false for NaN and infinities
@@ -193,17 +194,17 @@ class Pairs(NamedTuple):
         return result
 
     def _tame(self, order):
-        """Divergences of moderate ratios, whose powers do not overflow."""
+        """Compute divergences of moderate ratios, whose powers do not overflow."""
         growth = np.expm1(order[..., None] * self.log_ratio)
         excess = np.einsum("ij,...ij->...i", self.q, growth) - order * self.drift
         return np.log1p(np.maximum(excess, 0)) / (order - 1)
 
     def _wild(self, order):
-        """Divergences of large or infinite ratios, in log space."""
+        """Compute divergences of large or infinite ratios in log space."""
         column = order[..., None]
         with np.errstate(invalid="ignore"):
             log_terms = column * self.log_p + (1 - column) * self.log_q
-        # An outcome that P rules out adds nothing, even where Q rules it out as well
+        # An outcome of probability 0 under P adds nothing, even with probability 0 under Q
         log_terms = np.where(np.isneginf(self.log_p), -np.inf, log_terms)
         return np.maximum(np.logaddexp.reduce(log_terms, axis=1), 0) / (order - 1)
 

@@ -24,7 +24,7 @@ class Prefix:
 
     Attributes
     ----------
-    synthesis : releases.ahead.Synthesis
+    synthesis : releases.synthetic_rows.Synthesis
         The published steps, with the entry of the ledger that has their cost.
     fixed : dict
         From `fixed_by`.
@@ -41,7 +41,7 @@ class Prefix:
 
         Parameters
         ----------
-        inputs : fitting.given.Inputs
+        inputs : fitting.inputs.Inputs
             Inputs of the next fit.
         plan : Plan
             Its plan.
@@ -70,7 +70,7 @@ def fixed_by(inputs, plan):
 
     Parameters
     ----------
-    inputs : fitting.given.Inputs
+    inputs : fitting.inputs.Inputs
         Inputs of the fit.
     plan : Plan
         Its plan.

@@ -36,7 +36,7 @@ class Votes(Private):
         Who reads the table, if `counts` is one: it knows the cells.
     n_public : int or None
         Number of public rows, if `counts` is a table; else each has a row of counts.
-    synthesis : releases.ahead.Synthesis or None
+    synthesis : releases.synthetic_rows.Synthesis or None
         Source of the public rows, if they were drawn, and their cost.
     not_covered : tuple of str
         For `PrivacySpent.not_covered` of a fit to them.

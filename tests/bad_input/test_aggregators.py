@@ -232,7 +232,7 @@ NO_CAP = {"aggregator": GNMax(None), "epsilon": None}
     ("negative cost", rdp.rdp_to_epsilon, {"rdp": [-1.0]}, "rdp must hold costs"),
     ("no noise", rdp.exact_rdp, {"aggregator": GNMax(None)}, "Set sigma to a"),
     ("eta=-1", rdp.TrialCount, {"eta": -1}, "eta from -0.9 to 20; got .*eta=-1"),
-    ("mean", rdp.TrialCount, {"mean": 1e6 + 0.5}, "needs a mean from 1.001 to 1e6"),
+    ("mean", rdp.TrialCount, {"mean": 1e6 + 0.5}, "requires a mean from 1.001 to 1e6"),
     ("text margin", smooth_sensitivity, {"half_margin": "x"}, "half_margin must be"),
     ("audit, class", audit_aggregator, {"votes": [5]}, "votes must have shape"),
     ("a plan", plan_queries, {"aggregator": "x"}, "aggregator must be an Aggregator.*got 'x'"),
