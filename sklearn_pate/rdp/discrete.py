@@ -1,4 +1,4 @@
-"""Whole-number noise on vote counts, sampled exactly, and what noise on a table costs."""
+"""Whole-number noise on vote counts, sampled exactly, and the cost of noise on a table."""
 
 import math
 from abc import ABC, abstractmethod
@@ -22,17 +22,18 @@ _MOST_TERMS = 5_000_000
 class DiscreteNoise(ABC):
     """Independent noise on the whole numbers, symmetric around 0, the same on every count.
 
-    The largest noisy count wins; of equal ones, the lowest class code. So the outcome depends on
-    the order of the classes.
+    The largest noisy count wins; ties go to the lowest class code. So the outcome depends on the
+    order of the classes.
 
-    A subclass has `_log_tail`, the log probability that noise is at least so much, above 0;
-    `_log_difference_tail`, the same of how far one draw is above another; and `_reach`, how far
-    below the lowest and above the highest count terms matter.
+    A subclass has three methods. `_log_tail` returns the log probability that noise is at least a
+    number above 0. `_log_difference_tail` returns the same for the difference of two draws.
+    `_reach` returns the distances below the lowest and above the highest count within which terms
+    matter.
 
     Parameters
     ----------
     scale : float
-        In votes.
+        Scale of the noise, in votes.
 
     Attributes
     ----------
@@ -47,7 +48,7 @@ class DiscreteNoise(ABC):
         self.scale = float(scale)
 
     def log_argmax(self, votes):
-        """Log probability that each class wins.
+        """Compute the log probability that each class wins.
 
         Parameters
         ----------
@@ -57,14 +58,15 @@ class DiscreteNoise(ABC):
         Returns
         -------
         ndarray of shape (n_queries, n_classes)
-            By sums over the whole numbers, as accurate at both ends as `Noise.log_argmax`.
+            Computed by sums over the whole numbers. The accuracy near 0 and near 1 is that of
+            `Noise.log_argmax`.
         """
         votes = check_votes(votes)
         histograms, number = np.unique(votes, axis=0, return_inverse=True)
         if not histograms.size:
             return np.empty(votes.shape)
         if votes.shape[1] == 2:
-            # How far one noise must be above the other; the first class wins a tie
+            # The least difference of the two noises with which a class wins; the first wins a tie
             margin = histograms[:, 0] - histograms[:, 1]
             needed = np.column_stack([-margin, margin + 1])
             log_proba = self._log_tail_at(self._log_difference_tail, needed)
@@ -73,11 +75,11 @@ class DiscreteNoise(ABC):
         return check_log_proba(log_proba)[number.reshape(-1)]
 
     def _log_argmax(self, counts):
-        """The same for more than two classes and distinct histograms, by sums.
+        """Compute `log_argmax` for more than two classes and distinct histograms, by sums.
 
         Class j wins with probability
-        ``sum_x pmf(x - n_j) prod_{k < j} cdf(x - 1 - n_k) prod_{k > j} cdf(x - n_k)``. Tables of
-        both functions serve all classes, each through a window that starts at its count.
+        ``sum_x pmf(x - n_j) prod_{k < j} cdf(x - 1 - n_k) prod_{k > j} cdf(x - n_k)``. All classes
+        share a table of each function. The window of a class in it starts at its count.
         """
         below, above = self._reach(counts.shape[1])
         spread = int(counts.max() - counts.min())
@@ -99,7 +101,7 @@ class DiscreteNoise(ABC):
                 log_terms = log_pmf[start] + lower_codes + higher_codes
                 result[part, j] = logsumexp(log_terms, axis=1)
                 lower_codes += log_cdf[start - 1]
-        return _refine_first(check_log_proba(result))  # refined, a wrong sum would look right
+        return _refine_first(check_log_proba(result))  # the refinement would hide a wrong sum
 
     def _check_terms(self, n_terms):
         if n_terms > _MOST_TERMS:
@@ -107,17 +109,17 @@ class DiscreteNoise(ABC):
 
     @staticmethod
     def _log_tail_at(log_tail, t):
-        """Log probability to be at least `t`, by `log_tail` for t > 0 and by symmetry below."""
+        """Compute the log probability of at least `t`: `log_tail` for t > 0, else by symmetry."""
         value = log_tail(np.where(t > 0, t, 1 - t))
         return np.where(t > 0, value, np.log1p(-np.exp(value)))
 
     @abstractmethod
     def sample(self, rng, shape):
-        """Draw noise of the given shape: exactly, if `rng` draws whole numbers uniformly."""
+        """Sample noise of the given shape, exactly if `rng` draws whole numbers uniformly."""
 
     @abstractmethod
     def log_pmf(self, x):
-        """Log probability of `x`, an array of whole numbers."""
+        """Compute the log probability of `x`, an array of whole numbers."""
 
 
 class DiscreteLaplace(DiscreteNoise):
@@ -147,15 +149,15 @@ class DiscreteLaplace(DiscreteNoise):
 
     @property
     def pure_epsilon(self):
-        """L1 sensitivity over scale."""
+        """L1 sensitivity divided by the scale."""
         return 2 * self.gamma
 
     def sample(self, rng, shape):
-        """Draw noise of the given shape: exactly, if `rng` draws whole numbers uniformly."""
+        """Sample noise of the given shape, exactly if `rng` draws whole numbers uniformly."""
         return discrete_laplace(rng, Fraction(self.gamma), shape)
 
     def log_pmf(self, x):
-        """Log probability of `x`, an array of whole numbers."""
+        """Compute the log probability of `x`, an array of whole numbers."""
         return math.log(math.tanh(self.gamma / 2)) - self.gamma * np.abs(x)
 
     def _log_tail(self, t):
@@ -169,8 +171,8 @@ class DiscreteLaplace(DiscreteNoise):
         return log_first + np.log((t + 1 / math.tanh(self.gamma) + ratio / rest) / rest)
 
     def _reach(self, n_classes):
-        # Terms fall like exp(-gamma n_classes x) below, three classes at least, and like
-        # exp(-gamma x) above: both ends are cut where they are below exp(-45) = 3e-20
+        # Terms fall like exp(-gamma n_classes x) below, for at least three classes, and like
+        # exp(-gamma x) above. Both ends are cut where the terms are below exp(-45) = 3e-20
         below = math.ceil(15 * self.scale) + 1
         above = math.ceil((45 + math.log(n_classes)) * self.scale) + 1
         return below, above
@@ -198,19 +200,19 @@ class DiscreteGaussian(DiscreteNoise):
     """
 
     def sample(self, rng, shape):
-        """Draw noise of the given shape: exactly, if `rng` draws whole numbers uniformly."""
+        """Sample noise of the given shape, exactly if `rng` draws whole numbers uniformly."""
         return discrete_gaussian(rng, Fraction(self.scale), shape)
 
     def log_pmf(self, x):
-        """Log probability of `x`, an array of whole numbers."""
+        """Compute the log probability of `x`, an array of whole numbers."""
         return -0.5 * (x / self.scale) ** 2 - self._log_sum(2, 0)
 
     def _log_tail(self, t):
         return self._log_tails(t, self.log_pmf, 1)
 
     def _log_difference_tail(self, t):
-        # Two draws x and x + d: x**2 + (x + d)**2 = d**2 / 2 + 2 (x + d / 2)**2. What is left of
-        # the sum over x depends on d by its parity alone: d / 2 is whole or half
+        # Two draws x and x + d: x**2 + (x + d)**2 = d**2 / 2 + 2 (x + d / 2)**2. The remaining
+        # sum over x depends only on the parity of d: d / 2 is whole or half
         of_even_and_odd = np.array([self._log_sum(1, 0), self._log_sum(1, 0.5)])
         log_factor = of_even_and_odd - 2 * self._log_sum(2, 0)
 
@@ -220,30 +222,30 @@ class DiscreteGaussian(DiscreteNoise):
         return self._log_tails(t, log_pmf, 2)
 
     def _log_sum(self, width, shift):
-        """Log of the sum of ``exp(-(x + shift)**2 / (width * sigma**2))``."""
+        """Compute the log of the sum of ``exp(-(x + shift)**2 / (width * sigma**2))``."""
         self._check_terms(20 * self.scale)
         x = np.arange(math.ceil(10 * self.scale) + 2) + shift  # exp(-50) is cut off
-        both = 2.0 - (x == 0)  # x and -x, which are one at 0
+        both = 2.0 - (x == 0)  # x and -x, which coincide at 0
         return logsumexp(-((x / self.scale) ** 2) / width, b=both)
 
     def _log_tails(self, t, log_pmf, variance):
-        """Log tail at `t` of `log_pmf`; `variance` is in units of that of one draw."""
+        """Compute the log tail at `t` of `log_pmf`; one draw has a `variance` of 1."""
         most = int(t.max()) + math.ceil(10 * math.sqrt(variance) * self.scale) + 2
         self._check_terms(most)
         log_tail = np.logaddexp.accumulate(log_pmf(np.arange(most))[::-1])[::-1]
         return log_tail[t]
 
     def _reach(self, n_classes):
-        # The terms of a class are log-concave, at least as curved as the normal density, and peak
-        # between its count and the largest count or a little above: 9.5 standard deviations away
-        # they are below exp(-45), and "a little" is less than 2.5
+        # The terms of a class are log-concave with at least the curvature of the normal density.
+        # They peak between its count and the largest count or a little above. 9.5 standard
+        # deviations away they are below exp(-45), and "a little" is less than 2.5
         below = math.ceil(9.5 * self.scale) + 1
         above = math.ceil(12 * self.scale) + 1
         return below, above
 
 
 def _refine_first(log_proba):
-    """Near 1, take the log of the most probable class from the others, where it is better known."""
+    """Compute log probabilities near 1 from those of the other classes, which are more accurate."""
     likely = np.flatnonzero(log_proba.max(axis=1) > math.log(0.5))
     first = log_proba[likely].argmax(axis=1)
     others = log_proba[likely]
@@ -253,35 +255,39 @@ def _refine_first(log_proba):
 
 
 def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
-    """Squared Gaussian-DP parameter of discrete Gaussian noise on whole numbers.
+    """Compute the squared Gaussian-DP parameter of discrete Gaussian noise on whole numbers.
 
     Parameters
     ----------
     steps : list of float
         `DiscreteGaussian.sigma` of each group of numbers with the same noise.
     squared_moves : list of int
-        By how much the numbers of each group move: the sum of the squares, all of them whole.
+        Sum of the squared changes of the numbers of each group, all of which are whole.
     tau : float, default=2.0
-        Noise that is set aside for the grid, at least 0.5. Every one gives a valid cost, and 2 is
-        right where noise is many steps wide. Below 20 steps, 0.8 is better.
+        Noise that is set aside for the grid, at least 0.5. Every such value gives a valid cost. 2
+        is right for noise that is many steps wide. Below 20 steps, 0.8 is better.
 
     Returns
     -------
     float
-        The sum of ``squared_moves / (steps**2 - tau**2)``, rounded up: what continuous noise costs
-        but for `tau`. inf if some noise that is needed is not above `tau`.
+        The sum of ``squared_moves / (steps**2 - tau**2)``, rounded up. It equals the cost of
+        continuous noise, except for `tau`. inf if the noise of a group that moves is not above
+        `tau`.
 
     Notes
     -----
     Let u be normal around v with variance ``S**2 - tau**2``, and z whole, with probability
-    ``exp(-(z - u)**2 / (2 tau**2)) / Z(u)``. z follows from u alone, so it is Gaussian DP of
-    ``D / sqrt(S**2 - tau**2)`` if v moves by D. By Poisson summation Z is ``tau sqrt(2 pi)`` but
-    for a part of ``r = 2 sum_k exp(-2 (pi tau k)**2)``. Without it z would be discrete Gaussian,
-    `S` around v (a convolution): so z is, up to factors ``exp(+-eta)`` on probabilities, ``eta =
-    log((1 + r) / (1 - r))`` (Peikert (2010), Theorem 3.1). They move the logit of each of a test's
-    two errors by at most 2 eta, its normal quantile by ``sqrt(pi / 2) eta``, as the slope between
-    is least at 0 (Sampford (1953)). So the noise itself is Gaussian DP, at a parameter larger by
-    ``x = sqrt(2 pi) eta``: as ``D >= 1``, by at most ``S x`` of it, 2e-17 at tau 2 and S 2**55.
+    ``exp(-(z - u)**2 / (2 tau**2)) / Z(u)``. z depends on v through u alone, so it is Gaussian DP
+    with parameter ``D / sqrt(S**2 - tau**2)`` if v moves by D. By Poisson summation, Z is
+    ``tau sqrt(2 pi)`` up to a relative difference of ``r = 2 sum_k exp(-2 (pi tau k)**2)``. Without
+    this difference, z would be discrete Gaussian with parameter `S` around v, by a convolution. So
+    it is discrete Gaussian up to factors ``exp(+-eta)`` on probabilities, with
+    ``eta = log((1 + r) / (1 - r))`` (Peikert (2010), Theorem 3.1). These factors move the logit of
+    each of the two errors of a test by at most 2 eta, and its normal quantile by at most
+    ``sqrt(pi / 2) eta``, as the slope of the logit over the quantile is least at 0 (Sampford
+    (1953)). So the noise itself is Gaussian DP, with a parameter that is larger by
+    ``x = sqrt(2 pi) eta``. As ``D >= 1``, the relative increase is at most ``S x``, which is 2e-17
+    at tau 2 and S 2**55.
 
     References
     ----------
@@ -301,7 +307,7 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
         raise ValueError("squared_moves must hold numbers of at least 0")
     # sqrt(2 pi) eta of the notes, rounded up
     first = math.exp(-2 * (math.pi * tau) ** 2)
-    r = 2 * first / (1 - first)  # a geometric series is larger
+    r = 2 * first / (1 - first)  # a geometric series, which is an upper bound
     shift = Fraction(math.sqrt(2 * math.pi) * 2 * math.atanh(r) * (1 + 1e-12))
     total = Fraction(0)
     for size, squares in zip(steps, squared_moves, strict=True):
@@ -315,21 +321,21 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
     return rounded_up(total)
 
 
-# --- noise on every entry of a table, of which one unit changes few -------------------------------
+# --- noise on every entry of a table, in which one unit changes few entries -----------------------
 #
-# Counts are whole numbers of shares. The costs of Laplace and Gaussian noise on one entry are
-# convex functions of its change, and 0 at 0. So no table costs more than one in which
+# Counts are whole numbers of ticks. The costs of Laplace and Gaussian noise on one entry are
+# convex functions of its change, and 0 at 0. So no table costs more than a table in which
 # ``l1 / linf`` entries change by ``linf``, the largest change of one entry.
 
 
-#: Ballots, probabilities and discrete noise are whole numbers of shares: their sums do not depend
-#: on the order in which they are added.
+#: Votes, probabilities and discrete noise are whole numbers of ticks, so their sums do not depend
+#: on the order of addition. One count is so many ticks.
 TICKS = 2**20
 GRID = 1 / TICKS
 
 
 def laplace_table_cost(scale, contribution, orders=DEFAULT_ORDERS, *, discrete=True):
-    """Cost of Laplace noise on every entry of a table.
+    """Compute the cost of Laplace noise on every entry of a table.
 
     Parameters
     ----------
@@ -345,16 +351,16 @@ def laplace_table_cost(scale, contribution, orders=DEFAULT_ORDERS, *, discrete=T
     Returns
     -------
     Cost
-        Pure epsilon ``l1 / scale``. Its Renyi cost is exact for a table in which ``l1 / linf``
-        entries change by ``linf``; it is rounded up by the possible rounding errors.
+        The cost, with pure epsilon ``l1 / scale``. Its Renyi cost is exact for a table in which
+        ``l1 / linf`` entries change by ``linf``, and is rounded up by the possible rounding errors.
 
     Notes
     -----
     Continuous noise: Mironov (2017), Proposition 6. Discrete noise of inverse scale `g` in steps
     of `GRID`, on an entry that changes by `s` steps: with ``q = exp(-g)`` and ``w = q**(2a - 1)``,
-    the sum of ``P**a Q**(1 - a)`` is a geometric series on each side and one between, together
-    ``((1 - q w) exp((a - 1) g s) + (q - w) exp(-a g s)) / ((1 + q) (1 - w))``. Both logarithms are
-    convex in the distance, and 0 at 0.
+    the sum of ``P**a Q**(1 - a)`` consists of a geometric series on each side and one between. The
+    total is ``((1 - q w) exp((a - 1) g s) + (q - w) exp(-a g s)) / ((1 + q) (1 - w))``. Both
+    logarithms are convex in the distance, and 0 at 0.
 
     Examples
     --------
@@ -369,26 +375,26 @@ def laplace_table_cost(scale, contribution, orders=DEFAULT_ORDERS, *, discrete=T
     check_contribution(contribution)
     if not math.isfinite(contribution.l1):
         return Cost(np.full(orders.size, math.inf), math.inf, math.inf)
-    inverse = 1 / scale  # the noise is drawn with it; inf for the smallest of floats
+    inverse = 1 / scale  # a parameter of the sampler; inf for the smallest floats
     is_finite = inverse < math.inf
     pure = rounded_up(Fraction(contribution.l1) * Fraction(inverse)) if is_finite else math.inf
     shift = _discrete_shift if discrete else _continuous_shift
     one_entry = shift(scale, contribution.linf, orders)
     n_entries = contribution.l1 / contribution.linf
-    hidden = 2e-14 / (orders - 1)  # by logarithms that cancel
+    hidden = 2e-14 / (orders - 1)  # rounding error of logarithms that cancel
     rdp = np.minimum(pure_rdp(pure, orders), n_entries * (one_entry * (1 + 1e-12) + hidden))
     return Cost(rdp, pure_to_gdp(pure) ** 2, pure)
 
 
 def _continuous_shift(scale, distance, orders):
-    """Renyi divergence of Laplace noise from the same noise, shifted."""
+    """Compute the Renyi divergence between Laplace noise and the same noise, shifted."""
     up = np.log(orders / (2 * orders - 1)) + (orders - 1) * distance / scale
     down = np.log((orders - 1) / (2 * orders - 1)) - orders * distance / scale
     return np.logaddexp(up, down) / (orders - 1)
 
 
 def _discrete_shift(scale, distance, orders):
-    """Renyi divergence of discrete Laplace noise on multiples of `GRID` from the same, shifted."""
+    """Compute the Renyi divergence between discrete Laplace noise on `GRID` and shifted noise."""
     g = GRID / scale
     log_w = -(2 * orders - 1) * g
     log_norm = np.log1p(math.exp(-g)) + np.log(-np.expm1(log_w))
@@ -398,7 +404,7 @@ def _discrete_shift(scale, distance, orders):
 
 
 def gaussian_table_cost(sigma, contribution, orders=DEFAULT_ORDERS, *, discrete=True):
-    """Cost of Gaussian noise on every entry of a table.
+    """Compute the cost of Gaussian noise on every entry of a table.
 
     Parameters
     ----------
@@ -410,8 +416,9 @@ def gaussian_table_cost(sigma, contribution, orders=DEFAULT_ORDERS, *, discrete=
     Returns
     -------
     Cost
-        Renyi cost ``a l2**2 / (2 sigma**2)``, and Gaussian DP: ``l2**2 / sigma**2``, for discrete
-        noise ``l2**2 / (sigma**2 - (2 * GRID)**2)``, inf without a guarantee.
+        The cost: Renyi cost ``a l2**2 / (2 sigma**2)`` and squared Gaussian-DP parameter
+        ``l2**2 / sigma**2``, or ``l2**2 / (sigma**2 - (2 * GRID)**2)`` for discrete noise; inf
+        without a guarantee.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Noise on vote counts: who wins when it is added, as log probabilities."""
+"""Noise on vote counts, and the log probability that each class has the largest noisy count."""
 
 import math
 from abc import ABC, abstractmethod
@@ -10,17 +10,17 @@ from .checks import check_log_proba
 
 
 def _gauss_legendre(n_nodes):
-    """Nodes and weights on (0, 1)."""
+    """Return Gauss-Legendre nodes and weights on (0, 1)."""
     nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     return (nodes + 1) / 2, weights / 2
 
 
-#: For one peak about 16 standard deviations wide; 40 nodes leave about 1e-14 of it.
+#: Nodes for one peak about 16 standard deviations wide, with a relative error of about 1e-14.
 _NODES, _WEIGHTS = _gauss_legendre(40)
 
 
 def _refine_last(log_proba):
-    """Near 1, take the log of the last class, which has most votes, from the others."""
+    """Compute log probabilities near 1 of the last class, the plurality, from the others."""
     others = np.exp(logsumexp(log_proba[:, :-1], axis=1))
     likely = others < 0.5
     log_proba[likely, -1] = np.log1p(-others[likely])
@@ -30,23 +30,24 @@ def _refine_last(log_proba):
 class Noise(ABC):
     """Independent noise with a continuous log-concave density, the same on every count.
 
-    What is two-sided also has `log_pdf` and `log_cdf`, the logs of its density and distribution
+    Two-sided noise also has `log_pdf` and `log_cdf`, the logs of its density and distribution
     function; `nodes`, which integrate over it; and `_log_tail_win`, the log of the integral in
     `log_other_classes`.
 
     Parameters
     ----------
     scale : float
-        Its unit, in votes. Everything but `log_argmax` and `sample` is in this unit.
+        Unit of the noise, in votes. All methods except `log_argmax` and `sample` use this unit.
 
     Attributes
     ----------
     mu, pure_epsilon : float
-        Gaussian-DP parameter and pure epsilon of the noisy counts, of which one vote changes two;
-        inf where there is none.
+        Gaussian-DP parameter and pure epsilon of the noisy counts, if one vote changes two of
+        them; inf where there is none.
     two_sided : bool
-        Whether the density is positive everywhere. If not, a noisy count may rule out an outcome,
-        and the cost given the noisy counts of others, which `worst_case_rdp` uses, is infinite.
+        Whether the density is positive everywhere. If not, a noisy count may rule out an outcome.
+        Then the cost given the noisy counts of other classes, which `worst_case_rdp` uses, is
+        infinite.
     smooth : bool
         Whether the density has no kink. If so, the costliest votes are found in fewer steps.
     """
@@ -60,10 +61,11 @@ class Noise(ABC):
         self.scale = float(scale)
 
     def log_argmax(self, votes):
-        """Log probability that each class has the largest noisy count.
+        """Compute the log probability that each class has the largest noisy count.
 
-        Accurate at both ends: the relative error of a probability of 1e-300 is that of one near
-        1, and the log of a probability near 1 is as accurate as the sum of the others.
+        The result is accurate near 0 and near 1. A probability of 1e-300 and a probability near 1
+        have the same relative error. The log of a probability near 1 has the accuracy of the sum of
+        the other probabilities.
 
         Parameters
         ----------
@@ -73,7 +75,7 @@ class Noise(ABC):
         Returns
         -------
         ndarray of shape (n_queries, n_classes)
-            By closed form for two classes, else by quadrature.
+            Log probabilities, in closed form for two classes, else by quadrature.
         """
         votes = np.asarray(votes, dtype=float)
         # The distribution depends on the sorted counts alone, so each histogram is computed once
@@ -86,28 +88,33 @@ class Noise(ABC):
         return result
 
     def _log_argmax_of_histograms(self, counts):
-        """Log probability that each class wins; counts in units of the noise, (n, m) ascending."""
+        """Compute the log probability that each class wins.
+
+        Counts are in units of the noise, of shape (n, m), and ascending in each row.
+        """
         if counts.shape[1] == 2:
             margin = counts[:, 0] - counts[:, 1]
             return np.column_stack([self.log_win(margin), self.log_win(-margin)])
         log_proba = np.empty(counts.shape)
-        alike = np.lexsort(counts.T)  # by the largest counts, so that parts share levels
+        alike = np.lexsort(counts.T)  # sorted by the largest counts, so that parts share levels
         for part in np.array_split(alike, max(1, math.ceil(len(counts) / 256))):
             if part.size:
                 log_proba[part] = self._log_argmax(counts[part])
         return log_proba
 
     def _log_argmax(self, counts):
-        """The same for more than two classes, by quadrature.
+        """Compute the log probabilities for more than two classes, by quadrature.
 
         Class j wins with probability ``integral pdf(x - n_j) prod_{k != j} cdf(x - n_k) dx``. All
-        histograms share the nodes, so densities are tabulated once per count that occurs, and
-        sums over classes and nodes are matrix products.
+        histograms share the nodes, so densities are tabulated once per distinct count, and sums
+        over classes and nodes are matrix products.
         """
         levels, level = np.unique(counts, return_inverse=True)
         level = level.reshape(counts.shape)
         if levels[-1] - levels[0] > 20_000:
-            raise ValueError(f"noise scale {self.scale:g} is too small; use more, or PluralityVote")
+            raise ValueError(
+                f"noise scale {self.scale:g} is too small; use a larger scale, or PluralityVote"
+            )
         x, log_weights = self.nodes(levels, n_classes=counts.shape[1])
         if len(counts) > 1 and (levels.size + len(counts)) * x.size > 5_000_000:  # tables of 40 MB
             half = len(counts) // 2  # fewer histograms have fewer levels and nodes
@@ -124,28 +131,28 @@ class Noise(ABC):
         proba = np.exp(log_all_below) @ np.exp(log_share).T
         with np.errstate(divide="ignore"):
             result = np.log(proba[rows, level])
-        # exp loses digits below -708: above -640, all terms that count are far from that
+        # exp loses digits below -708. For results above -640, all relevant terms are far from that
         for k in np.flatnonzero((result < -640).any(axis=1)):
             result[k] = logsumexp(log_share[level[k]] + log_all_below[k], axis=1)
         return _refine_last(check_log_proba(result))
 
     @abstractmethod
     def sample(self, rng, shape):
-        """Draw noise of the given shape, in votes."""
+        """Sample noise of the given shape, in votes."""
 
     @staticmethod
     @abstractmethod
     def log_win(margin):
-        """Log probability that the first of two noisy counts is larger, `margin` ahead."""
+        """Compute the log probability that a noisy count exceeds another, `margin` below it."""
 
     @classmethod
     def log_overtake(cls, behind, n_other_classes):
-        """Log probability that one noisy count is larger than several, which are equal.
+        """Compute the log probability that a noisy count exceeds several others of equal counts.
 
         Parameters
         ----------
         behind : float
-            By how much the others are ahead, at least 0.
+            Distance of the count below the others, at least 0.
         n_other_classes : int
             Number of the others.
 
@@ -159,12 +166,12 @@ class Noise(ABC):
 
     @classmethod
     def log_other_classes(cls, first, second):
-        """Log probability that the first, the second or neither noisy count is the largest.
+        """Compute the log probability that the first, the second or neither noisy count wins.
 
         Parameters
         ----------
         first, second : ndarray of shape (n,)
-            Two counts, relative to the largest noisy count of all others, which is given.
+            Two counts, relative to the largest noisy count of all others, which is fixed.
 
         Returns
         -------
@@ -184,34 +191,34 @@ class Gaussian(Noise):
 
     @property
     def mu(self):
-        """L2 sensitivity over noise."""
+        """L2 sensitivity divided by the noise standard deviation."""
         return math.sqrt(2) / self.scale
 
     def sample(self, rng, shape):
-        """Draw noise of the given shape, in votes."""
+        """Sample noise of the given shape, in votes."""
         return rng.normal(scale=self.scale, size=shape)
 
     @staticmethod
     def log_pdf(x):
-        """Log density."""
+        """Compute the log density."""
         return -0.5 * x**2 - 0.5 * math.log(2 * math.pi)
 
     @staticmethod
     def log_cdf(x):
-        """Log distribution function."""
+        """Compute the log of the distribution function."""
         return log_ndtr(x)
 
     @staticmethod
     def log_win(margin):
-        """Log probability that the first of two noisy counts is larger, `margin` ahead."""
+        """Compute the log probability that a noisy count exceeds another, `margin` below it."""
         return log_ndtr(margin / math.sqrt(2))
 
     @staticmethod
     def _log_tail_win(ahead, behind):
-        # The integrand is log-concave. It peaks near `ahead`, or, with twice the curvature,
-        # halfway to a rival more than 3 above it; 8 (or 6.5) units from its peak it is about
-        # 1e-14 of it. If it falls at 0 already, it does so about as fast as exp(-fall * y), so
-        # 40 / fall is enough; and 1e-9 stands for no fall.
+        # The integrand is log-concave. It peaks near `ahead`; if the other count is more than 3
+        # above, it peaks halfway between the two, with twice the curvature. 8 (or 6.5) units from
+        # its peak it is about 1e-14 of the peak. If it already falls at 0, it falls about like
+        # exp(-fall * y), so 40 / fall is enough; 1e-9 stands for no fall.
         near = ahead > behind - 3
         local_maximum = np.maximum(np.where(near, ahead, (ahead + behind) / 2), 0)[:, None]
         fall = np.maximum(-ahead - np.maximum(behind, 0), 1e-9)
@@ -223,7 +230,7 @@ class Gaussian(Noise):
         top = log_density.max(axis=1, keepdims=True)
         terms = np.exp(log_density - top) * ndtr(y - behind[:, None])
         deep = (low[:, 0] - behind < -30) | (ahead < -30)
-        if deep.any():  # there the product might vanish
+        if deep.any():  # the product might underflow there
             log_terms = log_density[deep] + log_ndtr(y[deep] - behind[deep, None])
             top[deep] = log_terms.max(axis=1, keepdims=True)
             terms[deep] = np.exp(log_terms - top[deep])
@@ -231,25 +238,25 @@ class Gaussian(Noise):
 
     @staticmethod
     def other_class_slopes(first, second, log_other_classes):
-        """Slopes of `log_other_classes`, which smooth noise must have.
+        """Compute the slopes of `log_other_classes`; smooth noise must have this method.
 
         Parameters
         ----------
         first, second : ndarray of shape (n,)
             As in `log_other_classes`.
         log_other_classes : ndarray of shape (n, 3)
-            What it returned.
+            The result of `log_other_classes`.
 
         Returns
         -------
         ndarray of shape (2, n, 3)
-            Along the first count alone, and along both counts at once.
+            Slopes along the first count alone, and along both counts at once.
         """
         log_first, log_second, log_neither = log_other_classes.T
-        # The integral of pdf(y - first) pdf(y - second) over y > 0: how often the two are level
+        # The integral of pdf(y - first) pdf(y - second) over y > 0: the density of a tie
         level = log_ndtr((first + second) / math.sqrt(2)) - (first - second) ** 2 / 4
         level -= math.log(4 * math.pi) / 2
-        # One is level with the largest of all others, and the other is below
+        # One count ties with the largest of all others, and the other is below
         first_level = Gaussian.log_pdf(first) + log_ndtr(-second)
         second_level = Gaussian.log_pdf(second) + log_ndtr(-first)
         first_gains = np.exp(first_level - log_first)
@@ -263,7 +270,7 @@ class Gaussian(Noise):
 
     @staticmethod
     def nodes(levels, *, n_classes):
-        """Nodes and log weights that integrate the outcomes of all votes with counts in `levels`.
+        """Return nodes and log weights to integrate the outcomes of votes with counts in `levels`.
 
         Parameters
         ----------
@@ -276,10 +283,11 @@ class Gaussian(Noise):
         -------
         nodes, log_weights : ndarray of shape (n_nodes,)
         """
-        # Class j's integrand is log-concave, at least as curved as the normal density, and peaks
-        # between n_j and the top count or a little above: there the trapezoidal rule converges
-        # geometrically, with a step that follows the width of the peak. 9.5 units below the
-        # lowest count it is exp(-45) of its peak; above, 11.5 leave 2 for the "little".
+        # Class j's integrand is log-concave with at least the curvature of the normal density. It
+        # peaks between n_j and the top count or a little above. There the trapezoidal rule
+        # converges geometrically, with a step in proportion to the width of the peak. 9.5 units
+        # below the lowest count the integrand is exp(-45) of its peak; above the highest count,
+        # 11.5 units leave 2 for the "little".
         step = min(0.125, 0.7 / math.sqrt(n_classes))
         n_nodes = math.ceil((levels[-1] - levels[0] + 21) / step)
         x = levels[0] - 9.5 + step * np.arange(n_nodes + 1)
@@ -291,34 +299,34 @@ class Laplace(Noise):
 
     @property
     def pure_epsilon(self):
-        """L1 sensitivity over scale."""
+        """L1 sensitivity divided by the scale."""
         return 2 / self.scale
 
     def sample(self, rng, shape):
-        """Draw noise of the given shape, in votes."""
+        """Sample noise of the given shape, in votes."""
         return rng.laplace(scale=self.scale, size=shape)
 
     @staticmethod
     def log_pdf(x):
-        """Log density."""
+        """Compute the log density."""
         return -np.abs(x) - math.log(2)
 
     @staticmethod
     def log_cdf(x):
-        """Log distribution function."""
+        """Compute the log of the distribution function."""
         log_half = Laplace.log_pdf(x)
         return np.where(x < 0, log_half, np.log1p(-np.exp(log_half)))
 
     @staticmethod
     def log_win(margin):
-        """Log probability that the first of two noisy counts is larger, `margin` ahead."""
+        """Compute the log probability that a noisy count exceeds another, `margin` below it."""
         distance = np.abs(margin)
         log_lose = np.log((2 + distance) / 4) - distance
         return np.where(margin >= 0, np.log1p(-np.exp(log_lose)), log_lose)
 
     @staticmethod
     def log_overtake(behind, n_other_classes):
-        """Log probability that one noisy count is larger than several, which are equal."""
+        """Compute the log probability that a noisy count exceeds several others of equal counts."""
         # The integral in three pieces: above all counts, below, and in between
         log_half = -(n_other_classes + 1) * math.log(2)
         above = -np.expm1(log_half) / (n_other_classes + 1)
@@ -347,11 +355,11 @@ class Laplace(Noise):
 
     @staticmethod
     def nodes(levels, *, n_classes):
-        """Nodes and log weights; see `Gaussian.nodes`."""
-        # The integrand has a kink at every count: Gauss-Legendre on panels between them, at most
-        # one scale long, with nodes for growth up to exp(n_classes * x). Below the lowest count it
-        # grows just so, and one node is exact. Above the highest it is a polynomial in exp(-x) of
-        # degree `n_classes`, for which n_classes // 2 + 1 nodes are.
+        """Return nodes and log weights; see `Gaussian.nodes`."""
+        # The integrand has a kink at every count. So the counts separate Gauss-Legendre panels of
+        # at most one scale, with nodes for growth up to exp(n_classes * x). Below the lowest count
+        # the integrand grows exactly like that, and one node is exact. Above the highest count it
+        # is a polynomial in exp(-x) of degree `n_classes`, and n_classes // 2 + 1 nodes are exact.
         distances = np.diff(levels)
         n_panels = np.maximum(1, np.ceil(distances)).astype(int)
         width = np.repeat(distances / n_panels, n_panels)
@@ -370,7 +378,7 @@ class Laplace(Noise):
 
 
 class Exponential(Noise):
-    """One-sided exponential noise of scale, and standard deviation, `scale`.
+    """One-sided exponential noise with scale and standard deviation `scale`.
 
     Examples
     --------
@@ -383,22 +391,22 @@ class Exponential(Noise):
 
     two_sided = False
 
-    # One vote more for a class and one less for the best other cost 1 / scale each
+    # One more vote for a class and one less for the best other class cost 1 / scale each
     pure_epsilon = Laplace.pure_epsilon
 
     def sample(self, rng, shape):
-        """Draw noise of the given shape, in votes."""
+        """Sample noise of the given shape, in votes."""
         return rng.exponential(scale=self.scale, size=shape)
 
     @staticmethod
     def log_win(margin):
-        """Log probability that the first of two noisy counts is larger, `margin` ahead."""
+        """Compute the log probability that a noisy count exceeds another, `margin` below it."""
         log_lose = -np.abs(margin) - math.log(2)
         return np.where(margin >= 0, np.log1p(-np.exp(log_lose)), log_lose)
 
     @staticmethod
     def log_overtake(behind, n_other_classes):
-        """Log probability that one noisy count is larger than several, which are equal."""
+        """Compute the log probability that a noisy count exceeds several others of equal counts."""
         return -behind - math.log(n_other_classes + 1)
 
     def _log_argmax(self, counts):
