@@ -360,7 +360,8 @@ def cases(folder):
     yield "schema, many records", records(schema=SCHEMA), many_frames(), {}
     yield "schema, groups", records(schema=ARRAY_SCHEMA, unit="group"), none, {"groups": groups}
     yield "schema, release", records(schema=ARRAY_SCHEMA, releases=[ClassCounts()]), none, {}
-    yield "all sums", records(synthesizer=ClassSumsSynthesizer(epsilon_fraction=1.0, **schema)), none, {}
+    all_sums = ClassSumsSynthesizer(epsilon_fraction=1.0, **schema)
+    yield "all sums", records(synthesizer=all_sums), none, {}
     yield (
         "sums, then neighbors",
         records(synthesizer=ClassSumsSynthesizer(epsilon_fraction=0.3, **schema)),

@@ -144,7 +144,7 @@ def test_bad_votes_raise(mechanism, votes):
 
 def test_noise_too_small_for_its_distribution_is_refused_and_still_samples():
     for mechanism in (GNMax(1e-6), LNMax(1e6)):
-        with pytest.raises(ValueError, match="too small; use more"):
+        with pytest.raises(ValueError, match="too small; use a larger scale"):
             mechanism.outcome_log_proba([[250, 0, 0]])
         assert mechanism.aggregate([[250, 0, 0]]).tolist() == [0]
 

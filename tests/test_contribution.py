@@ -18,7 +18,7 @@ from scipy.stats import norm
 from sklearn_pate import rdp
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
 from sklearn_pate.audit import audit_table
-from sklearn_pate.class_sums import sums_cost
+from sklearn_pate.class_sums.statistic import sums_cost
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     Contribution,

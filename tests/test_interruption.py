@@ -9,7 +9,7 @@ import pytest
 from conftest import IN_THREADS
 from interrupted import PATHS, Lines, Watched, X, calls_that_die, fit, watched
 
-from sklearn_pate import class_sums
+from sklearn_pate.class_sums import statistic
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.runtime import workers
 
@@ -160,7 +160,7 @@ def test_tasks_of_workers_that_died_run_again(
     name, n_deaths, tmp_path, monkeypatch, forked_workers
 ):
     """What is published is that of one process."""
-    monkeypatch.setattr(class_sums, "_ROWS", 64)
+    monkeypatch.setattr(statistic, "_ROWS", 64)
     fits = []
     for n_jobs in (None, 2):
         model, run = fit(name, None, random_state=0)

@@ -235,7 +235,7 @@ def test_a_vote_takes_public_rows_and_numbers_the_labels(routing_on):
     vote = VotingClassifier([("pate", model(Recorder, classes=range(2)))], voting="soft")
     vote.fit(X, labels, X_public=PublicData(X_public))
     assert vote.score(X, labels) > 0.8
-    with pytest.raises(ValueError, match=r"within a VotingClassifier, classes=range\(2\)"):
+    with pytest.raises(ValueError, match=r"within a VotingClassifier, give classes=range\(2\)"):
         vote.set_params(pate__classes=["no", "yes"]).fit(X, labels, X_public=PublicData(X_public))
 
 

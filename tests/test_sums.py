@@ -17,16 +17,18 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier, class_sums, secure
+from sklearn_pate import PATEClassifier, secure
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.class_sums import Discriminants, ticks_of, unit
+from sklearn_pate.class_sums import statistic
+from sklearn_pate.class_sums.discriminants import Discriminants
+from sklearn_pate.class_sums.statistic import ticks_of, unit
 from sklearn_pate.encoding.targets import ClassTarget, NumberTarget
 from sklearn_pate.exceptions import BadPlanError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.methods.choose import MethodParameters, PublicCounts, choose_method
 from sklearn_pate.methods.sums import (
-    _OF_TOTAL,
+    _TOTAL_WEIGHT,
     TICKS,
     ClassSums,
     ReleasedClassSums,
@@ -47,7 +49,7 @@ REPLACED, JOINED = (
 
 
 def cost_of(neighbors, multiplier=3.0):
-    return class_sums.sums_cost(multiplier, class_sums.sums_contribution(neighbors)).mu_squared
+    return statistic.sums_cost(multiplier, statistic.sums_contribution(neighbors)).mu_squared
 
 
 def directions():
@@ -61,7 +63,11 @@ def contribution(psi, label, n_classes, of_moment):
     """All that one record adds, each block at its weight."""
     centred = np.eye(n_classes)[label] - 1 / n_classes
     counted = np.eye(n_classes)[label] * psi.any()
-    blocks = (np.outer(centred, psi), class_sums.OF_TOTAL * psi, class_sums.OF_COUNTS * counted)
+    blocks = (
+        np.outer(centred, psi),
+        statistic.TOTAL_WEIGHT * psi,
+        statistic.COUNT_WEIGHT * counted,
+    )
     moment = of_moment * np.outer(psi, psi)
     return np.concatenate([np.ravel(block) for block in (*blocks, moment)])
 
@@ -69,37 +75,37 @@ def contribution(psi, label, n_classes, of_moment):
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 @pytest.mark.parametrize("part", [0.3, 1.0])
 def test_sensitivity_is_that_of_all_neighbouring_pairs(n_classes, part):
-    weight = part * class_sums.free_weight(n_classes)
+    weight = part * statistic.free_weight(n_classes)
     of_all = product(directions(), range(min(n_classes, 3)))
     records = [contribution(psi, label, n_classes, weight) for psi, label in of_all]
     records = np.array([*records, np.zeros_like(records[0])])
     replaced = np.linalg.norm(records[:, None] - records[None], axis=2).max()
-    bound = class_sums.sensitivity(2, weight, n_classes=n_classes)
+    bound = statistic.sensitivity(2, weight, n_classes=n_classes)
     assert 0.99 * bound < replaced <= bound * (1 + 1e-12)
     joined = np.linalg.norm(records, axis=1).max()
-    bound = class_sums.sensitivity(1, weight, n_classes=n_classes)
+    bound = statistic.sensitivity(1, weight, n_classes=n_classes)
     assert 0.99 * bound < joined <= bound * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 10, 100])
 def test_the_moment_is_free_and_no_larger_weight_is(n_classes):
-    weight = class_sums.free_weight(n_classes)
-    without = class_sums.sensitivity(2, 0.0, n_classes=n_classes)
-    assert class_sums.sensitivity(2, weight, n_classes=n_classes) <= without * (1 + 1e-15)
-    most = (1 - 1 / n_classes + class_sums.OF_TOTAL**2) / 2  # what the proof needs
+    weight = statistic.free_weight(n_classes)
+    without = statistic.sensitivity(2, 0.0, n_classes=n_classes)
+    assert statistic.sensitivity(2, weight, n_classes=n_classes) <= without * (1 + 1e-15)
+    most = (1 - 1 / n_classes + statistic.TOTAL_WEIGHT**2) / 2  # what the proof needs
     assert weight**2 <= most * (1 + 1e-12)
     if n_classes == 2:
         assert weight**2 == pytest.approx(0.189, abs=1e-3)
-        assert class_sums.sensitivity(2, 1.01 * weight, n_classes=n_classes) > without
+        assert statistic.sensitivity(2, 1.01 * weight, n_classes=n_classes) > without
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5, 17, 1000])
 def test_a_record_that_joins_costs_less_than_is_charged(n_classes):
-    weight = class_sums.free_weight(n_classes)
-    one, two = (class_sums.sensitivity(changed, weight, n_classes=n_classes) for changed in (1, 2))
+    weight = statistic.free_weight(n_classes)
+    one, two = (statistic.sensitivity(changed, weight, n_classes=n_classes) for changed in (1, 2))
     spent = (
-        class_sums.OF_CENTRE * ((1 + class_sums.OF_COUNTS**2) / 4)
-        + (1 - class_sums.OF_CENTRE) * (one / two) ** 2
+        statistic.MEAN_FRACTION * ((1 + statistic.COUNT_WEIGHT**2) / 4)
+        + (1 - statistic.MEAN_FRACTION) * (one / two) ** 2
     )
     charged = cost_of(JOINED) / cost_of(REPLACED)
     assert 0.8 * charged < spent <= charged
@@ -108,7 +114,7 @@ def test_a_record_that_joins_costs_less_than_is_charged(n_classes):
 # --- sampled noise costs what is claimed -------------------------------------------------------
 
 
-class Still(class_sums.Centre):
+class Still(statistic.Centre):
     """Leaves rows where they are: the second step costs as much whatever the centre."""
 
     def apply(self, psi):
@@ -128,22 +134,22 @@ def noted(monkeypatch, noisy=without_noise):
         sampled.append(np.array([whole * step, found], dtype=float).reshape(2, -1) / sd)
         return found
 
-    monkeypatch.setattr(class_sums, "_noisy", note)
-    monkeypatch.setattr(class_sums, "threadpool_limits", nullcontext)  # a look at all libraries
+    monkeypatch.setattr(statistic, "_noisy", note)
+    monkeypatch.setattr(statistic, "threadpool_limits", nullcontext)  # a look at all libraries
     return sampled
 
 
 def released(psi, codes, part, centre, sd, sd_moment, rng, *, target):
     """Return the second step, gathered and published."""
-    gathered = class_sums.gather_sums(psi, codes, part, centre, target=target)
-    return class_sums.publish_sums(gathered, sd, sd_moment, rng)
+    gathered = statistic.gather_sums(psi, codes, part, centre, target=target)
+    return statistic.publish_sums(gathered, sd, sd_moment, rng)
 
 
 def draw(sampled, psi, codes, target, sizes, *, rng=None, units=None, weight=None):
     """Return all that is released of records, without noise and with it."""
     sampled.clear()
     part = ticks_of(len(psi), units, weight, target=target)
-    class_sums.publish_centre(class_sums.gather_total(psi, part), sizes[0], rng)
+    statistic.publish_centre(statistic.gather_total(psi, part), sizes[0], rng)
     released(psi, codes, part, Still(None), *sizes[1:], rng, target=target)
     return np.concatenate(sampled, axis=1)
 
@@ -158,7 +164,7 @@ def test_noise_is_that_which_is_paid_for(n_classes, kind, monkeypatch):
     """
     sampled = noted(monkeypatch)
     multiplier = 2.0
-    sizes = class_sums.noise_sizes(1 / multiplier, n_classes=n_classes)
+    sizes = statistic.noise_sizes(1 / multiplier, n_classes=n_classes)
     rng = np.random.default_rng(n_classes)
     found = []
     size = 3 if "groups" in kind else 1
@@ -196,8 +202,8 @@ def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
     psi = unit(rng.normal(size=(300, 4)))
     codes = rng.integers(3, size=300)
     amount, whole = ticks_of(300, weight=rng.random(300) if is_weighted else None)
-    monkeypatch.setattr(class_sums, "_noisy", without_noise)
-    monkeypatch.setattr(class_sums, "_ROWS", 64)
+    monkeypatch.setattr(statistic, "_noisy", without_noise)
+    monkeypatch.setattr(statistic, "_ROWS", 64)
     given = (amount, whole), Still(None), 1.0, 1.0, None
     found = released(psi, codes, *given, target=ClassTarget(range(3)))
     steps = np.trunc(psi * 2**14 * (1 - 1e-12)).astype(int).astype(object)
@@ -215,11 +221,11 @@ def test_sums_by_class_beyond_64_bits_are_exact(n_classes, n_blocks, most, monke
     """Many classes, or many blocks, where one block fits into 64 bits."""
     of_block = 2**60 + np.arange(3 * n_classes).reshape(n_classes, 3)
     monkeypatch.setattr(secure, "_MOST_IN_64_BITS", most)
-    monkeypatch.setattr(class_sums, "of_classes", lambda steps, cast: of_block)
-    monkeypatch.setattr(class_sums, "_ROWS", 4)
+    monkeypatch.setattr(statistic, "of_classes", lambda steps, cast: of_block)
+    monkeypatch.setattr(statistic, "_ROWS", 4)
     sampled = []
     monkeypatch.setattr(
-        class_sums, "_noisy", lambda whole, *_: sampled.append(whole) or whole.astype(float)
+        statistic, "_noisy", lambda whole, *_: sampled.append(whole) or whole.astype(float)
     )
     codes = np.zeros(4 * n_blocks, dtype=int)
     part = ticks_of(len(codes))
@@ -245,10 +251,10 @@ def test_an_audit_finds_what_is_claimed(global_random_seed, monkeypatch):
     is found at 0.71, and right noise fails once in a million.
     """
     rng = np.random.default_rng(global_random_seed)
-    sampled = noted(monkeypatch, class_sums._noisy)
+    sampled = noted(monkeypatch, statistic._noisy)
 
     def outcome(end):
-        psi, sizes = np.array([[end, 0.0]]), class_sums.noise_sizes(1.0, n_classes=2)
+        psi, sizes = np.array([[end, 0.0]]), statistic.noise_sizes(1.0, n_classes=2)
         return draw(sampled, psi, np.array([0]), ClassTarget([0, 1]), sizes, rng=rng)
 
     change = outcome(1.0)[0] - outcome(-1.0)[0]
@@ -263,10 +269,10 @@ def test_an_audit_finds_what_is_claimed(global_random_seed, monkeypatch):
 
 def of_mean(psi, **given):
     """The sum of rows and their number, as multiples of the noise on them at a multiplier of 1."""
-    gathered = class_sums.gather_total(np.array(psi), ticks_of(len(psi), **given))
-    sd = class_sums.noise_sizes(1.0, n_classes=2)[0]
-    steps = np.append(gathered.total, gathered.n_records * class_sums.OF_COUNTS / class_sums.STEP)
-    return steps * class_sums.STEP / gathered.whole / sd
+    gathered = statistic.gather_total(np.array(psi), ticks_of(len(psi), **given))
+    sd = statistic.noise_sizes(1.0, n_classes=2)[0]
+    steps = np.append(gathered.total, gathered.n_records * statistic.COUNT_WEIGHT / statistic.STEP)
+    return steps * statistic.STEP / gathered.whole / sd
 
 
 def tables_of_one(kind):
@@ -282,15 +288,15 @@ def tables_of_one(kind):
 @cases("kind", "records", "groups", "weights")
 def test_the_mean_changes_by_its_part_of_the_cost(kind, monkeypatch):
     """The whole numbers of the package, for all pairs of one unit, next to its noise."""
-    monkeypatch.setattr(class_sums, "threadpool_limits", nullcontext)
+    monkeypatch.setattr(statistic, "threadpool_limits", nullcontext)
     tables = np.array(tables_of_one(kind))
     replaced = ((tables[:, None] - tables[None]) ** 2).sum(axis=2).max()
     joined = (tables**2).sum(axis=1).max()
     for neighbors, changed, least in ((REPLACED, replaced, 0.999), (JOINED, joined, 0.69)):
-        contribution = class_sums.sums_contribution(neighbors)
+        contribution = statistic.sums_contribution(neighbors)
         of_step, of_all = (
-            class_sums.centre_cost(1.0, contribution),
-            class_sums.sums_cost(1.0, contribution),
+            statistic.centre_cost(1.0, contribution),
+            statistic.sums_cost(1.0, contribution),
         )
         assert least * of_step.mu_squared < changed <= of_step.mu_squared < 0.11 * of_all.mu_squared
 
@@ -309,17 +315,17 @@ def renyi(p, q, order):
 def test_the_mean_costs_what_sums_over_outcomes_give():
     """Renyi costs, and delta at the claimed epsilon, of the two outcomes that differ most."""
     multiplier, orders, delta = 0.125, np.array([1.5, 2.0, 4.0]), 1e-5
-    sigma = class_sums.noise_sizes(1 / multiplier, n_classes=2)[0] / class_sums.STEP
-    whole = round(1 / class_sums.STEP)  # steps of a row of length 1
+    sigma = statistic.noise_sizes(1 / multiplier, n_classes=2)[0] / statistic.STEP
+    whole = round(1 / statistic.STEP)  # steps of a row of length 1
     replaced = log_pmfs(sigma, 2 * whole)
-    joined = log_pmfs(sigma, whole), log_pmfs(sigma / class_sums.OF_COUNTS, whole)  # row, number
+    joined = log_pmfs(sigma, whole), log_pmfs(sigma / statistic.COUNT_WEIGHT, whole)  # row, number
     for neighbors, pairs, least in ((REPLACED, [replaced], 0.999), (JOINED, joined, 0.69)):
-        claimed = class_sums.centre_cost(
-            multiplier, class_sums.sums_contribution(neighbors), orders
+        claimed = statistic.centre_cost(
+            multiplier, statistic.sums_contribution(neighbors), orders
         ).rdp
         costs = [sum(renyi(*pair, order) for pair in pairs) for order in orders]
         assert (costs <= claimed).all() and (costs > least * claimed).all()
-    epsilon, _ = class_sums.centre_cost(multiplier, class_sums.sums_contribution(REPLACED)).epsilon(
+    epsilon, _ = statistic.centre_cost(multiplier, statistic.sums_contribution(REPLACED)).epsilon(
         delta
     )
     p, q = map(np.exp, replaced)
@@ -330,7 +336,7 @@ def test_the_mean_costs_what_sums_over_outcomes_give():
 
 
 def noiseless(psi, codes, n_classes, monkeypatch):
-    monkeypatch.setattr(class_sums, "_noisy", without_noise)
+    monkeypatch.setattr(statistic, "_noisy", without_noise)
     noise, target = (1e-3, 1e-3, None), ClassTarget(range(n_classes))
     return released(psi, codes, ticks_of(len(psi)), Still(None), *noise, target=target)
 
@@ -546,7 +552,7 @@ def test_a_synthesizer_that_is_given_is_used(given):
 
 
 def test_sums_do_not_depend_on_the_workers(forked_workers, monkeypatch):
-    monkeypatch.setattr(class_sums, "_ROWS", 64)
+    monkeypatch.setattr(statistic, "_ROWS", 64)
     X, y, clf = on_declared(random_state=0)
     fits = [clone(clf).set_params(n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2)]
     for part in ("by_class", "moment", "counts"):
@@ -567,8 +573,8 @@ def table_of(X, codes, *, n_classes, groups=None, weight=None, joins=False):
     private = PrivateData(X=np.asarray(X, dtype=float), codes=codes, **given)
     method = ClassSums(folded_ranks=False, relation="add_or_remove_one" if joins else "replace_one")
     method.prepare(private, PUBLIC)
-    table = method.vote(private, PUBLIC).astype(float) * class_sums.STEP / TICKS / n_classes
-    table[:, -1] *= _OF_TOTAL
+    table = method.vote(private, PUBLIC).astype(float) * statistic.STEP / TICKS / n_classes
+    table[:, -1] *= _TOTAL_WEIGHT
     return table
 
 
@@ -646,7 +652,7 @@ def test_an_attack_finds_what_is_charged(part, fits):
     change = far[0] - far[1]
     many = np.zeros((10_000 * len(change), 3), dtype=np.int64)
     noise = SumsMechanism(2, 1.0).noisy(many, np.random.default_rng(0)).reshape(10_000, 3, 3)
-    noise *= [part, part, part * _OF_TOTAL]
+    noise *= [part, part, part * _TOTAL_WEIGHT]
     np.testing.assert_allclose(noise.std(axis=(0, 1)), part * most(2), rtol=0.02)
     along = (noise * change).sum(axis=(1, 2)) / np.linalg.norm(change)
     found = 2 * norm.ppf((along < np.linalg.norm(change) / 2).mean())  # of two equal errors
@@ -810,7 +816,7 @@ def test_large_groups_count():
     X, y, rows = wide(9000, 20)
     clf = PATEClassifier(method=ClassSums(folded_ranks=False), classes=[0, 1], on_bad_plan="warn")
     votes = clf.poll(X, y, X_public=rows, groups=np.arange(9000) // 4500)
-    step = class_sums.STEP / TICKS / 2
+    step = statistic.STEP / TICKS / 2
     assert votes.counts[-1, -1] * step == pytest.approx(2 * 0.287, abs=0.01)  # of two groups
 
 
@@ -829,7 +835,7 @@ def test_one_odd_text_changes_no_other(method, odd):
     with_it, without = (clf.poll(rows, labels, X_public=public).counts for rows in tables)
     changed = np.abs(with_it - without).sum()
     if isinstance(method, ClassSums):
-        changed *= class_sums.STEP / TICKS / 2
+        changed *= statistic.STEP / TICKS / 2
     assert changed < 8
 
 
@@ -885,7 +891,7 @@ def test_columns_beyond_64_bits_are_summed_and_released_exactly(
     assert table[:, :-1].T.tolist() == expected
     assert table[:, -1].tolist() == [n_classes * a for a in total]
     monkeypatch.setattr(DiscreteGaussian, "sample", lambda self, rng, shape: np.zeros(shape, int))
-    step = class_sums.STEP / TICKS / n_classes
+    step = statistic.STEP / TICKS / n_classes
     noisy = SumsMechanism(n_classes, 1.0).noisy(table)
     assert (noisy == np.array([[float(number) * step for number in row] for row in table])).all()
 

@@ -164,7 +164,7 @@ def test_votes_of_classes_are_codes_of_the_smallest_type(dtype, votes):
     ("text", CLASSES, [SECRET] * 3, "labels that are not among the codes"),
     ("few labels", CLASSES, [0, 1], "one label per row, a 1-D array"),
     ("two columns", CLASSES, np.zeros((3, 2)), "one label per row, a 1-D array"),
-    ("missing numbers", LEVELS, [0, 1, np.nan], "numbers that are missing"),
+    ("missing numbers", LEVELS, [0, 1, np.nan], "returned missing numbers"),
     ("text for numbers", LEVELS, [SECRET] * 3, "one number per row, a 1-D array"),
     ("few numbers", LEVELS, [0.5, 1], "one number per row, a 1-D array"),
     ("two columns of numbers", LEVELS, np.zeros((3, 2)), "one number per row, a 1-D array"),

@@ -1,4 +1,4 @@
-"""What a fit may ask, what it spent, and the curator's private view of it."""
+"""Plans of fits, the privacy that they spend, and the curator's private view of them."""
 
 from .budget import plan_queries, plan_table
 from .curator import Curator, StageRecord, TableCurator

@@ -1,4 +1,4 @@
-"""What releases cost, and how much noise and how many queries a cap leaves."""
+"""Costs of releases, and the noise and the number of queries that a cap allows."""
 
 import math
 from bisect import bisect_right
@@ -42,17 +42,17 @@ def plan_queries(
     accounting="data_independent",
     before=no_cost,
 ):
-    """Decide the noise, and how many queries the budget pays for.
+    """Choose the noise and the number of queries within the budget.
 
     Parameters
     ----------
     aggregator : Aggregator or list of Aggregator
-        As given by the user; ``GNMax(sigma=None)`` and others of their kind are calibrated. A list
-        is asked in stages.
+        The user's parameter. ``GNMax(sigma=None)`` and similar mechanisms are calibrated. The
+        mechanisms of a list are stages, used in this order.
     n_queries : int, list of int or None
-        Queries wanted, of each stage. None, for one stage: all that the budget pays for and, for
-        calibrated noise, that leave its scale at `rules.most_noise` or less, but at least
-        `rules.fewest_queries`.
+        Requested number of queries of each stage. None, for one stage, is the largest number that
+        the budget pays for. The number is also limited by calibrated noise, whose scale is at most
+        `rules.most_noise`; this limit is at least `rules.fewest_queries`.
     n_public, n_teachers, n_classes : int
         Number of public rows, of teachers and of classes.
     epsilon : float or None
@@ -62,20 +62,21 @@ def plan_queries(
     accounting : {"data_independent", "ptr"}, default="data_independent"
         As in `PATEClassifier`.
     before : callable, default=no_cost
-        Returns, for Renyi orders, the `Cost` of what is released under the same cap before the
-        first query.
+        Returns, for Renyi orders, the prior cost: the `Cost` of releases under the same cap before
+        the first query.
 
     Returns
     -------
     Plan
-        With it the cost, and what is spent before, is at most the cap.
+        Its cost, composed with the prior cost, is at most the cap.
 
     Raises
     ------
     BudgetExceededError
         If the cap does not pay for one query.
     ValueError
-        If there is nothing to calibrate to, or there are fewer public rows than queries.
+        If `epsilon` is None and a mechanism has no noise, or if there are fewer public rows than
+        queries.
 
     Examples
     --------
@@ -89,15 +90,15 @@ def plan_queries(
     aggregators, requested = check_stages(aggregator, n_queries, n_public=n_public)
     for stage in aggregators:
         if stage.caveat is not None:
-            bounds_of(stage)  # refuses parameters that are wrong
+            bounds_of(stage)  # raises an error for invalid parameters
             warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
-        threshold = getattr(stage, "threshold", None)  # if no votes reach it, none is answered
+        threshold = getattr(stage, "threshold", None)  # votes below it leave a query unanswered
         if isinstance(threshold, Integral) and threshold > n_teachers:
             bounds_of(stage)
             raise ValueError(
                 f"threshold={shown(threshold)} of {type(stage).__name__} is more than n_teachers="
-                f"{n_teachers}: no votes reach it; lower it, or give a share of the teachers as a "
-                "float in (0, 1]"
+                f"{n_teachers}, so no votes reach it; lower it, or give a fraction of the teachers "
+                "as a float in (0, 1]"
             )
     cap = _Cap(*as_cap(epsilon, delta), accounting, before)
     sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
@@ -109,17 +110,18 @@ def plan_queries(
     if accounting == "ptr":
         _check_for_test(aggregators, is_number_given, cap)
     if cap.epsilon is not None:
-        # Facts need noise, and what is asked of them here is the same for any
+        # Bounds require noise, but the failure probability is the same for any scale
         totals = [bounds_of(stage).total for stage in _at_scale(aggregators, 1.0)]
         failure_probability = sum(total(DEFAULT_ORDERS).delta for total in totals if total)
         if failure_probability >= cap.delta:
             raise ValueError(
-                f"failure_probability of the aggregator, {failure_probability:g} in all, must be "
-                f"below delta={cap.delta:g}, of which it is a part"
+                f"failure_probability of the aggregator, {failure_probability:g} in total, is a "
+                f"part of delta and must be below delta={cap.delta:g}"
             )
     elif without_noise:
         raise ValueError(
-            f"{without_noise[0]} is calibrated to epsilon, and epsilon is None; set one of them"
+            f"{without_noise[0]} is calibrated to epsilon, but epsilon is None; set epsilon, or "
+            "the noise of the aggregator"
         )
     if without_noise:
         aggregators, requested = _calibrate(aggregators, requested, is_number_given, cap, sizes)
@@ -127,8 +129,8 @@ def plan_queries(
     plan = _plan_within(list(zip(aggregators, requested, costs, strict=True)), cap, sizes)
     if is_number_given and plan.n_queries < n_requested:
         warn(
-            f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "
-            "only those are asked. Use more noise or raise epsilon to ask them all"
+            f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} requested queries; "
+            "the others are dropped. Use more noise or raise epsilon to keep all of them"
         )
     return replace(
         plan,
@@ -140,7 +142,7 @@ def plan_queries(
 
 
 class _Cap(NamedTuple):
-    """The limit of the cost of queries, and a function that returns the prior cost."""
+    """The limit on the cost of queries, and a function that returns the prior cost."""
 
     epsilon: float | None
     delta: float
@@ -148,14 +150,15 @@ class _Cap(NamedTuple):
     before: Callable
 
     def epsilon_of(self, cost, orders=DEFAULT_ORDERS):
-        """Return the epsilon of queries that cost so much, with what is released before."""
+        """Return the epsilon of a cost of queries, composed with the prior cost."""
         return self.before(orders).plus(cost).epsilon(self.delta, orders)[0]
 
 
 def _plan_within(stages, cap, sizes):
-    """Plan all queries or, if a cap does not pay for them, what it pays for.
+    """Plan all queries; limit them if the cap does not pay for all.
 
-    Stages are triples of a mechanism, a number of queries, and what any number of them costs.
+    Stages are triples of a mechanism, a number of queries, and a function that returns the cost of
+    any number of queries.
     """
     own = reduce(Cost.plus, [cost_of(n) for _, n, cost_of in stages])
     queried = [(aggregator, n) for aggregator, n, _ in stages]
@@ -166,12 +169,12 @@ def _plan_within(stages, cap, sizes):
         return Plan(queried, epsilon, composition, cost, own_cost=own)
     if cap.accounting == "ptr":
         test = _planned_test(*queried[0], epsilon, cap, sizes)
-        # (epsilon, delta) for test and labels together: pure, but for a probability of delta
-        # (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)
+        # Test and labels together are (epsilon, delta)-private: pure, but for a probability of
+        # delta (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)
         pure = pure_rdp(test.epsilon, DEFAULT_ORDERS)
         own = Cost(pure, math.inf, test.epsilon, test.delta)
         limit = {"composition": "propose-test-release", "test": test}
-    # Where all queries cost the same, their number is the budget; else it is a filter
+    # Queries of equal cost are limited by their number, other queries by a filter
     elif len(stages) == 1 and not _has_check(stages[0][0], sizes):
         ((aggregator, requested, cost_of),) = stages
         affordable = _most_within(cap, cost_of, requested)
@@ -189,7 +192,7 @@ def _planned_test(aggregator, n_queries, needed, cap, sizes):
     """Return a private test that the votes on all queries must pass."""
     before = cap.before(DEFAULT_ORDERS)
     if before.pure < math.inf:
-        # By the plain sum, as it has no Renyi cost, and rounded down: the sum is within the cap
+        # The test has no Renyi cost, so it gets the plain difference, rounded down
         epsilon, delta = -sum_up(-cap.epsilon, before.pure), -sum_up(-cap.delta, before.delta)
     else:
         delta = cap.delta / 2
@@ -199,22 +202,22 @@ def _planned_test(aggregator, n_queries, needed, cap, sizes):
     if test is None:
         raise BudgetExceededError(
             f"epsilon={cap.epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
-            f"queries of {aggregator} would fail even if all teachers agreed. Raise epsilon, ask "
-            f"less or use more noise; their data-independent cost is {needed:.4g}"
+            f"queries of {aggregator} would fail even if all teachers agreed. Raise epsilon, use "
+            f"fewer queries or more noise; the data-independent cost of these is {needed:.4g}"
         )
     return test
 
 
 def _planned_filter(stages, cap, sizes):
-    """Return a budget that may stop the queries: the votes decide what each of them costs.
+    """Return a filter that may stop queries, as their costs depend on the votes.
 
-    It is at the order that pays for most answers of the first stage, and one of each stage.
+    Its order pays for one query of each stage, and for the most answers of the first stage.
     """
     steps = [aggregator.steps(DEFAULT_ORDERS, **sizes) for aggregator, _, _ in stages]
     before = cap.before(DEFAULT_ORDERS)
     if before.delta < cap.delta and all(step is not None for step in steps):
         limit = cap.epsilon - conversion_penalty(cap.delta - before.delta, DEFAULT_ORDERS)
-        # Less, so that rounding the epsilon of the filter cannot pass the cap
+        # Reduced, so that the rounded epsilon of the filter stays within the cap
         limit = (limit - before.rdp) * (1 - 1e-9)
         one_of_each = sum(check + answer for check, answer in steps)
         n_answers = np.where(limit >= one_of_each, limit / sum(steps[0]), 0)
@@ -227,29 +230,29 @@ def _planned_filter(stages, cap, sizes):
 
 
 def _has_check(aggregator, sizes):
-    """Whether a query has a first step, after which it may cost nothing more."""
+    """Return whether queries have a check, after which they may cost nothing more."""
     steps = aggregator.steps(DEFAULT_ORDERS[:1], **sizes)
     return steps is not None and steps[0][0] > 0
 
 
-# --- what cannot be asked is refused -------------------------------------------------------------
+# --- checks of aggregators and numbers of queries -------------------------------------------------
 
 
 def as_cap(epsilon, delta):
     """Return the cap as floats; epsilon may be None.
 
-    A cost that is compared with one of numpy's short floats is rounded to it first.
+    NumPy's short floats are converted, as a comparison would round the cost to their precision.
     """
     return (None if epsilon is None else float(epsilon)), float(delta)
 
 
 def check_stages(aggregator, n_queries, *, n_public):
-    """Return clones of the aggregators, and the queries wanted of each, as lists.
+    """Return clones of the aggregators and the requested queries of each, as lists.
 
     Parameters
     ----------
     aggregator, n_queries
-        As given by the user.
+        The user's parameters.
     n_public : int
         Number of public rows.
     """
@@ -260,7 +263,7 @@ def check_stages(aggregator, n_queries, *, n_public):
     for stage in stages:
         if isinstance(stage, type) or not hasattr(type(stage), "release"):
             of_records = hasattr(stage, "noisy") and not isinstance(stage, type)
-            remedy = ". It is for records that vote: leave base_estimator=None" * of_records
+            remedy = ". It is for methods of records: leave base_estimator=None" * of_records
             raise ValueError(
                 f"aggregator must be an Aggregator, or a list of such instances; got {stage!r}"
                 f"{remedy}"
@@ -271,49 +274,53 @@ def check_stages(aggregator, n_queries, *, n_public):
     if isinstance(n_queries, list) != is_list or len(requested) != len(stages):
         raise ValueError(
             f"aggregator is {f'a list of {len(stages)} stages' if is_list else 'one stage'}, so "
-            f"n_queries must be {'a list of as many numbers' if is_list else 'one number'}; got "
+            f"n_queries must be {'a list of one number each' if is_list else 'one number'}; got "
             f"n_queries={shown(n_queries)}"
         )
     if any(not isinstance(n, Integral) or n < 1 for n in requested):
-        raise ValueError(f"each stage needs queries, at least 1; got n_queries={shown(n_queries)}")
+        raise ValueError(
+            "n_queries must be a whole number of at least 1 for each stage; got "
+            f"n_queries={shown(n_queries)}"
+        )
     requested = [int(n) for n in requested]  # numpy's small ints overflow
     if sum(requested) > n_public:
         raise ValueError(
-            f"n_queries={shown(n_queries)} is more than the rows of X_public, {n_public}; "
-            "ask fewer queries or give more public rows"
+            f"n_queries={shown(n_queries)} is more than the number of rows of X_public, "
+            f"{n_public}; ask fewer queries or give more public rows"
         )
     aggregators = [clone(stage) for stage in stages]
     soft_stage(aggregators)
     if aggregators[0].uses_student_proba:
         raise ValueError(
-            f"{aggregators[0]} compares votes with a student, and there is none yet: put it after "
-            f"another stage, aggregator=[other, {aggregators[0]}]"
+            f"{aggregators[0]} compares votes with a student, but the first stage has none: put it "
+            f"after another stage, aggregator=[other, {aggregators[0]}]"
         )
     return aggregators, requested
 
 
 def soft_stage(aggregators):
-    """Return the stage that needs the teachers' probabilities, or None; it must be the only one."""
+    """Return the stage that requires teachers' probabilities, or None; it must be the only stage."""
     soft = [stage for stage in aggregators if getattr(stage, "temperature", None) is not None]
     if not soft:
         return None
     stage = soft[0]
     if has_distribution(stage):
         raise ValueError(
-            f"{stage} has a temperature, that of the teachers' probabilities, but takes votes; "
-            "give its parameter another name, or subclass SoftAggregator"
+            f"{stage} has a temperature, which is a parameter for teachers' probabilities, but "
+            "takes votes; give its parameter another name, or subclass SoftAggregator"
         )
     if len(aggregators) > 1:
         raise ValueError(
-            f"{type(stage).__name__} asks for probabilities, other stages for votes; use it alone"
+            f"{type(stage).__name__} requires the teachers' probabilities, and other stages "
+            "require votes; use it alone"
         )
     return stage
 
 
 def _check_for_test(aggregators, is_number_given, cap):
-    """Refuse what a private test cannot be planned for: all must be fixed in advance."""
+    """Refuse parameters that a private test cannot use: all must be fixed in advance."""
     if len(aggregators) > 1:
-        raise ValueError("accounting='ptr' tests one list of queries; give one aggregator")
+        raise ValueError("accounting='ptr' supports one stage only; give one aggregator")
     needed = {
         "epsilon": cap.epsilon is not None,
         "n_queries": is_number_given,
@@ -322,7 +329,7 @@ def _check_for_test(aggregators, is_number_given, cap):
     missing = [name for name, is_set in needed.items() if not is_set]
     if missing:
         raise ValueError(
-            "accounting='ptr' tests a fixed number of queries with fixed noise against a cap; "
+            "accounting='ptr' requires a cap, a fixed number of queries and fixed noise; "
             f"set {missing[0]} to a number"
         )
 
@@ -338,26 +345,26 @@ def _query_over_budget(aggregator, query_epsilon, cap):
     )
 
 
-# --- how much noise, and how many queries, a cap leaves -------------------------------------------
+# --- calibration of the noise and of the number of queries ----------------------------------------
 
 
 def _calibrate(aggregators, requested, is_number_given, cap, sizes):
-    """Set the noise of the stages that have none, so that all stages together cost the cap.
+    """Set the noise of stages without noise, so that all stages together cost the cap.
 
-    If the user does not say how many queries, fewer are asked where the noise would otherwise be
-    larger than `rules.most_noise`, but at least `rules.fewest_queries`.
+    If the user sets no number of queries, the number is reduced until the noise is at most
+    `rules.most_noise`, but not below `rules.fewest_queries`.
 
     Returns
     -------
     aggregators : list of Aggregator
-        With noise in all stages.
+        Stages that all have noise.
     requested : list of int
         The numbers of queries that the noise is calibrated to.
     """
     start = None
     if not is_number_given and bounds_of(_at_scale(aggregators, 1.0)[0]).total is None:
         start = most_noise(**sizes)
-        # One stage: a list of stages has numbers of queries
+        # There is one stage, as a list of stages requires numbers of queries
         (noisiest,) = _at_scale(aggregators, start)
         affordable = _most_queries(noisiest, requested[0], cap, sizes)
         requested = [
@@ -372,19 +379,19 @@ def _calibrate(aggregators, requested, is_number_given, cap, sizes):
     scale = least_scale(cost_at, cap.epsilon, cap.delta, start=start)
     if scale == math.inf:
         raise BudgetExceededError(
-            f"epsilon={cap.epsilon:g} does not pay for the stages that have noise of their own. "
+            f"epsilon={cap.epsilon:g} does not pay for the stages whose noise is set. "
             "Ask fewer queries, use more noise or raise epsilon"
         )
     return _at_scale(aggregators, scale), requested
 
 
 def _at_scale(aggregators, scale):
-    """Return the stages, with noise of one scale where they have none."""
+    """Return the stages; stages without noise get noise of the given scale."""
     return [stage.with_scale(scale) or stage for stage in aggregators]
 
 
 def check_with_scale(stage):
-    """Refuse a `with_scale` that returns no copy with noise."""
+    """Raise an error if `with_scale` does not return a copy with noise."""
     scaled = stage.with_scale(1.0)
     if not isinstance(scaled, type(stage)) or scaled is stage or scaled.with_scale(1.0) is not None:
         raise ValueError(
@@ -394,7 +401,7 @@ def check_with_scale(stage):
 
 
 def _most_queries(aggregator, n_requested, cap, sizes):
-    """Return how many queries the cap pays for with the largest noise that is of use."""
+    """Return the number of queries that the cap pays for at the largest useful noise."""
     cost_of = aggregator.costs(FEW_ORDERS, **sizes)
     if cap.epsilon_of(cost_of(1), FEW_ORDERS) == math.inf:
         raise _query_over_budget(aggregator, math.inf, cap)
@@ -403,15 +410,15 @@ def _most_queries(aggregator, n_requested, cap, sizes):
     affordable = _most_within(cap, aggregator.costs(near, **sizes), n_requested, near)
     if affordable == 0:
         raise BudgetExceededError(
-            f"epsilon={cap.epsilon:g} pays for no query with noise that n_teachers="
-            f"{sizes['n_teachers']} teachers can outvote (at most {most_noise(**sizes):.3g}). "
+            f"epsilon={cap.epsilon:g} does not pay for one query with noise that n_teachers="
+            f"{sizes['n_teachers']} can outvote (at most {most_noise(**sizes):.3g}). "
             "Use more teachers, raise epsilon, or set n_queries"
         )
     return affordable
 
 
 def _most_within(cap, cost_of, n_requested, orders=DEFAULT_ORDERS):
-    """Return the most queries that the cap pays for; epsilon never falls with their number."""
+    """Return the largest number of queries within the cap; epsilon never falls with it."""
     before = cap.before(orders)
 
     def epsilon_of(n_queries):
@@ -420,18 +427,18 @@ def _most_within(cap, cost_of, n_requested, orders=DEFAULT_ORDERS):
     return bisect_right(range(1, n_requested + 1), cap.epsilon, key=epsilon_of)
 
 
-# --- what is released at once: a noisy table, public rows, what a user adds to them ---------------
+# --- single releases: a noisy table, synthetic rows, extra releases -------------------------------
 
 
 def plan_table(
     mechanism, *, contribution, n_rows, epsilon, delta, before=no_cost, prior_is_pure=True
 ):
-    """Decide the noise on a table of ballots, all of which is released.
+    """Choose the noise on a table of votes that is released as a whole.
 
     Parameters
     ----------
     mechanism : TableMechanism
-        As given by the user; one without noise is calibrated.
+        The user's parameter; a mechanism without noise is calibrated.
     contribution : rdp.Contribution
         Largest change of the table between neighboring data sets.
     n_rows : int
@@ -439,16 +446,17 @@ def plan_table(
     epsilon : float or None
         Hard cap; None for no cap.
     delta : float
-        Delta of the guarantee. A mechanism that is pure does not spend it.
+        Delta of the guarantee. A pure mechanism does not spend it.
     before : callable, default=no_cost
-        Returns, for Renyi orders, the `Cost` of what is released under the same cap before.
+        Returns, for Renyi orders, the prior cost: the `Cost` of earlier releases under the same
+        cap.
     prior_is_pure : bool, default=True
-        Whether that cost holds with delta 0: that of rounded noise does not.
+        Whether the prior cost holds with delta 0; the cost of rounded noise does not.
 
     Returns
     -------
     Plan
-        Its one stage is the mechanism, with its noise set.
+        Its only stage is the mechanism, with its noise set.
 
     Raises
     ------
@@ -457,8 +465,8 @@ def plan_table(
     TypeError
         If `cost` does not return a `rdp.Cost`.
     ValueError
-        If there is nothing to calibrate to, no noise is right for `epsilon`, or the numbers of the
-        cost are none of a cost.
+        If `epsilon` is None and the mechanism has no noise, if no noise has a cost of `epsilon`,
+        or if the numbers of a cost are invalid.
 
     Examples
     --------
@@ -471,7 +479,7 @@ def plan_table(
     ([(LaplaceMechanism(scale=8.0), 9)], 0.25, 0.0)
     """
     epsilon, delta = as_cap(epsilon, delta)
-    # A clone, as the user's may keep the table that it is given
+    # A clone, as the user's mechanism may keep its table
     mechanism = calibrated(
         mechanism, lambda part: Event(part, contribution), epsilon, delta, before
     )
@@ -497,27 +505,27 @@ def plan_table(
 
 
 def guarantee(cost, delta, *, is_pure):
-    """Return the guarantee of a cost: epsilon, composition, and delta: 0 if all is pure."""
+    """Return epsilon, composition and delta of a cost; delta is 0 if all costs are pure."""
     if is_pure and cost.pure < math.inf and cost.delta == 0:
         return cost.pure, "pure", 0.0
     return *cost.epsilon(delta), delta
 
 
 def calibrated(part, event_of, epsilon, delta, before=no_cost, fraction=1.0):
-    """Return a part as it is if its noise is set, else a copy with the least that the cap allows.
+    """Return `part` if its noise is set, else a copy with the least noise within the cap.
 
     Parameters
     ----------
     part : TableMechanism, Synthesizer or Release
-        It may be without noise.
+        The object to calibrate.
     event_of : callable
-        ``event_of(part)`` returns its `rdp.Event`, once its noise is set.
+        ``event_of(part)`` returns the `rdp.Event` of a part with noise.
     epsilon : float or None
-        The cap; None is refused.
+        The cap; None raises an error if the noise is not set.
     delta, before
         As in `plan_table`.
     fraction : float, default=1.0
-        The part of `epsilon` that it may cost, with what is released before.
+        Fraction of `epsilon` that the part and the prior cost may spend together.
     """
     if part.with_scale(1.0) is None:
         return part
@@ -525,8 +533,8 @@ def calibrated(part, event_of, epsilon, delta, before=no_cost, fraction=1.0):
     name = type(part).__name__
     if epsilon is None:
         raise ValueError(
-            f"{name} is calibrated to epsilon, or to a part of it, and epsilon is None; set "
-            "epsilon, or the noise, for a synthesizer noise=LaplaceMechanism(scale)"
+            f"{name} is calibrated to epsilon, or to a part of it, but epsilon is None; set "
+            "epsilon, or set the noise (of a synthesizer: noise=LaplaceMechanism(scale))"
         )
     epsilon = float(fraction) * float(epsilon)  # short floats round
     rest = before(DEFAULT_ORDERS)
@@ -535,15 +543,15 @@ def calibrated(part, event_of, epsilon, delta, before=no_cost, fraction=1.0):
     spent = rest.pure if is_pure else rest.epsilon(delta)[0]
     if spent >= epsilon:
         raise BudgetExceededError(
-            f"public rows drawn from private ones, and releases of yours cost epsilon={spent:.4g}, "
-            f"which leaves nothing of the cap epsilon={epsilon:g} for labels. Raise it"
+            f"synthetic rows and extra releases cost epsilon={spent:.4g}, which leaves nothing of "
+            f"the cap epsilon={epsilon:g} for labels. Raise epsilon"
         )
 
     def cost_at(scale, orders=DEFAULT_ORDERS):
-        """Return the cost with noise of a scale; inf where a part refuses noise of that size."""
+        """Return the cost at a noise scale; inf if the part does not accept the scale."""
         try:
             own = event_of(part.with_scale(scale)).cost(orders)
-        except InvalidParameterError:  # it names the noise, which nobody gave
+        except InvalidParameterError:  # its message names a scale that the user did not set
             own = Cost(np.full(np.shape(orders), math.inf), math.inf, math.inf)
         return before(orders).plus(own)
 
@@ -559,25 +567,26 @@ def calibrated(part, event_of, epsilon, delta, before=no_cost, fraction=1.0):
     if is_possible:
         return part.with_scale(scale)
     raise BudgetExceededError(
-        f"{name} cannot be calibrated to epsilon={epsilon:g}, of the fit or its part of that: "
-        "there is no noise that costs as much. Choose an epsilon nearer to 1"
+        f"{name} cannot be calibrated to epsilon={epsilon:g} (of the fit, or its part of that): "
+        "no noise has this cost. Choose an epsilon closer to 1"
     )
 
 
 def _least_pure_scale(pure_at, scale, epsilon):
-    """Return the scale at which noise costs a pure epsilon, or the least noise that there is.
+    """Return the noise scale that costs a pure epsilon, or the least valid scale.
 
     Parameters
     ----------
     pure_at : callable
-        Returns the pure epsilon with noise of a scale; inf where there is no such noise.
+        Returns the pure epsilon at a noise scale; inf if the scale is invalid.
     scale : float
-        At which it would be `epsilon` in real arithmetic, as it falls as one over the scale.
+        The scale that costs `epsilon` in real arithmetic, where the cost is proportional to one
+        over the scale.
     epsilon : float
         The cap.
     """
     scale = max(scale, LEAST_SCALE)
-    while pure_at(scale) == math.inf and scale < 1:  # to a factor of 2
+    while pure_at(scale) == math.inf and scale < 1:  # accurate to a factor of 2
         scale *= 2
     for _ in range(10):  # rounding is off by a step or two
         if pure_at(scale) <= epsilon:
@@ -587,7 +596,7 @@ def _least_pure_scale(pure_at, scale, epsilon):
 
 
 def stated_event(part, neighbors):
-    """Return the event of a synthesizer or a release of the user's; refuse other objects."""
+    """Return the event of a synthesizer or of a user's release; refuse other objects."""
     event = part.event(neighbors)
     if not isinstance(event, Event | ProvedEvent):
         raise TypeError(
@@ -598,19 +607,19 @@ def stated_event(part, neighbors):
 
 
 def stated_cost(part, neighbors, orders=DEFAULT_ORDERS):
-    """Return the `Cost` of the event that a synthesizer or a release of the user states."""
+    """Return the `Cost` of the event of a synthesizer or of a user's release."""
     return priced(stated_event(part, neighbors), part, orders)
 
 
 def priced(event, part, orders=DEFAULT_ORDERS):
-    """Return the `Cost` of an event; refuse an object that is no cost, or contradicts itself.
+    """Return the `Cost` of an event; refuse an invalid or inconsistent cost.
 
     Parameters
     ----------
     event : rdp.Event or rdp.ProvedEvent
-        Of a step.
+        The event of a step.
     part : object
-        The mechanism, synthesizer or release that errors name.
+        The mechanism, synthesizer or release that error messages name.
     orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
         Renyi orders, above 1.
     """
@@ -618,23 +627,24 @@ def priced(event, part, orders=DEFAULT_ORDERS):
     subject = f"cost of {type(part).__name__}"
     if not isinstance(cost, Cost) or np.shape(cost.rdp) != np.shape(orders):
         raise TypeError(
-            f"{subject} must return rdp.Cost(rdp, mu_squared, pure), rdp at each order it is given"
+            f"{subject} must return rdp.Cost(rdp, mu_squared, pure), with rdp at each of the orders"
         )
     numbers = np.array([*cost.rdp, cost.mu_squared, cost.pure, cost.delta], dtype=float)
     if not (numbers >= 0).all() or cost.delta >= 1:  # false for NaN, too
         raise ValueError(
-            f"{subject} must return a rdp.Cost: numbers of at least 0, a delta below 1"
+            f"{subject} must return an rdp.Cost with numbers of at least 0 and a delta below 1"
         )
     sizes = [float(np.max(cost.rdp)), cost.mu_squared, cost.pure]
     if min(sizes) == 0 and any(0 < size < np.inf for size in sizes):
         raise ValueError(
-            f"{subject} is 0 in one way and above 0 in another: what has no proof is inf"
+            f"{subject} has numbers that are 0 and numbers above 0 among rdp, mu_squared and pure: "
+            "set a number without a proof to inf"
         )
     if event.is_pure and cost.delta > 0:
-        raise ValueError(f"{subject} has delta={cost.delta:g}, and is_pure is set")
+        raise ValueError(f"{subject} has delta={cost.delta:g}, but is_pure is set")
     return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)  # its parts follow from these
 
 
 def cost_of_all(parts, neighbors, orders=DEFAULT_ORDERS):
-    """Return the `Cost` of a synthesizer and of releases, each as it states it."""
+    """Return the total `Cost` of a synthesizer and of releases, as stated by each."""
     return reduce(Cost.plus, [stated_cost(p, neighbors, orders) for p in parts], no_cost(orders))

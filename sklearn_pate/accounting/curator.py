@@ -1,4 +1,4 @@
-"""The private view of a fit, for the holder of the data alone."""
+"""The private view of a fit, for the holder of the data only."""
 
 from dataclasses import dataclass, field
 from functools import reduce
@@ -16,7 +16,7 @@ from ..rdp.bounds import has_distribution
 from ..rdp.checks import check_delta
 from ..runtime.private_data import Private
 
-#: How many queries' costs are computed at once, which bounds the memory that takes.
+#: Number of queries whose costs are computed at once; it limits the memory.
 _QUERIES_AT_A_TIME = 4096
 
 
@@ -29,11 +29,11 @@ class StageRecord:
     aggregator : Aggregator
         The mechanism.
     n_queries : int
-        How many were asked.
+        Number of queries.
     student_proba : ndarray of shape (n_queries, n_classes) or None
         The student's probabilities, if the mechanism uses them.
     paid : ndarray of shape (n_queries,), bool, or None
-        Which answers were drawn from the votes; None means all.
+        Mask of the answers that were drawn from the votes; None means all.
     """
 
     aggregator: object
@@ -43,10 +43,10 @@ class StageRecord:
 
 
 class Curator(Private):
-    """The private view of a fit, for the holder of the data alone: not to be published.
+    """The private view of a fit, for the holder of the data only. Do not publish it.
 
-    Everything here depends on private data and was released by no mechanism. It does not survive
-    pickling or copying, and its repr shows nothing.
+    All attributes depend on private data, and no mechanism released them. They do not survive
+    pickling or copying, and the repr does not show them.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ class Curator(Private):
     teacher_indices : ndarray of shape (n_samples,), int
         The teacher of each private record.
     teachers : list or None
-        Fitted teachers if ``keep_teachers=True``; None for a part that needed no fit.
+        Fitted teachers if ``keep_teachers=True``; an entry is None if its block needed no fit.
     test : ProposeTestRelease or None
-        The test that the votes passed, with ``accounting="ptr"``; its `pass_probability` of these
+        The test that the votes passed, with ``accounting="ptr"``; its `pass_probability` for these
         votes is private.
     """
 
@@ -68,10 +68,10 @@ class Curator(Private):
         self.test = test
         self._stages = stages
         self._delta = delta
-        self._cap = cap  # the guarantee, if a budget decided how many queries were asked
+        self._cap = cap  # the guarantee, if a budget limited the number of queries
 
     def rdp(self, bound="exact", orders=DEFAULT_ORDERS):
-        """Renyi cost of each query, computed from its votes. Private.
+        """Return the Renyi cost of each query, computed from its votes. Private.
 
         Parameters
         ----------
@@ -89,21 +89,21 @@ class Curator(Private):
         return np.concatenate(list(self._costs(bound, orders)))
 
     def epsilon(self, delta=None, bound="exact", conversion="improved"):
-        """Epsilon of the released labels, as papers print it. Private unless data-independent.
+        """Return epsilon of the labels, as in PATE papers. Private unless data-independent.
 
         Parameters
         ----------
         delta : float, default=None
-            Delta of the guarantee; None is the estimator's.
+            Delta of the guarantee; None uses the estimator's.
         bound : {"exact", "published", "data_independent"}, default="exact"
-            "exact" sums the exact costs of the votes that were cast. "published" is the
-            data-dependent bound of the mechanism's paper, which covers one direction of the
-            divergence only. Both are private and not a guarantee: they hold for these votes, not
-            for every data set, and where a query depends on labels released before, only along the
-            path that was taken. "data_independent" holds for all votes, as `privacy_spent_` does,
-            unless ``accounting="ptr"``.
+            "exact" sums the exact costs of these votes. "published" is the data-dependent bound of
+            the mechanism's paper, which covers one direction of the divergence only. Both are
+            private and not a guarantee: they hold for these votes, not for every data set. If a
+            query depends on labels released before it, they hold only for the labels that were
+            released. "data_independent" holds for all votes, like `privacy_spent_`, unless
+            ``accounting="ptr"``.
         conversion : {"improved", "classic"}, default="improved"
-            From Renyi costs to epsilon; the papers used "classic".
+            Conversion of Renyi costs to epsilon; the papers used "classic".
 
         Returns
         -------
@@ -121,13 +121,13 @@ class Curator(Private):
             return reduce(Cost.plus, costs).epsilon(delta)[0]
         if delta != self._delta:
             raise ValueError(
-                f"a budget at delta={self._delta:g} stopped the queries, so their "
-                f"data-independent cost is known for that delta only; got {delta:g}"
+                f"a budget at delta={self._delta:g} limited the queries, so their "
+                f"data-independent cost exists for that delta only; got {delta:g}"
             )
         return self._cap
 
     def _costs(self, bound, orders):
-        """Yield the costs of some queries at a time, arrays of shape (n_some, n_orders)."""
+        """Yield the costs of batches of queries, arrays of shape (n_in_batch, n_orders)."""
         if bound not in ("exact", "published"):
             raise ValueError(
                 f"bound must be 'exact' or 'published' (or, for epsilon, 'data_independent'); "
@@ -140,7 +140,7 @@ class Curator(Private):
                 some = slice(start, start + _QUERIES_AT_A_TIME)
                 parts = (stage_votes, stage.student_proba, stage.paid)
                 votes, proba, paid = [None if part is None else part[some] for part in parts]
-                if not has_distribution(mechanism):  # only the cost over all votes is known
+                if not has_distribution(mechanism):  # the worst case over all votes is used
                     yield np.tile(worst_case_rdp(mechanism, orders), (len(votes), 1))
                 elif bound == "exact":
                     yield exact_rdp(mechanism, votes, orders, proba)
@@ -149,7 +149,7 @@ class Curator(Private):
 
 
 class TableCurator(Curator):
-    """The private view of a table of ballots, for the holder of the data alone.
+    """The private view of a table of votes, for the holder of the data only.
 
     Attributes
     ----------
@@ -162,11 +162,11 @@ class TableCurator(Curator):
         self._cost = cost
 
     def rdp(self, bound="exact", orders=DEFAULT_ORDERS):
-        """Renyi cost of the table, (1, n_orders): it is the same for every table."""
+        """Return the Renyi cost, shape (1, n_orders), which is the same for every table."""
         if not np.array_equal(orders, DEFAULT_ORDERS):
-            raise ValueError("the cost of a table is known at rdp.DEFAULT_ORDERS; got other orders")
+            raise ValueError("orders must be rdp.DEFAULT_ORDERS for a table; got other orders")
         return self._cost.rdp[None]
 
     def epsilon(self, delta=None, bound="exact", conversion="improved"):
-        """Epsilon of the table: it is the same for every table, by every bound."""
+        """Return epsilon of the table, which is the same for every table and every bound."""
         return self._cost.epsilon(check_delta(self._delta if delta is None else delta))[0]

@@ -1,4 +1,4 @@
-"""What is public of a table: its columns, as declared, the bins of values, and values drawn."""
+"""Public description of a table: its declared columns, bins of values, and sampled values."""
 
 import contextlib
 import math
@@ -14,22 +14,22 @@ from ..rdp.checks import as_array
 from ..runtime.isolation import attempt, kind_of
 from .dtypes import difference
 
-#: Bounds lie within, so that their difference is finite.
+#: Largest absolute value of a bound, so that the difference of two bounds is finite.
 _LARGEST = 8e307
 
 
 class Schema:
-    """What the columns of a table may hold: public, so safe to print and to publish.
+    """Declared values of the columns of a table: public, so safe to print and to publish.
 
     Parameters
     ----------
     columns : dict, list or tuple
-        For each column a tuple of numbers, ``(low, high)`` or the edges of bins, or a list of
-        categories. A dict goes by name, or by position in an array; a list has all columns in
-        order; a tuple of numbers is for all columns of an array. Truth values and pandas'
-        categoricals declare themselves.
+        For each column, a tuple of numbers, ``(low, high)`` or the edges of bins, or a list of
+        categories. The keys of a dict are column names, or positions in an array. A list has all
+        columns in order. A tuple of numbers applies to all columns of an array. Boolean columns
+        and pandas categoricals need no declaration.
     missing : list, default=()
-        Columns that may have missing values. In others they count nowhere.
+        Columns that may have missing values. Missing values of other columns are not counted.
 
     Examples
     --------
@@ -46,12 +46,12 @@ class Schema:
         return f"Schema({self.columns!r}, missing={self.missing!r})"
 
     def parameters(self, X):
-        """Return bounds, categories and missing, as a synthesizer takes them.
+        """Return the parameters bounds, categories and missing of a synthesizer.
 
         Parameters
         ----------
         X : DataFrame or array-like of shape (n_samples, n_columns)
-            Rows, of whose columns names and dtypes are looked at, no values.
+            Rows. Only the names and dtypes of their columns are read, no values.
 
         Returns
         -------
@@ -83,7 +83,8 @@ class Schema:
             is_list = isinstance(values, list) and _kind(dtypes.get(name)) in "iuf"
             if is_list and are_two and values[1] - values[0] != 1:  # they may be meant as bounds
                 raise ValueError(
-                    f"column {name!r} has only two values, {values}; bounds are a tuple"
+                    f"column {name!r} has only the two values {values}: bounds are a tuple, (low, "
+                    "high)"
                 )
         return {
             "bounds": {
@@ -96,16 +97,16 @@ class Schema:
         }
 
 
-# --- what the user says of the columns -----------------------------------------------------------
+# --- columns that the user declares --------------------------------------------------------------
 
 
 def declared_columns(X, bounds, categories, missing, *, n_bins):
-    """Return the columns of a table as they are declared; no value of it is looked at.
+    """Return the declared columns of a table, without reading its values.
 
     Parameters
     ----------
     X : DataFrame or array-like of shape (n_samples, n_columns)
-        Private rows. Names and dtypes of the columns are taken to be public.
+        Private rows. Names and dtypes of the columns are assumed to be public.
     bounds, categories, missing, n_bins
         As in `MarginalSynthesizer`.
 
@@ -135,8 +136,8 @@ def declared_columns(X, bounds, categories, missing, *, n_bins):
     found = schema.difference(X)
     if found is not None:
         raise ValueError(
-            f"a synthesizer cannot draw rows of the dtypes of columns {_short(found.columns)}; use "
-            "plain ones, such as float64, Int64, str or pandas.CategoricalDtype([...])"
+            f"a synthesizer cannot draw values of the dtypes of columns {_short(found.columns)}; "
+            "use other dtypes, such as float64, Int64, str or pandas.CategoricalDtype([...])"
         )
     return schema
 
@@ -146,14 +147,14 @@ def _dtypes_by_name(X):
 
 
 def _own_categories(dtypes):
-    """Return the values of columns whose dtype says them, by name."""
+    """Return the values of boolean and categorical columns, which dtypes determine, by name."""
     own = {name: [False, True] for name, dtype in dtypes.items() if _kind(dtype) == "b"}
     coded = {name: dtype for name, dtype in dtypes.items() if _kind(dtype) == "category"}
     return own | {name: list(dtype.categories) for name, dtype in coded.items()}
 
 
 def _check_are_declared(dtypes, numbers, bounds, categories, missing):
-    """Refuse names of columns that the table does not have, and columns that are not declared."""
+    """Refuse unknown names of columns, and columns that are not declared."""
     given = {"bounds": bounds, "categories": categories, "missing": missing}
     for parameter, names in given.items():
         unknown = [name for name in names if name not in list(dtypes)]  # a name may be a list
@@ -166,20 +167,21 @@ def _check_are_declared(dtypes, numbers, bounds, categories, missing):
     if others:
         raise ValueError(
             f"bounds, (low, high), are for numbers without categories, not for {_short(others)}: "
-            "give a list of its values"
+            "give a list of its values instead"
         )
     lacking = [name for name in dtypes if name not in bounds and name not in categories]
     if lacking:
         raise ValueError(
             f"columns {_short(lacking)} of X are not declared, in a schema or in bounds and "
-            "categories: give (low, high) of numbers and a list of values of others, as known "
-            "publicly. Make numbers of dates and of texts of many kinds, and sparse columns dense"
+            "categories: give (low, high) for numbers and a list of values for others, from public "
+            "knowledge. Convert dates, and texts with many values, to numbers, and sparse columns "
+            "to dense ones"
         )
     complete = [name for name in missing if not _holds_missing(dtypes[name])]
     if complete:
         raise ValueError(
             f"missing names {_short(complete)}, whose dtype holds no missing values; leave them "
-            "out, or convert them (Int64, boolean)"
+            "out, or convert these columns (Int64, boolean)"
         )
 
 
@@ -193,10 +195,10 @@ def _category_column(name, dtype, values, may_be_missing):
     own = list(dtype.categories) if _kind(dtype) == "category" else values
     if len(own) != len(values) or not all(value in values for value in own):
         raise ValueError(
-            f"column {name!r} is categorical, with other categories than declared, and those of a "
-            "dtype are published: convert it, X[column].astype(object)"
+            f"column {name!r} is categorical, and the categories of its dtype, which are "
+            "published, differ from the declared ones: convert it, X[column].astype(object)"
         )
-    with contextlib.suppress(Exception):  # pandas has many words for values that do not fit
+    with contextlib.suppress(Exception):  # pandas has many errors for values that do not fit
         return CategoryColumn(dtype, values, may_be_missing)
     raise ValueError(
         f"categories of column {name!r} must be different values that its dtype, {dtype}, can "
@@ -206,21 +208,21 @@ def _category_column(name, dtype, values, may_be_missing):
 
 def _number_column(name, dtype, edges, may_be_missing, n_bins):
     given = edges if isinstance(edges, list | tuple | np.ndarray) else ()
-    # numpy's short numbers overflow
+    # numpy's short integers overflow
     edges = [edge.item() if isinstance(edge, np.generic) else edge for edge in given]
     are_finite = all(isinstance(edge, Real) and abs(edge) < math.inf for edge in edges)
     are_edges = are_finite and len(edges) >= 2 and edges == sorted(edges)
     if not are_edges or (len(edges) > 2 and len(set(edges)) < len(edges)):
         raise ValueError(
             f"bounds of column {name!r} must be two finite numbers (low, high), low not above "
-            f"high, or more numbers that increase, the edges of bins; got {_short(given)}"
+            f"high, or more numbers in increasing order, the edges of bins; got {_short(given)}"
         )
     make_bins = _real_bins if _kind(dtype) == "f" else _integer_bins
     return NumberColumn(dtype, *make_bins(name, dtype, edges, n_bins), may_be_missing, edges)
 
 
 def _integer_bins(name, dtype, bounds, n_bins):
-    """Return the first whole number of each bin, and the last."""
+    """Return the first and the last integer of each bin."""
     low = math.ceil(bounds[0])
     high = math.floor(bounds[-1])
     n_values = high - low + 1
@@ -243,7 +245,7 @@ def _integer_bins(name, dtype, bounds, n_bins):
 
 
 def _real_bins(name, dtype, bounds, n_bins):
-    """Return the least number of each bin, and the greatest."""
+    """Return the smallest and the largest number of each bin."""
     kind = numpy_dtype(dtype)
     most = min(float(np.finfo(kind).max), _LARGEST)
     if max(abs(edge) for edge in bounds) > most:
@@ -260,7 +262,7 @@ def _real_bins(name, dtype, bounds, n_bins):
 
 
 def _short(value):
-    """Return the beginning of a value that the user gave, or of names."""
+    """Return the text of a value, or of names, cut to 200 characters."""
     text = shown(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
 
@@ -278,7 +280,7 @@ class Columns(NamedTuple):
     names : pandas.Index or None
         Names of the columns of a DataFrame; None for an array.
     dtype : numpy.dtype or None
-        Of an array.
+        Dtype of an array; None for a DataFrame.
     """
 
     columns: list
@@ -286,7 +288,7 @@ class Columns(NamedTuple):
     dtype: np.dtype | None
 
     def bins(self, X):
-        """Yield the bin of each row, -1 for none, column after column."""
+        """Yield the bins of all rows, column by column; -1 is no bin."""
         return (column.bins(values) for column, values in self._with_values(X))
 
     @property
@@ -296,13 +298,13 @@ class Columns(NamedTuple):
 
     @property
     def n_categories(self):
-        """Number of declared categories of each column that has some, a dict."""
+        """Number of declared categories of each categorical column, a dict."""
         names = range(len(self.columns)) if self.names is None else self.names
         pairs = zip(names, self.columns, strict=True)
         return {name: column.n_bins for name, column in pairs if isinstance(column, CategoryColumn)}
 
     def spread(self, X):
-        """Return rows as numbers from -1 to 1, a constant last, (n_rows, width)."""
+        """Encode rows as numbers from -1 to 1, with a constant last column, (n_rows, width)."""
         parts = [column.spread(values) for column, values in self._with_values(X)]
         return np.column_stack([*parts, np.ones(len(X))])
 
@@ -310,18 +312,18 @@ class Columns(NamedTuple):
         return zip(self.columns, columns_of(X).values(), strict=True)
 
     def gathered(self, spread):
-        """Return the rows that such numbers, with noise or not, are nearest to."""
+        """Decode numbers from `spread`, with or without noise, to the nearest rows."""
         ends = np.cumsum([column.width for column in self.columns])
         parts = np.split(spread[:, : ends[-1]], ends[:-1], axis=1)
         return self._table(map(Column.gathered, self.columns, parts))
 
     def rows(self, bins, rng):
-        """Draw rows from their bins, which are an array for each column."""
+        """Draw rows from bins, given as one array per column."""
         pairs = zip(self.columns, bins, strict=True)
         return self._table(column.draw(places, rng) for column, places in pairs)
 
     def _table(self, sampled):
-        """Return columns as a table of the same form."""
+        """Combine sampled columns into a table of the declared form."""
         if self.names is None:
             return np.column_stack([values.to_numpy() for values in sampled]).astype(self.dtype)
         rows = pd.concat(sampled, axis=1)
@@ -329,25 +331,27 @@ class Columns(NamedTuple):
         return rows
 
     def any_rows(self, n_rows, rng):
-        """Draw rows from bins that are all equally likely."""
+        """Draw rows uniformly from all bins."""
         return self.rows([rng.integers(column.n_bins, size=n_rows) for column in self.columns], rng)
 
     def check(self, X):
-        """Return a table of the same form; refuse others, by their form alone."""
+        """Return a table of the declared form; refuse other tables, by their form alone."""
         X = self.like(X)
         if self.difference(X) is not None:
-            raise ValueError("X has other columns or dtypes than were declared; declare a clone")
+            raise ValueError(
+                "X has other columns or dtypes than were declared; call declare of a clone with X"
+            )
         return X
 
     def like(self, X):
-        """Return a table with as many columns; their dtypes may be others."""
+        """Return a table with the declared number of columns; dtypes may differ."""
         X = checked_table(X)
         if X.shape[1] != len(self.columns):
             raise ValueError(f"X must have {len(self.columns)} columns; got {X.shape[1]}")
         return X
 
     def within(self, X):
-        """Return a table of the same form, with numbers beyond the bounds at the nearer bound."""
+        """Return a table of the same form, with numbers clipped to the declared bounds."""
         X = self.like(X)
         values = [column.within(series) for column, series in self._with_values(X)]
         if not isinstance(X, pd.DataFrame):
@@ -357,12 +361,12 @@ class Columns(NamedTuple):
         return rows
 
     def difference(self, X):
-        """Return how the form of a table differs from that of drawn rows; None if it does not."""
+        """Return the difference in form between a table and synthetic rows, or None."""
         return difference(X, self.any_rows(2, np.random.default_rng(0)))
 
 
 def checked_table(X):
-    """Return `X`, a DataFrame of pandas or an array of numbers with two axes; refuse others."""
+    """Return `X` if it is a pandas DataFrame or a 2-D array of numbers; refuse other tables."""
     if isinstance(X, pd.DataFrame):
         if X.shape[1] == 0 or not X.columns.is_unique:
             raise ValueError(f"X must have columns with unique names; got {list(X.columns)}")
@@ -370,16 +374,17 @@ def checked_table(X):
     is_list = isinstance(X, list | tuple)
     if sparse.issparse(X) or hasattr(X, "columns") or not (is_list or hasattr(X, "__array__")):
         raise ValueError(
-            f"X is a {type(X).__name__}, and a synthesizer takes DataFrames of pandas, and arrays "
-            "that are not sparse: pass X.to_pandas() or X.toarray(), or public rows, X_public"
+            f"X is a {type(X).__name__}, and a synthesizer requires a pandas DataFrame or a dense "
+            "array: pass X.to_pandas() or X.toarray(), or public rows, X_public"
         )
-    X = as_array("X", X, dtype=float if is_list else None)  # whose dtype its values would tell
+    # The dtype of a list would depend on its values
+    X = as_array("X", X, dtype=float if is_list else None)
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         complex_data = "Complex data not supported: " if X.dtype.kind == "c" else ""
         raise ValueError(
             f"{complex_data}X must be an array of numbers with two axes for a synthesizer; got "
-            f"{X.ndim} axes of {kind_of(X.dtype)}. Texts and objects are to be columns of a "
-            "DataFrame. Images and long texts need public rows, X_public"
+            f"{X.ndim} axes of {kind_of(X.dtype)}. Give texts and objects as columns of a "
+            "DataFrame. Images and long texts require public rows, X_public"
         )
     if X.shape[1] == 0:
         raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
@@ -387,18 +392,18 @@ def checked_table(X):
 
 
 def _are_missing(values):
-    """Return which values of a Series are missing; one that cannot be asked is not."""
+    """Return a mask of the missing values of a Series; a value that raises is not missing."""
     try:
         return values.isna().to_numpy(dtype=bool)
-    except Exception:  # one value decides, such as a signalling NaN of decimal
+    except Exception:  # raised by a single value, such as a signalling NaN of decimal
         return np.array([attempt(lambda v=v: bool(pd.isna(v)))[0] is True for v in values])
 
 
 def columns_of(X):
-    """Return each column as a Series, by its name, or by its position in an array."""
+    """Return a dict of all columns as Series, by name, or by position in an array."""
     if isinstance(X, pd.DataFrame):
         return {name: X.iloc[:, k] for k, name in enumerate(X.columns)}
-    native = X.dtype.newbyteorder("=")  # pandas has no other
+    native = X.dtype.newbyteorder("=")  # pandas supports no other byte order
     return {k: pd.Series(X[:, k].astype(native, copy=False)) for k in range(X.shape[1])}
 
 
@@ -406,10 +411,10 @@ def columns_of(X):
 
 
 class Column:
-    """What is public of a column. Values that are missing have the last bin, or none.
+    """Public description of a column.
 
-    A subclass has `_bins`, `_draw`, `_spread` and `_gathered`, which see no missing value, and
-    `_width`.
+    Missing values have the last bin, or none. A subclass defines `_width`, and `_bins`, `_draw`,
+    `_spread` and `_gathered`, which are never called with missing values.
 
     Attributes
     ----------
@@ -417,7 +422,7 @@ class Column:
     n_values : int
         Number of bins of values that are not missing.
     may_be_missing : bool
-        Whether there is one more bin.
+        Whether there is one more bin, for missing values.
     n_bins : int
         Number of bins.
     width : int
@@ -432,7 +437,7 @@ class Column:
         self.width = self._width + may_be_missing
 
     def bins(self, values):
-        """Return the bin of each value of a Series, each by itself; -1 for no bin."""
+        """Return the bin of each value of a Series, by that value alone; -1 is no bin."""
         missing = _are_missing(values)
         bins = np.full(len(values), self.n_values if self.may_be_missing else -1)
         bins[~missing] = self._bins(values[~missing])
@@ -444,9 +449,10 @@ class Column:
         return _masked(self._draw(np.where(missing, 0, bins), rng), missing)
 
     def spread(self, values):
-        """Return a Series as numbers from -1 to 1, (n_rows, width), each row by itself.
+        """Encode a Series as numbers from -1 to 1, (n_rows, width), each row by itself.
 
-        A missing value, or an unknown one, is 0 everywhere but in the column that says "missing".
+        A missing or undeclared value is 0 everywhere, but a missing value is 1 in the column of
+        missing values, if there is one.
         """
         missing = _are_missing(values)
         spread = np.zeros((len(values), self.width))
@@ -456,28 +462,28 @@ class Column:
         return spread
 
     def within(self, values):
-        """Return a Series with numbers beyond the bounds at the nearer one; others as they are."""
+        """Clip a Series of numbers to the bounds; return other Series unchanged."""
         return values
 
     def gathered(self, spread):
-        """Return the Series of values that such numbers, with noise or not, are nearest to."""
+        """Decode numbers from `spread`, with or without noise, to the nearest values, a Series."""
         values = self._gathered(spread[:, : self._width])
         return _masked(values, spread[:, -1] > 0.5) if self.may_be_missing else values
 
 
 def _masked(values, missing):
-    """Return values with missing ones; where there are none, the dtype may not hold any."""
+    """Mask values as missing; without any, skip it, as the dtype may not hold missing values."""
     return values.mask(missing) if missing.any() else values
 
 
 class CategoryColumn(Column):
-    """A column of known values: a bin for each.
+    """A column of declared values, with one bin each.
 
     Parameters
     ----------
     dtype : numpy or pandas dtype
     categories : list
-        None of them missing.
+        Values, none of them missing.
     may_be_missing : bool
     """
 
@@ -492,7 +498,7 @@ class CategoryColumn(Column):
         super().__init__(dtype, self._width, may_be_missing)
 
     def categories(self, missing):
-        """Return the values, as objects, in the order of their bins; the missing one is last."""
+        """Return the values as objects, in the order of their bins, with the missing one last."""
         last = [missing] if self.may_be_missing else []
         return np.array([*self._bin_by_value, *last], dtype=object)
 
@@ -505,7 +511,7 @@ class CategoryColumn(Column):
     def _bin_of(self, value):
         try:
             return self._bin_by_value.get(value, -1)
-        except Exception:  # what cannot be looked up, such as a list, is no category
+        except Exception:  # a value without a hash, such as a list, is not a category
             return -1
 
     def _draw(self, bins, rng):
@@ -519,16 +525,16 @@ class CategoryColumn(Column):
 
 
 class NumberColumn(Column):
-    """A column of numbers between bounds: each bin has those from its least one to the next bin.
+    """A column of numbers between bounds, in bins that reach from their least number to the next.
 
     Parameters
     ----------
     dtype : numpy or pandas dtype
     least, greatest : list of float or of int
-        The least and the greatest number that are drawn from each bin, in increasing order.
+        The smallest and the largest number drawn from each bin, in increasing order.
     may_be_missing : bool
     edges : list of numbers
-        As declared: bounds, or the edges of bins. They are spread evenly from -1 to 1.
+        Declared bounds, or edges of bins. They are encoded as evenly spaced numbers from -1 to 1.
     """
 
     _width = 1
@@ -543,17 +549,17 @@ class NumberColumn(Column):
         super().__init__(dtype, len(least), may_be_missing)
 
     def within(self, values):
-        """Return a Series of numbers, those beyond the bounds at the nearer one."""
+        """Clip a Series of numbers to the bounds."""
         return values.clip(self._edges[0], self._edges[-1])
 
     def points(self):
-        """Return the points between which `spread` is a line, as arguments of `numpy.interp`."""
+        """Return the points that `spread` interpolates linearly, as arguments of `numpy.interp`."""
         if self._edges[0] == self._edges[-1]:
             return {"xp": self._edges[:1], "fp": np.zeros(1)}
         return {"xp": self._edges, "fp": self._places}
 
     def inner_bounds(self):
-        """Return the least number of each bin but the first."""
+        """Return the smallest number of each bin except the first."""
         return self._least[1:]
 
     def _bins(self, values):
@@ -572,7 +578,7 @@ class NumberColumn(Column):
     def _spread(self, values):
         with np.errstate(all="ignore"):
             spread = np.interp(values.to_numpy(dtype=float), **self.points())
-        return np.where(np.isfinite(spread), spread, 0.0)[:, None]  # no record may make an error
+        return np.where(np.isfinite(spread), spread, 0.0)[:, None]  # no record may raise an error
 
     def _gathered(self, spread):
         numbers = np.interp(spread[:, 0], self._places, self._edges)
@@ -583,16 +589,16 @@ class NumberColumn(Column):
 
 
 def numpy_dtype(dtype):
-    """Return the numpy dtype of what a dtype holds."""
+    """Return the numpy dtype of the values of a dtype."""
     return np.dtype(getattr(dtype, "numpy_dtype", dtype))
 
 
 def _kind(dtype):
-    """Return what a dtype holds: a letter as of numpy, "O" for text and objects, or a word."""
+    """Return the kind of a dtype: a letter of numpy, "O" for text and objects, or a word."""
     words = {pd.SparseDtype: "sparse", pd.CategoricalDtype: "category"}
     return words.get(type(dtype), getattr(dtype, "kind", "O"))
 
 
 def _holds_missing(dtype):
-    """Whether a dtype has missing values."""
+    """Return whether a dtype can hold missing values."""
     return not isinstance(dtype, np.dtype) or dtype.kind not in "biu"

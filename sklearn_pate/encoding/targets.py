@@ -94,7 +94,7 @@ class Target(ABC):
         Parameters
         ----------
         name : str
-            The parameter that it was given as, for messages.
+            Name of the parameter, for messages.
         estimator : estimator
             A teacher or a student.
 
@@ -103,7 +103,7 @@ class Target(ABC):
         TypeError
             If it is a class.
         ValueError
-            If it is not a classifier or regressor, whichever predicts this kind of target.
+            If it does not predict this kind of target, as a classifier or a regressor does.
         """
         if isinstance(estimator, type):
             raise TypeError(f"{name} must be an estimator, {estimator.__name__}(); got the class")
@@ -120,7 +120,7 @@ class Target(ABC):
         Parameters
         ----------
         y : array-like of shape (n_records,)
-            Private labels or numbers. scikit-learn warns of a column, (n_records, 1).
+            Private labels or numbers. A column, (n_records, 1), causes scikit-learn's warning.
 
         Returns
         -------
@@ -139,21 +139,21 @@ class Target(ABC):
         if array.ndim == 0:
             raise ValueError(
                 f"y should be a 1d array, with one {cls.noun} per record; got a "
-                f"{type(y).__name__}. Give the values themselves: of a column, y = X.pop(name); of "
-                "a generator, list(y)"
+                f"{type(y).__name__}. Give the values: for the name of a column, y = X.pop(name); "
+                "for a generator, list(y)"
             )
         if array.ndim > 1 and array.shape[1] != 1:
             raise ValueError(
                 f"y must be a 1-D array with one {cls.noun} per record: multilabel and "
                 f"multi-output targets are not supported; got shape {array.shape}. "
                 f"{cls._of_several_columns} fits one for each column, each with its own epsilon: "
-                "give it a ledger, which adds up"
+                "give a ledger, which adds up their costs"
             )
-        if array.dtype.kind == "c":  # scikit-learn's message quotes them all
+        if array.dtype.kind == "c":  # scikit-learn's message quotes all entries
             raise ValueError(
                 f"Complex data not supported: y must hold text or numbers as {cls.noun}s"
             )
-        # Arrays as they were checked; a column of pandas decides which numpy dtype it becomes
+        # pandas chooses the numpy dtype of its own columns
         return column_or_1d(array if isinstance(y, np.ndarray) else y, warn=True)
 
     def encode(self, y: Any) -> np.ndarray:
@@ -167,9 +167,9 @@ class Target(ABC):
         Returns
         -------
         ndarray of shape (n_records,)
-            Of labels, indices into the classes, int64. Of numbers, positions along the levels,
-            float64, from 0 to ``n_values - 1``: each depends on its own number alone, and numbers
-            beyond the bounds count as the nearest bound.
+            For labels, indices into the classes, int64. For numbers, positions along the levels,
+            float64, from 0 to ``n_values - 1``. Each position depends on its own number alone, and
+            numbers beyond the bounds count as the nearest bound.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class Target(ABC):
 
     @abstractmethod
     def with_one_dtype(self, y: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return `y`, whose codes these are, such that the dtype of a part is that of all values.
+        """Return `y` in a form in which every subset has the dtype of all values.
 
         Parameters
         ----------
@@ -207,12 +207,12 @@ class Target(ABC):
         Parameters
         ----------
         n_records : int
-            How many.
+            Number of codes.
 
         Returns
         -------
         ndarray of shape (n_records,)
-            Of the dtype of codes.
+            Codes, with the dtype of codes from `encode`.
         """
         return np.arange(n_records) % self.n_values
 
@@ -220,25 +220,25 @@ class Target(ABC):
 
     @abstractmethod
     def split(self, codes: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the values that the vote of each record is for, and its shares for each of them.
+        """Split the vote of each record, in ticks, among the values that it is for.
 
         Parameters
         ----------
         codes : ndarray of shape (n_records,)
             From `encode`.
         shares : ndarray of shape (n_records,), int
-            Total of each vote, a whole number of shares.
+            Total of each vote, a whole number of ticks.
 
         Returns
         -------
         values, shares : ndarray of shape (n_records, n_parts), int
-            Indices into `values`, and shares of at least 0 that add up to the total exactly. So
-            two votes of the same total differ by at most twice that total (L1), and by at most
-            that total for each value.
+            Indices into `values`, and ticks of at least 0 that sum to the total exactly. Two votes
+            with the same total therefore differ by at most twice this total (L1), and by at most
+            this total for each value.
         """
 
     def contributions(self, codes: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        """Return the shares of each vote, in one column for each value.
+        """Return the ticks of each vote, in one column for each value.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class Target(ABC):
 
     @abstractmethod
     def teacher_values(self, codes: np.ndarray) -> np.ndarray:
-        """Return codes as the y that teachers and students are fitted on.
+        """Convert codes to the `y` that teachers and students are fitted on.
 
         Parameters
         ----------
@@ -274,11 +274,11 @@ class Target(ABC):
 
     @abstractmethod
     def code_without_records(self, number: int) -> Any:
-        """Return the code that a teacher without records votes for: it follows from its number."""
+        """Return the vote of a teacher without records: a code that depends on its number alone."""
 
     @abstractmethod
     def votes_at(self, codes: np.ndarray) -> np.ndarray:
-        """Return the votes of one teacher, given the code that it predicts for each query.
+        """Return the votes of one teacher, from the code that it predicts for each query.
 
         Parameters
         ----------
@@ -288,8 +288,8 @@ class Target(ABC):
         Returns
         -------
         ndarray of shape (n_queries,) or (n_queries, n_values), int
-            Codes, in the smallest integer type, as they wait in memory until they are counted; or,
-            where votes are split, shares: rows sum to `rdp.discrete.TICKS` exactly.
+            Codes in the smallest integer type, because they stay in memory until they are counted.
+            If votes are split, ticks, whose rows sum to `rdp.discrete.TICKS` exactly.
         """
 
     @abstractmethod
@@ -323,9 +323,9 @@ class Target(ABC):
         Parameters
         ----------
         labels : ndarray of shape (n_public,), int
-            Code of the released label, -1 where there is none.
+            Codes of the released labels, -1 where there is none.
         class_proba : ndarray of shape (n_public, n_values) or None
-            Released distributions over the values, NaN where there is none; None before any.
+            Released distributions over the values, NaN where there is none; None before a release.
 
         Returns
         -------
@@ -335,11 +335,11 @@ class Target(ABC):
 
     @abstractmethod
     def labels_of(self, published: np.ndarray) -> np.ndarray:
-        """Return the labels of published values: -1 where `decode` found none."""
+        """Return the labels of published values, -1 where `decode` returned none."""
 
     @abstractmethod
     def are_of_one_class(self, labels: np.ndarray) -> bool:
-        """Whether released labels, (n_labels,), are all of one class; numbers have no classes."""
+        """Return whether all released labels, (n_labels,), are of one class; never for numbers."""
 
     def check_predicted(self, predicted: ArrayLike, *, n_rows: int | None = None) -> np.ndarray:
         """Return the predictions of a student, or refuse them.
@@ -373,12 +373,12 @@ class Target(ABC):
 
     @abstractmethod
     def check_public_labels(self, name: str, labels: ArrayLike) -> None:
-        """Refuse public labels of other values.
+        """Refuse public labels that are not values of this target.
 
         Parameters
         ----------
         name : str
-            The argument that they were given as, for messages.
+            Name of the argument, for messages.
         labels : array-like of shape (n_rows,)
             Public labels or numbers.
         """
@@ -397,7 +397,7 @@ class Target(ABC):
     @property
     @abstractmethod
     def _expected(self) -> str:
-        """Valid predictions of a student, in words."""
+        """Description of valid predictions of a student, for messages."""
 
     @abstractmethod
     def _predictions(self, predicted: np.ndarray) -> np.ndarray | None:
@@ -420,7 +420,7 @@ class ClassTarget(Target):
     Raises
     ------
     ValueError
-        If they are no such list.
+        If it is not a list of at least two different labels of one type, none of them missing.
 
     Examples
     --------
@@ -443,7 +443,7 @@ class ClassTarget(Target):
     fitted_attribute = "classes_"
     splits_votes = False
     has_accuracy = True
-    statistic_nouns = "rates"
+    statistic_nouns = "class probabilities"
     guess = "a coin flip"
     _of_several_columns = (
         "One-hot labels: y = numpy.asarray(y).argmax(axis=1). sklearn's MultiOutputClassifier"
@@ -453,7 +453,7 @@ class ClassTarget(Target):
 
     @classmethod
     def of_labels(cls, y: Any) -> "ClassTarget":
-        """Return the target of all classes in private labels, which makes these classes known.
+        """Return the target of all classes in private labels, which discloses these classes.
 
         Parameters
         ----------
@@ -484,10 +484,10 @@ class ClassTarget(Target):
     @staticmethod
     def _check_are_labels(y):
         if y.dtype.kind == "S":
-            raise TypeError("y holds bytes: labels that are bytes are not supported; decode them")
-        kind, _ = attempt(lambda: type_of_target(y))  # its own text may quote labels
+            raise TypeError("y holds bytes, which are not supported as labels: decode them to text")
+        kind, _ = attempt(lambda: type_of_target(y))  # its error may quote labels
         if kind not in ("binary", "multiclass"):
-            remedy = "for other numbers, PATERegressor"
+            remedy = "for other numbers, use PATERegressor"
             if y.dtype.kind == "O":
                 remedy = (
                     "give it one of these dtypes, y = y.astype(int), or astype(bool) or astype(str)"
@@ -512,8 +512,8 @@ class ClassTarget(Target):
         if codes is None:
             kinds = [_kind_of_labels(labels) for labels in (self.values, y)]
             of_kinds = ""
-            if kinds[0] != kinds[1]:  # an ensemble may have made numbers of them
-                number = f"within a VotingClassifier, classes=range({self.n_values})"
+            if kinds[0] != kinds[1]:  # an ensemble may have encoded the labels as numbers
+                number = f"within a VotingClassifier, give classes=range({self.n_values})"
                 of_kinds = f": these are {kinds[0]}, y holds {kinds[1]}; {number}"
             names = first_names(self.values.tolist())
             raise ValueError(
@@ -527,11 +527,11 @@ class ClassTarget(Target):
         return self.values[codes]
 
     def split(self, codes, shares):
-        """Return the class of each record, with all of its shares; see `Target.split`."""
+        """Return the class of each record, with all of its ticks; see `Target.split`."""
         return codes[:, None], shares[:, None]
 
     def teacher_values(self, codes):
-        """Return the codes: teachers learn these; see `Target.teacher_values`."""
+        """Return the codes, which teachers are fitted on; see `Target.teacher_values`."""
         return codes
 
     def code_without_records(self, number):
@@ -567,7 +567,7 @@ class ClassTarget(Target):
         return published
 
     def are_of_one_class(self, labels):
-        """Whether all labels are the same; see `Target.are_of_one_class`."""
+        """Return whether all labels are the same; see `Target.are_of_one_class`."""
         return np.unique(labels).size == 1
 
     def check_public_labels(self, name, labels):
@@ -589,7 +589,7 @@ class ClassTarget(Target):
 class NumberTarget(Target):
     """A number between public bounds: each record splits its vote between the two nearest levels.
 
-    The mean of the levels, weighted by the shares of the vote, is the number.
+    The number is the mean of the levels, weighted by the ticks of the vote.
 
     Parameters
     ----------
@@ -604,7 +604,7 @@ class NumberTarget(Target):
     Raises
     ------
     ValueError
-        If they are no such levels.
+        If they are not at least two finite levels, evenly spaced in ascending order.
 
     Examples
     --------
@@ -642,7 +642,7 @@ class NumberTarget(Target):
         Parameters
         ----------
         bounds : (float, float)
-            The lowest and the highest number, as given by the user.
+            The lowest and the highest number, not yet checked.
         n_levels : int, default=2
             At least 2.
 
@@ -657,8 +657,8 @@ class NumberTarget(Target):
         """
         if bounds is None:
             raise ValueError(
-                "bounds is missing: bounds=(low, high), between which y counts. They are "
-                "published, so take them from what everybody knows, not from y"
+                "bounds is missing: give bounds=(low, high), between which y counts. They are "
+                "published, so take them from public knowledge, not from y"
             )
         if n_levels < 2:
             raise ValueError(f"n_levels must be 2 or more; got {n_levels!r}")
@@ -687,26 +687,26 @@ class NumberTarget(Target):
 
     def _codes(self, y):
         low, high = self.values[[0, -1]]
-        # Cut first: some are too large for a float
+        # Clip before the conversion: some integers are too large for a float
         numbers, failed = attempt(lambda: np.clip(y, low, high).astype(float))
         if failed is not None or y.dtype.kind not in "iufbO":
             raise ValueError(f"y must hold numbers alone; got {kind_of(y.dtype)}")
         if ((y < low) | (y > high)).all():
             raise ValueError(
-                f"all of y lies outside of bounds=({low:g}, {high:g}): give bounds in the "
-                "unit of y. If y is transformed, as in a TransformedTargetRegressor, in the new "
+                f"all of y lies outside of bounds=({low:g}, {high:g}): give bounds in the unit of "
+                "y. If y is transformed, as in a TransformedTargetRegressor, give them in the new "
                 "unit"
             )
         return self._positions(numbers)
 
     def _positions(self, numbers):
-        """Return positions of numbers along the levels, each by itself; beyond an end, that end."""
+        """Return positions of numbers along the levels, each by itself, clipped to both ends."""
         with np.errstate(over="ignore"):
             part = (numbers - self.values[0]) / (self.values[-1] - self.values[0])
         return np.clip(part, 0.0, 1.0) * (self.n_values - 1)
 
     def with_one_dtype(self, y, codes):
-        """Return the numbers: they are converted wherever they are used."""
+        """Return the numbers, whose dtype is converted where they are used."""
         return y
 
     def alternating(self, n_records):
@@ -716,10 +716,10 @@ class NumberTarget(Target):
     def split(self, codes, shares):
         """Return the two nearest levels, whose mean is the number; see `Target.split`.
 
-        The mean is less than a share below the number, never above.
+        The mean is less than a tick below the number, and never above it.
         """
         lower = np.floor(codes)
-        # The fraction is exact, and the product may be rounded up: to all shares at most
+        # The fraction is exact, and the product, if rounded up, is at most the total
         upper_shares = np.floor((codes - lower) * shares).astype(np.int64)
         levels = np.column_stack([lower, np.ceil(codes)]).astype(np.int64)
         return levels, np.column_stack([shares - upper_shares, upper_shares])
@@ -733,16 +733,16 @@ class NumberTarget(Target):
         return (self.n_values - 1) / 2
 
     def votes_at(self, codes):
-        """Return shares for each level; see `Target.votes_at`."""
+        """Return ticks for each level; see `Target.votes_at`."""
         return self.contributions(codes, np.full(len(codes), TICKS))
 
     def votes_of(self, predicted, n_queries):
-        """Return predicted numbers as votes: beyond a bound, for that bound."""
+        """Return predicted numbers as votes; numbers beyond a bound vote for this bound."""
         predicted = np.asarray(predicted)
         if predicted.shape != (n_queries,) or predicted.dtype.kind not in "iufb":
             raise PublicError("predict must return one number per row, a 1-D array")
         if np.isnan(predicted).any():
-            raise PublicError("predict returned numbers that are missing")
+            raise PublicError("predict returned missing numbers")
         return self.votes_at(self._positions(predicted.astype(float)))
 
     def decode(self, labels, class_proba):
@@ -750,7 +750,7 @@ class NumberTarget(Target):
         return np.full(len(labels), np.nan) if class_proba is None else self.mean(class_proba)
 
     def labels_of(self, published):
-        """Return 0 where there is a mean, else -1; see `Target.labels_of`."""
+        """Return 0 where there is a mean, and -1 elsewhere; see `Target.labels_of`."""
         return np.where(np.isnan(published), -1, 0)
 
     def are_of_one_class(self, labels):
@@ -758,7 +758,7 @@ class NumberTarget(Target):
         return False
 
     def check_public_labels(self, name, labels):
-        """Accept any: scores compare numbers beyond the bounds as well."""
+        """Accept all numbers, because scores also compare numbers beyond the bounds."""
 
     @property
     def _expected(self):
@@ -795,13 +795,14 @@ class NumberTarget(Target):
         Returns
         -------
         ndarray of shape (n_rows, n_quantiles)
-            Within the bounds, and they rise with q.
+            Within the bounds, and increasing in q.
 
         Notes
         -----
-        A number between two levels gives the lower one a share that falls linearly from 1 to 0. So
-        the shares of the levels up to one of them sum to the mean of the distribution function
-        between it and the next: its value in the middle, and a part of its second difference, 1/24.
+        The part of its vote that a number between two levels gives to the lower one falls linearly
+        from 1 to 0. The probabilities of the levels up to a given one therefore sum to the mean of
+        the distribution function between this level and the next. This mean is the value in the
+        middle plus 1/24 of the second difference.
         """
         levels = self.values
         ends = np.concatenate([levels[:1], (levels[:-1] + levels[1:]) / 2, levels[-1:]])
@@ -815,7 +816,7 @@ class NumberTarget(Target):
 
 
 def _checked_classes(labels, name):
-    """Return labels sorted and without repetition, at least two of them."""
+    """Return sorted distinct labels, at least two of them."""
     labels = as_array(name, labels)
     if labels.ndim != 1 or pd.isna(labels).any():
         raise ValueError(f"{name} must be a list of labels, none of them missing")
@@ -830,7 +831,7 @@ def _checked_classes(labels, name):
 
 
 def _kind_of_labels(labels):
-    """Return the kind of labels; text is text where it is kept as objects."""
+    """Return the kind of labels; text that is stored as objects counts as text."""
     if labels.dtype.kind == "O" and pd.api.types.infer_dtype(labels) == "string":
         return "text"
     return kind_of(labels.dtype)

@@ -1,4 +1,4 @@
-"""The file of a ledger: a SQLite database of three tables."""
+"""The file of a ledger: a SQLite database with three tables."""
 
 import hashlib
 import sqlite3
@@ -12,7 +12,7 @@ import numpy as np
 from ..rdp import DEFAULT_ORDERS, Cost, NeighboringRelation
 from .filters import Budget, Filter, are_valid, new_filters, parts_of
 
-#: Columns of an entry. Files of earlier versions lack the last three.
+#: Columns of an entry; files of earlier versions lack the last three.
 _COLUMNS = {
     "time": "TEXT",
     "method": "TEXT",
@@ -27,15 +27,15 @@ _COLUMNS = {
     "checksum": "BLOB",
 }
 
-#: Seconds in which a process that has just created a file should have written its tables.
+#: Seconds within which a process should write the tables of a file that it created.
 _SECONDS_TO_MAKE = 5.0
 
 
 def create(path):
-    """Create an empty file, unless there is one; return whether it was created.
+    """Create an empty file if there is none, and return whether it was created.
 
-    A file that another process has just created is waited for until it holds its tables. An empty
-    file is never made a ledger: it may be one that lost its entries.
+    If another process has just created the file, wait until it contains its tables. An existing
+    empty file is never turned into a ledger: it may be a ledger that lost its entries.
     """
     try:
         path.resolve().touch(mode=0o644, exist_ok=False)  # SQLite's mode
@@ -49,7 +49,7 @@ def create(path):
     return True
 
 
-#: Relations by unit, as files of version 0.1 hold them in the column "adjacency".
+#: Relations by unit, as stored in the column "adjacency" by version 0.1.
 _OLD_RELATIONS = {
     "record": {
         "replace one record": NeighboringRelation.REPLACE_ONE,
@@ -78,9 +78,9 @@ _OLD_RELATIONS = {
 
 @contextmanager
 def transaction(path, is_new=False):
-    """Open a ledger for one process at a time, and write all of the block or nothing.
+    """Open a ledger for one process at a time, and write either the whole block or nothing.
 
-    A process that dies leaves neither half of an entry nor a lock.
+    A process that dies leaves neither a partial entry nor a lock.
 
     Parameters
     ----------
@@ -92,19 +92,19 @@ def transaction(path, is_new=False):
     Yields
     ------
     sqlite3.Connection
-        What is written is kept if no error leaves the block.
+        The database. Its changes are committed if no error leaves the block.
 
     Raises
     ------
     ValueError
-        If the file cannot be read and written, is damaged, or is no ledger.
+        If the file cannot be read and written, is damaged, or is not a ledger.
     """
     try:
-        uri = f"{path.as_uri()}?mode=rw"  # a file that is missing is never made anew
+        uri = f"{path.as_uri()}?mode=rw"  # a missing file is never recreated
         with closing(sqlite3.connect(uri, uri=True, timeout=120, isolation_level=None)) as db:
-            # With less, a power cut may undo a COMMIT after the labels were released
+            # With a weaker setting, a power cut may undo a COMMIT after the labels were released
             db.execute("PRAGMA synchronous = EXTRA")
-            # Locked before anything is read: what is checked is still true when it is recorded
+            # Locked before anything is read, so that the checks still hold when a fit is recorded
             db.execute("BEGIN IMMEDIATE")
             try:
                 if not is_new:
@@ -121,14 +121,14 @@ def transaction(path, is_new=False):
 
 def _unusable(path, reason):
     return ValueError(
-        f"{path} cannot be used as a ledger ({reason}). It must be a file that "
-        "PrivacyLedger made, and that can be written; nothing was recorded. If it is damaged or "
-        "empty, restore a copy that has all entries; delete it only if it never had any"
+        f"{path} cannot be used as a ledger ({reason}). It must be a writable file that "
+        "PrivacyLedger created; nothing was recorded. If it is damaged or empty, restore a copy "
+        "with all entries; delete it only if it never had any"
     )
 
 
 def _check_whole(db, path):
-    """Refuse an empty file, and one with a part that is missing or was overwritten."""
+    """Refuse empty files, and files with missing or overwritten parts."""
     if db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
         raise sqlite3.DatabaseError("it is empty")
     ((page_size,),) = db.execute("PRAGMA page_size")
@@ -145,7 +145,7 @@ def _missing_columns(db):
 
 
 def make_tables(db, budget):
-    """Make an empty file a ledger."""
+    """Write the tables of a new ledger to an empty file."""
     db.execute(
         "CREATE TABLE budget (one INTEGER PRIMARY KEY CHECK (one = 1), "
         "epsilon REAL, delta REAL, composition TEXT, failure_probability REAL, file TEXT, "
@@ -162,53 +162,53 @@ def make_tables(db, budget):
 
 
 def read_budget(db):
-    """Return the `Budget` in a file, its random identifier, and what all fits protect.
+    """Return the `Budget` in a file, its random identifier, and the protection of all fits.
 
-    That is the unit and the relation; both are None before the first fit.
+    The protection is the unit and the relation; both are None before the first fit.
     """
     row = db.execute(
         "SELECT epsilon, delta, composition, failure_probability, file, orders, unit, adjacency "
         "FROM budget"
     ).fetchone()
     if row is None:
-        raise sqlite3.DatabaseError("it holds no budget")
+        raise sqlite3.DatabaseError("it contains no budget")
     *numbers, file_id, orders, unit, relation = row
     if orders != _as_bytes(DEFAULT_ORDERS):
-        raise sqlite3.DatabaseError("its costs are at other Renyi orders than this version's")
+        raise sqlite3.DatabaseError("its Renyi orders differ from the orders of this version")
     return Budget(*numbers), file_id, protected_by(unit, relation)
 
 
 def protected_by(unit, relation):
-    """Return a unit and a relation, the relation of an old file as it is named now."""
+    """Return a unit and a relation, with the current name of a relation of an old file."""
     return unit, _OLD_RELATIONS.get(unit, {}).get(relation, relation)
 
 
 def read_filters(db, budget):
-    """Return the filters that were fixed when the file was made."""
+    """Return the filters that were fixed when the file was created."""
     filters = [Filter(*row) for row in db.execute('SELECT kind, "order", delta FROM filters')]
     if not are_valid(filters, budget):
-        raise sqlite3.DatabaseError("it holds no filters, or some of an unknown kind")
+        raise sqlite3.DatabaseError("it contains no filters, or filters of an unknown kind")
     return filters
 
 
 def read_costs(db, which="fit IS NOT ?", entry=None):
-    """Return the `Cost` of each entry that a condition picks, by the entry, in order.
+    """Return a dict of the `Cost` of each entry that meets a condition, in order.
 
     An entry of an earlier version has neither `pure_part` nor `mu_squared_part`. `Cost` derives
-    both from the totals, so that epsilon is larger than the fit's or equal to it.
+    both from the totals, so that epsilon is at least the epsilon of the fit.
     """
-    missing = _missing_columns(db)  # they are added with the next entry: the file may be read-only
+    missing = _missing_columns(db)  # added only with the next entry, as the file may be read-only
     names = ", ".join("NULL" if name in missing else name for name in _COLUMNS)
     rows = db.execute(f"SELECT fit, {names} FROM spending WHERE {which} ORDER BY fit", (entry,))
     return {fit: _checked_cost(fit, dict(zip(_COLUMNS, row, strict=True))) for fit, *row in rows}
 
 
 def _checked_cost(fit, row):
-    """Return the `Cost` of an entry; refuse one that is not as it was written."""
+    """Return the `Cost` of an entry, and refuse an entry that was changed after it was written."""
     checksum = row.pop("checksum")
     numbers = [row[name] for name in ("mu_squared", "pure", "delta")]
     parts = [row["pure_part"], row["mu_squared_part"]]
-    if checksum is None:  # as in files of earlier versions, which have no parts either
+    if checksum is None:  # an entry of an earlier version, which also has no parts
         is_as_written = parts == [None, None]
     else:
         is_as_written = checksum == _checksum(row.values())
@@ -222,20 +222,23 @@ def _checked_cost(fit, row):
 
 
 def _checksum(values):
-    """Return a fingerprint of the values of an entry, to notice what a disk does to them."""
+    """Return a fingerprint of the values of an entry, to detect corruption on disk."""
     return hashlib.sha256(repr(tuple(values)).encode()).digest()
 
 
 def has_entry(db, entry):
-    """Return whether there is an entry of a number: None has none."""
+    """Return whether there is an entry with this number; False for None."""
     return db.execute("SELECT 1 FROM spending WHERE fit = ?", (entry,)).fetchone() is not None
 
 
 def check_grows(db, entry, cost):
-    """Refuse to change an entry that has queries, or costs more in any way than it would then."""
+    """Refuse to replace an entry that has queries, or that exceeds the new cost in any measure."""
     before = read_costs(db, "fit = ? AND n_queries = 0", entry)
     if entry not in before or not (parts_of(before[entry]) <= parts_of(cost)).all():
-        raise ValueError(f"entry {entry} is not one of rows that this cost has as a part")
+        raise ValueError(
+            f"entry {entry} cannot be replaced: it is not the cost of synthetic rows alone, or "
+            "this cost does not include it"
+        )
 
 
 def read_fits(db):
@@ -245,9 +248,9 @@ def read_fits(db):
 
 
 def write_fit(db, spent, cost, entry):
-    """Write down what a fit spends, and what it protects; return its entry, with a new number.
+    """Record the cost and the protection of a fit, and return the number of its new entry.
 
-    An `entry` of the same fit goes: its number is never used again.
+    An earlier `entry` of the same fit is removed, and its number is never used again.
 
     A file of an earlier version gets the columns that it lacks. They are NULL in its entries.
     """
@@ -255,9 +258,9 @@ def write_fit(db, spent, cost, entry):
         db.execute(f"ALTER TABLE spending ADD COLUMN {name} {_COLUMNS[name]}")
     db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, str(spent.relation)))
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    queried = int(spent.n_teachers or 0), int(spent.n_queries)  # no teachers, where records vote
+    queried = int(spent.n_teachers or 0), int(spent.n_queries)  # 0 teachers where records vote
     numbers = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
-    # None is below 0, but SQLite returns 0.0 where -0.0 was written
+    # No number is negative, but SQLite returns 0.0 for -0.0
     numbers = [abs(float(number)) for number in numbers]
     row = now, str(spent.composition), *queried, _as_bytes(cost.rdp), *numbers
     written = db.execute(

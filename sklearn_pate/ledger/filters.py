@@ -1,4 +1,4 @@
-"""The arithmetic of a ledger: ways of adding up costs, fixed in advance."""
+"""Arithmetic of a ledger: privacy filters that add up costs and are fixed in advance."""
 
 import math
 from numbers import Real
@@ -12,12 +12,12 @@ from ..rdp.checks import check_delta
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
 from ..rdp.cost import sum_up
 
-#: Ways of adding up that a ledger may have.
+#: Compositions that a ledger may have.
 COMPOSITIONS = ("renyi", "gaussian", "pure")
 
 
 class Budget(NamedTuple):
-    """What is fixed when the file of a ledger is made; attributes as in `PrivacyLedger`."""
+    """Terms of a ledger, fixed when its file is created; attributes as in `PrivacyLedger`."""
 
     epsilon: float
     delta: float
@@ -26,7 +26,7 @@ class Budget(NamedTuple):
 
 
 def checked_budget(epsilon, delta, composition, part):
-    """Return a `Budget`; `part` is the `failure_probability` that is given, or None."""
+    """Return a checked `Budget`; `part` is the given `failure_probability`, or None."""
     epsilon = check_positive("epsilon", epsilon)
     delta = check_delta(delta)
     if composition not in COMPOSITIONS:
@@ -35,7 +35,7 @@ def checked_budget(epsilon, delta, composition, part):
         part = delta if composition == "pure" else delta / 10
     set_aside = as_float(part) if isinstance(part, Real) else math.nan
     is_part = 0 <= set_aside <= delta
-    # "pure" adds up without a delta; the other compositions need some of it
+    # "pure" needs no delta; the other compositions need a part of it
     if not is_part or (set_aside == delta and composition != "pure"):
         raise ValueError(
             f"failure_probability is a part of delta={delta:g}: it must be at least 0 and below "
@@ -45,16 +45,17 @@ def checked_budget(epsilon, delta, composition, part):
 
 
 class Filter(NamedTuple):
-    """Adds up costs in one way.
+    """A privacy filter: the sum of costs in one measure.
 
     Attributes
     ----------
     kind : {"renyi", "gaussian", "pure"}
-        What it adds up: Renyi costs at one order, squared Gaussian-DP parameters, or pure epsilons.
+        The summed measure: Renyi costs at one order, squared Gaussian-DP parameters, or pure
+        epsilons.
     order : float or None
-        One of `rdp.DEFAULT_ORDERS`; None for the kinds that have none.
+        One of `rdp.DEFAULT_ORDERS` for "renyi", else None.
     delta : float
-        Its part of the ledger's delta; "pure" needs none.
+        The filter's part of the ledger's delta; "pure" needs none.
     """
 
     kind: str
@@ -62,7 +63,7 @@ class Filter(NamedTuple):
     delta: float
 
     def amount(self, cost):
-        """Return what is added up for a cost."""
+        """Return the summand of a cost."""
         if self.kind == "pure":
             return float(cost.pure)
         if self.kind == "gaussian":
@@ -70,7 +71,7 @@ class Filter(NamedTuple):
         return cost.rdp[self.order == DEFAULT_ORDERS].item()
 
     def epsilon(self, total):
-        """Return the epsilon, at its part of delta, of what was added up."""
+        """Return the epsilon of a sum, at the filter's part of delta."""
         if self.kind == "pure":
             return total
         if self.kind == "gaussian":
@@ -78,16 +79,16 @@ class Filter(NamedTuple):
         return float(epsilon_by_order([total], self.delta, [self.order]).item())
 
 
-#: What sums may lie above a budget, as a part of it: what the numbers of the fits are rounded by.
+#: Relative excess of sums over a budget that is allowed for the rounding of the fits' numbers.
 _ROUNDING = 1e-14
 
-#: Parts of delta of the Renyi orders, from the lowest: each takes five sixths of what is left, the
-#: last all of it.
+#: Parts of delta of the Renyi orders, from the lowest: each takes five sixths of the rest, and the
+#: last takes all of it.
 _PARTS = np.array([5 / 6, 5 / 36, 5 / 216, 5 / 1296, 1 / 1296])
 
 
 def new_filters(budget):
-    """Return the filters of a new ledger: they follow from public numbers, never from an entry."""
+    """Return the filters of a new ledger, which depend on its budget and never on an entry."""
     delta_left = budget.delta - budget.failure_probability
     pure = Filter("pure", None, 0.0)
     if budget.composition == "pure":
@@ -96,10 +97,10 @@ def new_filters(budget):
         return [Filter("gaussian", None, delta_left), pure]
     deltas = delta_left * _PARTS
     penalties = conversion_penalty(deltas[0], DEFAULT_ORDERS)
-    # Gaussian noise costs in proportion to the order, and small pure steps nearly so
+    # The cost of Gaussian noise is proportional to the order; for small pure steps, nearly so
     answers_paid_for = (budget.epsilon - penalties) / DEFAULT_ORDERS
     first_order = DEFAULT_ORDERS[np.argmax(answers_paid_for)]
-    # Larger costs, private searches among them, need higher orders; there little delta is enough
+    # Larger costs, such as private searches, need higher orders, at which little delta is enough
     requested = (first_order - 1) * 3.0 ** np.arange(len(_PARTS))
     distance = np.abs(np.log(DEFAULT_ORDERS - 1) - np.log(requested)[:, None])
     orders = DEFAULT_ORDERS[np.argmin(distance, axis=1)]
@@ -108,7 +109,7 @@ def new_filters(budget):
 
 
 def are_valid(filters, budget):
-    """Return whether filters in a file are of the kinds of a budget, and share its delta."""
+    """Return whether filters in a file have the kinds of a budget and sum to its delta at most."""
     if [filter_.kind for filter_ in filters] != [filter_.kind for filter_ in new_filters(budget)]:
         return False
     for kind, order, delta in filters:
@@ -122,7 +123,7 @@ def are_valid(filters, budget):
 
 def epsilon_alone(cost, budget):
     """Return the epsilon of one fit by itself, at the ledger's delta."""
-    # A pure cost needs no delta but its own, even where that is all there is
+    # A pure cost needs only its own delta, which may be the whole delta of the ledger
     pure = float(cost.pure) if cost.delta <= budget.delta else math.inf
     if budget.composition == "pure":
         return pure
@@ -130,7 +131,7 @@ def epsilon_alone(cost, budget):
 
 
 def parts_of(cost):
-    """Return all numbers of a cost that a ledger writes down, as one array."""
+    """Return all numbers of a cost that a ledger records, as one array."""
     numbers = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
     return np.array([*np.ravel(cost.rdp), *numbers], dtype=float)
 
@@ -141,13 +142,13 @@ class Account(NamedTuple):
     Attributes
     ----------
     budget : Budget
-        Of the ledger.
+        Budget of the ledger.
     filters : list
-        Its filters.
+        Filters of the ledger.
     costs : list of Cost
-        That of each fit.
+        Cost of each fit.
     protected : tuple of two str
-        The unit and the relation that all fits protect; None before the first.
+        The unit and the relation that all fits protect; both are None before the first fit.
     """
 
     budget: Budget
@@ -156,11 +157,11 @@ class Account(NamedTuple):
     protected: tuple = (None, None)
 
     def epsilon(self):
-        """Return the epsilon of all costs; above the budget's if no filter allows them."""
+        """Return the epsilon of all costs, which exceeds the budget if no filter allows them."""
         most = self.budget.failure_probability * (1 + _ROUNDING)
         if sum_up(*(cost.delta for cost in self.costs)) > most:
             return math.inf
-        # The smallest is valid: all filters were fixed in advance, and delta is dealt out to them
+        # The smallest is valid: all filters were fixed in advance, and delta is split among them
         epsilon = min(
             filter_.epsilon(sum_up(*map(filter_.amount, self.costs))) for filter_ in self.filters
         )
@@ -173,13 +174,16 @@ class Account(NamedTuple):
         return self._replace(costs=[*self.costs, cost])
 
     def pays_for(self, cost):
-        """Return whether the budget pays for one more fit, but for the rounding of floats.
+        """Return whether the budget pays for one more fit, up to the rounding of floats.
 
-        Ten floats of 0.1, each of which is a little more than a tenth, are within 1.
+        Ten fits of 0.1 are within a budget of 1, although the float 0.1 is a little above a tenth.
         """
         return self.plus(cost).epsilon() <= self.budget.epsilon * (1 + _ROUNDING)
 
     def totals(self):
-        """Return the number of fits and the sums that decide; none falls as fits are added."""
+        """Return the number of fits, the sum of deltas and the sums of the filters.
+
+        None of them decreases when a fit is added.
+        """
         sums = [sum_up(*map(filter_.amount, self.costs)) for filter_ in self.filters]
         return np.array([len(self.costs), sum_up(*(cost.delta for cost in self.costs)), *sums])

@@ -19,17 +19,17 @@ from .._sklearn import Interval, StrOptions
 from .._sklearn import softmax as softmax_of_rows
 from ..aggregators import TableMechanism
 from ..aggregators.base import checked_scale
-from ..class_sums import (
+from ..class_sums.discriminants import public_discriminants
+from ..class_sums.statistic import (
     STEP,
     about_mean,
     of_classes,
-    public_discriminants,
     sums_contribution,
     sums_cost,
     ticks_of,
     whole_steps,
 )
-from ..class_sums import unit as on_sphere
+from ..class_sums.statistic import unit as on_sphere
 from ..encoding.fitted_steps import (
     affine_by_hand,
     numbers_by_hand,
@@ -63,10 +63,10 @@ _CONSTANT = 0.3 / math.sqrt(1 + 0.3**2)
 _LENGTH = 1 / math.sqrt(1 + 0.3**2)
 
 #: The weight of the sums of all records.
-_OF_TOTAL = 0.25
+_TOTAL_WEIGHT = 0.25
 
 #: Contribution of one record, divided by the largest change of two of one class; rounded up.
-_OF_ONE = 0.273
+_ONE_RECORD = 0.273
 
 #: Most columns: a product of so many takes seconds, and its rounding may depend on other rows.
 _MOST_COLUMNS = 2000
@@ -113,7 +113,7 @@ class SumsMechanism(TableMechanism):
     def noise_std(self):
         """Standard deviation of the noise on each sum, in records."""
         multiplier = checked_scale(self, "noise_multiplier")
-        changed = (1 - 1 / self.n_classes + _OF_TOTAL**2) * (2 * _LENGTH) ** 2
+        changed = (1 - 1 / self.n_classes + _TOTAL_WEIGHT**2) * (2 * _LENGTH) ** 2
         return math.sqrt(max(changed, 2.0)) * multiplier * (1 + 1e-9)
 
     def with_scale(self, scale):
@@ -133,7 +133,7 @@ class SumsMechanism(TableMechanism):
         rng = noise_generator(random_state)
         noise = DiscreteGaussian(self.noise_std / step).sample(rng, table.shape).astype(object)
         # The weight of the sums of all records lies in their noise, so that these stay whole
-        of_all = self.noise_std / _OF_TOTAL * (1 + 1e-9)
+        of_all = self.noise_std / _TOTAL_WEIGHT * (1 + 1e-9)
         noise[:, -1] = DiscreteGaussian(of_all / step).sample(rng, (len(table),))
         return plus_noise(table, noise, step)
 
@@ -346,7 +346,7 @@ class ClassSums(BlockMethod):
 
     def contribution(self, neighbors):
         """Return the contribution of one unit to all sums; see `SumsMechanism`."""
-        return sums_contribution(neighbors, of_one=_OF_ONE)
+        return sums_contribution(neighbors, of_one=_ONE_RECORD)
 
     # --- noise ------------------------------------------------------------------------------------
 
@@ -369,7 +369,7 @@ class ClassSums(BlockMethod):
         """Return the discriminants that follow from noisy sums."""
         by_class, total = noisy[:, :-1].T, noisy[:, -1]
         n = max(total[-1] / _CONSTANT, noise_std) if self._n_records is None else self._n_records
-        released = by_class, total, (noise_std, noise_std / _OF_TOTAL), n
+        released = by_class, total, (noise_std, noise_std / _TOTAL_WEIGHT), n
         proba_is_linear = self._target.splits_votes and self._target.n_values == 2
         how = {"proba_is_linear": proba_is_linear, "target": self._target}
         slopes, constants, p_value = public_discriminants(*released, self._rows, **how)

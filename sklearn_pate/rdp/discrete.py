@@ -279,9 +279,9 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
     Let u be normal around v with variance ``S**2 - tau**2``, and z whole, with probability
     ``exp(-(z - u)**2 / (2 tau**2)) / Z(u)``. z depends on v through u alone, so it is Gaussian DP
     with parameter ``D / sqrt(S**2 - tau**2)`` if v moves by D. By Poisson summation, Z is
-    ``tau sqrt(2 pi)`` up to a relative difference of ``r = 2 sum_k exp(-2 (pi tau k)**2)``. Without
-    this difference, z would be discrete Gaussian with parameter `S` around v, by a convolution. So
-    it is discrete Gaussian up to factors ``exp(+-eta)`` on probabilities, with
+    ``tau sqrt(2 pi)`` up to a relative part of ``r = 2 sum_k exp(-2 (pi tau k)**2)`` at most.
+    Without this part, z would be discrete Gaussian with parameter `S` around v, by a convolution.
+    So it is discrete Gaussian up to factors ``exp(+-eta)`` on probabilities, with
     ``eta = log((1 + r) / (1 - r))`` (Peikert (2010), Theorem 3.1). These factors move the logit of
     each of the two errors of a test by at most 2 eta, and its normal quantile by at most
     ``sqrt(pi / 2) eta``, as the slope of the logit over the quantile is least at 0 (Sampford
@@ -329,7 +329,7 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
 
 
 #: Votes, probabilities and discrete noise are whole numbers of ticks, so their sums do not depend
-#: on the order of addition. One count is so many ticks.
+#: on the order of addition. A count of 1 is `TICKS` ticks.
 TICKS = 2**20
 GRID = 1 / TICKS
 

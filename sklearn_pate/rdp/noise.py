@@ -143,7 +143,7 @@ class Noise(ABC):
     @staticmethod
     @abstractmethod
     def log_win(margin):
-        """Compute the log probability that a noisy count exceeds another, `margin` below it."""
+        """Compute the log probability that a count with a lead of `margin` wins against another."""
 
     @classmethod
     def log_overtake(cls, behind, n_other_classes):
@@ -210,7 +210,7 @@ class Gaussian(Noise):
 
     @staticmethod
     def log_win(margin):
-        """Compute the log probability that a noisy count exceeds another, `margin` below it."""
+        """Compute the log probability that a count with a lead of `margin` wins against another."""
         return log_ndtr(margin / math.sqrt(2))
 
     @staticmethod
@@ -319,7 +319,7 @@ class Laplace(Noise):
 
     @staticmethod
     def log_win(margin):
-        """Compute the log probability that a noisy count exceeds another, `margin` below it."""
+        """Compute the log probability that a count with a lead of `margin` wins against another."""
         distance = np.abs(margin)
         log_lose = np.log((2 + distance) / 4) - distance
         return np.where(margin >= 0, np.log1p(-np.exp(log_lose)), log_lose)
@@ -400,7 +400,7 @@ class Exponential(Noise):
 
     @staticmethod
     def log_win(margin):
-        """Compute the log probability that a noisy count exceeds another, `margin` below it."""
+        """Compute the log probability that a count with a lead of `margin` wins against another."""
         log_lose = -np.abs(margin) - math.log(2)
         return np.where(margin >= 0, np.log1p(-np.exp(log_lose)), log_lose)
 

@@ -1,4 +1,4 @@
-"""Data-independent costs of one query: over all votes, of a given margin, behind a check."""
+"""Data-independent costs of one query: over all votes, by margin, and after a check."""
 
 import itertools
 import math
@@ -16,22 +16,24 @@ from .exact import Pairs, exact_rdp, round_up
 #: Two-class histograms are enumerated up to this many teachers.
 _MOST_ENUMERATED = 10_000
 
-#: Order times one vote, in noise scales: beyond it, other bounds on the cost are as good, and
+#: Order times one vote, in noise scales. Above it, other bounds on the cost are equally good, and
 #: the grid of the search ends.
 _MOST_COMPUTED = 100
 
-#: Log ratio of probabilities that rounding may hide; order times half its square is its cost.
+#: Log ratio of probabilities that rounding may hide; its cost is order times half its square.
 _LOST_LOSS = 1e-14
 
 #: Noise scale beyond which rounding hides the cost of one vote from a search; other bounds hold.
 _LARGEST_SEARCHED = 1e8
 
-#: Number of teachers, in noise scales: beyond it, a noisy argmax has no pure epsilon of any use.
+#: Number of teachers, in noise scales. Above it, the pure epsilon of a noisy argmax is useless.
 _MOST_SCALES = 40
 
 
 def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
-    """Data-independent Renyi cost of one query: the largest over all votes, safe to publish.
+    """Compute the data-independent Renyi cost of one query, which is safe to publish.
+
+    It is the largest cost over all votes.
 
     Parameters
     ----------
@@ -40,25 +42,25 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
     orders : array-like of shape (n_orders,)
         Renyi orders, above 1.
     n_teachers, n_classes : int, default=None
-        Public numbers that make the cost sharper; None means any number.
+        Public numbers that make the cost tighter; None means any number.
 
     Returns
     -------
     ndarray of shape (n_orders,)
-        Costs; they add up over queries, adaptive ones too. inf without a guarantee.
+        Costs, which add up over queries, including adaptive ones. inf without a guarantee.
 
     Notes
     -----
-    The smallest of what follows from the mechanism's distribution and its `PrivacyBounds`:
+    The cost is the smallest bound from the mechanism's distribution and its `PrivacyBounds`:
 
     - two classes and up to 10,000 teachers: the largest `exact_rdp` over all histograms;
     - the argmax of counts with independent noise (`argmax_noise`), any number of classes: given
-      the noisy counts of all classes but the two that a vote moves between, only their maximum
-      matters, and the divergence is jointly quasi-convex. So no histogram costs more than the
-      largest divergence between three outcomes (the one class, the other, neither) over the
-      distances of the two counts from that maximum, real numbers with a difference of at most
-      `n_teachers`. The search is numerical; 1e-6 of the cost is added for its last digits. With
-      one-sided noise the divergence is infinite;
+      the noisy counts of all classes except the two between which a vote moves, only the maximum of
+      these counts matters, and the divergence is jointly quasi-convex. So no histogram costs more
+      than the largest divergence between three outcomes (the one class, the other, neither) over
+      the distances of the two counts from that maximum, which are real numbers with a difference of
+      at most `n_teachers`. The search is numerical, and 1e-6 of the cost is added for its last
+      digits. With one-sided noise the divergence is infinite;
     - `PrivacyBounds.rdp`;
     - `gdp_mu`: a `mu`-Gaussian-DP mechanism costs ``a mu**2 / 2`` (Dong, Roth, Su (2022),
       Corollary B.6);
@@ -78,7 +80,7 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
 
 
 def worst_case(aggregator, bounds, orders, *, n_teachers, n_classes):
-    """Return what `worst_case_rdp` and `worst_case_pure` do, of an aggregator with these facts."""
+    """Return the results of `worst_case_rdp` and `worst_case_pure`, given the privacy bounds."""
     n_teachers, n_classes = check_public(n_teachers=n_teachers, n_classes=n_classes)
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
     cost = np.full(orders.size, np.inf)
@@ -111,7 +113,7 @@ def worst_case(aggregator, bounds, orders, *, n_teachers, n_classes):
 
 
 def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
-    """Data-independent pure epsilon of one query.
+    """Compute the data-independent pure epsilon of one query.
 
     Parameters
     ----------
@@ -123,17 +125,18 @@ def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
     Returns
     -------
     float
-        inf without a guarantee.
+        Pure epsilon; inf without a guarantee.
 
     Notes
     -----
     A noisy argmax of bounded counts is pure DP even with Gaussian noise (Lebensold, Precup, Balle
-    (2024)). With two classes the largest loss over all histograms is computed. With more, the move
-    of a vote is split in two. Taking a vote from one class raises another's chance by at most what
-    it does between these two alone, `n_teachers` apart: the other classes only shift weight to
-    larger noisy counts, where the ratio of distribution functions is smaller. Giving a class a
-    vote raises its chance most when all others are far ahead, by at most `n_teachers` each. Both
-    steps need noise with a log-concave density.
+    (2024)). With two classes the largest loss over all histograms is computed. With more classes,
+    the move of a vote is split into two steps. The first step takes a vote from one class. It
+    raises another class's probability by at most the factor that holds for these two classes alone,
+    `n_teachers` apart: the other classes only shift weight to larger noisy counts, where the ratio
+    of distribution functions is smaller. The second step gives a class a vote. It raises the
+    probability of this class most if all others are as far ahead as possible, which is at most
+    `n_teachers` each. Both steps need noise with a log-concave density.
 
     Examples
     --------
@@ -149,14 +152,14 @@ def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
 
 
 def _pure(aggregator, bounds, n_teachers, n_classes):
-    """Return the pure epsilon of an aggregator with these facts; see `worst_case_pure`."""
+    """Return the pure epsilon of an aggregator with these bounds; see `worst_case_pure`."""
     pure = float(bounds.pure_epsilon)
     noise = bounds.argmax_noise
     if n_teachers is None or n_classes is None:
         return pure
     if _enumerable(aggregator, n_teachers, n_classes):
         log_proba = aggregator.outcome_log_proba(_two_class_histograms(n_teachers))
-        # Each histogram and the next differ by one vote, and are all the neighbours that there are
+        # Adjacent histograms differ by one vote, and there are no other neighbours
         loss = Pairs.from_log_proba(log_proba[1:], log_proba[:-1]).largest_loss.max()
         if np.isnan(loss):  # an outcome that is impossible on both sides
             return pure
@@ -171,13 +174,13 @@ def _pure(aggregator, bounds, n_teachers, n_classes):
         loss = by_taking + by_giving
     else:
         return pure
-    # Not below the true one: log probabilities are known to about 1e-14, and a loss is the sum of
-    # four at most; of a large one, 1e-9 covers what quadrature leaves
+    # Never below the true loss: log probabilities are accurate to about 1e-14, and a loss is the
+    # sum of at most four; for large losses, 1e-9 covers the error of the quadrature
     return min(pure, float(loss * (1 + 1e-9)) + 1e-13)
 
 
 def _enumerable(aggregator, n_teachers, n_classes):
-    """Whether all histograms are few, and the exact cost of each can be computed."""
+    """Whether there are few histograms, and the exact cost of each can be computed."""
     few = n_classes == 2 and n_teachers is not None and n_teachers <= _MOST_ENUMERATED
     return few and has_distribution(aggregator) and not aggregator.uses_student_proba
 
@@ -188,12 +191,12 @@ def _two_class_histograms(n_teachers):
 
 
 def margin_rdp(aggregator, orders, *, n_teachers, n_classes):
-    """Data-independent Renyi cost of one query by half its margin, rounded down.
+    """Compute the data-independent Renyi cost of one query by half its margin, rounded down.
 
-    The margin is the count of the first class minus that of the second; half of it, rounded down,
-    is an integer that one teacher changes by at most 1. This is the cost in both directions that
-    smooth sensitivity and propose-test-release need. The table holds for every data set; the
-    margin of a query is private.
+    The margin is the largest count minus the second largest. Half of it, rounded down, is an
+    integer that one teacher changes by at most 1. Smooth sensitivity and propose-test-release use
+    this cost, which covers both directions. The table holds for every data set, but the margin of a
+    query is private.
 
     Parameters
     ----------
@@ -211,11 +214,11 @@ def margin_rdp(aggregator, orders, *, n_teachers, n_classes):
 
     Notes
     -----
-    With two classes the margin fixes the sorted votes, and the cost is exact. With more, a noisy
-    argmax is charged the published bound in both directions: it is evaluated at all votes with
-    that margin (all other classes level with the second) and at their neighbours, whose margin is
-    smaller by at most 2, and made to fall with the margin. All other mechanisms are charged
-    `worst_case_rdp` at every margin.
+    With two classes the margin determines the sorted votes, and the cost is exact. With more
+    classes, a noisy argmax is charged the published bound in both directions. The bound is
+    evaluated at all votes with that margin (all other classes level with the second) and at their
+    neighbours, whose margin is smaller by at most 2, and is made to fall with the margin. All other
+    mechanisms are charged `worst_case_rdp` at every margin.
 
     Examples
     --------
@@ -239,23 +242,23 @@ def margin_rdp(aggregator, orders, *, n_teachers, n_classes):
         # The bounds depend on margins alone, so all other classes may have one vote
         votes = np.ones((half_margins.size, n_classes), dtype=int)
         votes[:, 0] += 2 * half_margins
-        # Row by row: the counts of a table of votes must have equal sums
+        # Row by row, because all rows of a table of votes must have equal sums
         bound = np.concatenate([aggregator.published_rdp([row], orders) for row in votes])
-        # A vote and its neighbour, for the two directions: the bounds cover one. Row 0 stays the
-        # worst case, as its neighbours may have another first class
+        # The bounds cover one direction, so a row also takes the bound of its neighbour. Row 0
+        # stays the worst case, as its neighbours may have another first class
         table[1:] = np.minimum(worst, np.maximum(bound[1:], bound[:-1]))
         table = np.maximum.accumulate(table[::-1])[::-1]  # from the largest margin down
     return table
 
 
 def checked_rdp(sigma, answer_rdp, orders):
-    """Largest Renyi cost of a noisy check followed, if it passes, by an answer.
+    """Compute the largest Renyi cost of a noisy check followed, if it passes, by an answer.
 
     Parameters
     ----------
     sigma : float
-        Standard deviation of the Gaussian noise on what is checked, a number that one teacher
-        changes by at most 1.
+        Standard deviation of the Gaussian noise on the checked number, which one teacher changes by
+        at most 1.
     answer_rdp : array-like of shape (n_orders,)
         Data-independent cost of the answer.
     orders : array-like of shape (n_orders,)
@@ -266,8 +269,8 @@ def checked_rdp(sigma, answer_rdp, orders):
     ndarray of shape (n_orders,)
         The supremum, over the distance `x` from the threshold in units of `sigma` and over both
         directions, of ``log(F(x)**a F(x')**(1-a) + G(x)**a G(x')**(1-a) exp((a-1) R)) / (a - 1)``
-        for ``x' = x +- 1 / sigma``, F the probability to fail, G to pass, R `answer_rdp`: test
-        and answer are one mechanism. Rounded up by 1e-6 relative.
+        for ``x' = x +- 1 / sigma``, with F the probability to fail, G the probability to pass and R
+        `answer_rdp`: check and answer are one mechanism. Rounded up by 1e-6 relative.
 
     Examples
     --------
@@ -292,55 +295,57 @@ def checked_rdp(sigma, answer_rdp, orders):
         passed = a * log_ndtr(x) + (1 - a) * log_ndtr(y) + gain
         return np.logaddexp(failed, passed) / (a - 1)
 
-    worst = answer_rdp  # the cost if the check is sure to pass
+    worst = answer_rdp  # the cost if the check is certain to pass
     # Beyond `far` one outcome is certain, and the check is free: 8 standard deviations leave 1e-15,
-    # and order `a` weighs outcomes as if `x` had moved by `a` steps
+    # and order `a` weights outcomes like a move of `x` by `a` steps
     far = 8 + 1.2 * orders * step
     for forwards, side in itertools.product((True, False), (-1, 1)):
         x = far[:, None] * side * np.linspace(0, 1, 401)
-        for _ in range(6):  # zoom in on the best point, 20 times each, of this direction and side
+        for _ in range(6):  # zoom in on the best point of this direction and side, 20 times each
             values = cost(x, x + step) if forwards else cost(x + step, x)
             worst = np.maximum(worst, values.max(axis=1))
             best = x[np.arange(orders.size), values.argmax(axis=1)]
             x = best[:, None] + (x[:, 1] - x[:, 0])[:, None] * np.linspace(-1.5, 1.5, 61)
-    # The cost of the one mechanism is at most that of the two after each other
+    # The joint mechanism costs at most the sum of its two parts
     return np.minimum(as_two_mechanisms, round_up(worst * (1 + 1e-6), orders))
 
 
-# --- the votes on which a noisy argmax costs most -------------------------------------------------
+# --- the costliest votes of a noisy argmax --------------------------------------------------------
 #
-# The search goes over real numbers, of which vote counts are some, so what it finds covers all.
+# The search covers all real numbers, which include all vote counts.
 
 
-#: Highest level that is looked at. There the other classes have no chance left, as with two
-#: classes, so this border is a limit and no risk.
+#: Highest level of the search. There the other classes have no chance left, as with two classes,
+#: so this border is a limit and no risk.
 _HIGHEST = 20
 
-#: Logarithms of neighbouring orders that are searched differ by about this much.
+#: Approximate difference of the logarithms of neighbouring orders that are searched in full.
 _ORDER_STEP = 0.35
 
-#: What a peak of the grid must cost, of the largest cost on it, to be searched.
+#: Least cost of a local maximum of the grid to be searched, relative to the largest cost on it.
 _HIGH_MAXIMUM = 0.8
 
-#: A search first goes no farther than this at once, and later no farther than that.
+#: Largest step of a search at its start, and later.
 _FAR = 0.25
 _FARTHEST = 2.0
 
-#: Most quadratics that are followed from the start of each order.
+#: Largest number of quadratic steps from the start of each order.
 _MOST_STEPS = 15
 
-#: How far apart slopes are whose difference stands for a curvature.
+#: Distance of the two slopes whose difference approximates a curvature.
 _APART = 1e-3
 
-#: A top is where a quadratic promises no larger rise, of the cost, within `_FAR`.
+#: A search has reached the top if its quadratic rises by less than this within `_FAR`, relative to
+#: the cost.
 _NO_RISE = 1e-8
 
 
 def argmax_rdp(noise, orders, widest_margin):
-    """Largest divergence of three outcomes for one vote moved; all lengths in noise scales.
+    """Compute the largest divergence of three outcomes for one moved vote.
 
-    The outcomes are the class that loses the vote, the one that gets it, and neither, given the
-    largest noisy count of all others. The lower of the two counts, relative to that, is the level.
+    The outcomes are the class that loses the vote, the class that gets it, and neither, given the
+    largest noisy count of all others. The level is the lower of the two counts, relative to this
+    largest count. All lengths are in noise scales.
 
     Parameters
     ----------
@@ -354,7 +359,7 @@ def argmax_rdp(noise, orders, widest_margin):
     Returns
     -------
     ndarray of shape (n_orders,)
-        From below, to 1e-6 relative. inf where the search ended at its border.
+        Divergences, from below, to 1e-6 relative. inf where the search ended at its border.
     """
     widest, lowest = _borders(noise, orders, widest_margin)
     increasing, place = np.unique(orders, return_inverse=True)
@@ -365,18 +370,18 @@ def argmax_rdp(noise, orders, widest_margin):
 
 
 def _borders(noise, orders, widest_margin):
-    """Widest margin and lowest level that are looked at."""
+    """Return the widest margin and the lowest level of the search."""
     one_vote = 1 / noise.scale
-    # A divergence of order a weighs outcomes as if the votes moved a times as far, so the worst
-    # margin and level grow in proportion to order times vote. The borders are generous; a search
-    # that ends at one of them has no answer, unless the margin is the largest that there is
+    # A divergence of order a weights outcomes like a move of the votes by a times the distance, so
+    # the worst margin and level grow in proportion to order times vote. The borders are generous. A
+    # search that ends at one of them has no answer, unless the margin is the largest possible one
     reach = orders.max() * one_vote
     widest = max(0.0, min(widest_margin - one_vote, 10 + 2.5 * reach))
     return widest, -8 - 1.2 * reach
 
 
 class _Region:
-    """The votes that are looked at: all levels and margins up to some borders."""
+    """The votes of the search: all levels and margins up to some borders."""
 
     def __init__(self, noise, widest, lowest):
         self.noise = noise
@@ -385,10 +390,11 @@ class _Region:
         self.one_vote = 1 / noise.scale
 
     def local_maxima_of_grid(self, orders):
-        """Votes that are best on a part of the grid, and not far below the best of all.
+        """Return the best votes on each part of the grid, if not far below the best of all.
 
-        Returns the number of their order and their cost, margin and second count, as rows. There
-        may be two peaks: with counts near the others' or far below, in either direction.
+        The result has the index of their order, and their cost, margin and second count as rows.
+        There may be two local maxima: with counts near the others' or far below, in either
+        direction.
         """
         margin, level = _coarse_grid(self.widest, self.lowest)
         before, after = self._before_and_after(margin, level)
@@ -403,7 +409,7 @@ class _Region:
                 cost = pairs.divergence(order)
                 for part in (is_low, ~is_low):
                     best = np.where(part, cost, -1).argmax()
-                    # What is best at the edge between the two parts is no peak
+                    # A maximum at the edge between the two parts is not a local maximum
                     is_local_maximum = level[best] not in edges or cost[best] == cost.max()
                     height = cost[best] if is_local_maximum else 0
                     local_maxima.append((place, height, sign * margin[best], second[best]))
@@ -414,27 +420,27 @@ class _Region:
         return place[is_high], local_maxima[1:, is_high]
 
     def _before_and_after(self, margin, second):
-        """Log probability of the outcomes of votes, and of those with one vote moved."""
+        """Return log probabilities of the outcomes of votes, before and after one vote moves."""
         half = self.one_vote / 2
         before = self.noise.log_other_classes(second + margin + half, second - half)
         after = self.noise.log_other_classes(second + margin - half, second + half)
         return before, after
 
     def cost_at(self, margin, level, orders):
-        """Cost of a vote that crosses a margin, in the costlier direction."""
+        """Return the cost of a vote that crosses a margin, in the costlier direction."""
         before, after = self._before_and_after(margin, level)
         there = Pairs.from_log_proba(before, after).divergence(orders)
         return np.maximum(there, Pairs.from_log_proba(after, before).divergence(orders))
 
     def one_way(self, margin, second, orders):
-        """Cost in one direction; the margin is below 0 where the second count is the higher.
+        """Return the cost in one direction; a negative margin means a higher second count.
 
-        It is smooth at margin 0, where the larger of both directions has a kink.
+        It is smooth at margin 0, whereas the larger of both directions has a kink there.
         """
         return Pairs.from_log_proba(*self._before_and_after(margin, second)).divergence(orders)
 
     def one_way_and_slopes(self, votes, orders):
-        """Cost in one direction, and its slopes along margin and second count, as rows."""
+        """Return the cost in one direction, and its slopes along margin and second count."""
         margin, second = votes
         half = self.one_vote / 2
         before, after = self._before_and_after(margin, second)
@@ -445,18 +451,19 @@ class _Region:
         return cost, _slopes(pairs, slopes_before, slopes_after, orders, cost)
 
     def costlier_way(self, margin, level, orders):
-        """Cost, margin and second count in the costlier direction, as rows."""
+        """Return cost, margin and second count in the costlier direction, as rows."""
         there = self.one_way(margin, level, orders)
         back = self.one_way(-margin, level + margin, orders)
         return np.where(there >= back, [there, margin, level], [back, -margin, level + margin])
 
 
 def _costliest(region, orders):
-    """Cost, margin and second count of the costliest votes at increasing orders, as rows.
+    """Return cost, margin and second count of the costliest votes at increasing orders, as rows.
 
-    With smooth noise the costliest votes move smoothly with the order. So a few orders are
-    searched in full, and the others near the votes of those. Where that finds no top, or one peak
-    has overtaken another, they are searched in full as well.
+    With smooth noise the costliest votes move smoothly with the order. So only a few orders are
+    searched in full. At the other orders the search starts near the costliest votes of these few.
+    If that finds no top, or one local maximum has overtaken another, they are also searched in
+    full.
     """
     few = _spread(orders)
     if not region.noise.smooth or 2 * few.size > orders.size:
@@ -476,7 +483,7 @@ def _costliest(region, orders):
 
 
 def _is_only_maximum(region, orders, votes):
-    """Whether the votes of each order and the next are near each other, as on one peak."""
+    """Whether the votes of each order and the next are close, as for one local maximum."""
     _, margin, second = votes
     is_ridge = region.one_way(margin[:-1], second[1:], orders[:-1]) > votes[0, :-1] * (1 - 1e-6)
     is_near = np.abs(np.diff(votes[1:])) < np.maximum(0.8, 0.6 * np.abs(votes[1:, :-1]))
@@ -484,7 +491,7 @@ def _is_only_maximum(region, orders, votes):
 
 
 def _spread(orders):
-    """Places of a few orders with about equal ratios, the first and the last among them."""
+    """Return indices of a few orders with about equal ratios, including the first and last."""
     log_orders = np.log(orders)
     n_few = math.ceil((log_orders[-1] - log_orders[0]) / _ORDER_STEP) + 1
     requested = np.linspace(log_orders[0], log_orders[-1], n_few)
@@ -493,7 +500,7 @@ def _spread(orders):
 
 
 def _search(region, orders):
-    """Cost, margin and second count of the costliest votes at each order, as rows."""
+    """Return cost, margin and second count of the costliest votes at each order, as rows."""
     place, local_maxima = region.local_maxima_of_grid(orders)
     climbing = np.ones(place.size, dtype=bool)
     if region.noise.smooth:
@@ -513,11 +520,12 @@ def _search(region, orders):
 
 
 def _slopes(pairs, slopes_p, slopes_q, orders, cost):
-    """Slopes of `pairs.divergence(orders)`, which is `cost`, from those of log P and log Q.
+    """Compute the slopes of `pairs.divergence(orders)`, which is `cost`, from log P and log Q.
 
-    With r = P / Q, the sum S of Q r**a rises by the sum of
-    ``Q ((r**a - 1 - a (r - 1)) (log Q)' + a (r**a - r) (log P - log Q)')``: no terms cancel that
-    are larger than it, as the sums of P and of Q stay 1. The divergence rises by S' / S / (a - 1).
+    With r = P / Q, the sum S of Q r**a has the slope S', the sum of
+    ``Q ((r**a - 1 - a (r - 1)) (log Q)' + a (r**a - r) (log P - log Q)')``. No terms larger than
+    this sum cancel, as the sums of P and of Q stay 1. The divergence has the slope
+    S' / S / (a - 1).
     """
     a = orders[:, None]
     log_sum = (orders - 1) * cost
@@ -541,8 +549,8 @@ def _slopes(pairs, slopes_p, slopes_q, orders, cost):
 
 
 def _coarse_grid(widest, lowest):
-    """Margins and levels, as rows, that are near every peak."""
-    # 300 and -130 are outside all borders, as callers keep order times vote below 100
+    """Return margins and levels, as rows, that are near every local maximum."""
+    # 300 and -130 are outside all borders, because callers keep order times vote below 100
     margins = np.concatenate([np.arange(0, 5, 0.5), np.geomspace(5, 300, 31)])
     margins = np.append(margins[margins < widest], widest)
     levels = np.concatenate([-np.geomspace(130, 2.5, 21), np.arange(-2, 2, 0.5), [2, 3, 4, 6, 10]])
@@ -550,27 +558,27 @@ def _coarse_grid(widest, lowest):
     return np.array(np.meshgrid(margins, levels)).reshape(2, -1)
 
 
-# --- ways up: along slopes, and without them -----------------------------------------------------
+# --- ascent with slopes, and without them --------------------------------------------------------
 
 
 def _follow_slopes(region, orders, start):
-    """Go towards the top of a quadratic at the votes of each order, again and again.
+    """Step repeatedly towards the top of a quadratic at the votes of each order.
 
     Parameters
     ----------
     region : _Region
-        The votes that are looked at.
+        The votes of the search.
     orders : ndarray of shape (n_orders,)
         Renyi orders.
     start : ndarray of shape (2, n_orders)
-        Margin and second count to start at.
+        Margin and second count at the start.
 
     Returns
     -------
     best : ndarray of shape (3, n_orders)
-        Cost, margin and second count of the costliest votes that were seen.
+        Cost, margin and second count of the costliest votes found.
     is_top : ndarray of shape (n_orders,)
-        Whether the quadratic there has nothing above them.
+        Whether the quadratic at these votes has no higher point nearby.
     """
     best = np.vstack([np.full(orders.size, -np.inf), start])
     slope = np.empty((orders.size, 2))
@@ -603,12 +611,12 @@ def _follow_slopes(region, orders, start):
 
 
 def _sizes(best):
-    """Units of steps along margin and second count: wide margins take wide steps."""
+    """Return the units of steps along margin and second count: wide margins take wide steps."""
     return np.array([np.maximum(1, np.abs(best[1]) / 4), np.ones(best.shape[1])])
 
 
 def _quadratic(region, votes, orders):
-    """Cost of each order's votes, its slopes, (n, 2), and its curvatures, (n, 2, 2)."""
+    """Return the cost of each order's votes, its slopes (n, 2), and its curvatures (n, 2, 2)."""
     apart = _APART * np.array([[0, 1, 0], [0, 0, 1]])
     near = (votes[:, None] + apart[:, :, None]).reshape(2, -1)
     cost, slopes = region.one_way_and_slopes(near, np.tile(orders, 3))
@@ -619,8 +627,8 @@ def _quadratic(region, votes, orders):
 
 
 def _inside(best, slope, curve, widest):
-    """Slopes and curvatures, relative to the cost and in steps; none across a border ahead."""
-    cost = np.maximum(best[0], 1e-300)  # of a vote lost in rounding, the cost is 0
+    """Return slopes and curvatures relative to the cost, in steps, and zero across a border."""
+    cost = np.maximum(best[0], 1e-300)  # the cost of a vote is 0 if rounding hides it
     sizes = _sizes(best).T
     slope = slope * sizes / cost[:, None]
     curve = curve * sizes[:, :, None] * sizes[:, None] / cost[:, None, None]
@@ -633,9 +641,9 @@ def _inside(best, slope, curve, widest):
 
 
 def _towards_top(slope, curve, reach):
-    """Steps to the top of each quadratic, (n, 2), and how far it rises on the way, (n,).
+    """Return steps to the top of each quadratic, (n, 2), and its rise on the way, (n,).
 
-    No farther than `reach` along either of its axes: where it bends up, just so far.
+    Steps are at most `reach` along each of its axes, and exactly `reach` where it is convex.
     """
     bend, axes = np.linalg.eigh(curve)
     slope = np.einsum("nij,ni->nj", axes, slope)
@@ -648,26 +656,27 @@ def _towards_top(slope, curve, reach):
 
 
 def _climb(region, orders, start):
-    """From the start of each order, move to the best of 8 neighbours or halve the distance.
+    """Move to the best of 8 neighbours of each order's votes, or halve the distance.
 
-    At a smooth maximum, the cost is flat: a last step of 2e-4 leaves about its square of the cost.
+    At a smooth maximum, the cost is flat: a last step of 2e-4 leaves a relative error of about its
+    square.
 
     Parameters
     ----------
     region : _Region
-        The votes that are looked at.
+        The votes of the search.
     orders : ndarray of shape (n_orders,)
         Renyi orders.
     start : ndarray of shape (3, n_orders)
-        Cost, margin and level to start at.
+        Cost, margin and level at the start.
 
     Returns
     -------
     ndarray of shape (3, n_orders)
-        Cost, margin and level of the costliest votes that were seen.
+        Cost, margin and level of the costliest votes found.
     """
     best = start.copy()
-    # With Laplace noise the peak at margin 0 is as narrow as one vote
+    # With Laplace noise the local maximum at margin 0 is only one vote wide
     last_step = 2e-4 * min(1, 30 * region.one_vote)
     directions = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j])
     distance = np.full(orders.size, _FAR)

@@ -16,11 +16,11 @@ from sklearn.preprocessing import Normalizer, PolynomialFeatures
 from .._sklearn import CheckedEstimator, Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy
-from ..class_sums import (
+from ..class_sums.discriminants import Discriminants
+from ..class_sums.statistic import (
     CONSTANT,
-    OF_COUNTS,
+    COUNT_WEIGHT,
     Centre,
-    Discriminants,
     Sums,
     centre_cost,
     gather_sums,
@@ -741,7 +741,7 @@ class ReleasedSums(ReleasedProba):
     @property
     def class_counts(self):
         """Noisy number of records of each class; see `ReleasedTable.class_counts`."""
-        return self.sums.counts, self.sums.sd / OF_COUNTS
+        return self.sums.counts, self.sums.sd / COUNT_WEIGHT
 
     @property
     def p_value(self):

@@ -128,7 +128,8 @@ OF_PUBLIC_DATA = {"PublicData": ("X_public", PublicData(masked(h.X_PUBLIC)))}
 def test_masked_arrays(make, name, value):
     for method in ("fit", "plan", "poll"):
         with h.refused(
-            f"^{name} is a masked array, whose mask would be lost: fill it, for example with {name}.filled"
+            f"^{name} is a masked array, whose mask would be lost: fill it, for example with "
+            f"{name}.filled"
         ):
             getattr(make(), method)(**GIVEN | {name: value})
 

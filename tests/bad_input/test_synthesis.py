@@ -82,7 +82,7 @@ ODD = pd.DataFrame(
 def test_a_column_without_numbers(name):
     with refused(rf"are for numbers without categories, not for \['{name}'\]: give a list"):
         declare(ODD[[name]], bounds={name: (0, 3000)})
-    with refused(rf"\['{name}'\] of X are not declared.*a list of values.*Make numbers"):
+    with refused(rf"\['{name}'\] of X are not declared.*a list of values.*Convert dates"):
         declare(ODD[[name]], bounds=None)
 
 

@@ -1,79 +1,65 @@
-"""Class sums: what every record says of every column, released at once and read as a classifier.
+"""The private half of class sums: statistic, contribution and noise, where no rows are public.
 
-A row of a table becomes `psi`, numbers on the unit sphere. First the mean of all of them is
-released, then, about this mean, counts of the classes, sums of `psi` by class and in all, and their
-second moment. For both, `gather_...` computes private whole numbers and `publish_...` adds noise.
-`Discriminants` reads the published sums. Schemas and estimators are elsewhere.
+A row becomes `psi`, numbers on the unit sphere. The mean of all of them is released first. Then,
+about this mean, counts of the classes, sums of `psi` by class and in all, and their second moment
+are released. `sensitivity` proves the largest change that one record makes, `noise_sizes` scales
+the noise to it, and `centre_cost` and `sums_cost` price it. For both releases, `gather_...`
+computes private whole numbers and `publish_...` adds noise.
 """
 
 import math
 from functools import partial
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.covariance import oas
 from threadpoolctl import threadpool_limits
 
-from ._sklearn import _safe_indexing
-from .association import p_value_of_sums
-from .encoding.targets import Target
-from .rdp import (
+from .._sklearn import _safe_indexing
+from ..encoding.targets import Target
+from ..rdp import (
     DEFAULT_ORDERS,
     Contribution,
     Cost,
     discrete_gaussian_mu_squared,
 )
-from .rdp.checks import check_orders
-from .rdp.contribution import check_contribution
-from .rdp.cost import bisect
-from .rdp.discrete import DiscreteGaussian
-from .runtime.isolation import suppress_output
-from .runtime.workers import batch_size, run, threads_per_worker
-from .secure import exact_type, plus_noise
+from ..rdp.checks import check_orders
+from ..rdp.contribution import check_contribution
+from ..rdp.cost import bisect
+from ..rdp.discrete import DiscreteGaussian
+from ..runtime.isolation import suppress_output
+from ..runtime.workers import batch_size, run, threads_per_worker
+from ..secure import exact_type, plus_noise
 
 #: Numbers of `psi` are whole multiples of this, and so exact in sums.
 STEP = 2.0**-14
 
 _PER_STEP = 2**14
 
-#: A whole record has so many shares, where some count in part or share one ballot with others.
-_SHARES = 2**12
+#: Ticks of a whole record, where some count in part or share one vote with others.
+_TICKS = 2**12
 
-#: Weights of the blocks beside the sums by class: the sum of `psi`, and the counts.
-OF_TOTAL = 0.35
-OF_COUNTS = 0.5
+#: Weights of two blocks relative to the sums by class: the sum of `psi`, and the counts.
+TOTAL_WEIGHT = 0.35
+COUNT_WEIGHT = 0.5
 
-#: The constant column beside the centred ones.
+#: Value of the constant column.
 CONSTANT = 0.3
 
-#: The part of mu**2 that the mean costs.
-OF_CENTRE = 0.1
+#: Part of mu**2 that is for the mean.
+MEAN_FRACTION = 0.1
 
 #: Rows that are multiplied at once: their sums are exact in floats.
 _ROWS = 4096
 
-#: Part of the cost, at most, where a record joins or leaves instead of taking another's place.
+#: Squared change, at most, if a record joins or leaves, divided by that of a replaced record.
 _ONE_CHANGED = 0.45
 
-#: How far apart classes may be: in directions of more spread as much, or further, and by how much.
-_POWERS = (0.5, 1.0, 1.5, 2.0, 3.0)
-_STEPS = np.exp(np.linspace(-14, 6, 81))
-
-#: Log likelihood that a power costs, times its logarithm, where directions are noisy themselves.
-#: With weak effects of many rare categories it was likelier by 20, and AUC fell by 0.03; with one
-#: trait behind 40 answers by 110, and accuracy rose by 0.04.
-_PENALTY = 40.0
-
-#: What classes explain of the spread of a direction, at most.
-_MOST_EXPLAINED = 0.8
-
-#: More noise than computed, for what floats round.
+#: Factor of the noise for rounding errors of floats.
 _ROUNDED = 1 + 1e-9
 
 
 class Centre(NamedTuple):
-    """The mean of all rows, as released.
+    """The published mean of all rows.
 
     Attributes
     ----------
@@ -91,7 +77,7 @@ class Centre(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What was released about the centre.
+    """The published counts and sums about the mean.
 
     Attributes
     ----------
@@ -121,8 +107,8 @@ def unit(rows):
     return rows / np.where(norms > 0, norms, 1.0)
 
 
-def ticks_of(n_rows, units=None, weight=None, *, whole=_SHARES, target=None):
-    """Return how many shares each record counts, and how many make a whole one.
+def ticks_of(n_rows, units=None, weight=None, *, whole=_TICKS, target=None):
+    """Return the ticks of each record, and the ticks of a whole one.
 
     Parameters
     ----------
@@ -171,22 +157,23 @@ def sensitivity(n_changed, of_moment, *, n_classes):
 
     Notes
     -----
-    With ``a = 1 - 1 / n_classes`` and ``x`` the product of two rows, the squared change is ``(a +
-    OF_TOTAL**2) (2 - 2 x) + of_moment**2 (2 - 2 x**2)`` for two records of one class, and ``2 a +
-    2 x / n_classes + OF_TOTAL**2 (2 - 2 x) + 2 OF_COUNTS**2 + of_moment**2 (2 - 2 x**2)`` for two
-    of different ones. Each is a parabola, so the largest is at an end or at its vertex. Shorter
-    rows change less: with ``of_moment**2 <= (a + OF_TOTAL**2) / 2`` the change grows in the longer
-    length and is convex in the other, where no row at all is the other end. What counts in part, or
-    as the mean of several records, lies between those that count whole. So does a record that is
-    split between two levels: it is the mean of two with the same row and a class each.
+    With ``a = 1 - 1 / n_classes``, ``x`` the product of two rows, ``w`` the weight of the total and
+    ``c`` that of the counts, the squared change is ``(a + w**2) (2 - 2 x) + of_moment**2 (2 - 2
+    x**2)`` for two records of one class, and ``2 a + 2 x / n_classes + w**2 (2 - 2 x) + 2 c**2 +
+    of_moment**2 (2 - 2 x**2)`` for two records of different classes. Each is a parabola, so its
+    maximum is at an end or at the vertex. Shorter rows change less: with ``of_moment**2 <= (a +
+    w**2) / 2`` the change grows in the longer length and is convex in the other, where no row at
+    all is the other end. A record that counts in part, or the mean of several records, lies between
+    whole records. A record that is split between two levels is the mean of two records with the
+    same row and one class each.
     """
     a = 1 - 1 / n_classes
     square = of_moment**2
     if n_changed == 1:
-        return math.sqrt(a + OF_TOTAL**2 + OF_COUNTS**2 + square)
-    same = _largest(2 * a + 2 * OF_TOTAL**2 + 2 * square, -2 * a - 2 * OF_TOTAL**2, square)
-    constant = 2 * a + 2 * OF_TOTAL**2 + 2 * OF_COUNTS**2 + 2 * square
-    other = _largest(constant, 2 / n_classes - 2 * OF_TOTAL**2, square)
+        return math.sqrt(a + TOTAL_WEIGHT**2 + COUNT_WEIGHT**2 + square)
+    same = _largest(2 * a + 2 * TOTAL_WEIGHT**2 + 2 * square, -2 * a - 2 * TOTAL_WEIGHT**2, square)
+    constant = 2 * a + 2 * TOTAL_WEIGHT**2 + 2 * COUNT_WEIGHT**2 + 2 * square
+    other = _largest(constant, 2 / n_classes - 2 * TOTAL_WEIGHT**2, square)
     return math.sqrt(max(same, other))
 
 
@@ -203,7 +190,7 @@ def free_weight(n_classes):
     At this weight the vertex of two records of one class is at the end, or the other parabola is as
     high as the first without a moment.
     """
-    most = math.sqrt((1 - 1 / n_classes + OF_TOTAL**2) / 2)
+    most = math.sqrt((1 - 1 / n_classes + TOTAL_WEIGHT**2) / 2)
     without = sensitivity(2, 0.0, n_classes=n_classes)
     if sensitivity(2, most, n_classes=n_classes) <= without:
         return most
@@ -215,9 +202,9 @@ def noise_sizes(mu, *, n_classes):
 
     Mu is that of a record that takes the place of another.
     """
-    sd_centre = 2 / (mu * math.sqrt(OF_CENTRE)) * _ROUNDED
+    sd_centre = 2 / (mu * math.sqrt(MEAN_FRACTION)) * _ROUNDED
     weight = free_weight(n_classes)
-    rest = mu * math.sqrt(1 - OF_CENTRE)
+    rest = mu * math.sqrt(1 - MEAN_FRACTION)
     sd = sensitivity(2, weight, n_classes=n_classes) / rest * _ROUNDED
     return sd_centre, sd, sd / weight
 
@@ -245,7 +232,7 @@ def sums_contribution(neighbors, *, of_one=_ONE_CHANGED):
 
 
 def centre_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
-    """Return the cost of the mean alone: its part of that of the mean and all sums.
+    """Return the cost of the mean alone.
 
     Parameters
     ----------
@@ -254,12 +241,12 @@ def centre_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
 
     Notes
     -----
-    `noise_sizes` gives the mean `OF_CENTRE` of mu squared where a record is replaced. Where one
-    joins or leaves, the mean and the number of records change by ``1 + OF_COUNTS**2``, which is
+    `noise_sizes` gives the mean `MEAN_FRACTION` of mu squared where a record is replaced. Where one
+    joins or leaves, the mean and the number of records change by ``1 + COUNT_WEIGHT**2``, which is
     less than `_ONE_CHANGED` of the 4 that a replaced one changes.
     """
     cost = sums_cost(noise_multiplier, contribution, orders)
-    part = OF_CENTRE * _ROUNDED
+    part = MEAN_FRACTION * _ROUNDED
     return Cost(part * cost.rdp, part * cost.mu_squared, math.inf)
 
 
@@ -365,7 +352,7 @@ def publish_centre(gathered, sd, rng):
     """
     step = STEP / gathered.whole
     total = _noisy(gathered.total, sd, step, rng)
-    count = max(_noisy(gathered.n_records * _PER_STEP, sd / OF_COUNTS, step, rng)[0], sd)
+    count = max(_noisy(gathered.n_records * _PER_STEP, sd / COUNT_WEIGHT, step, rng)[0], sd)
     mean = total / count
     variance = (sd / count) ** 2
     seen = max(mean @ mean, variance)
@@ -415,9 +402,9 @@ def publish_sums(gathered, sd, sd_moment, rng):
     centred, total = about_mean(by_class)
     step = STEP / whole
     return Sums(
-        counts=_noisy(counts * _PER_STEP, sd / OF_COUNTS, step, rng),
+        counts=_noisy(counts * _PER_STEP, sd / COUNT_WEIGHT, step, rng),
         by_class=_noisy(centred, sd, step / target.n_values, rng),
-        total=_noisy(total, sd / OF_TOTAL, step, rng),
+        total=_noisy(total, sd / TOTAL_WEIGHT, step, rng),
         moment=_noisy_moment(moment, sd_moment, step * STEP, rng),
         sd=sd,
         sd_moment=sd_moment,
@@ -509,212 +496,3 @@ def _noisy_moment(whole, sd, step, rng):
     noisy += noisy.T
     noisy[np.diag_indices(n)] = _noisy(np.diag(whole), sd, step, rng)
     return noisy
-
-
-class Discriminants:
-    """Linear discriminants, as noisy as what was released.
-
-    Each class's mean is pulled to the mean of all, direction by direction, as much as its known
-    noise asks; shares of classes are pulled together likewise.
-
-    Parameters
-    ----------
-    sums : Sums
-
-    Attributes
-    ----------
-    slopes : ndarray of shape (n_classes, n_columns)
-    constants : ndarray of shape (n_classes,)
-    n : float
-        The number of records, estimated.
-    p_value : float
-        Of the sums by class, if classes have equal means.
-    """
-
-    def __init__(self, sums):
-        n_classes, n_columns = sums.by_class.shape
-        self.n = _number(sums)
-        counts = _shrunk_counts(sums, self.n)
-        share = counts / self.n
-        moment, rest, edge = _denoised(sums, self.n)
-        mean, noise_of_mean = _mean(sums, self.n, moment, rest)
-        variance, basis = np.linalg.eigh(moment - np.outer(mean, mean))
-        variance = np.maximum(variance, 0.3 * rest)
-        known = counts, mean, (sums.sd, noise_of_mean), variance, basis
-        away = _class_means(sums.by_class, *known, penalty=_PENALTY)
-        self.p_value = p_value_of_sums(
-            sums.by_class,
-            sums.counts,
-            mean,
-            sds=(sums.sd, sums.sd / OF_COUNTS, math.sqrt(noise_of_mean)),
-            variance=variance,
-            basis=basis,
-            splits_votes=sums.target.splits_votes,
-        )
-        within, turn = np.linalg.eigh(np.diag(variance) - (away.T * share) @ away)
-        within = np.maximum(within, max(0.3 * rest, min(0.4 * edge, 1 / n_columns)))
-        slopes = away @ ((turn / within) @ turn.T)
-        self.slopes = slopes @ basis.T
-        self.constants = np.log(share) - (slopes * away).sum(axis=1) / 2 - self.slopes @ mean
-        self._share = share
-        self._means = mean + away @ basis.T
-        self._spread = (basis @ turn) * np.sqrt(within)
-
-    def logits(self, psi):
-        """Return the logarithm of each class's rate, up to a constant for each row."""
-        return psi @ self.slopes.T + self.constants
-
-    def draw(self, n_rows, rng):
-        """Draw rows of classes with these shares, means and covariance, (n_rows, n_columns)."""
-        codes = rng.choice(len(self._share), size=n_rows, p=self._share)
-        about = rng.standard_normal((n_rows, self._spread.shape[1])) @ self._spread.T
-        return self._means[codes] + about
-
-
-def public_discriminants(by_class, total, sds, n, public, *, proba_is_linear, target):
-    """Return linear discriminants by noisy sums, and by the covariance of public rows.
-
-    Parameters
-    ----------
-    by_class : ndarray of shape (n_classes, n_columns)
-        Noisy sums of ``psi * (one_hot(y) - 1 / n_classes)``. The last column is constant.
-    total : ndarray of shape (n_columns,)
-        Noisy sums of `psi`.
-    sds : (float, float)
-        Standard deviations of the noise on sums by class, and on those of all.
-    n : float
-        The number of records.
-    public : ndarray of shape (n_public, n_columns)
-        `psi` of public rows.
-    proba_is_linear : bool
-        Whether the rates themselves are to be linear, by least squares, not their logarithms.
-    target : targets.Target
-        Its values are the classes, or levels, of the sums.
-
-    Returns
-    -------
-    slopes : ndarray of shape (n_classes, n_columns)
-    constants : ndarray of shape (n_classes,)
-    p_value : float
-        As in `Discriminants`.
-    """
-    n_classes = len(by_class)
-    noisy_counts = n / n_classes + by_class[:, -1] / public[0, -1]
-    counts = np.maximum(noisy_counts, 0.02 * n / n_classes)
-    counts *= n / counts.sum()
-    share = counts / n
-    middle = public.mean(axis=0)
-    covariance, _ = oas(public - middle, assume_centered=True)
-    variance, basis = np.linalg.eigh(covariance)
-    variance = np.maximum(variance, 0.02 * variance.mean())
-    # The public mean, and how far the private one is from it
-    noise_of_mean = (sds[1] / n) ** 2 + np.zeros((1, len(variance)))
-    seen = (total / n - middle)[None] @ basis
-    changed = _shrunk_means(seen, variance, noise_of_mean, n_free=1)
-    mean = middle + basis @ changed[0]
-    # The error that is left in a mean: two means of samples differ as well
-    kept = np.divide(changed, seen, where=seen != 0, out=0 * seen)
-    apart = variance * (1 / len(public) + 1 / n)
-    error = noise_of_mean * np.maximum(kept, apart / (apart + noise_of_mean))
-    p_value = p_value_of_sums(
-        by_class,
-        noisy_counts,
-        mean,
-        sds=(sds[0], sds[0] / public[0, -1], np.sqrt(error[0])),
-        variance=variance,
-        basis=basis,
-        splits_votes=target.splits_votes,
-    )
-    means = _class_means(by_class, counts, mean, (sds[0], 0.0), variance, basis)
-    # In directions in which the spread of all rows is 1, that of the means is what they explain
-    means /= np.sqrt(variance)
-    explained, turn = np.linalg.eigh((means.T * share) @ means)
-    if proba_is_linear:
-        slopes, constants = share[:, None] * means, share
-    else:
-        slopes = (means @ turn / (1 - np.minimum(explained, _MOST_EXPLAINED))) @ turn.T
-        constants = np.log(share) - (slopes * means).sum(axis=1) / 2
-    slopes = slopes / np.sqrt(variance) @ basis.T
-    return slopes, constants - slopes @ mean, p_value
-
-
-def _number(sums):
-    """Return the number of records by what was released."""
-    n_classes, n_columns = sums.by_class.shape
-    trust = 1 / np.array([n_classes * (sums.sd / OF_COUNTS) ** 2, n_columns * sums.sd_moment**2])
-    seen = np.array([sums.counts.sum(), np.trace(sums.moment)])
-    return max((trust * seen).sum() / trust.sum(), 1.0)
-
-
-def _shrunk_counts(sums, n):
-    """Return counts that sum to n, pulled together as their noise asks (James and Stein)."""
-    n_classes = len(sums.counts)
-    away = sums.counts - sums.counts.mean()
-    seen = (away**2).sum()
-    noise = (n_classes - 1) * (sums.sd / OF_COUNTS) ** 2
-    kept = max(0.0, 1 - noise / seen) if seen > 0 else 0.0
-    counts = np.maximum(n / n_classes + kept * away, 0.02 * n / n_classes)
-    return counts * n / counts.sum()
-
-
-def _denoised(sums, n):
-    """Return the second moment of a record without noise, the variance of the rest, and the edge.
-
-    The noise is a Wigner matrix of known size: an eigenvalue below its edge says nothing; one above
-    has moved up, and its eigenvector has turned, by known amounts (Benaych-Georges and Nadakuditi
-    2011). All rows have length 1, which tells the trace.
-    """
-    n_columns = len(sums.moment)
-    s = sums.sd_moment / math.sqrt(2)
-    edge = 2 * s * math.sqrt(n_columns)
-    values, vectors = np.linalg.eigh(sums.moment)
-    seen = values > 1.05 * edge
-    spikes = (values[seen] + np.sqrt(np.maximum(values[seen] ** 2 - edge**2, 0))) / 2
-    kept = np.maximum(1 - n_columns * s**2 / spikes**2, 0)
-    rest = (n - (spikes * kept).sum()) / max(n_columns - kept.sum(), 1)
-    rest = max(rest, min(0.05 * n / n_columns, 0.5 * edge))
-    vectors = vectors[:, seen]
-    moment = (vectors * (np.maximum(spikes - rest, 0) * kept)) @ vectors.T
-    moment += rest * np.eye(n_columns)
-    return moment / n, rest / n, edge / n
-
-
-def _mean(sums, n, moment, rest):
-    """Return the mean of all rows, pulled to 0 as its noise asks, and the variance of its noise."""
-    noise = (sums.sd / OF_TOTAL / n) ** 2
-    values, vectors = np.linalg.eigh(moment)
-    values = np.maximum(values, 0.3 * rest)
-    return vectors @ (values / (values + noise) * (vectors.T @ sums.total / n)), noise
-
-
-def _class_means(by_class, counts, mean, noise, variance, basis, penalty=0.0):
-    """Return class means about that of all, in directions of a basis.
-
-    The noise is the standard deviation of that on a sum, and the variance of that on the mean.
-    """
-    n_classes = len(counts)
-    n = counts.sum()
-    off = n / (n_classes * counts) - 1
-    away = by_class / counts[:, None] + np.outer(off, mean)
-    away -= counts / n @ away
-    seen = noise[0] ** 2 * (1 - 1 / n_classes) / counts**2 + off**2 * noise[1]
-    seen = seen[:, None] + np.outer(1 / counts - 1 / n, variance)  # that of sampling
-    free = 1 - 1 / n_classes  # they sum to zero
-    return _shrunk_means(away @ basis, variance, seen, n_free=free, penalty=penalty)
-
-
-def _shrunk_means(away, variance, noise, *, n_free, penalty=0.0):
-    """Return class means, each direction as near to the middle as its noise asks.
-
-    What is expected of a direction is ``t * variance**power``: with a power of 1 classes are as far
-    apart in every direction, beside its spread; with a larger one they differ where rows do. The
-    likeliest t and power are taken; each mean counts as `n_free` numbers.
-    """
-    typical = np.exp(np.log(variance).mean())
-    best = None
-    for power, t in product(_POWERS, _STEPS):
-        seen = t * typical * (variance / typical) ** power + noise
-        fit = -(np.log(seen) + away**2 / seen).sum() / 2 * n_free - penalty * abs(math.log(power))
-        if best is None or fit > best[0]:
-            best = fit, seen
-    return away * (1 - noise / best[1])
