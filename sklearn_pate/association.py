@@ -1,19 +1,19 @@
-"""Score tests of released numbers, which may be noise around rates that are all the same.
+"""Score tests of released numbers, under equal class probabilities everywhere.
 
-Everything here is computed from numbers that are released already, so it costs no privacy.
+All tests are computed from released numbers, so they have no privacy cost.
 """
 
 import numpy as np
 from scipy.linalg import eigh, null_space
 from scipy.stats import chi2, norm
 
-#: Of fits without any relation, at most about this share gets a smaller p-value.
+#: At most about this fraction of fits without any relation has a smaller p-value.
 LEVEL = 0.05
 
-#: Widths of the kernels, as the factor of half a squared distance, whose median is 1.
+#: Inverse widths of the kernels: factors of half the squared distance, whose median is 1.
 _STEEPNESS = (1.0, 8.0, 64.0)
 
-#: Powers of the variance of a direction, of which the means of classes may differ.
+#: Powers of the variance of a direction, to which differences of class means may be proportional.
 _POWERS = (0.0, 0.5, 1.0, 2.0, 3.0)
 
 #: Fourth cumulant of Laplace noise over its squared variance: no noise here has heavier tails.
@@ -22,15 +22,15 @@ _FOURTH_OF_LAPLACE = 3.0
 #: Median of a chi-squared variable of one degree of freedom.
 _MEDIAN = chi2.median(1)
 
-#: A count below so much noise, once in a thousand, could be that of no record.
+#: Probability that the noisy count of a class without records exceeds the bound in `only_class`.
 _RARELY = 1e-3
 
-#: Part of the variance of whole votes that split ones have at least.
+#: Smallest variance of split votes, divided by the variance of whole votes.
 _LEAST_SCATTER = 1e-3
 
 
 def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, splits_votes=False):
-    """Return the p-value of a table of noisy counts, if classes have equal rates in all cells.
+    """Return the p-value of a noisy table, under equal class probabilities in all cells.
 
     Parameters
     ----------
@@ -39,14 +39,14 @@ def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, splits_vot
     total : ndarray of shape (n_cells,)
         Expected counts of the cells, above 0.
     centers : ndarray of shape (n_cells, n_columns)
-        Where the cells lie.
+        Centers of the cells.
     noise_std : float
-        Standard deviation of the noise; 0 of counts without noise.
+        Standard deviation of the noise; 0 for counts without noise.
     n_votes : int, default=1
-        Number of cells that a record counts in.
+        Number of cells that a record votes in.
     splits_votes : bool, default=False
-        Whether a record counts in part for two neighbouring classes, which are levels; see
-        `targets.Target`.
+        Whether the vote of a record is split between two neighbouring classes, which are levels;
+        see `encoding.targets.Target`.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, splits_vot
     True
     """
     share = _shares(noisy.sum(axis=0))
-    # What is left of a cell's counts does not depend on how many records lie in it
+    # The residuals of a cell do not depend on its number of records
     rest = noisy - np.outer(noisy.sum(axis=1), share)
     if splits_votes:
         contrasts = (np.arange(len(share)) - share @ np.arange(len(share)))[:, None]
@@ -72,7 +72,8 @@ def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, splits_vot
         contrasts, of_record = _contrasts(share, len(share))
     of_noise = (contrasts - share @ contrasts) ** 2
     away = rest @ contrasts
-    away -= np.outer(total / total.sum(), away.sum(axis=0))  # as all rates together are estimated
+    # The overall class probabilities are estimated
+    away -= np.outer(total / total.sum(), away.sum(axis=0))
     of_records = n_votes * np.outer(total, of_record)
     fourth = _FOURTH_OF_LAPLACE * noise_std**4 * (of_noise.sum(axis=1) ** 2).sum()
     return _p_value(
@@ -85,7 +86,7 @@ def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, splits_vot
 
 
 def p_value_of_sums(by_class, counts, mean, *, sds, variance, basis, splits_votes=False):
-    """Return the p-value of noisy sums of columns by class, if classes have equal means.
+    """Return the p-value of noisy sums of columns by class, under equal class means.
 
     Parameters
     ----------
@@ -96,9 +97,10 @@ def p_value_of_sums(by_class, counts, mean, *, sds, variance, basis, splits_vote
     mean : ndarray of shape (n_columns,)
         Estimated mean of all rows.
     sds : (float, float, float)
-        Standard deviations of the noise on sums, of that on counts, and of the error of a mean.
+        Standard deviations of the noise on sums, of the noise on counts, and of the error of the
+        mean.
     variance : ndarray of shape (n_directions,)
-        Of all rows, in each direction.
+        Variance of all rows in each direction.
     basis : ndarray of shape (n_columns, n_directions)
         The directions.
     splits_votes : bool, default=False
@@ -132,7 +134,7 @@ def p_value_of_sums(by_class, counts, mean, *, sds, variance, basis, splits_vote
 
 
 def combined(p_values):
-    """Return one p-value for several, which may depend on each other: their Cauchy combination.
+    """Combine p-values, which may depend on each other, by the Cauchy combination test.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ def combined(p_values):
 
 
 def only_class(counts, noise_std):
-    """Return the one class whose noisy count is not explained by noise alone, if there is one.
+    """Return the only class whose noisy count exceeds the noise, if there is exactly one.
 
     Parameters
     ----------
@@ -164,9 +166,9 @@ def only_class(counts, noise_std):
     Returns
     -------
     class : int or None
-        None if there are others, or none at all.
+        None if there are several such classes, or none.
     least : float
-        A class needs a larger count to be told from one without a record.
+        Bound that the count of a class must exceed; smaller counts may be noise on 0 records.
 
     Examples
     --------
@@ -181,16 +183,17 @@ def only_class(counts, noise_std):
 
 
 def _shares(counts):
-    """Return shares that sum to 1, none of them 0."""
+    """Return positive fractions that sum to 1."""
     shares = np.maximum(counts, 1e-3 * max(counts.sum(), 1.0))
     return shares / shares.sum()
 
 
 def _contrasts(share, shared):
-    """Return contrasts of the classes that are unrelated to each other, and their variances.
+    """Return uncorrelated contrasts of the classes, and their variances.
 
-    A contrast sums to zero over the classes. Its noise has unit variance, if the noise of each
-    class has, less its share of the noise on all where `shared` is their number, and not 0.
+    A contrast sums to zero over the classes. Its noise has unit variance if the noise of each class
+    has unit variance. If `shared` is the number of classes, and not 0, the noise of each class is
+    reduced by its part of the noise on the total.
     """
     basis = null_space(np.ones((1, len(share))))
     mean = basis.T @ share
@@ -201,7 +204,7 @@ def _contrasts(share, shared):
 
 
 def _variance(away, of_records, of_noise, splits_votes):
-    """Return the variance of each number; split votes scatter less, by as much as the median is."""
+    """Return the variance of each number; for split votes, reduce it to match the median."""
     if not splits_votes:
         return of_records + of_noise
     scatters = np.geomspace(_LEAST_SCATTER, 1, 61)
@@ -211,7 +214,7 @@ def _variance(away, of_records, of_noise, splits_votes):
 
 
 def _kernels(centers):
-    """Yield covariances of rates in cells: linear ones, and ones of several widths."""
+    """Yield covariances of class probabilities in cells: linear, and with several widths."""
     away = centers - centers.mean(axis=0)
     products = away @ away.T
     size = np.diag(products)
@@ -223,25 +226,26 @@ def _kernels(centers):
 
 
 def _p_value(away, variance, kernels, *, weight=None, fourth=0.0):
-    """Return the p-value of numbers that are independent and about zero, by several score tests.
+    """Return the p-value of independent numbers with mean zero, by several score tests.
 
     Parameters
     ----------
     away : ndarray of shape (n_places, n_contrasts)
         Numbers.
     variance : ndarray of shape (n_places, n_contrasts)
-        Of each.
+        Variance of each number.
     kernels : iterable of ndarray of shape (n_places, n_places) or (n_places,)
         Covariances that a relation would add, each up to a factor; or their diagonals.
     weight : ndarray of shape (n_places,) or None, default=None
-        So much of the sum over all places was taken off each.
+        Fraction of the sum over all places that was subtracted from each place.
     fourth : float, default=0.0
         Sum of the fourth cumulants of the contrasts of a place.
 
     Notes
     -----
-    For a small relation, the slope of the log likelihood is a quadratic form. Its mean and variance
-    without a relation are those of a scaled chi-squared variable (Satterthwaite 1946).
+    For a small relation, the slope of the log likelihood is a quadratic form. Its distribution
+    without a relation is approximated by a scaled chi-squared variable with the same mean and
+    variance (Satterthwaite 1946).
     """
     typical = variance.mean(axis=1)
     p_values = []
@@ -257,6 +261,6 @@ def _p_value(away, variance, kernels, *, weight=None, fourth=0.0):
         seen = (away * (form @ away)).sum()
         mean = (diagonal @ variance).sum()
         spread = 2 * (variance * (form**2 @ variance)).sum() + fourth * (diagonal**2).sum()
-        if mean > 0:  # not where all places are one
+        if mean > 0:  # it is 0 if all places are one
             p_values.append(chi2.sf(2 * mean / spread * seen, 2 * mean**2 / spread))
     return combined(p_values) if p_values else 1.0

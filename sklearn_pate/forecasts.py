@@ -1,25 +1,25 @@
-"""Forecasts by public numbers: cells of records, and errors and warnings of too much noise."""
+"""Forecasts from public numbers: cells of records, and errors and warnings about noise."""
 
 from typing import NamedTuple
 
 
 class CellForecast(NamedTuple):
-    """Forecast of the cells of records that vote, by public numbers alone.
+    """Forecast of the cells of records, from public numbers alone.
 
     Attributes
     ----------
     n_cells : int
-        Number of cells, at most.
+        Largest number of cells.
     n_votes : int
-        Ballots in the table: of the records or, where their number is private, of as many records
-        as there are public rows.
+        Number of votes in the table: of the records or, if their number is private, of one record
+        for each public row.
     explained : float or None
-        The share of the spread of public rows that cells of other public rows explain, from 0 to 1;
-        None where the public rows are still to be drawn.
+        Fraction of the variance of public rows that cells of other public rows explain, in [0, 1];
+        None if the public rows are not sampled yet.
     n_columns : int or None
-        Number of columns that are summed, where there are no cells.
+        Number of columns of class sums, if there are no cells.
     warnings, errors : tuple of str
-        Warnings, and errors that leave nothing to be learnt.
+        Warnings, and errors if nothing can be learned.
     """
 
     n_cells: int
@@ -36,9 +36,9 @@ def noise_exceeds(what, n_records, n_needed, kind="records", *, fewer=""):
     Parameters
     ----------
     what : str
-        Noun for what is released: votes, or sums.
+        Noun for the released statistic: votes, or sums.
     n_records, n_needed : int, float
-        Number of records, and of those that are needed.
+        Number of records, and required number of records.
     kind : str, default="records"
         Noun for the records.
     fewer : str, default=""
@@ -53,24 +53,24 @@ def noise_exceeds(what, n_records, n_needed, kind="records", *, fewer=""):
 
 
 def errors_and_warnings(of_noise, is_hopeless, *, n_public, n_distinct, n_classes):
-    """Return the errors and the warnings of a plan, two lists, by numbers of rows and the noise.
+    """Return lists of errors and warnings, given numbers of rows and a message on noise.
 
     Parameters
     ----------
     of_noise : str or None
-        From `noise_exceeds`.
+        Message from `noise_exceeds`.
     is_hopeless : bool
-        Whether that is an error, and no warning.
+        Whether this message is an error instead of a warning.
     n_public, n_distinct, n_classes : int
-        Numbers of public rows, of different ones, and of classes.
+        Numbers of public rows, of distinct public rows, and of classes.
     """
     errors, warnings = [], []
     enough = 8 * n_classes
     if n_public < enough or n_distinct < n_classes:
         has_few = n_public < 2 * n_classes or n_distinct == 1
         (errors if has_few else warnings).append(
-            f"X_public has {n_public} rows, {n_distinct} of them different once transformed, and "
-            f"there are {n_classes} classes: few to tell them apart by. Give {enough} or more"
+            f"X_public has {n_public} rows, {n_distinct} of them different after the "
+            f"transformation, too few to learn {n_classes} classes. Give {enough} or more rows"
         )
     if of_noise is not None:
         (errors if is_hopeless else warnings).append(of_noise)

@@ -1,4 +1,4 @@
-"""How identifiers of records, groups and teachers are spelled: one spelling each, and its hash."""
+"""Normalization of identifiers of records, groups and teachers to text, and its hash."""
 
 import contextlib
 import datetime
@@ -12,19 +12,20 @@ import pandas as pd
 
 
 def normalize_identifiers(values, name):
-    """Return the spelling of every identifier, an array of str.
+    """Return the normalized text of every identifier, an array of str.
 
-    It depends on the identifier alone: not on its type, nor on the dtype of its array, which
-    others may decide. So text that says a whole number, a date of ISO 8601 or a truth value is
-    spelled as what it says (True is 1, and a date the number 20200105), without spaces around it,
-    and a date with a time zone by its instant.
+    It depends on the identifier alone. It does not depend on the type of the identifier, nor on the
+    dtype of its array, which other identifiers may determine. Text of a whole number, of a date in
+    ISO 8601 or of a truth value is therefore normalized to this value (True to 1, and a date to a
+    number such as 20200105), without spaces around it. A date with a time zone is normalized to its
+    instant.
 
     Parameters
     ----------
     values : array-like of shape (n_records,)
         Text, whole numbers, truth values, dates, or tuples of these.
     name : str
-        What to call them in an error.
+        Name of the identifiers, for errors.
 
     Returns
     -------
@@ -35,18 +36,19 @@ def normalize_identifiers(values, name):
     ------
     ValueError
         For any other identifier, a missing value, a float that is not whole or too large to be
-        exact, and text that may be rounded when it is read as a float; it quotes none.
+        exact, and text that may be rounded when it is read as a float. The error quotes none.
 
     Notes
     -----
-    What a reader of files made of text is not always to be told from the text. Where one malformed
-    row makes text of a column, the others are spelled differently if they are dates in another
-    format ("2020-1-5", "1/5/2020"), years alone that are read as dates, numbers with separators of
-    thousands or another decimal point, or words that options name (`true_values`). So read such a
-    column as text (``dtype=str``, no `parse_dates`) and convert it by one fixed format, each value
-    by itself; or make no numbers or dates of it at all. A column of integers beside floats is
-    rounded before it comes here, as are floats of less than 64 bits, and a `MultiIndex` or a
-    categorical may hold one text for two (lone surrogates).
+    The result of a file reader cannot always be inferred from the text of the file. If one
+    malformed row turns a column into text, the other rows are normalized differently if they are
+    dates in another format ("2020-1-5", "1/5/2020"), years alone that are read as dates, numbers
+    with thousands separators or another decimal point, or words named in options (`true_values`).
+    Read such a column as text (``dtype=str``, no `parse_dates`), and convert it by one fixed
+    format, each value by itself, or do not convert it to numbers or dates at all. A column that
+    mixes integers and floats is rounded before this function is called, and floats of less than 64
+    bits are rounded as well. A `MultiIndex` or a categorical may hold one text for two (lone
+    surrogates).
 
     Examples
     --------
@@ -57,25 +59,25 @@ def normalize_identifiers(values, name):
     are_plain = getattr(getattr(values, "dtype", None), "kind", "") in ("i", "u", "U")
     try:
         identifiers = values.tolist() if are_plain else list(values)  # each keeps its own type
-        # Objects of several kinds may not be told apart by ==, as dates in two time zones
+        # Objects of several kinds may be equal by ==, such as dates in two time zones
         if set(map(type, identifiers)) not in ({str}, {bytes}, {int}, {pd.Timestamp}):
             return np.array([_text(identifier) for identifier in identifiers], dtype=object)
-        # `pandas.factorize` takes a lone surrogate for the text of its escape sequence
+        # `pandas.factorize` confuses a lone surrogate with the text of its escape sequence
         normalized = {identifier: _text(identifier) for identifier in dict.fromkeys(identifiers)}
         return np.array([normalized[identifier] for identifier in identifiers], dtype=object)
     except _NoSpelling as error:
         problem = str(error)
     except Exception:  # its text may quote identifiers
         problem = "values that cannot be compared"
-    # Raised out here for the reason that `runtime.isolation.attempt` gives
+    # The error is raised here for the reason that `runtime.isolation.attempt` gives
     raise ValueError(
-        f"{name} has {problem}; every record needs an identifier that is text, a whole number "
-        "or a date: make text of others"
+        f"{name} has {problem}; every record requires an identifier that is text, a whole number "
+        "or a date: convert others to text"
     )
 
 
 def normalize_names(names):
-    """Return the spelling of public names, all different.
+    """Return the normalized text of public names, which must be distinct.
 
     Parameters
     ----------
@@ -85,12 +87,12 @@ def normalize_names(names):
     Returns
     -------
     list of str
-        As `normalize_identifiers` spells them.
+        Names from `normalize_identifiers`.
 
     Raises
     ------
     ValueError
-        If `names` is no such sequence, or two names are spelled alike.
+        If `names` is not such a sequence, or two names have the same normalized text.
     """
     is_sequence = hasattr(names, "__iter__") and not isinstance(names, str | bytes | Set | Mapping)
     normalized = normalize_identifiers(list(names), "names").tolist() if is_sequence else []
@@ -100,8 +102,8 @@ def normalize_names(names):
 
 
 def normalize_groups(groups, n_records):
-    """Return the spelling of each record's group; refuse what is not one group for each record."""
-    # Sets have no order, so records would get strangers' groups
+    """Return the normalized group of each record; refuse anything but one group for each record."""
+    # Sets have no order, so records would get the groups of other records
     is_sequence = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
     shape = getattr(groups, "shape", (len(groups),) if is_sequence else ())
     if shape != (n_records,):
@@ -117,14 +119,14 @@ def keyed_digests(texts, seed):
     Parameters
     ----------
     texts : array-like of shape (n_texts,), str
-        Spelled identifiers.
+        Normalized identifiers.
     seed : numpy.random.SeedSequence
-        What the key follows from.
+        Source of the key.
 
     Returns
     -------
     ndarray of shape (n_texts,), uint64
-        Of each text by itself.
+        Hash of each text by itself.
     """
     key = seed.generate_state(8, np.uint32).tobytes()
     encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
@@ -133,17 +135,17 @@ def keyed_digests(texts, seed):
 
 
 class _NoSpelling(ValueError):
-    """An identifier without a unique spelling; the text is ours and quotes nothing."""
+    """An identifier without a unique normalized text; the message quotes nothing private."""
 
 
 #: A number as text.
 _NUMBER = re.compile(r"[+-]?(?=\.?[0-9])(?P<digits>[0-9]*\.?[0-9]*)(?P<exponent>[eE][+-]?[0-9]+)?")
-#: A date as text, with or without a time, as ISO 8601 has it.
+#: A date as text, with or without a time, in ISO 8601.
 _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
-#: What readers of numbers take for padding, and the zeros that numpy's arrays of text drop.
+#: Characters that readers of numbers treat as padding, and zeros, which numpy's text arrays drop.
 _PADDING = " \t\n\v\f\r\0"
 #: Floats at or beyond this bound may have been rounded.
 _EXACT = 2**53
@@ -153,10 +155,10 @@ _TRUTH = {"true": "1", "false": "0"}
 
 
 def _text(identifier):
-    """Return the one spelling of an identifier, whatever type the others impose on it.
+    """Return the normalized text of an identifier, whatever type other identifiers impose on it.
 
-    Spelling twice changes nothing. It is harmless if two different ones are spelled alike: their
-    records go to one teacher.
+    Normalizing twice changes nothing. Two different identifiers with the same text are harmless:
+    their records go to one teacher.
     """
     if isinstance(identifier, tuple):
         return "\x1f".join(_text(part) for part in identifier)
@@ -171,17 +173,17 @@ def _text(identifier):
         return _moment(identifier)
     # numpy's durations count as whole numbers
     if isinstance(identifier, Real | np.bool_) and not isinstance(identifier, np.timedelta64):
-        # beyond this, floats are rounded, and which numbers are floats depends on the others
+        # Larger floats are rounded, and whether a number is a float depends on the others
         is_exact = isinstance(identifier, Integral | np.bool_) or abs(float(identifier)) < _EXACT
         if is_exact and int(identifier) == identifier:
             return str(int(identifier))
         raise _NoSpelling("a number that is not whole, or too large to be exact")
-    # The text of any other object may be its address, or depend on more than its value
+    # The text of any other object may be its address, or may not depend on its value alone
     raise _NoSpelling("values that cannot be compared")
 
 
 def _normalized_text(text):
-    """Spell text as what it says, because one malformed value makes a whole column text."""
+    """Normalize text to its value, because one malformed value makes a whole column text."""
     text = text.strip(_PADDING)
     number = _NUMBER.fullmatch(text)
     if number:
@@ -193,20 +195,20 @@ def _normalized_text(text):
 
 
 def _normalized_number(text, digits, exponent):
-    """Spell text that says a number; with a point or an exponent, a column makes floats of it."""
+    """Normalize text of a number; a point or an exponent makes its column a column of floats."""
     if exponent is None and "." not in digits:
-        whole = digits.lstrip("0") or "0"  # an int may not have many digits
+        whole = digits.lstrip("0") or "0"  # Python limits the number of digits of an int
         return f"-{whole}" if text[0] == "-" and whole != "0" else whole
     number = float(text)
     if len(digits.replace(".", "").strip("0")) > _DIGITS and abs(number) < 2 * _EXACT:
-        raise _NoSpelling("text of a number that reading it would round")
+        raise _NoSpelling("text of a number that would be rounded when it is read")
     return str(int(number)) if number.is_integer() and abs(number) < _EXACT else text
 
 
 def _moment(identifier):
-    """Spell a date and time; with a time zone it is an instant, in UTC.
+    """Normalize a date and time; with a time zone, to the instant in UTC.
 
-    A date alone is spelled as the whole number that its compact text, such as 20200105, may be.
+    A date alone is normalized to its compact text, such as 20200105, which may be a whole number.
     """
     stamp = pd.Timestamp(identifier)
     text = (stamp if stamp.tz is None else stamp.tz_convert("UTC")).isoformat()

@@ -1,8 +1,8 @@
-"""Which teacher gets which record, decided without looking at labels or feature values.
+"""Partitions, which assign records to teachers without using labels or feature values.
 
 A partition is an object with a `relation` and a method `assign`. The relation is an
-`rdp.NeighboringRelation`, or a text of the user's: the unit in which two data sets so related
-differ reaches at most one teacher. ``assign(*, n_records, n_teachers, index, groups, seed)``
+`rdp.NeighboringRelation`, or the user's text. Two data sets with this relation differ in one unit,
+and this unit reaches at most one teacher. ``assign(*, n_records, n_teachers, index, groups, seed)``
 returns the number of each record's teacher. `index` is the index of a DataFrame (else None),
 `groups` an array of one identifier per record (else None), `seed` a `numpy.random.SeedSequence`.
 """
@@ -37,7 +37,7 @@ class RandomPartition:
     """Near-equal parts by a seeded permutation of positions.
 
     Replacing one record by any other changes one teacher. The number of records is public: adding
-    or removing a record would move all the others.
+    or removing a record would reassign all the others.
     """
 
     relation = NeighboringRelation.REPLACE_ONE
@@ -46,7 +46,7 @@ class RandomPartition:
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if n_teachers > n_records:
             raise ValueError(
-                f"n_teachers={n_teachers} is more than n_samples={n_records}; use fewer"
+                f"n_teachers={n_teachers} is more than n_samples={n_records}; use fewer teachers"
             )
         return np.random.default_rng(seed).permutation(n_records) % n_teachers
 
@@ -66,8 +66,8 @@ class HashPartition:
         if index is None or isinstance(index, pd.RangeIndex):
             found = "X has none" if index is None else "the index of X is a RangeIndex"
             raise ValueError(
-                f'partition="hash" hashes the index of a DataFrame: {found}. Set it to a column '
-                'that identifies the records, X.set_index(...), or use partition="random"'
+                f'partition="hash" hashes the index of a DataFrame: {found}. Set the index to a '
+                'column that identifies the records, X.set_index(...), or use partition="random"'
             )
         return _keyed_hash(index, n_teachers, seed, "the index of X")
 
@@ -84,40 +84,40 @@ class GroupPartition:
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if groups is None:
-            raise ValueError("GroupPartition needs groups=, one identifier per record; got None")
+            raise ValueError("GroupPartition requires groups=, one identifier per record; got None")
         return _keyed_hash(groups, n_teachers, seed, "groups")
 
 
 @dataclass(frozen=True)
 class PredefinedPartition:
-    """Each name in `groups` is one teacher: one hospital, one teacher.
+    """One teacher for each name in `groups`, for example one teacher for each hospital.
 
     Parameters
     ----------
     names : sequence, default=None
-        The names of all teachers, in their order: public, so never read them from the records. A
-        name without records has a teacher too, which votes for a fixed class; a record of a name
-        that is not listed is refused. None reads the names from `groups`, in sorted order. Then no
-        name may appear or vanish: which names there are is not covered.
+        The names of all teachers, in their order. They are public, so never read them from the
+        records. A name without records has a teacher too, which votes for a fixed class. A record
+        with a name that is not listed is refused. None reads the names from `groups`, in sorted
+        order. Then no name may appear or vanish: the set of names is not covered.
 
     Attributes
     ----------
     names : tuple of str or None
-        As `normalize_identifiers` spells them.
+        Names from `normalize_identifiers`.
     relation : NeighboringRelation
-        With names, any change of the records of one name, even of all of them; without, only a
-        change that leaves it at least one record.
+        With names, any change of the records of one name, even of all of them. Without names, only
+        a change that leaves the name at least one record.
 
     Raises
     ------
     ValueError
-        If `names` is not a sequence of at least one name, or two are spelled alike.
+        If `names` is not a sequence of at least one name, or two have the same normalized text.
 
     Notes
     -----
-    There are as many teachers as names: `n_teachers` is ignored. A teacher's seed follows from its
-    name; which classifier of a list it gets, and how it votes without records, follows from the
-    position of the name. So a name that is added at the end leaves the other teachers as they are.
+    Each name has one teacher: `n_teachers` is ignored. The seed of a teacher depends on its name.
+    Its classifier, from a list, and its votes without records depend on the position of the name. A
+    name that is added at the end therefore does not change the other teachers.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class PredefinedPartition:
 
     @property
     def relation(self):
-        """The relation of data sets of which one unit reaches at most one teacher."""
+        """The relation of data sets that differ in one unit, which reaches at most one teacher."""
         if self.names is None:
             return NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY
         return NeighboringRelation.CHANGE_ONE_NAMED
@@ -144,7 +144,7 @@ class PredefinedPartition:
     def teachers(self, groups):
         """Return the name of each teacher, a tuple of str."""
         if groups is None:
-            raise ValueError('partition="predefined" needs groups=, a name for each record')
+            raise ValueError('partition="predefined" requires groups=, a name for each record')
         if self.names is not None:
             return self.names
         return tuple(np.unique(normalize_identifiers(groups, "groups")).tolist())
@@ -156,7 +156,7 @@ class PredefinedPartition:
         teacher_indices = names.get_indexer(normalized)
         if (teacher_indices < 0).any():
             raise ValueError(
-                f"groups has a name that is not among the {len(names)} listed; list all"
+                f"groups has a name that is not among the {len(names)} listed; list all names"
             )
         return teacher_indices
 
@@ -165,18 +165,18 @@ _PARTITIONS = {"random": RandomPartition, "hash": HashPartition, "predefined": P
 
 
 class Assignment(NamedTuple):
-    """The teacher of each record, and what that partition protects.
+    """The teacher of each record, and the unit and relation that the partition protects.
 
     Attributes
     ----------
     teacher_indices : ndarray of shape (n_records,), int, or None
-        The teacher of each record; None if it is not known here, as with sites.
+        The teacher of each record; None if the records are elsewhere, at sites.
     n_teachers : int
         Number of teachers.
     unit : {"record", "group"}
         The protected unit.
     relation : NeighboringRelation or str
-        The relation of data sets of which one unit reaches at most one teacher.
+        The relation of data sets that differ in one unit, which reaches at most one teacher.
     names : tuple of str or None
         Public names of the teachers, if they have any.
     """
@@ -189,18 +189,18 @@ class Assignment(NamedTuple):
 
 
 def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, groups=None, seed=None):
-    """Split the records over the teachers and say what the split protects.
+    """Assign the records to teachers, and return the assignment with the protected unit.
 
     Parameters
     ----------
     partition : {"random", "hash", "predefined"} or object
-        How to split. With `groups`, "random" and "hash" both mean a keyed hash of the group.
+        The partition. With `groups`, "random" and "hash" both use a keyed hash of the group.
     n_records : int
         Number of private records.
     n_teachers : int
-        Number of parts; ignored by "predefined".
+        Number of teachers; ignored by "predefined".
     unit : {"record", "group"}
-        What the guarantee protects; "group" wherever the partition uses `groups`.
+        Unit that the guarantee protects; "group" wherever the partition uses `groups`.
     index : pandas.Index of shape (n_records,), default=None
         Identifiers of the records, for "hash".
     groups : array-like of shape (n_records,), default=None
@@ -211,12 +211,12 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     Returns
     -------
     Assignment
-        The teacher of each record, and what is protected.
+        The teacher of each record, and the protected unit and relation.
 
     Raises
     ------
     ValueError
-        If the partition lacks what it needs, or the number of records is public and there are more
+        If the partition lacks an input, or the number of records is public and there are more
         teachers than records.
 
     Examples
@@ -230,8 +230,8 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     """
     if unit == "group" and groups is None:
         raise ValueError(
-            'unit="group" protects whole groups and needs groups=, one identifier per record; '
-            "got None. Searches and cross-validation drop groups unless metadata routing is on"
+            'unit="group" protects whole groups and requires groups=, one identifier per record; '
+            "got None. Searches and cross-validation drop groups unless metadata routing is enabled"
         )
     if groups is not None:
         groups = normalize_groups(groups, n_records)
@@ -247,14 +247,14 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     if isinstance(partition, type) or not isinstance(getattr(partition, "relation", None), str):
         raise ValueError(
             "partition must be an object, not a class, with a relation, an rdp.NeighboringRelation "
-            "or a text: the change of the data that reaches one teacher at most; got "
+            "or a text: the change of the data that reaches at most one teacher; got "
             f"{partition!r}"
         )
     names = partition.teachers(groups) if isinstance(partition, PredefinedPartition) else None
     n_teachers = int(n_teachers) if names is None else len(names)  # numpy's small ints overflow
     records = {"n_records": n_records, "n_teachers": n_teachers, "index": index, "groups": groups}
     records["seed"] = np.random.SeedSequence() if seed is None else seed
-    if type(partition).__module__ == __name__:  # ours: their messages quote nothing
+    if type(partition).__module__ == __name__:  # messages of this library quote nothing private
         teacher_indices = partition.assign(**records)
     else:
         teacher_indices = redacted(  # its errors may quote identifiers
@@ -266,19 +266,20 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     if not are_whole or ((teacher_indices < 0) | (teacher_indices >= n_teachers)).any():
         raise ValueError(
             f"partition.assign must return {n_records} whole numbers from 0 to {n_teachers - 1}; "
-            f"got others, shape {teacher_indices.shape} and {kind_of(teacher_indices.dtype)}"
+            f"got other values, shape {teacher_indices.shape} and "
+            f"{kind_of(teacher_indices.dtype)}"
         )
     if unit == "group":
         pairs = set(zip(groups.tolist(), teacher_indices.tolist(), strict=True))
         if len(pairs) > len(set(groups.tolist())):
             raise ValueError(
-                'unit="group" needs all records of a group with one teacher, and this partition '
-                'splits groups; use partition="random" or "hash", which deal whole groups'
+                'unit="group" requires all records of a group at one teacher, but this partition '
+                'splits groups; use partition="random" or "hash", which assign whole groups'
             )
     return Assignment(teacher_indices, n_teachers, unit, partition.relation, names)
 
 
 def _keyed_hash(values, n_teachers, seed, name):
-    """Return the teacher of each identifier; no identifier affects another's."""
+    """Return the teacher of each identifier, which does not depend on other identifiers."""
     digests = keyed_digests(normalize_identifiers(values, name), seed)
     return (digests % np.uint64(n_teachers)).astype(np.int64)

@@ -1,13 +1,14 @@
-"""Which public rows to ask the teachers about, from public rows and released labels alone.
+"""Query strategies, which choose public rows from public rows and released labels alone.
 
-A strategy is any object with ``select(X_public, n_queries, random_state=)``, called once. One with
-an attribute `n_rounds` above 1 is called that often for each stage, and is given what was released
-so far: ``select(..., queried=rows, labels=codes, student_proba=proba)``. The `labels` are those of
-the rows `queried`, -1 for no answer. If the strategy has ``uses_student_proba = True``,
-`student_proba` are probabilities for all public rows, from the student trained on these labels, or
-None before labels of two classes were released. `random_state` is a `numpy.random.Generator`. Each
-fit works with a clone of the strategy (`sklearn.base.clone`; other objects are deep-copied), and
-tries its first two rounds with made-up labels before any teacher is trained.
+A strategy is any object with ``select(X_public, n_queries, random_state=)``, which is called once.
+If it has an attribute `n_rounds` above 1, `select` is called once per round of each stage, with the
+labels released so far: ``select(..., queried=rows, labels=codes, student_proba=proba)``. The
+`labels` belong to the rows `queried`, with -1 for no answer. If the strategy has
+``uses_student_proba = True``, `student_proba` are probabilities for all public rows, from the
+student trained on these labels, or None before labels of two classes were released. `random_state`
+is a `numpy.random.Generator`. Each fit uses a clone of the strategy (`sklearn.base.clone`; other
+objects are deep-copied), and tries its first two rounds with made-up labels before any teacher is
+trained.
 """
 
 from numbers import Integral
@@ -25,7 +26,7 @@ __all__ = ["DiversityQueries", "RandomQueries", "UncertaintyQueries"]
 
 
 class RandomQueries(CheckedEstimator):
-    """Ask public rows in random order, without repetition.
+    """Queries of public rows in random order, without repetition.
 
     Examples
     --------
@@ -37,35 +38,36 @@ class RandomQueries(CheckedEstimator):
     """
 
     def select(self, X_public, n_queries, random_state=None):
-        """Choose the rows to ask.
+        """Choose the rows to query.
 
         Parameters
         ----------
         X_public : array-like with n_public rows
             Public points.
         n_queries : int
-            How many to choose, at most n_public.
+            Number of rows to choose, at most n_public.
         random_state : int, SeedSequence, Generator or None, default=None
             Source of the choice.
 
         Returns
         -------
         ndarray of shape (n_queries,), int
-            Distinct row numbers, in the order in which they are asked.
+            Distinct row numbers, in the order in which they are queried.
         """
         return _not_queried_in_random_order(X_public, (), random_state)[:n_queries]
 
 
 class UncertaintyQueries(CheckedEstimator):
-    """Ask in rounds, each time about the rows of which the student is least sure.
+    """Queries in rounds, each of the rows with the least certain predictions of the student.
 
-    The first round is random. Before each later one the student is trained on the labels released
-    so far, and the rows with the lowest maximum probability are asked.
+    The first round is random. Before each later round, the student is trained on the labels
+    released so far, and the rows with the lowest maximum probability are queried.
 
     Parameters
     ----------
     n_rounds : int, default=10
-        Rounds of nearly equal size, for each stage; the student is trained before each.
+        Number of rounds of nearly equal size in each stage. The student is trained before each
+        round except the very first.
 
     References
     ----------
@@ -92,19 +94,19 @@ class UncertaintyQueries(CheckedEstimator):
     def select(
         self, X_public, n_queries, random_state=None, *, queried=(), labels=(), student_proba=None
     ):
-        """Choose the rows to ask next.
+        """Choose the rows to query next.
 
         Parameters
         ----------
         X_public : array-like with n_public rows
             Public points.
         n_queries : int
-            How many to choose.
+            Number of rows to choose.
         random_state : int, SeedSequence, Generator or None, default=None
-            Source of the first round, and of the order of equally unsure rows.
-        queried : array-like of shape (n_asked,), int
-            Rows asked before; they are not asked again.
-        labels : array-like of shape (n_asked,), int
+            Source of the first round, and of the order of equally uncertain rows.
+        queried : array-like of shape (n_queried,), int
+            Rows queried before; they are not queried again.
+        labels : array-like of shape (n_queried,), int
             Not used.
         student_proba : ndarray of shape (n_public, n_classes), default=None
             The student's probabilities; None for a random round.
@@ -123,13 +125,13 @@ class UncertaintyQueries(CheckedEstimator):
 
 
 class DiversityQueries(CheckedEstimator):
-    """Ask rows that cover the public data: each is the farthest from those before it (k-centre).
+    """Queries that cover the public data: each row is farthest from the rows before it (k-centre).
 
     Parameters
     ----------
     transformer : transformer, default=None
-        Fitted on `X_public`; distances are Euclidean, between its outputs. None takes the rows as
-        they are, flattened: they must be numbers.
+        Fitted on `X_public`; distances are Euclidean, between its outputs. None uses the rows
+        themselves, flattened, which must be numbers.
 
     References
     ----------
@@ -151,21 +153,21 @@ class DiversityQueries(CheckedEstimator):
         self.transformer = transformer
 
     def select(self, X_public, n_queries, random_state=None):
-        """Choose the rows to ask.
+        """Choose the rows to query.
 
         Parameters
         ----------
         X_public : array-like with n_public rows
             Public points.
         n_queries : int
-            How many to choose, at most n_public.
+            Number of rows to choose, at most n_public.
         random_state : int, SeedSequence, Generator or None, default=None
             Source of the first row, and of the order of equally far ones.
 
         Returns
         -------
         ndarray of shape (n_queries,), int
-            Distinct row numbers, in the order in which they are asked.
+            Distinct row numbers, in the order in which they are queried.
 
         Raises
         ------
@@ -181,7 +183,7 @@ class DiversityQueries(CheckedEstimator):
             try:
                 points = np.asarray(points, dtype=np.float64).reshape(len(rows), -1)
             except (TypeError, ValueError):
-                raise ValueError("DiversityQueries needs numbers: give a transformer") from None
+                raise ValueError("DiversityQueries requires numbers: give a transformer") from None
         points = points[rows]
         chosen = []
         distance = np.full(len(rows), np.inf)  # to the nearest chosen row
@@ -194,18 +196,18 @@ class DiversityQueries(CheckedEstimator):
 
 
 def _not_queried_in_random_order(X_public, queried, random_state):
-    """Return the rows that were not asked."""
+    """Return the rows that were not queried, in random order."""
     rows = np.random.default_rng(random_state).permutation(_num_samples(X_public))
     return rows[~np.isin(rows, queried)]
 
 
 def count_rounds(strategy):
-    """Return how often a strategy is called for each stage."""
+    """Return the number of calls of a strategy in each stage."""
     return check_count("n_rounds of query_strategy", getattr(strategy, "n_rounds", 1))
 
 
 class Choice:
-    """Chooses public rows to ask about, from public rows and released labels alone.
+    """Choice of public rows to query, from public rows and released labels alone.
 
     Parameters
     ----------
@@ -227,10 +229,10 @@ class Choice:
         self._uses_student = getattr(self._strategy, "uses_student_proba", False)
 
     def rows_to_vote_on(self, plan, *, n_classes):
-        """Return the rows that teachers vote on: the queries or, if rounds will choose, all rows.
+        """Return the rows that teachers vote on: the queries or, if there are rounds, all rows.
 
         This is called before any teacher is trained. The first two rounds are tried with made-up
-        labels: what fails here would fail later.
+        labels, because an error here would occur later too.
         """
         rows = np.arange(_num_samples(self._X_public))
         try:
@@ -250,7 +252,7 @@ class Choice:
         return rows
 
     def _select(self, n_queries, queried=(), labels=(), proba=None):
-        """Return the rows that the strategy chooses; for rounds, it is shown what was released."""
+        """Return the rows that the strategy chooses; in rounds, it gets the released labels."""
         shown = {"random_state": self._rng}
         if self._n_rounds > 1:
             proba = proba if self._uses_student else None
@@ -262,7 +264,8 @@ class Choice:
         if rows.size != n_queries or n_usable != n_queries:
             raise ValueError(
                 f"query_strategy.select must return {n_queries} distinct numbers of rows of "
-                f"X_public not asked before; got {rows.dtype} {rows.shape}, {n_usable} of them such"
+                f"X_public, none queried before; got {rows.dtype} {rows.shape}, with {n_usable} "
+                "such numbers"
             )
         return rows.astype(np.intp)
 
@@ -271,7 +274,7 @@ class Choice:
         return np.array_split(np.arange(n_queries), min(self._n_rounds, n_queries))
 
     def wants_student(self, released):
-        """Whether the strategy uses a student's probabilities, and labels can train a student."""
+        """Return whether the strategy uses a student, and the labels can train one."""
         has_two_classes = len(set(released.labels) - {-1}) > 1
         return self._n_rounds > 1 and self._uses_student and has_two_classes
 
@@ -283,14 +286,14 @@ class Choice:
         round_ : ndarray of shape (n_queries,), int
             One of `rounds`.
         released : Published
-            What was released so far.
+            Labels released so far.
         proba : ndarray of shape (n_public, n_classes) or None
             Probabilities from a student of the labels so far, if the round needs them.
         """
         if self._n_rounds == 1:
-            # Only the queries were voted on, in the order in which they are asked
+            # Teachers voted on the queries only, in the order in which they are queried
             return released.query_indices.size + round_
-        # All rows were voted on, so the rows that a strategy selects are positions as well
+        # Teachers voted on all rows, so the rows that a strategy selects are positions as well
         queried = released.query_indices
         try:
             with seeded(int(self._rng.integers(2**32))):

@@ -1,4 +1,4 @@
-"""What released sums and tables say of any row, and students that say the same."""
+"""Class probabilities from released sums and tables, and students that predict by them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,7 @@ from .encoding.fitted_steps import (
 )
 from .neighbors import cells
 
-#: Powers of the rates of the cells that are tried; those of the prior are its own.
+#: Candidate powers of the cells' class probabilities; the prior has its own candidates.
 _POWERS_OF_CELLS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
@@ -28,29 +28,29 @@ class ReleasedProba:
     """Base class: released discriminants, with `class_proba`, `p_value` and `class_counts`."""
 
     def default_student(self):
-        """Return a classifier that says what the sums say."""
+        """Return a classifier that predicts by the sums alone."""
         return SumsClassifier(self)
 
     def read(self, X):
-        """Return rates, and labels dealt by them, of public rows; see `ReleasedTable.read`."""
+        """Return class probabilities and labels of public rows; see `ReleasedTable.read`."""
         class_proba = self.class_proba(X)
         return class_proba, cells.assign_to_similar(class_proba)
 
 
 class SumsClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier that says what a released table or released sums say; it learns nothing.
+    """Classifier that predicts by a released table or released sums; it learns nothing.
 
     Parameters
     ----------
     released : ReleasedSums or None, default=None
-        What has `class_proba`.
+        Object with a method `class_proba`.
     weight : ndarray of shape (n_classes,) or None, default=None
-        What each class counts.
+        Weight of each class; None for equal weights.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels that it was fitted on.
+        Labels in `fit`.
     """
 
     def __init__(self, released=None, weight=None):
@@ -58,7 +58,7 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         self.weight = weight
 
     def fit(self, X, y, sample_weight=None):
-        """Note which labels there are."""
+        """Store the distinct labels."""
         self.classes_ = np.unique(y)
         return self
 
@@ -73,10 +73,10 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def to_sklearn(self):
-        """Return a Pipeline of scikit-learn's own that predicts the same, with these `classes_`."""
+        """Return a scikit-learn Pipeline with the same predictions and the same `classes_`."""
         check_is_fitted(self)
         codes, weight = self.classes_, self._weight()
-        if hasattr(self.released, "to_sklearn"):  # it has a shorter one
+        if hasattr(self.released, "to_sklearn"):  # returns a shorter Pipeline
             return self.released.to_sklearn(codes, weight)
         classes = classes_by_proba(self.released.n_classes, codes, weight)
         return make_pipeline(*self.released.by_hand(), *classes).set_output(transform="default")
@@ -86,14 +86,14 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
 
 
 class TableRegressor(RegressorMixin, BaseEstimator):
-    """A regressor that says what a released table or released sums say; it learns nothing.
+    """Regressor that predicts by a released table or released sums; it learns nothing.
 
     Parameters
     ----------
     released : object or None, default=None
-        What has `class_proba`, of levels.
+        Object with a method `class_proba`, for levels.
     target : targets.NumberTarget or None, default=None
-        Its levels.
+        Target with the levels.
     """
 
     def __init__(self, released=None, target=None):
@@ -101,7 +101,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):
         self.target = target
 
     def fit(self, X, y):
-        """Note that there are means."""
+        """Mark the regressor as fitted."""
         self.is_fitted_ = True
         return self
 
@@ -111,7 +111,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):
         return self.target.mean(self.released.class_proba(X))
 
     def to_sklearn(self):
-        """Return a Pipeline of scikit-learn's own that predicts the same."""
+        """Return a scikit-learn Pipeline with the same predictions."""
         check_is_fitted(self)
         model = make_pipeline(*self.released.by_hand(), mean_by_proba(self.target.values))
         return model.set_output(transform="default")
@@ -119,18 +119,19 @@ class TableRegressor(RegressorMixin, BaseEstimator):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StackedTable:
-    """A noisy table, and what was released before it: all of this is published.
+    """A noisy table, combined with an earlier release: all of this is published.
 
-    What class sums or histograms say of the classes, and what the cells say, beside the rates in
-    the whole table, is multiplied, each raised to a power: those under which one part of the noisy
-    table says most of the other; see `ProbabilityField.splits`.
+    The class probabilities by class sums or histograms (the prior) and by the cells are divided by
+    the class probabilities in the whole table, raised to a power each, and multiplied. The powers
+    are those under which one part of the noisy table predicts the other best; see
+    `ProbabilityField.splits`.
 
     Attributes
     ----------
     table : ReleasedTable
     prior : ReleasedSums or ReleasedHistograms
     X_public : array-like with n_public rows
-        The rows that the cells were made of.
+        Rows that the cells were made of.
     """
 
     table: cells.ReleasedTable
@@ -139,13 +140,13 @@ class StackedTable:
 
     @property
     def class_counts(self):
-        """Those of the two that have less noise; see `ReleasedTable.class_counts`."""
+        """Class counts of the release with less noise; see `ReleasedTable.class_counts`."""
         both = self.table.class_counts, self.prior.class_counts
         return min(both, key=lambda counts: counts[1])
 
     @property
     def p_value(self):
-        """That of both, if classes have nothing to do with rows."""
+        """P-value of both releases, under classes that do not depend on rows."""
         return combined([self.table.p_value, self.prior.p_value])
 
     def __repr__(self):
@@ -158,7 +159,7 @@ class StackedTable:
 
     @cached_property
     def powers(self):
-        """The powers of the rates of the prior, and of the cells."""
+        """The powers of the class probabilities by the prior and by the cells."""
         numbers = cells.numbers_of_public(self.table.transformer, self.X_public)
         cell = cells.nearest_cells(numbers, self.table.centers)[:, 0]
         by_prior = np.zeros_like(self.table.counts)
@@ -178,11 +179,11 @@ class StackedTable:
 
     @available_if(lambda table: hasattr(table.prior, "default_student"))
     def default_student(self):
-        """Return a classifier that says what both say; not of histograms, which see no pairs."""
+        """Return a classifier that predicts by both; unavailable with histograms, without pairs."""
         return SumsClassifier(self)
 
     def class_proba(self, X):
-        """Return the rates of the classes at rows; see `ReleasedTable.class_proba`."""
+        """Return the class probabilities at rows; see `ReleasedTable.class_proba`."""
         X = self.prior.schema.within(X)
         factors = (
             self.prior.class_proba(X),
@@ -192,7 +193,7 @@ class StackedTable:
         return _mixed(*factors, self.powers)
 
     def by_hand(self):
-        """Return fitted steps of scikit-learn's own that make the rates of rows."""
+        """Return fitted scikit-learn steps that compute the class probabilities of rows."""
         parts = [
             make_pipeline(*part.by_hand(), FunctionTransformer(np.log))
             for part in (self.prior, self.table)
@@ -206,7 +207,7 @@ class StackedTable:
         ]
 
     def read(self, X):
-        """Return rates, and labels dealt by them, of public rows; see `ReleasedTable.read`."""
+        """Return class probabilities and labels of public rows; see `ReleasedTable.read`."""
         class_proba = self.class_proba(X)
         numbers = cells.numbers_of_public(self.table.transformer, self.prior.schema.within(X))
         cell = cells.nearest_cells(numbers, self.table.centers)[:, 0]
@@ -214,7 +215,7 @@ class StackedTable:
 
 
 def _mixed(by_prior, by_cells, overall, powers):
-    """Return overall rates times what both say beside these, raised to powers, as rates."""
+    """Multiply overall class probabilities by powers of both ratios to them, with sum 1."""
     overall = np.maximum(overall, cells.LEAST_RATE)
     class_proba = overall * (by_prior / overall) ** powers[0] * (by_cells / overall) ** powers[1]
     return cells.floored(class_proba / class_proba.sum(axis=1, keepdims=True))

@@ -1,6 +1,7 @@
-"""The defaults that are numbers: one formula each, of public numbers alone.
+"""Default values of numeric parameters: one formula each, of public numbers alone.
 
-`docs/results/rules_*.csv` shows how each was set, on some data sets, and how it does on others.
+`docs/results/rules_*.csv` has the results on the data sets that each formula was fitted to, and on
+other data sets.
 """
 
 import math
@@ -16,23 +17,23 @@ __all__ = [
     "most_noise",
 ]
 
-#: Most cells: smoothing takes time by their third power.
+#: Largest number of cells, as the time of smoothing grows with its third power.
 _MOST_CELLS = 1000
 
-#: Few cells: what is smoothed needs some places to differ at.
+#: Number of cells up to which more are used, as smoothing requires some distinct places.
 _FEW_CELLS = 32
 
 
 def default_n_teachers(*, n_records, n_classes, epsilon):
     """Return a number of teachers: ``2 * sqrt(n_records * n_classes) / epsilon**0.75``.
 
-    More teachers outvote more noise, and fewer learn more each. Epsilon counts as at least 1, and
-    each teacher has at least 5 records.
+    More teachers outvote more noise; with fewer teachers, each learns from more records. An epsilon
+    below 1 counts as 1, and each teacher has at least 5 records.
 
     Parameters
     ----------
     n_records : int or None
-        Number of private records; None where it is private, which gives 100 teachers.
+        Number of private records; None if it is private, which gives 100 teachers.
     n_classes : int
         Number of classes.
     epsilon : float or None
@@ -58,13 +59,13 @@ def default_n_teachers(*, n_records, n_classes, epsilon):
 def most_noise(*, n_teachers, n_classes):
     """Return the largest scale of noise on votes, ``n_teachers / (2 * sqrt(n_classes))``.
 
-    As many queries are asked as the cap pays for with it: more labels, and more of them wrong, or
-    fewer that are right.
+    The cap pays for a number of queries at this scale. More noise would give more labels, with more
+    wrong ones among them; less noise would give fewer labels, with fewer wrong ones.
 
     Parameters
     ----------
     n_teachers, n_classes : int
-        Number of teachers and of classes: the more classes, the fewer votes each gets.
+        Number of teachers and of classes; with more classes, each gets fewer votes.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def most_noise(*, n_teachers, n_classes):
 
 
 def fewest_queries(*, n_classes):
-    """Return the fewest queries to ask: 5 for each class, even if their noise is larger.
+    """Return the smallest number of queries, 5 for each class, even if their noise is larger.
 
     Parameters
     ----------
@@ -104,15 +105,15 @@ def fewest_queries(*, n_classes):
 def default_n_cells(*, n_records, n_public, n_classes, noise_std):
     """Return a number of cells: about one for each ``7 * noise_std`` records.
 
-    With Laplace noise for replaced records, that is one for 20 records at epsilon 1. Where that
-    gives few, there are twice as many, up to 32, and at least four for each class. At most half of
-    the public rows, and 1,000. Where the number of records is private, that of the public rows
-    takes its place.
+    With Laplace noise for replaced records, this is one cell for 20 records at epsilon 1. A small
+    number is doubled, up to 32, and there are at least four cells for each class. The number is at
+    most half the number of public rows, and at most 1,000. If the number of records is private, the
+    number of public rows takes its place.
 
     Parameters
     ----------
     n_records : int or None
-        Number of private records; None where it is private.
+        Number of private records; None if it is private.
     n_public, n_classes : int
         Number of public rows and of classes.
     noise_std : float
@@ -134,12 +135,12 @@ def default_n_cells(*, n_records, n_public, n_classes, noise_std):
 
 
 def default_rows_fraction():
-    """Return the share of epsilon that a synthesizer's rows get.
+    """Return the part of epsilon that synthetic rows get.
 
     Returns
     -------
     float
-        0.4. From 0.2 to 0.5, accuracy differs by about as much as from seed to seed.
+        0.4. From 0.2 to 0.5, differences in accuracy are about equal to differences between seeds.
 
     Examples
     --------
@@ -151,7 +152,7 @@ def default_rows_fraction():
 
 
 def default_sums_fraction():
-    """Return the share of epsilon that class sums get where records or teachers vote as well.
+    """Return the part of epsilon that class sums get, if records or teachers vote as well.
 
     Returns
     -------

@@ -22,8 +22,8 @@ def noise_generator(random_state=None):
     Parameters
     ----------
     random_state : int, SeedSequence, Generator or None, default=None
-        None is the operating system's generator. Anything else goes to `numpy.random.default_rng`,
-        for tests: whoever knows a seed can subtract the noise.
+        None uses the operating system's generator. Anything else is passed to
+        `numpy.random.default_rng`, for tests: anyone with the seed can subtract the noise.
 
     Returns
     -------
@@ -39,15 +39,15 @@ def noise_generator(random_state=None):
 
 
 class SystemGenerator(np.random.Generator):
-    """A numpy Generator that draws noise from the operating system, and keeps nothing of it.
+    """A numpy Generator that draws noise from the operating system, and stores nothing of it.
 
-    Noise comes from it wherever no seed is given. numpy's own generators are not made for secrets:
-    the state of PCG64, its default, can be recovered from what it returned (Bouillaguet, Martinez,
-    Sauvage (2020), Practical seed-recovery for the PCG pseudo-random number generator), and
-    published noise holds such numbers. Here all draws that mechanisms of this library make
-    come from the system: `random`, `integers`, `normal`, `laplace`, `exponential` and `gumbel`.
-    The continuous ones invert the distribution function at numbers with 51 random bits after the
-    first 1, however many zeros are before it. Other methods that draw noise are refused.
+    It is the source of noise wherever no seed is given. numpy's own generators are not made for
+    secrets: the state of PCG64, the default, can be recovered from its output (Bouillaguet,
+    Martinez, Sauvage (2020), Practical seed-recovery for the PCG pseudo-random number generator),
+    and published noise contains such output. Here, all draws by mechanisms of this library come
+    from the system: `random`, `integers`, `normal`, `laplace`, `exponential` and `gumbel`. The
+    continuous draws invert the distribution function at numbers with 51 random bits after the first
+    1, for any number of zeros before it. Other methods that draw noise are refused.
 
     Examples
     --------
@@ -61,10 +61,10 @@ class SystemGenerator(np.random.Generator):
         super().__init__(np.random.PCG64())
 
     def random(self, size=None):
-        """Uniform numbers, neither 0 nor 1, with all their digits however small."""
+        """Draw uniform numbers, neither 0 nor 1, with full precision even for small numbers."""
         mantissa = 1 + ((self._bits(size) >> np.uint64(12)) + 0.5) * 2.0**-52
         exponent = np.full(mantissa.shape, -1)
-        # Count zeros of random bits, word by word, up to the first 1
+        # Count the zeros of random bits before the first 1, word by word
         all_zero = np.ones(mantissa.shape, dtype=bool)
         while all_zero.any():
             word = self._bits(int(all_zero.sum())) >> np.uint64(12)
@@ -75,7 +75,7 @@ class SystemGenerator(np.random.Generator):
         return float(uniform) if size is None else uniform
 
     def integers(self, low, high=None, size=None):
-        """Uniform whole numbers from `low` to below `high`; from 0 if only one of them is given."""
+        """Draw uniform whole numbers from `low` to below `high`; a single argument is `high`."""
         if high is None:
             low, high = 0, low
         width = int(high) - int(low)
@@ -89,30 +89,30 @@ class SystemGenerator(np.random.Generator):
         return int(whole[0]) if size is None else whole.reshape(size)
 
     def normal(self, loc=0.0, scale=1.0, size=None):
-        """Normal noise."""
+        """Draw normal noise."""
         size = _shape(size, loc, scale)
         return loc + scale * self._sign(size) * ndtri(self.random(size) / 2)
 
     def laplace(self, loc=0.0, scale=1.0, size=None):
-        """Laplace noise."""
+        """Draw Laplace noise."""
         size = _shape(size, loc, scale)
         return loc + self._sign(size) * self.exponential(scale, size)
 
     def exponential(self, scale=1.0, size=None):
-        """Exponential noise."""
+        """Draw exponential noise."""
         return -scale * np.log(self.random(_shape(size, scale)))
 
     def gumbel(self, loc=0.0, scale=1.0, size=None):
-        """Gumbel noise."""
+        """Draw Gumbel noise."""
         return loc - scale * np.log(self.exponential(1.0, _shape(size, loc, scale)))
 
     def _refused(self, *args, **kwargs):
         raise NotImplementedError(
             "SystemGenerator draws random, integers, normal, laplace, exponential and gumbel; "
-            "numpy's method would draw this from elsewhere"
+            "numpy's method would not draw this from the operating system"
         )
 
-    _refused.__doc__ = ""  # for lack of one, documentation would show numpy's
+    _refused.__doc__ = ""  # without it, the documentation would show numpy's docstring
 
     def _sign(self, size):
         return 2 * self.integers(2, size=size) - 1
@@ -123,7 +123,9 @@ class SystemGenerator(np.random.Generator):
         return np.frombuffer(urandom(8 * n), np.uint64).reshape(shape).copy()
 
     def __reduce__(self):
-        raise TypeError("it has no state to pickle or copy: every number is new")
+        raise TypeError(
+            "SystemGenerator has no state to pickle or copy: every number comes from the system"
+        )
 
 
 for _name in set(dir(np.random.Generator)) - set(vars(SystemGenerator)) - {"bit_generator"}:
@@ -132,22 +134,22 @@ for _name in set(dir(np.random.Generator)) - set(vars(SystemGenerator)) - {"bit_
 
 
 def _shape(size, *params):
-    """The shape that parameters have together, if no size is given: a draw for each entry."""
+    """Return the size, or without one the common shape of parameters, with a draw per entry."""
     if size is not None:
         return size
     return np.broadcast_shapes(*map(np.shape, params)) or None
 
 
-# --- whole numbers of any size: numpy's have 64 bits and overflow silently, Python's do not ------
+# --- whole numbers of any size: integers of numpy overflow silently, integers of Python do not ----
 
 
 def exact_type(most):
-    """Return the type in which whole numbers up to `most` are added exactly."""
+    """Return the dtype in which whole numbers up to `most` are added exactly."""
     return np.int64 if most <= _MOST_IN_64_BITS else object
 
 
 def in_64_bits(whole):
-    """Return Python's whole numbers as numpy's, or unchanged if 64 bits are too few for one."""
+    """Convert Python integers to numpy's; return them unchanged if one exceeds 64 bits."""
     try:
         return whole.astype(np.int64)
     except OverflowError:
@@ -155,7 +157,7 @@ def in_64_bits(whole):
 
 
 def plus_noise(whole, noise, step):
-    """Return whole numbers of steps plus noise, in units: added exactly, and rounded once."""
+    """Return whole numbers of steps plus noise, in units; add exactly, and round once."""
     return (whole.astype(object) + noise).astype(float) * step
 
 
@@ -163,17 +165,17 @@ def plus_noise(whole, noise, step):
 
 
 def discrete_laplace(rng, gamma, shape):
-    """Draw an array of whole numbers with probabilities in proportion to ``exp(-gamma |x|)``."""
+    """Draw an array of whole numbers with probabilities proportional to ``exp(-gamma |x|)``."""
     return _by_rejection(lambda n: _discrete_laplace(rng, gamma, n), shape)
 
 
 def discrete_gaussian(rng, sigma, shape):
-    """Draw an array of whole numbers with probabilities of ``exp(-x**2 / (2 sigma**2))``."""
+    """Draw an array of whole numbers, probabilities proportional to ``exp(-x**2/(2 sigma**2))``."""
     return _by_rejection(lambda n: _discrete_gaussian(rng, sigma, n), shape)
 
 
 def _by_rejection(attempt, shape):
-    """Draw an array; `attempt(n)` makes n attempts and returns those that were accepted."""
+    """Draw an array; `attempt(n)` makes n attempts and returns the accepted ones."""
     size = math.prod(shape)
     draws = np.empty(0, dtype=object)
     while draws.size < size:
@@ -182,7 +184,7 @@ def _by_rejection(attempt, shape):
 
 
 def _discrete_gaussian(rng, sigma, n):
-    """Make `n` attempts by Algorithm 3: Laplace draws that are accepted at random."""
+    """Make `n` attempts by Algorithm 3, Laplace draws that are accepted at random."""
     t = math.floor(sigma) + 1
     y = _discrete_laplace(rng, Fraction(1, t), n)
     numerator, denominator = (part**2 for part in sigma.as_integer_ratio())
@@ -192,7 +194,7 @@ def _discrete_gaussian(rng, sigma, n):
 
 
 def _discrete_laplace(rng, gamma, n):
-    """Make `n` attempts by Algorithm 2: a geometric draw in two parts, and a sign."""
+    """Make `n` attempts by Algorithm 2, a geometric draw in two parts and a sign."""
     s, t = gamma.as_integer_ratio()
     u = _integers(rng, t, n)
     u = u[_bernoulli_exp(rng, u, t)]
@@ -203,7 +205,7 @@ def _discrete_laplace(rng, gamma, n):
         v[live] += 1
     size = (u + v.astype(object) * t) // s
     negative = rng.integers(2, size=u.size) == 1
-    accepted = ~negative | (size != 0)  # 0 has no sign, so one of its two draws is left out
+    accepted = ~negative | (size != 0)  # 0 has no sign, so one of its two draws is rejected
     return np.where(negative, -size, size)[accepted]
 
 
@@ -237,10 +239,10 @@ def _bernoulli_exp_fraction(rng, p, q):
 
 
 def _bernoulli(rng, p, q):
-    """Draw True with probability ``p / q``, for ``0 <= p <= q``: a uniform number is below."""
+    """Draw True with probability ``p / q``, for ``0 <= p <= q``, by comparison with a uniform."""
     if q <= _WORD:
         return rng.integers(q, size=p.size) < p.astype(np.int64)
-    # Digit by digit
+    # Compare digit by digit
     digit = p * _WORD // q
     uniform = rng.integers(_WORD, size=p.size)
     result = uniform < digit
@@ -253,7 +255,8 @@ def _bernoulli(rng, p, q):
 def _integers(rng, limit, n):
     """Draw from 0 to ``limit - 1``; above 2**62, `limit` must be a power of two.
 
-    Large limits are denominators of floats, so they are, and the digits above the last divide.
+    Large limits are denominators of floats, which are powers of two, so the division of the digits
+    above the last has no remainder.
     """
     if limit <= _WORD:
         return rng.integers(limit, size=n).astype(object)

@@ -1,4 +1,4 @@
-"""How students learn from what was released, and one that learns from soft labels."""
+"""Training of students on released labels, and a student that learns from soft labels."""
 
 from functools import singledispatch
 
@@ -37,20 +37,20 @@ from .runtime.isolation import is_ours, remedy_of, suppress_output
 
 __all__ = ["SoftLabelClassifier"]
 
-#: Rows are not of a class whose share in them is less.
+#: Rows get no weight in classes whose probability is smaller.
 _LEAST_RATE = 0.01
 
-#: The part of each class's rows that is labelled for students that learn from unlabelled rows.
+#: Fraction of each class's rows that is labelled for students that learn from unlabelled rows.
 _SURE = 0.5
 
-#: What to do about a student that does not take the public rows.
+#: Remedy for a student that does not accept the public rows.
 _INSIDE = "Preprocessing (an encoder, an imputer) belongs inside it."
 
-#: Rows, and columns of sparse rows, of the dry run with weights, at most.
+#: Maximal number of rows, and of columns of sparse rows, in the dry run with weights.
 _N_WEIGHTED = 200
 _N_SPARSE_COLUMNS = 500
 
-#: The weight of a row in its own class in that dry run; in the other class it has the rest.
+#: Weight of a row in its own class in this dry run; the other class has the rest.
 _OWN_WEIGHT = 0.9
 
 #: The remedy where soft labels need weights.
@@ -63,10 +63,10 @@ _LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreadin
 
 
 class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator):
-    """Train a classifier on distributions over classes, as `SoftVote` releases them.
+    """Classifier that is trained on distributions over classes, as `SoftVote` releases them.
 
-    The estimator sees every row once per class, weighted by the probability of that class. For a
-    classifier with a log loss, this minimises the cross-entropy to the soft labels.
+    The estimator is fitted on every row once per class, weighted by the probability of the class.
+    For a classifier with a log loss, this minimises the cross-entropy to the soft labels.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
         Parameters
         ----------
         X : array-like with n_samples rows
-            Features, passed through as they are.
+            Features, passed on unchanged.
         y : array-like of shape (n_samples, n_classes) or (n_samples,)
             Distributions over classes, or one label per row.
 
@@ -166,7 +166,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
 
 
 def fit_student(student, X_public, released, seed):
-    """Train a student on what was released.
+    """Train a student on released labels.
 
     Parameters
     ----------
@@ -187,8 +187,8 @@ def fit_student(student, X_public, released, seed):
     Raises
     ------
     StudentError
-        If it cannot be trained on them, and they are of several classes. Of one, a
-        `DummyClassifier` returns it.
+        If it cannot be trained on labels of several classes. For labels of one class, a
+        `DummyClassifier` that predicts it is returned instead.
     """
     labelled = np.flatnonzero(released.labels >= 0)
     labels = released.labels[labelled]
@@ -210,15 +210,16 @@ def fit_student(student, X_public, released, seed):
             )
             raise student_error(problem, released) from error
         released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
-    # Most classifiers refuse labels of one class, and these are paid for
+    # Most classifiers refuse labels of one class, but these labels are paid for
     return DummyClassifier().fit(_safe_indexing(X_public, labelled), labels)
 
 
 @singledispatch
 def _teach(target: Target, student, X_public, released, labelled, by_weights):
-    """Fit a student on all rows, soft labels, rates or labels, whichever it accepts.
+    """Fit a student on all rows, soft labels, class probabilities or labels, as it accepts them.
 
-    `by_weights` decides whether it learns rates as weights of rows, or labels assigned by them.
+    If `by_weights`, the student learns class probabilities as weights of rows. Otherwise it learns
+    labels that were assigned by them.
     """
     has_class_proba = released.table is not None  # then they are the soft labels
     if accepts_unlabeled(student):
@@ -228,7 +229,7 @@ def _teach(target: Target, student, X_public, released, labelled, by_weights):
     if released.soft_labels is not None and accepts_soft_labels(student):
         return student.fit(rows, released.soft_labels[labelled])
     if by_weights:
-        # Rows are of each class in part, by weights; every class has some rows
+        # Each row has a weight in each class, and every class has some rows
         class_proba = released.soft_labels[labelled]
         row, code = np.nonzero(class_proba > np.minimum(_LEAST_RATE, class_proba.max(axis=0) / 2))
         return _fit_weighted(student, _safe_indexing(rows, row), code, class_proba[row, code])
@@ -258,15 +259,15 @@ def students_view(student, X_public, released, seed):
 def student_error(problem, released):
     """Return an error that carries the released labels, because they are paid for."""
     return StudentError(
-        f"{problem.removesuffix('.')}. What was released is paid for, and in public_labels of "
-        "this error; fit_student(X_public, student) tries another student at no cost",
+        f"{problem.removesuffix('.')}. The released labels are paid for, and are in public_labels "
+        "of this error; fit_student(X_public, student) tries another student at no cost",
         released.public_labels.copy(),
         released.spent,
     )
 
 
 def all_columns(values, codes, *, n_classes, fill):
-    """Return one column per class; the student has columns only for the classes it saw, `codes`."""
+    """Return one column per class; a student has columns only for its training classes, `codes`."""
     if values.shape[1] == n_classes:
         return values
     full = np.full((len(values), n_classes), fill)
@@ -279,7 +280,7 @@ def dry_run_student(student, X_public, n_queries, *, target, soft):
     with (
         suppress_output(),
         seeded(0),
-    ):  # any number: nothing of this fit is kept
+    ):  # any seed suffices, because this fit is discarded
         try:
             fitted = _dry_run_done(target, student, X_public, n_queries, soft)
             first_rows = np.arange(min(_num_samples(X_public), 50))
@@ -316,15 +317,16 @@ def check_scored_alone(student, X_public, n_queries, *, target, soft):
     with suppress_output(), seeded(0):
         try:
             fitted = _dry_run_done(target, student, X_public, n_queries, soft)
-        except Exception:  # released labels may train it all the same, and rows are scored alone
+        except Exception:  # released labels may still train it, and rows are scored alone
             return
         check_predicts_alone(fitted, X_public)
         try:
             copier(fitted)()
         except Exception as error:
             raise ValueError(
-                "the student cannot be copied, as private scores need it. Use one that pickles, or "
-                f"score on public rows, X_val and y_val. {type(error).__name__}: {error}"
+                "the student cannot be copied, which private scores require. Use one that can be "
+                "pickled, or score on public rows, X_val and y_val. "
+                f"{type(error).__name__}: {error}"
             ) from error
 
 
@@ -338,21 +340,21 @@ def _dry_run_done(target, student, X_public, n_queries, soft):
 
 @singledispatch
 def _made_up_labels(target: Target, codes, student, X_public, soft):
-    """Return made-up labels as a student gets them, for the first public rows."""
+    """Return made-up labels for the first public rows, in the form that a student gets."""
     if accepts_unlabeled(student):
-        n_unlabeled = max(min(_num_samples(X_public), 1000) - len(codes), 0)  # some, to be quick
+        n_unlabeled = max(min(_num_samples(X_public), 1000) - len(codes), 0)  # a few, for speed
         return np.append(codes, np.full(n_unlabeled, -1))
     return np.eye(target.n_values)[codes] if soft and accepts_soft_labels(student) else codes
 
 
 @_made_up_labels.register
 def _(target: NumberTarget, codes, student, X_public, soft):
-    """Return numbers."""
+    """Return made-up numbers."""
     return target.teacher_values(codes)
 
 
 def unfitted_copy(student, number):
-    """Return a copy that has seeds of its own and caches nothing on disk."""
+    """Return an unfitted copy that has its own seeds and caches nothing on disk."""
     student = isolated_clone(student, number)
     return without_caches(set_seeds(student, number, only_missing=True))
 
@@ -367,7 +369,7 @@ def _fit_weighted(student, rows, labels, weight):
 
 
 def sure_labels(class_proba):
-    """Label the rows that are surest of each class, so that labels come in the classes' shares.
+    """Label the most certain rows of each class, in proportion to the class probabilities.
 
     Parameters
     ----------
@@ -389,30 +391,31 @@ def sure_labels(class_proba):
 
 
 def accepts_weights(student):
-    """Whether the student takes a weight for each row."""
+    """Return whether the student accepts a weight for each row."""
     return has_fit_parameter(last_step(student), "sample_weight")
 
 
 def heeds_weights(student, X_public):
     """Return whether a student learns from weights of rows, by a dry run on public rows.
 
-    A wrapper may accept `sample_weight` and not pass it on to a classifier that does not: then it
-    learns each row as every class alike. So one copy of the student learns made-up labels, and
-    another learns each row as both classes, weighted 0.9 and 0.1. Weights count if the second
-    predicts these labels at least half as far above chance as the first. Both have the same seed,
-    and a student that draws random numbers of its own predicts by chance if weights are lost.
+    A wrapper may accept `sample_weight` and not pass it on to a classifier without weights. Then
+    each row counts equally in every class. For the check, one copy of the student learns made-up
+    labels, and another learns each row in both classes, with weights 0.9 and 0.1. The student uses
+    weights if the accuracy of the second copy is above chance by at least half as much as the
+    accuracy of the first. Both copies have the same seed. A student that draws random numbers of
+    its own predicts by chance if weights are lost.
 
     Parameters
     ----------
     student : classifier
-        Unfitted; it stays as it is.
+        Unfitted; it is not changed.
     X_public : array-like with n_public rows
         At most 200 of the rows are used.
 
     Returns
     -------
     bool
-        False as well if the student learns labels and fails with weights.
+        Also False if the student learns labels but fails with weights.
     """
     if not accepts_weights(student):
         return False
@@ -427,7 +430,7 @@ def heeds_weights(student, X_public):
     with suppress_output():
         try:
             by_labels = _share_predicted(student, rows, labels, rows, labels, None)
-        except Exception:  # made-up labels do not suit it, and released ones may
+        except Exception:  # released labels may suit it even if made-up labels do not
             return True
         try:
             twice = _safe_indexing(rows, row)
@@ -438,9 +441,10 @@ def heeds_weights(student, X_public):
 
 
 def _two_halves(rows):
-    """Return made-up labels that rows tell, 0 or 1: half of them are on each side of the middle.
+    """Return made-up labels, 0 or 1, that the rows determine: half of them on each side.
 
-    The direction is that in which the ranks of their values differ most.
+    Rows are divided in the middle along the direction in which the ranks of their values differ
+    most.
     """
     if sparse.issparse(rows):
         most_filled = np.argsort(-rows.getnnz(axis=0), kind="stable")[:_N_SPARSE_COLUMNS]
@@ -454,20 +458,20 @@ def _two_halves(rows):
 
 
 def _share_predicted(student, rows, labels, X, y, weight):
-    """Return the share of rows whose labels a copy of the student predicts, once it is fitted."""
-    with seeded(0):  # any number: nothing of this fit is kept
+    """Fit a copy of the student, and return the fraction of rows whose labels it predicts."""
+    with seeded(0):  # any seed suffices, because this fit is discarded
         fitted = _fit_weighted(unfitted_copy(student, 0), X, y, weight)
         return np.mean(np.asarray(fitted.predict(rows)) == labels)
 
 
 def accepts_unlabeled(student):
-    """Whether the student also learns from unlabelled rows, which are marked -1."""
+    """Return whether the student also learns from unlabelled rows, which are marked -1."""
     last = last_step(student)
     return isinstance(last, _LEARN_FROM_UNLABELED) or getattr(last, "accepts_unlabeled", False)
 
 
 def accepts_soft_labels(student):
-    """Whether the student learns from distributions over classes."""
+    """Return whether the student learns from distributions over classes."""
     return getattr(last_step(student), "accepts_soft_labels", False)
 
 
@@ -477,7 +481,7 @@ def last_step(student):
 
 
 def check_predicts_alone(student, X_public):
-    """Refuse a fitted student whose prediction for a row depends on the rows beside it."""
+    """Refuse a fitted student whose prediction for a row depends on other rows of the batch."""
     rows = np.unique(np.linspace(0, _num_samples(X_public) - 1, 50).astype(int))
     labels, scores = _predicted(student, _safe_indexing(X_public, rows))
     n_different = 0
@@ -489,14 +493,14 @@ def check_predicts_alone(student, X_public):
         n_different += not (same_score and (alone == label or is_tie))
     if n_different:
         raise ValueError(
-            f"the student's prediction for a row depends on the rows beside it: {n_different} of "
-            f"{len(rows)} public rows are predicted differently alone. Use a student that treats "
-            "each row by itself, or score on public rows, X_val and y_val"
+            "the student's prediction for a row depends on other rows of the batch: "
+            f"{n_different} of {len(rows)} public rows are predicted differently alone. Use a "
+            "student that treats each row by itself, or score on public rows, X_val and y_val"
         )
 
 
 def _predicted(student, rows):
-    """Return predicted labels, and a column for each class that has one: none without scores."""
+    """Return predicted labels and scores, with a column for each class; none without scores."""
     labels = np.asarray(student.predict(rows))
     for method in ("predict_proba", "decision_function"):
         if hasattr(student, method):

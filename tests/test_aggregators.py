@@ -168,7 +168,7 @@ def test_a_sampler_without_its_distribution_is_refused(name, parent):
 
     base = type("Base", (), {name: method})
     for bases, body in (((base, parent), {}), ((parent,), {name: method})):
-        with pytest.raises(TypeError, match="its cost is unknown. Write outcome_log_proba as well"):
+        with pytest.raises(TypeError, match="its own cost is unknown. Override outcome_log_proba as well"):
             type("Wrong", bases, body)
 
 
@@ -365,7 +365,7 @@ def test_a_subclass_that_defines_anything_states_nothing_until_it_does(mechanism
     for name in own_names(kind):
         body = {name: next(vars(base)[name] for base in kind.__mro__ if name in vars(base))}
         if name in ("aggregate", "draw", "release"):  # a sampler with another's distribution
-            with pytest.raises(TypeError, match="Write (outcome_log_proba|soft_labels) as well"):
+            with pytest.raises(TypeError, match="Override (outcome_log_proba|soft_labels) as well"):
                 type("Changed", (kind,), body)
             continue
         altered = type("Changed", (kind,), body)(**mechanism.get_params())
@@ -727,7 +727,7 @@ def test_a_soft_mechanism_has_no_distribution_over_classes():
     assert aggregators.GNMax().temperature is None
     assert aggregators.SoftVote(temperature=3.0).temperature == 3.0
 
-    with pytest.raises(TypeError, match="Write soft_labels as well"):
+    with pytest.raises(TypeError, match="Override soft_labels as well"):
         type("Louder", (aggregators.SoftVote,), {"aggregate": argmax})
 
 

@@ -168,7 +168,7 @@ def test_a_norm_that_is_no_number_above_0_is_refused(name, value):
 
 @cases("wrong", {"linf": 3.0}, {"linf": math.inf}, {"l2_squared": 1.2501}, {"l1": 2.4999})
 def test_norms_that_contradict_each_other_are_refused(wrong):
-    with pytest.raises(ValueError, match="has linf <= l1 and l2_squared <= l1 . linf; got"):
+    with pytest.raises(ValueError, match="must have linf <= l1 and l2_squared <= l1 . linf; got"):
         Contribution(**NORMS | wrong)
 
 

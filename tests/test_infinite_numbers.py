@@ -141,7 +141,7 @@ def test_a_column_with_more_texts_than_numbers_is_refused_in_an_array():
         np.where(with_texts(50) == "unknown", None, OBJECTS[:100])
     )
     np.testing.assert_array_equal(numbers, expected)
-    with pytest.raises(ValueError, match="an array that holds text .* make DataFrames of both"):
+    with pytest.raises(ValueError, match="an array that holds text .* convert both to DataFrames"):
         RowVectorizer().fit(with_texts(51))
 
 
@@ -223,7 +223,7 @@ def test_a_transformer_that_makes_infinite_numbers_names_the_rows_given():
     clf = PATEClassifier(method=ReverseNeighbors(Divides(), n_cells=20), epsilon=9, classes=[0, 1])
     clf.fit(X[:N], Y[:N], X_public=X[N:])
     with (
-        pytest.raises(ValueError, match="infinite or missing numbers of X: impute"),
+        pytest.raises(ValueError, match="infinite or missing numbers for X: impute"),
         np.errstate(invalid="ignore"),
     ):
         clf.table_.class_proba(with_huge(X[:5], 7.0))

@@ -595,6 +595,6 @@ def test_networks_that_get_float64_name_the_dtype_before_anything_is_spent():
 
     given = {"classes": [0, 1], "epsilon": 50.0, "on_bad_plan": "warn"}
     for params in ({"base_estimator": network(), "n_teachers": 2}, {"student": network()}):
-        with pytest.raises(ValueError, match="networks take float32") as caught:
+        with pytest.raises(ValueError, match="networks require float32") as caught:
             PATEClassifier(**given, **params).fit(X[:60], y[:60], X[60:].copy())
         assert "nothing was spent" in "".join(caught.value.__notes__)

@@ -226,8 +226,8 @@ RENYI = "composition='renyi'"
     ("gaussian", RENYI_ONLY, f"composition='gaussian'.*no cost that it .*{RENYI}"),
     ("pure", RENYI_ONLY, f"composition='pure'.*no cost that it .*{RENYI}"),
     ("pure", gaussian_cost(0.1), f"composition='pure'.*no cost that it .*{RENYI}"),
-    ("renyi", replace(COSTS(1), pure=-1.0), "no negative parts and no NaN"),
-    ("renyi", replace(COSTS(1), pure=math.nan), "no negative parts and no NaN"),
+    ("renyi", replace(COSTS(1), pure=-1.0), "no negative numbers and no NaN"),
+    ("renyi", replace(COSTS(1), pure=math.nan), "no negative numbers and no NaN"),
     ("renyi", replace(COSTS(1), rdp=COSTS(1).rdp[:5]), "one Renyi cost for each of the 204"),
 )
 def test_costs_that_cannot_be_added_up_or_give_budget_back_are_refused(
@@ -280,7 +280,7 @@ def test_pure_fits_add_up_in_every_ledger_and_deltas_to_what_is_set_aside(path, 
     given = {"composition": composition, "failure_probability": 3e-6}
     ledger = PrivacyLedger(path.with_name("2"), 8.0, **given)
     assert recorded(ledger, [pure_cost(0.1, 1e-6)] * 5) == 3
-    with pytest.raises(BudgetExceededError, match="3e-06 of which is .* this one has 1e-06, and"):
+    with pytest.raises(BudgetExceededError, match="3e-06 of this delta is .* this fit has 1e-06, and"):
         ledger.record(SPENT, pure_cost(0.1, 1e-6))
     ledger.record(SPENT, pure_cost(0.1))
 
@@ -656,10 +656,10 @@ def test_what_a_ledger_shows_of_itself(path):
 def test_an_entry_of_rows_grows_once_and_never_shrinks(path):
     ledger = PrivacyLedger(path, epsilon=4.0)
     entry = ledger.record(replace(SPENT, n_queries=0), gaussian_cost(0.3))
-    with pytest.raises(ValueError, match="is not one of rows that this cost has as a part"):
+    with pytest.raises(ValueError, match="has queries, or its cost is not a part of this cost"):
         ledger.record(SPENT, gaussian_cost(0.2), entry=entry)
     grown = ledger.record(SPENT, gaussian_cost(0.5), entry=entry)
-    with pytest.raises(ValueError, match="is not one of rows"):
+    with pytest.raises(ValueError, match="cannot be replaced: it has queries"):
         ledger.record(SPENT, gaussian_cost(0.6), entry=grown)
     alone = PrivacyLedger(path.with_name("alone"), epsilon=4.0)
     alone.record(SPENT, gaussian_cost(0.5))
@@ -908,7 +908,7 @@ def test_objects_refuse_a_file_with_less_than_they_have_seen(path):
     read = PrivacyLedger(path, epsilon=10.0)
     path.write_bytes(older)
     for seen in (ledger, kept, deepcopy(ledger), read):
-        check_refused(path, seen, "holds less than was recorded in it.*restore the newest copy")
+        check_refused(path, seen, "contains less than was recorded in it.*restore the newest copy")
     assert other.epsilon_spent == 0.5  # it has seen no more
     path.write_bytes(newer)
     assert [ledger.epsilon_spent, kept.epsilon_spent, other.epsilon_spent] == [1.0] * 3

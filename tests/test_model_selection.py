@@ -308,7 +308,7 @@ def test_one_held_out_record_changes_the_score_by_one_at_most(student, partition
 
 def test_the_published_model_has_seen_no_held_out_record():
     found = search({"student": [Moody()]}, epsilon=20.0)
-    pytest.raises(ValueError, found.fit, X, y, X_public).match("depends on the rows beside it")
+    pytest.raises(ValueError, found.fit, X, y, X_public).match("depends on other rows of the batch")
     _, scorer = found._hold_out(X, y, None, np.random.SeedSequence(0))
     fitted = SimpleNamespace(student_=Moody().fit(X_public, X_public[:, 0] > 0))
     before = pickle.dumps(fitted.student_)
@@ -441,7 +441,7 @@ BAD = {
     ),
     "rows that meet": (
         {"grid": {"student": [make_pipeline(FunctionTransformer(scale), LogisticRegression())]}},
-        "depends on the rows beside it: .* of 50 public rows are",
+        "depends on other rows of the batch: .* of 50 public rows are",
     ),
     "no noise": (
         {"grid": {"aggregator": [PluralityVote()]}, "epsilon": None},

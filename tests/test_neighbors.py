@@ -227,7 +227,7 @@ INFLUENCED = {
 @table("transformer, rows", INFLUENCED)
 def test_transformers_whose_rows_influence_each_other_are_refused(transformer, rows):
     clf = pate(method=make_neighbors(transformer=transformer))
-    with pytest.raises(ValueError, match="depend on the rows beside it"):
+    with pytest.raises(ValueError, match="depend on the other rows of the batch"):
         clf.fit(rows, Y, X_public=rows[:300].copy())
     assert not hasattr(clf, "privacy_spent_")
 

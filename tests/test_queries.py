@@ -212,7 +212,7 @@ class Broken(Spy):
 
 def test_a_strategy_that_fails_midway_loses_nothing(monkeypatch):
     clf = pate(query_strategy=Broken(healthy=2))
-    with pytest.raises(StudentError, match="query_strategy failed.*not asked before") as caught:
+    with pytest.raises(StudentError, match="query_strategy failed.*none queried before") as caught:
         clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
     assert (caught.value.public_labels >= 0).sum() == 20
     assert caught.value.privacy_spent.n_queries == 20 == len(clf.curator_.votes)
@@ -220,7 +220,7 @@ def test_a_strategy_that_fails_midway_loses_nothing(monkeypatch):
     # what fails with made-up labels fails before any teacher is trained
     monkeypatch.setattr(DecisionTreeClassifier, "fit", lambda *args: 1 / 0)
     clf = pate(query_strategy=Broken(healthy=1))
-    with pytest.raises(ValueError, match="was trained. ValueError: .*0 of them such"):
+    with pytest.raises(ValueError, match="was trained. ValueError: .*with 0 such numbers"):
         clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
     assert not hasattr(clf, "privacy_spent_")
 

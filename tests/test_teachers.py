@@ -172,8 +172,8 @@ def failing(message, kind=ValueError):
     "text, told",
     ("could not convert string to float: b'SECRET'", "could not convert string to float"),
     ("SECRET\nInput X contains NaN. SECRET", "Input X contains NaN"),
-    ("unable to parse: deceased, SECRET", "its text may quote records and is withheld"),
-    ("", "its text may quote records and is withheld"),
+    ("unable to parse: deceased, SECRET", "its text may quote records and is redacted"),
+    ("", "its text may quote records and is redacted"),
 )
 def test_what_is_told_of_an_error(text, told):
     said = redacted_text(ValueError(text))

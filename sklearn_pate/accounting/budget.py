@@ -51,8 +51,8 @@ def plan_queries(
         mechanisms of a list are stages, used in this order.
     n_queries : int, list of int or None
         Requested number of queries of each stage. None, for one stage, is the largest number that
-        the budget pays for. The number is also limited by calibrated noise, whose scale is at most
-        `rules.most_noise`; this limit is at least `rules.fewest_queries`.
+        the budget pays for. Calibrated noise limits it further: the scale is at most
+        `rules.most_noise`, unless fewer than `rules.fewest_queries` queries would be left.
     n_public, n_teachers, n_classes : int
         Number of public rows, of teachers and of classes.
     epsilon : float or None
@@ -274,7 +274,7 @@ def check_stages(aggregator, n_queries, *, n_public):
     if isinstance(n_queries, list) != is_list or len(requested) != len(stages):
         raise ValueError(
             f"aggregator is {f'a list of {len(stages)} stages' if is_list else 'one stage'}, so "
-            f"n_queries must be {'a list of one number each' if is_list else 'one number'}; got "
+            f"n_queries must be {'a list of one number each' if is_list else 'a number'}; got "
             f"n_queries={shown(n_queries)}"
         )
     if any(not isinstance(n, Integral) or n < 1 for n in requested):
@@ -299,7 +299,7 @@ def check_stages(aggregator, n_queries, *, n_public):
 
 
 def soft_stage(aggregators):
-    """Return the stage that requires teachers' probabilities, or None; it must be the only stage."""
+    """Return the stage that requires teachers' probabilities, or None; it must be the only one."""
     soft = [stage for stage in aggregators if getattr(stage, "temperature", None) is not None]
     if not soft:
         return None
@@ -642,7 +642,8 @@ def priced(event, part, orders=DEFAULT_ORDERS):
         )
     if event.is_pure and cost.delta > 0:
         raise ValueError(f"{subject} has delta={cost.delta:g}, but is_pure is set")
-    return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)  # its parts follow from these
+    # A copy, as the other numbers of a cost must follow from these
+    return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)
 
 
 def cost_of_all(parts, neighbors, orders=DEFAULT_ORDERS):

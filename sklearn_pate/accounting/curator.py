@@ -45,8 +45,8 @@ class StageRecord:
 class Curator(Private):
     """The private view of a fit, for the holder of the data only. Do not publish it.
 
-    All attributes depend on private data, and no mechanism released them. They do not survive
-    pickling or copying, and the repr does not show them.
+    All attributes depend on private data, and no mechanism released them. A curator cannot be
+    pickled or copied, and its repr shows nothing.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a fit will ask and spend, and what labels to expect of it: from public numbers alone."""
+"""Plan of a fit from public numbers alone: its queries, its cost and the expected labels."""
 
 import math
 import textwrap
@@ -17,35 +17,35 @@ from ..rdp.bounds import bounds_of, has_distribution
 from .propose_test_release import ProposeTestRelease
 from .spent import PrivacyForecast, card_of, text_rounded_up
 
-#: So many labels are drawn where a share cannot be computed: its standard error is below 0.01.
+#: Number of sampled labels if a share cannot be computed: its standard error is below 0.01.
 _N_SAMPLED = 4000
 
-#: So many classes take their turn to be the right one, where a mechanism may prefer some.
+#: Largest number of classes tried as the right class, if a mechanism may prefer some classes.
 _MOST_RIGHT = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodSummary:
-    """Who votes, in public numbers.
+    """Summary of a method in public numbers.
 
     Attributes
     ----------
     n_classes : int
         Number of classes.
     n_teachers : int or None
-        Number of teachers; None where records vote.
+        Number of teachers; None for methods of records.
     cells : CellForecast or None
-        What the cells of records will be like; None where teachers vote.
+        Forecast of the cells of records; None for teachers.
     n_records : int or None
-        Number of private records; None where it is private, or unknown.
+        Number of private records; None if it is private or unknown.
     name : str
-        Class of the electorate, where records vote.
+        Class of the method, for methods of records.
     names : tuple of str
-        Classes of the teachers' classifiers, dealt to the teachers in turn; empty if unknown.
+        Classes of the teachers' models, assigned to the teachers in turn; empty if unknown.
     reason : str
-        Why they vote.
+        Reason for the choice of the method.
     are_sites : bool
-        Whether each teacher has private data of its own, which no other voters can have.
+        Whether each teacher has private data of its own, which no other method can use.
     target_type : type of targets.Target
         The kind of target: classes, or levels of a number.
 
@@ -68,17 +68,17 @@ class MethodSummary:
 
 
 class RowsCost(NamedTuple):
-    """What a synthesizer takes of epsilon and delta, for the public rows that it draws.
+    """Epsilon and delta that a synthesizer spends on synthetic rows.
 
     Attributes
     ----------
     epsilon, delta : float
-        Of the rows alone. With the labels' own they add up to no more than those of the plan, and
-        often to less than the sum.
+        Cost of the rows alone. Composed with the cost of the labels, it is at most the cost of the
+        plan, and often less than the sum of both.
     n_rows : int
-        Number of rows that are drawn.
+        Number of synthetic rows.
     sums : str or None
-        What else than rows it releases.
+        Other released statistics.
 
     Examples
     --------
@@ -94,14 +94,14 @@ class RowsCost(NamedTuple):
 
 
 class RenyiFilter:
-    """A budget at one Renyi order, fixed in advance, for steps whose number is an outcome.
+    """A budget at one Renyi order, fixed in advance, for a random number of steps.
 
-    The whole cost of a query is set aside before it is asked; what was not spent is refunded.
+    The full cost of a query is set aside before the query; the unspent part is refunded.
 
     Parameters
     ----------
     order : float
-        The order.
+        The Renyi order.
     limit : float
         Largest total cost.
 
@@ -125,14 +125,15 @@ class RenyiFilter:
         self.spent = 0.0
 
     def cost(self, total):
-        """Cost of what the filter lets through.
+        """Return the cost of the queries that the filter allows.
 
-        Costs grow with the order: up to the filter's own, its limit holds; above, only the total.
+        Costs grow with the order. The limit thus holds at orders up to the order of the filter; at
+        larger orders, only the total holds.
 
         Parameters
         ----------
         total : Cost
-            Of all queries that could be asked.
+            Cost of all planned queries.
 
         Returns
         -------
@@ -143,24 +144,24 @@ class RenyiFilter:
         return replace(total, rdp=np.minimum(limits, total.rdp))
 
     def allow(self, paid, check, answer):
-        """Spend on as many of the queries, in order, as the budget pays for.
+        """Spend the budget on the queries, in order, until it is used up.
 
         Parameters
         ----------
         paid : ndarray of shape (n_queries,), bool
-            Whether the answer of each query, if asked, is paid for.
+            Whether the answer to each query has to be paid for.
         check, answer : float
-            Cost of the two steps of a query.
+            Costs of the two steps of a query.
 
         Returns
         -------
         int
-            How many were asked.
+            Number of queries within the budget.
         """
         n_answered = np.concatenate([[0], np.cumsum(paid)])
         spent = self.spent + check * np.arange(len(paid) + 1) + answer * n_answered
-        # Both steps are set aside, whatever the check will say: a refund comes after the query.
-        # The sum over queries is rounded; 1e-12 keeps it from passing the limit
+        # Both steps are set aside whatever the result of the check, as a refund follows the query.
+        # The sum over queries is rounded; the factor 1 - 1e-12 keeps it within the limit
         fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)
         allowed = len(paid) if fits.all() else int(np.argmin(fits))
         self.spent = float(spent[allowed])
@@ -169,46 +170,46 @@ class RenyiFilter:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a fit will ask and spend, decided from public numbers alone.
+    """Forecast of the queries, the cost and the labels of a fit, from public numbers alone.
 
-    It is a forecast: nothing is spent yet, and nothing released. Print it for what a person needs
-    to know before a fit; a notebook shows the same.
+    Nothing is spent or released yet. The printed plan is a summary to read before a fit; a notebook
+    shows the same summary.
 
     Attributes
     ----------
     stages : list of (Aggregator, int)
-        Clones with their noise set, and the queries each may ask.
+        Clones with their noise set, and the number of queries of each.
     epsilon : float
-        Their data-independent cost, at most the cap.
+        Data-independent cost, at most the cap.
     composition : str
         As in `PrivacySpent`.
     cost : Cost
-        The same as `epsilon`, in all the ways that add up with the costs of other fits.
+        The cost behind `epsilon`, in all measures that compose with the costs of other fits.
     own_cost : Cost or None
-        Of the queries alone; None if nothing is released before them.
+        Cost of the queries alone, without the prior cost.
     synthesizer : Synthesizer or None
-        What draws the public rows, with its noise set; its cost is in `epsilon`.
+        Source of the public rows, with its noise set; `epsilon` includes its cost.
     budget : RenyiFilter or None
-        What stops the stages before the cap, if not all queries fit.
+        Filter that stops the stages before the cap, if the cap does not pay for all queries.
     test : ProposeTestRelease or None
-        What the votes must pass before labels are released, with ``accounting="ptr"``.
+        Test that the votes must pass before labels are released, with ``accounting="ptr"``.
     spent : PrivacyForecast or None
-        A forecast of what `privacy_spent_` will say once a fit has paid for its rows and labels:
-        the guarantee is the same, and no query is answered yet.
+        Forecast of `privacy_spent_` after a fit has paid for its rows and labels: the guarantee is
+        the same, and no query is answered yet.
     delta : float or None
-        The delta of `epsilon`, if it is not the one that was given.
+        Delta of `epsilon`, if it differs from the given delta.
     method_summary : MethodSummary or None
-        Who votes, and the public numbers that all forecasts are made of; None if unknown.
+        The method, and the public numbers behind all forecasts; None if unknown.
     n_public, n_requested : int
-        Public rows, and queries wanted, before the cap was looked at.
+        Number of public rows, and number of requested queries before the cap was applied.
     rows_cost : RowsCost or None
-        What the synthesizer takes of `epsilon`.
+        Part of `epsilon` that the synthesizer spends.
     extra_releases : tuple of (str, float)
-        What else is released, in words, and the epsilon that each takes by itself.
+        Other releases, in words, and the epsilon that each costs by itself.
     warnings : tuple of str
-        What those who vote find wrong with these numbers.
+        Warnings of the method about these numbers.
     errors : tuple of str
-        Why nothing can be learnt: a fit refuses such a plan, see `on_bad_plan`.
+        Reasons why nothing can be learned. A fit refuses such a plan, see `on_bad_plan`.
     is_calibrated : bool
         Whether the noise of a stage follows from `epsilon`.
 
@@ -223,7 +224,7 @@ class Plan:
     >>> round(plan.share_right(0.8), 2)
     0.89
     >>> plan.advice
-    ["2 classes and 50 teachers: 7 labels a class, ..."]
+    ["2 classes and 50 teachers: 7 labels per class, ..."]
     """
 
     stages: list
@@ -254,24 +255,24 @@ class Plan:
         return "\n".join(parts)
 
     def _repr_html_(self):
-        """Return what a notebook shows, on light and dark pages."""
+        """Return HTML for a notebook, on light and dark pages."""
         return card_of(_TITLE, _lines(self), _remarks(self))
 
     @property
     def n_queries(self):
-        """Queries of all stages; where nothing votes, all rows that get a label."""
+        """Number of queries of all stages; without stages, number of rows that get a label."""
         if not self.stages:
             return self.n_requested
         return sum(n_queries for _, n_queries in self.stages)
 
     @property
     def has_teachers(self):
-        """Whether teachers vote; False where records do, or nobody knows who."""
+        """Whether teachers vote; False for methods of records, or if the method is unknown."""
         return self.method_summary is not None and self.method_summary.n_teachers is not None
 
     @cached_property
     def n_labels(self):
-        """Labels, if every query is answered and paid for in full."""
+        """Number of labels, if every query is answered and paid for in full."""
         if self.budget is None:
             return self.n_queries
         untouched = replace(self, budget=RenyiFilter(self.budget.order, self.budget.limit))
@@ -279,24 +280,24 @@ class Plan:
 
     @property
     def labels_per_class(self):
-        """Labels, divided by the number of classes."""
+        """Number of labels, divided by the number of classes."""
         return self.n_labels / self.method_summary.n_classes
 
     @property
     def noise_std(self):
-        """Standard deviation of the noise on a count, in votes or ballots; None if unknown.
+        """Standard deviation of the noise on a count, in votes; None if unknown.
 
-        Of several stages, the largest.
+        With several stages, it is the largest one.
         """
         sizes = [getattr(mechanism, "noise_std", None) for mechanism, _ in self.stages]
         return max((float(size) for size in sizes if size is not None), default=None)
 
     def share_right(self, agreement):
-        """Return the share of labels that will be right, if so many of those who vote agree.
+        """Return the share of right labels, if a given share of the teachers agrees.
 
-        All others vote for one other class: of normal and Laplace noise, no other spread of their
-        votes is worse. So with teachers who agree on the right class at least so many labels will
-        be right. Where records vote, there is no such share;
+        All other teachers vote for one other class. For normal and Laplace noise, no other
+        distribution of their votes is worse. The result is thus a lower bound, if the teachers
+        agree on the right class. Methods of records have no such share;
         `method_summary.cells.explained` is the part of the variance of the public rows that their
         cells explain.
 
@@ -308,17 +309,17 @@ class Plan:
         Returns
         -------
         float
-            Computed from the mechanism's distribution or, where it has none, drawn from a fixed
-            seed. Of a mechanism that may refuse to answer, the share of its answers; NaN if it
-            answers nothing. One that asks a student gets one that knows nothing, and one that
-            takes probabilities teachers who are certain.
+            Computed from the mechanism's distribution or, if it has none, from samples with a
+            fixed seed. For a mechanism that may refuse to answer, the share refers to its answers;
+            NaN if it answers no query. A mechanism that uses a student gets uniform probabilities,
+            and a mechanism that uses the teachers' probabilities gets probabilities of 0 and 1.
         """
         if not self.has_teachers:
-            raise ValueError("share_right is about teachers, and the voters of this plan are none")
+            raise ValueError("share_right requires teachers, and the method of this plan has none")
         return self._shares(agreement)[1]
 
     def share_answered(self, agreement):
-        """Return the share of queries that get an answer, if so many teachers agree.
+        """Return the share of answered queries, if a given share of the teachers agrees.
 
         Parameters
         ----------
@@ -328,27 +329,28 @@ class Plan:
         Returns
         -------
         float
-            1 where records vote: each public row gets a label.
+            1 for methods of records, which label each public row.
         """
         return self._shares(agreement)[0] if self.has_teachers else 1.0
 
     def _shares(self, agreement):
-        """Return the share of queries that are answered, and that of the answers that are right.
+        """Return the share of answered queries, and the share of right answers among these.
 
-        Each query has at least a share `agreement` of the votes for one class, which is right, and
-        all others for one other class. No other spread of these votes is worse, if the noise is
+        For each query, the right class gets at least a share `agreement` of the votes, and one
+        other class gets all others. No other distribution of these votes is worse, if the noise is
         log-concave, as normal and Laplace noise are.
         """
         if not 0.5 < agreement <= 1:
             raise ValueError(
-                f"agreement must be a share of the voters above 0.5, at most 1; got {agreement!r}"
+                "agreement must be a share of the teachers, above 0.5 and at most 1; got "
+                f"{agreement!r}"
             )
         n_right = math.ceil(agreement * self.method_summary.n_teachers - 1e-9)
         right_class = np.eye(self.method_summary.n_classes, dtype=int)
         votes = n_right * right_class
         votes += (self.method_summary.n_teachers - n_right) * np.roll(right_class, 1, axis=1)
         n_queried = np.array([n_queries for _, n_queries in self.stages])
-        # Clones: a mechanism that has seen votes may keep them, and what it returns depend on them
+        # Clones, as a mechanism may keep these votes and depend on them later
         stages = [(clone(mechanism), n_queries) for mechanism, n_queries in self.stages]
         outcomes = [_outcomes(mechanism, n_queries, votes) for mechanism, n_queries in stages]
         answered, right = n_queried / n_queried.sum() @ outcomes
@@ -356,7 +358,7 @@ class Plan:
 
     @cached_property
     def advice(self):
-        """What is to be said of these numbers, and what would help most: a list of str, or []."""
+        """Findings about these numbers, with the best remedies: a list of str, or []."""
         found = [*self.errors, *self.warnings]
         if self.has_teachers:
             if not self.errors:
@@ -369,7 +371,7 @@ class Plan:
         return [text for text in (*found, weak_promise(self.epsilon, unit)) if text is not None]
 
     def allowed(self, aggregator, paid):
-        """Spend on the queries of a stage, in order; return how many the budget lets through."""
+        """Spend on the queries of a stage, in order; return the number that the budget allows."""
         if self.budget is None:
             return len(paid)
         sizes = {
@@ -378,18 +380,18 @@ class Plan:
         }
         steps = aggregator.steps(np.array([self.budget.order]), **sizes)
         check, answer = (float(cost[0]) for cost in steps)
-        is_refundable = check > 0  # where no check is paid for, nothing can be given back
+        is_refundable = check > 0  # without the price of a check, there is no refund
         paid = paid if is_refundable else np.ones(len(paid))
         return self.budget.allow(paid, check, answer)
 
 
-# --- what comes of made-up votes -----------------------------------------------------------------
+# --- outcomes of made-up votes --------------------------------------------------------------------
 
 
 def _outcomes(mechanism, n_queries, votes):
-    """Return the share of queries that are answered, and the share that are answered right.
+    """Return the share of queries that are answered, and the share with the right answer.
 
-    Each row of `votes` is of another class that is right.
+    Each row of `votes` has a different right class.
     """
     bounds = bounds_of(mechanism)
     shares_cost = bounds.total is not None
@@ -405,7 +407,7 @@ def _outcomes(mechanism, n_queries, votes):
 
 
 def _sampled(mechanism, n_queried, votes):
-    """Return what `_outcomes` returns, from draws with a fixed seed, so many queries together."""
+    """Return the result of `_outcomes` from samples with a fixed seed, `n_queried` at a time."""
     n_rounds = math.ceil(_N_SAMPLED / n_queried)
     right = np.arange(n_queried) % len(votes)  # all classes in turn
     student = _no_student(mechanism, n_queried, len(votes))
@@ -413,43 +415,43 @@ def _sampled(mechanism, n_queried, votes):
     rounds = []
     for _ in range(n_rounds):
         labels = np.asarray(mechanism.release(votes[right], student, rng).labels)
-        is_right = labels == right[: len(labels)]  # it may stop early
+        is_right = labels == right[: len(labels)]  # the mechanism may stop early
         rounds.append([(labels >= 0).sum(), is_right.sum()])
     return np.sum(rounds, axis=0) / (n_rounds * n_queried)
 
 
 def _no_student(mechanism, n_queries, n_classes):
-    """Return the probabilities of a student that knows nothing, if the mechanism asks for one."""
+    """Return uniform student probabilities if the mechanism uses a student, else None."""
     return np.full((n_queries, n_classes), 1 / n_classes) if mechanism.uses_student_proba else None
 
 
-# --- what to say of a plan that will hardly work, and what would help -----------------------------
+# --- warnings and errors of a plan, with remedies -------------------------------------------------
 
 
-#: Labels of a class from which a student learns something of it.
+#: Number of labels of a class from which a student can learn the class.
 _FEW_LABELS = 10
 
-#: Too few labels are right, if not so many are where this share of the teachers agrees.
+#: The share of right labels is too small if it is below `_FEW_RIGHT` at this agreement.
 _AGREEMENT = 0.8
 _FEW_RIGHT = 0.75
 
-#: Where all teachers agree and no more labels are right than this above chance, nothing is learnt.
+#: Nothing can be learned if unanimous teachers get a share of right labels this close to chance.
 _BARELY_ABOVE_CHANCE = 0.05
 
-#: What the noise adds to the mean of all that teachers answer, beside the width of the bounds.
+#: Largest error of the mean of all answers due to noise, divided by the width of the bounds.
 _MOST_OFF = 0.05
 
-#: An epsilon above this is hardly a promise.
+#: A larger epsilon is hardly a promise.
 _LARGE_EPSILON = 10
 
 
 def errors_of(plan):
-    """Return why a plan of teachers cannot work.
+    """Return the reasons why a plan of teachers cannot work.
 
     Parameters
     ----------
     plan : Plan
-        With its voters.
+        A plan with a method summary.
 
     Returns
     -------
@@ -462,10 +464,10 @@ def _errors_of_classes(plan):
     n_classes = plan.method_summary.n_classes
     if plan.n_labels < n_classes:
         is_little = plan.n_requested < n_classes
-        source = "is asked for" if is_little else f"epsilon={plan.epsilon:.4g} pays for"
+        source = "is requested" if is_little else f"epsilon={plan.epsilon:.4g} pays for"
         return [
-            f"{_sizes(plan)}: the number of labels is {plan.n_labels}, all that {source}, so that "
-            f"the student cannot learn all classes; {_more_labels(plan)}"
+            f"{_sizes(plan)}: the number of labels is {plan.n_labels}, all that {source}, so the "
+            f"student cannot learn all classes; {_more_labels(plan)}"
         ]
     hears_nothing = plan.share_right(1.0) < 1 / n_classes + _BARELY_ABOVE_CHANCE
     noise_exceeds_signal = _noise_exceeds_signal(plan) if hears_nothing else None
@@ -477,14 +479,14 @@ def _errors_of_means(plan):
 
 
 def large_delta(delta, *, n_teachers=None, n_records=None):
-    """Say that a delta would allow to publish a record; None if it would not.
+    """Return a warning if delta permits the publication of a record, else None.
 
     Parameters
     ----------
     delta : float
-        The delta.
+        Delta of the guarantee.
     n_teachers, n_records : int or None, default=None
-        Public numbers; `n_records` is None if private, and then that of teachers counts.
+        Public numbers. The number of teachers is used if `n_records` is private, which is None.
 
     Returns
     -------
@@ -494,20 +496,20 @@ def large_delta(delta, *, n_teachers=None, n_records=None):
     if number is None or delta * number < 1:
         return None
     return (
-        f"delta={delta:g} is not below one over the number of {whose}, {number}: publishing "
-        "one of them at random would be as private. Choose delta well below that"
+        f"delta={delta:g} is not below one over the number of {whose}, {number}: the publication "
+        "of a random one of them would satisfy the same guarantee. Choose delta well below that"
     )
 
 
 def weak_promise(epsilon, unit):
-    """Say that an epsilon is hardly a promise; None if it is one.
+    """Return a warning if epsilon is hardly a promise, else None.
 
     Parameters
     ----------
     epsilon : float
-        The epsilon.
+        Epsilon of the guarantee.
     unit : str
-        What is protected.
+        The protected unit.
 
     Returns
     -------
@@ -519,7 +521,7 @@ def weak_promise(epsilon, unit):
         return "epsilon is infinite: no privacy is guaranteed. Use a mechanism with noise"
     return (
         f"epsilon={epsilon:.4g} is hardly a promise: one {unit} may make an outcome "
-        f"{_factor(epsilon)} times as likely. Choose epsilon of a few at most"
+        f"{_factor(epsilon)} times as likely. Choose an epsilon of a few at most"
     )
 
 
@@ -528,7 +530,7 @@ def _few_labels(plan):
         return None
     each = math.floor(plan.labels_per_class * 10) / 10
     return (
-        f"{_sizes(plan)}: {each:g} labels a class, and a student needs about {_FEW_LABELS}; "
+        f"{_sizes(plan)}: {each:g} labels per class, but a student needs about {_FEW_LABELS}; "
         f"{_more_labels(plan)}"
     )
 
@@ -545,9 +547,9 @@ def _noise_exceeds_signal(plan):
     noise = "" if plan.noise_std is None else f" of standard deviation {plan.noise_std:.3g} votes"
     helps = "ask fewer queries, raise epsilon" if plan.is_calibrated else "set less noise"
     return (
-        f"the noise{noise} exceeds the votes: where {_AGREEMENT:.0%} of {n_teachers} teachers "
-        f"agree on one of {n_classes} classes, as few as {percent(right)} of the labels are right; "
-        f"use more teachers, {helps}{_or_records(plan)}"
+        f"the noise{noise} exceeds the votes: if {_AGREEMENT:.0%} of {n_teachers} teachers agree "
+        f"on one of {n_classes} classes, only {percent(right)} of the labels are right in the "
+        f"worst case; use more teachers, {helps}{_or_records(plan)}"
     )
 
 
@@ -559,63 +561,63 @@ def _noise_exceeds_means(plan):
         return None
     helps = "raise epsilon, use more teachers" if plan.is_calibrated else "set less noise"
     return (
-        f"the noise drowns the means: it adds {off:.0%} of the width of bounds to the mean of all "
-        f"{plan.n_labels} together; {helps}{_or_records(plan)}"
+        f"the noise exceeds the signal of the means: it adds {off:.0%} of the width of bounds to "
+        f"the mean of all {plan.n_labels} answers; {helps}{_or_records(plan)}"
     )
 
 
 def _stopped(plan):
-    """Say that the cap stops a fit before all queries are asked, if teachers answer them."""
+    """Return a warning if the cap stops the teachers before the last query, else None."""
     if plan.budget is None or plan.n_labels >= plan.n_queries:
         return None
     (_, n_of_first), *later = plan.stages
     last = ""
     if later and plan.n_labels <= n_of_first:
-        last = f", and {type(later[-1][0]).__name__} may never be asked"
+        last = f", and {type(later[-1][0]).__name__} may get no query"
     return (
         f"epsilon={plan.epsilon:g} pays for {plan.n_labels} answers to the {plan.n_queries} "
-        f"queries wanted: a fit stops once it is spent{last}. Use more noise, ask fewer queries or "
-        "raise epsilon"
+        f"requested queries: a fit stops once epsilon is spent{last}. Use more noise, ask fewer "
+        "queries or raise epsilon"
     )
 
 
 def _unstable(stage, n_queries, n_teachers):
-    """Say that a mechanism that answers what is stable will answer almost nothing."""
+    """Return a warning if a mechanism for stable queries will answer almost none, else None."""
     needed = stage.stability_needed(n_queries)
     if needed <= max(n_teachers / 2 - 1, 0):
         return None
     return (
         f"{stage} counts a query as stable if {needed:.0f} teachers can change without changing "
-        f"the answer, and half of n_teachers={n_teachers} is less: almost nothing will be "
+        f"the answer, and half of n_teachers={n_teachers} is less: almost no query will be "
         "answered. Use more teachers, fewer runs or a larger epsilon"
     )
 
 
 def _more_labels(plan):
-    """Say what would give a student enough labels of each class, and what would help most."""
+    """Return the best remedy for too few labels per class."""
     n_needed = _FEW_LABELS * plan.method_summary.n_classes
     if plan.n_public < n_needed:
-        return f"give more public rows, {n_needed} or more, not {plan.n_public}"
+        return f"give {n_needed} or more public rows, not {plan.n_public}"
     if plan.n_requested < n_needed:
-        return f"ask more, n_queries={n_needed} or None{_or_records(plan)}"
-    # Set noise pays for the same number, whoever votes
+        return f"ask more queries, n_queries={n_needed} or None{_or_records(plan)}"
+    # With fixed noise, more teachers do not change the number of queries
     helps = "use more teachers, raise epsilon" if plan.is_calibrated else "raise epsilon"
     return f"{helps}{_or_records(plan)}"
 
 
 def _or_records(plan):
-    """Say that records may vote in place of teachers, unless nobody has all of them."""
+    """Return the remedy of a method of records, unless the records are held by sites."""
     records = ", or set method='neighbors'"
     return "" if plan.method_summary.are_sites else records
 
 
 def percent(share):
-    """Write a share in percent, rounded down.
+    """Format a share in percent, rounded down.
 
     Parameters
     ----------
     share : float
-        From 0 to 1.
+        Number in [0, 1].
 
     Returns
     -------
@@ -625,7 +627,7 @@ def percent(share):
 
 
 def _factor(epsilon):
-    """Write how much likelier epsilon lets an outcome become."""
+    """Format exp(epsilon), the largest factor on the probability of an outcome."""
     power = math.floor(epsilon / math.log(10))
     if power < 6:
         return f"{math.floor(math.exp(epsilon) / 10 ** (power - 1)) * 10 ** (power - 1):,}"
@@ -635,24 +637,24 @@ def _factor(epsilon):
 # --- a plan in words: text for a terminal, HTML for a notebook ------------------------------------
 
 
-#: Shares of the voters who agree, for which a report says how many labels will be right.
+#: Shares of agreeing teachers for which a report has the share of right labels.
 _AGREEMENTS = (0.6, 0.8, 0.95)
 
 #: Share of a class for which a report has the number of votes.
 _RARE = 0.03
 
-_TEACHERS_AGREE = f"where {' / '.join(map(percent, _AGREEMENTS))} of the teachers agree"
+_TEACHERS_AGREE = f"if {' / '.join(map(percent, _AGREEMENTS))} of the teachers agree"
 
-_TITLE = "Plan: a forecast of what a fit would ask and spend. Nothing is spent yet."
+_TITLE = "Plan: a forecast of the queries and the cost of a fit. Nothing is spent yet."
 
 
 def _remarks(plan):
-    """Return the advice of a plan, and of what a fit refuses that it does."""
+    """Return the advice of a plan; each reason for a refusal is marked."""
     return [f"fit refuses: {text}" if text in plan.errors else text for text in plan.advice]
 
 
 def _lines(plan):
-    """Return pairs of a name and what is to be said of it."""
+    """Return pairs of a name and its description."""
     lines = []
     if plan.method_summary is not None:
         lines += _about_teachers(plan) if plan.has_teachers else _about_records(plan)
@@ -662,7 +664,7 @@ def _lines(plan):
             lines.append(("sums", rows.sums))
         delta = f" and delta {rows.delta:g}" if rows.delta else ""
         part = f"of the epsilon below, {text_rounded_up(rows.epsilon)}{delta} is for them"
-        lines.append(("public rows", f"{rows.n_rows} rows are drawn; {part}"))
+        lines.append(("public rows", f"{rows.n_rows} synthetic rows; {part}"))
     for words, epsilon in plan.extra_releases:
         part = f"of the epsilon below, {text_rounded_up(epsilon)} is for it"
         lines.append(("releases", f"{words}; {part}"))
@@ -674,7 +676,7 @@ def _lines(plan):
     return [*lines, ("epsilon", guarantee)]
 
 
-# --- who votes -----------------------------------------------------------------------------------
+# --- lines on the method --------------------------------------------------------------------------
 
 
 def _about_teachers(plan):
@@ -702,17 +704,17 @@ def _labels_of_teachers(plan, noise):
     right = _at_agreements(plan.share_right)
     if right is not None:
         right = (
-            f"{right} of the labels at least, {_TEACHERS_AGREE} on the right class, and all others "
+            f"at least {right} of the labels, {_TEACHERS_AGREE} on the right class, and all others "
             "on one other class"
         )
-    # But for what rounding loses
+    # A probability of 1 may be rounded down
     all_answered = min(map(plan.share_answered, (*_AGREEMENTS, 1.0))) > 0.9995
     labels = (
         f"{'' if all_answered else 'at most '}{plan.n_labels}, on average "
         f"{_number(plan.labels_per_class)} for each of {plan.method_summary.n_classes} classes "
         f"({plan.n_queries} queries, {plan.n_public} public rows)"
     )
-    lines = [("labels", labels), noise, ("right", right or "none: nothing is answered")]
+    lines = [("labels", labels), noise, ("right", right or "none: no query is answered")]
     lines += _rare_class(_part_of_teachers(plan))
     if not all_answered:
         answered = f"{_at_agreements(plan.share_answered)} of the queries, {_TEACHERS_AGREE}"
@@ -724,12 +726,13 @@ def _noise(mechanism, n_queries, n_teachers):
     noise = getattr(mechanism, "noise_std", None)
     name = type(mechanism).__name__
     if noise is None:
-        return f"{name}, {n_queries} queries: none of a known size on the votes"
-    return f"{_number(noise)} votes (standard deviation) beside {n_teachers} teachers, by {name}"
+        return f"{name}, {n_queries} queries: no noise of a known size on the votes"
+    size = f"{_number(noise)} votes (standard deviation)"
+    return f"{size}, compared with {n_teachers} teachers, by {name}"
 
 
 def _at_agreements(share):
-    """Write shares at each of the agreements; None if there is none."""
+    """Format the share at each of the agreements; None if a share is undefined."""
     shares = [share(agreement) for agreement in _AGREEMENTS]
     return None if any(map(math.isnan, shares)) else " / ".join(map(percent, shares))
 
@@ -737,29 +740,30 @@ def _at_agreements(share):
 def _about_records(plan):
     method_summary, cells = plan.method_summary, plan.method_summary.cells
     expected = (
-        ", if there are as many records as public rows" if method_summary.n_records is None else ""
+        ", if there is one record for each public row" if method_summary.n_records is None else ""
     )
     if not plan.stages:
         reason = _reason(method_summary)
-        return [("method", f"class sums, which get all of epsilon: no record votes{reason}")]
+        return [("method", f"class sums, which get all of epsilon; there are no votes{reason}")]
     ((mechanism, n_rows),) = plan.stages
     noise = f"{_number(plan.noise_std)} records (standard deviation)"
     value = method_summary.target_type.value_noun
     if cells.n_columns is not None:
         sums = (
             f"{cells.n_columns} numbers for each of {method_summary.n_classes} "
-            f"{method_summary.target_type.value_nouns}, with noise of {noise}, beside "
+            f"{method_summary.target_type.value_nouns}, with noise of {noise}, compared with "
             f"{_number(cells.n_votes)} records{expected}"
         )
         who = f"class sums, of all columns of the records{_reason(method_summary)}"
         length = _number(plan.noise_std * math.sqrt(cells.n_columns))
-        has = f"{_number(_RARE * cells.n_votes)} records, beside noise of length {length}"
+        has = f"{_number(_RARE * cells.n_votes)} records, compared with noise of length {length}"
         rare = _by_target(plan).rare_class(f"{has} on its sums")
         return [("method", who), ("sums", sums), *rare]
-    where = f"each in the cell that it lies in, of {cells.n_cells}{_reason(method_summary)}"
-    others = f"for {_number(cells.n_votes / cells.n_cells)} votes in an average cell{expected}"
+    where = f"each in one of {cells.n_cells} cells{_reason(method_summary)}"
+    average = _number(cells.n_votes / cells.n_cells)
+    others = f"compared with {average} votes in an average cell{expected}"
     lines = [
-        ("method", f"the records themselves, {where}"),
+        ("method", f"votes of the records, {where}"),
         _by_target(plan).line_of_rows(plan, f"{n_rows}, one for each public row"),
         (
             "noise",
@@ -767,11 +771,11 @@ def _about_records(plan):
         ),
     ]
     in_cell = _number(_RARE * cells.n_votes / cells.n_cells)
-    has = f"{in_cell} votes in a cell, beside noise of {_number(plan.noise_std)}"
+    has = f"{in_cell} votes in a cell, compared with noise of {_number(plan.noise_std)}"
     lines += _by_target(plan).rare_class(has)
     if cells.explained is not None:
         share = percent(cells.explained)
-        text = f"{share} of the variance of the public rows; a record counts by its cell alone"
+        text = f"{share} of the variance of the public rows; only the cell of a record counts"
         lines.append(("explained", text))
     return lines
 
@@ -782,29 +786,29 @@ def _means_of_rows(plan, n_rows):
 
 def _labels_of_rows(plan, n_rows):
     number = _number(plan.labels_per_class)
-    each = f"{number} for each of {plan.method_summary.n_classes} classes if all were as common"
+    each = f"{number} for each of {plan.method_summary.n_classes} equally common classes"
     return "labels", f"{n_rows}, {each}"
 
 
 def _rare_class(has):
-    """Return the line on a class of a made-up share: the shares in y are private, and not counted.
+    """Return the line on a class with a made-up share, as class counts in y are private.
 
     `has` is the number of votes or labels of such a class, in words.
     """
     text = (
-        f"one with a share of {_RARE:.0%} has about {has}. How many records a class has is "
-        "private, so a plan does not depend on it"
+        f"a class with a share of {_RARE:.0%} has about {has}. The number of records of a class "
+        "is private, so a plan does not depend on it"
     )
     return [("rare class", text)]
 
 
 def _no_rare_class(has):
-    """Return no line: numbers have no classes."""
+    """Return no line, as numbers have no classes."""
     return []
 
 
 def _part_of_teachers(plan):
-    """Return the number of labels of a rare class, in words, where teachers vote."""
+    """Return the number of labels of a rare class, in words, for teachers."""
     method_summary = plan.method_summary
     has = f"{_number(_RARE * plan.n_labels)} of the labels"
     if method_summary.n_records is not None:
@@ -818,7 +822,7 @@ def _reason(method_summary):
 
 
 def _number(number):
-    """Write a number with three digits at least."""
+    """Format a number with at least three digits."""
     return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
@@ -831,15 +835,15 @@ class _OfTarget(NamedTuple):
     Attributes
     ----------
     findings : tuple of callable
-        Of teachers that vote: each returns a warning, or None.
+        For teachers: each returns a warning, or None.
     errors : callable
-        Of teachers that vote: returns why nothing can be learnt.
+        For teachers: returns the reasons why nothing can be learned.
     lines_of_teachers : callable
         Returns the lines on published labels or means, and on their noise.
     line_of_rows : callable
-        Returns the line on published labels or means, where records vote.
+        Returns the line on published labels or means, for methods of records.
     rare_class : callable
-        Returns the line on a rare class, given what it has, in words; or no line.
+        Returns the line on a rare class, given its votes or labels in words; or no line.
     """
 
     findings: tuple

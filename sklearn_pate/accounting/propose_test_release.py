@@ -1,6 +1,6 @@
-"""Propose-test-release: labels are released if a private test finds that their votes cost little.
+"""Propose-test-release: a release of labels after a private test of the cost of their votes.
 
-It works on a table of costs by half margin, see `smooth_sensitivity`.
+The test uses a table of costs by half margin, see `smooth_sensitivity`.
 
 References
 ----------
@@ -23,25 +23,25 @@ from .smooth_sensitivity import half_margins, sums_within
 
 __all__ = ["ProposeTestRelease"]
 
-#: Log odds at which the test passes for certain, but for 1e-6.
+#: Log odds at which the test passes, except with a probability of 1e-6.
 _SURE = 13.8
 
-#: Probability of passing with which the order and the limit are chosen.
+#: Probability of passing that the choice of the order and the limit requires.
 _LIKELY = 0.99
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProposeTestRelease:
-    """A private test that votes cost little enough to release their labels at `epsilon`.
+    """A private test for votes with a cost that permits the release of labels at `epsilon`.
 
-    Labels are released only if the test passes. It passes with a probability that depends on
-    the number of teachers who would have to change before the exact cost of the votes is above a
-    limit, and grows with that distance as fast as the budget allows.
+    Labels are released only if the test passes. The probability of passing depends on a distance,
+    the number of teachers that would have to change before the exact cost of the votes is above a
+    limit. It grows with the distance at the largest rate that the budget allows.
 
     Attributes
     ----------
     order, limit : float
-        The Renyi order of the analysis, and the cost the votes must stay below.
+        The Renyi order of the analysis, and the limit on the cost of the votes.
     cost_by_half_margin : ndarray of shape (n_half_margins,)
         Cost at `order` of a query with half margin 0, 1, ..., in both directions.
     pass_probability_at : ndarray of shape (n_distances,)
@@ -49,23 +49,24 @@ class ProposeTestRelease:
     epsilon, delta : float
         Guarantee of test and labels together.
     n_queries, n_teachers : int
-        The votes it was planned for.
+        Numbers of queries and of teachers that the test was planned for.
 
     Notes
     -----
-    A generalised propose-test-release ([1]_). The guarantee, for neighbouring data sets at
-    distances that differ by at most 1:
+    This is a generalised propose-test-release ([1]_). Neighbouring data sets have distances that
+    differ by at most 1, and the guarantee has two cases:
 
-    - both at distance 0: each passes with probability `delta`, so the outcomes are
+    - both are at distance 0: each passes with probability `delta`, so the outcomes are
       ``(0, delta)``-DP;
-    - otherwise one of them costs at most `limit`, in both directions, so the labels of either
-      have at most that divergence from those of the other. Together with the outcome of the test
+    - otherwise one of them costs at most `limit`, in both directions, so the labels of the two
+      data sets have at most that divergence from each other. Together with the outcome of the test
       the divergence is at most
       ``log((1 - p)**a (1 - p')**(1 - a) + p**a p'**(1 - a) exp((a - 1) limit)) / (a - 1)``, and
       the probabilities are chosen so that this converts to `epsilon` at `delta`.
 
-    Each pair of neighbours falls under one of the two, so `delta` is not spent twice. As a whole
-    it is (epsilon, delta)-DP without a Renyi curve: compose it with others as such.
+    Each pair of neighbours belongs to one of the two cases, so `delta` is not spent twice. Test and
+    labels together are (epsilon, delta)-DP without a Renyi curve, and compose with other releases
+    in this form.
     """
 
     order: float
@@ -79,10 +80,11 @@ class ProposeTestRelease:
 
     @classmethod
     def plan(cls, aggregator, n_queries, *, n_teachers, n_classes, epsilon, delta):
-        """Choose order and limit from public numbers.
+        """Choose the order and the limit from public numbers.
 
-        Of all that reach `epsilon`, these let the largest share of queries be tied, when teachers
-        agree on all others, and the test still pass (with probability 0.99).
+        Among all choices that reach `epsilon`, the plan permits the largest share of tied queries
+        with which the test still passes (with probability 0.99), if teachers agree on all other
+        queries.
 
         Parameters
         ----------
@@ -98,7 +100,7 @@ class ProposeTestRelease:
         Returns
         -------
         ProposeTestRelease or None
-            None if not even teachers who always agree would pass.
+            None if the test would fail even for teachers that always agree.
 
         Examples
         --------
@@ -111,12 +113,12 @@ class ProposeTestRelease:
         """
         grid = DEFAULT_ORDERS[::4]
         table = margin_rdp(aggregator, grid, n_teachers=n_teachers, n_classes=n_classes)
-        # Odds are rounded when they become probabilities
+        # Reduced, as the conversion of odds to probabilities rounds them
         total = (epsilon - conversion_penalty(delta, grid)) * (1 - 1e-7)
         usable = np.flatnonzero((total > 0) & np.isfinite(table).all(axis=0))
         if usable.size == 0:
             return None
-        # Choices: the orders, and the share of the total that is the limit of the labels
+        # Choices of an order, and of the share of the total that limits the cost of the labels
         number, share = np.meshgrid(usable, np.arange(0.2, 0.99, 0.06))
         number = number.ravel()
         limit = share.ravel() * total[number]
@@ -132,7 +134,7 @@ class ProposeTestRelease:
         return cls(**chosen, **given, n_teachers=n_teachers)
 
     def pass_probability(self, votes):
-        """Probability that the test passes on these votes: private.
+        """Return the probability that the test passes on these votes: private.
 
         Parameters
         ----------
@@ -163,9 +165,10 @@ class ProposeTestRelease:
 
 
 def _tied_share(table, passing, limit):
-    """Share of the queries that may be tied, of each choice; -1 if none may, or the test may fail.
+    """Return the share of queries that may be tied, for each choice.
 
-    The others are as unanimous as the distance leaves them from which the test is likely to pass.
+    The share is -1 if no query may be tied, or if the test may fail. The half margin of all other
+    queries is the largest one minus the distance from which the test is likely to pass.
 
     Parameters
     ----------
@@ -191,14 +194,15 @@ def _tied_share(table, passing, limit):
 
 
 def _steepest(order, limit, total, delta):
-    """Pass probabilities (100, n_choices) that grow from `delta` as fast as `total` allows.
+    """Return probabilities of passing that grow from `delta` at the largest rate within `total`.
 
-    `order`, `limit` and `total` are arrays of choices. Each step is the largest for which test and
-    labels together cost at most `total` in both directions, rounded down.
+    Their shape is (100, n_choices); `order`, `limit` and `total` are arrays of choices. Each step
+    is the largest for which test and labels together cost at most `total` in both directions,
+    rounded down.
     """
 
     def cost(x, y):
-        """Cost of test and labels at log odds `x` against those at `y`."""
+        """Return the cost of test and labels at log odds `x` relative to log odds `y`."""
         passed = order * log_expit(x) + (1 - order) * log_expit(y) + (order - 1) * limit
         failed = order * log_expit(-x) + (1 - order) * log_expit(-y)
         return np.logaddexp(passed, failed) / (order - 1)

@@ -1,8 +1,8 @@
 """A publishable bound on private costs, with noise from smooth sensitivity.
 
-It works on a table of costs by half margin, `rdp.margin_rdp`. Half the margin of a query, rounded
-down, is an integer that one teacher changes by at most 1, so what `k` teachers can do to a cost is
-its maximum within `k`.
+The bound uses a table of costs by half margin, `rdp.margin_rdp`. Half the margin of a query,
+rounded down, is an integer that one teacher changes by at most 1. The largest cost after a change
+of `k` teachers is thus the maximum within `k`.
 
 References
 ----------
@@ -25,7 +25,7 @@ __all__ = ["SanitizedRelease", "half_margins", "smooth_release_rdp", "smooth_sen
 
 
 def half_margins(votes):
-    """Half the count of the first class minus that of the second, rounded down.
+    """Return half the difference of the two largest counts, rounded down.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def half_margins(votes):
 
 
 def sums_within(values, half_margin):
-    """Yield, for k = 0, 1, ..., the sum over queries of the largest value within k of their own.
+    """Yield the sum over queries of the largest value within distance k, for k = 0, 1, ...
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def sums_within(values, half_margin):
 
 
 def _check_costs(cost_by_half_margin, half_margin):
-    """Return both as arrays, of which the second holds places in the first."""
+    """Return both as arrays; half margins must be positions in the array of costs."""
     cost = as_array("cost_by_half_margin", cost_by_half_margin, dtype=float)
     half_margin = as_array("half_margin", half_margin)
     are_costs = cost.ndim == 1 and (cost >= 0).all()
@@ -76,13 +76,13 @@ def _check_costs(cost_by_half_margin, half_margin):
     if not are_costs or not are_places or not np.isin(half_margin, np.arange(len(cost))).all():
         raise ValueError(
             f"half_margin must be whole numbers below {np.size(cost)}, half the margin of each "
-            "query, and cost_by_half_margin a list of as many costs of at least 0"
+            f"query, and cost_by_half_margin a list of {np.size(cost)} costs of at least 0"
         )
     return cost, half_margin
 
 
 def smooth_sensitivity(cost_by_half_margin, half_margin, beta):
-    """Smooth sensitivity of the summed cost of all queries: private.
+    """Return the smooth sensitivity of the summed cost of all queries: private.
 
     Parameters
     ----------
@@ -98,11 +98,11 @@ def smooth_sensitivity(cost_by_half_margin, half_margin, beta):
     float
         ``max_d exp(-beta d) sum_q LS_d(q)``, where ``LS_d`` is the largest change of a query's
         cost by one teacher after `d` others changed. Local sensitivities add over queries, as one
-        teacher votes on all.
+        teacher votes on all of them.
 
     Notes
     -----
-    [1]_, Definition 2.2, exact for costs that depend on one integer.
+    See [1]_, Definition 2.2. The result is exact for costs that depend on one integer.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def smooth_sensitivity(cost_by_half_margin, half_margin, beta):
 
 
 def smooth_release_rdp(orders, beta, sigma):
-    """Renyi cost of releasing ``f + S * sigma * Z`` for a `beta`-smooth sensitivity S of f.
+    """Return the Renyi cost of ``f + S * sigma * Z`` for a `beta`-smooth sensitivity S of f.
 
     Parameters
     ----------
@@ -134,11 +134,11 @@ def smooth_release_rdp(orders, beta, sigma):
     -------
     ndarray of shape (n_orders,)
         Largest divergence of two normal distributions whose means differ by the smaller of the two
-        sensitivities and whose scales by ``exp(beta)``; inf where ``w <= 0``.
+        sensitivities and whose scales differ by a factor of ``exp(beta)``; inf where ``w <= 0``.
 
     Notes
     -----
-    ``a exp(-2 beta) / (2 sigma**2 w) - (a beta + log(w) / 2) / (a - 1)`` with
+    The cost is ``a exp(-2 beta) / (2 sigma**2 w) - (a beta + log(w) / 2) / (a - 1)`` with
     ``w = 1 + a (exp(-2 beta) - 1)``, in closed form from the divergence of two normal
     distributions. Public reference code for [2]_ uses a smaller formula, below the divergence
     once ``a * beta`` exceeds about 0.25.
@@ -228,7 +228,7 @@ class SanitizedRelease:
         sensitivity = max(smooth_sensitivity(cost, half_margin, self.beta), 1e-12)
         on_scale, on_cost = noise_generator(random_state).normal(size=2)
         z = float(ndtri(1 - self.failure_probability / 2))
-        # What is added for safety is public, so it follows from a noisy sensitivity
+        # The safety margin is computed from a noisy sensitivity, as it must be public
         scale = math.exp(math.log(sensitivity) + self.beta * self.sigma_scale * (on_scale + z))
         total = cost[half_margin].sum()
         return float(total + self.sigma_cost * (sensitivity * on_cost + scale * z))

@@ -1,4 +1,4 @@
-"""What a fit spent: true on every data set, so safe to publish."""
+"""Statement of the privacy that a fit spent: true on every data set, so safe to publish."""
 
 import json
 import math
@@ -12,23 +12,24 @@ from .._version import __version__
 from ..rdp import NeighboringRelation
 from ..rdp.contribution import OF_NAMED_GROUPS
 
-#: What stands over a card, by its kind.
+#: Title of a card, by its kind.
 _TITLES = {"spent": "Privacy spent", "forecast": "A forecast: nothing is spent yet"}
 
 
 @dataclass(frozen=True, repr=False)
 class PrivacySpent:
-    """What a fit spent: true on every data set, so safe to publish.
+    """Privacy that a fit spent: a statement true on every data set, so safe to publish.
 
-    Unpacks into ``epsilon, delta``.
+    It unpacks into ``epsilon, delta``.
 
     Attributes
     ----------
     epsilon, delta : float
-        The guarantee: the probability of any outcome is at most ``e**epsilon`` times that on a
-        neighbouring data set, plus `delta`. `epsilon` is inf where a mechanism has none.
+        The guarantee: the probability of any outcome is at most ``e**epsilon`` times its
+        probability on a neighbouring data set, plus `delta`. `epsilon` is inf if a mechanism has no
+        guarantee.
     composition : str
-        How costs were added up: "gaussian" (exact composition of Gaussian noise), "renyi"
+        Rule that adds up the costs: "gaussian" (exact composition of Gaussian noise), "renyi"
         (composition of the data-independent Renyi cost of each query), "pure" (plain sum), "mixed"
         (exact composition of pure steps and Gaussian noise), "sum" (of rows that `poll` published
         and of labels under another plan), "filter" (a budget that stopped the queries),
@@ -37,43 +38,43 @@ class PrivacySpent:
     unit : str
         The protected unit: "record" or "group"; "teacher" for votes of unknown origin.
     relation : NeighboringRelation or str
-        How neighboring data sets differ, in one `unit`; a text of the partition's, if that is a
-        user's own. `change` is the same in words.
+        Difference between neighboring data sets, in one `unit`. It is a text of the partition, if
+        the partition is a user's own. `change` describes it in words.
     n_teachers : int or None
-        Number of teachers; None where records vote.
+        Number of teachers; None for methods of records.
     n_queries, n_answered : int
-        Number of public rows that teachers were asked about, and of labels released.
+        Number of queried public rows, and number of released labels.
     arithmetic : {"exact", "real"}
         "exact": all noise was whole numbers, sampled without rounding. "real": the guarantee holds
         in real arithmetic, and floating-point numbers round the noise.
     generator : {"system", "seed"}
-        What the noise was drawn from: the operating system, or a generator that was seeded by a
-        `random_state`. Whoever knows the seed can subtract the noise.
+        Source of the noise: the operating system, or a generator that was seeded by a
+        `random_state`. Anyone with the seed can subtract the noise.
     n_synthetic : int
-        Number of public rows that this fit drew from private data: `epsilon` covers them. 0 where
-        public rows were given, even those of an earlier fit, which paid for them.
+        Number of synthetic rows that this fit sampled from private data; `epsilon` covers them. 0
+        if public rows were given, even synthetic rows of an earlier fit, which paid for them.
     covers : {"fit", "rows", "statistics"}
-        "rows" where a fit failed after its public rows were drawn: `epsilon` is their cost.
-        "statistics" where it failed before, after some of the statistics that rows are drawn from.
+        "rows" if a fit failed after the release of its synthetic rows: `epsilon` is their cost.
+        "statistics" if it failed earlier, after the release of some statistics for these rows.
     not_covered : tuple of str
-        What this fit published, or learnt from, that private data shaped without a mechanism, such
-        as classes that were read from private labels; and what else it alone does not cover.
-        `summary` begins with it.
+        Releases and inputs of this fit that depend on private data without a mechanism, such as
+        classes that were read from private labels, and other gaps in its guarantee. `summary`
+        begins with them.
     tables : tuple of str
-        Where records vote: what was released of them, in words.
+        Released tables, in words, for methods of records.
     extra_releases : tuple of str
-        What the fit published beside rows and labels, in the words of each release.
+        Releases other than rows and labels, each in its own words.
     version : str
         The version of this library.
     fit_number : int
-        1 for the first fit that its process began, 2 for the second, whatever their data and
-        whatever became of them. After a `GridSearchCV` of 2 candidates and 3 folds, the fit in hand
-        is the 7th: what all of them spent on the same private data adds up. A private search counts
-        as one fit, as the number of its trials is a secret; fits that a teacher makes are part of
-        the fit that trains it. Each worker process counts for itself, so a 1 does not say that
-        nothing else was spent: with `n_jobs`, the last fit of a search is the 1st that the first
-        process has begun. A `ledger.PrivacyLedger` counts in all processes. Two that differ in this
-        number alone are equal.
+        Number of this fit among all fits of its process, from 1, whatever their data and their
+        outcome. After a `GridSearchCV` of 2 candidates and 3 folds, the current fit is the 7th, and
+        the costs of all 7 on the same private data add up. A private search counts as one fit, as
+        the number of its trials is a secret; fits of a teacher are part of the fit that trains the
+        teacher. Each worker process has its own count, so 1 does not rule out other costs: with
+        `n_jobs`, the last fit of a search is the 1st of the first process. A
+        `ledger.PrivacyLedger` counts in all processes. Statements that differ in this number alone
+        are equal.
 
     Examples
     --------
@@ -119,7 +120,7 @@ class PrivacySpent:
             plain[name] = None if value is None else operator.index(value)
         for name in ("not_covered", "tables", "extra_releases"):
             plain[name] = tuple(getattr(self, name))
-        vars(self).update(plain)  # it is frozen
+        vars(self).update(plain)  # the dataclass is frozen
 
     @property
     def change(self):
@@ -143,14 +144,14 @@ class PrivacySpent:
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def to_dict(self):
-        """Return the same as a dict of plain numbers and text, to be kept beside a model.
+        """Return the attributes as a dict of plain numbers and text, to be stored with a model.
 
         Returns
         -------
         dict
-            The attributes by their names, `not_covered` as a list; "format", which is 1 until the
-            meaning of one of them changes; and "kind": "spent", or "forecast" where nothing is
-            spent yet.
+            The attributes by their names, with tuples as lists; "format", which is 1 until the
+            meaning of one of them changes; and "kind": "spent", or "forecast" if nothing is spent
+            yet.
 
         Examples
         --------
@@ -162,7 +163,7 @@ class PrivacySpent:
         (1, 'spent', 0.98)
         """
         lists = {n: list(value) for n, value in vars(self).items() if isinstance(value, tuple)}
-        # The number changes where the meaning of a key does
+        # The number of the format changes with the meaning of a key
         return {"format": 1, "kind": self._kind} | self.__getstate__() | lists
 
     def to_json(self):
@@ -194,7 +195,7 @@ class PrivacySpent:
         return card_of(_TITLES[self._kind], [*lines, ("in words", self.summary())])
 
     def summary(self):
-        """Return the guarantee in words, for those who must sign for it; epsilon is rounded up.
+        """Return the guarantee in words, for a person who signs for it; epsilon is rounded up.
 
         Returns
         -------
@@ -210,16 +211,16 @@ class PrivacySpent:
         Any one record (one row of the table) changes the probability of any outcome by at most a factor e^0.98 (epsilon), plus 1e-05 (delta)
         """  # noqa: E501
         not_covered = "; ".join(self.not_covered)
-        first = f"Not covered by what follows: {not_covered}." if not_covered else ""
+        first = f"Not covered by this guarantee: {not_covered}." if not_covered else ""
         release = _release(self)
         if not math.isfinite(self.epsilon):
             return _joined(first, "No privacy is guaranteed (epsilon is infinite).", release)
         arithmetic = "This holds in real arithmetic; floating-point numbers round the noise."
         if self.arithmetic == "exact":
-            arithmetic = "The noise was whole numbers, drawn exactly."
+            arithmetic = "The noise was whole numbers, sampled exactly."
         seeded, system = _SEEDED, ""
         if self.generator == "system":
-            seeded, system = "", "It came from the operating system's generator."
+            seeded, system = "", "The noise came from the operating system's generator."
         paragraphs = [
             _joined(first, seeded),
             _joined(_bound(self), _odds(self), _LEFT_OUT_BY_UNIT.get(self.unit, "")),
@@ -232,9 +233,9 @@ class PrivacySpent:
 
 @dataclass(frozen=True, repr=False)
 class PrivacyForecast(PrivacySpent):
-    """What a fit would spend: of the plan that has it, before anything is spent or released.
+    """Privacy that a planned fit would spend, before anything is spent or released.
 
-    Its numbers are those of `PrivacySpent`, all of them public, with no query answered yet.
+    Its attributes are the same as for `PrivacySpent`, all public, with no query answered yet.
 
     Examples
     --------
@@ -243,7 +244,7 @@ class PrivacyForecast(PrivacySpent):
     >>> forecast = PrivacyForecast(0.98, 1e-5, "renyi", "record", "replace_one", **numbers)
     >>> print(forecast.summary().split(". ")[0])
     A forecast, nothing is spent yet
-    >>> "100 teachers would be asked 9 questions." in forecast.summary()
+    >>> "100 teachers would vote on 9 queries." in forecast.summary()
     True
     >>> type(forecast.paid())
     <class 'sklearn_pate.accounting.spent.PrivacySpent'>
@@ -252,7 +253,7 @@ class PrivacyForecast(PrivacySpent):
     _kind: ClassVar[str] = "forecast"
 
     def paid(self):
-        """Return the same as what is spent, once the fit has paid for it.
+        """Return the statement of a fit that has paid for this forecast.
 
         Returns
         -------
@@ -261,25 +262,25 @@ class PrivacyForecast(PrivacySpent):
         return PrivacySpent(**vars(self))
 
     def summary(self):
-        """Return in words what a fit would guarantee; see `PrivacySpent.summary`.
+        """Return the guarantee of a planned fit in words; see `PrivacySpent.summary`.
 
         Returns
         -------
         str
-            Short paragraphs, the first of which says that it is a forecast.
+            Short paragraphs. The first one begins with the words "A forecast".
         """
         words = super().summary()
-        return f"A forecast, nothing is spent yet. Of what a fit would release, this holds: {words}"
+        return f"A forecast, nothing is spent yet. A fit would have this guarantee: {words}"
 
 
-# --- a guarantee in words, for those who must sign for it -----------------------------------------
+# --- a guarantee in words -------------------------------------------------------------------------
 
 
-#: What a summary says of one change, by unit.
+#: Subject of the guarantee in a summary, by unit.
 _ABOUT_UNIT = {
     "record": "Any one record (one row of the table) changes",
     "group": (
-        "The records of any one group, as `groups` named them (a person only if each group is a "
+        "The records of any one group, as defined by `groups` (a person only if each group is a "
         "person), change"
     ),
     "teacher": "The votes of any one teacher change",
@@ -323,7 +324,7 @@ def change_in_words(relation, unit):
     Parameters
     ----------
     relation : NeighboringRelation or str
-        A text that is no relation of the library is returned as it is.
+        A text that is no relation of the library is returned unchanged.
     unit : str
         As in `PrivacySpent`.
 
@@ -335,23 +336,23 @@ def change_in_words(relation, unit):
     return _CHANGES.get((relation, unit), str(relation))
 
 
-#: What a unit leaves out.
+#: Limits of a unit.
 _LEFT_OUT_BY_UNIT = {
     "record": "Each row is protected by itself, not all rows of a person together.",
     "teacher": (
-        "It is said of votes, not of records: a person is covered only as far as a single teacher "
-        "learnt from them."
+        "The guarantee is about votes, not about records: a person is covered only if no more than "
+        "one teacher learned from their records."
     ),
 }
 
-#: A summary begins with it, after what is not covered.
+#: Warning about a seed, at the beginning of a summary, after the list of gaps.
 _SEEDED = (
-    "Made with a seed: whoever knows or guesses the random_state can subtract the noise, and then "
+    "Made with a seed: anyone who has or guesses the random_state can subtract the noise, and then "
     "nothing is protected. Fits that share a seed share their noise: together they can undo it, "
-    "for everybody."
+    "for all records."
 )
 
-#: From this epsilon on, odds are said without a number.
+#: From this epsilon on, a summary gives odds without a number.
 _NO_DIFFERENCE = 14
 
 
@@ -360,45 +361,45 @@ def _joined(*sentences):
 
 
 def text_rounded_up(epsilon, n_decimals=3):
-    """Write epsilon with so many decimals at most, never rounded down."""
+    """Format epsilon with at most `n_decimals` decimals, never rounded down."""
     if not math.isfinite(epsilon):
         return str(epsilon)
     exact = Decimal(repr(float(epsilon)))
-    # A float has up to 309 digits before the point, and quantize refuses to drop any
+    # A float has up to 309 digits before the point, and quantize does not drop any of them
     text = f"{exact.quantize(Decimal(10) ** -n_decimals, ROUND_CEILING, Context(prec=400)):f}"
     return text.rstrip("0").rstrip(".")
 
 
 def _release(spent):
-    """Say what was released; where it failed, a release that was paid for may not have been."""
+    """Return sentences on the releases; a failed fit may have paid for more than it released."""
     if spent.covers == "statistics":
         return (
-            "The fit failed after statistics of the columns were paid for, before public rows were "
-            "drawn from them."
+            "The fit failed after statistics of the columns were paid for, before synthetic rows "
+            "were sampled from them."
         )
     if spent.covers == "rows":
-        return "The fit failed after its public rows were drawn, before labels were paid for."
+        return "The fit failed after its synthetic rows were sampled, before labels were paid for."
     is_forecast = spent._kind == "forecast"
     n_teachers, n_queries, n_answered = spent.n_teachers, spent.n_queries, spent.n_answered
     if n_teachers is None:
         tables = ", and ".join(spent.tables or ["a noisy table of the records' votes"])
-        rows = "drawn rows" if spent.n_synthetic else "public rows"
+        rows = "synthetic rows" if spent.n_synthetic else "public rows"
         if is_forecast:
-            return f"This would be released: {tables}. It labels {n_queries} {rows}."
+            return f"The fit would release {tables}. It would label {n_queries} {rows}."
         if n_answered:
-            return f"This was released: {tables}. It labels {n_answered} {rows}."
-        return f"This is paid for: {tables}. No row was labelled."
+            return f"The fit released {tables}. It labelled {n_answered} {rows}."
+        return f"The fit paid for {tables}. It labelled no row."
     if is_forecast:
-        return f"{n_teachers} teachers would be asked {n_queries} questions."
+        return f"{n_teachers} teachers would vote on {n_queries} queries."
     if n_answered:
-        queried = f"{n_teachers} teachers were asked {n_queries} questions"
+        queried = f"{n_teachers} teachers voted on {n_queries} queries"
         return f"{queried} and {n_answered} answers were released."
-    paid = f"{n_queries} questions to {n_teachers} teachers are paid for"
+    paid = f"{n_queries} queries of {n_teachers} teachers are paid for"
     return f"{paid}, and no label was released."
 
 
 def _odds(spent):
-    """Say what epsilon means for somebody who guesses, rounded up."""
+    """Return a sentence on the largest probability of a right guess, rounded up."""
     is_replaced = _is_replaced_record(spent)
     what = "which of two records it was" if is_replaced else "whether such a change was made"
     error_probability = 1 / (1 + math.exp(min(spent.epsilon, _NO_DIFFERENCE)))
@@ -406,21 +407,21 @@ def _odds(spent):
         2 if error_probability > 0.005 else 1 + math.ceil(-math.log10(100 * error_probability))
     )
     percent = f"{text_rounded_up(100 * (1 - error_probability), n_decimals)} %"
-    # A delta allows rare outcomes after which somebody is certain: it bounds guesses alone
+    # With a delta, rare outcomes may make a reader certain, so only guesses have a bound
     can = f"guess right with a probability of at most {percent} (plus delta)"
     if not spent.delta:
         can = f"become at most {percent} sure"
     if spent.epsilon >= _NO_DIFFERENCE:
         can = "become practically certain"
-    return f"Somebody who thought it a toss-up (50 %) {what} can {can}."
+    return f"A reader who thought it a toss-up (50 %) {what} can {can}."
 
 
 def _bound(spent):
-    """Say what epsilon and delta bound, and for which change."""
+    """Return sentences on the bound of epsilon and delta, and on the change that it covers."""
     change = _ABOUT_UNIT.get(spent.unit, f"Any one {spent.unit} changes")
     if spent.relation in OF_NAMED_GROUPS:
         change = "The records of any one site or named group change"
-    # All digits of delta: a rounded one might be too small
+    # Delta has all its digits, as a rounded one might be too small
     more = f"plus {spent.delta!r} (delta)" if spent.delta else "without exception (delta is 0)"
     is_replaced = _is_replaced_record(spent)
     return (
@@ -435,39 +436,40 @@ def _is_replaced_record(spent):
 
 
 def _published(spent):
-    """Say what was published, and whether public rows are protected."""
+    """Return sentences on the published objects, and on the protection of public rows."""
     rows, about_rows = [], "The public rows are not protected, and may be part of the student."
     if spent.n_synthetic:
-        rows = ["the rows that were drawn"]
+        rows = ["the synthetic rows"]
         about_rows = (
-            f"It covers the {spent.n_synthetic} drawn rows as well, made from noisy "
-            "statistics of the private data; the names, types, bounds and categories of their "
-            "columns it does not, nor which columns may have missing values."
+            f"The {spent.n_synthetic} synthetic rows are covered as well, made from noisy "
+            "statistics of the private data. The names, types, bounds and categories of their "
+            "columns are not covered, nor is the choice of columns that may have missing values."
         )
     elif spent.covers == "statistics":
         about_rows = (
-            "It does not cover the names, types, bounds and categories of the columns, nor which "
-            "columns may have missing values."
+            "The names, types, bounds and categories of the columns are not covered, nor is the "
+            "choice of columns that may have missing values."
         )
     if spent.covers != "fit":
-        what = "the rows that were drawn" if spent.covers == "rows" else "these statistics"
-        return f"This covers {what} and this statement. {about_rows}"
+        what = "the synthetic rows" if spent.covers == "rows" else "these statistics"
+        return f"This guarantee covers {what} and this statement. {about_rows}"
     what, last = "one fit", "the labels and this statement"
     if spent.composition == "tuning":
         what, last = "one search", "the labels, best_params_, best_score_ and this statement"
     parts = ", ".join([*rows, *spent.extra_releases, "the student", last])
-    return f"This covers all that {what} published: {parts}. {about_rows}"
+    return f"This guarantee covers everything that {what} published: {parts}. {about_rows}"
 
 
 def _about_others(spent):
-    """Say what other fits mean for this one, and what is outside of any fit."""
+    """Return sentences on other fits, and on uses of the private data outside of any fit."""
     nth = f" (this is fit number {spent.fit_number} of its process)" if spent.fit_number > 1 else ""
     other = "other " if spent.composition == "tuning" else ""
     return (
         f"Other fits on the same private data are not covered{nth}, nor are synthetic rows that "
-        "they published, whether they are public rows here or not: their costs add up. Nor is what "
-        f"was computed from the private data beside the fit, as {other}scores, scaling or a choice "
-        f"of {other}settings; nor what follows about a person from facts that are true of many."
+        "they published, whether they are public rows here or not: their costs add up. Other "
+        f"computations on the private data are not covered, such as {other}scores, scaling or a "
+        f"choice of {other}settings, nor are conclusions about a person from facts that are true "
+        "of many."
     )
 
 
@@ -489,16 +491,16 @@ _STYLE = """
 
 
 def card_of(title, lines, remarks=()):
-    """Return HTML that needs nothing else, for light and dark pages.
+    """Return a card as self-contained HTML, for light and dark pages.
 
     Parameters
     ----------
     title : str
-        Its caption.
+        Caption of the card.
     lines : list of (str, str)
-        A name, and what is to be said of it.
+        Name and description of each row.
     remarks : list of str, default=()
-        What stands in a list below.
+        Entries of a list below the rows.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The mechanisms that turn vote counts into released labels, each by its outcome distribution."""
+"""Mechanisms that turn vote counts into released labels, each with its outcome distribution."""
 
 from .argmax import (
     ConfidentGNMax,

@@ -1,4 +1,4 @@
-"""Mechanisms that answer with one class: noisy argmaxes, with a check before them, or exact."""
+"""Mechanisms that release one class: noisy argmaxes, with or without a check, and exact ones."""
 
 import functools
 import math
@@ -23,14 +23,14 @@ class _NoisyArgmax(Aggregator):
     """The class with the largest count after independent noise on every count, `_noise`."""
 
     def _bounds_of_noise(self):
-        """Return what is proved of its noise; see `Aggregator.bounds`."""
+        """Return the proved bounds of the noise; see `Aggregator.bounds`."""
         noise = self._noise()
         if not isinstance(noise, rdp.Noise):  # discrete noise has ties, which go to the lowest code
             return rdp.PrivacyBounds(pure_epsilon=noise.pure_epsilon, exact=True)
         return argmax_bounds(noise)
 
     def outcome_log_proba(self, votes, student_proba=None):
-        """Log probability of each class; see `log_argmax` of the noise in `rdp`."""
+        """Return the log probability of each class; see `log_argmax` of the noise in `rdp`."""
         return self._noise().log_argmax(check_votes(votes))
 
     def aggregate(self, votes, student_proba=None, random_state=None):
@@ -41,9 +41,9 @@ class _NoisyArgmax(Aggregator):
 
 
 class PluralityVote(Aggregator):
-    """The class with most votes, ties to the lowest code. No noise, no privacy: epsilon = inf.
+    """The class with the most votes, without noise and without privacy: epsilon = inf.
 
-    For comparisons only.
+    Ties go to the lowest class code. For comparisons only.
 
     Examples
     --------
@@ -53,13 +53,13 @@ class PluralityVote(Aggregator):
     """
 
     def outcome_log_proba(self, votes, student_proba=None):
-        """Log probability of each class: 0 for the plurality, else -inf."""
+        """Return the log probability of each class: 0 for the plurality, else -inf."""
         votes = check_votes(votes)
         chosen = votes.argmax(axis=1)[:, None] == np.arange(votes.shape[1])
         return np.where(chosen, 0.0, -np.inf)
 
     def bounds(self):
-        """Return no facts: without noise, no cost is bounded."""
+        """Return empty bounds, as no cost is bounded without noise."""
         return rdp.PrivacyBounds()
 
 
@@ -70,8 +70,8 @@ class LNMax(_NoisyArgmax):
     ----------
     gamma : float or None, default=0.05
         Inverse scale: every count gets Laplace noise of scale ``1 / gamma`` votes. Above 0; a
-        smaller gamma is more private. One query is ``2 * gamma``-differentially private. None:
-        calibrated by `PATEClassifier` so that its queries cost exactly its `epsilon`.
+        smaller gamma is more private. One query is ``2 * gamma``-differentially private. With None,
+        `PATEClassifier` calibrates it so that its queries cost exactly its `epsilon`.
     noise : {"continuous", "discrete"}, default="continuous"
         "discrete" is noise on the whole numbers with probabilities proportional to
         ``exp(-gamma * abs(x))``, sampled exactly, so that no rounding of floats weakens the
@@ -113,7 +113,7 @@ class LNMax(_NoisyArgmax):
         return clone(self).set_params(gamma=1 / scale) if self.gamma is None else None
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
-        """The 2017 paper's data-dependent bound, inf with discrete noise; see `rdp.lnmax_rdp`."""
+        """Return the 2017 paper's data-dependent bound, `rdp.lnmax_rdp`; inf for discrete noise."""
         if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
         return rdp.lnmax_rdp(votes, self.gamma, orders)
@@ -131,9 +131,9 @@ class ExponentialNMax(_NoisyArgmax):
 
     Notes
     -----
-    With more than two classes its data-independent Renyi cost is that of a pure mechanism,
-    `rdp.pure_rdp`: the smaller cost of the exponential mechanism, ``a (2 gamma)**2 / 8``, is not
-    proved for it. At equal gamma it costs more than `LNMax`; compare at equal accuracy.
+    With more than two classes, its data-independent Renyi cost is the cost of a pure mechanism,
+    `rdp.pure_rdp`. The smaller cost of the exponential mechanism, ``a (2 gamma)**2 / 8``, is not
+    proved for it. At equal gamma it costs more than `LNMax`; compare the two at equal accuracy.
 
     References
     ----------
@@ -172,7 +172,7 @@ class GNMax(_NoisyArgmax):
     ----------
     sigma : float or None, default=40.0
         Standard deviation of the noise on each count, in votes; above 0, larger is more private.
-        None: calibrated by `PATEClassifier` so that its queries cost exactly its `epsilon`.
+        With None, `PATEClassifier` calibrates it so that its queries cost exactly its `epsilon`.
     noise : {"continuous", "discrete"}, default="continuous"
         "discrete" is noise on the whole numbers with probabilities proportional to
         ``exp(-x**2 / (2 * sigma**2))``, sampled exactly, so that no rounding of floats weakens the
@@ -211,7 +211,7 @@ class GNMax(_NoisyArgmax):
         return self.sigma
 
     def bounds(self):
-        """Return what is proved of its noise; see `Aggregator.bounds`.
+        """Return the proved bounds of the noise; see `Aggregator.bounds`.
 
         Discrete noise costs ``order / sigma**2``, as two counts change by one (Canonne, Kamath,
         Steinke (2020), Proposition 5).
@@ -227,7 +227,7 @@ class GNMax(_NoisyArgmax):
         return clone(self).set_params(sigma=scale) if self.sigma is None else None
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
-        """The 2018 paper's data-dependent bound, inf with discrete noise; see `rdp.gnmax_rdp`."""
+        """Return the 2018 paper's data-dependent bound, `rdp.gnmax_rdp`; inf for discrete noise."""
         if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
         return rdp.gnmax_rdp(votes, self.sigma, orders)
@@ -239,8 +239,9 @@ class GNMax(_NoisyArgmax):
 class _CheckedGNMax(Aggregator):
     """GNMax that answers only queries that pass a noisy check of the teachers' agreement.
 
-    A subclass has `_agreement`, what the check looks at: a number that one teacher changes by at
-    most 1; and `_labels_if_failed`, the labels of queries that fail the check, -1 for no answer.
+    A subclass defines `_agreement` and `_labels_if_failed`. The first returns the checked number of
+    each query, which one teacher changes by at most 1. The second returns the labels of queries
+    that fail the check, -1 for no answer.
     """
 
     _parameter_constraints = {"threshold": [POSITIVE], "sigma1": [POSITIVE], "sigma2": [POSITIVE]}
@@ -258,7 +259,7 @@ class _CheckedGNMax(Aggregator):
             _, answer = steps(orders, n_teachers, n_classes)
             return rdp.checked_rdp(sigma1, answer, orders)
 
-        # The check and the answer of every query asked, as two Gaussian mechanisms
+        # The check and the answer of every query are two Gaussian mechanisms
         gdp_mu = math.sqrt(1 / sigma1**2 + 2 / sigma2**2)
         symmetric = not self.uses_student_proba
         return rdp.PrivacyBounds(
@@ -271,13 +272,13 @@ class _CheckedGNMax(Aggregator):
         return self.sigma2
 
     def outcome_log_proba(self, votes, student_proba=None):
-        """Log probability of each class and of no answer."""
+        """Return the log probability of each class and of no answer."""
         self._validate_params()
         votes = check_votes(votes)
         excess = self._excess(votes, student_proba)[:, None]
         answer = GNMax(float(self.sigma2)).outcome_log_proba(votes)
         log_proba = np.hstack([answer + log_ndtr(excess), log_ndtr(-excess)])
-        # Where a label is released if the check fails, that probability adds to the teachers' own
+        # A label released after a failed check adds to the teachers' probability of that label
         labels = self._labels_if_failed(len(votes), student_proba)
         rows = np.flatnonzero(labels >= 0)
         column = labels[rows]
@@ -290,7 +291,7 @@ class _CheckedGNMax(Aggregator):
         return self.draw(votes, student_proba, random_state)[0]
 
     def draw(self, votes, student_proba=None, random_state=None):
-        """Draw labels, and which queries passed the check; see `Aggregator.draw`."""
+        """Draw labels, and a mask of queries that passed the check; see `Aggregator.draw`."""
         self._validate_params()
         votes = check_votes(votes)
         rng = noise_generator(random_state)
@@ -300,7 +301,7 @@ class _CheckedGNMax(Aggregator):
         return labels, passes
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
-        """The 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
+        """Return the 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
         self._validate_params()
         votes = check_votes(votes)
         excess = self._excess(votes, student_proba)
@@ -310,17 +311,18 @@ class _CheckedGNMax(Aggregator):
         return check + paid[:, None] * rdp.gnmax_rdp(votes, self.sigma2, orders)
 
     def _excess(self, votes, student_proba):
-        """How far the agreement is above the threshold, in units of its noise."""
+        """Return the agreement minus the threshold, in units of its noise."""
         threshold = float(self.threshold)
         if not isinstance(self.threshold, Integral) and len(votes):
-            threshold *= votes[0].sum()  # a share of the teachers
+            threshold *= votes[0].sum()  # a fraction of the teachers
         return (self._agreement(votes, student_proba) - threshold) / float(self.sigma1)
 
     def _validate_params(self):
         super()._validate_params()
         if not isinstance(self.threshold, Integral) and self.threshold > 1:
             raise ValueError(
-                f"threshold={self.threshold!r} is above 1: give {round(self.threshold)}, or a share"
+                f"threshold={self.threshold!r} is a float above 1: give {round(self.threshold)}, "
+                "or a fraction of the teachers"
             )
 
 
@@ -328,14 +330,14 @@ class ConfidentGNMax(_CheckedGNMax):
     """GNMax that answers only if many teachers agree: the 2018 paper's Algorithm 1.
 
     A query passes if its largest vote count plus noise reaches the threshold. Check and answer are
-    one mechanism, with "no answer" among its outcomes. Every query asked is paid for, answered or
-    not.
+    one mechanism, with "no answer" among its outcomes. Every query is paid for, with or without an
+    answer.
 
     Parameters
     ----------
     threshold : int or float
         Votes that the most popular class needs: a whole number of votes, at most the number of
-        teachers, or a share of them as a float in (0, 1].
+        teachers, or a fraction of the teachers as a float in (0, 1].
     sigma1 : float
         Standard deviation of the noise on the largest count, in votes.
     sigma2 : float
@@ -375,20 +377,21 @@ class ConfidentGNMax(_CheckedGNMax):
 
 
 class InteractiveGNMax(_CheckedGNMax):
-    """GNMax that answers where teachers contradict the student: the 2018 paper's Algorithm 2.
+    """GNMax that answers if teachers contradict the student: the 2018 paper's Algorithm 2.
 
-    A query passes if some class has many more votes than the student expects,
-    ``max_j(n_j - n_teachers * p_j)`` plus noise reaching the threshold: then teachers answer. If
-    not, and the student is confident, its own label is released, at the cost of the check; else
-    none. It needs a student: use it after another stage.
+    A query passes if some class has many more votes than the student expects: the excess
+    ``max_j(n_j - n_teachers * p_j)`` plus noise reaches the threshold. The teachers then answer the
+    query. If a query fails and the student is confident, the student's label is released, at the
+    cost of the check; otherwise there is no answer. The mechanism requires a student: use it after
+    another stage.
 
     Parameters
     ----------
     threshold : int or float
         Votes above the student's expectation that some class needs: a whole number of votes, or a
-        share of the teachers as a float in (0, 1].
+        fraction of the teachers as a float in (0, 1].
     sigma1 : float
-        Standard deviation of the noise on what is checked, in votes.
+        Standard deviation of the noise on the checked excess, in votes.
     sigma2 : float
         Standard deviation of the noise on each count of a query that passes, in votes.
     confidence : float
@@ -435,8 +438,8 @@ class InteractiveGNMax(_CheckedGNMax):
         if not sums_to_1 or (proba < 0).any():
             got = "None" if student_proba is None else f"shape {proba.shape}"
             raise ValueError(
-                f"student_proba must hold the student's probabilities, shape {votes.shape}, rows "
-                f"that sum to 1; got {got}"
+                f"student_proba must hold the student's probabilities, shape {votes.shape}, with "
+                f"rows that sum to 1; got {got}"
             )
         return (votes - votes[:1].sum() * proba).max(axis=1)
 
@@ -445,18 +448,17 @@ class InteractiveGNMax(_CheckedGNMax):
         return np.where(proba.max(axis=1) > self.confidence, proba.argmax(axis=1), -1)
 
 
-# --- a constant added to the top count, and what it truly costs -----------------------------------
+# --- a constant added to the top count, and its true cost -----------------------------------------
 
 
 class ImmutableArgmax(Aggregator):
     """Noisy argmax that adds a constant to the top count ("near-zero-cost"): **not private**.
 
-    The constant makes the noise almost never change the answer, so the answer is almost the plain
-    argmax. Where two neighbouring data sets have different argmaxes (a tie will do), both answer
-    almost surely differently: the cost of a query grows with the constant without bound. The paper
-    claims a cost near zero by looking only at queries with a margin of more than 2 votes, but
-    which queries those are is private. For comparison only; `StableArgmax` is the sound
-    way.
+    With the constant, noise almost never changes the answer, so the answer is almost the plain
+    argmax. If two neighbouring data sets have different argmaxes (a tie is sufficient), their
+    answers differ almost surely, and the cost of a query grows with the constant without bound. The
+    paper claims a cost near zero for queries with a margin of more than 2 votes only, but the set
+    of these queries is private. For comparison only; `StableArgmax` is the sound alternative.
 
     Parameters
     ----------
@@ -469,7 +471,7 @@ class ImmutableArgmax(Aggregator):
     sigma : float, default=None
         Gaussian noise of standard deviation `sigma` votes.
     failure_probability : float, default=0.01
-        Probability of another answer than the argmax for which `constant` is chosen.
+        Probability of an answer other than the argmax, which determines the default `constant`.
 
     Examples
     --------
@@ -490,9 +492,9 @@ class ImmutableArgmax(Aggregator):
     }
 
     caveat = (
-        "it adds a constant to the top count, so neighbouring data sets whose top classes differ "
-        "are told apart almost surely; privacy_spent_ holds its true cost, and the paper's figure "
-        "near zero is a claim about other data sets. StableArgmax is the private way"
+        "it adds a constant to the top count, so neighbouring data sets with different top classes "
+        "get different answers almost surely; privacy_spent_ holds its true cost, and the paper's "
+        "figure near zero is a claim about other data sets. Use StableArgmax for privacy"
     )
 
     def __init__(self, constant=None, *, gamma=None, sigma=None, failure_probability=0.01):
@@ -502,7 +504,7 @@ class ImmutableArgmax(Aggregator):
         self.failure_probability = failure_probability
 
     def outcome_log_proba(self, votes, student_proba=None):
-        """Log probability of each class: of a noisy argmax with the constant added."""
+        """Return the log probability of each class, with the constant added to the top count."""
         raised = self._raised(votes)
         if np.isinf(raised).any():
             return np.where(np.isinf(raised), 0.0, -np.inf)
@@ -515,7 +517,7 @@ class ImmutableArgmax(Aggregator):
         return (raised + noise).argmax(axis=1)
 
     def bounds(self):
-        """Return its true cost: two counts change by up to ``1 + constant`` each."""
+        """Return the true cost: two counts change by up to ``1 + constant`` each."""
         noise = self._noise()
 
         def of_query(orders, n_teachers, n_classes):
@@ -531,7 +533,9 @@ class ImmutableArgmax(Aggregator):
         return rdp.PrivacyBounds(rdp=of_query)
 
     def claimed_rdp(self, votes, orders):
-        """What the paper claims: the noise's published bound at the raised counts. Not a bound.
+        """Return the cost that the paper claims, which is not a bound.
+
+        It is the published bound of the noise at the raised counts.
 
         Parameters
         ----------
@@ -543,7 +547,7 @@ class ImmutableArgmax(Aggregator):
         Returns
         -------
         ndarray of shape (n_queries, n_orders)
-            Private, and false: the theorems behind it need counts that change by one vote.
+            Private, and false: the theorems behind it require counts that change by one vote.
         """
         log_proba = self.outcome_log_proba(votes)
         rows = np.arange(len(votes))
@@ -584,19 +588,19 @@ class ImmutableArgmax(Aggregator):
 
 
 class StableArgmax(Aggregator):
-    """The exact argmax for stable queries, at no cost; payment only for unstable ones.
+    """The exact argmax of stable queries, at no cost; only unstable queries are paid for.
 
-    The sparse vector technique on the number of teachers who could change without changing the
-    argmax, ``d = max(ceil(margin / 2) - 1, 0)``. A run answers queries with their exact argmax as
-    long as ``d`` plus noise stays above a noisy threshold; the first query below it gets no
-    answer, ends the run and is paid for. After `max_unstable` runs no more queries are asked. Any
-    number of stable queries costs the same.
+    The mechanism applies the sparse vector technique to the number of teachers that can change
+    without changing the argmax, ``d = max(ceil(margin / 2) - 1, 0)``. A run answers queries with
+    their exact argmax while ``d`` plus noise stays above a noisy threshold; the first query below
+    it gets no answer, ends the run and is paid for. After `max_unstable` runs, the mechanism stops.
+    Any number of stable queries costs the same.
 
     Parameters
     ----------
     run_epsilon : float or None, default=0.1
-        Pure epsilon of one run. None: calibrated by `PATEClassifier` so that all runs cost exactly
-        its `epsilon`.
+        Pure epsilon of one run. With None, `PATEClassifier` calibrates it so that all runs cost
+        exactly its `epsilon`.
     max_unstable : int, default=20
         Number of runs.
     failure_probability : float, default=1e-6
@@ -604,18 +608,18 @@ class StableArgmax(Aggregator):
 
     Notes
     -----
-    Bassily, Thakkar, Thakurta (2018), Algorithm 3, with fresh threshold noise per run. On
-    neighbouring data sets `d` differs by at most 1, and where the argmax differs, `d` is 0 on both.
-    Unless a query with ``d = 0`` is answered, the answers are a function of the comparisons, and
-    one run of those is ``run_epsilon``-DP (Dwork and Roth (2014), Theorem 3.23). The noise
-    on the threshold and on `d` shares `run_epsilon` as 1 to 2**(2/3) (Lyu, Su, Li (2017)). With `k`
-    queries, some query with ``d = 0`` is answered only if the largest of `k` noises on `d` minus
-    the smallest of `max_unstable` noises on thresholds exceeds the threshold, which is set so
-    that this has probability `failure_probability`. It is lower than the sum of two bounds that
-    the paper adds.
+    This is Algorithm 3 of Bassily, Thakkar, Thakurta (2018), with fresh threshold noise per run. On
+    neighbouring data sets `d` differs by at most 1; if the argmax differs, `d` is 0 on both. Unless
+    a query with ``d = 0`` is answered, the answers are a function of the comparisons, and one run
+    of comparisons is ``run_epsilon``-DP (Dwork and Roth (2014), Theorem 3.23). `run_epsilon` is
+    divided between the noise on the threshold and the noise on `d` in the ratio 1 to 2**(2/3) (Lyu,
+    Su, Li (2017)). With `k` queries, some query with ``d = 0`` is answered only if the largest of
+    `k` noises on `d` minus the smallest of `max_unstable` noises on thresholds exceeds the
+    threshold. The threshold is set so that this has probability `failure_probability`, and is lower
+    than the sum of two bounds in the paper.
 
     The answers have no finite Renyi divergence, as neighbours may answer differently with tiny
-    probability, so `rdp.exact_rdp` is infinite near ties: `costs` has the guarantee.
+    probability, so `rdp.exact_rdp` is infinite near ties. The guarantee is in `costs`.
 
     Examples
     --------
@@ -642,7 +646,7 @@ class StableArgmax(Aggregator):
     def bounds(self):
         """Return the cost of all runs, the same for any number of queries."""
         run_epsilon = checked_scale(self, "run_epsilon")
-        n_runs = int(self.max_unstable)  # numpy's short numbers overflow, and round
+        n_runs = int(self.max_unstable)  # NumPy's short numbers overflow, and round
         failure_probability = float(self.failure_probability)
 
         def total(orders):
@@ -657,7 +661,7 @@ class StableArgmax(Aggregator):
         return clone(self).set_params(run_epsilon=1 / scale) if self.run_epsilon is None else None
 
     def outcome_log_proba(self, votes, student_proba=None):
-        """Log probability of each class and of no answer, for a query asked alone."""
+        """Return the log probability of each class and of no answer, for a single query."""
         votes = check_votes(votes)
         on_threshold, on_distance = self._scales()
         excess = distance_to_instability(votes) - self.stability_needed(1)
@@ -668,7 +672,7 @@ class StableArgmax(Aggregator):
         return log_proba
 
     def aggregate(self, votes, student_proba=None, random_state=None):
-        """Draw the released label of each query in order, -1 once all runs are used up."""
+        """Draw the released label of each query in order; -1 after the last run."""
         labels, _ = self.draw(votes, student_proba, random_state)
         return np.pad(labels, (0, len(votes) - len(labels)), constant_values=-1)
 
@@ -693,24 +697,24 @@ class StableArgmax(Aggregator):
         return labels, np.ones(n_queried, dtype=bool)
 
     def stability_needed(self, n_queries):
-        """Return how many teachers must be able to change before a query counts as stable.
+        """Return the number of teachers that must be able to change for a query to be stable.
 
         Parameters
         ----------
         n_queries : int
-            Number of queries that may be asked.
+            Largest number of queries.
 
         Returns
         -------
         float
-            Above half the number of teachers, no query is answered.
+            Number of teachers; if it is above half of all teachers, no query is answered.
         """
-        # numpy's short numbers overflow, and round
+        # NumPy's short numbers overflow, and round
         numbers = int(self.max_unstable), float(self.failure_probability), operator.index(n_queries)
         return _stability_needed(*self._scales(), *numbers)
 
     def _scales(self):
-        """Scales of the noise on the threshold and on the distance."""
+        """Return the scales of the noise on the threshold and on the distance."""
         run_epsilon = checked_scale(self, "run_epsilon")
         for_threshold = run_epsilon / (1 + 2 ** (2 / 3))
         return 1 / for_threshold, 2 / (run_epsilon - for_threshold)
@@ -718,9 +722,9 @@ class StableArgmax(Aggregator):
 
 @functools.lru_cache(maxsize=64)
 def _stability_needed(on_threshold, on_distance, max_unstable, failure_probability, n_queries):
-    """Return the threshold above which the largest of all noises is as seldom as it may be."""
-    # Upper bounds on the chance that the largest of the noises is above a value: on a grid for the
-    # thresholds' noise, and what it leaves of the threshold for the distances' noise
+    """Return the least threshold that noise exceeds with at most `failure_probability`."""
+    # The probability that noise exceeds a threshold is bounded on a grid of the threshold's noise,
+    # where the noise on distances must exceed the rest of the threshold
     n_scales = max(60, 2 * math.log(max_unstable / failure_probability))
     drop = np.linspace(0, n_scales * on_threshold, 4001)
     beyond = np.minimum(1, max_unstable * np.exp(-drop / on_threshold) / 2)
@@ -740,7 +744,7 @@ def _stability_needed(on_threshold, on_distance, max_unstable, failure_probabili
 
 
 def distance_to_instability(votes):
-    """Return how many teachers can change without changing the argmax.
+    """Return the number of teachers that can change without changing the argmax.
 
     Parameters
     ----------
@@ -762,7 +766,7 @@ def distance_to_instability(votes):
 
 
 def _log_laplace_difference(x, b, c):
-    """Log probabilities that ``x + Lap(b) - Lap(c)`` is above 0, and that it is not."""
+    """Return log probabilities that ``x + Lap(b) - Lap(c)`` is above 0, and that it is not."""
     distance = np.abs(x)
     factor = (b**2 - c**2 * np.exp(distance / b - distance / c)) / (2 * (b**2 - c**2))
     log_tail = np.log(factor) - distance / b

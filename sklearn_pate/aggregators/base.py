@@ -1,4 +1,4 @@
-"""What mechanisms have in common, and noisy sums of the teachers' probabilities."""
+"""Base classes of mechanisms, and noisy sums of the teachers' probabilities."""
 
 import math
 from abc import ABCMeta, abstractmethod
@@ -28,22 +28,22 @@ from ..rdp.cost import total_cost
 from ..rdp.discrete import TICKS
 from ..secure import noise_generator
 
-#: What parameters of several mechanisms may be.
+#: Constraints of parameters that several mechanisms share.
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOISES = StrOptions({"continuous", "discrete"})
 
 
 class Released(NamedTuple):
-    """What a mechanism released of some queries.
+    """Release of a mechanism for some queries.
 
     Attributes
     ----------
-    labels : ndarray of shape (n_asked,), int
+    labels : ndarray of shape (n_queried,), int
         Class codes, -1 for "no answer"; shorter than the votes if the mechanism stopped by itself.
-    paid : ndarray of shape (n_asked,), bool
-        False where a check refused the query, so that no answer was drawn from the votes.
-    soft_labels : ndarray of shape (n_asked, n_classes) or None
-        The distributions over classes, if the mechanism releases those.
+    paid : ndarray of shape (n_queried,), bool
+        False if a check refused the query, so that no answer was drawn from the votes.
+    soft_labels : ndarray of shape (n_queried, n_classes) or None
+        The distributions over classes, if the mechanism releases them.
     """
 
     labels: np.ndarray
@@ -51,40 +51,41 @@ class Released(NamedTuple):
     soft_labels: np.ndarray | None = None
 
     def first(self, n_queries):
-        """Return what was released of the first queries alone."""
+        """Return the release for the first queries only."""
         return Released(*(None if part is None else part[:n_queries] for part in self))
 
 
 class Mechanism(CheckedEstimator, metaclass=ABCMeta):
-    """Base class of all that turns the teachers' answers into a release, at a stated cost.
+    """Base class of mechanisms that turn the teachers' answers into a release, at a stated cost.
 
-    Its children are `Aggregator`, which releases one class for each query, and `SoftAggregator`,
-    which releases a distribution over classes. A mechanism states in `bounds` what is proved of it
-    for every data set. Facts hold for exactly the class whose body states them: a subclass that
-    defines anything at all must state its own, and one that returns ``super().bounds()`` says that
-    the proof still holds. Parameters follow scikit-learn's conventions (`get_params`, `clone`).
+    Its subclasses are `Aggregator`, which releases one class for each query, and `SoftAggregator`,
+    which releases a distribution over classes. A mechanism states in `bounds` the bounds that are
+    proved for every data set. Bounds hold for exactly the class whose body defines them: a subclass
+    that defines anything at all must state its own, and a subclass that returns
+    ``super().bounds()`` confirms that the proof still holds. Parameters follow scikit-learn's
+    conventions (`get_params`, `clone`).
     """
 
     _parameter_constraints: dict = {}
 
     #: None if teachers vote. A number if they give class probabilities, whose sums take the place
-    #: of vote counts: each teacher's are raised to one over it, and normalised.
+    #: of vote counts: the probabilities are raised to ``1 / temperature``, and normalised.
     temperature: float | None = None
 
-    #: Whether what is released depends on `student_proba`: then no list of votes covers all cases,
-    #: and only `bounds` are guarantees.
+    #: Whether the release depends on `student_proba`. If so, no list of votes covers all cases, and
+    #: only `bounds` are guarantees.
     uses_student_proba = False
 
     #: Standard deviation of the noise on a count, in votes, for forecasts; None if there is no such
     #: noise, or it is unknown.
     noise_std: float | None = None
 
-    #: Why the guarantee is not what a reader may expect; `PATEClassifier` warns with it.
+    #: Warning of `PATEClassifier` about a guarantee that a reader may not expect.
     caveat: str | None = None
 
     @abstractmethod
     def release(self, votes, student_proba=None, random_state=None):
-        """Draw what is released of each query.
+        """Draw the release for each query.
 
         Parameters
         ----------
@@ -98,23 +99,25 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         Returns
         -------
         Released
-            Labels, which of them were paid for in full and, of a `SoftAggregator`, soft labels.
+            Labels, a mask of the labels that were paid for in full and, for a `SoftAggregator`,
+            soft labels.
         """
 
     def bounds(self):
-        """Return what is proved of this mechanism whatever the votes, as `rdp.PrivacyBounds`.
+        """Return the proved bounds of this mechanism for all votes, as `rdp.PrivacyBounds`.
 
-        Written by the class itself: nothing is inherited by a subclass that defines anything.
+        The class itself must define the method: a subclass that defines anything inherits no
+        bounds.
 
         Returns
         -------
         rdp.PrivacyBounds
-            Empty, unless the class says more.
+            Empty, unless the class defines the method.
         """
         return PrivacyBounds()
 
     def missing_bounds(self):
-        """Say which fact is missing where a cost is infinite, and what can be stated.
+        """Return the remedy for an infinite cost, with the bounds that a class can state.
 
         Returns
         -------
@@ -124,34 +127,34 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         if stating_class(self) is not None:
             return "Use an aggregator with noise"
         return (
-            f"{type(self).__name__} states no cost for more than two classes, and what a class "
-            "states holds for no subclass that changes something. Write a method bounds that "
+            f"{type(self).__name__} states no cost for more than two classes, and the bounds of a "
+            "class hold for no subclass that changes something. Write a method bounds that "
             "returns rdp.PrivacyBounds with gdp_mu, pure_epsilon, rdp or argmax_noise"
         )
 
     def with_scale(self, scale):
-        """Return a copy with noise of this scale, if the noise is yet to be calibrated.
+        """Return a copy with noise of this scale, if the noise is not set.
 
-        `PATEClassifier` looks for the smallest scale whose cost is at most its `epsilon`.
+        `PATEClassifier` searches for the smallest scale with a cost of at most its `epsilon`.
 
         Parameters
         ----------
         scale : float
-            In votes, above 0: costs fall as it grows.
+            Scale of the noise in votes, above 0. Costs must fall with the scale.
 
         Returns
         -------
         Mechanism or None
-            None for a mechanism whose noise is set, which is all that do not write this method.
+            None if the noise is set; a mechanism without this method returns None.
         """
         return None
 
     def stability_needed(self, n_queries):
-        """Return how many teachers must be able to change for an answer to be likely; 0 if none."""
+        """Return the number of teachers that must be able to change for a likely answer, or 0."""
         return 0.0
 
     def steps(self, orders, *, n_teachers=None, n_classes=None):
-        """Data-independent Renyi costs of the two steps of one query; the second may not happen.
+        """Return the data-independent Renyi costs of the check and of the answer of one query.
 
         Parameters
         ----------
@@ -163,8 +166,8 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         Returns
         -------
         check, answer : ndarray of shape (n_orders,)
-            A query whose answer is not `paid` costs `check` alone. None instead of both for a
-            mechanism whose queries share their cost.
+            A query whose answer is not `paid` costs `check` alone. A mechanism whose queries share
+            their cost returns None instead.
         """
         orders = check_orders(orders)
         bounds = bounds_of(self)
@@ -178,27 +181,27 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
     def costs(self, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
         """Return a function from a number of queries to their data-independent `rdp.Cost`.
 
-        Computed once for equal mechanisms of this package: a cost is the result of a search for the
-        costliest votes, which takes long. It depends on public numbers alone.
+        The function is computed once for equal mechanisms of this package, as the search for the
+        costliest votes takes long. Costs depend on public numbers alone.
 
         Parameters
         ----------
         orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
             Renyi orders, above 1.
         n_teachers, n_classes : int, default=None
-            Public numbers that make the cost sharper.
+            Public numbers that make the cost tighter.
 
         Returns
         -------
         callable
-            From a number of queries asked, answered or not, to `rdp.Cost`.
+            Function of a number of queries, answered or not, that returns an `rdp.Cost`.
         """
         parameters = self.get_params(deep=False)
         are_plain = all(isinstance(value, Number | str | None) for value in parameters.values())
         if not (are_plain and type(self).__module__.startswith(f"{__package__}.")):
-            # What else the cost depends on is unknown
+            # The cost may depend on more than the parameters
             return total_cost(self, orders, n_teachers=n_teachers, n_classes=n_classes)
-        # With their types: a threshold of 1 is a vote, and one of 1.0 all teachers
+        # Types are part of the key, as a threshold of 1 is a vote, and 1.0 is all teachers
         typed = tuple((name, type(value), value) for name, value in parameters.items())
         orders = np.asarray(orders, dtype=float).tobytes()
         return _known_costs(type(self), typed, orders, n_teachers, n_classes)
@@ -213,14 +216,14 @@ def _known_costs(mechanism, typed_parameters, orders, n_teachers, n_classes):
 class Aggregator(Mechanism):
     """A mechanism that releases one class for each query, or no answer.
 
-    It is a distribution over outcomes given vote counts. A subclass writes `outcome_log_proba`;
-    sampling, exact cost and, for two classes, the guarantee follow from it. A mechanism whose cost
-    is known for every data set states it in `bounds`; without that its epsilon is infinite for more
-    than two classes. One that samples in its own way must also write the distribution.
+    It is a distribution over outcomes given vote counts. A subclass defines `outcome_log_proba`;
+    sampling, exact cost and, for two classes, the guarantee follow from it. A mechanism with a
+    proved cost for every data set states it in `bounds`; otherwise its epsilon is infinite for more
+    than two classes. A subclass with its own sampler must also define the distribution.
     """
 
     def __init_subclass__(cls, **kwargs):
-        """Keep sampler and distribution together; forget the published bound of another class."""
+        """Keep sampler and distribution together, without the published bound of another class."""
         super().__init_subclass__(**kwargs)
         if defines_anything(cls) and "published_rdp" not in vars(cls):
             cls.published_rdp = Aggregator.published_rdp
@@ -228,7 +231,7 @@ class Aggregator(Mechanism):
 
     @abstractmethod
     def outcome_log_proba(self, votes, student_proba=None):
-        """Log probability of each outcome.
+        """Return the log probability of each outcome.
 
         Parameters
         ----------
@@ -240,7 +243,7 @@ class Aggregator(Mechanism):
         Returns
         -------
         ndarray of shape (n_queries, n_outcomes)
-            One column per class and, for mechanisms that may refuse, a last one for "no answer".
+            One column per class and, for mechanisms that may refuse, a last column for "no answer".
 
         Raises
         ------
@@ -278,7 +281,7 @@ class Aggregator(Mechanism):
         return np.where(outcomes < votes.shape[1], outcomes, -1)
 
     def draw(self, votes, student_proba=None, random_state=None):
-        """Draw labels, and which of them were paid for in full.
+        """Draw labels, and a mask of the labels that were paid for in full.
 
         Parameters
         ----------
@@ -287,10 +290,10 @@ class Aggregator(Mechanism):
 
         Returns
         -------
-        labels : ndarray of shape (n_asked,), int
-            As `aggregate`; shorter than `votes` if the mechanism stopped by itself.
-        paid : ndarray of shape (n_asked,), bool
-            False where a check refused the query, so that no answer was drawn from the votes.
+        labels : ndarray of shape (n_queried,), int
+            As in `aggregate`; shorter than `votes` if the mechanism stopped by itself.
+        paid : ndarray of shape (n_queried,), bool
+            False if a check refused the query, so that no answer was drawn from the votes.
         """
         labels = self.aggregate(votes, student_proba, random_state)
         return labels, np.ones(len(labels), dtype=bool)
@@ -312,7 +315,7 @@ class Aggregator(Mechanism):
         student_proba : array-like of shape (n_queries, n_classes), default=None
             The student's probabilities, for mechanisms that use them.
         paid : array-like of shape (n_queries,), bool, default=None
-            As drawn by `draw`; None counts every query in full.
+            Mask from `draw`; None counts every query in full.
 
         Returns
         -------
@@ -325,9 +328,9 @@ class Aggregator(Mechanism):
 class SoftAggregator(Mechanism):
     """A mechanism that releases a distribution over classes for each query: a soft label.
 
-    Teachers give class probabilities instead of votes. A subclass writes `soft_labels`, and its
-    cost in `bounds`: without facts its epsilon is infinite. The classes themselves, `aggregate` and
-    the labels of `release`, are the most probable ones.
+    Teachers give class probabilities instead of votes. A subclass defines `soft_labels`, and its
+    cost in `bounds`; without bounds its epsilon is infinite. `aggregate` and the labels of
+    `release` are the most probable classes.
     """
 
     temperature = 1.0
@@ -366,7 +369,7 @@ class SoftAggregator(Mechanism):
 
 
 def _keep_together(cls, base, stated, sampled):
-    """Let a class draw from what it states: older samplers give way to the base's own."""
+    """Replace samplers that are older than the stated distribution by the base's samplers."""
     check_stated(cls, stated, sampled)
     for name in sampled:
         if age_of(cls, stated) < age_of(cls, name):
@@ -374,9 +377,9 @@ def _keep_together(cls, base, stated, sampled):
 
 
 def checked_scale(mechanism, name):
-    """Return what sets the noise as a float: numpy's short numbers overflow, and round.
+    """Return the parameter of the noise as a float, as NumPy's short numbers overflow and round.
 
-    Wrong parameters are refused, and so is noise that is None.
+    Invalid parameters, and a parameter of None, raise an error.
     """
     mechanism._validate_params()
     scale = getattr(mechanism, name)
@@ -394,16 +397,16 @@ def checked_scale(mechanism, name):
 class SoftVote(SoftAggregator):
     """Noisy mean of the teachers' class probabilities: soft labels, for distillation.
 
-    Each teacher gives a probability for each class instead of one vote. Their sums get Gaussian
-    noise, and are clipped and normalised to a distribution over classes.
+    Each teacher gives a probability for each class instead of one vote. The sums of probabilities
+    get Gaussian noise, and are clipped and normalised to a distribution over classes.
 
     Parameters
     ----------
     sigma : float or None, default=40.0
-        Standard deviation of the noise on each sum, in votes; at most 1e9. None: calibrated.
+        Standard deviation of the noise on each sum, in votes; at most 1e9. None is calibrated.
     temperature : float, default=1.0
-        Teachers' probabilities are raised to ``1 / temperature`` and normalised: above 1 softens
-        them.
+        Teachers' probabilities are raised to ``1 / temperature`` and normalised; a temperature
+        above 1 softens them.
     noise : {"discrete", "continuous"}, default="discrete"
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
         ``exp(-x**2 / (2 * sigma**2))``, sampled exactly. "continuous" is floating-point noise: it
@@ -413,14 +416,15 @@ class SoftVote(SoftAggregator):
     -----
     One teacher changes the sums by the difference of two distributions, at most sqrt(2) in L2
     norm. `GNMax` costs less at equal noise, as it releases the argmax alone. There is no
-    `outcome_log_proba`, as the outcomes are no classes, and the cost is the same for all sums:
+    `outcome_log_proba`, as the outcomes are not classes. The cost is the same for all sums:
     ``a / sigma**2`` at order `a` (with discrete noise: Canonne, Kamath, Steinke (2020),
     Proposition 5, for each sum).
 
     Teachers' probabilities are rounded down to multiples of 2**-20, so the sums are multiples as
-    well, also after discrete noise: clipping and normalising see nothing else. With continuous
-    noise the last digits of the floating-point numbers that come out depend on the true sums: with
-    hundreds of classes only the true sums fit all of them. No epsilon covers that.
+    well, also after discrete noise; clipping and normalising use nothing else. With continuous
+    noise, the last digits of the released floating-point numbers depend on the true sums: with
+    hundreds of classes, only the true sums are consistent with all of these digits. No epsilon
+    covers that.
 
     References
     ----------
@@ -490,9 +494,11 @@ class SoftVote(SoftAggregator):
 
 
 def whole_ticks(sums):
-    """Return sums as whole numbers of 2**-20."""
+    """Return sums as whole numbers of ticks, which are multiples of 2**-20."""
     shares = sums * TICKS
     fits = (np.abs(shares) < 2**53).all()
     if not fits or not np.array_equal(shares.astype(np.int64), shares):
-        raise ValueError('noise="discrete" needs multiples of 2**-20: round down what teachers add')
+        raise ValueError(
+            'noise="discrete" needs multiples of 2**-20: round down the probabilities of teachers'
+        )
     return shares.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Noise on every entry of a table of ballots, all of which is released."""
+"""Noise on every entry of a table of votes that is released as a whole."""
 
 import math
 from abc import ABCMeta, abstractmethod
@@ -21,16 +21,16 @@ from ..rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
 from ..secure import noise_generator
 from .base import NOISES, checked_scale, whole_ticks
 
-#: Noise below a step of the grid is none, and above the size of the world's population drowns all.
+#: Noise below a grid step has no effect; above the world's population it exceeds any signal.
 _SIZES = Interval(Real, GRID, 1e9, closed="both")
 
 
 class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
-    """Base class of mechanisms that release a whole noisy table of ballots.
+    """Base class of mechanisms that release a whole noisy table of votes.
 
     A table has a row for each cell of the feature space and a column for each class. One protected
-    unit changes few of its ballots, so all of it is released at once, for one price. A subclass
-    writes `noisy` and proves `cost`. Parameters follow scikit-learn's conventions.
+    unit changes few of its votes, so the whole table is released at once, for one price. A subclass
+    defines `noisy` and proves `cost`. Parameters follow scikit-learn's conventions.
     """
 
     _parameter_constraints: dict = {}
@@ -38,14 +38,14 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
     #: Whether the noise is sampled without rounding, given a generator of whole numbers.
     is_exact = False
 
-    #: The statistic that it adds noise to: "votes" in cells, or "sums" of columns by class.
+    #: The statistic that gets the noise: "votes" in cells, or "sums" of columns by class.
     statistic = "votes"
 
-    #: Whether `cost` holds with delta 0, by its pure epsilon and nothing else.
+    #: Whether `cost` holds with delta 0, by its pure epsilon alone.
     is_pure = False
 
     def __init_subclass__(cls, **kwargs):
-        """Refuse a class that draws tables at the cost of others."""
+        """Refuse a class with its own sampler and an inherited cost."""
         super().__init_subclass__(**kwargs)
         sampled_by = ("noisy", "_noise", "noise_std")
         check_stated(cls, "cost", [name for name in sampled_by if hasattr(cls, name)])
@@ -53,7 +53,7 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
     @property
     @abstractmethod
     def noise_std(self):
-        """Standard deviation of the noise on an entry, in ballots."""
+        """Standard deviation of the noise on an entry, in votes."""
 
     @abstractmethod
     def noisy(self, table, random_state=None):
@@ -62,14 +62,14 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         table : array-like of shape (n_cells, n_classes)
-            Ballots, in whole multiples of ``rdp.discrete.GRID``.
+            Votes, in whole multiples of ``rdp.discrete.GRID``.
         random_state : int, SeedSequence, Generator or None, default=None
             Source of the noise; None is the operating system's generator.
 
         Returns
         -------
         ndarray of shape (n_cells, n_classes)
-            Numbers, also below 0.
+            Noisy votes, which may be negative.
         """
 
     @abstractmethod
@@ -89,18 +89,18 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
         """
 
     def with_scale(self, scale):
-        """Return a copy with noise of this scale, in ballots; None if the noise is set.
+        """Return a copy with noise of this scale, in votes; None if the noise is set.
 
-        Where `is_pure`, the pure epsilon must be proportional to ``1 / scale``.
+        If `is_pure` is set, the pure epsilon must be proportional to ``1 / scale``.
         """
         return None
 
 
 class _AddedNoise(TableMechanism):
-    """Noise that is added to every entry: discrete, or continuous.
+    """Discrete or continuous noise that is added to every entry.
 
-    A subclass has the parameters `_size`, the name of its first parameter, and `noise`. What its
-    `_noise` draws are ballots or, of discrete noise, multiples of the grid.
+    A subclass has two parameters: the size of the noise, whose name is in `_size`, and `noise`. Its
+    `_noise` samples votes or, for discrete noise, multiples of the grid.
     """
 
     _size: str
@@ -117,7 +117,7 @@ class _AddedNoise(TableMechanism):
         noise = self._noise(size).sample(noise_generator(random_state), table.shape)
         if self.is_exact:
             return (whole_ticks(table) + noise) * GRID
-        # Low digits of floats would tell which noise was added to which number
+        # Rounded, as the low digits of floats would reveal the noise of each number
         return np.round((table + noise) / GRID) * GRID
 
     def with_scale(self, scale):
@@ -132,8 +132,8 @@ class LaplaceMechanism(_AddedNoise):
     Parameters
     ----------
     scale : float, default=None
-        Scale of the noise, in ballots, from 2**-20 to 1e9. None: `PATEClassifier` sets it to the
-        number of ballots that one protected unit changes, over `epsilon`.
+        Scale of the noise, in votes, from 2**-20 to 1e9. With None, `PATEClassifier` sets it to the
+        number of votes that one protected unit changes, divided by `epsilon`.
     noise : {"discrete", "continuous"}, default="discrete"
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
         ``exp(-abs(x) / scale)``, sampled exactly: it is pure differential privacy, with delta 0.
@@ -164,11 +164,11 @@ class LaplaceMechanism(_AddedNoise):
         self.scale = scale
         self.noise = noise
 
-    is_pure = _AddedNoise.is_exact  # with noise that is rounded, delta 0 is not true
+    is_pure = _AddedNoise.is_exact  # the cost of rounded noise does not hold with delta 0
 
     @property
     def noise_std(self):
-        """Standard deviation of the noise on an entry, in ballots; None if it is not set."""
+        """Standard deviation of the noise on an entry, in votes; None if it is not set."""
         return None if self.scale is None else math.sqrt(2) * float(self.scale)
 
     def cost(self, contribution, orders=DEFAULT_ORDERS):
@@ -183,13 +183,13 @@ class LaplaceMechanism(_AddedNoise):
 class GaussianMechanism(_AddedNoise):
     """Gaussian noise on every entry of a table.
 
-    At equal epsilon it is smaller than Laplace noise where one protected unit changes many
-    ballots, and delta is above 0.
+    At equal epsilon it is smaller than Laplace noise if one protected unit changes many votes.
+    Delta is above 0.
 
     Parameters
     ----------
     sigma : float, default=None
-        Standard deviation of the noise, in ballots, from 2**-20 to 1e9. None: `PATEClassifier`
+        Standard deviation of the noise, in votes, from 2**-20 to 1e9. With None, `PATEClassifier`
         calibrates it.
     noise : {"discrete", "continuous"}, default="discrete"
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
@@ -198,8 +198,8 @@ class GaussianMechanism(_AddedNoise):
 
     References
     ----------
-    Canonne, Kamath, Steinke (2020). The discrete Gaussian for differential privacy. NeurIPS. That
-    it costs what continuous noise does: `rdp.discrete_gaussian_mu_squared`.
+    Canonne, Kamath, Steinke (2020). The discrete Gaussian for differential privacy. NeurIPS.
+    Discrete and continuous noise have equal costs, see `rdp.discrete_gaussian_mu_squared`.
 
     Examples
     --------
@@ -220,7 +220,7 @@ class GaussianMechanism(_AddedNoise):
 
     @property
     def noise_std(self):
-        """Standard deviation of the noise on an entry, in ballots; None if it is not set."""
+        """Standard deviation of the noise on an entry, in votes; None if it is not set."""
         return None if self.sigma is None else float(self.sigma)
 
     def cost(self, contribution, orders=DEFAULT_ORDERS):
@@ -233,7 +233,7 @@ class GaussianMechanism(_AddedNoise):
 
 
 def dry_run_table(mechanism, *, contribution, n_classes):
-    """Try a mechanism on a made-up table: what fails now would fail after it is paid for."""
+    """Try a mechanism on a made-up table, so that it fails before it is paid for."""
     table = np.zeros((3, n_classes))
     table[0] = 100.0
     table[1, 0] = contribution.l1
@@ -244,20 +244,20 @@ def dry_run_table(mechanism, *, contribution, n_classes):
         checked_noisy(clone(mechanism), table, noise_generator(0))
     except Exception as error:
         raise ValueError(
-            f"{type(mechanism).__name__} failed when tried on a made-up table of 3 cells and "
+            f"{type(mechanism).__name__} failed in a dry run on a made-up table of 3 cells and "
             f"{n_classes} classes. {type(error).__name__}: {error}"
         ) from error
 
 
 def checked_noisy(mechanism, table, noise):
-    """Return the noisy table of a mechanism of the user's."""
+    """Return the noisy table of a user's mechanism; raise an error if it is no table."""
     noisy = np.asarray(mechanism.noisy(table, noise))
     if noisy.shape != table.shape or noisy.dtype.kind != "f" or not np.isfinite(noisy).all():
         raise ValueError(
-            f"noisy of {type(mechanism).__name__} must return finite floats, a table of the shape "
-            f"that it is given, {table.shape}"
+            f"noisy of {type(mechanism).__name__} must return finite floats, a table of the same "
+            f"shape as its argument, {table.shape}"
         )
-    # Its array may be part of a larger one, or its dtype hold notes
+    # A copy, as the array may be part of a larger one, or its dtype hold notes
     numbers = np.empty(noisy.shape)
     numbers[:] = noisy
     return numbers

@@ -1,4 +1,4 @@
-"""What samples prove about epsilon, and a mechanism under audit: what it samples and states."""
+"""Lower bounds on epsilon from samples, and the samples and statements of a mechanism."""
 
 import math
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from ..rdp.bounds import has_distribution
 from ..rdp.checks import check_delta, check_log_proba, check_votes
 from ..rdp.cost import bisect
 
-#: Part of the error probability that goes to the smaller correction for delta.
+#: Part of the error probability for the correction for delta, which is the smaller correction.
 _FOR_DELTA = 0.1
 
-#: Confidence of the rough bounds that pairs are compared by.
+#: Confidence of the rough bounds that compare pairs.
 _PILOT_CONFIDENCE = 0.9
 
-#: The largest bound that is looked for.
+#: Largest bound in the search.
 _MOST_EPSILON = 50.0
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found, beside what is claimed."""
+    """Result of an audit, with the claim."""
 
     epsilon: float
     claimed: float | None
@@ -40,34 +40,34 @@ class Audit:
 
 
 class Event(NamedTuple):
-    """Outcomes that tell two histograms apart."""
+    """Outcomes that distinguish two histograms."""
 
     outcomes: np.ndarray  # a mask
-    swapped: bool  # whether the second histogram has more of it
+    swapped: bool  # whether the event is more frequent for the second histogram
 
     def hits(self, first, second):
-        """Count samples in the event: those of the side that has more of it, then the others."""
+        """Count samples in the event, first for the side on which the event is more frequent."""
         first, second, outcomes = padded(first, second, self.outcomes)
         hits = (first[outcomes].sum(), second[outcomes].sum())
         return hits[::-1] if self.swapped else hits
 
 
 def padded(*counts):
-    """Return copies of equal length: outcomes need not be classes, so there may be more of them."""
+    """Return copies of equal length, as there may be more outcomes than classes."""
     size = max(map(len, counts))
     return [np.pad(part, (0, size - len(part))) for part in counts]
 
 
 def _sampled_pair(sample, pair, n_samples, rng):
-    """Return what ``sample(side, number)`` says of both sides, `n_samples` of each on average."""
-    # How many are of which is random, so that each sample has a fair coin
+    """Return ``sample(side, number)`` for both sides, with `n_samples` of each on average."""
+    # The number of samples of a side is random, so that each sample has a fair coin
     n_first = int(rng.binomial(2 * n_samples, 0.5))
     first, second = pair
     return sample(first, n_first), sample(second, 2 * n_samples - n_first)
 
 
 def bound_by_samples(sample, pair, choose, rng, *, n_samples, part, delta, confidence):
-    """Play the game of all audits: some samples choose an event, and the others bound epsilon.
+    """Bound epsilon by samples, after other samples have chosen an event.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ def bound_by_samples(sample, pair, choose, rng, *, n_samples, part, delta, confi
     choose : callable
         ``choose(pilot, n_to_choose, n_to_bound)`` returns an event, whose `hits` counts samples.
     rng : numpy.random.Generator
-        Says how many samples are of which side.
+        Source of the number of samples of each side.
     n_samples : int
-        Samples of each side.
+        Number of samples of each side, on average.
     part : float
-        The part of them that chooses.
+        Fraction of the samples that choose the event.
     delta, confidence : float
         As in `audit_aggregator`.
 
@@ -91,9 +91,9 @@ def bound_by_samples(sample, pair, choose, rng, *, n_samples, part, delta, confi
     epsilon : float
         At least 0.
     event
-        What was chosen.
+        The chosen event.
     samples : list
-        The first and the other samples.
+        The samples that chose the event, and the other samples.
     """
     n_to_choose = int(n_samples * part)
     n_to_bound = n_samples - n_to_choose
@@ -105,15 +105,15 @@ def bound_by_samples(sample, pair, choose, rng, *, n_samples, part, delta, confi
 
 
 def lower_bound(hits, other_hits, n_samples, delta, confidence):
-    """Lower bound on epsilon from the samples of each side that are in an event.
+    """Return a lower bound on epsilon from the samples of each side that are in an event.
 
-    `n_samples` is the number of samples of each side, on average. Vectorised; hits may be
-    expectations. The letters are those of the notes of `audit_aggregator`.
+    `n_samples` is the number of samples of each side, on average. The function is vectorised, and
+    hits may be expectations. The letters are explained in the notes of `audit_aggregator`.
     """
     hits = np.asarray(hits, dtype=float)
     alpha = 1 - confidence
     alpha_for_delta = _FOR_DELTA * alpha if delta else 0.0
-    some = hits > 1e-9  # expectations far below one bound nothing, and overflow
+    some = hits > 1e-9  # expectations far below one give no bound, and overflow
     hits = np.where(some, hits, 1.0)
     t = np.where(some, betaincinv(hits, other_hits + 1, alpha - alpha_for_delta), 0.0)
     d = 0.0
@@ -125,10 +125,10 @@ def lower_bound(hits, other_hits, n_samples, delta, confidence):
 
 
 def choose_event(first, second, scale, n_samples, delta, confidence):
-    """Choose the event that is expected to give the largest bound from so many samples.
+    """Choose the event with the largest expected bound from `n_samples` samples.
 
-    `first` and `second` are counts of the outcomes of each side; times `scale`, they are what
-    `n_samples` samples are expected to give.
+    `first` and `second` are counts of the outcomes of each side. Multiplied by `scale`, they are
+    the expected counts of `n_samples` samples.
     """
     first, second = padded(first, second)
     largest = -math.inf
@@ -147,22 +147,22 @@ def choose_event(first, second, scale, n_samples, delta, confidence):
 
 
 def pilot_bound(first, second, n_samples, delta):
-    """Compare pairs by a few samples of each; not a valid bound: they choose the event as well."""
+    """Return a rough bound to compare pairs, invalid as its samples choose the event as well."""
     event = choose_event(first, second, 1, n_samples, delta, _PILOT_CONFIDENCE)
     hits, other_hits = event.hits(first, second)
     return float(lower_bound(hits, other_hits, n_samples, delta, _PILOT_CONFIDENCE))
 
 
 def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
-    """Lower bound on epsilon from correct guesses of independent fair bits.
+    """Return a lower bound on epsilon from correct guesses of independent fair bits.
 
     Parameters
     ----------
     n_right, n_guesses, n_canaries : int
-        Bits guessed correctly, bits guessed at all, and bits hidden. How many are guessed must be
-        fixed before the outcome is seen; which ones may depend on it.
+        Numbers of correctly guessed, of guessed and of hidden bits. The number of guessed bits must
+        be fixed before the outcome is seen; their choice may depend on the outcome.
     delta : float
-        Delta of the guarantee that is tested, in [0, 1).
+        Delta of the tested guarantee, in [0, 1).
     confidence : float, default=0.999
         Probability with which the bound holds.
 
@@ -185,9 +185,9 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
     ``W ~ Bin(n_guesses, q)``. With delta it is dominated by `W` plus a number of failures whose
     mean is at most ``2 delta n_canaries``:
     ``Pr[n_right >= v] <= Pr[W >= v] + 2 delta n_canaries max_i Pr[v > W >= v - i] / i``.
-    Any epsilon at which this is below ``1 - confidence`` is a valid bound: it falls as `v` grows,
-    and what is private at some epsilon is private at any larger one. Whether it is monotone in
-    epsilon does not matter.
+    Any epsilon at which this probability is below ``1 - confidence`` is a valid bound: it falls as
+    `v` grows, and a mechanism that is private at some epsilon is private at any larger epsilon. The
+    probability need not be monotone in epsilon.
 
     Examples
     --------
@@ -202,7 +202,9 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
     numbers = n_right, n_guesses, n_canaries
     are_whole = all(isinstance(number, Integral) for number in numbers)
     if not are_whole or not 0 <= n_right <= n_guesses <= n_canaries:
-        raise ValueError(f"give n_right <= n_guesses <= n_canaries; got {numbers}")
+        raise ValueError(
+            f"n_right <= n_guesses <= n_canaries must be whole numbers from 0; got {numbers}"
+        )
 
     def is_refuted(epsilon):
         q = 1 / (1 + math.exp(-epsilon))
@@ -235,7 +237,7 @@ def check_neighbours(votes, neighbours):
 # --- a mechanism under audit ----------------------------------------------------------------------
 
 
-#: Vote counts that are handed to the mechanism at a time: 8 MB.
+#: Number of vote counts in one call of the mechanism: 8 MB.
 _COUNTS_AT_A_TIME = 2**20
 
 
@@ -272,7 +274,7 @@ class AuditedMechanism:
         return check_log_proba(log_proba, n_classes=votes.shape[1])
 
     def stated_proba(self, votes):
-        """Return stated probabilities in the order of `sample`, or None if nothing is stated."""
+        """Return stated probabilities in the order of `sample`, or None if there are none."""
         if not has_distribution(self.aggregator):
             return None
         proba = np.exp(self.stated_log_proba(votes))
@@ -281,27 +283,29 @@ class AuditedMechanism:
         return np.clip(np.hstack([refused, proba[:, :n_classes]]), 0, 1)
 
     def _student_of(self, rows):
-        """Return what a mechanism gets of a student beside votes, as a tuple; it may be empty."""
+        """Return the student's probabilities for each row, as a tuple of at most one argument."""
         return () if self.student_proba is None else (np.tile(self.student_proba, (len(rows), 1)),)
 
 
 def added(counts, more):
-    """Add counts of outcomes, of which there may be different numbers."""
+    """Add counts of outcomes, with possibly different numbers of outcomes."""
     return sum(padded(counts, more))
 
 
-# --- the epsilon that follows from what is stated ------------------------------------------------
+# --- the epsilon of a stated distribution ---------------------------------------------------------
 
 
 def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_proba=None):
-    """Exact epsilon of one query on a pair of histograms: the hockey-stick divergence.
+    """Return the exact epsilon of one query on a pair of histograms.
+
+    It is computed from the hockey-stick divergence.
 
     Parameters
     ----------
     aggregator : Aggregator
         The mechanism; only its `outcome_log_proba` is used.
     votes, neighbour_votes : array-like of shape (n_classes,) or (n_pairs, n_classes)
-        Vote counts, and the same with one vote moved.
+        Vote counts, and the same counts with one vote moved.
     delta : float, default=1e-5
         Delta of the guarantee, in [0, 1).
     student_proba : array-like of shape (n_classes,), default=None
@@ -354,7 +358,7 @@ def _epsilon_one_way(log_p, log_q, delta):
     """Return the largest ``log((P(E) - delta) / Q(E))`` over events E, row by row."""
     log_delta = math.log(delta) if delta else -math.inf
     log_p_event, log_q_event = log_proba_of_events(log_p, log_q)
-    with np.errstate(all="ignore"):  # events up to delta count for nothing
+    with np.errstate(all="ignore"):  # events with a probability up to delta do not count
         # log(P - delta) = log P + log(1 - delta / P)
         log_excess = log_p_event + np.log1p(-np.exp(log_delta - log_p_event))
         loss = np.where(log_p_event > log_delta, log_excess - log_q_event, -np.inf)

@@ -21,22 +21,22 @@ from .bounds import Audit, check_confidence, one_run_epsilon
 
 @dataclass(frozen=True)
 class EstimatorAudit(Audit):
-    """What an audit of an estimator found.
+    """Result of an audit of an estimator.
 
     Attributes
     ----------
     epsilon : float
         Lower bound on epsilon at `delta`, at least 0: true with probability `confidence`.
     claimed : float or None
-        The epsilon that is claimed: what was given, else what the estimator states.
+        The claimed epsilon: the given one, else the one that the estimator states.
     delta, confidence : float
-        As asked for.
+        As requested.
     n_runs : int
-        Fits.
+        Number of fits.
     n_canaries : int
-        Canaries of all fits together, each of which hides a bit.
+        Number of canaries of all fits together. Each hides a bit.
     n_guesses, n_right : int
-        Bits guessed, and bits guessed correctly.
+        Number of guessed bits, and number of correctly guessed bits.
     """
 
     n_runs: int
@@ -64,50 +64,52 @@ def audit_estimator(
     n_jobs=None,
     random_state=None,
 ):
-    """Lower bound on epsilon of an estimator, from guesses at the labels of random canaries.
+    """Return a lower bound on epsilon of an estimator, from guesses at labels of random canaries.
 
     Parameters
     ----------
     estimator : PATEClassifier or estimator
-        Anything with ``fit(X, y, X_public)``. Each run fits a clone. Its `random_state` is
-        replaced: a fit with a known seed is not private.
+        Any object with ``fit(X, y, X_public)``. Each run fits a clone. Its `random_state` is
+        replaced, as a fit with a known seed is not private.
     X : array or DataFrame with n_samples rows
         Private features, dense.
     y : array-like of shape (n_samples,)
         Private labels.
     X_public : array or DataFrame, default=None
-        Public rows. None: copies of the canaries alone; with ``n_copies=0`` none, for an estimator
-        whose `synthesizer` draws some.
+        Public rows. With None, the public rows are the copies of the canaries. With ``n_copies=0``
+        there are none, for an estimator with a `synthesizer`.
     n_canaries : int, default=30
-        Canaries in each run, if `canaries` is a kind.
+        Number of canaries in each run, if `canaries` is a kind.
     canaries : {"mislabelled", "out_of_distribution"} or Canaries, default="mislabelled"
         As in `make_canaries`.
     attack : {"labels", "class_proba", "student"} or callable, default="labels"
-        What the guesses are made from. "labels": the released labels of the canaries' copies,
+        Source of the guesses. "labels": the released labels of the canaries' copies,
         `public_labels_`. "class_proba": their released class probabilities, `public_soft_labels_`,
-        minus the mean over the run; of records that vote they show more. "student": predictions of
-        the estimator for the canaries, with probabilities if it has them, minus their mean over the
-        run: a black box. A function of the fitted estimator returns a number for each canary, above
-        0 where the evidence is for the first label. It must not know the bits.
+        minus the mean over the run; for methods of records, these reveal more. "student":
+        predictions of the estimator for the canaries, with probabilities if it has them, minus
+        their mean over the run; this is a black-box attack. A function of the fitted estimator
+        returns a number for each canary, above 0 if the evidence is for the first label. It must
+        not use the bits.
     n_copies : int, default=1
-        Copies of each canary at the end of `X_public`. Public rows may be anything, so this is
-        within the guarantee.
+        Number of copies of each canary at the end of `X_public`. The guarantee covers them, as it
+        holds for any public rows.
     n_runs : int, default=1
-        Independent fits, each with its own bits.
+        Number of independent fits, each with its own bits.
     n_guesses : int, default=None
-        How many bits to guess in all runs together: those with the most evidence. None is all.
-        Choose it before you see the outcome.
+        Number of bits to guess in all runs together, in the order of the evidence. None guesses all
+        bits. Choose it before you see the outcome.
     delta : float, default=None
-        Delta of the guarantee that is tested; None is the estimator's.
+        Delta of the tested guarantee; None uses the estimator's.
     claimed : float, default=None
-        The epsilon in doubt; None is that of `privacy_spent_`. Give it where changing a record is
-        covered as removing one and adding another: twice that epsilon, if `delta` is 0.
+        The tested epsilon; None uses the one of `privacy_spent_`. Give it if the guarantee covers a
+        changed record as one record that is removed and one that is added: twice that epsilon, if
+        `delta` is 0.
     confidence : float, default=0.999
         Probability with which the bound holds.
     fit_params : dict, default=None
         Further arguments of ``fit``, for instance `groups`.
     n_jobs : int, default=None
-        Runs in parallel, as in joblib.
+        Number of parallel runs, as in joblib.
     random_state : int, Generator or None, default=None
         Source of canaries, bits and seeds of the fits.
 
@@ -124,26 +126,26 @@ def audit_estimator(
 
     Notes
     -----
-    Why it is valid. Everything but the bits is fixed first: the canaries' places, features and two
-    labels, all other records, the public rows. The bits are fair, and independent of all else.
-    Changing one bit changes the label of one record, which keeps its place, identifier and group:
-    these are neighbours under "replace one record", under "change it under the same identifier",
-    and, for groups, under "change its records", with the same number of records. (Under "add or
-    remove one record", without change, they are two steps apart: then `claimed` has to be given.)
-    So if `fit` is (epsilon, delta)-private for its relation, what it releases is (epsilon,
-    delta)-private in each bit. The theorem behind `one_run_epsilon` needs no more, as guesses are
-    computed from what is released. Several runs are one mechanism on all their bits, in which each
-    bit reaches one run, so the theorem covers them together. With one canary per run this is the
-    classic test of two worlds.
+    The bound is valid for the following reasons. Everything but the bits is fixed first: the
+    canaries' places, features and two labels, all other records, the public rows. The bits are
+    fair, and independent of everything else. A change of one bit changes the label of one record,
+    which keeps its place, identifier and group. The two data sets are neighbours under "replace one
+    record", under "change it under the same identifier", and, for groups, under "change its
+    records", with the same number of records. (Under "add or remove one record", without change,
+    they are two steps apart, and `claimed` is required.) If `fit` is (epsilon, delta)-private for
+    its relation, its releases are thus (epsilon, delta)-private in each bit. The theorem behind
+    `one_run_epsilon` requires nothing else, as guesses are computed from the releases. Several runs
+    are one mechanism on all their bits, in which each bit reaches one run, so the theorem covers
+    them together. With one canary per run, this is the classic test of two neighbouring data sets.
 
-    It is invalid if canaries, public rows or the number of guesses depend on the bits or on
+    The bound is invalid if canaries, public rows or the number of guesses depend on the bits or on
     released labels, if runs share noise, or if `fit` spends more than once.
 
-    What it can see. If all `v` guesses are right, the bound is about
-    ``log(v / log(1 / (1 - confidence)))``: it takes 23 right guesses to get above 1. All canaries
-    of a run share its noise. So to catch a mechanism that leaks only a little too much takes few
-    canaries and many runs, and other records among which the canary's teacher decides; even then
-    the bound is below its epsilon. That nothing was found proves nothing.
+    The audit has limited power. If all `v` guesses are right, the bound is about
+    ``log(v / log(1 / (1 - confidence)))``: a bound above 1 requires 23 right guesses. All canaries
+    of a run share its noise. The detection of a mechanism that leaks only a little too much thus
+    requires few canaries and many runs, and other records among which the canary's teacher decides;
+    even then the bound is below the true epsilon. An audit without a finding proves nothing.
 
     References
     ----------
@@ -177,11 +179,11 @@ def audit_estimator(
     _check_audited(estimator, attack)
     check_not_swapped(X, y, X_public)
     if n_copies == 0 and attack in ("labels", "class_proba"):
-        raise ValueError('attack="labels" and attack="class_proba" need n_copies of at least 1')
+        raise ValueError('attack="labels" and attack="class_proba" require n_copies of at least 1')
     if delta is None and getattr(estimator, "delta", None) is None:
         raise ValueError(
             f"delta must be a number from 0 to below 1; got None, and {type(estimator).__name__} "
-            "has none: give delta"
+            "has no delta: give delta"
         )
     delta = check_delta(getattr(estimator, "delta", None) if delta is None else delta, True)
     confidence = check_confidence(confidence)
@@ -196,10 +198,13 @@ def audit_estimator(
     most = n_runs * n_in_run
     n_guesses = most if n_guesses is None else n_guesses
     if not isinstance(n_guesses, Integral) or not 1 <= n_guesses <= most:
-        raise ValueError(f"n_guesses must be from 1 to the {most} canaries; got {n_guesses}")
+        raise ValueError(
+            f"n_guesses must be a whole number from 1 to {most}, the number of canaries; got "
+            f"{n_guesses}"
+        )
     X, X_public = replaced(X, canaries), _stacked(X_public, [canaries.X] * n_copies)
     bits = rng.integers(2, size=(n_runs, n_in_run))
-    # Without a seed of ours the fits get none either: a ledger refuses seeds
+    # Without a seed, the fits get none either, as a ledger refuses seeds
     is_seeded = random_state is not None
     seeds = rng.integers(2**32, size=n_runs).tolist() if is_seeded else [None] * n_runs
     run = partial(_run, estimator, X, y, X_public, canaries, attack, n_copies, fit_params or {})
@@ -214,20 +219,20 @@ def audit_estimator(
 
 
 def _check_audited(estimator, attack):
-    """Refuse an estimator that does not release what an attack reads, before any fit."""
+    """Refuse an estimator without the releases that an attack requires, before any fit."""
     if isinstance(estimator, type):
         raise TypeError(f"estimator must be an estimator, {estimator.__name__}(); got the class")
     target_type = getattr(estimator, "target_type", ClassTarget)
     if not callable(attack) and not target_type.has_accuracy:
         raise ValueError(
-            f"attack={attack!r} guesses labels of classes, and {type(estimator).__name__} predicts "
-            f"{target_type.noun}s: give attack a function of the fitted estimator"
+            f"attack={attack!r} guesses labels of classes, but {type(estimator).__name__} predicts "
+            f"{target_type.noun}s: set attack to a function of the fitted estimator"
         )
     if attack == "class_proba" and isinstance(estimator, PATEEstimator):
         method = make_method(estimator)
         if not method.release.releases_proba and temperature_of(estimator, method) is None:
             raise ValueError(
-                'attack="class_proba" reads class probabilities, and these teachers release '
+                'attack="class_proba" requires class probabilities, but these teachers release '
                 'labels: use attack="labels", aggregator=SoftVote(), or method="neighbors"'
             )
 
@@ -236,14 +241,15 @@ def _claim_of(spent):
     """Return the epsilon that a fit states for a changed label; None if it states none."""
     if getattr(spent, "relation", None) == NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise ValueError(
-            f"a canary's label is changed, and the guarantee covers to {spent.change}: a change is "
-            "two of these. Give the claim for two, twice the epsilon if delta is 0"
+            f"a canary has a changed label, but the guarantee is for this change: {spent.change}. "
+            "A changed label is two such changes. Set claimed to the epsilon for two, twice the "
+            "epsilon if delta is 0"
         )
     return getattr(spent, "epsilon", None)
 
 
 def _run(estimator, X, y, X_public, canaries, attack, n_copies, fit_params, bits, seed):
-    """Return the evidence for the first label of each canary, and what the fit spent."""
+    """Return the evidence for the first label of each canary, and the privacy spent by the fit."""
     estimator = clone(estimator, safe=False)
     if hasattr(estimator, "get_params") and "random_state" in estimator.get_params(deep=False):
         estimator.set_params(random_state=seed)
@@ -263,7 +269,7 @@ def _count_right(evidence, bits, n_guesses, rng):
     return int(is_right[:n_guesses].sum())
 
 
-# --- attacks: what a fitted estimator tells about the labels of its canaries ---------------------
+# --- attacks: evidence on the labels of canaries from a fitted estimator --------------------------
 
 
 def _evidence(fitted, canaries, attack, n_copies):
@@ -286,12 +292,12 @@ def _evidence(fitted, canaries, attack, n_copies):
         evidence = _which_rate(fitted, fitted.predict_proba(canaries.X), canaries)
     else:
         evidence = _which_label(np.asarray(fitted.predict(canaries.X)), canaries)
-    # Without what is found whatever the bits of a run: right labels are more likely
+    # The mean is subtracted, as right labels are more likely whatever the bits of a run
     return evidence - evidence.mean() if len(evidence) > 1 else evidence
 
 
 def _of_copies(released, canaries, n_copies):
-    """Return what was released of the copies, the last public rows: (n_copies, n_canaries, ...)."""
+    """Return the releases for the copies, the last public rows: (n_copies, n_canaries, ...)."""
     released = np.asarray(released)
     shape = n_copies, len(canaries.positions), *released.shape[1:]
     return released[-shape[0] * shape[1] :].reshape(shape)
@@ -304,7 +310,7 @@ def _which_label(labels, canaries):
 
 
 def _which_rate(fitted, class_proba, canaries):
-    """Return the rate of the first label of each canary, minus that of the second."""
+    """Return the probability of the first label of each canary, minus the second's."""
     is_label = np.asarray(fitted.classes_) == np.asarray(canaries.labels)[:, :, None]
     first, second = np.where(is_label, class_proba[:, None], 0).sum(axis=2).T
     return first - second
@@ -320,11 +326,11 @@ class Canaries:
     Attributes
     ----------
     positions : ndarray of shape (n_canaries,), int
-        The records that they take the place of, all different.
+        Positions of the records that the canaries replace, all different.
     X : array-like or DataFrame with n_canaries rows
-        Their features.
+        Features of the canaries.
     labels : ndarray of shape (n_canaries, 2)
-        The two labels that each may have: bit 0 the first, bit 1 the second.
+        The two possible labels of each canary: the first for bit 0, the second for bit 1.
     """
 
     positions: np.ndarray
@@ -342,16 +348,16 @@ def make_canaries(X, y, n_canaries, kind="mislabelled", *, classes=None, random_
     y : array-like of shape (n_samples,)
         Private labels.
     n_canaries : int
-        How many.
+        Number of canaries.
     kind : {"mislabelled", "out_of_distribution"}, default="mislabelled"
-        "mislabelled": records drawn at random, with their own label or a wrong one.
-        "out_of_distribution": in the place of such records, points in which every number is one to
-        three ranges beyond the smallest or largest of its column (other columns are taken from
-        random records), with one of two labels drawn at random.
+        "mislabelled": random records, with their own label or a wrong label.
+        "out_of_distribution": points that replace random records, in which every number is one to
+        three ranges beyond the smallest or largest number of its column (other columns are taken
+        from random records), with one of two random labels.
     classes : array-like of shape (n_classes,), default=None
         All labels; None reads them from `y`.
     random_state : int, Generator or None, default=None
-        Source of the choice.
+        Source of the random choices.
 
     Returns
     -------
@@ -376,7 +382,8 @@ def make_canaries(X, y, n_canaries, kind="mislabelled", *, classes=None, random_
     classes = np.unique(y if classes is None else np.asarray(classes))
     if not isinstance(n_canaries, Integral) or not 1 <= n_canaries <= len(y):
         raise ValueError(
-            f"n_canaries must be a whole number from 1 to the {len(y)} records; got {n_canaries!r}"
+            f"n_canaries must be a whole number from 1 to {len(y)}, the number of records; got "
+            f"{n_canaries!r}"
         )
     if len(classes) < 2:
         raise ValueError("canaries need at least 2 classes to hide a bit in a label")
@@ -407,8 +414,8 @@ def check_canaries(canaries, y):
     have_two_labels = labels.shape == (n_canaries, 2) and (labels[:, 0] != labels[:, 1]).all()
     if not are_records or not have_two_labels or len(canaries.X) != n_canaries:
         raise ValueError(
-            f"canaries need different positions from 0 to {len(y) - 1}, two different labels each, "
-            f"and as many rows of X; got {n_canaries} positions"
+            f"canaries must have different positions from 0 to {len(y) - 1}, and two different "
+            f"labels and one row of X for each position; got {n_canaries} positions"
         )
 
 
@@ -443,14 +450,14 @@ def replaced(X, canaries):
         return pd.concat([X, canaries.X]).iloc[order].set_index(X.index)
     X = np.asarray(X)
     new = np.asarray(canaries.X)
-    # Canaries far out may not fit into small integers
+    # Distant canaries may not fit into small integer types
     X = X.astype(np.result_type(X, new)) if X.dtype.kind in "biuf" else X.copy()
     X[canaries.positions] = new
     return X
 
 
 def _stacked(X_public, copies):
-    """Return public rows and copies of canaries below each other; None if there are none."""
+    """Return public rows followed by copies of canaries; None if there are no rows."""
     parts = copies if X_public is None else [X_public, *copies]
     if not parts:
         return None

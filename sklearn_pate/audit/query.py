@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon of one query, on the histograms that are told apart best."""
+"""Lower bounds on epsilon of one query, on the pair of histograms that it distinguishes best."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,36 +17,36 @@ from .bounds import (
     log_proba_of_events,
 )
 
-#: Pairs that are sampled again if samples contradict the statement.
+#: Number of pairs that are sampled again if samples contradict the statement.
 _RANKED = 30
 
-#: Samples of other histograms, as a part of those of the pair.
+#: Number of samples of other histograms, as a fraction of the samples of the pair.
 TO_COMPARE = 0.1
 
-#: Fewest samples of a histogram: with fewer, fewer histograms are looked at.
+#: Fewest samples of a histogram, which limit the number of histograms.
 _LEAST = 200
 
 
 @dataclass(frozen=True, eq=False)
 class AuditResult:
-    """What an audit of one query found.
+    """Result of an audit of one query.
 
     Attributes
     ----------
     epsilon : float
         Lower bound on epsilon at `delta`, at least 0: true with probability `confidence`.
     delta, confidence : float
-        As asked for.
+        As requested.
     n_samples : int
-        Outcomes drawn of each of the two histograms, on average.
+        Number of sampled outcomes of each of the two histograms, on average.
     votes, neighbour_votes : ndarray of shape (n_classes,)
-        The pair that was told apart best.
+        The pair of histograms that outcomes distinguish best.
     event : tuple of int
-        The outcomes that tell them apart: labels, -1 for no answer.
+        The outcomes that distinguish them: labels, -1 for no answer.
     contradicts : bool or None
-        Whether samples contradict the distribution that the mechanism states, its
-        `outcome_log_proba`, from which its privacy is computed. If so, no claim about it counts,
-        however small `epsilon` is. None if it states none.
+        Whether samples contradict the stated distribution, `outcome_log_proba`, from which the
+        privacy is computed. If so, no claim about the mechanism counts, however small `epsilon` is.
+        None if the mechanism states no distribution.
     """
 
     epsilon: float
@@ -72,7 +72,7 @@ def audit_aggregator(
     student_proba=None,
     random_state=None,
 ):
-    """Lower bound on epsilon of one query from sampled outcomes.
+    """Return a lower bound on epsilon of one query from sampled outcomes.
 
     Parameters
     ----------
@@ -82,18 +82,18 @@ def audit_aggregator(
     votes : array-like of shape (n_classes,), default=None
         Vote counts. None: all histograms of `n_teachers` and `n_classes` are searched.
     neighbour_votes : array-like of shape (n_classes,), default=None
-        The same with one vote moved. None: the move that is told apart best, by the mechanism's
-        `outcome_log_proba` if it has one that samples do not contradict, else by a tenth of the
-        samples for each move.
+        The same counts with one vote moved. None chooses the move that outcomes distinguish best,
+        by the mechanism's `outcome_log_proba` if it has one that samples do not contradict, else by
+        a tenth of the samples for each move.
     n_teachers, n_classes : int, default=None
         Size of the histograms, if `votes` is None.
     delta : float, default=1e-5
-        Delta of the guarantee that is tested, in [0, 1).
+        Delta of the tested guarantee, in [0, 1).
     n_samples : int, default=200_000
-        Outcomes drawn of each histogram, on average: a tenth to choose the event, the rest to
-        bound it. They are drawn in parts, so memory does not grow. Choosing the pair takes a
-        tenth more where the mechanism states its distribution; a search by samples takes several
-        times as many.
+        Number of sampled outcomes of each histogram, on average: a tenth chooses the event, and the
+        rest bounds it. They are sampled in batches, so memory does not grow. The choice of the pair
+        requires a tenth more if the mechanism states its distribution; a search by samples requires
+        several times this number.
     confidence : float, default=1 - 1e-6
         Probability with which the bound holds. The probability that any of several audits errs is
         at most the sum of their ``1 - confidence``.
@@ -105,8 +105,8 @@ def audit_aggregator(
     Returns
     -------
     AuditResult
-        Its epsilon is above a true guarantee with probability at most ``1 - confidence``, and a
-        true statement is called contradicted with at most the same probability.
+        Its epsilon is above a true guarantee with probability at most ``1 - confidence``, and
+        `contradicts` is True for a true statement with at most the same probability.
 
     Raises
     ------
@@ -119,22 +119,23 @@ def audit_aggregator(
     Each sample comes from either histogram with probability 1/2. Let `p` and `q` be the
     probabilities of the event `E`. A sample in `E` is from the first histogram with probability
     ``t = p / (p + q)``, independently of the others. Clopper and Pearson (1934) bound `t` from
-    below, and the share ``(p + q) / 2`` of samples in `E` as well. A guarantee
+    below, and also the fraction ``(p + q) / 2`` of samples in `E`. A guarantee
     ``p <= exp(epsilon) q + delta`` means ``exp(epsilon) >= (t - d) / (1 - t)`` with
     ``d = delta / (p + q)``, which grows in `t` and in ``p + q``. A tenth of ``1 - confidence`` is
-    for the share, the rest for `t`; with ``delta=0``, all of it is for `t`. The interval is up to
-    1.5 times narrower than one from separate bounds on `p` and `q`. The pair and the event are
-    chosen by other samples, or by the mechanism's `outcome_log_proba` as long as those do not
-    contradict it.
+    for the fraction, the rest for `t`; with ``delta=0``, all of it is for `t`. The interval is up
+    to 1.5 times narrower than an interval from separate bounds on `p` and `q`. The pair and the
+    event are chosen by other samples, or by the mechanism's `outcome_log_proba` unless these
+    samples contradict it.
 
-    Is the statement true? Without `neighbour_votes`, samples are compared with it at histograms
-    that do not follow from it: ties, margins of 1 to 4 on both sides of them, unanimity, margins of
-    4, 8, 16, ..., for several classes; with `votes`, at these and their neighbours. Each count of
-    an outcome has a two-sided binomial test; all of them together have half of ``1 - confidence``.
-    The other half is for the samples of the pair. If samples contradict the statement before the
-    pair is chosen, it is no guide: the mechanism is audited as a function that states nothing,
-    from the pairs that these samples tell apart best. If not, the audit goes on as if they had not
-    been drawn. It misses a lie at other histograms, or one too small for these samples to show.
+    The audit also tests the stated distribution. Without `neighbour_votes`, samples are compared
+    with it at histograms that do not depend on it: ties, margins of 1 to 4 on both sides of them,
+    unanimity, margins of 4, 8, 16, ..., for several classes; with `votes`, at these votes and their
+    neighbours. Each count of an outcome has a two-sided binomial test; all tests together have half
+    of ``1 - confidence``. The other half is for the samples of the pair. If samples contradict the
+    statement before the pair is chosen, the statement is not used: the mechanism is audited as a
+    function without a stated distribution, from the pairs that these samples distinguish best.
+    Otherwise the audit continues as if they had not been drawn. It does not detect a false
+    statement at other histograms, or an error too small for this number of samples.
 
     Examples
     --------
@@ -157,9 +158,11 @@ def audit_aggregator(
     if hasattr(aggregator, "noisy"):
         raise ValueError(f"{aggregator} releases a whole table: audit it with audit_table")
     mechanism = AuditedMechanism(aggregator, student_proba)
-    # Where queries share noise, there are no steps; at so high an order, costs are quick to compute
+    # Queries that share noise have no steps, whose costs are quick to compute at a high order
     if hasattr(aggregator, "steps") and aggregator.steps([1e12]) is None:
-        raise ValueError(f"queries of {aggregator} share noise; give a function that draws one")
+        raise ValueError(
+            f"queries of {aggregator} share noise; give a function that samples one query"
+        )
     if votes is None and (neighbour_votes is not None or n_teachers is None or n_classes is None):
         raise ValueError("without votes, give n_teachers and n_classes, and no neighbour_votes")
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
@@ -179,7 +182,7 @@ def audit_aggregator(
         event = bounds.choose_event(*pilot, scale, n_to_bound, delta, confidence)
         if stated is None:
             return event
-        # A better guide than the pilot samples, unless they contradict it
+        # The stated distribution chooses better than the pilot samples, unless they contradict it
         exact = epsilon_of_pairs(mechanism, *pair[:, None], delta)[0]
         if bounds.lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) > exact:
             return event
@@ -196,25 +199,25 @@ def audit_aggregator(
 
 
 def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
-    """Choose the pair, guided by what the mechanism states if samples do not contradict it.
+    """Choose the pair by the stated distribution, if samples do not contradict it.
 
     Returns
     -------
     mechanism : AuditedMechanism
-        What to audit: after a contradiction, the sampler alone.
+        The mechanism to audit: after a contradiction, the sampler alone.
     pair : ndarray of shape (2, n_classes)
         The histograms.
     contradicts : bool or None
         Whether samples contradict the statement; None if there is none.
     """
-    # Draws from elsewhere: if nothing is found, the audit goes on as if nobody had looked
+    # A generator of its own, so that the test does not change an audit without a contradiction
     (other_rng,) = rng.spawn(1)
     if votes is None:
         n_teachers, n_classes = check_public(**size)
         choose, pairs = search, plain_pairs(other_rng, n_teachers=n_teachers, n_classes=n_classes)
     else:
         choose, pairs = best_of, pairs_with(check_votes([votes])[0])
-    # As many as there are samples for
+    # The number of samples limits the number of pairs
     n_outcomes = int(2 * TO_COMPARE * settings["n_samples"])
     compared = pairs[:, : n_outcomes // (2 * _LEAST)]
     histograms, rows = np.unique(np.concatenate(compared), axis=0, return_inverse=True)
@@ -224,7 +227,7 @@ def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
         n_of_each = n_outcomes // len(histograms)
         counts = [mechanism.sample(histogram, n_of_each, other_rng) for histogram in histograms]
         contradicts = _p_value(counts, stated) <= alarm
-    if contradicts:  # the statement is no guide: the sampler alone, from what it tells apart best
+    if contradicts:  # the sampler is audited alone, from the pairs that it distinguishes best
         of_pairs = ((counts[k], counts[j]) for k, j in rows.reshape(2, -1).T)
         found = [bounds.pilot_bound(*both, n_of_each, settings["delta"]) for both in of_pairs]
         mechanism = AuditedMechanism(mechanism.draw)
@@ -232,11 +235,11 @@ def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
     return mechanism, choose(mechanism, pairs, rng, **settings), contradicts
 
 
-# --- what a mechanism states of itself against what it samples ------------------------------------
+# --- test of a stated distribution against samples ------------------------------------------------
 
 
 def _p_value(counts, proba):
-    """Largest probability, from any histogram and outcome, of counts as far from the stated ones.
+    """Return the p-value of sampled counts under their stated probabilities.
 
     Parameters
     ----------
@@ -253,7 +256,7 @@ def _p_value(counts, proba):
         histograms.
     """
     n_outcomes = proba.shape[1]
-    if any(seen[n_outcomes:].any() for seen in counts):  # outcomes that are not even named
+    if any(seen[n_outcomes:].any() for seen in counts):  # outcomes without a stated probability
         return 0.0
     hits = np.array([seen[:n_outcomes] for seen in counts])
     n_samples = hits.sum(axis=1, keepdims=True)
@@ -265,29 +268,29 @@ def _p_value(counts, proba):
 # --- the search for neighbouring histograms -------------------------------------------------------
 
 
-#: Part of the samples of an audit that chooses the event.
+#: Part of the samples of an audit that choose the event.
 TO_CHOOSE = 0.1
 
-#: Part of the samples of an audit that each pair takes in a search, and among few pairs.
+#: Part of the samples of an audit that each pair requires in a search, and among few pairs.
 _TO_TRY = 0.01
 _TO_TRY_OF_FEW = 0.1
 
-#: Fewest samples by which a pair is tried.
+#: Fewest samples of a pair in a search.
 _LEAST_TRIED = 50
 
-#: Pairs tried in a step, if each has to be sampled, and if not.
+#: Largest number of pairs in a step, if each has to be sampled, and if not.
 _MOST_SAMPLED = 40
 _MOST_STATED = 4000
 
-#: Classes whose ties and unanimity are looked at.
+#: Largest number of classes whose ties and unanimity are tried.
 _MOST_CLASSES = 64
 
 
 def search(mechanism, pairs, rng, **settings):
-    """Return the best pair found; if pairs have to be sampled, the given ones are tried first.
+    """Return the best pair of a search; if pairs have to be sampled, `pairs` are tried first.
 
-    From the best of ties of the top classes, and of margins of many sizes, votes are moved as long
-    as that helps. Only some histograms are looked at.
+    The search starts from the best of ties of the top classes and of margins of many sizes, and
+    moves votes while the score improves. It covers only some histograms.
     """
     scores = partial(_scores, mechanism, rng=rng, to_try=_TO_TRY, **settings)
     most, n_first = _MOST_STATED, 0
@@ -299,7 +302,7 @@ def search(mechanism, pairs, rng, **settings):
     score, pair = _best_of(scores, tried, rng, most, n_first)
     step = max(1, sizes["n_teachers"] // 8)
     for _ in range(100):
-        # Either the histogram moves by `step` votes, or another single vote makes the neighbour
+        # Either `step` votes of both histograms move, or another single vote makes the neighbour
         tried = [pair[:, None] + step * moves, pairs_around(pair[:1])]
         found, better = _best_of(scores, tried, rng, most)
         if found > score + 1e-9:
@@ -312,16 +315,16 @@ def search(mechanism, pairs, rng, **settings):
 
 
 def best_of(mechanism, pairs, rng, **settings):
-    """Return the pair that is told apart best, of those given."""
+    """Return the given pair that outcomes distinguish best."""
     scores = _scores(mechanism, pairs, rng=rng, to_try=_TO_TRY_OF_FEW, **settings)
     return pairs[:, np.argmax(scores)]
 
 
 def _scores(mechanism, pairs, *, rng, to_try, delta, n_samples, confidence):
-    """Return how well pairs are told apart.
+    """Return a score of each pair, which is higher for pairs that are easier to distinguish.
 
-    That is the lower bound that is expected from so many samples or, if the mechanism states no
-    distribution, what a few samples say.
+    The score is the lower bound that is expected from `n_samples` samples or, if the mechanism
+    states no distribution, a rough bound from a few samples.
     """
     if has_distribution(mechanism.aggregator):
         n_to_bound = int(n_samples * (1 - TO_CHOOSE))
@@ -340,7 +343,11 @@ def _scores(mechanism, pairs, *, rng, to_try, delta, n_samples, confidence):
 
 
 def _best_of(scores, pairs, rng, most, n_first=0):
-    """Return score and histograms of the best pair; of too many, of a part with the first few."""
+    """Return the score and the histograms of the best pair.
+
+    If there are more than `most` pairs, the first `n_first` and a random sample of the others are
+    tried.
+    """
     pairs = np.concatenate(pairs, axis=1)
     pairs = pairs[:, (pairs >= 0).all(axis=(0, 2))]
     n_others = pairs.shape[1] - n_first
@@ -352,18 +359,18 @@ def _best_of(scores, pairs, rng, most, n_first=0):
     return found[best], pairs[:, best]
 
 
-# --- pairs to look at, and where to start --------------------------------------------------------
+# --- pairs to try, and starting points of a search ------------------------------------------------
 
 
 def single_moves(n_classes):
-    """Return all moves of one vote, as what they add to a histogram: -1 and 1."""
+    """Return all moves of one vote, as changes of a histogram by -1 and 1."""
     giver, taker = moves_of_one_vote(n_classes=n_classes)
     unchanged = np.zeros((len(giver), n_classes), dtype=int)
     return move_one_vote(unchanged, giver, taker)
 
 
 def pairs_around(histograms):
-    """Return all pairs of histograms with what a move of one vote makes of them.
+    """Return all pairs of a histogram and the same histogram with one vote moved.
 
     Their shape is (2, n_pairs, n_classes). Some may have negative counts.
     """
@@ -373,9 +380,9 @@ def pairs_around(histograms):
 
 
 def pairs_with(votes):
-    """Return all pairs of a histogram with a neighbour, the most telling first.
+    """Return all pairs of a histogram with a neighbour, the most informative first.
 
-    Those are the pairs between whose classes there are most votes.
+    Pairs are in the order of the number of votes for the two classes of the moved vote.
     """
     pairs = pairs_around(votes[None])
     pairs = pairs[:, (pairs >= 0).all(axis=(0, 2))]
@@ -384,11 +391,12 @@ def pairs_with(votes):
 
 
 def plain_pairs(rng, *, n_teachers, n_classes):
-    """Return pairs that do not follow from what a mechanism states, the most telling first.
+    """Return pairs that do not depend on a stated distribution, the most informative first.
 
-    Ties of two classes and margins of 1 to 4 on both sides of them, unanimity, ties that a vote of
-    a third class breaks, ties of all classes; then margins of 4, 8, 16, ... over one class or over
-    all others, each for another class; last, ties and unanimity for other classes, in random order.
+    These are ties of two classes and margins of 1 to 4 on both sides of them, unanimity, ties that
+    a vote of a third class breaks, ties of all classes; then margins of 4, 8, 16, ... over one
+    class or over all others, each for another class; last, ties and unanimity for other classes, in
+    random order.
     """
     sizes = n_teachers, n_classes
     classes = np.arange(n_classes)
@@ -417,7 +425,7 @@ def plain_pairs(rng, *, n_teachers, n_classes):
 
 
 def _leading(sizes, classes, margin):
-    """Return nearly equal votes for some classes, and `margin` more for the first of them."""
+    """Return nearly equal votes for some classes, with `margin` more for the first of them."""
     n_teachers, n_classes = sizes
     votes = np.zeros(n_classes, dtype=int)
     votes[classes], n_left = divmod(n_teachers - margin, len(classes))

@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon of a noisy table, or of a release of your own."""
+"""Lower bounds on epsilon of a noisy table, or of a user's release."""
 
 import math
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from ..rdp.checks import as_array, check_count, check_delta
 from ..rdp.contribution import check_contribution
 from .bounds import Audit, bound_by_samples, check_confidence, lower_bound
 
-#: Part of the samples that chooses the event.
+#: Part of the samples that choose the event.
 _TO_CHOOSE = 0.2
 
-#: Values that may bound the event: quantiles of the first samples.
+#: Number of candidate edges of the event, which are quantiles of the first samples.
 _N_EDGES = 41
 
-#: Samples of each side that say in which direction they differ.
+#: Number of samples of each side that estimate the direction of the difference.
 _N_FOR_MEAN = 200
 
 
 @dataclass(frozen=True)
 class TableAudit(Audit):
-    """What an audit of a noisy table, or of a release, found.
+    """Result of an audit of a noisy table, or of a release.
 
     Attributes
     ----------
@@ -33,9 +33,9 @@ class TableAudit(Audit):
     claimed : float
         The epsilon at `delta` that the mechanism's `cost` claims.
     delta, confidence : float
-        As asked for.
+        As requested.
     n_samples : int
-        Noisy tables, or releases, drawn of each of the two, on average.
+        Number of sampled tables, or releases, of each of the two data sets, on average.
     """
 
     n_samples: int
@@ -52,26 +52,26 @@ def audit_table(
     confidence=1 - 1e-6,
     random_state=None,
 ):
-    """Lower bound on epsilon of a noisy table of ballots from samples of it.
+    """Return a lower bound on epsilon of a noisy table of votes, from samples of it.
 
     Parameters
     ----------
     mechanism : TableMechanism
         With its noise set.
     table, neighbour_table : array-like of shape (n_cells, n_classes), default=None
-        The ballots of two data sets that are one protected unit apart: for instance the `counts`
-        of what `PATEClassifier.poll` returns for each. How far they are apart is not checked: it
-        is part of what is audited. None: ``l1 / linf`` entries differ by ``linf`` each, the
-        worst that `contribution` allows.
+        The votes of two data sets that are one protected unit apart, for instance the `counts` that
+        `PATEClassifier.poll` returns for each. Their distance is not checked, as it is part of the
+        audited claim. None: ``l1 / linf`` entries differ by ``linf`` each, the worst case within
+        `contribution`.
     contribution : rdp.Contribution, default=None
-        Largest change of the table that the claim is for. None is that of a replaced record which
-        counts once, ``Contribution.of_counts(2)``.
+        Largest change of the table that the claim covers. None is the change due to a replaced
+        record that counts once, ``Contribution.of_counts(2)``.
     delta : float, default=None
         Delta of the claim, in [0, 1). None is 0 if the mechanism is pure, else 1e-5.
     n_samples : int, default=20_000
-        Noisy tables drawn of each of the two, on average: a fifth to choose the event, the rest to
-        bound it. They are drawn one by one, as their entries may share noise; 20,000 take some
-        seconds.
+        Number of noisy tables of each of the two data sets, on average: a fifth chooses the event,
+        and the rest bounds it. They are sampled one by one, as their entries may share noise;
+        20,000 take some seconds.
     confidence : float, default=1 - 1e-6
         Probability with which the bound holds.
     random_state : int, Generator or None, default=None
@@ -89,15 +89,16 @@ def audit_table(
 
     Notes
     -----
-    The bound is that of `audit_aggregator`, by its fair coins, for an event of one number made of
-    the noisy entries that differ. By a fifth of the samples, the best number is chosen, and the
-    values that tell the tables apart best: an entry, the sum of all in the direction of the move,
-    on which the likelihood ratio of Gaussian noise depends, or the same with each entry clipped to
-    between its two values, for Laplace noise.
+    The bound is the one of `audit_aggregator`, with its fair coins, for an event of one statistic
+    of the noisy entries that differ. A fifth of the samples chooses the statistic and its values
+    that distinguish the tables best. The statistic is an entry; or the sum of all entries in the
+    direction of the move, on which the likelihood ratio of Gaussian noise depends; or, for Laplace
+    noise, the same sum with each entry clipped to between its two values.
 
-    What it can see: an event of which both tables have a fair share. Laplace noise has its whole
-    loss in one. That of Gaussian noise at a small delta is in the tail, where few samples are; its
-    claims are easier to refute at a delta of 0.01. Noise on entries that do not differ is not seen.
+    The audit can detect a loss in an event that is frequent for both tables. The whole loss of
+    Laplace noise is in such an event. The loss of Gaussian noise at a small delta is in the tail,
+    which has few samples; its claims are easier to refute at a delta of 0.01. Noise on entries that
+    do not differ is not audited.
 
     Examples
     --------
@@ -112,25 +113,27 @@ def audit_table(
     """
     if not hasattr(mechanism, "noisy"):
         raise ValueError(
-            f"mechanism must be a TableMechanism, or use audit_aggregator; got {mechanism!r}"
+            f"mechanism must be a TableMechanism; got {mechanism!r}. Use audit_aggregator for an "
+            "aggregator"
         )
     contribution = Contribution.of_counts(2) if contribution is None else contribution
     check_contribution(contribution)
     if table is None and neighbour_table is None:
         if not math.isfinite(contribution.l1):
             raise ValueError(
-                "contribution.l1 is infinite, so give table and neighbour_table, two tables that "
-                f"differ as much as it allows; got {contribution}"
+                "contribution.l1 is infinite, so give table and neighbour_table, two tables with "
+                f"the largest difference that it allows; got {contribution}"
             )
         n_changed = int(contribution.l1 // contribution.linf)
-        # Entries beside each other lose and gain a ballot in turn
+        # Adjacent entries lose and gain a vote in turn
         table = np.full((math.ceil(n_changed / 2), 2), 10.0)
         neighbour_table = table.copy()
         neighbour_table.flat[:n_changed] += contribution.linf * np.resize([-1, 1], n_changed)
     first, second = as_array("table", table), as_array("neighbour_table", neighbour_table)
     if first.ndim != 2 or first.shape != second.shape or (first == second).all():
         raise ValueError(
-            f"give two different tables of one shape, or none; got {first.shape}, {second.shape}"
+            "table and neighbour_table must be two different tables of one shape, or both None; "
+            f"got shapes {first.shape} and {second.shape}"
         )
     pair = first, second
     rng = np.random.default_rng(random_state)
@@ -149,17 +152,18 @@ def audit_release(
     confidence=1 - 1e-6,
     random_state=None,
 ):
-    """Lower bound on epsilon of a release of your own, from samples of it.
+    """Return a lower bound on epsilon of a user's release, from samples of it.
 
     Parameters
     ----------
     release : releases.Release
         With its noise set.
-    private, neighbour : PrivateData
-        Two data sets that are one protected unit apart: that is not checked, and part of what is
-        audited. The bound is about these two, so try the worst that you can think of.
+    private, neighbour : releases.PrivateData
+        Two data sets that are one protected unit apart. This is not checked, as it is part of the
+        audited claim. The bound holds for these two data sets, so choose the worst pair that you
+        can think of.
     relation : rdp.NeighboringRelation or str, default="replace_one"
-        How the two data sets differ, for its `event`.
+        Relation between the two data sets, for the `event` of the release.
     delta, n_samples, confidence, random_state
         As in `audit_table`.
 
@@ -175,9 +179,9 @@ def audit_release(
 
     Notes
     -----
-    `gather` is called once for each data set, and `publish` for each sample. The event is one of a
-    number that is drawn, or of their sum in the direction in which the two data sets differ on
-    average, chosen as in `audit_table`.
+    `gather` is called once for each data set, and `publish` for each sample. The event is chosen as
+    in `audit_table`: it concerns one published number, or the sum of all of them in the direction
+    of the average difference between the two data sets.
 
     Examples
     --------
@@ -189,13 +193,13 @@ def audit_release(
     >>> from sklearn_pate.releases import Release
     >>> from sklearn_pate.encoding.targets import ClassTarget
     >>> class Total(Release):
-    ...     '''The sum of a column, whose values are said to lie between 0 and 1.'''
+    ...     '''The sum of a column, under the assumption of values between 0 and 1.'''
     ...
     ...     def event(self, neighbors):  # a replaced value changes the sum by 1
     ...         return Event(LaplaceMechanism(2.0), Contribution.of_counts(1))
     ...
     ...     def gather(self, private):
-    ...         return [[private.X[:, 0].sum()]]  # and nothing cuts the values
+    ...         return [[private.X[:, 0].sum()]]  # the values are not clipped
     ...
     ...     def publish(self, gathered, rng):
     ...         return LaplaceMechanism(2.0).noisy(gathered, rng)
@@ -223,7 +227,7 @@ def audit_release(
 
 
 def _audit(draw, pair, means, event, *, delta, n_samples, confidence, rng):
-    """Compare what samples of both sides of a pair say with what a part claims."""
+    """Compare samples of both sides of a pair with a stated cost."""
     n_samples = check_count("n_samples", n_samples, least=100)
     confidence = check_confidence(confidence)
     if delta is None:
@@ -243,10 +247,10 @@ def _audit(draw, pair, means, event, *, delta, n_samples, confidence, rng):
 
 
 def _statistics(first, second, sampled):
-    """Return what may tell two sides apart, by their means: rows of numbers, one for each sample.
+    """Return statistics that may distinguish two sides: rows of numbers, one for each sample.
 
-    Each number in which they differ, and how far all together are on their way from the first to
-    the second: as they are, and clipped to what lies between.
+    The statistics are each number in which the means differ, and two sums of the moves of all
+    numbers from the first to the second mean: unclipped, and clipped to between the means.
     """
     differs = first != second
     move = (second - first)[differs]
@@ -256,14 +260,14 @@ def _statistics(first, second, sampled):
 
 
 class _Event(NamedTuple):
-    """Values of a statistic from an edge on: up to it, or at least it."""
+    """Values of a statistic on one side of an edge, which is included."""
 
     statistic: int
     edge: float
     is_above: bool
 
     def hits(self, first, second):
-        """Count samples in the event: those of the side that has more of it, then the others."""
+        """Count samples in the event, first for the side on which the event is more frequent."""
         first, second = first[self.statistic], second[self.statistic]
         if self.is_above:
             return (second >= self.edge).sum(), (first >= self.edge).sum()
@@ -271,7 +275,7 @@ class _Event(NamedTuple):
 
 
 def _choose(pilot, n_to_choose, n_to_bound, delta, confidence):
-    """Choose the event that is expected to give the largest bound."""
+    """Choose the event with the largest expected bound."""
     events = []
     for statistic in range(len(pilot[0])):
         every = np.concatenate([side[statistic] for side in pilot])

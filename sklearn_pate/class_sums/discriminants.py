@@ -1,7 +1,7 @@
 """The public half of class sums: linear discriminants from noisy sums; no record is read.
 
-Noisy class means are shrunk and the noisy second moment is denoised, each as its known noise
-requires. All of it follows from published numbers, so it is free.
+Noisy class means are shrunk and the noisy second moment is denoised, each by its known noise. All
+results follow from published numbers, so they have no privacy cost.
 """
 
 import math
@@ -13,24 +13,25 @@ from sklearn.covariance import oas
 from ..association import p_value_of_sums
 from .statistic import COUNT_WEIGHT, TOTAL_WEIGHT
 
-#: How far apart classes may be: in directions of more spread as much, or further, and by how much.
+#: Candidates for the distances between classes: powers of the variance of a direction, and factors.
 _POWERS = (0.5, 1.0, 1.5, 2.0, 3.0)
 _STEPS = np.exp(np.linspace(-14, 6, 81))
 
-#: Log likelihood that a power costs, times its logarithm, where directions are noisy themselves.
-#: With weak effects of many rare categories it was likelier by 20, and AUC fell by 0.03; with one
-#: trait behind 40 answers by 110, and accuracy rose by 0.04.
+#: Penalty of a power other than 1 where directions are noisy themselves: a log likelihood, times
+#: the absolute logarithm of the power. With weak effects of many rare categories, such a power was
+#: likelier by 20, and AUC fell by 0.03. With one trait behind 40 answers, it was likelier by 110,
+#: and accuracy rose by 0.04.
 _PENALTY = 40.0
 
-#: What classes explain of the spread of a direction, at most.
+#: Maximal fraction of the variance of a direction that classes explain.
 _MOST_EXPLAINED = 0.8
 
 
 class Discriminants:
     """Linear discriminants from published sums without public rows.
 
-    Each class's mean is pulled to the mean of all, direction by direction, as much as its known
-    noise asks; shares of classes are pulled together likewise.
+    Class means are shrunk to the overall mean, direction by direction, by an amount that depends on
+    the known noise. Class frequencies are shrunk to each other in the same way.
 
     Parameters
     ----------
@@ -41,9 +42,9 @@ class Discriminants:
     slopes : ndarray of shape (n_classes, n_columns)
     constants : ndarray of shape (n_classes,)
     n : float
-        The number of records, estimated.
+        Estimated number of records.
     p_value : float
-        Of the sums by class, if classes have equal means.
+        P-value of the sums by class, under equal class means.
     """
 
     def __init__(self, sums):
@@ -76,18 +77,18 @@ class Discriminants:
         self._spread = (basis @ turn) * np.sqrt(within)
 
     def logits(self, psi):
-        """Return the logarithm of each class's rate, up to a constant for each row."""
+        """Return the logarithms of the class probabilities, up to a constant for each row."""
         return psi @ self.slopes.T + self.constants
 
     def draw(self, n_rows, rng):
-        """Draw rows of classes with these shares, means and covariance, (n_rows, n_columns)."""
+        """Draw rows of classes with these frequencies, means and covariance."""
         codes = rng.choice(len(self._share), size=n_rows, p=self._share)
         about = rng.standard_normal((n_rows, self._spread.shape[1])) @ self._spread.T
         return self._means[codes] + about
 
 
 def public_discriminants(by_class, total, sds, n, public, *, proba_is_linear, target):
-    """Return linear discriminants by noisy sums, and by the covariance of public rows.
+    """Return linear discriminants from noisy sums and the covariance of public rows.
 
     Parameters
     ----------
@@ -96,13 +97,13 @@ def public_discriminants(by_class, total, sds, n, public, *, proba_is_linear, ta
     total : ndarray of shape (n_columns,)
         Noisy sums of `psi`.
     sds : (float, float)
-        Standard deviations of the noise on sums by class, and on those of all.
+        Standard deviations of the noise on sums by class, and on the total.
     n : float
-        The number of records.
+        Number of records.
     public : ndarray of shape (n_public, n_columns)
         `psi` of public rows.
     proba_is_linear : bool
-        Whether the rates themselves are to be linear, by least squares, not their logarithms.
+        Whether the class probabilities are linear, by least squares, instead of their logarithms.
     target : targets.Target
         Its values are the classes, or levels, of the sums.
 
@@ -122,12 +123,12 @@ def public_discriminants(by_class, total, sds, n, public, *, proba_is_linear, ta
     covariance, _ = oas(public - middle, assume_centered=True)
     variance, basis = np.linalg.eigh(covariance)
     variance = np.maximum(variance, 0.02 * variance.mean())
-    # The public mean, and how far the private one is from it
+    # The mean is the public mean plus the shrunk difference to the private mean
     noise_of_mean = (sds[1] / n) ** 2 + np.zeros((1, len(variance)))
     seen = (total / n - middle)[None] @ basis
     changed = _shrunk_means(seen, variance, noise_of_mean, n_free=1)
     mean = middle + basis @ changed[0]
-    # The error that is left in a mean: two means of samples differ as well
+    # The remaining error of the mean is at least the sampling error of both means
     kept = np.divide(changed, seen, where=seen != 0, out=0 * seen)
     apart = variance * (1 / len(public) + 1 / n)
     error = noise_of_mean * np.maximum(kept, apart / (apart + noise_of_mean))
@@ -141,7 +142,7 @@ def public_discriminants(by_class, total, sds, n, public, *, proba_is_linear, ta
         splits_votes=target.splits_votes,
     )
     means = _class_means(by_class, counts, mean, (sds[0], 0.0), variance, basis)
-    # In directions in which the spread of all rows is 1, that of the means is what they explain
+    # With unit variance of all rows, the variance of the means is the explained fraction
     means /= np.sqrt(variance)
     explained, turn = np.linalg.eigh((means.T * share) @ means)
     if proba_is_linear:
@@ -154,7 +155,7 @@ def public_discriminants(by_class, total, sds, n, public, *, proba_is_linear, ta
 
 
 def _number(sums):
-    """Return the number of records by what was released."""
+    """Estimate the number of records from the released sums."""
     n_classes, n_columns = sums.by_class.shape
     trust = 1 / np.array([n_classes * (sums.sd / COUNT_WEIGHT) ** 2, n_columns * sums.sd_moment**2])
     seen = np.array([sums.counts.sum(), np.trace(sums.moment)])
@@ -162,7 +163,7 @@ def _number(sums):
 
 
 def _shrunk_counts(sums, n):
-    """Return counts that sum to n, pulled together as their noise asks (James and Stein)."""
+    """Return counts that sum to n, shrunk to each other by their noise (James and Stein)."""
     n_classes = len(sums.counts)
     away = sums.counts - sums.counts.mean()
     seen = (away**2).sum()
@@ -173,11 +174,11 @@ def _shrunk_counts(sums, n):
 
 
 def _denoised(sums, n):
-    """Return the second moment of a record without noise, the variance of the rest, and the edge.
+    """Return the denoised second moment of a record, the variance of the rest, and the edge.
 
-    The noise is a Wigner matrix of known size: an eigenvalue below its edge says nothing; one above
-    has moved up, and its eigenvector has turned, by known amounts (Benaych-Georges and Nadakuditi
-    2011). All rows have length 1, which tells the trace.
+    The noise is a Wigner matrix of known size. An eigenvalue below its edge carries no information.
+    An eigenvalue above the edge is shifted up, and its eigenvector is rotated, by known amounts
+    (Benaych-Georges and Nadakuditi 2011). All rows have length 1, which determines the trace.
     """
     n_columns = len(sums.moment)
     s = sums.sd_moment / math.sqrt(2)
@@ -195,7 +196,7 @@ def _denoised(sums, n):
 
 
 def _mean(sums, n, moment, rest):
-    """Return the mean of all rows, pulled to 0 as its noise asks, and the variance of its noise."""
+    """Return the mean of all rows, shrunk to 0 by its noise, and the variance of its noise."""
     noise = (sums.sd / TOTAL_WEIGHT / n) ** 2
     values, vectors = np.linalg.eigh(moment)
     values = np.maximum(values, 0.3 * rest)
@@ -203,9 +204,10 @@ def _mean(sums, n, moment, rest):
 
 
 def _class_means(by_class, counts, mean, noise, variance, basis, penalty=0.0):
-    """Return class means about that of all, in directions of a basis.
+    """Return class means about the overall mean, in directions of a basis.
 
-    The noise is the standard deviation of that on a sum, and the variance of that on the mean.
+    `noise` is the standard deviation of the noise on a sum, and the variance of the noise on the
+    mean.
     """
     n_classes = len(counts)
     n = counts.sum()
@@ -213,17 +215,18 @@ def _class_means(by_class, counts, mean, noise, variance, basis, penalty=0.0):
     away = by_class / counts[:, None] + np.outer(off, mean)
     away -= counts / n @ away
     seen = noise[0] ** 2 * (1 - 1 / n_classes) / counts**2 + off**2 * noise[1]
-    seen = seen[:, None] + np.outer(1 / counts - 1 / n, variance)  # that of sampling
-    free = 1 - 1 / n_classes  # they sum to zero
+    seen = seen[:, None] + np.outer(1 / counts - 1 / n, variance)  # variance of sampling
+    free = 1 - 1 / n_classes  # class means about the overall mean sum to zero
     return _shrunk_means(away @ basis, variance, seen, n_free=free, penalty=penalty)
 
 
 def _shrunk_means(away, variance, noise, *, n_free, penalty=0.0):
-    """Return class means, each direction as near to the middle as its noise asks.
+    """Shrink class means to zero in each direction, by an amount that depends on the noise.
 
-    What is expected of a direction is ``t * variance**power``: with a power of 1 classes are as far
-    apart in every direction, beside its spread; with a larger one they differ where rows do. The
-    likeliest t and power are taken; each mean counts as `n_free` numbers.
+    The expected square of a mean in a direction is ``t * variance**power``. With a power of 1, the
+    distance between classes, divided by the standard deviation, is the same in every direction.
+    With a larger power, classes differ where rows do. The likeliest t and power are used; each mean
+    counts as `n_free` numbers.
     """
     typical = np.exp(np.log(variance).mean())
     best = None

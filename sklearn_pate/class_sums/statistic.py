@@ -1,10 +1,10 @@
 """The private half of class sums: statistic, contribution and noise, where no rows are public.
 
-A row becomes `psi`, numbers on the unit sphere. The mean of all of them is released first. Then,
-about this mean, counts of the classes, sums of `psi` by class and in all, and their second moment
-are released. `sensitivity` proves the largest change that one record makes, `noise_sizes` scales
-the noise to it, and `centre_cost` and `sums_cost` price it. For both releases, `gather_...`
-computes private whole numbers and `publish_...` adds noise.
+A row is encoded as `psi`, a vector on the unit sphere. The mean of all vectors is released first.
+The counts of the classes, the sums of `psi` by class and in total, and the second moment, all about
+this mean, are released next. `sensitivity` proves the largest change by one record, `noise_sizes`
+scales the noise to it, and `centre_cost` and `sums_cost` compute the cost. For both releases,
+`gather_...` computes private whole numbers and `publish_...` adds noise.
 """
 
 import math
@@ -30,12 +30,12 @@ from ..runtime.isolation import suppress_output
 from ..runtime.workers import batch_size, run, threads_per_worker
 from ..secure import exact_type, plus_noise
 
-#: Numbers of `psi` are whole multiples of this, and so exact in sums.
+#: The numbers of `psi` are whole multiples of this step, so their sums are exact.
 STEP = 2.0**-14
 
 _PER_STEP = 2**14
 
-#: Ticks of a whole record, where some count in part or share one vote with others.
+#: Ticks of a whole record, if some records have weights or share one vote with others.
 _TICKS = 2**12
 
 #: Weights of two blocks relative to the sums by class: the sum of `psi`, and the counts.
@@ -45,13 +45,13 @@ COUNT_WEIGHT = 0.5
 #: Value of the constant column.
 CONSTANT = 0.3
 
-#: Part of mu**2 that is for the mean.
+#: Part of mu**2 that is spent on the mean.
 MEAN_FRACTION = 0.1
 
-#: Rows that are multiplied at once: their sums are exact in floats.
+#: Number of rows multiplied at once, so that their sums are exact in floats.
 _ROWS = 4096
 
-#: Squared change, at most, if a record joins or leaves, divided by that of a replaced record.
+#: Largest squared change by an added or removed record, divided by the one by a replaced record.
 _ONE_CHANGED = 0.45
 
 #: Factor of the noise for rounding errors of floats.
@@ -69,9 +69,9 @@ class Centre(NamedTuple):
     mean: np.ndarray
 
     def apply(self, psi):
-        """Return rows about the mean, on the unit sphere, and a last column that is constant."""
+        """Return rows about the mean, with a constant last column, on the unit sphere."""
         away = psi - self.mean
-        away[~psi.any(axis=1)] = 0  # a row that could not be encoded stays one
+        away[~psi.any(axis=1)] = 0  # a row that could not be encoded stays a row of zeros
         rows = np.column_stack([away, np.where(psi.any(axis=1), CONSTANT, 0.0)])
         return unit(rows)
 
@@ -87,7 +87,7 @@ class Sums(NamedTuple):
     total : ndarray of shape (n_columns,)
     moment : ndarray of shape (n_columns, n_columns)
     sd, sd_moment : float
-        Standard deviations of the noise of a sum by class, and of the moment's diagonal.
+        Standard deviations of the noise on a sum by class, and on the diagonal of the moment.
     target : targets.Target
         Its values are the classes, or levels, of the sums.
     """
@@ -102,7 +102,7 @@ class Sums(NamedTuple):
 
 
 def unit(rows):
-    """Return rows on the unit sphere; rows of zeros stay."""
+    """Scale rows to length 1; rows of zeros stay zero."""
     norms = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
     return rows / np.where(norms > 0, norms, 1.0)
 
@@ -115,20 +115,20 @@ def ticks_of(n_rows, units=None, weight=None, *, whole=_TICKS, target=None):
     n_rows : int
         Number of records.
     units : ndarray of shape (n_rows,), int, default=None
-        The protected unit of each record, from 0: its records count one in all.
+        The protected unit of each record, numbered from 0. All records of a unit count as one.
     weight : ndarray of shape (n_rows,), default=None
-        What each record counts, clipped to [0, 1].
+        Weight of each record, clipped to [0, 1].
     whole : int
-        Shares of a whole one, where not all count alike.
+        Ticks of a whole record, if not all records count equally.
     target : targets.Target or None, default=None
-        What records vote for; None are classes.
+        Values that records vote for; None for classes.
 
     Returns
     -------
     ndarray of shape (n_rows,), int
-        Shares of each record.
+        Ticks of each record.
     int
-        Shares of a whole one.
+        Ticks of a whole record.
     """
     splits_votes = target is not None and target.splits_votes
     if units is None and weight is None and not splits_votes:
@@ -145,7 +145,7 @@ def sensitivity(n_changed, of_moment, *, n_classes):
     Parameters
     ----------
     n_changed : int
-        2 where a record takes the place of another, or changes; 1 where it joins or leaves.
+        2 if a record is replaced or changed; 1 if it is added or removed.
     of_moment : float
         Weight of the second moment, at most `free_weight`.
     n_classes : int
@@ -157,15 +157,15 @@ def sensitivity(n_changed, of_moment, *, n_classes):
 
     Notes
     -----
-    With ``a = 1 - 1 / n_classes``, ``x`` the product of two rows, ``w`` the weight of the total and
-    ``c`` that of the counts, the squared change is ``(a + w**2) (2 - 2 x) + of_moment**2 (2 - 2
-    x**2)`` for two records of one class, and ``2 a + 2 x / n_classes + w**2 (2 - 2 x) + 2 c**2 +
-    of_moment**2 (2 - 2 x**2)`` for two records of different classes. Each is a parabola, so its
-    maximum is at an end or at the vertex. Shorter rows change less: with ``of_moment**2 <= (a +
-    w**2) / 2`` the change grows in the longer length and is convex in the other, where no row at
-    all is the other end. A record that counts in part, or the mean of several records, lies between
-    whole records. A record that is split between two levels is the mean of two records with the
-    same row and one class each.
+    Let ``a = 1 - 1 / n_classes``, ``x`` the inner product of two rows, ``w`` the weight of the
+    total and ``c`` the weight of the counts. The squared change is ``(a + w**2) (2 - 2 x) +
+    of_moment**2 (2 - 2 x**2)`` for two records of one class, and ``2 a + 2 x / n_classes + w**2 (2
+    - 2 x) + 2 c**2 + of_moment**2 (2 - 2 x**2)`` for two records of different classes. Each is a
+    parabola in ``x``, so its maximum is at an end or at the vertex. Shorter rows change less: with
+    ``of_moment**2 <= (a + w**2) / 2``, the change grows in the longer length and is convex in the
+    other, whose other end is no row at all. A record that counts in part, or the mean of several
+    records, lies between whole records. A record that is split between two levels is the mean of
+    two records with the same row and one class each.
     """
     a = 1 - 1 / n_classes
     square = of_moment**2
@@ -178,17 +178,17 @@ def sensitivity(n_changed, of_moment, *, n_classes):
 
 
 def _largest(constant, slope, square):
-    """Return the largest ``constant + slope x - 2 square x**2`` of x from -1 to 1."""
+    """Return the largest ``constant + slope x - 2 square x**2`` for x from -1 to 1."""
     vertex = slope / (4 * square) if square else math.copysign(1, slope)
     x = min(max(vertex, -1.0), 1.0)
     return constant + slope * x - 2 * square * x**2
 
 
 def free_weight(n_classes):
-    """Return the largest weight of the second moment that adds nothing where records are replaced.
+    """Return the largest weight of the second moment that leaves the sensitivity unchanged.
 
-    At this weight the vertex of two records of one class is at the end, or the other parabola is as
-    high as the first without a moment.
+    The sensitivity is the one for a replaced record. At this weight, the vertex for two records of
+    one class is at the end, or the other parabola is as high as the first one without a moment.
     """
     most = math.sqrt((1 - 1 / n_classes + TOTAL_WEIGHT**2) / 2)
     without = sensitivity(2, 0.0, n_classes=n_classes)
@@ -198,9 +198,9 @@ def free_weight(n_classes):
 
 
 def noise_sizes(mu, *, n_classes):
-    """Return the noise of the mean, of the sums by class and of the moment, for mu in all.
+    """Return the noise of the mean, of the sums by class and of the moment, for a total mu.
 
-    Mu is that of a record that takes the place of another.
+    Mu is the privacy parameter for a replaced record.
     """
     sd_centre = 2 / (mu * math.sqrt(MEAN_FRACTION)) * _ROUNDED
     weight = free_weight(n_classes)
@@ -212,20 +212,19 @@ def noise_sizes(mu, *, n_classes):
 def sums_contribution(neighbors, *, of_one=_ONE_CHANGED):
     """Return the contribution of one unit to the mean and all sums.
 
-    It is in units of the L2 sensitivity where a record is replaced, each block divided by its
-    weight.
+    Its unit is the L2 sensitivity for a replaced record, with each block divided by its weight.
 
     Parameters
     ----------
     neighbors : rdp.Neighbors
         The neighboring data sets.
     of_one : float
-        Part of the squared change, at most, where a unit is added or removed, not replaced.
+        Largest squared change by an added or removed unit, divided by the one by a replaced unit.
 
     Returns
     -------
     rdp.Contribution
-        Its `l2_squared`; the others are not known.
+        Its `l2_squared`; the other norms are unknown, hence infinite.
     """
     l2_squared = of_one if neighbors.n_units == 1 else 1.0
     return Contribution(l1=math.inf, l2_squared=l2_squared, linf=math.inf)
@@ -241,9 +240,10 @@ def centre_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
 
     Notes
     -----
-    `noise_sizes` gives the mean `MEAN_FRACTION` of mu squared where a record is replaced. Where one
-    joins or leaves, the mean and the number of records change by ``1 + COUNT_WEIGHT**2``, which is
-    less than `_ONE_CHANGED` of the 4 that a replaced one changes.
+    `noise_sizes` assigns `MEAN_FRACTION` of mu squared, for a replaced record, to the mean. If a
+    record is added or removed, the squared change of the mean and of the number of records is ``1 +
+    COUNT_WEIGHT**2``. This is less than `_ONE_CHANGED` times 4, the squared change by a replaced
+    record.
     """
     cost = sums_cost(noise_multiplier, contribution, orders)
     part = MEAN_FRACTION * _ROUNDED
@@ -256,8 +256,8 @@ def sums_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
     Parameters
     ----------
     noise_multiplier : float
-        Noise standard deviation divided by the L2 sensitivity of all blocks together, where a
-        record is replaced.
+        Noise standard deviation divided by the L2 sensitivity of all blocks together, for a
+        replaced record.
     contribution : rdp.Contribution
         From `sums_contribution`.
     orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
@@ -269,10 +269,11 @@ def sums_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
 
     Notes
     -----
-    What one record changes, each block beside its noise, is at most ``1 / noise_multiplier``. The
-    noise of each block has at least ``noise_multiplier / STEP`` steps, so being discrete
-    costs no more than it does at that number; see `rdp.discrete_gaussian_mu_squared`. Renyi cost:
-    Canonne, Kamath, Steinke (2020), Proposition 5.
+    The change by one record, with each block divided by the standard deviation of its noise, is at
+    most ``1 / noise_multiplier``. The noise of each block has a standard deviation of at least
+    ``noise_multiplier / STEP`` steps, so the extra cost of discrete noise is at most its cost at
+    this number of steps; see `rdp.discrete_gaussian_mu_squared`. Renyi cost: Canonne, Kamath,
+    Steinke (2020), Proposition 5.
     """
     check_contribution(contribution)
     changed = contribution.l2_squared
@@ -289,7 +290,7 @@ class GatheredTotal(NamedTuple):
     total : ndarray of shape (n_columns,), int
     n_records : ndarray of shape (1,), int
     whole : int
-        Shares of a whole record, from `ticks_of`.
+        Ticks of a whole record, from `ticks_of`.
     """
 
     total: np.ndarray
@@ -306,7 +307,7 @@ class GatheredSums(NamedTuple):
     by_class : ndarray of shape (n_classes, n_columns), int
     moment : ndarray of shape (n_columns, n_columns), int
     whole : int
-        Shares of a whole record, from `ticks_of`.
+        Ticks of a whole record, from `ticks_of`.
     target : targets.Target
         Its values are the classes, or levels, of the sums.
     """
@@ -332,10 +333,11 @@ def gather_total(rows, part, n_jobs=None, encode=np.asarray):
 
 
 def publish_centre(gathered, sd, rng):
-    """Return the mean of all rows, with noise of one standard deviation on each of their sums.
+    """Return the mean of all rows, with noise of the same standard deviation on each of their sums.
 
-    The noisy number of records, at half the weight, is part of it: where a record is replaced, this
-    costs nothing, as only one that cannot be encoded changes both.
+    The sums are divided by the noisy number of records, which has half the weight. For a replaced
+    record, this number costs nothing, because only a record that cannot be encoded changes both the
+    number and the sums.
 
     Parameters
     ----------
@@ -375,10 +377,10 @@ def gather_sums(rows, codes, part, centre, *, target, n_jobs=None, encode=np.asa
     target : targets.Target
         Its values are the classes, or levels, of the sums.
     n_jobs : int, default=None
-        As in joblib. What is summed does not depend on it.
+        As in joblib. The sums do not depend on it.
     encode : callable
-        Returns `psi` of some rows, (n_rows, n_columns): each no longer than 1, and one of zeros
-        adds nothing.
+        Returns `psi` of some rows, (n_rows, n_columns). The length of each is at most 1, and a row
+        of zeros adds nothing.
     """
     amount, whole = part
     kind = exact_type(len(amount) * whole * _PER_STEP**2)
@@ -387,7 +389,7 @@ def gather_sums(rows, codes, part, centre, *, target, n_jobs=None, encode=np.asa
 
 
 def publish_sums(gathered, sd, sd_moment, rng):
-    """Return `Sums` with noise, of one column more, which is constant.
+    """Return `Sums` with noise; they have one more column, which is constant.
 
     Parameters
     ----------
@@ -413,7 +415,7 @@ def publish_sums(gathered, sd, sd_moment, rng):
 
 
 def about_mean(by_class):
-    """Return sums by class about their mean, and their total, in Python's whole numbers.
+    """Return sums by class about their mean, and their total, as Python integers.
 
     Parameters
     ----------
@@ -423,17 +425,17 @@ def about_mean(by_class):
     Returns
     -------
     centred : ndarray of shape (n_classes, n_columns), object
-        Sums of ``one_hot(y) - 1 / n_classes``, in steps that are smaller by the number of classes.
+        Sums of ``one_hot(y) - 1 / n_classes``, in steps divided by the number of classes.
     total : ndarray of shape (n_columns,), object
         Sums over all classes, in the steps of `by_class`.
     """
-    by_class = by_class.astype(object)  # times many classes, 64 bits may be too few
+    by_class = by_class.astype(object)  # a product with the number of classes may exceed 64 bits
     total = by_class.sum(axis=0)
     return len(by_class) * by_class - total, total
 
 
 def _added(sums_of, n_jobs, encode, kind, *records):
-    """Add up, in a type of whole numbers, the sums of blocks of rows, each exact in floats."""
+    """Add the sums of blocks of rows as integers; the sums of each block are exact in floats."""
     blocks = [slice(start, start + _ROWS) for start in range(0, len(records[-1]), _ROWS)]
     tasks = ((tuple(_safe_indexing(part, rows) for part in records),) for rows in blocks)
     added = None
@@ -446,7 +448,7 @@ def _added(sums_of, n_jobs, encode, kind, *records):
 
 
 def _of_block(sums_of, encode, block):
-    with suppress_output():  # also where a worker runs it
+    with suppress_output():  # in workers as well
         rows, *others = block
         return sums_of(encode(rows), *others)
 
@@ -468,27 +470,27 @@ def _sums_of(psi, amount, codes, *, centre, target):
 
 
 def of_classes(steps, cast):
-    """Return sums of whole steps by class; no more rows than add up exactly in floats."""
+    """Return sums of whole steps by class, of few enough rows for exact sums in floats."""
     return (cast.T.astype(float) @ steps.astype(float)).astype(np.int64)
 
 
 def whole_steps(psi):
-    """Return rows in whole steps; one that is not finite, or longer than 1, becomes zeros.
+    """Return rows in whole steps; rows that are not finite, or longer than 1, become zeros.
 
-    What the noise does not hide must not depend on a record, so none is refused.
+    No record is refused, because an error would depend on a record without the cover of noise.
     """
     steps = np.trunc(np.clip(psi, -1, 1) * (_PER_STEP * (1 - 1e-12)))
-    fits = (steps * steps).sum(axis=1) <= _PER_STEP**2  # not of NaN
+    fits = (steps * steps).sum(axis=1) <= _PER_STEP**2  # False for NaN
     return np.where(fits[:, None], steps, 0).astype(np.int64)
 
 
 def _noisy(whole, sd, step, rng):
-    """Return whole numbers of steps with noise on each, in units."""
+    """Add noise to whole numbers of steps, and return them in units."""
     return plus_noise(whole, DiscreteGaussian(sd / step).sample(rng, whole.shape), step)
 
 
 def _noisy_moment(whole, sd, step, rng):
-    """Return a symmetric matrix with noise; off the diagonal, which counts twice, it is smaller."""
+    """Add noise to a symmetric matrix, less off the diagonal, whose entries count twice."""
     n = len(whole)
     above = np.triu_indices(n, 1)
     noisy = np.zeros((n, n))

@@ -1,4 +1,4 @@
-"""Numbers made of rows of any kind, by a transformer that is fitted on public rows alone."""
+"""Encoding of rows of any kind as numbers, by a transformer fitted on public rows alone."""
 
 import math
 import warnings
@@ -36,25 +36,25 @@ from ..runtime.copies import (
 from ..runtime.isolation import PublicError, applied_to_parts, suppress_output
 from .dtypes import as_float
 
-#: How many public rows a transformer is tried on, alone and beside others.
+#: Number of public rows that a transformer is tried on, alone and in batches.
 _N_TRIED = 12
-#: Every second of them is tried beside odd ones, of which there are several kinds.
+#: Every second of these rows is tried together with odd rows of several kinds.
 _WITH_ODD = slice(None, None, 2)
 
 
-#: Why a transformer is refused, and what to do.
+#: Reasons to refuse a transformer, and their remedies.
 _REFUSED = {
     "could not be fitted on X_public": (
         "For columns of several kinds, leave transformer=None or give a ColumnTransformer"
     ),
     "cannot be copied, and each part of the private rows needs a copy of its own": (
-        "Use one that pickles: it must hold no locks, open files or connections"
+        "Use one that can be pickled: it must hold no locks, open files or connections"
     ),
 }
 
 
 def fitted_on_public(transformer, X_public, seed):
-    """Return a copy of a transformer that is fitted on public rows.
+    """Fit a copy of a transformer on public rows.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def fitted_on_public(transformer, X_public, seed):
     X_public : array-like with n_public rows
         Public rows.
     seed : int
-        Seeds what it draws.
+        Seed of its random numbers.
     """
     not_fitted, not_copied = _REFUSED
     with suppress_output(), seeded(seed):
@@ -72,7 +72,7 @@ def fitted_on_public(transformer, X_public, seed):
             fitted = isolated_clone(transformer, seed)
             problem = not_fitted
             set_seeds(fitted, seed, only_missing=True)
-            fitted = copied_generators(fitted.fit(X_public, None))  # FrozenEstimator wants a y
+            fitted = copied_generators(fitted.fit(X_public, None))  # FrozenEstimator requires a y
             problem = not_copied
             copier(fitted)()
             return fitted
@@ -83,29 +83,29 @@ def fitted_on_public(transformer, X_public, seed):
             found = f"{problem}: {type(error).__name__}: {words}"
     remedy = f". {_REFUSED[problem]}"
     if type(transformer) is RowVectorizer and problem == not_fitted:
-        remedy = ""  # there is no other transformer to leave out
+        remedy = ""  # it is the default already
     raise ValueError(f"the transformer of ReverseNeighbors {found}{remedy}")
 
 
 def transformed(fitted, rows):
-    """Return the numbers of rows, (n_rows, n_columns), or raise what is wrong with them."""
+    """Encode rows as numbers, (n_rows, n_columns); raise an error for anything else."""
     numbers = fitted.transform(rows)
     if sparse.issparse(numbers):
         numbers = numbers.toarray()
     numbers = np.asarray(numbers)
     if numbers.ndim != 2 or numbers.dtype.kind not in "iufb" or len(numbers) != _num_samples(rows):
         raise ValueError(
-            f"transformer must make a 2-D array of numbers; got {numbers.dtype}, {numbers.shape}"
+            f"transformer must return a 2-D array of numbers; got {numbers.dtype}, {numbers.shape}"
         )
     return numbers.astype(float)
 
 
 def transformed_private(fitted, X, n_columns, rows=None, *, largest=None):
-    """Return the numbers of private rows; NaN in rows that cannot be transformed.
+    """Encode private rows as numbers, NaN in rows that cannot be transformed.
 
-    Nothing is said of these. A row that fails does so by itself: the others are transformed
-    without it, as parts that fail are halved. Of `rows`, each is transformed by itself; without
-    any, those are that are far beyond the `largest` sizes of public ones.
+    No error or warning mentions these rows. A row that fails does not affect the others: a block
+    that fails is halved, until the row is alone. Each of `rows`, if given, is transformed by
+    itself. Otherwise the rows far beyond `largest`, the largest sizes of public rows, are.
     """
     parts = [np.arange(_num_samples(X))]
     if rows is None and largest is not None:
@@ -127,11 +127,12 @@ def transformed_private(fitted, X, n_columns, rows=None, *, largest=None):
 
 
 def rounding_among_others(fitted, X_public, public):
-    """Return by how much numbers of public rows differ if each is transformed by itself.
+    """Return the rounding difference of public rows transformed alone and together.
 
-    A matrix product rounds a row by those beside it. Refuses a transformer whose numbers for a row
-    depend on the rows beside it: some public rows, and odd copies of some of them, are transformed
-    alone and together. That of this library does not, as its tests show in the same way.
+    In a matrix product, the rounding of a row depends on the other rows of the batch. The function
+    refuses a transformer whose numbers for a row depend on other rows by more than that: some
+    public rows, and odd copies of some of them, are transformed alone and together.
+    `RowVectorizer` is not checked here, because its own tests show the same.
 
     Parameters
     ----------
@@ -158,8 +159,8 @@ def rounding_among_others(fitted, X_public, public):
             together, _ = _together(fitted, some)
             if not (_are_like_wide(by_itself) and treats_rows_alone(fitted, some, by_itself)):
                 raise ValueError(
-                    "the transformer's numbers for a row depend on the rows beside it, so one "
-                    "record could change the votes of others; use one that treats each row by "
+                    "the transformer's numbers for a row depend on the other rows of the batch, so "
+                    "one record could change the votes of others; use one that treats each row by "
                     "itself in transform"
                 )
     alone = np.vstack(by_itself)
@@ -168,7 +169,7 @@ def rounding_among_others(fitted, X_public, public):
 
 
 def treats_rows_alone(fitted, some, by_itself):
-    """Return whether rows have the numbers that they have by themselves, odd ones beside them.
+    """Return whether rows have the same numbers alone and together with odd rows.
 
     Parameters
     ----------
@@ -180,43 +181,46 @@ def treats_rows_alone(fitted, some, by_itself):
         Their numbers, each transformed by itself.
     """
     low, middle, high = np.nanpercentile(np.vstack(by_itself), [25, 50, 75], axis=0)
-    typical = np.nan_to_num(middle), np.nan_to_num(high - low)  # and how far apart quartiles are
+    typical = np.nan_to_num(middle), np.nan_to_num(high - low)  # medians, interquartile ranges
     few = _safe_indexing(some, np.arange(_num_samples(some))[_WITH_ODD])
     batches = chain([some], _with_odd_rows(few))
     return all(_is_row_by_row(fitted, batch, *typical) for batch in batches)
 
 
 def _alone(fitted, batch):
-    """Return the numbers of each row by itself; None for a row that fails."""
+    """Transform each row by itself; return a list of their numbers, None for a row that fails."""
     rows = np.arange(_num_samples(batch))[:, None]
     return [found for _, (found, _) in applied_to_parts(transformed, fitted, batch, rows)]
 
 
 def _together(fitted, batch):
-    """Return the numbers of all rows, and what failed; by another seed, which shows draws."""
+    """Transform all rows together; return their numbers and the failure, if any.
+
+    The seed differs from that of `_alone`, so random numbers show as a difference.
+    """
     all_rows = np.arange(_num_samples(batch))
     ((_, found),) = applied_to_parts(transformed, fitted, batch, [all_rows], seed=1)
     return found
 
 
 def _are_like_wide(rows):
-    """Whether all of these rows have numbers, and equally many."""
+    """Return whether all of these rows have numbers, and equally many."""
     widths = {None if row is None else row.shape[1] for row in rows}
     return len(widths) == 1 and None not in widths
 
 
 def _is_row_by_row(fitted, batch, middle, width):
-    """Whether each row of a batch has the numbers that it has by itself."""
+    """Return whether each row of a batch has the same numbers as by itself."""
     together, failed = _together(fitted, batch)
     if failed is not None:
-        return True  # private rows of such a batch are transformed in smaller ones
+        return True  # private rows of such a batch are transformed in smaller batches
     alone = _alone(fitted, batch)
     if not _are_like_wide([together, *alone]):
         return False
     alone = np.vstack(alone)
     with np.errstate(over="ignore", invalid="ignore"):
-        # Columns have units of their own, but those of no size beside the others hold nothing but
-        # what is rounded, as do those of rows that are far away
+        # Columns have units of their own, but columns much smaller than the others, and rows that
+        # are far away, differ by rounding
         close = 1e-4 * np.maximum(width, 0.01 * np.linalg.norm(width))
         far = np.where(np.isfinite(alone), alone - middle, 0)
         close = close + 2e-6 * np.linalg.norm(far, axis=1, keepdims=True)
@@ -225,7 +229,7 @@ def _is_row_by_row(fitted, batch, middle, width):
 
 
 def _with_odd_rows(some):
-    """Yield the rows between copies with extreme, with missing, and with unseen values."""
+    """Yield the rows between copies with extreme, with missing and with unseen values."""
     if sparse.issparse(some):
         half = _num_samples(some) // 2
         for odd in _odd_sparse(some):
@@ -242,7 +246,7 @@ def _with_odd_rows(some):
 
 
 def _frames_with_odd(some):
-    """Change columns of one dtype at a time: a transformer may fail at odd values of another."""
+    """Change columns of one dtype at a time, as a transformer may fail at odd values of another."""
     half = len(some) // 2
     columns = [some.iloc[:, k] for k in range(some.shape[1])]
     for dtype, change in product(dict.fromkeys(some.dtypes.astype(str)), ODD):
@@ -257,7 +261,7 @@ def _between(odd, values, half):
 
 
 def _odd_sparse(some):
-    """Yield sparse rows with extreme entries, with entries where others have none, and missing."""
+    """Yield sparse rows with extreme entries, with entries in other columns, and with missing."""
     yield some * 1e6
     yield some[:, ::-1] * -1e6
     if some.dtype.kind == "f":
@@ -266,14 +270,14 @@ def _odd_sparse(some):
         yield missing
 
 
-# --- odd values of a column: what no public row may have, and a private row can ------------------
+# --- odd values of a column, which private rows may have and public rows may lack ----------------
 
-#: Times far from others, which fit into all units.
+#: Times far from others that fit into all units.
 _FAR = {"M": "2200-01-01", "m": "36500 days"}
 
 
 def _extreme(values):
-    """Return numbers or times that no rows have, of the same dtype."""
+    """Return numbers or times beyond those of the rows, of the same dtype."""
     kind = getattr(values.dtype, "kind", "O")
     if kind == "f":
         return values * 1e6 + 1e6
@@ -286,13 +290,13 @@ def _extreme(values):
 
 
 def _negative(values):
-    """Return the negative of extreme numbers and times, where the dtype has them."""
+    """Return the negative of extreme numbers and times, if the dtype has negative values."""
     kind = getattr(values.dtype, "kind", "O")
     return -_extreme(values) if kind in "fim" else values
 
 
 def _half_missing(values):
-    """Return values of which every second is missing, where the dtype has missing values."""
+    """Return extreme values, every second one missing, if the dtype can hold missing values."""
     extreme = _extreme(values)
     missing = extreme.mask(np.arange(len(values)) % 2 == 0)
     return missing if missing.dtype == extreme.dtype else values
@@ -312,7 +316,7 @@ def _unseen(values):
 
 
 def _unlike(value, k):
-    """Return a text, or a number for a number, of either sign; some texts are empty."""
+    """Return an unseen text, sometimes an empty one, or for a number one of either sign."""
     if isinstance(value, bool | np.bool_ | bytes):
         return value
     if isinstance(value, Real) and value == value:
@@ -320,49 +324,55 @@ def _unlike(value, k):
     return "" if k % 4 == 1 else f"unseen {k}"
 
 
-#: What is done to columns: each returns a changed copy, or the very column if it does not apply.
+#: Changes of columns: each returns a changed copy, or the same object if it does not apply.
 ODD = (_extreme, _negative, _half_missing, _unseen)
 
 
-# --- the transformer, if none is given ------------------------------------------------------------
+# --- the default transformer ----------------------------------------------------------------------
 
 
-#: Units differ where the largest spread of a column is so many times the median one.
+#: Units differ if the largest standard deviation of a column exceeds this multiple of the median.
 _OTHER_UNITS = 10
 
-#: A transformer is tried beside rows a million times as large, see `ODD`. Rounding beside
-#: rows that are so many times as large at most is a thousandth of what was tried.
+#: Private rows with numbers larger than public ones by more than this factor are transformed alone.
+#: Transformers are tried together with rows a million times as large, see `ODD`, so that rounding
+#: in a batch of private rows is at most a thousandth of the rounding tried.
 _MOST = 1e3
 
-#: Numbers are cut to this size, so that sums of their fourth powers are finite.
+#: Numbers are clipped to this size, so that sums of their fourth powers are finite.
 _LARGEST = 1e75
 
 
 class RowVectorizer(TransformerMixin, BaseEstimator):
-    """Makes numbers of rows of any kind, such that like rows are near each other.
+    """Encoder of rows of any kind as numbers, with similar rows near each other.
 
-    DataFrames: numbers and lengths of time by their rank, in two columns (how low it is, and how
-    close to the middle); all others one-hot, by their text; missing values in columns of their
-    own. In polars, lengths of time are like texts. Arrays of up to `most_columns`: the columns as
-    they are, or like those of DataFrames where units differ, that is, where the largest standard
-    deviation is ten times the median one. Arrays of more columns: so many principal components.
-    Arrays of objects: as arrays of numbers, in which other values count as missing; a column with
-    more texts than numbers is refused. Sparse rows of up to `most_columns` columns: as arrays; of
-    more: so many singular vectors.
+    The encoding depends on the type of the rows:
+
+    - DataFrames: numbers and durations are encoded by their rank, in two columns (for low ranks
+      and for ranks near the middle). All other columns are encoded one-hot, by their text. Missing
+      values have columns of their own. Durations of polars are treated as text.
+    - Arrays of up to `most_columns` columns: the columns are used unchanged. If their units differ,
+      that is, if the largest standard deviation is more than ten times the median one, they are
+      encoded like those of DataFrames.
+    - Arrays of more columns: `most_columns` principal components.
+    - Arrays of objects: encoded as arrays of numbers, in which other values count as missing. A
+      column with more texts than numbers is refused.
+    - Sparse rows of up to `most_columns` columns: encoded as arrays.
+    - Sparse rows of more columns: `most_columns` singular vectors.
 
     Infinity counts as missing, and missing entries of sparse rows count as zero.
 
     Parameters
     ----------
     most_columns : int, default=100
-        Most columns of arrays and of sparse rows.
+        Maximal number of encoded columns of arrays and of sparse rows.
     random_state : int or None, default=None
-        Seeds singular vectors and principal components.
+        Seed of singular vectors and principal components.
 
     Attributes
     ----------
     transformer_ : transformer
-        The one that suits the rows that it was fitted on.
+        The fitted transformer, which depends on the type of the rows in `fit`.
 
     Examples
     --------
@@ -381,7 +391,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         """Choose a transformer by the type of the rows, and fit it."""
         if getattr(getattr(X, "columns", None), "nlevels", 1) > 1:
             raise PublicError(
-                "columns of several levels (a MultiIndex) have no names to go by: flatten them, "
+                "columns of several levels (a MultiIndex) have no single names: flatten them, "
                 "X.columns = ['_'.join(map(str, name)) for name in X.columns], X_public as well"
             )
         X = self._as_read(X)
@@ -397,11 +407,11 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         check_array(X)
 
     def transform(self, X):
-        """Return the numbers of rows, an array with a row for each."""
+        """Encode rows as numbers, an array with one row for each."""
         return self.transformer_.transform(_with_floats(self._as_read(X)))
 
     def to_sklearn(self):
-        """Return the fitted transformer, which is made of scikit-learn's."""
+        """Return the fitted transformer, which consists of scikit-learn's transformers."""
         check_is_fitted(self)
         return self.transformer_
 
@@ -435,10 +445,10 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
 
 
 class LenientRowVectorizer(RowVectorizer):
-    """A `RowVectorizer` that refuses no rows: texts in arrays, and values without, are missing.
+    """A `RowVectorizer` that accepts all rows.
 
-    It is for parts of private rows, whose values must cause no error. Public rows have been checked
-    before, by `check_array`.
+    Texts in arrays, and values that have no text, count as missing. It encodes blocks of private
+    rows, whose values must raise no error. `check_array` has checked the public rows before.
     """
 
     def _as_read(self, X):
@@ -448,15 +458,15 @@ class LenientRowVectorizer(RowVectorizer):
         pass
 
 
-#: Types whose values have a text, whatever they are.
+#: Types whose values all have a text.
 _HAVE_TEXT = {str, float, bool, type(None), type(pd.NA), type(pd.NaT), pd.Timestamp}
 
 
 def _has_text(value):
-    """Return whether a value has a text: a `__str__` may fail."""
+    """Return whether a value has a text, because its `__str__` may fail."""
     if type(value) in _HAVE_TEXT:
         return True
-    if type(value) is int:  # Python refuses to write thousands of digits
+    if type(value) is int:  # Python raises an error for thousands of digits
         return value.bit_length() < 1000
     try:
         pd.Series([value], dtype=object).astype("string[python]")
@@ -466,7 +476,7 @@ def _has_text(value):
 
 
 def _with_texts(X):
-    """Return DataFrames in which values without a text are missing, each by itself."""
+    """Replace the values of a DataFrame that have no text by missing ones, each by itself."""
     if not isinstance(X, pd.DataFrame):
         return X
     for name in [name for name, dtype in X.dtypes.items() if dtype.kind == "O"]:
@@ -478,9 +488,9 @@ def _with_texts(X):
 
 
 def of_pandas(X):
-    """Return DataFrames of other libraries as those of pandas, and anything else as it is.
+    """Convert DataFrames of other libraries to pandas; return anything else unchanged.
 
-    Numbers become floats and all else objects, by the types of the columns alone.
+    Numeric columns become floats and all others objects, by the dtypes of the columns alone.
     """
     if isinstance(X, pd.DataFrame) or not hasattr(X, "columns") or not hasattr(X, "get_column"):
         return X
@@ -493,12 +503,12 @@ def of_pandas(X):
 
 
 def _holds_objects(X):
-    """Whether rows are an array without a dtype of numbers."""
+    """Return whether rows are an array without a numeric dtype."""
     return isinstance(X, np.ndarray) and X.dtype.kind in "OSTU"
 
 
 def _with_floats(X):
-    """Return an array of objects as floats, NaN where a value is no number; other rows as is."""
+    """Convert an array of objects to floats, NaN for other values; return other rows unchanged."""
     if not _holds_objects(X):
         return X
     columns = np.reshape(X, (len(X), -1)).astype(object)
@@ -506,14 +516,14 @@ def _with_floats(X):
 
 
 def check_array(X):
-    """Refuse arrays of text, which have no dtypes to encode columns by, and of complex numbers.
+    """Refuse arrays of text, whose columns have no dtypes of their own, and of complex numbers.
 
-    A column with more texts than numbers is one of text; fewer texts count as missing.
+    A column with more texts than numbers counts as text. In other columns, texts count as missing.
 
     Parameters
     ----------
     X : array-like with n_rows rows
-        Rows; other tables than arrays pass.
+        Rows. Only arrays are checked.
     """
     if isinstance(X, np.ndarray) and X.dtype.kind == "c":
         raise PublicError(
@@ -523,11 +533,10 @@ def check_array(X):
         return
     if not all(_holds_numbers(values) for values in np.reshape(X, (len(X), -1)).T):
         raise PublicError(
-            "an array that holds text has no columns with dtypes of their own: make DataFrames of "
-            "both,\n"
+            "an array that holds text has no dtypes of its columns: convert both to DataFrames,\n"
             "    X, X_public = (pandas.DataFrame(t).infer_objects() for t in (X, X_public))\n"
-            "BaggingClassifier makes arrays of DataFrames: give it numbers, "
-            "neighbors.RowVectorizer().fit(X_public).transform of each"
+            "BaggingClassifier converts DataFrames to arrays: give it the numbers that "
+            "neighbors.RowVectorizer().fit(X_public).transform returns for each"
         )
 
 
@@ -543,11 +552,11 @@ def _is_missing(value):
         return False
 
 
-# --- steps, made of other libraries alone ---------------------------------------------------------
+# --- steps made of other libraries alone ----------------------------------------------------------
 
 
 def _finite():
-    """Return transformers of arrays of numbers to floats: infinity is missing, and size limited."""
+    """Return transformers that convert arrays to floats, infinity to NaN, and clip the size."""
     infinity_is_missing = {"nan": np.nan, "posinf": np.nan, "neginf": np.nan}
     return [
         FunctionTransformer(np.asarray, kw_args={"dtype": float}),
@@ -557,7 +566,7 @@ def _finite():
 
 
 def _finite_sparse():
-    """Return transformers of sparse rows that make zeros of missing and of infinite entries."""
+    """Return transformers of sparse rows that replace missing and infinite entries by zero."""
     return [
         calling("astype", float),
         calling("minimum", _LARGEST),
@@ -570,16 +579,16 @@ def _finite_sparse():
 
 
 def calling(method, *args):
-    """Return a transformer that calls a method of the rows, and loads where this room is not."""
+    """Return a transformer that calls a method of the rows, and loads without this library."""
     return FunctionTransformer(methodcaller(method, *args))
 
 
 def _units_differ(columns):
-    """Whether one column would decide alone which rows are near each other."""
+    """Return whether a single column would dominate the distances between rows."""
     columns = np.asarray(columns, dtype=float)
     with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
-        # Of columns without any value
-        ends = np.nanpercentile(columns, [1, 99], axis=0)  # a few rows far away are no unit
+        # Columns without any value cause warnings, and a few distant rows do not set a unit
+        ends = np.nanpercentile(columns, [1, 99], axis=0)
         spread = np.nanstd(np.clip(columns, *ends), axis=0)
     spread = spread[spread > 0]
     return spread.size > 0 and spread.max() > _OTHER_UNITS * np.median(spread)
@@ -590,17 +599,17 @@ def _imputer(strategy, **params):
 
 
 def _ranks(n_public):
-    """Return a transformer of columns of numbers, (n_rows, n_columns), to how low each is."""
+    """Return a transformer of columns of numbers, (n_rows, n_columns), to ranks in two columns."""
     return make_pipeline(
         _imputer("median", add_indicator=True),
         QuantileTransformer(n_quantiles=min(200, n_public)),
-        SplineTransformer(3, degree=1, include_bias=False),  # what is not low or middle is high
+        SplineTransformer(3, degree=1, include_bias=False),  # neither low nor in the middle is high
         StandardScaler(),
     )
 
 
 def closeness(n_public):
-    """Return a transformer of columns of numbers to how far from the middle each one's rank is."""
+    """Return a transformer of columns of numbers to folded ranks, ``abs(rank - 1/2)``."""
     return make_pipeline(
         *_finite(),
         _imputer("median"),
@@ -613,11 +622,11 @@ def closeness(n_public):
 def _of_columns(X_public):
     kinds = {name: dtype.kind for name, dtype in X_public.dtypes.items()}
     numbers = [name for name, kind in kinds.items() if kind in "iuf"]
-    times = [name for name, kind in kinds.items() if kind == "m"]  # lengths of time
+    times = [name for name, kind in kinds.items() if kind == "m"]  # durations
     others = [name for name, kind in kinds.items() if kind not in "iufm"]
     as_texts = make_pipeline(
         calling("astype", "object"),
-        # Each value by itself: `map(str)` chooses a dtype by all of them, and refuses some together
+        # By contrast, `map(str)` chooses a dtype by all values, and refuses some combinations
         calling("astype", "string[python]"),
         calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
         _imputer("constant", fill_value="missing"),
@@ -635,11 +644,11 @@ def _of_columns(X_public):
     )
 
 
-# --- rows far outside what public ones show: their size decides how a batch is rounded -----------
+# --- rows far beyond the public ones: their size affects the rounding of a batch ------------------
 
 
 def largest_sizes(X_public):
-    """Return the largest size of a number in each column of public rows.
+    """Return the largest absolute value of the numbers in each column of public rows.
 
     Parameters
     ----------
@@ -654,7 +663,7 @@ def largest_sizes(X_public):
 
 
 def are_far(X, largest):
-    """Return which rows hold a number far beyond the public ones, each by itself.
+    """Return a mask of the rows with a number far beyond the public ones, each by itself.
 
     Parameters
     ----------
@@ -671,9 +680,9 @@ def are_far(X, largest):
 
 
 def _sizes(X):
-    """Return the absolute numbers of rows, (n_rows, n_columns), 0 or NaN for all else."""
+    """Return the absolute values of numbers in rows, (n_rows, n_columns), else 0 or NaN."""
     if sparse.issparse(X):
-        # One size for each row: that of its largest number
+        # One size for each row: its largest absolute value
         return abs(X).nanmax(axis=1).toarray().astype(float).reshape(-1, 1)
     if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
         return np.abs(X.reshape(len(X), -1).astype(float))
@@ -682,7 +691,7 @@ def _sizes(X):
 
 
 def _numbers(column):
-    """Return the absolute numbers of a column, 0 or NaN for all else. No value makes it fail."""
+    """Return the absolute values of a column, else 0 or NaN; no value raises an error."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
     if column.dtype == object:
@@ -694,7 +703,7 @@ def _numbers(column):
 
 def _size(value):
     try:
-        return abs(float(value)) if isinstance(value, Number) else 0.0  # Decimal is one
+        return abs(float(value)) if isinstance(value, Number) else 0.0  # Decimal is a Number
     except OverflowError:
         return np.inf
     except Exception:  # complex numbers, signalling NaN

@@ -236,8 +236,8 @@ def check_grows(db, entry, cost):
     before = read_costs(db, "fit = ? AND n_queries = 0", entry)
     if entry not in before or not (parts_of(before[entry]) <= parts_of(cost)).all():
         raise ValueError(
-            f"entry {entry} cannot be replaced: it is not the cost of synthetic rows alone, or "
-            "this cost does not include it"
+            f"entry {entry} cannot be replaced: it has queries, or its cost is not a part of this "
+            "cost"
         )
 
 

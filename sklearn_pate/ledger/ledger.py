@@ -1,4 +1,4 @@
-"""The ledger: which fits it lets through, and what it writes down."""
+"""The ledger: checks of new fits against a budget, and the record of their costs."""
 
 import math
 import sqlite3
@@ -15,42 +15,42 @@ from . import file, filters
 
 
 class PrivacyLedger:
-    """A budget for one private data set, shared by fits, processes and days.
+    """A budget for one private data set, shared by all its fits and processes over time.
 
-    ``PATEClassifier(..., ledger=ledger)`` checks it before teachers train, and records what the fit
-    spends before any label is released. A fit that would go over budget is refused. The costs of
-    many fits add up to far less than the sum of their epsilons.
+    ``PATEClassifier(..., ledger=ledger)`` checks the budget before teachers train, and records the
+    cost of the fit before any label is released. A fit that would exceed the budget is refused. The
+    total cost of many fits is far less than the sum of their epsilons.
 
     Parameters
     ----------
     path : str or path-like
-        The file of the ledger (SQLite), made if there is none. It holds public numbers only. Use
-        one file for each private data set, and not on a network drive that does not lock files.
+        The file of the ledger (SQLite), created if there is none. It contains public numbers only.
+        Use one file for each private data set, and no network drive without file locks.
     epsilon : float
         Budget of all fits together.
     delta : float, default=1e-5
         Delta of the guarantee of all fits together.
     composition : {"renyi", "gaussian", "pure"}, default="renyi"
-        How costs add up, fixed when the file is made. "renyi" takes every fit that has a guarantee
-        and suits nearly all data sets. "gaussian" sums squared Gaussian-DP parameters: for fits
-        with Gaussian or pure costs, not for private searches. "pure" is the plain sum of pure
-        epsilons.
+        Composition of costs, fixed when the file is created. "renyi" accepts every fit that has a
+        guarantee and suits nearly all data sets. "gaussian" sums squared Gaussian-DP parameters. It
+        accepts fits with Gaussian or pure costs, but no private searches. "pure" is the plain sum
+        of pure epsilons.
     failure_probability : float or None, default=None
-        Part of `delta` that is set aside, when the file is made, for fits with a delta of their
-        own: `StableArgmax` and ``accounting="ptr"``. 0 refuses them. None is a tenth of
-        `delta`, with "pure" all of it.
+        Part of `delta` that is set aside, when the file is created, for fits with their own delta:
+        `StableArgmax` and ``accounting="ptr"``. 0 refuses such fits. None is a tenth of `delta`, or
+        all of it with "pure".
 
     Attributes
     ----------
     path, epsilon, delta, composition, failure_probability
-        As given; they cannot be set.
+        The parameters; they cannot be set.
     epsilon_spent : float
-        What the recorded fits cost together, rounded up; at most `epsilon`, but for rounding.
+        Total epsilon of the recorded fits, rounded up. It is at most `epsilon`, up to rounding.
 
     Raises
     ------
     ValueError
-        If the file is the ledger of another budget, or not a ledger at all.
+        If the file is the ledger of another budget, or not a ledger.
 
     See Also
     --------
@@ -58,38 +58,39 @@ class PrivacyLedger:
 
     Notes
     -----
-    *How costs add up.* What a fit costs may depend on what earlier fits released. So the ways of
-    adding up, and their limits, are fixed in advance by `epsilon` and `delta` alone: they are
-    privacy filters. "renyi" keeps six at once. One adds up at the order that is best for Gaussian
-    noise that uses up the budget, and has five sixths of delta. Four add up at higher orders, each
-    three times as far from 1 as the one before, and share the rest of delta. The last is the plain
-    sum of pure epsilons, which needs no delta. A fit is let through if at least one filter allows
-    it together with all fits before. "gaussian" has two: the Gaussian sum, in which an `e`-DP step
-    counts as `rdp.pure_to_gdp` says, and the pure one.
+    *Composition.* The cost of a fit may depend on the releases of earlier fits. So the sums and
+    their limits are fixed in advance by `epsilon` and `delta` alone: they are privacy filters.
+    "renyi" has six filters at once. The first sums costs at the order that is best for Gaussian
+    noise that uses up the budget, and has five sixths of delta. Four sum costs at higher orders and
+    share the rest of delta; the distance of the order from 1 triples from each filter to the next.
+    The last is the plain sum of pure epsilons, which needs no delta. A fit is accepted if at least
+    one filter allows it together with all earlier fits. "gaussian" has two filters: the Gaussian
+    sum, in which an `e`-DP step counts as `rdp.pure_to_gdp` of `e`, and the pure sum.
 
-    Why that is valid: the process that filter `k` alone would stop is ``(epsilon, delta_k)``-DP,
-    with costs chosen adaptively (Renyi: Feldman, Zrnic (2021), Theorem 3.3; Gaussian: Smith,
-    Thakurta (2022); pure: Rogers, Roth, Ullman, Vadhan (2016)). Runs that end within filter `k`
-    are outcomes of that process too, with the same probabilities, and each run ends within some
-    filter. So for any event ``S``, ``P(S) - exp(epsilon) Q(S)`` is at most the sum of all
-    `delta_k`. Fits with a delta of their own add their deltas, at most `failure_probability`; all
-    parts together are `delta`.
+    Proof of validity: consider the process that filter `k` alone would stop. It is
+    ``(epsilon, delta_k)``-DP, with costs chosen adaptively (Renyi: Feldman, Zrnic (2021), Theorem
+    3.3; Gaussian: Smith, Thakurta (2022); pure: Rogers, Roth, Ullman, Vadhan (2016)). Runs that end
+    within filter `k` are also outcomes of this process, with the same probabilities, and each run
+    ends within at least one filter. So for any event ``S``, ``P(S) - exp(epsilon) Q(S)`` is at most
+    the sum of all `delta_k`. The deltas of fits with their own delta add up to at most
+    `failure_probability`. The sum of all parts is `delta`.
 
-    If no filter has room for the first fit, but the fit is within the budget by itself, it takes
-    the whole budget: nothing is let through after it. The filters are made for many fits: a few
-    count for somewhat more than their epsilon (a fit of 1 in a ledger of 4 counts as 1.13).
+    If no filter has room for the first fit, but the fit by itself is within the budget, it takes
+    the whole budget: no fit is accepted after it. The filters are designed for many fits: a few
+    fits count for somewhat more than their epsilon (a fit of 1 in a ledger of 4 counts as 1.13).
 
-    *What is noticed.* Each file has a random identifier, which the object, its pickles and its
-    copies remember. If their file was deleted or replaced by another ledger, even one of the same
-    budget, they refuse; nothing is recorded, and no file is made. They also remember the sums of
-    the entries that they have read or written, and refuse a file with less: an older copy of it. A
-    file that is cut short, empty or overwritten in some place is refused, each entry by a checksum.
-    Not noticed are an older copy that a new call opens, a file edited by hand with its checksums,
-    two copies of one file that are both used, a new ledger that a new call makes after the file was
-    deleted, and what is spent without a ledger.
+    *Detected changes of the file.* Each file has a random identifier, which the object, its pickles
+    and its copies store. If the file was deleted or replaced by another ledger, even one with the
+    same budget, they raise an error; nothing is recorded, and no file is created. They also store
+    the sums of the entries that they have read or written, and refuse a file with smaller sums,
+    which is an older copy. A truncated, empty or partly overwritten file is refused; each entry has
+    a checksum. Some changes are not detected: an older copy that a new call opens, a file edited by
+    hand together with its checksums, two copies of one file that are both used, a new ledger that a
+    new call creates after the file was deleted, and fits without a ledger.
 
-    Files of 0.1.0 open, and get three more columns. Their entries have no checksum, and no record
-    of which steps were pure and which Gaussian: a fit with both counts as larger or equal.
+    Files of 0.1.0 can be opened, and get three more columns. Their entries have no checksum, and
+    no record of pure and Gaussian steps. A fit with both kinds of steps counts for its own cost or
+    more.
 
     All fits must protect the same change of the data (`PrivacySpent.unit` and `relation`), as
     costs of different changes do not add up. Fits with a `random_state` are refused: two fits with
@@ -112,8 +113,8 @@ class PrivacyLedger:
     ([1.0, 1.0, 1.0], True)
     """
 
-    #: Totals of all entries that the object has read or written: its file must not have less.
-    _seen = 0.0  # of pickles of 0.1.0, which have none
+    #: Totals of all entries that the object has read or written; lower totals are refused.
+    _seen = 0.0  # for pickles of 0.1.0, which have none
 
     def __init__(self, path, epsilon, delta=1e-5, *, composition="renyi", failure_probability=None):
         self._path = Path(path).absolute()
@@ -129,18 +130,18 @@ class PrivacyLedger:
                 if budget_in_file != self._budget:
                     raise ValueError(
                         f"{self.path.name} is the ledger of {budget_in_file}; got {self._budget}. "
-                        "A budget cannot be changed: give the file's"
+                        "A budget cannot be changed: use the budget of the file"
                     )
                 self._account(db)
         except BaseException:
-            if is_new:  # it is empty, and would be refused from now on
+            if is_new:  # an empty file would be refused from now on
                 self.path.resolve().unlink(missing_ok=True)
             raise
 
     path = property(attrgetter("_path"), doc="The file.")
     epsilon = property(attrgetter("_budget.epsilon"), doc="Budget of all fits together.")
     delta = property(attrgetter("_budget.delta"), doc="Delta of their guarantee.")
-    composition = property(attrgetter("_budget.composition"), doc="How costs add up.")
+    composition = property(attrgetter("_budget.composition"), doc="Composition of costs.")
     failure_probability = property(
         attrgetter("_budget.failure_probability"), doc="Part of `delta` for fits with their own."
     )
@@ -149,48 +150,48 @@ class PrivacyLedger:
         return f"PrivacyLedger({self.path.name!r}, {self._budget})"
 
     def __eq__(self, other):
-        """Return whether both are of the same file, as an object and its copy are."""
+        """Return whether both have the same file, like an object and its copy."""
         return isinstance(other, PrivacyLedger) and self._file_id == other._file_id
 
     def __hash__(self):
         return hash(self._file_id)
 
     def check(self, spent, cost, entry=None):
-        """Refuse a fit that would go over budget; record nothing.
+        """Refuse a fit that would exceed the budget, without recording anything.
 
         Parameters
         ----------
         spent : PrivacySpent
-            What the fit spends by itself.
+            Privacy cost of the fit by itself.
         cost : rdp.Cost
-            The same, in all the ways that add up.
+            The same cost in all additive measures.
         entry : int, default=None
-            As in `record`: the entry that this cost would take the place of.
+            As in `record`: the entry that this cost would replace.
 
         Raises
         ------
         BudgetExceededError
-            If the fits before and this one are over budget together.
+            If the total of all earlier fits and this one exceeds the budget.
         ValueError
-            If its cost is of a kind that the ledger's composition cannot add up, if it protects
-            another change of the data than the fits before, or if the file is no longer this
-            ledger's.
+            If the ledger's composition cannot add up this kind of cost, if the fit protects another
+            change of the data than earlier fits, or if the file no longer belongs to this ledger.
         """
         with file.transaction(self.path) as db:
             self._check_affordable(db, spent, cost, entry)
 
     def record(self, spent, cost, entry=None):
-        """Write down that a fit spends; call it before anything is released.
+        """Record the cost of a fit; call it before anything is released.
 
         Parameters
         ----------
         spent, cost
             As in `check`.
         entry : int, default=None
-            From the last call of the same fit, whose cost is a part of this one and was fixed
-            together with it, before anything was released. It has no queries yet, and grows: it
-            gets another number. So if a copy of an interrupted estimator has gone on with it
-            before, it is not found, and this cost is an entry of its own.
+            Number returned by the last call of the same fit. The cost of that entry is a part of
+            this one and was fixed together with it, before anything was released. It has no queries
+            yet. The larger entry that replaces it gets a new number. So if a copy of an interrupted
+            estimator has already replaced it, it is not found, and this cost becomes a separate
+            entry.
 
         Returns
         -------
@@ -200,31 +201,31 @@ class PrivacyLedger:
         Raises
         ------
         BudgetExceededError, ValueError
-            As `check`; nothing was recorded.
+            As in `check`; nothing was recorded.
         """
         with file.transaction(self.path) as db:
             if file.has_entry(db, entry):
                 file.check_grows(db, entry, cost)
             before = self._check_affordable(db, spent, cost, entry)
             written = file.write_fit(db, spent, cost, entry)
-        self._seen = np.maximum(self._seen, before.plus(cost).totals())  # it was committed
+        self._seen = np.maximum(self._seen, before.plus(cost).totals())  # after the commit
         return written
 
     @property
     def epsilon_spent(self):
-        """What the recorded fits cost together, rounded up; at most `epsilon`, but for rounding."""
+        """Total epsilon of the recorded fits, rounded up; at most `epsilon`, up to rounding."""
         with file.transaction(self.path) as db:
             return self._account(db).epsilon()
 
     def history(self):
-        """Return the fits that were recorded.
+        """Return the recorded fits.
 
         Returns
         -------
         DataFrame
             One row per fit: `time` (UTC), `composition`, `n_teachers` and `n_queries` as in
-            `PrivacySpent`, `epsilon` of that fit alone and `epsilon_total` of all up to it, at the
-            ledger's delta.
+            `PrivacySpent`, `epsilon` of the fit alone and `epsilon_total` of all fits up to it, at
+            the ledger's delta.
         """
         with file.transaction(self.path) as db:
             account = self._account(db)
@@ -238,12 +239,12 @@ class PrivacyLedger:
         return pd.DataFrame(rows, columns=names)
 
     def _account(self, db, without=None):
-        """Return the fits that were recorded; refuse a file that is no longer this ledger's."""
+        """Return the recorded fits, and refuse a file that no longer belongs to this ledger."""
         budget, file_id, protected = file.read_budget(db)
         if (budget, file_id) != (self._budget, self._file_id):
             raise ValueError(
-                f"{self.path.name} is another ledger than the one this object was made with. Put "
-                "the old file back, or make a new PrivacyLedger to use this one"
+                f"{self.path.name} is another ledger than the one that this object was created "
+                "with. Restore the old file, or create a new PrivacyLedger to use this one"
             )
         costs = file.read_costs(db)
         account = filters.Account(
@@ -252,17 +253,17 @@ class PrivacyLedger:
         totals = account.totals()
         if (totals < self._seen).any():
             raise ValueError(
-                f"{self.path.name} holds less than was recorded in it: it was replaced by an older "
-                "copy, or entries were removed. Nothing was recorded; restore the newest copy"
+                f"{self.path.name} contains less than was recorded in it: it was replaced by an "
+                "older copy, or entries were removed. Nothing was recorded; restore the newest copy"
             )
         self._seen = np.maximum(self._seen, totals)
         if costs and None in protected:
-            raise sqlite3.DatabaseError("it holds entries, and not the change that they protect")
+            raise sqlite3.DatabaseError("it has entries without the change that they protect")
         costs.pop(without, None)
         return account._replace(costs=list(costs.values()))
 
     def _check_affordable(self, db, spent, cost, entry=None):
-        """Refuse a fit that the budget does not pay for; return the account of all others."""
+        """Refuse a fit that exceeds the budget, and return the account of all other fits."""
         _check_cost(cost)
         before = self._account(db, without=entry)
         protected = file.protected_by(spent.unit, spent.relation)
@@ -270,7 +271,7 @@ class PrivacyLedger:
             change = change_in_words(*reversed(before.protected))
             raise ValueError(
                 f"this ledger adds up costs of one change of the data, {change!r}; "
-                f"this fit protects {spent.change!r}. Use the same partition and unit in all"
+                f"this fit protects {spent.change!r}. Use the same partition and unit in all fits"
             )
         _check_can_be_added(spent, cost, before)
         if not before.pays_for(cost):
@@ -279,41 +280,41 @@ class PrivacyLedger:
 
 
 def _check_cost(cost):
-    """Refuse what would corrupt a sum."""
+    """Refuse a cost that would corrupt the sums."""
     are_numbers = (filters.parts_of(cost) >= 0).all()  # false for NaN, too
     if not are_numbers or np.shape(cost.rdp) != DEFAULT_ORDERS.shape:
         raise ValueError(
-            "a cost must have no negative parts and no NaN, and one Renyi cost for each of the "
+            "a cost must have no negative numbers and no NaN, and one Renyi cost for each of the "
             f"{DEFAULT_ORDERS.size} rdp.DEFAULT_ORDERS; nothing was recorded"
         )
 
 
 def _check_can_be_added(spent, cost, account):
-    """Refuse a fit that has a guarantee, but none of the kind that the filters add up."""
+    """Refuse a fit with a guarantee that none of the filters can add up."""
     budget = account.budget
     epsilon, _ = cost.epsilon(budget.delta)
     has_guarantee = min(epsilon, filters.epsilon_alone(cost, budget)) < math.inf
     if has_guarantee and all(filter_.amount(cost) == math.inf for filter_ in account.filters):
         raise ValueError(
-            f"composition={budget.composition!r}, and this fit (composition="
-            f"{spent.composition!r}) has no cost that it adds up. Use another "
+            f"the ledger has composition={budget.composition!r}, and this fit (composition="
+            f"{spent.composition!r}) has no cost that it can add up. Use another "
             "aggregator, or a ledger with composition='renyi'"
         )
 
 
 def _over_budget(cost, before):
-    """Return the error for a cost that is over budget together with those before."""
+    """Return the error for a cost that exceeds the budget together with earlier costs."""
     budget = before.budget
     set_aside = ""
     if cost.delta > 0:
         delta_before = sum(earlier.delta for earlier in before.costs)
         set_aside = (
-            f", {budget.failure_probability:g} of which is for fits with a delta of their own; "
-            f"this one has {cost.delta:g}, and those before {delta_before:g}"
+            f". {budget.failure_probability:g} of this delta is for fits with their own delta; "
+            f"this fit has {cost.delta:g}, and earlier fits have {delta_before:g}"
         )
     alone = filters.epsilon_alone(cost, budget)
     return BudgetExceededError(
-        f"this fit costs epsilon={alone:.4g}, and the {len(before.costs)} "
-        f"fit(s) before {before.epsilon():.4g}: together more than the ledger's epsilon="
-        f"{budget.epsilon:g} at delta={budget.delta:g}{set_aside}. Lower epsilon or ask less"
+        f"this fit costs epsilon={alone:.4g}, and the {len(before.costs)} earlier fit(s) cost "
+        f"{before.epsilon():.4g}: together more than the ledger's epsilon={budget.epsilon:g} at "
+        f"delta={budget.delta:g}{set_aside}. Lower epsilon, or make fewer queries"
     )

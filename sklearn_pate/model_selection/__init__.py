@@ -1,4 +1,4 @@
-"""Choosing parameters on private data, at a price of its own."""
+"""Choice of parameters on private data, with its own privacy cost."""
 
 from .search import PrivateGridSearchCV, PrivateRandomizedSearchCV
 

@@ -1,4 +1,4 @@
-"""The candidates of a search: their parameters, what they share, and what each may spend."""
+"""The candidates of a search: their parameters, common settings and costs."""
 
 import math
 import warnings
@@ -29,11 +29,11 @@ class Candidate:
     Attributes
     ----------
     params : dict
-        As the user gave them.
+        The parameters, as given by the user.
     estimator : PATEClassifier
-        A clone of the search's estimator that has them.
+        A clone of the search's estimator with these parameters.
     plan : Plan or None
-        That of a trial, once there is one.
+        Plan of a trial, once there is one.
     """
 
     params: dict
@@ -41,14 +41,14 @@ class Candidate:
     plan: Plan | None = None
 
 
-#: Parameters in which candidates cannot differ: those of the data, and others.
+#: Parameters in which candidates cannot differ: parameters of the data, and others.
 _OF_DATA = {"partition", "unit", "classes", "bounds", "n_levels", "synthesizer", "schema"}
 _SAME_FOR_ALL = _OF_DATA | {"ledger", "random_state", "secure"}
 
-#: Parameters that do not change what a fit costs.
+#: Parameters that do not change the cost of a fit.
 _NOT_IN_PLAN = {"base_estimator", "student", "n_jobs", "verbose", "keep_teachers"}
 
-#: Parameters that do not change the teachers: those of queries, and others.
+#: Parameters that do not change the teachers: parameters of queries, and others.
 _OF_QUERIES = {"accounting", "aggregator", "delta", "epsilon", "n_queries", "query_strategy"}
 _NOT_IN_TEACHERS = _OF_QUERIES | {"ledger", "n_jobs", "random_state", "student", "verbose"}
 
@@ -59,16 +59,16 @@ def make_candidates(estimator, param_sets, search_sets_epsilon):
     Parameters
     ----------
     estimator : PATEClassifier
-        The search's.
+        Estimator of the search.
     param_sets : list of dict
         The sets of parameters.
     search_sets_epsilon : bool
-        Whether the epsilon of trials follows from the search's budget.
+        Whether the epsilon of trials is derived from the search's budget.
 
     Returns
     -------
     list of Candidate
-        Their estimators are silent and have no ledger.
+        Candidates, whose estimators print nothing and have no ledger.
 
     Raises
     ------
@@ -82,41 +82,46 @@ def make_candidates(estimator, param_sets, search_sets_epsilon):
 
 
 def _candidate(estimator, params, search_sets_epsilon):
-    """Return a candidate that tells nothing of its trials."""
+    """Return a candidate whose trials print and record nothing."""
     fixed = sorted(_SAME_FOR_ALL & {name.partition("__")[0] for name in params})
     if fixed:
         raise ValueError(
-            f"candidates cannot differ in {fixed[0]}, as all must protect and label the same"
+            f"candidates cannot differ in {fixed[0]}: all of them must protect the same change of "
+            "the data and label the same rows. Set it in the estimator"
         )
     if search_sets_epsilon and "epsilon" in params:
         raise ValueError(
-            "epsilon of the search sets the others; leave it out, or give the search epsilon=None"
+            "epsilon of the search determines the epsilon of each candidate; leave it out, or set "
+            "epsilon=None in the search"
         )
     _check_nested(estimator, params)
     estimator = clone(estimator)
-    # Copies: candidates may share an object, and set different parameters of it
+    # Copies, because candidates may share an object and set different parameters of it
     estimator.set_params(**{name: clone(params[name], safe=False) for name in params})
     if estimator.releases:
-        raise ValueError("a search makes many fits: release in another, or give releases=None")
+        raise ValueError(
+            "a search makes many fits, and cannot make other releases: use releases=None, and "
+            "release in another fit"
+        )
     if estimator.random_state is not None:
         raise ValueError(
             f"estimator has random_state={estimator.random_state!r}, so trials would share noise; "
-            "give it to the search, and None to the estimator"
+            "set random_state in the search, and None in the estimator"
         )
     if estimator._declared_target() is None:
         raise ValueError(
-            "estimator needs classes=[...], all labels that may occur: read from the "
-            "private labels, they are not covered by the guarantee"
+            "estimator requires classes=[...], all labels that may occur: classes read from the "
+            "private labels are not covered by the guarantee"
         )
-    pin_method(estimator)  # it depends on other parameters
-    # Synthetic rows are drawn once, for all trials
+    pin_method(estimator)  # because the method depends on other parameters
+    # Synthetic rows are sampled once, for all trials
     estimator.set_params(ledger=None, keep_teachers=False, synthesizer=None, schema=None)
     estimator._validate_params()
     return Candidate(params, silent(estimator))
 
 
 def _check_nested(estimator, params):
-    """Refuse parameters of an object that is not there, or is a list."""
+    """Refuse parameters of a missing object or of a list."""
     for name in params:
         outer, _, inner = name.partition("__")
         given = params.get(outer, getattr(estimator, outer, None))
@@ -125,34 +130,34 @@ def _check_nested(estimator, params):
             an_object = f"a {outer}" if outer[0] not in "aeiou" else f"an {outer}"
             example = ", such as base_estimator=LogisticRegression()" * (outer == "base_estimator")
             raise ValueError(
-                f"{outer} is {kind}, so it has no parameters to search; give {an_object}{example}. "
-                f"The candidates have {name}"
+                f"{outer} is {kind}, so it has no parameters to search, but the candidates have "
+                f"{name}; give {an_object}{example}"
             )
 
 
 def set_plan(estimator, plan):
-    """Set the noise and the numbers of queries to those of a plan."""
+    """Set the noise and the numbers of queries of an estimator from a plan."""
     aggregators, n_queries = map(list, zip(*plan.stages, strict=True))
     if not isinstance(estimator.aggregator, list):
         (aggregators,), (n_queries,) = aggregators, n_queries
     estimator.set_params(aggregator=aggregators)
-    if plan.spent.n_teachers is not None:  # else a table, which no queries are asked of
+    if plan.spent.n_teachers is not None:  # else a table, which has no queries
         estimator.set_params(n_queries=n_queries)
-        if not isinstance(estimator.method, Method):  # None depends on epsilon
+        if not isinstance(estimator.method, Method):  # None would depend on epsilon
             estimator.set_params(n_teachers=plan.spent.n_teachers)
 
 
 def plan_key(estimator):
-    """Return a key that is the same for candidates whose fits cost the same."""
+    """Return a key that is equal for candidates whose fits have the same cost."""
     return _key(estimator, without=_NOT_IN_PLAN)
 
 
 def teachers_key(estimator):
-    """Return a key that is the same for candidates that can share their teachers' votes."""
+    """Return a key that is equal for candidates that can share their teachers' votes."""
     method = make_method(estimator)
     without = _NOT_IN_TEACHERS
     if method.release.releases_proba:
-        without = without - {"aggregator", "epsilon"}  # the noise decides how many cells there are
+        without = without - {"aggregator", "epsilon"}  # the number of cells depends on the noise
     return _key(estimator, without=without), temperature_of(estimator, method)
 
 
@@ -161,11 +166,11 @@ def _key(estimator, without):
     relevant = [name for name in params if name.split("__")[0] not in without]
     try:
         return fingerprint({name: params[name] for name in relevant})
-    except Exception:  # what does not pickle equals only itself
+    except Exception:  # an estimator that does not pickle equals only itself
         return id(estimator)
 
 
-# --- what a search costs, and how much each trial may spend ---------------------------------------
+# --- cost of a search, and epsilon of each trial --------------------------------------------------
 
 
 def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, delta):
@@ -174,24 +179,24 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
     Parameters
     ----------
     candidates : list of Candidate
-        Changed in place.
+        The candidates, which are changed in place.
     fit_data : dict
-        What `check_inputs` takes.
+        Arguments of `check_inputs`.
     scorer : PublicScorer or PrivateScorer
-        Scores the trials, and says what one costs.
+        Scores the trials, and computes the cost of one.
     count : TrialCount
         The random number of trials.
     epsilon : float or None
-        Budget of the search; None leaves each candidate its own epsilon.
+        Budget of the search; None keeps the epsilon of each candidate.
     delta : float
-        Of the search.
+        Delta of the search.
     before : callable, default=no_cost
-        Returns, for Renyi orders, the `Cost` of what all trials share, which is released once.
+        Returns, for Renyi orders, the `Cost` of the releases that all trials share.
 
     Returns
     -------
     Cost
-        Of the whole search.
+        Cost of the whole search.
 
     Raises
     ------
@@ -211,9 +216,9 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
                 candidate.estimator.set_params(epsilon=trial_epsilon)
             return cost_of(_spending_plans(candidates, fit_data)).epsilon(delta)[0]
 
-        with warnings.catch_warnings():  # the plans that are kept warn, below
+        with warnings.catch_warnings():  # only the final plans, below, should warn
             warnings.simplefilter("ignore")
-            # A cost compared with a short float is rounded to it
+            # As a float, because a cost is rounded when compared with a shorter float type
             trial_epsilon = _largest_trial_epsilon(search_epsilon, float(epsilon))
         for candidate in candidates:
             candidate.estimator.set_params(epsilon=trial_epsilon)
@@ -233,8 +238,8 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
 
 
 def _spending_plans(candidates, fit_data):
-    """Return the plan of each candidate; nothing is tried out."""
-    # A plan is slow (its noise is searched for), and many candidates differ in the student alone
+    """Return the plan of each candidate without a dry run."""
+    # A plan is slow (it searches for its noise), and many candidates differ in the student alone
     keys = [plan_key(candidate.estimator) for candidate in candidates]
     alike = {key: candidate.estimator for key, candidate in zip(keys, candidates, strict=True)}
     plans = {key: spending_plan(check_inputs(alike[key], **fit_data)) for key in alike}
@@ -242,14 +247,14 @@ def _spending_plans(candidates, fit_data):
 
 
 def _largest_trial_epsilon(search_epsilon, budget):
-    """Return the largest epsilon of one trial, to 1%, with which the search is within its budget.
+    """Return the largest epsilon of one trial, to 1%, that keeps the search within its budget.
 
     Parameters
     ----------
     search_epsilon : callable
-        Epsilon of the whole search, given that of one trial.
+        Returns the epsilon of the whole search, given the epsilon of one trial.
     budget : float
-        Its limit.
+        Largest epsilon of the whole search.
 
     Returns
     -------
@@ -264,7 +269,7 @@ def _largest_trial_epsilon(search_epsilon, budget):
         try:
             spent = search_epsilon(guess)
         except BudgetExceededError:
-            spent = 0.0  # too small for a single query: look further up
+            spent = 0.0  # too small for a single query, so the search continues upwards
         if spent > budget:
             high = guess
         else:
@@ -272,67 +277,68 @@ def _largest_trial_epsilon(search_epsilon, budget):
             any_fits = any_fits or spent > 0
         if 0.99 * budget <= spent <= budget or high < low * 1.005:
             break
-        proportional = guess * 0.996 * budget / max(spent, 1e-9)  # the cost nearly is
+        proportional = guess * 0.996 * budget / max(spent, 1e-9)  # the cost is nearly proportional
         guess = proportional if low < proportional < high else math.sqrt(low * high)
     if not any_fits:
         raise BudgetExceededError(
-            f"epsilon={budget:g} does not pay for so many trials; raise it, or lower n_trials"
+            f"epsilon={budget:g} does not pay for the expected number of trials; raise it, or "
+            "lower n_trials"
         )
     return low
 
 
-# --- costs: of one fit, and of the best of a random number of trials -----------------------------
+# --- costs of one fit, and of the best of a random number of trials -------------------------------
 
 
 def fit_rdp(plan):
-    """Return the Renyi cost of one fit, by whichever way of counting is smallest at each order.
+    """Return the Renyi cost of one fit, the smallest of all bounds at each order.
 
     Parameters
     ----------
     plan : Plan
-        Of the fit.
+        Plan of the fit.
 
     Returns
     -------
     ndarray of shape (n_orders,)
-        At `rdp.DEFAULT_ORDERS`.
+        Costs at `rdp.DEFAULT_ORDERS`.
 
     Raises
     ------
     ValueError
-        If the fit has a delta of its own, or no guarantee.
+        If the fit has its own delta, or no guarantee.
     """
     cost = plan.cost
     aggregator, _ = plan.stages[0]
     if cost.delta > 0:
         raise ValueError(
-            f"{aggregator} with this accounting has a delta of its own, which the number of "
-            "trials would multiply: neither StableArgmax nor accounting='ptr' can be tuned"
+            f"{aggregator} with this accounting has its own delta, which the number of trials "
+            "would multiply: neither StableArgmax nor accounting='ptr' can be tuned"
         )
     if not math.isfinite(plan.epsilon):
         raise ValueError(f"{aggregator} has no privacy guarantee. {aggregator.missing_bounds()}")
     rdp = np.minimum(cost.rdp, DEFAULT_ORDERS * cost.mu_squared / 2)
-    if cost.pure < 1e6:  # `pure_rdp` refuses inf, and so large a cost helps nobody
+    if cost.pure < 1e6:  # `pure_rdp` refuses inf, and larger costs are useless
         rdp = np.minimum(rdp, pure_rdp(cost.pure, DEFAULT_ORDERS))
     return rdp
 
 
 def search_cost(trials_rdp, count):
-    """Return what a search costs.
+    """Return the cost of a search.
 
     Parameters
     ----------
     trials_rdp : list of ndarray of shape (n_orders,)
-        Renyi cost of one trial of each candidate, its score included.
+        Renyi cost of one trial of each candidate, including its score.
     count : TrialCount
         The random number of trials.
 
     Returns
     -------
     Cost
-        Of the best trial, with its score and its candidate.
+        Cost of publishing the best trial, with its score and its candidate.
     """
-    # That of one trial, whose candidate is drawn at random and published
+    # The cost of one trial, whose candidate is drawn at random and published
     exponents = (DEFAULT_ORDERS - 1) * np.array(trials_rdp)
     log_mean = logsumexp(exponents, axis=0) - math.log(len(trials_rdp))
     rdp = count.rdp(log_mean / (DEFAULT_ORDERS - 1), DEFAULT_ORDERS)

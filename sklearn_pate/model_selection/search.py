@@ -1,4 +1,4 @@
-"""The two private searches: over a grid, and over candidates drawn at random."""
+"""The two private searches: over a grid, and over randomly drawn candidates."""
 
 from dataclasses import replace
 from numbers import Integral, Real
@@ -53,7 +53,7 @@ from .trials import (
 
 
 class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
-    """Runs a random number of trials; the best is published, the rest forgotten."""
+    """Base class of searches that publish only the best of a random number of trials."""
 
     # Requested by default, so that metadata routing needs no call from the user
     __metadata_request__fit = {"X_public": True, "groups": True, "X_val": True, "y_val": True}
@@ -80,8 +80,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         X_public : array-like or PublicData with n_public rows
             Public, unlabelled rows.
         X_val, y_val : array-like or PublicData with n_val rows, default=None
-            Public, labelled rows that trials are scored on. None: a part of the private data is
-            held out, and each trial's score is noisy.
+            Public, labelled rows to score trials on. None holds out a part of the private data, and
+            each trial's score is noisy.
         groups : array-like of shape (n_samples,), default=None
             As in `PATEClassifier.fit`.
 
@@ -97,15 +97,15 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         StudentError
             If the best trial could not train its student. The search is paid for.
         ValueError
-            If arguments do not fit together, the cost of a candidate is not known, its student
-            cannot be scored on private rows (see Notes), or `random_state` is given with
+            If arguments are inconsistent, if the cost of a candidate is unknown, if its student
+            cannot be scored on private rows (see Notes), or if `random_state` is given with
             ``secure=True``.
         """
         with keeping(self, self.estimator.ledger) as account:
             return self._fit(X, y, X_public, X_val, y_val, groups, account)
 
     def _fit(self, X, y, X_public, X_val, y_val, groups, account):
-        """Do what `fit` does, and record its cost in an account."""
+        """Fit the search, and record its cost in an account."""
         check_not_swapped(X, y, X_public)
         fit_number = next_fit_number()
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
@@ -114,15 +114,15 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         if is_seeded and (self.estimator.secure or self.estimator.ledger is not None):
             raise ValueError(
                 "an estimator with secure=True or a ledger refuses seeds: two searches with one "
-                f"share noise; got random_state={self.random_state!r} for the search, give None"
+                f"seed share noise; got random_state={self.random_state!r} for the search, use None"
             )
         seeds = seed_sequence(self.random_state).spawn(4)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seeds
         param_sets = self._param_sets(np.random.default_rng(candidates_seed))
         candidates = make_candidates(self.estimator, param_sets, self.epsilon is not None)
-        rows, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
+        rows, groups = indexable(indexable_rows(X, "X"), groups)  # dtypes depend on all rows
         codes, target, _ = checked_targets(self.estimator, rows, y)
-        y = target.with_one_dtype(y, codes)  # whichever rows are held out
+        y = target.with_one_dtype(y, codes)  # a dtype independent of the held-out rows
         synthesizer = declared_synthesizer(self.estimator, X, X_public)
         if synthesizer is not None:
             set_fraction(synthesizer, reads_sums=False)
@@ -150,7 +150,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         self._warn_of_delta(plans[0], len(codes))
         account.check(spent, cost)
         self._seed_used = True  # noise is drawn from here on
-        if of_rows is not None:  # once, before the trials: they share the rows
+        if of_rows is not None:  # once, before the trials, which share the rows
             fit_data["X_public"] = self._publish_rows(of_rows, spent, rows_seed, account)
         account.append(spent, cost)
         rng = self._generator(trials_seed)
@@ -164,9 +164,10 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         return {"epsilon": epsilon, "delta": delta}
 
     def _plan_of_rows(self, candidates, synthesizer, fit_data):
-        """Return what one fit is given, with what rows for all trials cost of the search's budget.
+        """Return the inputs of one fit, with the planned synthesis of rows for all trials.
 
-        Teachers and students of all candidates are tried on rows from the schema alone.
+        The rows are paid from the budget of the search. Teachers and students of all candidates are
+        tried in a dry run on rows from the schema alone.
         """
         given = [check_inputs(candidate.estimator, **fit_data) for candidate in candidates]
         first = given[0]
@@ -211,7 +212,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         return account.synthesis.rows
 
     def _warn_of_delta(self, plan, n_records):
-        """Warn of a delta that is too large for the number of records, if that is public."""
+        """Warn about a delta that is too large for the number of records, if it is public."""
         neighbors = Neighbors(relation=plan.spent.relation, unit=plan.spent.unit)
         n_records = neighbors.with_size(n_records).n_records
         text = large_delta(float(self.delta), n_teachers=plan.spent.n_teachers, n_records=n_records)
@@ -219,29 +220,29 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             warn(text)
 
     def _spent_by(self, plans, cost, synthesizer, not_covered):
-        """Return what a search states that costs so much, whichever trials are run."""
+        """Return the statement of a search with this cost, which holds for all possible trials."""
         not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
         return replace(
             plans[0].spent.paid(),
             epsilon=cost.epsilon(self.delta)[0],
             delta=float(self.delta),
             composition="tuning",
-            # Where trials differ, the largest number of any; None where records vote
+            # The largest number over all candidates; None where records vote
             n_teachers=max(plan.spent.n_teachers or 0 for plan in plans) or None,
             n_queries=max(plan.spent.n_queries for plan in plans),
-            arithmetic="real",  # that of the number of trials and the noise of scores
+            arithmetic="real",  # of the number of trials and the noise of scores
             generator=source_of_noise(self),
             tables=_tables(synthesizer, *(plan.spent for plan in plans)),
             not_covered=dict.fromkeys(not_covered),
         )
 
     def _hold_out_of(self, fit_data, codes, candidates, seed):
-        """Leave in `fit_data` the private rows to train on, and return a scorer on others."""
+        """Keep the private training rows in `fit_data`, and return a scorer on other rows."""
         size_is_private = _size_is_private(candidates)
         X, groups = fit_data["X"], fit_data["groups"]
         train, scorer = self._hold_out(X, codes, groups, seed, size_is_private=size_is_private)
         if size_is_private and train.size == 0:
-            # An error would tell of their number: a record that casts nothing stands in
+            # An error would reveal their number, so a record of weight 0 stands in
             train = np.array([0])
             fit_data["sample_weight"] = np.zeros(1)
         for name in ("X", "y", "groups"):
@@ -250,24 +251,25 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         return scorer
 
     def _generator(self, seed):
-        """Return the source of what stays secret: noise of scores, trials and their candidates."""
+        """Return the source of secret randomness: noise of scores, trials and their candidates."""
         return noise_generator(None if self.random_state is None else seed)
 
     def _hold_out(self, X, codes, groups, seed, *, size_is_private=False):
-        """Return the private rows to train on, and a scorer on others.
+        """Return the private training rows, and a scorer on other private rows.
 
-        `size_is_private` is whether records vote, and one that is added or removed is covered.
+        `size_is_private` is whether records vote, and the guarantee covers an added or removed one.
         """
         has_accuracy = self.estimator.target_type.has_accuracy
         if not has_accuracy or self.scoring is not None:
             name = type(self.estimator).__name__
             queried = f"scoring={self.scoring!r}" if has_accuracy else name
             raise ValueError(
-                f"{queried} needs public rows, X_val and y_val: private ones take scoring=None"
+                f"{queried} requires public rows, X_val and y_val: scores on private rows are for "
+                "classifiers, with scoring=None"
             )
         if not isinstance(self.estimator.partition, str):
             raise ValueError(
-                "private rows are not held out by a partition of your own: give X_val and y_val"
+                "private rows cannot be held out with your own partition: give X_val and y_val"
             )
         fraction, n_records = float(self.validation_fraction), len(codes)
         split_seed, noise_seed, choice_seed = seed.spawn(3)
@@ -280,7 +282,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         return train, PrivateScorer(X, codes, units, self._generator(noise_seed))
 
     def _publish(self, score, candidate, best, account):
-        """Set what is published of the best trial, or raise why its student failed."""
+        """Set the published attributes of the best trial, or raise the error of its student."""
         failed = isinstance(best, StudentError)
         spent_by_trial = best.privacy_spent if failed else best.privacy_spent_
         account.spent = spent = replace(
@@ -294,7 +296,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             raise StudentError(str(best), best.public_labels, spent) from None
         if account.synthesis is not None:
             best.X_synthetic_ = account.synthesis.rows
-        best.privacy_spent_ = spent  # its own is that of one trial
+        best.privacy_spent_ = spent  # replaces the statement of one trial
         best.ledger = self.estimator.ledger
         best.on_bad_plan = self.estimator.on_bad_plan
         del best.curator_
@@ -310,7 +312,9 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
 
     @property
     def privacy_spent_(self):
-        """What the search spent; of its best estimator, as `fit_student` may give that other rows.
+        """Privacy cost of the search.
+
+        It is read from the best estimator, as `fit_student` may change its rows.
 
         Returns
         -------
@@ -327,7 +331,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         return self._best().predict(X)
 
     def score(self, X, y, sample_weight=None):
-        """Return the best model's accuracy or, of numbers, its R2."""
+        """Return the accuracy of the best model, or its R2 for regression."""
         return self._best().score(X, y, sample_weight)
 
     @available_where(delegated("predict_quantiles", "best_estimator_", "estimator"))
@@ -342,12 +346,12 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
 
     @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
     def predict_log_proba(self, X):
-        """Log of `predict_proba`."""
+        """Predict logarithms of class probabilities with the best model."""
         return self._best().predict_log_proba(X)
 
     @available_if(delegated("decision_function", "best_estimator_", "estimator"))
     def decision_function(self, X):
-        """Decision values of the best model."""
+        """Compute decision values with the best model."""
         return self._best().decision_function(X)
 
     def __sklearn_is_fitted__(self):
@@ -361,13 +365,13 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         state = {name: unfitted(value) for name, value in state.items()}
         if "best_estimator_" in state:
             state["best_estimator_"] = self.best_estimator_
-        if state.pop("_seed_used", False):  # whoever knows the seed can undo the noise
+        if state.pop("_seed_used", False):  # anyone with the seed could undo the noise
             state["random_state"] = None
         return state
 
 
 def _tables(synthesizer, *spents):
-    """Say what is released of records: of rows that are drawn once, and of trials."""
+    """Return descriptions of the releases: of synthetic rows sampled once, and of trials."""
     of_rows = [] if synthesizer is None else [synthesizer.released_as]
     return tuple(dict.fromkeys([*of_rows, *(table for spent in spents for table in spent.tables)]))
 
@@ -375,45 +379,46 @@ def _tables(synthesizer, *spents):
 class PrivateGridSearchCV(PrivateSearch):
     """Choose parameters on private data at a small multiple of one fit's cost.
 
-    Up to an epsilon of 2 it never paid where it was measured: each trial may spend a third, and
-    one fit by the defaults with all of epsilon was better than the best candidate, even if the
-    choice was perfect. It may pay at larger epsilons, where the defaults do not suit the data.
+    In all measurements up to an epsilon of 2, a search did not pay off: each trial may spend a
+    third of epsilon, and one fit with the defaults and all of epsilon was better than the best
+    candidate, even with a perfect choice. A search may pay off at larger epsilons, if the defaults
+    do not suit the data.
 
-    A grid search with a `PATEClassifier` spends on every candidate and fold. This one runs a
-    random number of trials: each takes a candidate at random, fits it and scores it. Only the
-    best trial's model, parameters and score are published; the other trials, and their number, are
-    forgotten. That costs a little more than one trial, not the sum of all (Papernot and Steinke
-    2022).
+    A grid search with a `PATEClassifier` spends on every candidate and fold. This search runs a
+    random number of trials, and each trial draws a candidate at random, fits it and scores it. Only
+    the best trial's model, parameters and score are published; the other trials, and their number,
+    are discarded. The cost is a little more than the cost of one trial, not the sum of all
+    (Papernot and Steinke 2022).
 
     Parameters
     ----------
     estimator : PATEClassifier
-        With `classes`, and without a `random_state`, which belongs to the search. Preprocessing
-        belongs inside its base estimator, or in a Pipeline around the search. If it has a
-        `ledger`, the search is one entry there.
+        The estimator, with `classes`, and without a `random_state`, which belongs to the search.
+        Preprocessing belongs inside its base estimator, or in a Pipeline around the search. If it
+        has a `ledger`, the search is one entry there.
     param_grid : dict or list of dict
         Candidates, as in `sklearn.model_selection.GridSearchCV`.
     epsilon : float or None, default=1.0
-        Budget of the whole search; the epsilon of each trial follows from it, a bit below half.
-        None: each trial has the estimator's epsilon, and `privacy_spent_` has the cost of the
-        search.
+        Budget of the whole search. The epsilon of each trial is derived from it, and is a bit below
+        half of it. With None, each trial has the estimator's epsilon, and `privacy_spent_` contains
+        the cost of the search.
     delta : float, default=1e-5
         Delta of the guarantee of the search.
     n_trials : float, default=None
-        Expected number of trials, above 1. None is five for each candidate. Few may miss the good
-        candidates. Many cost little privacy, and little time unless students are slow: trials that
-        need the same teachers share them.
+        Expected number of trials, above 1. None is five for each candidate. A small number may miss
+        the good candidates. A large number costs little privacy, and little time unless students
+        are slow: trials with the same teachers train them once.
     eta : float, default=1.0
         Shape of the distribution of the number of trials, see `rdp.TrialCount`: 1 is geometric.
     scoring : str, callable or None, default=None
-        How trials are scored on `X_val` and `y_val`; None is accuracy. Without them, it must be
-        None.
+        Score of trials on `X_val` and `y_val`; None is accuracy. Without `X_val`, it must be None.
     validation_fraction : float, default=0.2
-        Part of the private data that is held out to score on, if `X_val` is not given; at most
-        0.5. A noisy score costs no more than its trial, and only the larger of the two costs
-        counts, because each record is in one of the two parts. At most 1,000 of the records (or
-        groups) that are held out are scored. Where records vote and may join or leave, a coin for
-        each record decides: how many are held out is as private as their number.
+        Part of the private data that is held out for scores, if `X_val` is not given; at most 0.5.
+        A noisy score costs no more than its trial, and only the larger of the two costs counts,
+        because each record is in one of the two parts. At most 1,000 of the held-out records (or
+        groups) are scored. Where records vote and may be added or removed, an independent coin
+        determines whether each record is held out: the number of held-out records is private, like
+        the number of records.
     random_state : int, RandomState instance or None, default=None
         As in `PATEClassifier`: for tests only. It is refused if the estimator has
         ``secure=True`` or a `ledger`.
@@ -421,14 +426,14 @@ class PrivateGridSearchCV(PrivateSearch):
     Attributes
     ----------
     best_estimator_ : PATEClassifier
-        The model of the best trial; it is not refitted, as that would cost more.
+        The model of the best trial. It is not refitted, as a refit would cost more.
     best_params_ : dict
-        Its parameters.
+        Parameters of the best trial.
     best_score_ : float
-        Its score; on private rows, the noisy number of held-out records (or groups), of 1,000 at
-        most, that it predicts right.
+        Score of the best trial. On private rows, the noisy number of correctly predicted held-out
+        records (or groups), out of at most 1,000.
     privacy_spent_ : PrivacySpent
-        What the whole search spent, safe to publish.
+        Privacy cost of the whole search, safe to publish.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     n_features_in_ : int
@@ -439,14 +444,14 @@ class PrivateGridSearchCV(PrivateSearch):
     Notes
     -----
     For a private score, each record (or group) is predicted by itself, with a fresh copy of the
-    student. If they were predicted together, one record could change what is predicted for all
-    others (by a student that scales by the rows it is given, or draws random numbers), and so
-    change the score by more than the 1 that its noise hides. Students whose prediction for a row
-    depends on the rows beside it are refused if some public rows show it. At most 1,000 records
-    (or groups) are predicted, chosen without looking at them, because each takes time: 1 ms with a
-    logistic regression, 10 ms with a forest.
+    student. If they were predicted together, one record could change the predictions for all others
+    (by a student that scales by the rows of the call, or draws random numbers). Then the score
+    could change by more than 1, which is the change that the noise hides. Students whose prediction
+    for a row depends on the other rows of the call are refused if some public rows show it. At most
+    1,000 records (or groups) are predicted, chosen independently of their values, because each
+    takes time: 1 ms with a logistic regression, 10 ms with a forest.
 
-    There is no `cv_results_`: the other trials and their number are private. How long `fit` takes
+    There is no `cv_results_`: the other trials and their number are private. The run time of `fit`
     depends on that number; do not publish it.
 
     References
@@ -497,7 +502,7 @@ class PrivateGridSearchCV(PrivateSearch):
 
 
 class PrivateRandomizedSearchCV(PrivateSearch):
-    """Like `PrivateGridSearchCV`, with candidates drawn from distributions.
+    """Choose parameters like `PrivateGridSearchCV`, among candidates drawn from distributions.
 
     Parameters
     ----------
@@ -506,7 +511,7 @@ class PrivateRandomizedSearchCV(PrivateSearch):
     param_distributions : dict or list of dict
         Candidates, as in `sklearn.model_selection.RandomizedSearchCV`.
     n_iter : int, default=10
-        Number of candidates that are drawn, before anything private is looked at.
+        Number of candidates, which are drawn independently of private data.
     epsilon, delta, n_trials, eta, scoring, validation_fraction, random_state
         As in `PrivateGridSearchCV`.
 
@@ -570,7 +575,7 @@ class PrivateRandomizedSearchCV(PrivateSearch):
 
 
 def _size_is_private(candidates):
-    """Whether records may join or leave; refuse methods of which no rows can be held out."""
+    """Whether records may be added or removed; refuse methods without held-out rows."""
     methods = [candidate.estimator.method for candidate in candidates]
     for method in methods:
         if isinstance(method, VotingMethod):

@@ -1,6 +1,6 @@
-"""Trials: candidates are drawn, fitted and scored; the best is kept, the rest forgotten.
+"""Trials: candidates are drawn, fitted and scored. Only the best trial is kept.
 
-They are scored on public rows, or on private rows that were held out, with noise.
+They are scored on public rows, or with noise on held-out private rows.
 """
 
 import math
@@ -29,14 +29,14 @@ from .candidates import fit_rdp, teachers_key
 
 
 def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_synthetic):
-    """Run a random number of trials; those that need the same teachers share the votes of these.
+    """Run a random number of trials, and share votes between trials with the same teachers.
 
     Parameters
     ----------
     candidates : list of Candidate
-        With their noise set.
+        Candidates with their noise set.
     fit_data : dict
-        What `check_inputs` takes.
+        Arguments of `check_inputs`.
     scorer : PublicScorer or PrivateScorer
         Scores the trials.
     count : TrialCount
@@ -46,16 +46,16 @@ def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_synt
     are_seeded : bool
         Whether teachers and noise are seeded from `rng`; else by the operating system.
     are_synthetic : bool
-        Whether a synthesizer drew the public rows.
+        Whether the public rows are synthetic.
 
     Returns
     -------
     score : float
-        The higher the better; -inf if the student could not be trained.
+        Score of the best trial, higher is better; -inf if the student could not be trained.
     candidate : Candidate
-        What was tried.
+        Candidate of the best trial.
     fitted : PATEClassifier or StudentError
-        The fitted estimator, or why there is none.
+        The fitted estimator, or the error of its student.
     """
     votes = {}
 
@@ -63,13 +63,13 @@ def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_synt
         teachers_seed = noise_seed = None
         if are_seeded:
             teachers_seed, noise_seed = rng.integers(2**31, size=2).tolist()
-        # Votes are shared, noise never is: each trial answers with its own
+        # Votes are shared, but never noise: each trial adds its own
         key = teachers_key(candidate.estimator)
         if key not in votes:
             teachers = clone(candidate.estimator).set_params(random_state=teachers_seed)
             given = check_inputs(teachers, **fit_data)
             votes[key] = poll(replace(given, are_synthetic=are_synthetic), Account(None))
-        # An error would tell which candidate was tried
+        # An error would reveal the candidate of a trial
         fitted = clone(candidate.estimator).set_params(random_state=noise_seed, on_bad_plan="warn")
         try:
             fitted.fit_votes(votes[key], fit_data["X_public"])
@@ -78,10 +78,10 @@ def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_synt
         else:
             score = scorer.score(fitted, candidate.plan)
         score = -math.inf if math.isnan(score) else score
-        return (score, rng.random()), candidate, fitted  # the number decides between equal scores
+        return (score, rng.random()), candidate, fitted  # the random number breaks ties
 
     n_trials = count.draw(rng)
-    # What trials print, warn of or count would tell how many there were
+    # Output, warnings and counts of trials would reveal their number
     with suppress_output(), uncounted():
         trials = (run(candidates[rng.integers(len(candidates))]) for _ in range(n_trials))
         (score, _), candidate, fitted = max(trials, key=itemgetter(0))
@@ -91,17 +91,19 @@ def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_synt
 # --- scores --------------------------------------------------------------------------------------
 
 
-#: Estimators that a scorer is tried on, by the kind of target.
+#: Estimators for the dry run of a scorer, by the kind of target.
 _DUMMIES = {ClassTarget: DummyClassifier(), NumberTarget: DummyRegressor()}
 
 
 class PublicScorer:
-    """Scores on public rows, at no cost; it was tried, and the rows suit the estimator.
+    """Scorer on public rows, which has no cost.
+
+    The constructor checks the rows, and tries the scorer on a dummy estimator.
 
     Parameters
     ----------
     estimator : PATEClassifier or PATERegressor
-        The search's.
+        Estimator of the search.
     scoring : str, callable or None
         As in the search.
     X_val : array-like with n_val rows
@@ -109,12 +111,14 @@ class PublicScorer:
     y_val : array-like of shape (n_val,)
         Their labels.
     X_public : array-like with n_public rows
-        Those that they must be like.
+        Public rows of the fit, with the same features.
     """
 
     def __init__(self, estimator, scoring, X_val, y_val, X_public):
         if X_val is None or y_val is None:
-            raise ValueError("X_val and y_val belong together: public rows and their labels")
+            raise ValueError(
+                "X_val and y_val belong together: give both public rows and their labels"
+            )
         columns, public_columns = (list(getattr(rows, "columns", [])) for rows in (X_val, X_public))
         shape, public_shape = np.shape(X_val), np.shape(X_public)
         if len(y_val) == 0 or shape[1:] != public_shape[1:] or columns != public_columns:
@@ -144,21 +148,21 @@ class PublicScorer:
         return fit_rdp(plan)
 
     def check(self, candidates, X_public):
-        """Do nothing: any student can be scored on public rows."""
+        """Do nothing, as any student can be scored on public rows."""
 
     def score(self, estimator, plan):
         """Return the score of a fitted estimator."""
-        with isolated(0):  # what a scorer draws would tell how many trials there were
+        with isolated(0):  # random draws of a scorer would reveal the number of trials
             return float(self._scorer(estimator, *self._validation))
 
 
 class PrivateScorer:
-    """Scores on held-out private rows: a noisy number of units predicted right.
+    """Scorer on held-out private rows: a noisy number of correctly predicted units.
 
-    A unit is a record, or all rows of one identifier or group; it adds the share of its rows that
-    are predicted right, at most 1. So that it changes nothing else, each unit is predicted by
-    itself, by a fresh copy of the student: a student may look at the rows beside it, draw random
-    numbers or remember what it saw.
+    A unit is a record, or all rows of one identifier or group. It adds the fraction of its rows
+    that are predicted correctly, at most 1. A student may use the other rows of the same call, draw
+    random numbers or store earlier rows. So each unit is predicted by itself, by a fresh copy of
+    the student, and changes nothing else.
 
     Parameters
     ----------
@@ -167,7 +171,7 @@ class PrivateScorer:
     codes : ndarray of shape (n_samples,)
         Their labels.
     units : sequence of ndarray of int
-        Rows of each unit that is scored.
+        Rows of each scored unit.
     rng : numpy.random.Generator
         Source of the noise.
     """
@@ -181,17 +185,17 @@ class PrivateScorer:
     def rdp(self, plan):
         """Return the Renyi cost of one trial with its score, at `rdp.DEFAULT_ORDERS`."""
         score_rdp = DEFAULT_ORDERS / (2 * self.noise_scale(plan) ** 2)
-        # A record is in one part: it changes either the model or the score
+        # A record is in one part, so it changes either the model or the score
         return np.maximum(fit_rdp(plan), score_rdp)
 
     def noise_scale(self, plan):
-        """Return the noise scale of a score, in units, so that it costs no more than the fit."""
-        matters = DEFAULT_ORDERS < 64  # epsilon seldom comes from higher orders
+        """Return the noise scale, in units, with which a score costs no more than the fit."""
+        matters = DEFAULT_ORDERS < 64  # higher orders seldom determine epsilon
         variances = DEFAULT_ORDERS[matters] / (2 * fit_rdp(plan)[matters])
         return float(np.sqrt(np.max(variances)))
 
     def check(self, candidates, X_public):
-        """Refuse students whose prediction for a public row depends on the rows beside it."""
+        """Refuse students whose prediction for a public row depends on other rows of the call."""
         for candidate in candidates:
             if candidate.plan.n_queries > 1:
                 check_scored(candidate.estimator, X_public, candidate.plan.n_queries)
@@ -202,17 +206,17 @@ class PrivateScorer:
 
     def _with_noise(self, n_right, plan):
         noise = self._rng.normal(scale=self.noise_scale(plan))
-        return float(round(n_right + noise))  # low digits of a float could give the sum away
+        return float(round(n_right + noise))  # low digits of a float could reveal the sum
 
     def _n_right(self, estimator):
-        """Return the number of units predicted right, as a sum of shares: private."""
+        """Return the private number of correctly predicted units, as a sum of fractions."""
         fresh_student = copier(estimator.student_)
-        # What cannot be predicted is wrong
+        # A failed prediction counts as wrong
         tries = (attempt(partial(self._share, fresh_student, rows)) for rows in self._units)
         return sum(share or 0.0 for share, _ in tries)
 
     def _share(self, fresh_student, rows):
-        """Return the share of a unit's rows that is predicted right."""
+        """Return the fraction of a unit's rows that are predicted correctly."""
         with isolated(0):
             unit = copied_data(copied_rows(self._X, rows))
             predicted = np.asarray(fresh_student().predict(unit))
@@ -221,23 +225,24 @@ class PrivateScorer:
             return float(np.mean(predicted.astype(np.intp) == self._codes[rows]))
 
 
-# --- private rows held out, so that trials are scored on what their teachers never saw ------------
+# --- held-out private rows, which are not used by the teachers of any trial -----------------------
 
 
-#: Most units that a private score looks at: enough for one point of accuracy, and each takes time.
+#: Largest number of units of a private score: enough for one point of accuracy, and each is slow.
 MOST_SCORED = 1000
 
 
 def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
     """Hold out a part of the private rows.
 
-    Groups are dealt by a keyed hash, under which all names are alike. So the guarantee lets a group
-    that replaces another of a different name take that one's place.
+    Groups are assigned by a keyed hash, under which all names are exchangeable. So for the
+    guarantee, a group that replaces a group of a different name may take its place.
 
     Parameters
     ----------
     estimator : PATEClassifier or PATERegressor
-        Its `partition` is a text, which says with `unit` what is dealt as a whole.
+        Its `partition` is a text. Together with `unit` it determines the rows that are assigned as
+        a whole.
     X : array-like with n_records rows
         Private rows.
     groups : array-like of shape (n_records,) or None
@@ -245,7 +250,7 @@ def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
     fraction : float
         Part of the private data to hold out.
     seeds : list of numpy.random.SeedSequence
-        Source of the split, and of the choice of the units that are scored.
+        Source of the split, and of the choice of the scored units.
     n_records : int
         Number of private rows.
 
@@ -254,39 +259,39 @@ def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
     train : ndarray of int
         Rows to train on.
     units : list of ndarray of int
-        The rows of each unit that is scored, at most `MOST_SCORED`.
+        The rows of each scored unit, at most `MOST_SCORED` units.
 
     Raises
     ------
     ValueError
-        If `fraction` is less than one of the records, which are dealt at random. Groups and hashed
-        records may leave a part empty: their number is private, and no error says so.
+        If `fraction` is less than one of the records, and these are assigned at random. Groups and
+        hashed records may leave a part empty. Their number is private, so this raises no error.
     """
     split_seed, choice_seed = seeds
     n_parts = round(1 / fraction)
     partition = estimator.partition
-    units = None  # each row is one by itself
+    units = None  # each row is a unit
     if groups is not None:
         units = normalize_identifiers(groups, "groups")
-        partition = "hash"  # whole groups, in any partition
+        partition = "hash"  # groups are whole in any partition
     elif partition == "hash" and hasattr(X, "index"):
         units = normalize_identifiers(X.index, "the index of X")
-    if partition == "random" and n_parts > n_records:  # their number is public
+    if partition == "random" and n_parts > n_records:  # the number of records is public
         raise ValueError(
             f"validation_fraction={fraction:g} is less than one of the {n_records} private records"
         )
     assigned = {"index": getattr(X, "index", None), "groups": groups, "unit": estimator.unit}
     assigned |= {"n_records": n_records, "n_teachers": n_parts, "seed": split_seed}
-    with suppress_output():  # what libraries warn of may quote identifiers
+    with suppress_output():  # warnings of libraries may quote identifiers
         part = assign_teachers(partition, **assigned).teacher_indices
     held = np.flatnonzero(part == 0)
     if units is None:
         shuffled = np.random.default_rng(choice_seed).permutation(held)
         scored = list(shuffled[:MOST_SCORED, None])  # units of one row
     else:
-        # By a keyed hash of their names, adding or removing a unit moves at most one other out of
-        # the choice or into it, in its place. Each counts between 0 and 1, so the score changes by
-        # at most 1
+        # The choice is by a keyed hash of names, so an added or removed unit moves at most one
+        # other unit out of the choice or into it, in its place. Each unit counts between 0 and 1,
+        # so the score changes by at most 1
         distinct, unit = np.unique(units[held], return_inverse=True)
         chosen = np.argsort(keyed_digests(distinct, choice_seed), kind="stable")[:MOST_SCORED]
         scored = [held[unit == k] for k in chosen]
@@ -294,25 +299,26 @@ def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
 
 
 def hold_out_by_coins(fraction, rng, *, n_records):
-    """Hold out a part of the private rows, each by a coin of its own; their number is private.
+    """Hold out each private row by an independent coin, as the number of rows is private.
 
-    Coins are independent of each other and of the data. So the guarantee takes each for its
-    record's own, which it keeps where another record joins: that one changes one part alone.
+    Coins are independent of each other and of the data. So the guarantee may treat each coin as
+    part of its record, which keeps it when another record joins. The joining record changes one
+    part alone.
 
     Parameters
     ----------
     fraction : float
         Probability that a row is held out.
     rng : numpy.random.Generator
-        Draws the coin of each row and, for the choice of those that are scored, its place.
+        Draws the coin of each row, and its place for the choice of scored rows.
     n_records : int
         Number of private rows.
 
     Returns
     -------
     train, units
-        As from `hold_out`. Either may be empty, with a probability that falls with every record,
-        and no error may say so.
+        As in `hold_out`. Either may be empty, with a probability that falls with every record, and
+        no error may reveal this.
     """
     coin, place = rng.random((n_records, 2)).T
     held = np.flatnonzero(coin < fraction)

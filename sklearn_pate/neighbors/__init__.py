@@ -1,4 +1,4 @@
-"""Parts of `methods.ReverseNeighbors`: cells, the table that is released, and its student."""
+"""Components of `methods.ReverseNeighbors`: cells, the released table, and its student."""
 
 from ..encoding.vectorizer import RowVectorizer
 from .cells import ReleasedTable

@@ -1,4 +1,4 @@
-"""Cells of the feature space, the ballots that records cast, and what a noisy table says."""
+"""Cells of the feature space: votes of records, the noisy table, and its class probabilities."""
 
 import math
 from dataclasses import dataclass
@@ -27,31 +27,31 @@ from ..rdp.discrete import TICKS
 #: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
 
-#: Cells whose squared distances, by a matrix product, differ by less are looked at again. It is in
-#: units of the squares, of which rounding is a small part.
+#: Cells whose squared distances, by a matrix product, differ by less are compared again. The unit
+#: is the squared lengths; rounding is a small part of it.
 _CLOSE = 1e-7
 
-#: Numbers of rows beside others may be rounded by so many times what was seen.
+#: Assumed rounding of rows in a batch, as a multiple of the rounding of public rows.
 _MORE_ROUNDING = 100
 
-#: Clusters are made of so many public rows at most: more take long and make about the same cells.
+#: Maximal number of public rows to cluster: more take long and make about the same cells.
 _MOST_CLUSTERED = 20_000
 
-#: Clustering starts anew several times, and the best is kept, where rows times clusters are fewer.
+#: Product of rows and clusters up to which clustering is repeated, and the best result is kept.
 _QUICKLY_CLUSTERED = 100_000
 _N_STARTS = 10
 
-#: Distances are computed for so many at a time, which bounds the memory that takes.
+#: Number of distances computed at a time, which limits the memory they take.
 _DISTANCES_AT_A_TIME = 250_000
 
-#: So many public rows are looked at: half make cells, and half are compared with them.
+#: Maximal number of public rows in `explained_share`: half make cells, the others are held out.
 _MOST_ROWS = 4000
-#: The share of rows whose distances count.
+#: Fraction of these rows whose distances count.
 _KEPT = 0.9
 
 
 def make_centers(public, n_cells, random_state):
-    """Return the centers of cells: of clusters of the public rows.
+    """Return the centers of cells, which are clusters of the public rows.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def make_centers(public, n_cells, random_state):
     n_cells : int
         Number of clusters; equal rows make one.
     random_state : int or None
-        Seeds the clustering.
+        Seed of the clustering.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def make_centers(public, n_cells, random_state):
         return distinct
     start, n_starts = "k-means++", _N_STARTS
     if len(public) * n_cells > _QUICKLY_CLUSTERED:
-        # One candidate for each next center: several take most of a fit's time, and gain nothing
+        # Several candidates for each next center take most of a fit's time, and gain nothing
         start, _ = kmeans_plusplus(public, n_cells, random_state=random_state, n_local_trials=1)
         n_starts = 1
     clusters = KMeans(n_cells, init=start, n_init=n_starts, max_iter=30, random_state=random_state)
@@ -82,28 +82,28 @@ def make_centers(public, n_cells, random_state):
 
 
 def nearest_cells(rows, centers, n_neighbors=1, *, rounding=0.0, alone=None):
-    """Return the cells nearest to each row, each by that row alone.
+    """Return the nearest cells of each row, which depend on this row alone.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_columns)
-        Transformed rows; those that hold anything but finite numbers have no nearest cell.
+        Transformed rows; rows with infinite or missing numbers have no nearest cell.
     centers : ndarray of shape (n_cells, n_columns)
         Centers of the cells.
     n_neighbors : int, default=1
-        How many cells for each row.
+        Number of cells for each row.
     rounding : float, default=0.0
-        By how much numbers differed on public rows, relative to the length of a row, where a row
-        was transformed beside others; a hundred times as much is allowed for.
+        Difference between the numbers of public rows transformed alone and together, relative to
+        the length of a row. A hundred times this difference is allowed for.
     alone : callable, default=None
-        Called with the positions of some rows, ascending; returns these rows, each transformed by
-        itself. It decides near the borders of cells.
+        Called with ascending positions of rows; returns these rows, each transformed by itself,
+        which determine the cells of rows near borders.
 
     Returns
     -------
     ndarray of shape (n_rows, n_neighbors), int
-        Distinct cells, ascending; of cells at equal distances the lowest. -1 in rows without a
-        nearest cell.
+        Distinct cells in ascending order. Of cells at equal distances, the lowest is chosen. -1 in
+        rows without a nearest cell.
     """
     n_neighbors = min(n_neighbors, len(centers))
     nearest = np.full((len(rows), n_neighbors), -1)
@@ -118,27 +118,28 @@ def nearest_cells(rows, centers, n_neighbors=1, *, rounding=0.0, alone=None):
 
 
 def _parts(rows, centers):
-    """Return the places of rows that have distances from the centers, some at a time."""
+    """Return the positions of rows with finite distances from the centers, in blocks."""
     known = np.flatnonzero(have_distances(rows, centers))
     return np.array_split(known, max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME))
 
 
 def have_distances(rows, centers):
-    """Whether the distances of each row from all centers are finite."""
+    """Return whether the distances of each row from all centers are finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = (rows**2).sum(axis=1) + (centers**2).sum(axis=1).max()
-        return np.isfinite(16 * sizes)  # of which no squared distance is more than a part
+        return np.isfinite(16 * sizes)  # above all squared distances
 
 
 def _nearest(rows, centers, n_neighbors, rounding):
-    """Return the nearest cells of finite rows, and which rows are open: others may be nearer.
+    """Return the nearest cells of finite rows, and a mask of rows to which others may be nearer.
 
-    A matrix product is fast, and rounds a row by those beside it. So does the transformer.
+    A matrix product is fast, but the rounding of a row depends on the other rows of the batch. The
+    same holds for the transformer.
     """
     size = (rows**2).sum(axis=1)
     squares = (centers**2).sum(axis=1)
-    # The product adds the centers' squares as well, in place of another pass over all distances
-    known = np.vstack([-2 * centers.T, squares * (1 - _CLOSE)])  # at most what is right
+    # The product includes the centers' squares, which saves another pass over all distances
+    known = np.vstack([-2 * centers.T, squares * (1 - _CLOSE)])  # a lower bound
     rough = np.column_stack([rows, np.ones(len(rows))]) @ known
     at = np.arange(len(rows))
     nearest = np.empty((len(rows), n_neighbors), dtype=int)
@@ -149,14 +150,15 @@ def _nearest(rows, centers, n_neighbors, rounding):
     squared = np.maximum(last + size, 0)
     length = np.sqrt(size) + math.sqrt(squares.mean())
     off = _MORE_ROUNDING * rounding * math.sqrt(rows.shape[1]) * length
-    # Distances from two cells are off by so much each: is none of the others surely farther?
+    # The distances from both cells may be off, so a row is open unless all others are farther by
+    # this slack
     slack = 4 * _CLOSE * (size + squared) + 4 * off * (np.sqrt(squared) + off)
     is_open = rough.min(axis=1) <= last + slack
     return nearest, is_open
 
 
 def _exactly_nearest(rows, centers, n_neighbors):
-    """Return the nearest cells of rows by the distance of each pair by itself."""
+    """Return the nearest cells of rows, with the distance of each pair computed by itself."""
     nearest = np.full((len(rows), n_neighbors), -1)
     for part in _parts(rows, centers):
         distance = cdist(rows[part], centers, "sqeuclidean")
@@ -170,10 +172,11 @@ def _exactly_nearest(rows, centers, n_neighbors):
 
 
 def explained_share(public, n_cells, random_state):
-    """Return the share of the spread of public rows that cells of other public rows explain.
+    """Return the fraction of the variance of public rows that cells of other public rows explain.
 
-    A record tells only in which cell it lies. Where cells explain nothing of how rows differ, as
-    where many columns have little to do with each other, what they tell of labels is nothing too.
+    A record contributes only the cell in which it lies. If cells do not explain the differences
+    between rows, for example with many columns that are nearly independent, they do not explain
+    the labels either.
 
     Parameters
     ----------
@@ -182,7 +185,7 @@ def explained_share(public, n_cells, random_state):
     n_cells : int
         Number of cells.
     random_state : int
-        Seeds the choice of rows and the clustering.
+        Seed of the choice of rows and of the clustering.
 
     Returns
     -------
@@ -196,7 +199,7 @@ def explained_share(public, n_cells, random_state):
         return 0.0
     centers = make_centers(made_of, min(n_cells, len(made_of)), random_state)
     cells = nearest_cells(held_out, centers)[:, 0]
-    # Of all but the tenth farthest off: a single row far away would be most of a spread
+    # Without the farthest tenth, because a single distant row would dominate the variance
     far = ((made_of - np.median(made_of, axis=0)) ** 2).sum(axis=1)
     middle = made_of[far <= np.quantile(far, _KEPT)].mean(axis=0)
     spread = _trimmed(((held_out - middle) ** 2).sum(axis=1))
@@ -208,11 +211,11 @@ def _trimmed(squares):
     return np.sort(squares)[: max(1, int(_KEPT * len(squares)))].mean()
 
 
-# --- what records cast in cells, in whole shares of a ballot -------------------------------------
+# --- votes of records in cells, in ticks ----------------------------------------------------------
 
 
 def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding, target):
-    """Return the table of what a `Block` of records casts; all else follows from public rows.
+    """Count the votes of a `Block` of records in a table; all else follows from public rows.
 
     Parameters
     ----------
@@ -223,9 +226,9 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding
     centers : ndarray of shape (n_cells, n_columns)
         Of the cells.
     n_neighbors : int
-        Cells that each record casts a ballot in.
+        Number of cells that each record votes in.
     largest : ndarray of shape (n_features,) or None
-        From `largest_sizes`, of the public rows.
+        Largest sizes of the public rows, from `largest_sizes`.
     rounding : float
         As in `nearest_cells`.
     target : targets.Target
@@ -244,18 +247,19 @@ def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding
 
 
 def count_votes(cells, codes, sample_weight=None, groups=None, *, n_cells, target):
-    """Count the ballots of records in a table.
+    """Count the votes of records in a table.
 
     Parameters
     ----------
     cells : ndarray of shape (n_samples, n_neighbors), int
-        The cells of each record; -1 for a record that casts no ballot.
+        The cells of each record; -1 for a record that does not vote.
     codes : ndarray of shape (n_samples,)
         Labels or numbers of the records as codes, from ``target.encode``.
     sample_weight : ndarray of shape (n_samples,) or None
-        What a ballot of each record counts, clipped to [0, 1].
+        Weight of the votes of each record, clipped to [0, 1].
     groups : ndarray of shape (n_samples,), int, or None
-        The group of each record, numbered from 0. A group casts the mean of its records' ballots.
+        The group of each record, numbered from 0. The votes of a group are the mean of the votes
+        of its records.
     n_cells : int
         Number of cells.
     target : targets.Target
@@ -264,8 +268,8 @@ def count_votes(cells, codes, sample_weight=None, groups=None, *, n_cells, targe
     Returns
     -------
     ndarray of shape (n_cells, n_classes), int
-        In whole shares, `rdp.discrete.GRID` of a ballot each, rounded down for each record, and
-        each group. So the order in which they are added makes no difference.
+        Votes in ticks, `rdp.discrete.GRID` of a vote each, rounded down for each record and for
+        each group. The sums of ticks therefore do not depend on their order.
     """
     weight = np.ones(len(codes)) if sample_weight is None else np.clip(sample_weight, 0, 1)
     classes, shares = target.split(codes, np.floor(weight * TICKS).astype(np.int64))
@@ -291,57 +295,57 @@ def numbered(groups, n_records):
     """Return the number of each record's group, from 0; None if there are no groups."""
     if groups is None:
         return None
-    # By their spelling, one for each identifier whatever its type and that of others
+    # Normalized identifiers do not depend on their types
     return np.unique(normalize_groups(groups, n_records), return_inverse=True)[1]
 
 
-# --- what a noisy table of ballots says of any row: all of this is free ---------------------------
+# --- class probabilities from a noisy table of votes, at no privacy cost --------------------------
 
 
-#: Likeness of public rows and cells is computed for so many pairs at a time: what caches hold.
+#: Number of pairs of rows and cells whose kernel is computed at a time, which caches can hold.
 _PAIRS_AT_A_TIME = 250_000
 
-#: Height and width of the process are chosen on so many cells at most.
+#: Maximal number of cells on which the height and width of the process are chosen.
 _MOST_COMPARED = 300
 
-#: Least rate of a class, before rates are made to sum to 1.
+#: Smallest class probability, before the sum is normalized to 1.
 LEAST_RATE = 1e-3
 
-#: Powers of rates that are tried: what is smoothed is pulled together.
+#: Candidate powers of class probabilities, which smoothing has shrunk towards each other.
 POWERS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
-#: Rows of like rates that labels are dealt to together.
+#: Number of rows with similar class probabilities that labels are assigned to together.
 _ASSIGNED_TOGETHER = 16
 
-#: Likelihoods that differ by less, relative to them, are alike.
+#: Relative difference below which two likelihoods count as equal.
 _PRECISE = 1e-6
 
-#: The logarithm of a slope that is none.
+#: Logarithm of a negligible slope.
 _NO_SLOPE = -60.0
 
-#: A table is split in so many ways, each time with so much of the noise added to one of its parts.
+#: Number of random splits of a table, and the multiple of noise added to one of its parts.
 _N_SPLITS = 20
 _ADDED_NOISE = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedTable:
-    """A noisy table of ballots, and what it says of any row: all of this is published.
+    """A noisy table of votes, and class probabilities that follow from it: all are published.
 
-    `PATEClassifier` has it as `table_` where records vote.
+    `PATEClassifier` has it as `table_` if records vote.
 
     Attributes
     ----------
     counts : ndarray of shape (n_cells, n_classes)
-        Ballots with noise; those of a cell may be below zero.
+        Votes with noise, which may be below zero.
     centers : ndarray of shape (n_cells, n_columns)
-        Centers of the cells, as the transformer's numbers.
+        Centers of the cells, as numbers of the transformer.
     transformer : transformer
         Fitted on public rows.
     smoothing : dict
         The other arguments of `neighbors.cells.smooth`: public numbers, and the target.
     n_neighbors : int
-        Number of cells that a record counts in.
+        Number of cells that a record votes in.
 
     Examples
     --------
@@ -353,7 +357,7 @@ class ReleasedTable:
     >>> clf = clf.fit(X[::2], y[::2], X_public=X[1:100:2])
     >>> clf.table_.counts.shape
     (9, 3)
-    >>> clf.table_.class_proba(X[101::2]).shape  # of rows that were not there
+    >>> clf.table_.class_proba(X[101::2]).shape  # of rows that the fit did not use
     (25, 3)
     """
 
@@ -370,7 +374,7 @@ class ReleasedTable:
 
     @cached_property
     def p_value(self):
-        """Of the counts, if classes have equal rates in all cells."""
+        """P-value of the counts, under equal class probabilities in all cells."""
         return p_value_of_counts(
             self.counts,
             self.smoothing["total"],
@@ -387,7 +391,7 @@ class ReleasedTable:
 
     @cached_property
     def accuracy(self):
-        """Estimated share of the records whose class the table predicts, by `splits`."""
+        """Estimated accuracy of the table's predictions for the records, by `splits`."""
         shares = [
             np.take_along_axis(hidden, means.argmax(axis=1)[:, None], axis=1).sum() / hidden.sum()
             for means, hidden in self.probability_field.splits(self.counts)
@@ -399,12 +403,12 @@ class ReleasedTable:
         return f"ReleasedTable({n_cells} cells, {n_classes} classes)"
 
     def class_proba(self, X):
-        """Return the rates of the classes near rows, each by itself.
+        """Return the class probabilities at rows, each by itself.
 
         Parameters
         ----------
         X : array-like with n_samples rows
-            With the features of the public rows.
+            Rows with the features of the public rows.
 
         Returns
         -------
@@ -414,65 +418,68 @@ class ReleasedTable:
         Raises
         ------
         ValueError
-            If the transformer makes anything but finite numbers of a row.
+            If the transformer returns infinite or missing numbers for a row.
         """
         return self.probability_field.class_proba(numbers_of_public(self.transformer, X, "X"))
 
     def by_hand(self):
-        """Return fitted steps of scikit-learn's own that make the rates of rows."""
+        """Return fitted scikit-learn steps that compute the class probabilities of rows."""
         return [*numbers_by_hand(self.transformer), *self.probability_field.by_hand()]
 
     def read(self, X):
-        """Return rates, and labels dealt by them, of public rows.
+        """Return class probabilities of public rows, and labels assigned by them.
 
         Parameters
         ----------
         X : array-like with n_public rows
-            With the features of the public rows.
+            Rows with the features of the public rows.
 
         Returns
         -------
         class_proba : ndarray of shape (n_public, n_classes)
             As from `class_proba`.
         labels : ndarray of shape (n_public,), int
-            Class codes, such that those of a cell's rows come in about the mean of their rates.
+            Class codes. Their frequencies among the rows of a cell are about the mean class
+            probabilities of these rows.
         """
         return self.read_numbers(numbers_of_public(self.transformer, X))
 
     def read_numbers(self, numbers):
-        """Do the same for rows that are transformed already, (n_public, n_columns)."""
+        """Do the same as `read` for transformed rows, (n_public, n_columns)."""
         class_proba = self.probability_field.class_proba(numbers)
         return class_proba, assign_labels(class_proba, nearest_cells(numbers, self.centers)[:, 0])
 
 
 def numbers_of_public(transformer, X_public, name="X_public"):
-    """Return the numbers of public rows, (n_public, n_columns), or raise if some are not finite."""
+    """Encode public rows, (n_public, n_columns); raise an error if a number is not finite."""
     numbers = transformed(transformer, X_public)
     if not have_distances(numbers, numbers).all():
-        raise ValueError(f"the transformer makes infinite or missing numbers of {name}: impute")
+        raise ValueError(
+            f"the transformer returns infinite or missing numbers for {name}: impute missing values"
+        )
     return numbers
 
 
 class ProbabilityField(NamedTuple):
-    """The rates of the classes at any place.
+    """Class probabilities at any place.
 
     Attributes
     ----------
     centers : ndarray of shape (n_cells, n_columns)
         Centers of the cells.
     overall : ndarray of shape (n_classes,)
-        Rates in the whole table.
+        Class probabilities in the whole table.
     weights : ndarray of shape (n_cells, n_classes) or None
-        What each cell adds to them nearby; None until the power is chosen.
+        Weight of each cell in the class probabilities nearby; None until the power is chosen.
     height, steepness, slope : float
-        Of the likeness of two places: ``height * exp(-steepness * d)`` at a squared distance d,
-        and `slope` times the product of how far they are from the middle of all cells.
+        Parameters of the kernel of two places: ``height * exp(-steepness * d)`` at a squared
+        distance d, plus `slope` times the inner product of the two places about the mean center.
     power : float
-        To which rates are raised.
+        Exponent of the class probabilities.
     variance : ndarray of shape (n_cells,)
-        Of the noise on the rates seen in each cell.
+        Variance of the noise on the class probabilities of each cell.
     total : ndarray of shape (n_cells,)
-        Ballots in each cell, as expected.
+        Expected number of votes in each cell.
     """
 
     centers: np.ndarray
@@ -486,7 +493,7 @@ class ProbabilityField(NamedTuple):
     total: np.ndarray | None = None
 
     def kernel(self, numbers):
-        """Return how much each row is like each cell, (n_rows, n_cells)."""
+        """Return the kernel of rows and cells, (n_rows, n_cells)."""
         middle = self.centers.mean(axis=0)
         away, centers = numbers - middle, self.centers - middle
         products = away @ centers.T
@@ -495,14 +502,15 @@ class ProbabilityField(NamedTuple):
         return self.height * np.exp(-self.steepness * squared) + self.slope * products
 
     def splits(self, noisy):
-        """Yield rates in each cell by one part of a noisy table, and the other part.
+        """Yield means in each cell by one part of a noisy table, and the other part.
 
-        With `noise` drawn like that of the table, and any `part`, ``table + part * noise`` and
-        ``table - noise / part`` have unrelated noise. So rates made of the first may be scored by
-        the second. What is yielded first are not rates yet: see `sharpened`.
+        For `noise` with the distribution of the noise of the table, and any `part`,
+        ``table + part * noise`` and ``table - noise / part`` have uncorrelated noise. Class
+        probabilities from the first can therefore be scored by the second. `sharpened` converts
+        the means to class probabilities.
         """
         between = self.kernel(self.centers)
-        rng = np.random.default_rng(0)  # any splits do, the same for the same table
+        rng = np.random.default_rng(0)  # any seed suffices, and equal tables get equal splits
         deviation = (np.sqrt(self.variance) * self.total)[:, None]
         covariance = between + np.diag(self.variance * (1 + _ADDED_NOISE**2))
         factor = cho_factor(covariance, lower=True)
@@ -513,7 +521,7 @@ class ProbabilityField(NamedTuple):
             yield means, noisy - noise / _ADDED_NOISE
 
     def class_proba(self, numbers):
-        """Return the rates at rows of numbers, (n_rows, n_classes), which sum to 1."""
+        """Return the class probabilities at transformed rows, (n_rows, n_classes)."""
         n_parts = max(1, len(numbers) * len(self.centers) // _PAIRS_AT_A_TIME)
         means = [
             self.overall + self.kernel(part) @ self.weights
@@ -522,7 +530,7 @@ class ProbabilityField(NamedTuple):
         return sharpened(np.concatenate(means), self.power)
 
     def by_hand(self):
-        """Return fitted steps of scikit-learn's own that make these rates of rows of numbers."""
+        """Return fitted scikit-learn steps that compute class probabilities of transformed rows."""
         middle = self.centers.mean(axis=0)
         centers = self.centers - middle
         linear, _ = affine_by_hand(self.slope * centers.T @ self.weights, 0)
@@ -537,14 +545,15 @@ class ProbabilityField(NamedTuple):
 
 
 def smooth(noisy, centers, total, *, noise_std, target, smoothing="auto"):
-    """Return the surface that a noisy table lets one expect.
+    """Estimate class probabilities at any place from a noisy table.
 
-    The rate of a class in a cell, less that in the whole table, is taken for a smooth function of
-    the place: a Gaussian process that is alike in cells near each other, and has a linear term.
-    Each cell's rate is seen through noise whose size is known. The process is the one under which
-    the noisy table is most likely. The noise pulls its means together. So they are raised to a
-    power: that under which one part of the table, split in two whose noise is unrelated, says most
-    of the other.
+    The probability of a class in a cell, minus the probability in the whole table, is modelled as
+    a smooth function of the place. The model is a Gaussian process, which is similar in cells near
+    each other, with a linear term. The class probabilities of each cell are observed with noise of
+    known size. The parameters of the process maximize the likelihood of the noisy table. The noise
+    shrinks its means towards each other, so they are raised to a power. The table is split into
+    two parts with uncorrelated noise, and the chosen power is the one under which one part
+    predicts the other best.
 
     Parameters
     ----------
@@ -553,14 +562,14 @@ def smooth(noisy, centers, total, *, noise_std, target, smoothing="auto"):
     centers : ndarray of shape (n_cells, n_columns)
         Centers of the cells.
     total : ndarray of shape (n_cells,)
-        Ballots in each cell, from `expected_votes`.
+        Expected number of votes in each cell, from `expected_votes`.
     noise_std : float
         Standard deviation of the noise on each entry.
     target : targets.Target
-        The columns of the table. Votes that are split scatter less than whole ones, and how much
-        less is chosen as well.
+        The columns of the table. Split votes have a smaller variance than whole ones; the ratio is
+        estimated as well.
     smoothing : "auto" or float
-        Width of the process, in typical (median) distances of two cells; "auto" chooses one.
+        Width of the process, in typical (median) distances of two cells; "auto" estimates it.
 
     Returns
     -------
@@ -578,7 +587,7 @@ def smooth(noisy, centers, total, *, noise_std, target, smoothing="auto"):
     difference = _differences(noisy, total, overall)
     scatter = (overall * (1 - overall)).sum() / (n_classes - 1)
     squared = cdist(centers, centers, "sqeuclidean")
-    unit = max(np.median(squared), 1e-300)  # one center that is far from all moves no median
+    unit = max(np.median(squared), 1e-300)  # a single distant center does not move the median
     away = centers - centers.mean(axis=0)
     variance = (noise_std**2 + total * scatter) / total**2
     of_noise = variance / scatter, 1 / total if target.splits_votes else None
@@ -597,13 +606,13 @@ def smooth(noisy, centers, total, *, noise_std, target, smoothing="auto"):
 
 
 def _differences(noisy, total, overall):
-    """Return by how much the rates in each cell differ from those of the whole table."""
+    """Return the class probabilities of each cell, minus the overall class probabilities."""
     difference = noisy / total[:, None] - overall
-    return difference - difference.mean(axis=1, keepdims=True)  # as rates sum to 1
+    return difference - difference.mean(axis=1, keepdims=True)  # class probabilities sum to 1
 
 
 def expected_votes(noisy, n_public_in, noise_std, n_votes=None, n_trusted=math.inf):
-    """Return the ballots of each cell: the noisy sum, and what the public rows let one expect.
+    """Estimate the number of votes in each cell, from the noisy sum and from the public rows.
 
     Parameters
     ----------
@@ -612,9 +621,9 @@ def expected_votes(noisy, n_public_in, noise_std, n_votes=None, n_trusted=math.i
     n_public_in : ndarray of shape (n_cells,)
         The number of public rows in each cell.
     n_votes : float or None, default=None
-        Number of ballots in the table; None takes the noisy one.
+        Number of votes in the table; None uses the noisy number.
     n_trusted : float, default=inf
-        What the public rows tell of where records lie is trusted as if there were no more of them.
+        Maximal number of public rows that the weight of their distribution over cells is based on.
 
     Returns
     -------
@@ -632,11 +641,11 @@ def expected_votes(noisy, n_public_in, noise_std, n_votes=None, n_trusted=math.i
 
 
 def _likeliest(squared, products, difference, variance, of_votes, smoothing):
-    """Return height, steepness and slope of the likeliest process, in units of the spread.
+    """Return height, steepness and slope of the likeliest process, relative to the class variance.
 
-    With a wide normal prior, as few cells or much noise say little. Steep slopes are rare in it.
-    The fourth number is what ballots scatter beside whole ones: 1 if these are whole, and
-    `of_votes`, the part of the variance that is theirs, is None.
+    A wide normal prior, under which steep slopes are rare, supports the fit if cells are few or
+    the noise is large. The fourth number is the variance of the votes divided by that of whole
+    votes. It is 1 if votes are whole and `of_votes`, their part of the variance, is None.
     """
     some = np.unique(np.linspace(0, len(squared) - 1, _MOST_COMPARED).astype(int))
     squared = squared[np.ix_(some, some)]
@@ -644,7 +653,7 @@ def _likeliest(squared, products, difference, variance, of_votes, smoothing):
     difference = difference[some]
     noise = variance[some]
     n_free = difference.shape[1] - 1
-    # Their logarithms
+    # Logarithms of the four numbers
     start = np.array([0.0, 2.0, -3.3, 0.0])
     bounds = [(-6, 3), (-2, 6), (-11.3, 3.7), (0, 0)]
     scattered = np.zeros(len(some))
@@ -652,7 +661,7 @@ def _likeliest(squared, products, difference, variance, of_votes, smoothing):
         scattered = of_votes[some]
         start[3] = -2.0
         bounds[::3] = (-9, 3), (-6, 0)
-    if smoothing != "auto":  # set by hand: only what is near is like
+    if smoothing != "auto":  # a given width, without a linear term
         start[1:3] = -2 * np.log(float(smoothing)), _NO_SLOPE
         bounds[1:3] = zip(start[1:3], start[1:3], strict=True)
 
@@ -682,19 +691,19 @@ def _likeliest(squared, products, difference, variance, of_votes, smoothing):
 
 
 def sharpened(means, power):
-    """Return means, (n_rows, n_classes), as rates: raised to a power, above 0, and with sum 1."""
+    """Convert means, (n_rows, n_classes), to class probabilities: positive, powers, with sum 1."""
     class_proba = np.clip(means, LEAST_RATE, 1) ** power
     return floored(class_proba / class_proba.sum(axis=1, keepdims=True))
 
 
 def floored(class_proba):
-    """Return rates, (n_rows, n_classes), of at least `LEAST_RATE` each, and with sum 1."""
+    """Raise class probabilities, (n_rows, n_classes), to at least `LEAST_RATE`, with sum 1."""
     class_proba = np.maximum(class_proba, LEAST_RATE)
     return class_proba / class_proba.sum(axis=1, keepdims=True)
 
 
 def _sharpness(probability_field, noisy):
-    """Return the power under which one part of the table says most of the other."""
+    """Return the power under which one part of the table predicts the other best."""
     gain = np.zeros(len(POWERS))
     for means, hidden in probability_field.splits(noisy):
         gain += [(hidden * np.log(sharpened(means, power))).sum() for power in POWERS]
@@ -702,13 +711,13 @@ def _sharpness(probability_field, noisy):
 
 
 def shifted(class_proba, weight):
-    """Return rates, (n_rows, n_classes), times what each class counts, (n_classes,)."""
+    """Multiply class probabilities, (n_rows, n_classes), by class weights, with sum 1."""
     class_proba = class_proba * weight
     return class_proba / class_proba.sum(axis=1, keepdims=True)
 
 
 def assign_to_similar(class_proba):
-    """Deal labels by rates, (n_rows, n_classes), some rows with like rates at a time."""
+    """Assign labels by class probabilities, (n_rows, n_classes), to blocks of similar rows."""
     order = np.lexsort((class_proba.max(axis=1), class_proba.argmax(axis=1)))
     together = np.empty(len(class_proba), dtype=int)
     together[order] = np.arange(len(class_proba)) // _ASSIGNED_TOGETHER
@@ -716,10 +725,11 @@ def assign_to_similar(class_proba):
 
 
 def assign_labels(class_proba, cells):
-    """Deal labels by rates, so that those of a cell's rows come in about the mean of their rates.
+    """Assign labels by class probabilities, with about the same frequencies in each cell.
 
-    Within a cell the rates are added up over its rows, class by class, and a row gets the class
-    that is owed most.
+    The frequencies of the labels in a cell are about the mean class probabilities of its rows.
+    Within a cell, the class probabilities are accumulated row by row, and each row gets the class
+    whose sum exceeds the number of its labels most.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The student of records that vote, if none is given."""
+"""Default student where records vote."""
 
 import numpy as np
 from sklearn import config_context
@@ -15,24 +15,24 @@ from ..encoding.fitted_steps import as_floats, linear_by_hand, scaler_by_hand
 from ..encoding.vectorizer import calling
 from .cells import LEAST_RATE, POWERS, sharpened
 
-#: Most landmarks of two classes, and of more.
+#: Maximal number of landmarks for two classes, and for more.
 _N_LANDMARKS = 300
 _N_LANDMARKS_OF_MORE = 1000
 
-#: Numbers that are more spreads away from the middle count as if they were so many.
+#: Scaled numbers are clipped to this size.
 _FARTHEST = 10
 
 
 class LandmarkClassifier(ClassifierMixin, BaseEstimator):
-    """A linear model of columns, and of how near a row is to some rows: the landmarks.
+    """Linear classifier of columns, and of the kernel of a row and some rows, the landmarks.
 
-    There are 300 landmarks for two classes, and 1,000 for more, at most.
-    All columns are divided by one number, the typical (median) distance of rows from their middle,
-    and cut at ten. The nearness of two rows is ``exp(-distance**2)`` in that unit.
+    There are at most 300 landmarks for two classes, and at most 1,000 for more. All columns are
+    divided by one number, the typical (median) distance of rows from their median, and clipped at
+    ten. The kernel of two rows is ``exp(-distance**2)`` in this unit.
 
-    For two classes the model is a logistic regression, with `C` of 2. For more it is a ridge
-    regression of the classes' rates, with `alpha` of 0.1. Its numbers are raised to the power under
-    which they are the likeliest probabilities of the labels.
+    For two classes, the model is a logistic regression with a `C` of 2. For more classes, it is a
+    ridge regression of the class probabilities with an `alpha` of 0.1. Its predictions are raised
+    to the power that maximizes the likelihood of the labels.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y, sample_weight=None):
-        """Learn from rows of numbers, (n_samples, n_features), their labels and weights."""
+        """Fit to rows of numbers, (n_samples, n_features), their labels and weights."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -73,9 +73,9 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         n_landmarks = min(_N_LANDMARKS if n_classes == 2 else _N_LANDMARKS_OF_MORE, len(distinct))
         nearness = Nystroem(gamma=1.0, n_components=n_landmarks, random_state=self.random_state)
         columns = FeatureUnion([("rows", "passthrough"), ("nearness", nearness)])
-        with config_context(transform_output="default"):  # whatever others are to put out
+        with config_context(transform_output="default"):  # the user's setting is for other models
             features = columns.fit_transform(cut.transform(scale.transform(distinct)))
-        # Equal rows as one, which is each class in part
+        # Equal rows count as one, with a weight for each class
         shares = np.zeros((len(distinct), n_classes))
         np.add.at(shares, (row.ravel(), codes[weight > 0]), weight[weight > 0])
         learnt = _logistic if n_classes == 2 else _least_squares
@@ -88,7 +88,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         return self._ask("predict_proba", X)
 
     def decision_function(self, X):
-        """Return log odds, (n_samples,), or logarithms of the rates of more classes than two."""
+        """Return log odds, (n_samples,), or log probabilities of more than two classes."""
         return self._ask("decision_function", X)
 
     def predict(self, X):
@@ -96,7 +96,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         return self._ask("predict", X)
 
     def to_sklearn(self):
-        """Return a Pipeline of scikit-learn's own that predicts the same, with these `classes_`."""
+        """Return a scikit-learn Pipeline with the same predictions and the same `classes_`."""
         check_is_fitted(self)
         model = make_pipeline(as_floats(), *(step for _, step in self._model.steps))
         return model.set_output(transform="default")
@@ -115,9 +115,9 @@ def _logistic(features, shares, labels):
     features : ndarray of shape (n_rows, n_features)
         Distinct rows.
     shares : ndarray of shape (n_rows, n_classes)
-        The weight with which each is of each class.
+        Weight of each row in each class.
     labels : ndarray of shape (n_classes,)
-        What is predicted.
+        Labels to predict.
     """
     row, code = np.nonzero(shares)
     model = LogisticRegression(C=2, max_iter=1000)
@@ -125,10 +125,10 @@ def _logistic(features, shares, labels):
 
 
 def _least_squares(features, shares, labels):
-    """Return a ridge regression of the rates of several classes, the last steps of a Pipeline.
+    """Return a ridge regression of several classes' probabilities, the last steps of a Pipeline.
 
-    Parameters as of `_logistic`. Noise counts alike in all classes, and nothing that is learnt is
-    taken to logarithms, in which small rates are mostly noise.
+    The parameters are the same as in `_logistic`. Noise has the same weight in all classes. The
+    fit uses no logarithms, because logarithms of small probabilities are mostly noise.
     """
     weight = shares.sum(axis=1)
     model = Ridge(alpha=0.1).fit(features, shares / weight[:, None], weight)

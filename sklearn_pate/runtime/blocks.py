@@ -1,4 +1,4 @@
-"""Private records, counted some at a time, in workers or here."""
+"""Private records, counted in blocks, in worker processes or in this one."""
 
 from typing import Any, NamedTuple
 
@@ -9,12 +9,12 @@ from .copies import copied_rows
 from .isolation import attempt, suppress_output
 from .memory import is_cached
 
-#: Records of a block, whatever the number of workers: what memory keeps does not depend on that.
+#: Records of a block, independent of the number of workers, so that cached tables are, too.
 BLOCK_SIZE = 20_000
 
 
 class Block(NamedTuple):
-    """Some private records: rows, codes, weights, and groups from 0."""
+    """A block of private records: rows, codes, weights, and group numbers from 0."""
 
     X: Any
     codes: np.ndarray
@@ -23,7 +23,7 @@ class Block(NamedTuple):
 
 
 def _blocks(private, groups):
-    """Yield blocks of so many records; where they have groups, each ends where a group ends."""
+    """Yield blocks of `BLOCK_SIZE` records; with groups, each block ends at the end of a group."""
     n_records = len(private.codes)
     unit = np.arange(n_records) if groups is None else groups
     order = np.argsort(unit, kind="stable")
@@ -43,7 +43,7 @@ def _blocks(private, groups):
 
 
 class _Result(NamedTuple):
-    """The table of a block, whether memory has it, and what went wrong as it may be told."""
+    """The table of a block, whether memory has it, and a public description of a failure."""
 
     table: Any = None
     is_cached: bool = True
@@ -51,11 +51,11 @@ class _Result(NamedTuple):
 
 
 def _count(block, count, config, memory, key):
-    """Count one block, or recall its table."""
+    """Count one block, or return its cached table."""
     recall = memory.cache(_counted, ignore=["count", "config", "block"])
     given = count, config, block, key
     with suppress_output():
-        # A failure is returned, not raised: a traceback would carry private rows
+        # A failure is returned, not raised, because a traceback would contain private rows
         counted, failed = attempt(lambda: (recall(*given), is_cached(memory, recall, *given)))
     if failed is not None:
         return _Result(problem=f"a block of records could not be counted: {failed}")
@@ -63,6 +63,6 @@ def _count(block, count, config, memory, key):
 
 
 def _counted(count, config, block, key):
-    """Return the table of a block; memory finds it by `key` alone."""
+    """Return the table of a block, which memory caches by `key` alone."""
     with config_context(**config):
         return count(block)

@@ -1,4 +1,4 @@
-"""Generators of random numbers, and copies that share none with the original."""
+"""Generators of random numbers, and copies of objects with their own generators."""
 
 import contextlib
 import copy
@@ -19,15 +19,15 @@ from sklearn.utils import check_random_state
 
 from .._sklearn import _safe_indexing
 
-#: What a `random_state` may be instead of a number.
+#: Types of a `random_state` that is not a number.
 NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
-#: "turn" is held while the generators of the process are swapped, "quiet" as it is silenced.
+#: "turn" is held while the generators of the process are replaced, "quiet" while it is silenced.
 locks: dict = {}
 
 
 def _make_locks():
-    """Make the locks; in a forked process too, as threads that held the old ones are not in it."""
+    """Create the locks, also in a forked process, which lacks the threads that held the old."""
     locks.update(turn=threading.RLock(), quiet=threading.Lock())
 
 
@@ -37,30 +37,30 @@ if hasattr(os, "register_at_fork"):
 
 
 def seed_number(sequence):
-    """Return a seed of 32 bits that follows from a `numpy.random.SeedSequence`."""
+    """Return a seed of 32 bits that is derived from a `numpy.random.SeedSequence`."""
     return int(sequence.generate_state(1)[0])
 
 
 @contextlib.contextmanager
 def seeded(seed):
-    """Seed the global generators of numpy, Python, torch and polars for a block; put them back.
+    """Seed the global generators of numpy, Python, torch and polars for a block; restore them.
 
-    Torch's are those of the CPU and of CUDA, if torch is loaded. The state of polars' cannot be
-    read: afterwards it starts from a fresh seed. Threads take turns. What the block runs with
-    joblib runs one after the other in this process: workers would not be seeded.
+    If torch is loaded, its generators of the CPU and of CUDA are seeded. The state of the generator
+    of polars cannot be read, so it starts from a fresh seed afterwards. Threads take turns. Calls
+    of joblib in the block run sequentially in this process, as workers would not be seeded.
 
     Parameters
     ----------
     seed : int
-        Below 2**32.
+        Seed, below 2**32.
     """
     with locks["turn"], contextlib.ExitStack() as stack:
         stack.callback(random.setstate, random.getstate())
         random.seed(seed)
         own = _spare.pop() if _spare else np.random.MT19937()
         stack.callback(_spare.append, own)
-        # Normal numbers are drawn in pairs: this holds the second of a pair too, which the
-        # generator does not
+        # Normal numbers are drawn in pairs. This state includes the second of a pair, which the
+        # bit generator does not contain
         stack.callback(np.random.set_state, np.random.get_state(legacy=False))
         stack.callback(np.random.set_bit_generator, np.random.get_bit_generator())
         np.random.set_bit_generator(own)
@@ -75,41 +75,41 @@ def seeded(seed):
         yield
 
 
-#: Generators of numpy that no block uses: seeding one is fast, and making one is not.
+#: Unused generators of numpy: seeding a generator is fast, and creating one is slow.
 _spare = []  # type: ignore[var-annotated]
 
 
 def _seed_torch(torch, seed, stack):
-    """Seed torch's generators, and leave it to a stack to put them back."""
+    """Seed torch's generators, and register their restoration with an exit stack."""
     has_gpu = torch.cuda.is_available() or torch.backends.mps.is_available()
     had_gpu = torch.cuda.is_initialized()
     if has_gpu:
         stack.callback(_leave_gpu, torch, had_gpu)
     on_gpu = range(torch.cuda.device_count()) if had_gpu else ()
     stack.enter_context(torch.random.fork_rng(on_gpu))
-    # Without a GPU `torch.manual_seed` would queue a call for one, each time
+    # Without a GPU, each `torch.manual_seed` would queue a call for one
     (torch if has_gpu else torch.default_generator).manual_seed(seed)
 
 
 def _leave_gpu(torch, had_gpu):
     if not torch.cuda.is_initialized():
-        # Torch keeps the last seed until a GPU is first used: put back the caller's
+        # Torch keeps the last seed until the first use of a GPU, so the caller's is restored
         torch.cuda.manual_seed_all(torch.initial_seed())
-    elif not had_gpu:  # used first within the block: what was drawn may depend on records
+    elif not had_gpu:  # first used within the block, so its draws may depend on records
         torch.cuda.seed_all()
 
 
 def _seed_afresh(*, had_torch):
-    """Seed what cannot be put back: polars, and torch if the block imported it."""
+    """Reseed the generators that cannot be restored: polars, and torch imported by the block."""
     torch, polars = sys.modules.get("torch"), sys.modules.get("polars")
     if torch is not None and not had_torch:
-        torch.seed()  # how much was drawn since its import may depend on records
+        torch.seed()  # the number of draws since its import may depend on records
     if polars is not None:
         polars.set_random_seed(fresh_seed())
 
 
 def params_named(estimator, name):
-    """Return the parameters of that name with their values, those of nested estimators too."""
+    """Return the parameters of a name with their values, including nested estimators."""
     params = estimator.get_params(deep=True)
     return {key: params[key] for key in params if f"__{key}".endswith(f"__{name}")}
 
@@ -120,24 +120,24 @@ def set_seeds(estimator, seed, *, only_missing=False):
     Parameters
     ----------
     estimator : estimator
-        Changed in place.
+        The estimator, which is changed in place.
     seed : int
-        What the values follow from.
+        Seed from which the values are derived.
     only_missing : bool, default=False
-        Whether to keep numbers that are set. Generators are replaced: others may draw from them as
-        well, or read their state from the fitted estimator.
+        Whether to keep numbers that are set. Generators are replaced, because other code may also
+        draw from them, or read their state from the fitted estimator.
 
     Returns
     -------
     estimator
-        The one given.
+        The same estimator.
     """
     sequence = np.random.SeedSequence(seed)
     for value in estimator.get_params(deep=True).values():
         if hasattr(value, "split") and _is_missing(getattr(value, "random_state", 0)):
             value.random_state = seed_number(sequence)
     params = params_named(estimator, "random_state")
-    states = sequence.generate_state(len(params)) % 2**31  # some libraries want a signed number
+    states = sequence.generate_state(len(params)) % 2**31  # some libraries need a signed number
     for name, state in zip(sorted(params), states, strict=True):
         if not only_missing or _is_missing(params[name]):
             estimator.set_params(**{name: int(state)})
@@ -145,17 +145,17 @@ def set_seeds(estimator, seed, *, only_missing=False):
 
 
 def without_caches(estimator):
-    """Set `memory` parameters to None: through a cache, teachers would share fitted steps.
+    """Set `memory` parameters to None, as teachers would share fitted steps through a cache.
 
     Parameters
     ----------
     estimator : estimator
-        Changed in place.
+        The estimator, which is changed in place.
 
     Returns
     -------
     estimator
-        The one given.
+        The same estimator.
     """
     for name in params_named(estimator, "memory"):
         estimator.set_params(**{name: None})
@@ -167,9 +167,9 @@ def _is_missing(random_state):
 
 
 def new_generator(obj, seeds):
-    """Return how pickle is to make a new generator of the same kind: a callable, its arguments.
+    """Return a pickle reduction to a new generator of the same kind: a callable, its arguments.
 
-    None if `obj` is not a generator.
+    The result is None if `obj` is not a generator.
     """
     kind = type(obj)
     if kind in (np.random.RandomState, random.Random) or isinstance(obj, np.random.BitGenerator):
@@ -193,29 +193,29 @@ def fresh_seed():
     return seed_number(np.random.SeedSequence())
 
 
-# --- copies, and rows that say nothing about others -----------------------------------------------
+# --- copies, and rows without information about other rows ----------------------------------------
 
 
 def own_copy(value, seed, *, functions=False):
     """Return a deep copy in which every generator is replaced by a new, seeded one.
 
-    The copy is made by pickling, because `copy.deepcopy` shares functions and what they refer to.
-    Classes, and functions of imported modules, stay shared.
+    The copy is made by pickling, because `copy.deepcopy` shares functions and the objects that they
+    refer to. Classes, and functions of imported modules, stay shared.
 
     Parameters
     ----------
     value : object
-        An estimator, or anything that one may hold.
+        An estimator, or any value that an estimator may hold.
     seed : int
         Determines the seeds of the new generators.
     functions : bool, default=False
-        Whether functions of the main program are copied as well. The copies cannot be pickled by
-        name afterwards.
+        Whether functions of the main program are also copied. The copies cannot be pickled by name
+        afterwards.
 
     Returns
     -------
     object
-        The copy; the value itself if it cannot be copied at all.
+        The copy, or the value itself if it cannot be copied.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def own_copy(value, seed, *, functions=False):
     """
     seeds = random.Random(seed)
     for kind in [_CloudPickler] if functions else [_Pickler, _CloudPickler]:
-        # An error of any kind says that it cannot be copied in this way
+        # An error of any kind means that the value cannot be copied in this way
         with contextlib.suppress(Exception):
             return kind(lambda obj: new_generator(obj, seeds)).loader(value)()
     with contextlib.suppress(Exception):
@@ -237,7 +237,9 @@ def own_copy(value, seed, *, functions=False):
 
 
 def isolated_clone(estimator, seed, *, functions=False):
-    """Return a clone that is a deep copy too: a frozen estimator, for instance, is its own clone.
+    """Return a clone that is also a deep copy.
+
+    A frozen estimator, for instance, is its own clone.
 
     Parameters
     ----------
@@ -247,16 +249,16 @@ def isolated_clone(estimator, seed, *, functions=False):
     Returns
     -------
     estimator
-        Unfitted, except for frozen ones within.
+        The copy, which is unfitted except for frozen estimators in it.
     """
     cloned = clone(estimator)
-    if cloned is not estimator:  # what the user gave stays as it is
+    if cloned is not estimator:  # so that the user's estimator is unchanged
         _without_callbacks(cloned)
     return _without_callbacks(own_copy(cloned, seed, functions=functions))
 
 
 def _without_callbacks(estimator):
-    """Drop scikit-learn's callbacks, in place: clones share them, and they see the records."""
+    """Drop scikit-learn's callbacks in place, as clones share them and they receive records."""
     for part in (estimator, *estimator.get_params(deep=True).values()):
         if hasattr(part, "get_params") and not isinstance(part, type):
             getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
@@ -269,33 +271,34 @@ def copied_data(data):
     Parameters
     ----------
     data : object
-        Arrays, DataFrames, or a tuple of such.
+        Arrays, DataFrames, or a tuple of these.
 
     Returns
     -------
     object
-        The copy; if the data do not pickle, by `copy.deepcopy`, which shares those objects.
+        The copy. If the data do not pickle, it is made by `copy.deepcopy`, which shares the objects
+        in cells.
     """
     with contextlib.suppress(Exception):
-        # From protocol 5 on, copies of read-only arrays are read-only as well
+        # From protocol 5 on, copies of read-only arrays are read-only, too
         return pickle.loads(pickle.dumps(data, protocol=4))
     return copy.deepcopy(data)
 
 
 def copied_rows(X, rows):
-    """Select rows of private data, so that they say nothing about others.
+    """Select rows of private data without information about other rows.
 
     Parameters
     ----------
     X : array-like
         All rows.
     rows : ndarray of int
-        Which to select.
+        Indices of the rows to select.
 
     Returns
     -------
     array-like
-        The rows, `without_index`.
+        The rows, as returned by `without_index`.
     """
     return without_index(_safe_indexing(X, rows))
 
@@ -303,13 +306,14 @@ def copied_rows(X, rows):
 def without_index(rows):
     """Return rows of pandas with positions as their index, and without `attrs`.
 
-    An index that was cut from a larger one tells of the other rows: by its levels, its dtype, and
-    positions that shift when another record leaves. So may notes on all of them in `attrs`.
+    An index that was cut from a larger one reveals information about the other rows: by its levels,
+    its dtype, and positions that shift when another record is removed. Metadata about all rows in
+    `attrs` may do the same.
 
     Parameters
     ----------
     rows : object
-        Anything but a DataFrame or Series of pandas is returned as it is.
+        The rows. All types except DataFrames and Series of pandas are returned unchanged.
 
     Returns
     -------
@@ -324,15 +328,15 @@ def without_index(rows):
 
 
 def unfitted(value):
-    """Return a copy of a parameter that may leave the process: its estimators are unfitted.
+    """Return a copy of a parameter that may leave the process, with unfitted estimators.
 
-    The state of a generator says what was drawn from it, so a new one takes its place; a
-    `random_state` that is a generator becomes None.
+    The state of a generator reveals its earlier draws, so each generator is replaced by a new one.
+    A `random_state` that is a generator becomes None.
 
     Parameters
     ----------
     value : object
-        An estimator, or a list, tuple or dict that may hold some; anything else is copied.
+        An estimator, or a list, tuple or dict that may hold estimators. Any other value is copied.
 
     Returns
     -------
@@ -352,20 +356,20 @@ def unfitted(value):
 
 
 def copied_generators(value):
-    """Return the object or, if it holds a global generator, a copy that holds new ones instead.
+    """Return an object or, if it holds a global generator, a copy with new generators.
 
     A `RandomState` that an estimator stores may be numpy's global one. Anyone who reads its state
-    from a pickle can run it backwards, through everything that was drawn from it in that process.
+    from a pickle can run it backwards through all draws in that process.
 
     Parameters
     ----------
     value : object
-        What is to leave the process.
+        An object that may leave the process.
 
     Returns
     -------
     object
-        The object, or its copy; new generators are seeded by the operating system.
+        The object or its copy, whose new generators are seeded by the operating system.
 
     Examples
     --------
@@ -378,7 +382,7 @@ def copied_generators(value):
     (False, False)
     """
     seeds = random.Random(fresh_seed())
-    # What all draw from; the methods of the last one are the functions of `random`
+    # The global generators; the methods of the last one are the functions of `random`
     shared = [check_random_state(None), np.random.get_bit_generator(), random._inst]
     torch = sys.modules.get("torch")
     if torch is not None:
@@ -390,15 +394,15 @@ def copied_generators(value):
 
     for kind in (_Pickler, _CloudPickler):
         pickler = kind(replacement)
-        # An error of any kind says that it does not pickle
+        # An error of any kind means that the value does not pickle
         with contextlib.suppress(Exception):
             load = pickler.loader(value)
             return load() if pickler.has_replaced else value
-    return value  # it does not pickle, so it cannot leave in a file
+    return value  # it does not pickle, so it cannot leave the process in a file
 
 
 def copier(value):
-    """Return a function that makes copies, each as `value` is now.
+    """Return a function that makes copies of the current state of `value`.
 
     Parameters
     ----------
@@ -408,17 +412,17 @@ def copier(value):
     Returns
     -------
     callable
-        Takes no arguments, and raises if the value cannot be copied.
+        It takes no arguments, and raises an error if the value cannot be copied.
     """
     with contextlib.suppress(Exception):
         load = _CloudPickler(lambda obj: None).loader(value)
-        load()  # tried: not all that pickles loads
+        load()  # a test, because some pickles cannot be loaded
         return load
     return partial(copy.deepcopy, value)
 
 
 class _Unpickler(pickle.Unpickler):
-    """Finds the classes that a pickle of `_Replacing` refers to."""
+    """Unpickler that resolves the classes in a pickle of `_Replacing`."""
 
     def __init__(self, content, classes):
         super().__init__(io.BytesIO(content))
@@ -429,7 +433,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 class _Replacing:
-    """A pickler that replaces some objects by what a function returns for them."""
+    """A pickler that replaces some objects by the results of a function."""
 
     def __init__(self, replacement):
         self.file = io.BytesIO()
@@ -439,13 +443,13 @@ class _Replacing:
         self.classes = []
 
     def loader(self, value):
-        """Return a function that makes copies, in this process alone."""
+        """Return a function that makes copies, and works in this process only."""
         self.dump(value)
         content = self.file.getvalue()
         return lambda: _Unpickler(content, self.classes).load()
 
     def persistent_id(self, obj):
-        # Classes are referred to: a copy of one would make objects that are not its instances
+        # Classes are pickled by reference, as objects would not be instances of a copied class
         if not isinstance(obj, type):
             return None
         self.classes.append(obj)
@@ -461,8 +465,8 @@ class _Replacing:
 
 
 class _Pickler(_Replacing, pickle.Pickler):
-    """Pickles functions by name."""
+    """Pickler that pickles functions by name."""
 
 
 class _CloudPickler(_Replacing, cloudpickle.Pickler):
-    """Pickles lambdas and functions of the main program with what they refer to."""
+    """Pickler that pickles lambdas and functions of the main program with all references."""

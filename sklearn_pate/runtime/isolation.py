@@ -1,4 +1,4 @@
-"""A block in which one teacher is kept from the next, and private text from the world."""
+"""Isolation of teachers from each other, and suppression of private output and messages."""
 
 import contextlib
 import ctypes
@@ -27,22 +27,22 @@ from .copies import copied_rows, copier, locks, params_named, seeded
 
 @contextlib.contextmanager
 def isolated(seed, *, descriptors=True):
-    """Run a teacher in silence, and leave the process as it was.
+    """Run a teacher without output, and restore the state of the process afterwards.
 
-    Global generators start from the seed (see `seeded`). Afterwards they are put back, and so are
+    Global generators start from the seed (see `seeded`). Afterwards they are restored, and so are
     error states of numpy and scipy, print options, options of scikit-learn, joblib and pandas,
     torch's defaults, warning filters, output streams, environment variables and the working
     directory. All of this belongs to the process, so threads take turns. Fits of this library that
-    are begun meanwhile are not counted.
+    begin within the block are not counted.
 
     Parameters
     ----------
     seed : int
-        Below 2**32.
+        Seed of the global generators, below 2**32.
     descriptors : bool, default=True
-        Whether to drop what is written below Python's streams, to the file descriptors 1 and 2,
-        as well: by compiled code, child processes and ``sys.__stdout__``, but also by anything
-        else that writes there meanwhile, such as a thread that shows progress.
+        Whether to drop also the output below Python's streams, to the file descriptors 1 and 2. It
+        may come from compiled code, child processes and ``sys.__stdout__``, but also from any other
+        code that writes there at the same time, such as a thread that shows progress.
 
     Examples
     --------
@@ -63,35 +63,35 @@ def isolated(seed, *, descriptors=True):
             stack.callback(_put_back, read, write, read())
         if descriptors:
             stack.enter_context(silence_below())
-        # After the settings, so that it ends before they are read: under a warning filter that a
-        # teacher left, reading options can fail
+        # Entered after the settings, so that it ends before they are read: reading options can fail
+        # under a warning filter that a teacher left
         stack.enter_context(silence())
         stack.enter_context(seeded(seed))
         yield
 
 
 def applied_to_parts(function, fitted, X, parts, seed=0):
-    """Apply something fitted to some rows after others, so that none can tell of another.
+    """Apply a fitted estimator to parts of rows, so that no part affects another.
 
     Parameters
     ----------
     function : callable
         Called with a copy of `fitted` and some rows; its errors may quote them.
     fitted : estimator
-        What each call gets a copy of.
+        The fitted estimator, which is copied for each call.
     X : array-like
         Private rows.
     parts : iterable of ndarray of int
         The rows of each call.
     seed : int, default=0
-        What global generators start from in each call.
+        Seed of the global generators in each call.
 
     Yields
     ------
     rows : ndarray of int
         A part.
     outcome : (object, str or None)
-        What the function returned, and what failed, as `attempt` says it.
+        The result of the function and its failure, as returned by `attempt`.
     """
     fresh = copier(fitted)
     for rows in parts:
@@ -106,7 +106,7 @@ def _put_back(read, write, before):
 
 
 def _working_directory():
-    return attempt(os.getcwd)[0]  # None: it was deleted
+    return attempt(os.getcwd)[0]  # None if the directory was deleted
 
 
 def _return_to(folder):
@@ -115,7 +115,7 @@ def _return_to(folder):
 
 
 def _pandas_options(branch=None, prefix=""):
-    """Return the options of pandas by name; `pd.get_option` for each would take long."""
+    """Return the options of pandas by name, as `pd.get_option` for each would be slow."""
     options = {}
     for key, value in (pd.options.d if branch is None else branch).items():
         if isinstance(value, dict):
@@ -128,7 +128,7 @@ def _pandas_options(branch=None, prefix=""):
 def _set_pandas_options(before):
     now = _pandas_options()
     for name, value in before.items():
-        if now.get(name) != value:  # setting a deprecated one would warn
+        if now.get(name) != value:  # because setting a deprecated option would warn
             pd.set_option(name, value)
 
 
@@ -137,7 +137,7 @@ def _set_environment(before):
     os.environ.update(before)
 
 
-#: How settings of torch that belong to the whole process are read and written.
+#: Functions that read and write the process-wide settings of torch.
 _OF_TORCH = (
     ("get_default_dtype", "set_default_dtype"),
     ("is_grad_enabled", "set_grad_enabled"),
@@ -162,7 +162,7 @@ def _set_torch_defaults(before):
         getattr(torch, write)(value)
 
 
-#: What all fits of a process share: context managers that put it back, and functions that read it
+#: State that all fits of a process share: context managers that restore it, and functions that read
 #: and write it.
 _CONTEXTS = (np.errstate, special.errstate, np.printoptions, config_context, parallel_config)
 _SETTINGS: Any = (
@@ -173,29 +173,29 @@ _SETTINGS: Any = (
 )
 
 
-# --- what is printed, logged, warned of or counted goes -------------------------------------------
+# --- suppression of output, logs and warnings -----------------------------------------------------
 
 
 _IS_WITHIN = ContextVar("sklearn_pate_is_within_a_fit", default=False)
 
 
 def silent(estimator):
-    """Turn off the `verbose` parameters: compiled code writes past Python's streams."""
+    """Turn off the `verbose` parameters, as compiled code does not write to Python's streams."""
     for name, value in params_named(estimator, "verbose").items():
         if value:
-            estimator.set_params(**{name: 0})  # of a FrozenEstimator, it returns None
+            estimator.set_params(**{name: 0})  # returns None for a FrozenEstimator
     return estimator
 
 
 def limit_threads(estimator, threads):
-    """Lower an estimator's `n_jobs` parameters, in place, to a worker's share of the cores.
+    """Lower an estimator's `n_jobs` parameters in place to the number of cores per worker.
 
-    None is no limit. What joblib runs is sequential in a worker; this is for libraries with threads
-    of their own.
+    None is no limit. Calls of joblib are sequential in a worker, so this matters for libraries with
+    their own threads.
     """
     for name, value in params_named(estimator, "n_jobs").items():
         if threads is not None and isinstance(value, Integral):
-            # `effective_n_jobs` says 1 within a task
+            # `effective_n_jobs` would return 1 within a task
             n_jobs = value if value > 0 else cpu_count() + 1 + value
             if n_jobs > threads:
                 estimator.set_params(**{name: threads})
@@ -203,7 +203,7 @@ def limit_threads(estimator, threads):
 
 
 class _Nowhere(io.StringIO):
-    """A text stream that forgets."""
+    """A text stream that discards its input."""
 
     def write(self, text):
         return len(text)
@@ -211,12 +211,12 @@ class _Nowhere(io.StringIO):
 
 @contextlib.contextmanager
 def silence():
-    """Drop output, logs and warnings, even those that a teacher's own settings let through."""
+    """Drop output, logs and warnings, even if a teacher's own settings enable them."""
     with contextlib.ExitStack() as stack:
         stack.callback(_disable_logs, logging.root.manager.disable)
         stack.callback(setattr, logging.Logger, "callHandlers", logging.Logger.callHandlers)
         _disable_logs(sys.maxsize)
-        # They may be enabled again
+        # Because a teacher may enable logs again
         logging.Logger.callHandlers = _forget  # type: ignore[method-assign]
         stack.enter_context(warnings.catch_warnings(record=True, action="ignore"))
         stack.enter_context(contextlib.redirect_stdout(_Nowhere()))
@@ -225,25 +225,25 @@ def silence():
 
 
 def _disable_logs(level):
-    """Do what `logging.disable` does, unless it is so: it goes through all loggers."""
+    """Disable logs unless they are, as `logging.disable` goes through all loggers."""
     if logging.root.manager.disable != level:
         logging.disable(level)
 
 
 def _forget(logger, record):
-    """Do with a record of the log what `_Nowhere` does with text."""
+    """Discard a record of the log."""
 
 
-#: Flushes the streams of compiled code, where it is found.
+#: Function that flushes the streams of compiled code, if available.
 _flush_compiled: Any = None
 with contextlib.suppress(AttributeError, OSError, TypeError):
     _flush_compiled = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush
 
 
 def _flush():
-    """Write out what streams hold back, while they still lead where it belongs."""
+    """Flush buffered output before streams are redirected."""
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-        with contextlib.suppress(Exception):  # there is no stream, or it is closed
+        with contextlib.suppress(Exception):  # for a missing or closed stream
             stream.flush()
     if _flush_compiled is not None:
         _flush_compiled(None)
@@ -251,11 +251,11 @@ def _flush():
 
 @contextlib.contextmanager
 def silence_below():
-    """Drop what is written to the file descriptors 1 and 2."""
+    """Drop all output to the file descriptors 1 and 2."""
     _flush()
     with contextlib.ExitStack() as stack:
         nowhere = 0
-        while nowhere < 3:  # it takes the places of closed ones first
+        while nowhere < 3:  # closed standard descriptors are reused first
             nowhere = os.open(os.devnull, os.O_WRONLY)
             stack.callback(os.close, nowhere)
         for descriptor in (1, 2):
@@ -268,11 +268,11 @@ def silence_below():
 
 
 class suppress_output:
-    """Keep what teachers print, warn of and log from leaving the process: it may be data.
+    """Suppress output, warnings and logs of teachers, which may contain private data.
 
-    Output streams, warning filters and logging are global, and teachers may run in threads: the
-    first to enter silences them, and the last to leave restores them. `isolated` silences again
-    within, because a teacher may undo this.
+    Output streams, warning filters and logging are global, and teachers may run in threads. So the
+    first thread to enter silences them, and the last thread to leave restores them. `isolated`
+    silences them again, because a teacher may undo this.
     """
 
     _depth = 0
@@ -293,15 +293,15 @@ class suppress_output:
                 suppress_output._silence.__exit__(None, None, None)
 
 
-# --- fits within other fits: how many there are may be private, so nothing counts them -----------
+# --- fits within other fits, which are not counted because their number may be private -----------
 
 
 @contextlib.contextmanager
 def uncounted():
-    """Let the fits of a block be part of the one that it belongs to.
+    """Count the fits of a block as part of the enclosing fit.
 
     A teacher whose records have one label is not fitted, so the number of fits that teachers begin
-    depends on records, and the number of the next fit of this process would show it.
+    depends on records. The number of the next fit of this process would reveal it.
 
     Examples
     --------
@@ -321,17 +321,17 @@ _numbers = itertools.count(1)
 
 
 def next_fit_number():
-    """Count one more fit of this process.
+    """Count one more fit of this process, and return its number.
 
-    It counts calls, never data: a count of fits "on the same records" would tell whether the
-    records changed. A fit counts from its first line on: whether one failed may be private too.
-    Fits within a fit (those of teachers, of the trials of a private search) are part of it and do
-    not count: how many there are may be private as well. Each worker process counts for itself.
+    The number depends on calls, never on data: a count of fits "on the same records" would reveal
+    whether the records changed. A fit counts from its first line on, as its failure may be private.
+    Fits within a fit (of teachers, or of the trials of a private search) are part of it and do not
+    count, as their number may also be private. Each worker process has its own count.
 
     Returns
     -------
     int
-        1 for the first, and for one within another.
+        Number of the fit: 1 for the first fit, and for any fit within another.
 
     Examples
     --------
@@ -342,36 +342,36 @@ def next_fit_number():
     return 1 if _IS_WITHIN.get() else next(_numbers)
 
 
-# --- what may be told of an error, and of the types of private data -------------------------------
+# --- public descriptions of errors, and of the types of private data ------------------------------
 
 
 def is_ours(part):
-    """Whether an object's class is of this library, whose messages quote no private values."""
+    """Whether an object's class is in this library, whose messages quote no private values."""
     return type(part).__module__.partition(".")[0] == __package__.partition(".")[0]
 
 
 def attempt(function):
     """Call a function whose errors may quote private values.
 
-    Raise an error of your own after the call: one that is raised within `except` keeps the one that
-    was caught, in its `__context__`.
+    Raise your own error after the call: an error that is raised within `except` keeps the caught
+    error in its `__context__`.
 
     Parameters
     ----------
     function : callable
-        Without arguments.
+        A function without arguments.
 
     Returns
     -------
     result : object
-        What it returned; None if it failed.
+        The result of the function; None if it failed.
     failed : str or None
-        The name of its error's class, of any kind; None if it did not fail.
+        The class name of its error, of any kind; None if it did not fail.
 
     Raises
     ------
     KeyboardInterrupt
-        If it was interrupted; a new one, which holds nothing.
+        If the function was interrupted. It is a new error, without private values.
 
     Examples
     --------
@@ -389,37 +389,37 @@ def attempt(function):
 
 
 def redacted(function, subject, remedy, error=ValueError):
-    """Call a function of the user's that sees private values, and say no more than that it failed.
+    """Call a user's function on private values, and redact the text of its error.
 
     Parameters
     ----------
     function : callable
-        Without arguments.
+        A function without arguments.
     subject : str
-        What failed: the name of its error's class follows.
+        Subject of the message, followed by the class name of the error.
     remedy : str
-        What to do.
+        Remedy in the message.
     error : type, default=ValueError
-        What is raised.
+        Type of the raised error.
 
     Returns
     -------
     object
-        What it returned.
+        The result of the function.
     """
     result, failed = attempt(function)
     if failed is None:
         return result
     raise error(
-        f"{subject} {failed}, whose text is withheld, as it may quote private data. {remedy}"
+        f"{subject} {failed}, whose text is redacted, as it may quote private data. {remedy}"
     )
 
 
 class PublicError(ValueError):
-    """A failure whose text is ours: it holds no data."""
+    """A failure with a message of this library, which contains no data."""
 
 
-#: Phrases of other errors that may be told; the rest of their text may be data.
+#: Phrases of other errors that may be published; the rest of their text may contain data.
 _PUBLIC = (
     "Input X contains NaN",
     "Input X contains infinity",
@@ -440,16 +440,16 @@ _PUBLIC = (
     "CUDA out of memory",  # then max_teachers=
 )
 
-#: Torch's words for rows of another dtype than the network, which mostly has float32.
+#: Torch's message for rows of another dtype than the network, which mostly has float32.
 _FLOATS = re.compile(
     r"\b(double|long|int)\b.*\bfloat\b|\bfloat\b.*\b(double|long|int)\b", re.IGNORECASE | re.DOTALL
 )
 _FLOAT32 = (
-    ": networks take float32, and these rows are float64 or integers. Give X and X_public as "
+    ": networks require float32, but these rows are float64 or integers. Convert X and X_public to "
     "float32: X, X_public = X.astype('float32'), X_public.astype('float32')"
 )
 
-#: What is told of a dtype by its kind: widths of numbers and texts may follow from one record.
+#: Public description of a dtype by its kind: widths of numbers and text may depend on one record.
 _KINDS = {
     **dict.fromkeys("iuf", "numbers"),
     **dict.fromkeys("SUT", "text"),
@@ -460,17 +460,17 @@ _KINDS = {
 
 
 def kind_of(dtype):
-    """Describe a numpy dtype in words that give no data away.
+    """Describe a numpy dtype without revealing data.
 
     Parameters
     ----------
     dtype : numpy.dtype
-        Of private data.
+        Dtype of private data.
 
     Returns
     -------
     str
-        Without widths, units and fields.
+        Description without widths, units and fields.
 
     Examples
     --------
@@ -483,47 +483,47 @@ def kind_of(dtype):
 
 
 def redacted_text(error, estimator=None):
-    """Return what may be told of an error that may quote private data.
+    """Return a public description of an error that may quote private data.
 
     Parameters
     ----------
     error : BaseException
-        Raised by a teacher, or on the way to one.
+        Error of a teacher, or of its preparation.
     estimator : estimator, default=None
-        The teacher, unfitted. If the error is about a parameter, the estimator is asked which one:
-        its answer does not depend on records.
+        The unfitted teacher. If the error is about a parameter, the estimator is validated again to
+        find the parameter, which does not depend on records.
 
     Returns
     -------
     str
-        The name of its class, and a known phrase or the estimator's answer.
+        The class name of the error, and a known phrase or the name of the wrong parameter.
     """
     if isinstance(error, PublicError):
         return str(error)
-    text, _ = attempt(lambda: str(error))  # __str__ may be the teacher's, too
+    text, _ = attempt(lambda: str(error))  # __str__ may be the teacher's own
     redacted_text = (
-        "its text may quote records and is withheld; fit base_estimator yourself to read it"
+        "its text may quote records and is redacted; fit base_estimator yourself to read it"
     )
     reason = next((phrase for phrase in _PUBLIC if phrase in (text or "")), redacted_text)
     if remedy_of(error):
-        reason = f"the network has other numbers than the rows{remedy_of(error)}"
+        reason = f"the network and the rows have different dtypes{remedy_of(error)}"
     if isinstance(error, InvalidParameterError) and estimator is not None:
         reason = _wrong_parameter(estimator) or reason
     return f"{type(error).__name__}: {reason}"
 
 
 def remedy_of(error):
-    """Return what helps a network of torch that gets float64 and has float32; else no text.
+    """Return the remedy if a torch network of float32 got float64; else an empty text.
 
     Parameters
     ----------
     error : BaseException
-        Raised by a teacher or a student.
+        Error of a teacher or a student.
 
     Returns
     -------
     str
-        With the line of code.
+        The remedy with a line of code.
     """
     text, _ = attempt(lambda: str(error))
     is_about_floats = isinstance(error, RuntimeError) and _FLOATS.search(text or "") is not None
@@ -531,12 +531,12 @@ def remedy_of(error):
 
 
 def _wrong_parameter(estimator):
-    """Return what scikit-learn says of the first parameter that it refuses, without its value."""
+    """Return scikit-learn's message about the first invalid parameter, without its value."""
     for part in [estimator, *estimator.get_params(deep=True).values()]:
         try:
             BaseEstimator._validate_params(part)
         except InvalidParameterError as error:
             return str(error).partition(". Got ")[0]
-        except Exception:  # no estimator
+        except Exception:  # not an estimator
             continue
     return None

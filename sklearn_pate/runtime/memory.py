@@ -1,4 +1,4 @@
-"""The folder of `memory=`: who may read it, and what tells one fit from another in it."""
+"""The folder of `memory=`: its access permissions, and the fingerprints of fits in it."""
 
 import ast
 import contextlib
@@ -32,14 +32,14 @@ def private_memory(memory):
     Parameters
     ----------
     memory : str, path-like, joblib.Memory or None
-        As the user gave it.
+        As given by the user.
 
     Returns
     -------
     joblib.Memory or None
-        Results go to the folder `joblib` within the path, and workers find it from any working
-        directory. Folders that are made here, parents too, have mode 0700; those that exist keep
-        theirs. A `joblib.Memory` is taken as it is.
+        The memory. Results go to the folder `joblib` within the path, and workers find it from any
+        working directory. New folders, including parents, have mode 0700; existing folders keep
+        their mode. A `joblib.Memory` is returned unchanged.
 
     Raises
     ------
@@ -53,90 +53,90 @@ def private_memory(memory):
         memory = os.path.abspath(memory)
     inner = os.path.join(memory, "joblib")  # joblib's own name
     try:
-        # Each by itself: `os.makedirs` gives parents the mode that the umask leaves
+        # One folder at a time, because `os.makedirs` creates parents with the mode of the umask
         for folder in (*reversed(Path(memory).parents), memory, inner):
             os.makedirs(folder, mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=memory, buffering=0) as file:
-            file.write(b"?")  # a full disk fails here
+            file.write(b"?")  # fails on a full disk
     except OSError as error:
         raise ValueError(
-            f"memory={memory!r} cannot be written to ({error.strerror}). Choose a folder that is "
-            "yours, on a disk with room, or memory=None"
+            f"memory={memory!r} cannot be written to ({error.strerror}). Choose a folder that you "
+            "own, on a disk with free space, or memory=None"
         ) from None
-    if hasattr(os, "getuid"):  # elsewhere modes do not say who may read
+    if hasattr(os, "getuid"):  # on other systems, modes do not control access
         inner_stat = os.stat(inner)
         others_write = _others_can_replace_within(memory)
         others_read = inner_stat.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
         owners = {os.lstat(inner).st_uid, inner_stat.st_uid}  # of a link and its target
         if others_write or others_read or owners != {os.getuid()}:
             raise ValueError(
-                f"memory={memory!r} keeps votes in {inner!r}, and others own one of these folders, "
-                "may write in the first or read the second. chmod go-w the first and chmod 700 the "
-                "second, or choose a folder that does not exist yet"
+                f"memory={memory!r} stores votes in {inner!r}, but other users own one of these "
+                "folders, may write in the first or may read the second. chmod go-w the first and "
+                "chmod 700 the second, or choose a folder that does not exist yet"
             )
-        # A link among the folders leads to other ones: both ways are checked
+        # The folders may contain links, so the parents of both the path and its target are checked
         for parent in (*Path(memory).parents, *Path(inner).resolve().parents):
             if _others_can_replace_within(parent):
                 raise ValueError(
-                    f"memory={memory!r} is for votes, and others may write in {str(parent)!r} "
-                    "above it, so that they can replace it. chmod go-w that folder, or chmod +t "
-                    "it, or choose a folder elsewhere"
+                    f"memory={memory!r} stores votes, but others may write in {str(parent)!r} "
+                    "above it, and so replace it. chmod go-w that folder, or chmod +t it, or "
+                    "choose a folder elsewhere"
                 )
     return Memory(memory, verbose=0)
 
 
 def _others_can_replace_within(folder):
-    """Return whether others may write in a folder; not with the sticky bit, as of /tmp."""
+    """Return whether others may write in a folder that has no sticky bit (unlike /tmp)."""
     mode = os.stat(folder).st_mode
     return bool(mode & (stat.S_IWGRP | stat.S_IWOTH)) and not mode & stat.S_ISVTX
 
 
 def cached_seed(memory, key):
-    """Return a `SeedSequence` that is the same for the same key as long as memory lasts."""
-    with suppress_output():  # a Memory of the user's may print the arguments
+    """Return a `SeedSequence` that is fixed for each key while the memory exists."""
+    with suppress_output():  # a user's own Memory may print the arguments
         return np.random.SeedSequence(memory.cache(_entropy)(key))
 
 
 def _entropy(key):
-    """Return fresh entropy; memory, which calls this once for each key, keeps it."""
+    """Return fresh entropy, which memory computes once for each key and caches."""
     return np.random.SeedSequence().entropy
 
 
 def is_cached(memory, function, *args):
-    """Whether memory, if there is one, has a result: joblib only warns if it cannot write."""
+    """Whether memory, if any, has a result, as joblib only warns if it cannot write."""
     return memory.location is None or function.check_call_in_cache(*args)
 
 
-# --- what tells one fit from another -----------------------------------------------------------
+# --- fingerprints of fits ----------------------------------------------------------------------
 
 
 def digest(*parts):
-    """Return a fingerprint of data and settings, for what is kept in memory."""
+    """Return a fingerprint of data and settings, for results cached in memory."""
     return _fingerprint("data that pickle", lambda: hash_of(parts))
 
 
 def code_digest(*objects):
-    """Return a fingerprint of estimators with the code that they bring along.
+    """Return a fingerprint of estimators and of the code that they use.
 
-    Libraries count by their versions. Modules of one's own that estimators come from count by
-    their source, and so do modules of one's own that these import. Classes and functions of the
-    script that runs, lambdas and functions within others count by what they were compiled to and
-    by the values that they refer to.
+    Libraries count by their versions. The user's own modules that define estimators count by their
+    source, and so do the user's own modules that these import. Classes and functions of the running
+    script, lambdas and nested functions count by their compiled code and by the values that they
+    refer to.
 
-    What is not seen: variables of modules whose value does not follow from the source, compiled
-    code outside of libraries, and what is imported within other statements or read from a file. A
-    generator that the script makes without a seed, and a variable of the script that a fit
+    Some changes are not detected: variables of modules whose value does not follow from the source,
+    compiled code outside of libraries, imports within other statements, and contents of files. A
+    generator that the script creates without a seed, and a variable of the script that a fit
     changes, differ each time.
 
     Parameters
     ----------
     *objects : object
-        Estimators, with all that they hold.
+        Estimators, with all their attributes.
 
     Returns
     -------
     str
-        The same in another process if nothing changed.
+        Fingerprint, which is the same in another process if nothing changed.
 
     Examples
     --------
@@ -149,8 +149,8 @@ def code_digest(*objects):
 
 
 def _fingerprint(of_what, make):
-    with suppress_output():  # what is hashed may be private
-        subject = f"memory needs {of_what}, to notice changes; got"
+    with suppress_output():  # the hashed values may be private
+        subject = f"memory requires {of_what}, to detect changes; got"
         return redacted(make, subject, "Use memory=None")
 
 
@@ -165,7 +165,7 @@ def _code_digest(objects):
 
 
 class _Pickler(cloudpickle.Pickler):
-    """Pickles an estimator in the same way in each process, and notes where its parts are from."""
+    """Pickler with the same result in each process, which collects the modules of all objects."""
 
     def __init__(self, file, modules):
         super().__init__(file)
@@ -176,39 +176,39 @@ class _Pickler(cloudpickle.Pickler):
             self.modules.add(str(obj.__module__))
         elif isinstance(obj, types.ModuleType):
             self.modules.add(obj.__name__)
-        elif isinstance(obj, _CACHED):  # pickled by its name
+        elif isinstance(obj, _CACHED):  # which would be pickled by its name
             return tuple, ((obj.__wrapped__,),)
         return super().reducer_override(obj)
 
     def persistent_id(self, obj):
-        if isinstance(obj, str):  # each anew: processes differ in which equal ones are one object
+        if isinstance(obj, str):  # by value, because the identity of equal strings may differ
             return b"" if obj in _CLASS_NAMES else obj.encode("utf-8", "surrogatepass")
-        if isinstance(obj, set | frozenset):  # processes differ in their order
+        if isinstance(obj, set | frozenset):  # sorted, because the order differs between processes
             return b"".join(sorted(_pickled(part, self.modules) for part in obj))
         if isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
-            with contextlib.suppress(TypeError, RuntimeError):  # of a dtype that numpy lacks
-                # By its values: its pickle contains addresses
+            with contextlib.suppress(TypeError, RuntimeError):  # for a dtype that numpy lacks
+                # By value, because the pickle of a tensor contains addresses
                 return _pickled(("tensor", obj.numpy(force=True)), self.modules)
         return None
 
 
-#: The random names by which `cloudpickle` finds classes of the script again.
+#: The random names under which `cloudpickle` tracks classes of the script.
 _CLASS_NAMES = getattr(cloudpickle.cloudpickle, "_DYNAMIC_CLASS_TRACKER_BY_ID", ())
-#: What `functools.cache` makes of functions.
+#: Type of the functions that `functools.cache` returns.
 _CACHED = type(functools.cache(len))
 
 
 def _pickled(obj, modules):
-    """Return an object as bytes, and add the names of the modules that it comes from."""
+    """Return an object as bytes, and add the names of its modules to `modules`."""
     with io.BytesIO() as file:
         _Pickler(file, modules).dump(obj)
         return file.getvalue()
 
 
 def _with_imported(modules):
-    """Return names of modules and, for those of one's own, of what their sources import."""
+    """Return names of modules and of the imports of the user's own modules."""
     names = list(modules)
-    for name in names:  # also those that are added meanwhile
+    for name in names:  # includes names that are appended in the loop
         file = _own_file(name)
         if file is not None:
             names += set(_imported(name, file)) - set(names)
@@ -216,7 +216,7 @@ def _with_imported(modules):
 
 
 def _imported(name, file):
-    """Yield what the source of a module imports: names of modules, and names in them."""
+    """Yield the imports in the source of a module: names of modules, and names in them."""
     for statement in ast.parse(file.read_bytes()).body:
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names)
@@ -228,7 +228,7 @@ def _imported(name, file):
 
 
 def _own_file(name):
-    """Return the source file of a module of one's own; None of a library, or of the script."""
+    """Return the source file of a user's own module; None for a library or the script."""
     file = str(getattr(sys.modules.get(name), "__file__", None))
     is_script = name in ("__main__", "__mp_main__")  # which is pickled by value
     if is_script or name.partition(".")[0] == "sklearn_pate" or not file.endswith(".py"):
@@ -240,7 +240,7 @@ def _own_file(name):
 
 
 def _version(name):
-    """Return the version of the library that a module is of, as text."""
+    """Return the version of the library that contains a module, as text."""
     top = name.partition(".")[0]
     version = getattr(sys.modules.get(top), "__version__", None)
     if version is None:

@@ -1,4 +1,4 @@
-"""Private data of one fit: no repr shows them, no pickle holds them."""
+"""Private data of one fit, which are in no repr and no pickle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Private:
-    """Base class: what is private. The repr shows nothing of it, and no pickle holds it."""
+    """Base class of private objects, whose repr shows no data and which cannot be pickled."""
 
     def __repr__(self):
         return f"{type(self).__name__}(private)"
@@ -25,16 +25,17 @@ class Private:
 class PrivateData(Private):
     """The private data of one fit, after all checks.
 
-    Its repr shows nothing of them, and it cannot be pickled.
+    The repr shows none of the data, and the object cannot be pickled.
 
     Attributes
     ----------
     X : array-like, sparse matrix or DataFrame with n_samples rows, or teachers.Sites
-        Features, as they were given.
+        Features, as given.
     codes : ndarray of shape (n_samples,) or None
-        Labels or numbers as codes, from ``target.encode``. None with `Sites`, which load their own.
+        Labels or numbers as codes, from ``target.encode``. None with `Sites`, which load their own
+        labels.
     target : targets.Target
-        The classes of the labels, or the levels of the numbers. It is public.
+        The classes of the labels, or the levels of the numbers, which are public.
     sample_weight : ndarray of shape (n_samples,) or None
         Weights of the records.
     groups : array-like of shape (n_samples,) or None
@@ -49,5 +50,5 @@ class PrivateData(Private):
 
     @property
     def classes(self) -> np.ndarray:
-        """Sorted labels, or levels, (n_classes,). They are public."""
+        """Sorted labels or levels, (n_classes,), which are public."""
         return self.target.values

@@ -1,4 +1,4 @@
-"""How joblib runs tasks: in which processes or threads, how many at once, with what threads."""
+"""Execution of tasks by joblib: processes or threads, batches, and threads of a worker."""
 
 import itertools
 import pickle
@@ -14,18 +14,18 @@ from threadpoolctl import threadpool_limits
 from ..exceptions import TeacherError, warn
 from .isolation import attempt, suppress_output
 
-#: So often are the tasks of a worker process that died given to new ones.
+#: Number of times that the tasks of a dead worker process are given to new workers.
 _N_RETRIES = 2
 
 
 class WorkerDeathError(RuntimeError):
-    """Worker processes died while they ran private tasks; the text holds no data."""
+    """Worker processes died while they ran private tasks; the message contains no data."""
 
 
 def batch_size(n_tasks, n_jobs):
-    """Return how many quick tasks a worker is sent at once."""
-    # The batches that joblib makes of quick tasks grow without limit. So do the results that wait
-    # in memory, and the time for which workers wait for the last batch
+    """Return the number of quick tasks in one batch for a worker."""
+    # joblib's own batches of quick tasks grow without limit, and so do the results that wait in
+    # memory and the time that workers wait for the last batch
     return min(max(n_tasks // (128 * effective_n_jobs(n_jobs)), 1), 16)
 
 
@@ -35,18 +35,18 @@ def run(tasks, function, n_jobs, batch_size=1, *, may_stay=True):
     Parameters
     ----------
     tasks : iterable of tuples
-        Each has private records and other arguments. They are drawn when it is their turn. Records
-        of which one object does not pickle stay in this process, and have their turn at the end:
+        Each tuple has private records and other arguments, and is read when its task starts.
+        Records with an object that does not pickle stay in this process, and run at the end:
         whether a fit fails must not depend on them.
     function : callable
-        Takes what is in a tuple. It returns what went wrong: an error that it raises may quote
-        private data.
+        Takes the elements of a tuple. It returns failures, because an error that it raises may
+        quote private data.
     n_jobs : int or None
         As in joblib.
     batch_size : int, default=1
-        How many tasks a worker is sent at once.
+        Number of tasks in one batch for a worker.
     may_stay : bool, default=True
-        Whether tasks may run in this process; else records that do not pickle are an error.
+        Whether tasks may run in this process. If not, records that do not pickle are an error.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def run(tasks, function, n_jobs, batch_size=1, *, may_stay=True):
         tasks = _packed(tasks, stay if may_stay else None)
         remote = partial(_unpacked, function)
     waiting = enumerate(tasks)
-    sent = {}  # tasks by number whose results have not come: few, as they are drawn at their turn
+    sent = {}  # tasks without a result, by number: few, as tasks are read when they start
     for n_deaths in itertools.count(1):
         calls = _calls(itertools.chain(list(sent.items()), waiting), sent, remote)
         died = "TerminatedWorkerError"
@@ -73,14 +73,14 @@ def run(tasks, function, n_jobs, batch_size=1, *, may_stay=True):
             break
         if n_deaths > _N_RETRIES:
             raise WorkerDeathError(
-                f"worker processes died {n_deaths} times ({died}), perhaps out of memory: what "
-                "they ran was given to new ones each time. Use fewer workers, or n_jobs=1"
+                f"worker processes died {n_deaths} times ({died}), perhaps out of memory, although "
+                "their tasks were given to new workers. Use fewer workers, or n_jobs=1"
             )
     yield from itertools.starmap(function, stay)
 
 
 def _calls(tasks, sent, function):
-    """Yield joblib's calls of numbered tasks, and note which were sent."""
+    """Yield joblib's calls of numbered tasks, and record the sent tasks."""
     for number, task in tasks:
         sent[number] = task
         yield delayed(_numbered)(function, number, task)
@@ -93,11 +93,11 @@ def _numbered(function, number, task):
 
 def _results(calls, n_jobs, batch_size):
     """Yield the results of calls as they come."""
-    # With a max_nbytes, joblib writes large arrays, private here, to files that stay to the end
+    # With max_nbytes, joblib would write large private arrays to files that stay until the end
     settings = {"n_jobs": n_jobs, "batch_size": batch_size, "max_nbytes": None}
     try:
         parallel = Parallel(return_as="generator_unordered", **settings)
-    except ValueError:  # multiprocessing, and backends built on it
+    except ValueError:  # from multiprocessing, and backends built on it
         with Parallel(**settings) as parallel:
             in_a_round = 4 * batch_size * effective_n_jobs(n_jobs)
             while batch := list(itertools.islice(calls, in_a_round)):
@@ -107,7 +107,7 @@ def _results(calls, n_jobs, batch_size):
 
 
 def _packed(tasks, stay):
-    """Yield tasks with their records pickled; those whose records do not pickle go to `stay`."""
+    """Yield tasks with pickled records, and append tasks that do not pickle to `stay`."""
     for records, *others in tasks:
         content, failed = attempt(partial(cloudpickle.dumps, records))
         if failed is None:
@@ -128,14 +128,14 @@ def add_up(add, start, tasks, *, threads, on_done=None):
     Parameters
     ----------
     add : callable
-        Takes a result, and returns what is wrong with it, or None.
+        Takes a result, and returns a description of an error in it, or None.
     start : callable
-        Takes tasks, and returns an iterable of results. Each has a `problem`, what went wrong as it
-        may be told, or None; and `is_cached`, whether memory, if there is one, has it.
+        Takes tasks, and returns an iterable of results. Each result has a `problem`, a public
+        description of its failure or None; and `is_cached`, whether memory, if any, has it.
     tasks : iterable
-        After a failure no more are drawn; those under way are finished, and ignored.
+        The tasks. After a failure no more tasks are read; running tasks are finished, and ignored.
     threads : int or None
-        Most threads of a worker.
+        Largest number of threads of a worker.
     on_done : callable, default=None
         Called with the number of results so far, each time one is added.
 
@@ -158,29 +158,29 @@ def add_up(add, start, tasks, *, threads, on_done=None):
                     on_done(n_done)
         except WorkerDeathError as error:
             problems.append(str(error))
-        except Exception as error:  # its text may be data: it can hold whole results
+        except Exception as error:  # its text may contain data, even whole results
             problems.append(
                 "private records could not be sent to a worker process, or their result back "
-                f"({type(error).__name__}). What is sent must pickle and be importable: define "
+                f"({type(error).__name__}). All objects sent must pickle and be importable: define "
                 "classes in a module, not in the script; or use n_jobs=1"
             )
     if problems:
         if "TimeoutError" in problems[0] and isinstance(get_active_backend()[0], LokyBackend):
-            # A worker whose teacher hangs stays busy, and the next fit would wait
+            # A worker with a hanging teacher stays busy, and the next fit would wait for it
             get_reusable_executor().shutdown(wait=False, kill_workers=True)
         raise TeacherError(problems[0]) from None
     if not all_kept:
-        warn("memory could not keep all votes (a full disk?): a repeated fit casts some again")
+        warn("memory could not keep all votes (a full disk?): a repeated fit computes some again")
 
 
 def threads_per_worker(n_jobs):
-    """Return a worker's share of the cores; None, which is no limit, where there is one worker."""
+    """Return the number of cores per worker, or None, which is no limit, for one worker."""
     n_workers = effective_n_jobs(n_jobs)
     return None if n_workers == 1 else max(cpu_count() // n_workers, 1)
 
 
 def _share_a_process(n_jobs):
-    """Whether tasks are run in this process."""
+    """Whether tasks run in this process."""
     backend = get_active_backend()[0]
     return effective_n_jobs(n_jobs) == 1 or getattr(backend, "uses_threads", False)
 
@@ -189,13 +189,13 @@ def check_timeout(timeout, n_jobs):
     """Refuse a timeout for teachers that run in this process."""
     if timeout is not None and _share_a_process(n_jobs):
         raise ValueError(
-            f"timeout={timeout!r} needs teachers in processes of their own, which can be "
-            "stopped: set n_jobs to 2 or more, with a backend of processes"
+            f"timeout={timeout!r} requires teachers in separate processes, which can be stopped: "
+            "set n_jobs to 2 or more, with a backend of processes"
         )
 
 
 def warn_if_taking_turns(n_jobs, who="teachers"):
-    """Warn if they would run side by side in threads of one process."""
+    """Warn if tasks would run concurrently in threads of one process."""
     backend = get_active_backend()[0]
     share_a_process = _share_a_process(n_jobs)
     cluster = getattr(backend, "client", None)  # Dask's

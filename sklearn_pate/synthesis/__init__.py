@@ -1,4 +1,4 @@
-"""Public rows drawn from noisy statistics of private ones, for people who have no public rows."""
+"""Synthetic rows from noisy statistics of private rows, for users without public rows."""
 
 from ..encoding.schema import Schema
 from .synthesizers import (

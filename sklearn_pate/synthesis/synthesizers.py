@@ -1,4 +1,4 @@
-"""Public rows where there are none: the protocol, marginals of columns, and class sums."""
+"""Synthetic public rows: the protocol, marginals of columns, and class sums."""
 
 import math
 from abc import ABCMeta, abstractmethod
@@ -48,7 +48,7 @@ from ..runtime.workers import WorkerDeathError
 
 
 class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
-    """Base class: draws public rows from noisy statistics of private ones.
+    """Base class of synthesizers, which draw public rows from noisy statistics of private ones.
 
     The statistics are released before the votes, in one step or several. For each step, a fit calls
     `gather`, which is private and free, records the cost, and calls `publish`, which adds noise.
@@ -57,21 +57,24 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
     None for `rules.default_rows_fraction`), and `n_rows`, the number of rows to draw. The library
     calls `declare` on a clone first, then `with_scale`, `event` and `dry_run_rows`, then the steps,
     then `draw`, once.
-    Parameters follow scikit-learn's conventions. What `suited_to` and `with_scale` return must know
-    what `declare` found: make it by `copy.copy`, as `sklearn.base.clone` drops that.
+    Parameters follow scikit-learn's conventions. The copies that `suited_to` and `with_scale`
+    return must keep the attributes that `declare` sets: make them by `copy.copy`, because
+    `sklearn.base.clone` drops these attributes.
 
-    What `declare` keeps must follow from parameters, columns and dtypes alone, or be warned of and
-    named in `not_covered_`; so must all errors.
+    The attributes that `declare` sets must follow from parameters, columns and dtypes alone.
+    Anything else must cause a warning and be named in `not_covered_`. The same holds for all
+    errors.
 
     Attributes
     ----------
     not_covered_ : tuple of str
-        What `declare` read from the private rows, for `PrivacySpent.not_covered`; no private value.
+        Properties that `declare` read from the private rows, for `PrivacySpent.not_covered`,
+        without any private value.
     """
 
     not_covered_ = ()
 
-    #: What is released of the private rows, for statements.
+    #: Name of the released statistics of the private rows, for statements.
     released_as = "noisy statistics of the columns"
 
     #: Number of steps: a later one may depend on the parts that earlier ones published.
@@ -79,14 +82,14 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
 
     @abstractmethod
     def declare(self, X, target):
-        """Check parameters against what is public of the private table, and fix the schema.
+        """Check parameters against the public form of the private table, and fix the schema.
 
         Parameters
         ----------
         X : DataFrame or array-like of shape (n_samples, n_columns)
             Private rows. Names and dtypes of the columns are public.
         target : targets.Target or None
-            Classes of the labels, or levels of the numbers; None where nobody declares them.
+            Classes of the labels, or levels of the numbers; None if they are not declared.
 
         Returns
         -------
@@ -96,21 +99,23 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            It says what was got and what was expected, and no private value.
+            If the parameters do not suit the table. The message has the invalid and the expected
+            value, and no private value.
 
         Warns
         -----
         PrivacyLeakWarning
-            If part of the schema is read from the private rows; it names columns, never values.
+            If part of the schema is read from the private rows. The warning names columns, never
+            values.
         """
 
     def suited_to(self, *, pure):
-        """Return a copy that suits votes that spend no delta, or some; here, itself.
+        """Return a copy with noise that suits the cost of the votes; by default, itself.
 
         Parameters
         ----------
         pure : bool
-            Whether the votes cost a pure epsilon and nothing else, so that rows should as well.
+            Whether the votes cost a pure epsilon and no delta, so that the rows should too.
         """
         return self
 
@@ -123,14 +128,14 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
 
     @abstractmethod
     def event(self, neighbors, n_steps=None):
-        """Return the releases as the accountant sees them: their cost must hold for every table.
+        """Return the event of the releases, whose cost must hold for every table.
 
         Parameters
         ----------
         neighbors : rdp.Neighbors
             The neighboring data sets that are covered.
         n_steps : int or None, default=None
-            Number of the first steps to count; None counts all of them.
+            Number of first steps to include; None includes all of them.
 
         Returns
         -------
@@ -138,7 +143,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
 
     def forecast(self, *, n_records, n_classes):
-        """Say that the noise, which is set, has the better of the records; here, nothing.
+        """Return a warning if the noise, which is set, exceeds the signal; by default, None.
 
         Parameters
         ----------
@@ -150,16 +155,16 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         Returns
         -------
         str or None
-            A sentence or two, with what would help most; it is warned of. None if all is well.
+            Text of a warning, one or two sentences with the best remedy. None without a warning.
         """
         return None
 
     def errors(self, *, n_records, n_classes):
-        """Return why nothing can be learnt, as a tuple of sentences; here, none."""
+        """Return the reasons why nothing can be learnt, a tuple of sentences; by default, empty."""
         return ()
 
     def describe(self, *, n_records, n_classes):
-        """Say what else than rows is released; None if nothing is."""
+        """Describe other released statistics than rows; by default, None."""
         return None
 
     @abstractmethod
@@ -171,17 +176,17 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         n_rows : int
             Number of rows.
         rng : numpy.random.Generator
-            Draws them.
+            Source of the rows.
 
         Returns
         -------
         DataFrame or ndarray with n_rows rows
-            As those of `draw`.
+            Rows in the form of `draw`.
         """
 
     @abstractmethod
     def gather(self, X, codes, *, target, sample_weight=None, groups=None, published=()):
-        """Compute the private statistics of the next step. It costs nothing, and nothing leaves.
+        """Compute the private statistics of the next step, at no cost as nothing is published.
 
         Parameters
         ----------
@@ -190,7 +195,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         codes : ndarray of shape (n_samples,)
             Labels or numbers as codes, from ``target.encode``.
         target : targets.Target
-            Of classes; numbers are given to synthesizers of this library alone.
+            Target of classes. Only synthesizers of this library get targets of numbers.
         sample_weight : ndarray of shape (n_samples,) or None
             Weight of each record, clipped to [0, 1].
         groups : array-like of shape (n_samples,) or None
@@ -237,13 +242,13 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         Returns
         -------
         DataFrame or ndarray with `n_rows` rows
-            Columns, their order, dtypes and categories are those of the schema.
+            Rows with the columns, their order, dtypes and categories of the schema.
         """
 
     def synthesize(self, X, codes, *, target, noise, rng, sample_weight=None, groups=None):
         """Run all steps and draw rows: `gather` and `publish` in turn, then `draw`.
 
-        No cost is recorded: a fit with this synthesizer does that.
+        No cost is recorded, unlike in a fit with this synthesizer.
 
         Parameters
         ----------
@@ -267,9 +272,9 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
 
 
 class ColumnSynthesizer(Synthesizer):
-    """Base class: draws rows from statistics of declared columns.
+    """Base class of synthesizers that draw rows from statistics of declared columns.
 
-    A subclass has `_counted`, which returns the statistics of a `Block` of records.
+    A subclass defines `_counted`, which returns the statistics of a `Block` of records.
     """
 
     n_bins = 32
@@ -301,14 +306,16 @@ class ColumnSynthesizer(Synthesizer):
             records = Block(X, codes, sample_weight, numbered(groups, len(X)))
             found, failed = attempt(partial(self._counted_or_died, records, target, published))
         if failed is not None:
-            raise ValueError(f"the private rows could not be counted: {failed}, in their values")
+            raise ValueError(
+                f"the private rows could not be counted: {failed}, caused by their values"
+            )
         counted, death = found
         if death is not None:
             raise ValueError(f"the private rows could not be counted: {death}")
         return counted
 
     def _counted_or_died(self, records, target, published):
-        """Return the statistics, and the text of the death of workers, or None."""
+        """Return the statistics, and the message of a `WorkerDeathError` or None."""
         try:
             return self._counted(records, target, published), None
         except WorkerDeathError as error:
@@ -316,37 +323,37 @@ class ColumnSynthesizer(Synthesizer):
 
     def _check_declared(self):
         if not hasattr(self, "schema_"):
-            raise NotFittedError(f"{type(self).__name__} knows no columns yet; call declare first")
+            raise NotFittedError(f"{type(self).__name__} has no columns yet; call declare first")
 
 
 # --- rows drawn from noisy histograms of the columns ----------------------------------------------
 
 
-#: Each bin of each class gets this many standard deviations of the noise, in records, that are
-#: shared as in all classes together.
+#: Number of records, in standard deviations of the noise, added to each bin of each class with the
+#: frequencies of all classes together.
 _PULL = 0.3
 
-#: Warned of is more noise: that on the bins of a column, together, beside the records of a class.
-#: docs/no_public_rows.md has the runs it was chosen by.
+#: Threshold of a warning: noise on all bins of a column together, divided by the records of a
+#: class. docs/no_public_rows.md has the runs it was chosen by.
 _MOST_NOISE = 0.4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedHistograms:
-    """Histograms of each column for each class, less their noise: all of this is published.
+    """Denoised histograms of each column for each class: all of this is published.
 
     Attributes
     ----------
     schema : Columns
-        What is public of the columns.
+        Public description of the columns.
     n_records : float
-        Number of records, as released.
+        Released number of records.
     class_shares : ndarray of shape (n_classes,)
-        They sum to 1.
+        Frequencies of the classes, which sum to 1.
     bin_shares : list of ndarray of shape (n_bins, n_classes)
-        For each column, the shares of its bins in each class, which sum to 1.
+        For each column, the frequencies of its bins in each class, which sum to 1.
     noise_std : float
-        Standard deviation of the noise that was on each count.
+        Standard deviation of the noise that was added to each count.
     """
 
     schema: Columns
@@ -355,8 +362,8 @@ class ReleasedHistograms:
     bin_shares: list
     noise_std: float
 
-    #: Powers of the rates that are tried beside those of cells: columns that lean on each other
-    #: make them far too sure.
+    #: Candidate powers of the class probabilities in a combination with cells. Columns that depend
+    #: on each other make the class probabilities far too extreme.
     powers = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
     def __repr__(self):
@@ -365,12 +372,12 @@ class ReleasedHistograms:
 
     @property
     def class_counts(self):
-        """Number of records of each class, as released; see `ReleasedTable.class_counts`."""
+        """Released number of records of each class; see `ReleasedTable.class_counts`."""
         return self.n_records * self.class_shares, self.noise_std
 
     @property
     def p_value(self):
-        """Of the bin that differs most, if all bins are as frequent in each class."""
+        """P-value of the bin that differs most, under equal frequencies in all classes."""
         sizes = self.n_records * self.class_shares
         n_counts, largest = 0, 0.0
         for part in self.bin_shares:
@@ -378,18 +385,18 @@ class ReleasedHistograms:
             spread = np.sqrt(self.noise_std**2 + sizes * overall + 1e-300)
             largest = max(largest, (np.abs(part - overall) * sizes / spread).max())
             n_counts += part.size
-        # The tails are those of Laplace noise, the heaviest
+        # Laplace noise has the heaviest tails
         return float(min(1.0, n_counts * math.exp(-math.sqrt(2) * largest)))
 
     def class_proba(self, X):
-        """Return the rates of the classes, of rows with the declared columns, each by itself.
+        """Return the class probabilities of rows with the declared columns, each by itself.
 
-        Columns are taken to be unrelated given the class. A value without a bin says nothing.
+        Columns are assumed to be independent given the class. A value without a bin is ignored.
 
         Parameters
         ----------
         X : DataFrame or array-like with n_samples rows
-            As declared; dtypes may be others.
+            Rows with the declared columns; dtypes may differ.
 
         Returns
         -------
@@ -403,80 +410,83 @@ class ReleasedHistograms:
         return floored(softmax(logits, axis=1))
 
     def _overall(self):
-        """Return the logarithm of each class's share, (n_classes,)."""
+        """Return the logarithms of the class frequencies, (n_classes,)."""
         return np.log(np.maximum(self.class_shares, LEAST_RATE))
 
     def _weights(self, part):
-        """Return what each bin of a column adds to the logarithms, (n_bins, n_classes)."""
+        """Return the terms that the bins of a column add to the logarithms, (n_bins, n_classes)."""
         sizes = self.n_records * self.class_shares
         pull = _PULL * max(self.noise_std, 1.0)
         overall = (part @ self.class_shares)[:, None]
         return np.log((sizes * part + pull) / (sizes * overall + pull))
 
     def by_hand(self):
-        """Return fitted steps of scikit-learn's own that make the rates of rows."""
+        """Return fitted scikit-learn steps that compute the class probabilities of rows."""
         encoder, combine = encoder_of_bins(self.schema)
         weights = combine([self._weights(part) for part in self.bin_shares])
         return [encoder, *affine_by_hand(weights, self._overall()), *proba_by_softmax(LEAST_RATE)]
 
 
 class MarginalSynthesizer(ColumnSynthesizer):
-    """Draws public rows from noisy histograms of the private columns, each given the label.
+    """Synthesizer that draws rows from noisy histograms of the columns, given the label.
 
-    For people who have no public rows. Each column is counted in bins, for each class, and so are
-    the classes. All counts get noise, once. Then a row's class is drawn, which is not kept, and
-    each of its values by itself, given the class. So the rows are right column by column, and they
-    say of how two columns go together only what follows from the label.
+    It is for users without public rows. The values of each column are counted in bins, for each
+    class, and the records of each class are counted. All counts get noise, once. For each synthetic
+    row, a class is drawn, which is not kept, and then each value by itself, given the class. Each
+    column therefore has the right distribution, but the rows show only the dependence between two
+    columns that follows from the label.
 
-    Names and dtypes of the columns are taken to be public, as are the parameters, which must say
-    what each column may hold; a list of rows is taken for an array of floats. Categories of pandas'
-    categoricals are part of their dtype: all of them are published, whether drawn or not.
-    `astype("category")` reads them from the private rows, and nothing here can warn of that: use a
-    ``pd.CategoricalDtype([...])``.
+    Names and dtypes of the columns are assumed to be public. The parameters, which must declare the
+    possible values of each column, are public as well. A list of rows is converted to an array of
+    floats. Categories of pandas categoricals are part of their dtype: all of them are published,
+    whether drawn or not. `astype("category")` reads them from the private rows, and the synthesizer
+    cannot warn of that: use a ``pd.CategoricalDtype([...])``.
 
     Parameters
     ----------
     bounds : dict or tuple of numbers, default=None
-        Where numbers lie: (low, high) for each column, or one pair for all columns of numbers.
-        Columns of arrays go by their position. Each bound has a bin of its own, where numbers
-        beyond it count as well, as many a column has mostly one of them (nothing earned, nobody
-        ill). Between them are bins of equal width. More than two numbers are the edges of all bins
-        instead, which suits skewed columns: ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
+        Range of the numbers: (low, high) for each column, or one pair for all columns of numbers.
+        The keys for columns of arrays are their positions. Each bound has a bin of its own, which
+        includes the numbers beyond it, because the values of many columns are mostly at one bound
+        (no earnings, no days of illness). The bins between the bounds have equal width. More than
+        two numbers are the edges of all bins instead, which suits skewed columns:
+        ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
     categories : dict, default=None
-        The values of columns that are no numbers, and of numbers that are codes or have few values
-        (terms of 12, 24 or 36 months come out as 13 as well if not). Those of pandas' categoricals
-        and of truth values are known. Another value counts nowhere.
+        The values of columns that are not numeric, and of numeric columns that are codes or have
+        few values (without them, terms of 12, 24 or 36 months result in 13 as well). Boolean
+        columns and pandas categoricals need no entry. Other values are not counted.
     missing : list, default=None
-        Columns that may have missing values, which then have a bin of their own; in any other they
-        count nowhere. Where one may be missing among whole numbers, fix the dtype as well,
-        ``Int64``: without, pandas has int64 or float64 as one is missing or not, and drawn rows
-        show which.
+        Columns that may have missing values, which get a bin of their own. Missing values of other
+        columns are not counted. If integers may be missing, set the dtype ``Int64`` as well.
+        Otherwise the dtype in pandas is int64 or float64, depending on whether a value is missing,
+        and the synthetic rows show which.
     n_rows : int, default=5000
         Number of rows to draw.
     n_bins : int, default=32
-        Number of bins of a column of numbers, at least 3. Whole numbers have a bin each, if they
-        are fewer.
+        Number of bins of a column of numbers, at least 3. Integers have one bin each if there are
+        fewer of them.
     epsilon_fraction : float or None, default=None
-        Share of epsilon that the noise may cost, between 0 and 1; None is
+        Part of epsilon that the noise may cost, between 0 and 1; None uses
         `rules.default_rows_fraction`.
     noise : TableMechanism or None, default=None
-        Noise on every count: `LaplaceMechanism` or `GaussianMechanism`, whose size is in records,
-        and calibrated where it is None. None is ``LaplaceMechanism()``, but in a `PATEClassifier`
-        whose votes spend a delta, ``GaussianMechanism()``, which is smaller then.
+        Noise on every count: `LaplaceMechanism` or `GaussianMechanism`, with a size in records,
+        which is calibrated if it is None. None uses ``LaplaceMechanism()``. In a `PATEClassifier`
+        whose votes spend a delta, None uses ``GaussianMechanism()``, whose noise is smaller then.
 
     Attributes
     ----------
-    schema_ : columns.Columns
-        What is public of the table: fixed by `declare`.
+    schema_ : encoding.schema.Columns
+        Public description of the table, set by `declare`.
     released_ : ReleasedHistograms
-        What `draw` released.
+        Histograms released by `draw`.
 
     Notes
     -----
     One record adds at most 1 to one count of each histogram. If it is replaced, at most two counts
-    of each move, by at most 1: together by ``2 * n_tables``, and by ``n_tables`` where records can
-    only join or leave. A group counts as the mean of its records' histograms, rounded down to
-    multiples of 2**-20, so it moves no more than one record.
+    of each histogram change, by at most 1 each. The sum of all changes is at most ``2 * n_tables``,
+    and at most ``n_tables`` if records can only be added or removed. A group counts as the mean of
+    its records' histograms, rounded down to multiples of 2**-20, so its contribution is at most the
+    contribution of one record.
 
     References
     ----------
@@ -536,7 +546,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
 
     @property
     def n_tables(self):
-        """Number of histograms, in each of which a record counts once."""
+        """Number of histograms; a record counts once in each."""
         self._check_declared()
         return len(self.schema_.columns) + 1
 
@@ -559,13 +569,13 @@ class MarginalSynthesizer(ColumnSynthesizer):
         return Event(self._mechanism(), neighbors.counts(self.n_tables))
 
     def forecast(self, *, n_records, n_classes):
-        """Say that the noise drowns the columns; see `Synthesizer.forecast`."""
+        """Return a warning if the noise exceeds the columns; see `Synthesizer.forecast`."""
         self._check_declared()
         n_bins = [column.n_bins for column in self.schema_.columns]
         noise = self._mechanism().noise_std * math.sqrt(sum(n_bins) / len(n_bins)) * n_classes
         n_expected, of_whom = n_records, "private records"
         if n_records is None:
-            n_expected, of_whom = int(self.n_rows), "rows to draw, as many records as are expected"
+            n_expected, of_whom = int(self.n_rows), "rows to draw, the assumed number of records"
         what = "columns of the synthetic rows"
         fewer = " or fewer columns, lower n_bins"
         return noise_exceeds(what, n_expected, noise / _MOST_NOISE, of_whom, fewer=fewer)
@@ -574,10 +584,10 @@ class MarginalSynthesizer(ColumnSynthesizer):
         return LaplaceMechanism() if self.noise is None else self.noise
 
     def _counted(self, records, target, published):
-        """Return the histograms, one below the other, in whole shares of a record.
+        """Return the histograms, stacked on each other, in ticks.
 
-        A column of the table for each class, a row for each bin of each column, and a last row for
-        the labels.
+        The table has a column for each class, a row for each bin of each column, and a last row
+        for the labels.
         """
         X, *given = records
         tables = [
@@ -590,13 +600,13 @@ class MarginalSynthesizer(ColumnSynthesizer):
 
     def publish(self, gathered, rng, *, published=()):
         """Return the standard deviation of the noise, and the noisy histograms."""
-        mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
-        # Read before the mechanism gets them, which it could follow from
+        mechanism = clone(self._mechanism())  # a user's mechanism may keep the counts
+        # The attribute is read before the mechanism gets the counts, on which it could depend
         noise_std = getattr(mechanism, "noise_std", None)
         return noise_std, checked_noisy(mechanism, gathered * GRID, rng)
 
     def draw(self, published, rng):
-        """Draw rows from noisy histograms: a class, and the values of all columns given it."""
+        """Draw rows from noisy histograms: a class, and all values given the class."""
         ((noise_std, noisy),) = published
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
         *tables, sizes = np.split(noisy, ends)
@@ -612,12 +622,12 @@ class MarginalSynthesizer(ColumnSynthesizer):
 
 
 def denoised(schema, tables, sizes, noise_std):
-    """Return what noisy histograms say, a `ReleasedHistograms`.
+    """Remove the noise from histograms, and return `ReleasedHistograms`.
 
     Parameters
     ----------
     schema : Columns
-        What is public of the columns.
+        Public description of the columns.
     tables : list of ndarray of shape (n_bins, n_classes)
         The noisy histogram of each column.
     sizes : ndarray of shape (n_classes,)
@@ -636,7 +646,7 @@ def denoised(schema, tables, sizes, noise_std):
 
 
 def on_simplex(numbers):
-    """Return the nearest numbers that are at least 0 and sum to 1.
+    """Project numbers to the nearest ones that are at least 0 and sum to 1.
 
     Parameters
     ----------
@@ -658,7 +668,7 @@ def on_simplex(numbers):
     array([0.625, 0.375, 0.   ])
     """
     numbers = np.asarray(numbers, dtype=float)
-    numbers = numbers - numbers.max()  # the same result, and no large numbers that cancel
+    numbers = numbers - numbers.max()  # the same result, without cancellation of large numbers
     descending = np.sort(numbers)[::-1]
     levels = (np.cumsum(descending) - 1) / np.arange(1, len(numbers) + 1)
     n_kept = np.count_nonzero(descending > levels)
@@ -667,27 +677,27 @@ def on_simplex(numbers):
 
 
 def bin_shares_of(counts, total, noise_std):
-    """Return the shares of bins, from their noisy counts.
+    """Return the frequencies of bins from their noisy counts.
 
     Parameters
     ----------
     counts : ndarray of shape (n_bins,)
         Noisy counts.
     total : float
-        Number of records that are expected in the bins together, above 0.
+        Expected number of records in all bins together, above 0.
     noise_std : float
         Standard deviation of the noise on each count.
 
     Returns
     -------
     ndarray of shape (n_bins,)
-        At least 0, and they sum to 1.
+        Frequencies of at least 0, which sum to 1.
 
     Notes
     -----
-    Where many bins are noise, their sum says little, and `total` says how much of it to take away.
-    But values may have no bin. So the sum of the counts is taken for the total if it differs by
-    more than two standard deviations of its noise.
+    If many bins hold only noise, the sum of the counts is inaccurate, and `total` determines the
+    noise to subtract. But some values may have no bin. The sum of the counts therefore replaces the
+    total if they differ by more than two standard deviations of the noise on the sum.
     """
     own = counts.sum()
     if abs(own - total) > 2 * noise_std * np.sqrt(len(counts)):
@@ -695,37 +705,37 @@ def bin_shares_of(counts, total, noise_std):
     return on_simplex(counts / total)
 
 
-# --- rows drawn from class sums, and the rates that these tell of any row -------------------------
+# --- rows drawn from class sums, and their class probabilities of any row -------------------------
 
 
-#: Warned of, and refused, are fewer records beside the noise on all sums of a class. At 1, 2, 5 and
-#: 8, digits had .09, .11, .34 and .60 right; at .6, 1.1, 2.1 and 4.9, the AUC of breast cancer was
-#: .60, .71, .89 and .98.
+#: Thresholds of a warning and of an error: number of records divided by the noise on all sums of a
+#: class. At 1, 2, 5 and 8, the accuracy on digits was .09, .11, .34 and .60. At .6, 1.1, 2.1 and
+#: 4.9, the AUC on breast cancer was .60, .71, .89 and .98.
 LEAST_SIGNAL = 4
 HOPELESS_SIGNAL = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedSums(ReleasedProba):
-    """Class sums that were released, and what they say of any row: all of this is published.
+    """Released class sums, and class probabilities that follow from them: all are published.
 
-    `PATEClassifier` has it as `table_` where nothing else was released.
+    `PATEClassifier` has it as `table_` if nothing else was released.
 
     Attributes
     ----------
     schema : Columns
-        What is public of the columns.
-    centre : sums.Centre
-        The mean of all rows, as released.
-    sums : sums.Sums
-        What was released about it.
+        Public description of the columns.
+    centre : class_sums.statistic.Centre
+        The released mean of all rows.
+    sums : class_sums.statistic.Sums
+        The released sums about this mean.
     """
 
     schema: Columns
     centre: Centre
     sums: Sums
 
-    #: Powers of the rates that are tried beside those of cells.
+    #: Candidate powers of the class probabilities in a combination with cells.
     powers = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
     @property
@@ -735,7 +745,7 @@ class ReleasedSums(ReleasedProba):
 
     @cached_property
     def discriminants(self):
-        """What follows from the sums, a `sums.Discriminants`."""
+        """Linear discriminants from the sums, `class_sums.discriminants.Discriminants`."""
         return Discriminants(self.sums)
 
     @property
@@ -745,7 +755,7 @@ class ReleasedSums(ReleasedProba):
 
     @property
     def p_value(self):
-        """Of the sums by class, if classes have equal means."""
+        """P-value of the sums by class, under equal class means."""
         return self.discriminants.p_value
 
     def __repr__(self):
@@ -753,15 +763,15 @@ class ReleasedSums(ReleasedProba):
         return f"ReleasedSums({n_classes} classes, {n_columns} columns)"
 
     def class_proba(self, X):
-        """Return the rates of the classes of rows; see `ReleasedHistograms.class_proba`."""
+        """Return the class probabilities of rows; see `ReleasedHistograms.class_proba`."""
         psi = self.centre.apply(_encoded(self.schema, self.schema.like(X)))
         return floored(softmax(self.discriminants.logits(psi), axis=1))
 
     def by_hand(self):
-        """Return fitted steps of scikit-learn's own that make the rates of rows.
+        """Return fitted scikit-learn steps that compute the class probabilities of rows.
 
-        `PolynomialFeatures` of degree 1 puts a column of ones before the others: the constants of
-        `Columns.spread` and of `Centre.apply`, which are the last ones there.
+        `PolynomialFeatures` of degree 1 puts a column of ones before the others. It replaces the
+        constant columns of `Columns.spread` and of `Centre.apply`, which are last there.
         """
         encoder, order = encoder_of_numbers(self.schema)
         width = self.schema.width
@@ -780,46 +790,47 @@ class ReleasedSums(ReleasedProba):
 
 
 class ClassSumsSynthesizer(ColumnSynthesizer):
-    """Releases what every record says of every column, and draws public rows from it.
+    """Synthesizer that releases noisy sums of all columns by class, and draws rows from them.
 
-    For people who have no public rows. Each record becomes numbers from -1 to 1, by the declared
-    bounds and categories. Their mean, their sums by class and their second moment are released
-    once, with Gaussian noise. Linear discriminants follow from them, and rows whose classes have
-    these means and this covariance. Where that is all that epsilon is spent on, the student learns
-    the discriminants; else records or teachers vote on the rows.
+    It is for users without public rows. Each record is encoded as numbers from -1 to 1, by the
+    declared bounds and categories. Their mean, their sums by class and their second moment are
+    released once, with Gaussian noise. They determine linear discriminants, and the class means
+    and the covariance of the synthetic rows. If epsilon is spent on nothing else, the student
+    learns the discriminants; otherwise records or teachers vote on the rows.
 
-    It suits many columns that each say a little. What shows only in columns together, such as their
-    product, sums do not see.
+    It suits many columns with small effects. Sums do not show interactions of columns, such as
+    their product.
 
     Parameters
     ----------
     bounds, categories, missing
-        As in `MarginalSynthesizer`. The edges of bins are spread evenly from -1 to 1.
+        As in `MarginalSynthesizer`. The edges of bins are encoded as evenly spaced numbers from -1
+        to 1.
     n_rows : int, default=5000
         Number of rows to draw.
     epsilon_fraction : float or None, default=None
-        Share of epsilon that the sums may cost, above 0 and at most 1: of 1 nobody votes. None
-        follows from public numbers, see `rules.default_sums_fraction`.
+        Part of epsilon that the sums may cost, above 0 and at most 1. At 1, neither records nor
+        teachers vote. None follows from public numbers, see `rules.default_sums_fraction`.
     noise_multiplier : float or None, default=None
-        Noise beside what one record changes in all sums together: one over Gaussian mu, from 1/16
-        to 100,000. None: `PATEClassifier` calibrates it.
+        Noise standard deviation divided by the L2 sensitivity of all sums together. It is the
+        inverse of Gaussian mu, from 1/16 to 100,000. None is calibrated by `PATEClassifier`.
 
     Attributes
     ----------
-    schema_ : columns.Columns
-        What is public of the table: fixed by `declare`.
+    schema_ : encoding.schema.Columns
+        Public description of the table, set by `declare`.
     released_ : ReleasedSums
-        What `draw` released.
+        Sums released by `draw`.
 
     Notes
     -----
-    A row is divided by its length, so that one record adds a row of length 1 at most to the sum of
-    its class; `sklearn_pate.class_sums` has the sensitivity of all blocks together.
+    A row is divided by its length, so that one record adds a row of length at most 1 to the sum of
+    its class. `class_sums.statistic.sensitivity` is the sensitivity of all blocks together.
 
     References
     ----------
     McSherry, Mironov (2009) release such moments for recommendations. Benaych-Georges, Nadakuditi
-    (2011) tell eigenvalues from noise.
+    (2011) separate eigenvalues from noise.
 
     Examples
     --------
@@ -844,7 +855,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     n_steps = 2
 
-    #: Blocks of records summed in parallel; nothing that is released depends on it.
+    #: Number of blocks of records summed in parallel; no release depends on it.
     n_jobs = None
 
     released_as = "noisy sums of the columns, by class"
@@ -889,25 +900,25 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return ProvedEvent(cost_at, is_exact=True)
 
     def forecast(self, *, n_records, n_classes):
-        """Say that the noise drowns the sums; see `Synthesizer.forecast`."""
+        """Return a warning if the noise exceeds the sums; see `Synthesizer.forecast`."""
         if n_records is None:
             return None
         n_needed = LEAST_SIGNAL * self._noise(n_classes)
         return noise_exceeds("sums", n_records, n_needed, fewer=" or fewer columns")
 
     def errors(self, *, n_records, n_classes):
-        """Say that the noise drowns all; see `Synthesizer.errors`."""
+        """Return an error if the noise leaves nothing to learn; see `Synthesizer.errors`."""
         if n_records is None or n_records > HOPELESS_SIGNAL * self._noise(n_classes):
             return ()
         return (self.forecast(n_records=n_records, n_classes=n_classes),)
 
     def _noise(self, n_classes):
-        """Return the length of the noise on the sums of a class."""
+        """Return the L2 norm of the noise on the sums of a class."""
         return self._noise_sizes(n_classes)[1] * math.sqrt(self.schema_.width)
 
     def describe(self, *, n_records, n_classes):
-        """Say how noisy the sums are; see `Synthesizer.describe`."""
-        records = "" if n_records is None else f", beside {n_records} records"
+        """Describe the sums and their noise; see `Synthesizer.describe`."""
+        records = "" if n_records is None else f", for {n_records} records"
         return (
             f"{self.schema_.width} numbers for each of {n_classes} classes, of "
             f"{len(self.schema_.columns)} columns, with noise of standard deviation "
@@ -919,7 +930,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return noise_sizes(1 / float(self.noise_multiplier), n_classes=n_classes)
 
     def _counted(self, records, target, published):
-        """Return the total of records, then their sums about the published mean."""
+        """Return the total of records first, and then their sums about the published mean."""
         X, codes, weight, groups = records
         part = ticks_of(len(X), groups, weight, target=target)
         how = {"n_jobs": self.n_jobs, "encode": partial(_encoded, self.schema_)}
@@ -929,7 +940,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return gather_sums(X, codes, part, centre, target=target, **how)
 
     def publish(self, gathered, rng, *, published=()):
-        """Return the noisy mean, then the noisy sums; see `Synthesizer.publish`."""
+        """Return the noisy mean first, and then the noisy sums; see `Synthesizer.publish`."""
         if not published:  # the noise of the mean is the same for any number of classes
             return publish_centre(gathered, self._noise_sizes(2)[0], rng)
         return publish_sums(gathered, *self._noise_sizes(len(gathered.counts))[1:], rng)

@@ -265,7 +265,7 @@ class Locked(StandardScaler):
 def test_parts_that_cannot_be_copied_are_refused_for_that():
     of_records = {"classes": [0, 1], "epsilon": 8.0}
     clf = PATEClassifier(method=ReverseNeighbors(Locked()), **of_records)
-    with h.refused("transformer of ReverseNeighbors cannot be copied.*Use one that pickles"):
+    with h.refused("transformer of ReverseNeighbors cannot be copied.*Use one that can be pickled"):
         clf.fit(h.X, h.Y, h.X_PUBLIC)
     clf = PATEClassifier(method=ReverseNeighbors(Locked(threading.Lock())), **of_records)
     with h.refused("method cannot be copied.*no locks", TypeError):

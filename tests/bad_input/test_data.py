@@ -563,7 +563,7 @@ def test_arrays_of_text_are_learnt_from_after_the_code_in_the_message(text):
     X, X_public = text[h.Y][:, None], text[np.arange(30) % 2][:, None]
     X, X_public = np.repeat(X, 2, axis=1), np.repeat(X_public, 2, axis=1)
     params = {"classes": [0, 1], "epsilon": 20.0, "on_bad_plan": "warn"}
-    with h.refused("array that holds text.*make DataFrames of both") as caught:
+    with h.refused("array that holds text.*convert both to DataFrames") as caught:
         PATEClassifier(**params).fit(X, h.Y, X_public)
     names = {"X": X, "X_public": X_public, "pandas": pd}
     exec(str(caught.value).splitlines()[1].strip(), names)
@@ -573,7 +573,7 @@ def test_arrays_of_text_are_learnt_from_after_the_code_in_the_message(text):
 def test_default_teachers_of_arrays_of_text_name_the_code():
     words = np.array([["u", "v"], ["v", "u"]], dtype=object)
     X, X_public = words[h.Y], words[np.arange(30) % 2]
-    with h.refused(r"X_public: an array .* make DataFrames of both,\n    X, X_public = .*\)\)\n"):
+    with h.refused(r"X_public: an array .* convert both to DataFrames,\n    X, X_public = .*\)\)\n"):
         h.fit({"base_estimator": None}, X=X, X_public=X_public)
     with h.refused("X_public: an array that holds text"):
         h.fit_votes(base_estimator=None, X_public=X_public)

@@ -127,7 +127,7 @@ def test_folders_that_cannot_be_written_to(tmp_path):
     for memory in ("", file, str(file / "sub")):
         with h.refused("memory=.*cannot be written to"):
             h.fit({"memory": memory})
-    with h.refused("memory needs .* that pickle.*base_estimator"):
+    with h.refused("memory requires .* that pickle.*base_estimator"):
         h.fit({"memory": tmp_path, "base_estimator": Locked()})
 
 

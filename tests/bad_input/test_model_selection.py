@@ -77,7 +77,7 @@ test_searches_that_are_refused = h.mistakes(
     (
         "score",
         lambda: search({"scoring": "accuracy"}),
-        "'accuracy' needs public rows, X_val and y_v",
+        "'accuracy' requires public rows, X_val and y_v",
     ),
     ("grid: a number", lambda: search(grid=5), "'param_grid' parameter of PrivateGridSearchCV"),
     ("grid: none", lambda: search(grid=[]), "no candidates; give at least one set of param"),
@@ -128,8 +128,8 @@ test_searches_that_are_refused = h.mistakes(
 
 @h.table(
     "params, message",
-    ("no classes", {"classes": None}, r"estimator needs classes=\[...\]"),
-    ("StableArgmax", {"aggregator": STABLE}, "a delta of its own.*neither StableArgmax"),
+    ("no classes", {"classes": None}, r"estimator requires classes=\[...\]"),
+    ("StableArgmax", {"aggregator": STABLE}, "has its own delta.*neither StableArgmax"),
 )
 def test_an_estimator_that_a_search_cannot_use(params, message):
     with h.refused(message, warning="counts a query as stable|classes_ is read"):

@@ -90,7 +90,7 @@ LEVELS = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
 @h.table("public", {"rows": pd.DataFrame(h.X_PUBLIC, columns=LEVELS), "no rows": None})
 def test_columns_of_several_levels(public):
     draws = DRAWS if public is None else None
-    with h.refused(r"columns of several levels \(a MultiIndex\) have no names to go by: flatten"):
+    with h.refused(r"columns of several levels \(a MultiIndex\) have no single names: flatten"):
         records(synthesizer=draws).plan(h.frame().set_axis(LEVELS, axis=1), h.Y, public)
 
 
