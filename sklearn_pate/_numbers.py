@@ -1,20 +1,20 @@
-"""Values that users give: numbers as floats, and values as messages show them."""
+"""Numbers given by users as floats, and descriptions of values for messages."""
 
 import math
 from numbers import Rational, Real
 
-#: No count is larger: numpy's whole numbers end there.
+#: Largest count, which is the largest int64.
 LARGEST_COUNT = 2**63 - 1
 
-#: Numbers of more digits are described.
+#: Largest number of digits in a message; longer numbers are described.
 _MOST_SHOWN = 80
 
-#: So many columns, or classes, are named in a message.
+#: Largest number of columns or classes that a message names.
 _N_NAMED = 5
 
 
 def as_float(number):
-    """Return a real number as a float; NaN if it is finite and beyond the largest float.
+    """Return a real number as a float, or NaN if it is finite and beyond the largest float.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def as_float(number):
 
 
 def check_positive(name, value):
-    """Return `value` as a float; it must be finite and above 0."""
+    """Return `value` as a float, which must be finite and above 0."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     number = as_float(value) if is_number else math.nan
     if not 0 < number < math.inf:
@@ -39,7 +39,7 @@ def check_positive(name, value):
 
 
 def shown(value):
-    """Return the text of a value in a message; a number of very many digits is described.
+    """Return the text of a value for a message; a number of very many digits is described.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def has_many_digits(value):
 
 
 def _n_digits(value):
-    """Return the digits of a rational number, nearly: Python writes no more than 4300."""
+    """Return the approximate number of digits of a rational, as Python prints at most 4300."""
     largest = max(abs(int(value.numerator)), int(value.denominator))
     return int(largest.bit_length() * math.log10(2))
 

@@ -1,4 +1,4 @@
-"""The few private scikit-learn names this package uses; nowhere else."""
+"""All private scikit-learn names that this package uses."""
 
 from numbers import Integral, Real
 
@@ -17,7 +17,7 @@ from ._numbers import LARGEST_COUNT, as_float, has_many_digits, shown
 
 
 class Interval(_Interval):
-    """Numbers, but no truth values, and none that a float or an int64 cannot hold."""
+    """Interval of numbers, without booleans and numbers beyond the range of float or int64."""
 
     def is_satisfied_by(self, val):
         """Return whether a value is a number in the interval."""
@@ -25,7 +25,7 @@ class Interval(_Interval):
             return False
         if isinstance(val, Integral) and self.type is Integral:
             return abs(int(val)) <= LARGEST_COUNT and super().is_satisfied_by(val)
-        # As the float that is computed with: a fraction may round to the edge of the interval
+        # As the float used in computations: a fraction may round to the edge of the interval
         return super().is_satisfied_by(as_float(val))
 
     def __str__(self):
@@ -34,10 +34,10 @@ class Interval(_Interval):
 
 
 class CheckedEstimator(BaseEstimator):
-    """Base class of estimators whose parameters are checked, and named without private values."""
+    """Base class of estimators that check their parameters without quoting private values."""
 
     def _validate_params(self):
-        """Refuse wrong parameters, classes among them; data and long numbers are not quoted."""
+        """Refuse wrong parameters, including classes, without quoting data and long numbers."""
         refuse_classes(self)
         _refuse_long_numbers(self)
         try:
@@ -54,7 +54,7 @@ class CheckedEstimator(BaseEstimator):
 
 
 def _refuse_long_numbers(estimator):
-    """Refuse numbers of hundreds of digits outside of their interval; they are described."""
+    """Refuse numbers of hundreds of digits outside their interval, and describe them."""
     for name, value in estimator.get_params(deep=False).items():
         constraints = estimator._parameter_constraints.get(name, ())
         intervals = [part for part in constraints if isinstance(part, Interval)]
@@ -75,7 +75,7 @@ def refuse_classes(estimator):
     Parameters
     ----------
     estimator : estimator
-        Its parameters are looked at, and not those of estimators within.
+        The estimator. Parameters of nested estimators are not checked.
     """
     for name, value in estimator.get_params(deep=False).items():
         for part in value if isinstance(value, list) else [value]:
@@ -90,19 +90,20 @@ def refuse_classes(estimator):
 
 
 class HasMethods(_HasMethods):
-    """Objects with some methods, some of which may exist after fitting only."""
+    """Objects with some methods, which may exist only after fitting."""
 
     def is_satisfied_by(self, val):
-        """Return whether an object has all of the methods, or will have them."""
+        """Return whether an object has all methods, or will have them after fitting."""
         return all(has_method(val, name) for name in self.methods)
 
 
 def has_method(estimator, name):
-    """Return whether an estimator has a method, or will have it once it is fitted.
+    """Return whether an estimator has a method, or will have it after fitting.
 
-    A `StackingClassifier`, and what delegates to one, has neither `predict` nor `predict_proba`
-    before it is fitted, though its class defines both. Where `predict` exists already, parameters
-    alone decide on other methods: an `SVC` without `probability` will have no `predict_proba`.
+    A `StackingClassifier`, and an estimator that delegates to one, has neither `predict` nor
+    `predict_proba` before it is fitted, although its class defines both. If `predict` already
+    exists, parameters alone determine the other methods: an `SVC` without `probability` will have
+    no `predict_proba`.
     """
     if callable(getattr(estimator, name, None)):
         return True
@@ -115,14 +116,14 @@ def has_method(estimator, name):
         part = next((part for part in parts if part is not None), None)
     if part is None:
         return not callable(getattr(estimator, "predict", None))
-    # Where the part has the method, something else leaves this one without: a search's refit=False
+    # If the part has the method, another setting removes it here, such as refit=False of a search
     return not callable(getattr(part, name, None)) and has_method(part, name)
 
 
 def delegated(method, *names):
-    """Return a check for `available_if`: the first part that there is has a method.
+    """Return a check for `available_if`: the first part that exists has a method.
 
-    Its own AttributeError says why it has none.
+    If it lacks the method, its own AttributeError gives the reason.
     """
 
     def check(self):
@@ -134,12 +135,12 @@ def delegated(method, *names):
 
 
 def available_where(check):
-    """Return a decorator as `available_if`, where the check's own error is the last one shown.
+    """Return a decorator like `available_if` that raises the check's own error.
 
     Parameters
     ----------
     check : callable
-        Takes the estimator, and raises an AttributeError with the remedy.
+        It takes the estimator, and raises an AttributeError with the remedy.
     """
     return lambda method: _AvailableWhere(method, check, method.__name__)
 

@@ -1,8 +1,8 @@
 """Fetchers for three data sets of the private learning literature: Adult, Diabetes 130-US, MNIST.
 
-Each reads the original files where it finds them (below `data_home`, else below the folder that
-the environment variable SKLEARN_PATE_DATA names) and otherwise downloads from OpenML through
-scikit-learn; both ways lead to the same columns, types and levels. Targets are integers that index
+Each fetcher reads the original files if it finds them below `data_home`, or below the folder of the
+environment variable SKLEARN_PATE_DATA. Otherwise it downloads from OpenML through scikit-learn.
+Both sources give the same columns, types and levels. Targets are integers that index
 `target_names`, as in scikit-learn's own loaders.
 """
 
@@ -24,8 +24,8 @@ __all__ = ["fetch_adult", "fetch_diabetes130", "fetch_mnist"]
 #: Parts of the official split in each subset.
 _PARTS = {"all": ("train", "test"), "train": ("train",), "test": ("test",)}
 
-# Levels are written down, as in UCI's adult.names, rather than collected from the rows: codes agree
-# between train and test, and the list of levels tells nothing about who is in the private data.
+# Levels are listed here, as in UCI's adult.names, and not collected from the rows. So codes agree
+# between train and test, and the list of levels is independent of the private data.
 _ADULT_SCHEMA = """\
 age: continuous
 workclass: Federal-gov, Local-gov, Never-worked, Private, Self-emp-inc, Self-emp-not-inc, \
@@ -71,7 +71,7 @@ def _parts_of(subset):
 
 
 def _find_or_download(requested, folder, name, version, data_home):
-    """Return local paths, one per group of alternative names, or else the table from OpenML."""
+    """Return local paths, one per group of alternative names, or the table from OpenML."""
     if not isinstance(data_home, str | os.PathLike | None):
         raise TypeError(f"data_home must be a folder's path or None, got {data_home!r}.")
     roots = [root for root in (data_home, os.environ.get("SKLEARN_PATE_DATA")) if root]
@@ -86,17 +86,18 @@ def _find_or_download(requested, folder, name, version, data_home):
         table = fetch_openml(name, version=version, data_home=data_home, as_frame=True)
     except OSError as exc:
         files = ", ".join(" or ".join(names) for names in requested)
-        looked_in = ", ".join(map(str, places)) or "no folder, as none was given"
+        looked_in = ", ".join(map(str, places)) or "no folder, because none was given"
         raise FileNotFoundError(
             f"Found no files of {name!r}, and OpenML failed ({exc}). Looked for: {files}; in: "
-            f"{looked_in}. Put them into D or D/{folder}; give data_home=D or set SKLEARN_PATE_DATA"
+            f"{looked_in}. Put them into D or D/{folder}, and use data_home=D or set "
+            "SKLEARN_PATE_DATA"
         ) from exc
     return [], table.frame
 
 
 @contextmanager
 def _naming_source(source):
-    """Turn any error that damaged content causes into a ValueError that names its source."""
+    """Convert errors from damaged content to a ValueError that names its source."""
     damage = (ValueError, KeyError, EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
     try:
         yield
@@ -105,7 +106,7 @@ def _naming_source(source):
 
 
 def _read_csv(source, **options):
-    # Everything as text: "None" is a level in Diabetes 130-US, and 250 is not the diagnosis 250.00.
+    # All as text: "None" is a level in Diabetes 130-US, and 250 is not the diagnosis 250.00
     return pd.read_csv(source, dtype=str, keep_default_na=False, **options)
 
 
@@ -118,7 +119,7 @@ def _integers(values):
 
 
 def _categorical(values, levels=None):
-    """Return a categorical column; `levels` None takes those that occur."""
+    """Return a categorical column; None takes the levels that occur."""
     values = values.astype(object)
     values = values.where(values != "?")
     seen = values.dropna().unique()
@@ -162,13 +163,13 @@ def _adult(raw):
 
 def _read_adult(path):
     names = [*_ADULT_LEVELS, "class"]
-    with _naming_source(path):  # adult.test of UCI opens with the line "|1x3 Cross validator"
+    with _naming_source(path):  # adult.test of UCI starts with the line "|1x3 Cross validator"
         return _adult(_read_csv(path, names=names, skipinitialspace=True, comment="|"))
 
 
 def _cut_openml_adult(raw, parts):
     with _naming_source("OpenML's adult, version 2"):
-        # The survey weight of the first row of each file tells the blocks apart.
+        # The survey weight of the first row of each file identifies the blocks
         if len(raw) != 48_842 or list(raw["fnlwgt"].iloc[[0, 16_281]]) != [226_802, 77_516]:
             raise ValueError("not the 16,281 rows of adult.test, then the 32,561 of adult.data")
         blocks = {"train": raw.iloc[16_281:], "test": raw.iloc[:16_281]}
@@ -176,22 +177,24 @@ def _cut_openml_adult(raw, parts):
 
 
 def fetch_adult(*, data_home=None, subset="all", as_frame=True, return_X_y=False):
-    """Load Adult: does a person earn more than 50,000 dollars a year (US census, 1994).
+    """Load the Adult data set (classification of incomes above 50,000 dollars a year).
+
+    The rows are persons of the US census of 1994.
 
     Parameters
     ----------
     data_home : path-like, default=None
-        Folder with `adult.data` and `adult.test` (those that `subset` needs), or whose subfolder
-        `adult` has them. The folder named by the environment variable SKLEARN_PATE_DATA comes
-        next. Without files, OpenML's "adult", version 2, is downloaded, with `data_home` as the
-        cache of :func:`~sklearn.datasets.fetch_openml`.
+        Folder that contains, itself or in its subfolder `adult`, the files `adult.data` and
+        `adult.test` that `subset` needs. The next candidate is the folder of the environment
+        variable SKLEARN_PATE_DATA. Without files, OpenML's "adult", version 2, is downloaded, with
+        `data_home` as the cache of :func:`~sklearn.datasets.fetch_openml`.
     subset : {"all", "train", "test"}, default="all"
-        UCI's split: 32,561 training rows, 16,281 test rows, or the first, then the second.
-        OpenML has one table with the test rows first; its size and the first row of each block
-        are checked before it is cut.
+        UCI's split: "train" has 32,561 rows, "test" has 16,281 rows, and "all" has the training
+        rows first. OpenML has one table with the test rows first; its size and the first row of
+        each block are checked before it is split.
     as_frame : bool, default=True
-        Whether to return pandas objects. If False, `data` is a float array where a categorical
-        column holds the position of the level among its categories, and -1 if missing.
+        Whether to return pandas objects. If False, `data` is a float array in which a categorical
+        column holds the position of the level among its categories, and -1 for missing values.
     return_X_y : bool, default=False
         Whether to return only `(data, target)`.
 
@@ -200,8 +203,8 @@ def fetch_adult(*, data_home=None, subset="all", as_frame=True, return_X_y=False
     dataset : :class:`~sklearn.utils.Bunch` or tuple (data, target)
         data : DataFrame or float64 array of shape (n_samples, 14)
             Six int64 columns and eight categorical ones, whose levels do not depend on `subset`.
-            "?" (in workclass, occupation, native-country) is missing: NaN. Ages are in years,
-            capital gains and losses in dollars, `fnlwgt` is a survey weight.
+            "?" (in workclass, occupation, native-country) is a missing value, NaN. Ages are in
+            years, capital gains and losses in dollars, and `fnlwgt` is a survey weight.
         target : int64 Series "class" or array of shape (n_samples,)
             0 is "<=50K", 1 is ">50K" (23.9 % of all rows).
         frame : DataFrame of shape (n_samples, 15), or None
@@ -213,7 +216,7 @@ def fetch_adult(*, data_home=None, subset="all", as_frame=True, return_X_y=False
     ValueError
         If `subset` is unknown, or a file or OpenML's table is damaged or not as expected.
     FileNotFoundError
-        If there are no files and the download fails; says what was looked for, and where.
+        If there are no files and the download fails. The message lists the files and folders.
 
     References
     ----------
@@ -264,25 +267,25 @@ def _read_diabetes(path):
 
 
 def fetch_diabetes130(*, data_home=None, subset="all", as_frame=True, return_X_y=False):
-    """Load Diabetes 130-US: is a diabetic patient readmitted to hospital within 30 days.
+    """Load the Diabetes 130-US data set (classification of readmissions within 30 days).
 
-    A row is one stay in hospital; a patient has up to 40. To protect patients rather than stays,
-    hand `groups` to `fit` and use `unit="group"`.
+    A row is one stay of a diabetic patient in hospital, and a patient has up to 40 stays. To
+    protect patients instead of stays, pass `groups` to `fit` and use `unit="group"`.
 
     Parameters
     ----------
     data_home : path-like, default=None
-        Folder with `dataset_diabetes.zip` or `diabetic_data.csv`, or whose subfolder
-        `diabetes130` has one. The folder named by the environment variable SKLEARN_PATE_DATA
-        comes next. Without files, OpenML's "Diabetes130US", version 1, is downloaded, with
+        Folder that contains, itself or in its subfolder `diabetes130`, `dataset_diabetes.zip` or
+        `diabetic_data.csv`. The next candidate is the folder of the environment variable
+        SKLEARN_PATE_DATA. Without files, OpenML's "Diabetes130US", version 1, is downloaded, with
         `data_home` as the cache of :func:`~sklearn.datasets.fetch_openml`.
     subset : {"all"}, default="all"
-        There is no official split. Split by patient, as with
+        There is no official split. Split by patient, for example with
         :class:`~sklearn.model_selection.GroupShuffleSplit` and `groups`.
     as_frame : bool, default=True
         Whether to return pandas objects, indexed by `encounter_id`. If False, `data` is a float
-        array where a categorical column holds the position of the level among its categories,
-        and -1 if missing.
+        array in which a categorical column holds the position of the level among its categories,
+        and -1 for missing values.
     return_X_y : bool, default=False
         Whether to return only `(data, target)`, without the patients.
 
@@ -290,14 +293,14 @@ def fetch_diabetes130(*, data_home=None, subset="all", as_frame=True, return_X_y
     -------
     dataset : :class:`~sklearn.utils.Bunch` or tuple (data, target)
         data : DataFrame or float64 array of shape (101766, 47)
-            Eight int64 columns (counts; `time_in_hospital` in days) and 39 categorical ones, the
-            numeric codes `admission_type_id` and its like among them. Levels are those that
-            occur, sorted; diag_1 to diag_3 have 700 to 800, examide and citoglipton one. "?" is
-            missing: NaN. "None" in max_glu_serum and A1Cresult is a level: not measured.
+            Eight int64 columns (counts; `time_in_hospital` in days) and 39 categorical ones, which
+            include numeric codes such as `admission_type_id`. The levels are the sorted values that
+            occur; diag_1 to diag_3 have 700 to 800 levels, examide and citoglipton have one. "?" is
+            a missing value, NaN. "None" in max_glu_serum and A1Cresult is a level: not measured.
         target : int64 Series "readmitted_within_30_days" or array of shape (101766,)
-            1 where `readmitted` is "<30" (11,357 rows), 0 where it is ">30" or "NO".
+            1 if `readmitted` is "<30" (11,357 rows), 0 if it is ">30" or "NO".
         groups : int64 Series "patient_nbr" or array of shape (101766,)
-            The patient, one of 71,518.
+            Number of the patient, one of 71,518.
         frame : DataFrame of shape (101766, 48), or None
         feature_names, target_names : list of str
         DESCR : str
@@ -307,13 +310,14 @@ def fetch_diabetes130(*, data_home=None, subset="all", as_frame=True, return_X_y
     ValueError
         If `subset` is not "all", or the file or OpenML's table is damaged or not as expected.
     FileNotFoundError
-        If there is no file and the download fails; says what was looked for, and where.
+        If there is no file and the download fails. The message lists the files and folders.
 
     Notes
     -----
     Stays that ended in death or a hospice (discharge_disposition_id 11, 13, 14, 19, 20, 21) are
-    included; studies of readmission often leave them out. Of OpenML's table the number of columns,
-    the labels and the whole numbers are checked; it was not compared with UCI's row by row.
+    included, although studies of readmission often exclude them. The fetcher checks the number of
+    columns, the labels and the whole numbers of OpenML's table. The table was not compared with
+    UCI's file row by row.
 
     References
     ----------
@@ -329,7 +333,8 @@ def fetch_diabetes130(*, data_home=None, subset="all", as_frame=True, return_X_y
     """
     if subset != "all":
         raise ValueError(
-            f"subset must be 'all', got {subset!r}: no official split; use GroupShuffleSplit"
+            f"subset must be 'all', got {subset!r}. There is no official split; use "
+            "GroupShuffleSplit"
         )
     requested = [["dataset_diabetes.zip", "diabetic_data.csv"]]
     paths, raw = _find_or_download(requested, "diabetes130", "Diabetes130US", 1, data_home)
@@ -347,17 +352,19 @@ def fetch_diabetes130(*, data_home=None, subset="all", as_frame=True, return_X_y
 
 
 def _read_idx(path, n_dims):
-    """Read an array of unsigned bytes: four magic bytes, big-endian uint32 sizes, the values."""
+    """Read an array of unsigned bytes: four magic bytes, big-endian uint32 sizes, and values."""
     with _naming_source(path):
         raw = path.read_bytes()
         if path.suffix == ".gz":
             raw = gzip.decompress(raw)
         start = 4 + 4 * n_dims
         if len(raw) < start or raw[:4] != bytes([0, 0, 8, n_dims]):
-            raise ValueError(f"it does not begin like an IDX file of {n_dims}-dimensional bytes")
+            raise ValueError(f"it does not start like an IDX file of {n_dims}-dimensional bytes")
         shape = np.frombuffer(raw, ">u4", n_dims, offset=4).tolist()
         if len(raw) - start != math.prod(shape):
-            raise ValueError(f"it holds {len(raw) - start} values, its header says {shape}")
+            raise ValueError(
+                f"it contains {len(raw) - start} values, but its header declares shape {shape}"
+            )
         return np.frombuffer(raw, np.uint8, offset=start).reshape(shape)
 
 
@@ -382,20 +389,21 @@ def _cut_openml_mnist(raw, parts):
 
 
 def fetch_mnist(*, data_home=None, subset="all", as_frame=False, return_X_y=False):
-    """Load MNIST: which handwritten digit does an image show.
+    """Load the MNIST data set (classification of images of handwritten digits).
 
     Parameters
     ----------
     data_home : path-like, default=None
-        Folder with `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`,
-        `t10k-images-idx3-ubyte` and `t10k-labels-idx1-ubyte` (those that `subset` needs, with
-        or without `.gz`), or whose subfolder `mnist` has them. The folder named by the
-        environment variable SKLEARN_PATE_DATA comes next. Without files, OpenML's "mnist_784",
-        version 1, is downloaded, with `data_home` as the cache of
+        Folder that contains, itself or in its subfolder `mnist`, the files
+        `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`, `t10k-images-idx3-ubyte` and
+        `t10k-labels-idx1-ubyte` that `subset` needs, with or without `.gz`. The next candidate is
+        the folder of the environment variable SKLEARN_PATE_DATA. Without files, OpenML's
+        "mnist_784", version 1, is downloaded, with `data_home` as the cache of
         :func:`~sklearn.datasets.fetch_openml`.
     subset : {"all", "train", "test"}, default="all"
-        60,000 training images, 10,000 test images, or the first, then the second. OpenML has
-        one table in that order; its size and the first labels of each block are checked.
+        "train" has 60,000 images, "test" has 10,000 images, and "all" has the training images
+        first. OpenML has one table in this order; its size and the first labels of each block are
+        checked.
     as_frame : bool, default=False
         Whether to return pandas objects, with columns pixel1 to pixel784.
     return_X_y : bool, default=False
@@ -406,8 +414,8 @@ def fetch_mnist(*, data_home=None, subset="all", as_frame=False, return_X_y=Fals
     dataset : :class:`~sklearn.utils.Bunch` or tuple (data, target)
         data : uint8 array or DataFrame of shape (n_samples, 784)
             Grey values from 0 (background) to 255, row by row from the top left corner. For a
-            network: `(X / np.float32(255)).reshape(-1, 1, 28, 28)`. Arithmetic on uint8 wraps
-            around: convert before subtracting.
+            network, use `(X / np.float32(255)).reshape(-1, 1, 28, 28)`. Arithmetic on uint8 wraps
+            around, so convert before subtracting.
         target : int64 array or Series "class" of shape (n_samples,)
             The digit, 0 to 9.
         frame : DataFrame of shape (n_samples, 785), or None
@@ -419,7 +427,7 @@ def fetch_mnist(*, data_home=None, subset="all", as_frame=False, return_X_y=Fals
     ValueError
         If `subset` is unknown, or a file or OpenML's table is damaged or not as expected.
     FileNotFoundError
-        If there are no files and the download fails; says what was looked for, and where.
+        If there are no files and the download fails. The message lists the files and folders.
 
     References
     ----------

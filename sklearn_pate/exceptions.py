@@ -1,4 +1,4 @@
-"""The errors and warnings that this package raises on purpose, and where a warning points."""
+"""Errors and warnings of this package, and the line of user code that a warning points to."""
 
 import sys
 import warnings
@@ -14,12 +14,12 @@ __all__ = [
 
 
 class BadPlanError(ValueError):
-    """A fit would spend its budget, and nothing could be learnt.
+    """A fit would spend its budget, but nothing could be learnt.
 
     Attributes
     ----------
     plan : Plan
-        Print it for the numbers. It is public.
+        The public plan of the fit, which prints its numbers.
     """
 
     def __init__(self, message, plan=None):
@@ -28,15 +28,15 @@ class BadPlanError(ValueError):
 
 
 class BudgetExceededError(ValueError):
-    """What was asked for costs more privacy than the budget allows."""
+    """The requested computation costs more privacy than the budget allows."""
 
 
 class PrivacyLeakWarning(UserWarning):
-    """Something was read from private data that the privacy guarantee does not cover."""
+    """Information was read from private data that the privacy guarantee does not cover."""
 
 
 class _AfterPayment(ValueError):
-    """An error that says what is spent, and survives a pickle; its text is the message alone."""
+    """An error with the spent privacy cost, which can be pickled; its text is the message alone."""
 
     def __init__(self, message, *more):
         super().__init__(message, *more)
@@ -52,7 +52,7 @@ class PrivacyTestError(_AfterPayment):
     Attributes
     ----------
     privacy_spent : PrivacySpent
-        What is spent even so, because the outcome of the test depends on the votes.
+        Cost that is spent nevertheless, because the outcome of the test depends on the votes.
     """
 
 
@@ -60,19 +60,19 @@ class TeacherError(ValueError, TypeError):
     """A teacher failed, or a block of records that vote could not be counted.
 
     The text of the teacher's own error may quote records, so only known phrases of it are repeated.
-    This error is both a ValueError and a TypeError because the teacher's may have been either.
+    This error is both a ValueError and a TypeError because the teacher's error may be either.
     """
 
 
 class StudentError(_AfterPayment):
-    """The student could not be trained on the labels, which are released and paid for.
+    """The student could not be trained on the released labels, which are paid for.
 
     Attributes
     ----------
     public_labels : ndarray of shape (n_public,)
-        For each public row the code of the released label, -1 where there is none.
+        For each public row the code of the released label, or -1 if there is none.
     privacy_spent : PrivacySpent
-        What those labels cost.
+        Privacy cost of these labels.
     """
 
     def __init__(self, message, public_labels, privacy_spent):
@@ -80,7 +80,7 @@ class StudentError(_AfterPayment):
         self.public_labels = public_labels
 
 
-#: Packages whose functions may lie between a user's line and a warning of ours.
+#: Packages whose functions may be between a user's line and a warning of this package.
 _BETWEEN = {__name__.partition(".")[0], "sklearn", "joblib", "numpy", "contextlib"}
 
 
@@ -88,7 +88,7 @@ def warn(message, category=UserWarning):
     """Warn, and point to the line outside of this package that called it.
 
     Calls that scikit-learn or joblib make for the user (the wrapper of `fit`, a Pipeline, a search)
-    are passed over as well.
+    are also skipped.
     """
     level = 2  # the caller of this function
     frame = sys._getframe(1)

@@ -70,7 +70,7 @@ def errors_and_warnings(of_noise, is_hopeless, *, n_public, n_distinct, n_classe
         has_few = n_public < 2 * n_classes or n_distinct == 1
         (errors if has_few else warnings).append(
             f"X_public has {n_public} rows, {n_distinct} of them different after the "
-            f"transformation, too few to learn {n_classes} classes. Give {enough} or more rows"
+            f"transformation, which are few for {n_classes} classes. Give {enough} or more rows"
         )
     if of_noise is not None:
         (errors if is_hopeless else warnings).append(of_noise)

@@ -231,7 +231,7 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     if unit == "group" and groups is None:
         raise ValueError(
             'unit="group" protects whole groups and requires groups=, one identifier per record; '
-            "got None. Searches and cross-validation drop groups unless metadata routing is enabled"
+            "got None. Searches and cross-validation drop groups unless metadata routing is on"
         )
     if groups is not None:
         groups = normalize_groups(groups, n_records)

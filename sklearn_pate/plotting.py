@@ -1,6 +1,6 @@
-"""Displays: what labels cost, how good they are, how teachers agree, the budget, audits.
+"""Displays: cost and accuracy of labels, agreement of teachers, the budget, and audits.
 
-A display holds the arrays that it shows; matplotlib is imported when it is drawn.
+A display stores the arrays of its picture. Matplotlib is imported when the picture is drawn.
 """
 
 from functools import reduce
@@ -16,7 +16,7 @@ from .rdp import DEFAULT_ORDERS, Cost
 from .rdp.checks import check_delta, check_votes, margins
 from .rdp.conversion import conversion_penalty, epsilon_by_order
 
-# The palette of Okabe and Ito, which color-blind readers can tell apart
+# The palette of Okabe and Ito, which color-blind readers can distinguish
 BLUE = "#0072B2"
 VERMILLION = "#D55E00"
 GREEN = "#009E73"
@@ -25,12 +25,12 @@ SKY = "#56B4E9"
 
 
 def axes_and_figure(ax):
-    """Return the axes to draw on and their figure; None makes new ones."""
+    """Return the axes and their figure; None creates new ones."""
     if ax is None:
         try:
             import matplotlib.pyplot as plt
         except ImportError as error:
-            raise ImportError("displays need matplotlib: pip install matplotlib") from error
+            raise ImportError("displays require matplotlib: pip install matplotlib") from error
         _, ax = plt.subplots(layout="constrained")
     return ax, ax.figure
 
@@ -43,20 +43,23 @@ def legend_above(ax, **kwargs):
 
 
 def mark_private(ax):
-    """Say on the picture that it must not be published."""
+    """Mark a picture as private."""
     ax.set_title("private view: do not publish", loc="right", fontsize="small", color=VERMILLION)
 
 
 def check_fitted(clf):
-    """Return the classifier; it must be a fitted `PATEClassifier` whose teachers were asked."""
+    """Return the classifier, which must be a fitted `PATEClassifier` with teachers."""
     if not hasattr(clf, "fit_votes"):
         raise TypeError(
-            f"expected a fitted PATEClassifier; got {type(clf).__name__}. Of a search or pipeline, "
-            "give the one inside, for instance search.best_estimator_"
+            f"expected a fitted PATEClassifier; got {type(clf).__name__}. For a search or "
+            "pipeline, use the classifier inside, for instance search.best_estimator_"
         )
     check_is_fitted(clf, "privacy_spent_")
     if clf.privacy_spent_.n_teachers is None:
-        raise ValueError("records voted in a table that was released at once: see privacy_spent_")
+        raise ValueError(
+            "this display requires queries of teachers, but records voted in a table that was "
+            "released at once: see privacy_spent_"
+        )
     return clf
 
 
@@ -66,24 +69,27 @@ def public_numbers(clf):
 
 
 def curator_of(clf):
-    """Return the private view of a fit, which must have asked at least one query."""
+    """Return the private view of a fit, which must have made at least one query."""
     curator = getattr(check_fitted(clf), "curator_", None)
     if curator is None:
         raise ValueError(
-            "curator_ is private, and does not survive pickling: draw in the process that fitted it"
+            "curator_ is private, and does not survive pickling: draw in the process of the fit"
         )
     check_queried(len(curator.votes))
     return curator
 
 
 def stages_of(clf):
-    """Return the mechanisms of a fit, and how many queries each one asked."""
+    """Return the mechanisms of a fit, and the number of queries of each."""
     stages = clf.aggregator_ if isinstance(clf.aggregator_, list) else [clf.aggregator_]
     n_queried = len(clf.query_indices_)
     if len(stages) == 1:
         return stages, [n_queried]
     if sum(clf.n_queries) != n_queried:
-        raise ValueError(f"{n_queried} of n_queries={clf.n_queries} were asked, of unknown stages")
+        raise ValueError(
+            f"the fit made {n_queried} of n_queries={clf.n_queries} queries, so their number in "
+            "each stage is unknown; draw a fit that made all of them"
+        )
     return stages, clf.n_queries
 
 
@@ -95,28 +101,28 @@ def check_some_votes(votes):
 
 
 def check_queried(n_queries):
-    """Refuse to draw a fit that asked nothing."""
+    """Refuse to draw a fit without queries."""
     if n_queries == 0:
-        raise ValueError("no query was asked, so there is nothing to draw; ask at least one")
+        raise ValueError("there are no queries to draw; make at least one query")
 
 
-# --- what labels cost: epsilon against the number of queries --------------------------------------
+# --- cost of labels: epsilon against the number of queries ----------------------------------------
 
 
 class PrivacySpentDisplay:
-    """Epsilon against the number of queries: the papers' bound, exact, and data-independent.
+    """Epsilon against the number of queries: published bound, exact, and data-independent.
 
-    The first two curves are computed from private votes and are private themselves. The third
-    holds for all votes: it may be published.
+    The first two curves are computed from private votes and are private themselves. The third curve
+    holds for all votes and may be published.
 
     Parameters
     ----------
     n_queries : ndarray of shape (n_points,), int
-        Numbers of queries asked, increasing.
+        Numbers of queries, increasing.
     data_independent : ndarray of shape (n_points,)
         Data-independent epsilon of the first queries.
     exact, bound : ndarray of shape (n_points,), default=None
-        Epsilon of their exact cost, and of the published bound. Private.
+        Epsilon of the exact cost and of the published bound of these queries, which are private.
     published : float, default=None
         Epsilon of `privacy_spent_`.
     delta : float, default=1e-5
@@ -125,7 +131,7 @@ class PrivacySpentDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Axes and figure of the picture.
     lines_ : list of matplotlib Line2D
         Bound, exact and data-independent curves; a marker for `published`.
 
@@ -150,14 +156,14 @@ class PrivacySpentDisplay:
 
     @classmethod
     def from_estimator(cls, clf, *, private=True, ax=None, **kwargs):
-        """Draw what the queries of a fit cost.
+        """Draw the cost of the queries of a fit.
 
         Parameters
         ----------
         clf : PATEClassifier
-            Fitted, in this process unless `private` is False.
+            Fitted classifier; fitted in this process unless `private` is False.
         private : bool, default=True
-            False draws the guarantee alone: a picture that may be published.
+            False draws only the guarantee, so that the picture may be published.
         ax, **kwargs
             As in `plot`.
 
@@ -168,13 +174,13 @@ class PrivacySpentDisplay:
         Raises
         ------
         ValueError
-            If the curator's view is gone.
+            If the classifier has no `curator_`.
         """
         spent = check_fitted(clf).privacy_spent_
         curator = curator_of(clf) if private else None
         n_queries = _points(len(clf.query_indices_))
         if spent.composition in ("filter", "tuning"):
-            # They set the whole epsilon aside in advance, however many queries are asked
+            # These reserve the whole epsilon in advance, for any number of queries
             data_independent = np.full(n_queries.size, spent.epsilon)
         else:
             public = public_numbers(clf)
@@ -187,7 +193,7 @@ class PrivacySpentDisplay:
 
     @classmethod
     def from_votes(cls, votes, aggregator, *, delta=1e-5, student_proba=None, ax=None, **kwargs):
-        """Draw what asking about these votes, in their order, costs.
+        """Draw the cost of queries with these votes, in their order.
 
         Parameters
         ----------
@@ -221,7 +227,7 @@ class PrivacySpentDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes of the picture; None creates a figure.
         **kwargs : dict
             Passed to ``ax.plot`` of the curves.
 
@@ -245,7 +251,7 @@ class PrivacySpentDisplay:
             style = {"marker": "*", "ls": "", "ms": 11, "color": "black", "clip_on": False}
             style["label"] = "privacy_spent_ (for publication)"
             self.lines_ += self.ax_.plot(self.n_queries[-1:], [self.published], **style)
-        self.ax_.set(xlabel="queries asked", ylabel=f"epsilon at delta = {self.delta:g}")
+        self.ax_.set(xlabel="number of queries", ylabel=f"epsilon at delta = {self.delta:g}")
         self.ax_.set_xlim(0, None)
         self.ax_.set_ylim(0, 1.3 * self.ax_.get_ylim()[1])  # room for the legend
         self.ax_.legend(loc="upper left", fontsize="small")
@@ -255,13 +261,13 @@ class PrivacySpentDisplay:
 
 
 def _points(n_queries):
-    """Return the numbers of queries, 100 at most, at which curves are computed."""
+    """Return at most 100 numbers of queries, at which curves are computed."""
     check_queried(n_queries)
     return np.unique(np.linspace(1, n_queries, min(n_queries, 100)).round().astype(int))
 
 
 def _guaranteed(aggregators, n_queried, n_queries, delta, public):
-    """Return the data-independent epsilon of the first queries, which run through the stages."""
+    """Return the data-independent epsilon of the first queries, in the order of stages."""
     costs = [stage.costs(**public) for stage in aggregators]
     queried_before = np.cumsum(n_queried) - n_queried
     queries_of_stage = np.clip(n_queries[:, None] - queried_before, 0, n_queried)
@@ -273,50 +279,50 @@ def _guaranteed(aggregators, n_queried, n_queries, delta, public):
 
 
 def _private_curves(curator, n_queries, delta):
-    """Return the exact epsilon of the first queries, and that by the published bound."""
+    """Return the epsilon of the first queries by exact cost, and by the published bound."""
     curves = []
     for bound in ("exact", "published"):
         totals = curator.rdp(bound).cumsum(axis=0)[n_queries - 1]
-        # Not rdp_to_epsilon: it warns at the edge of the orders, where a few cheap queries end up
+        # Not by rdp_to_epsilon, which warns at the edge of the orders, as for few cheap queries
         epsilons = totals + conversion_penalty(delta, DEFAULT_ORDERS)
         curves.append(np.maximum(epsilons, 0.0).min(axis=1))
     return curves
 
 
-# --- where the budget went: checks and answers, stage by stage ------------------------------------
+# --- use of the budget by checks and answers, stage by stage --------------------------------------
 
 
-#: How each column of shares is drawn.
+#: Style of each column of shares.
 _KINDS = (
     {"label": "checks", "color": YELLOW, "hatch": "//"},
     {"label": "answers", "color": SKY, "hatch": ""},
 )
 
-#: Percent from which a bar has room for its number, and what that is written on.
+#: Percent from which a bar has room for its number, and the box of the number.
 _WIDE_ENOUGH = 7
 _BOX = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"}
 
 
 class BudgetDisplay:
-    """Where the budget went: checks and answers, by stages.
+    """Use of the budget: checks and answers, by stages.
 
-    Computed from public numbers alone: the picture may be published.
+    It is computed from public numbers alone, so the picture may be published.
 
     Parameters
     ----------
     stages : list of str
         Names of the stages.
     shares : ndarray of shape (n_stages, 2)
-        Shares of checks and answers in the Renyi cost; they add up to 1.
+        Fractions of the Renyi cost of checks and of answers, which sum to 1.
     order : float
-        The Renyi order: the one that gives the smallest epsilon.
+        The Renyi order that gives the smallest epsilon.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Axes and figure of the picture.
     bars_ : list of matplotlib BarContainer
-        One of each kind that has a share.
+        One for checks and one for answers, if they have a cost.
 
     Examples
     --------
@@ -341,12 +347,12 @@ class BudgetDisplay:
 
     @classmethod
     def from_estimator(cls, clf, *, ax=None, **kwargs):
-        """Draw where the budget of a fit went.
+        """Draw the use of the budget of a fit.
 
         Parameters
         ----------
         clf : PATEClassifier
-            Fitted.
+            Fitted classifier.
         ax, **kwargs
             As in `plot`.
 
@@ -357,21 +363,22 @@ class BudgetDisplay:
         Raises
         ------
         ValueError
-            If the numbers asked and paid for in each stage are not public, or a cost is infinite.
+            If the numbers of queries and of paid answers in each stage are not public, or a cost is
+            infinite.
         """
         spent = check_fitted(clf).privacy_spent_
         if spent.composition in ("tuning", "propose-test-release"):
             raise ValueError(
-                f"composition={spent.composition!r} has no shares by stages: draw another fit"
+                f"composition={spent.composition!r} has no cost by stages: draw another fit"
             )
         aggregators, n_queried = stages_of(clf)
         check_queried(sum(n_queried))
         both = zip(aggregators, n_queried, strict=True)
-        names = [f"{type(stage).__name__}\n{queried} asked" for stage, queried in both]
+        names = [f"{type(stage).__name__}\n{queried} queries" for stage, queried in both]
         n_paid = [None] * len(n_queried)
-        if spent.composition == "filter":  # it gives back the answers that a check refused
+        if spent.composition == "filter":  # a filter returns the cost of refused answers
             if any(stage.uses_student_proba for stage in aggregators):
-                raise ValueError("how many answers were paid for is private; draw another fit")
+                raise ValueError("the number of paid answers is private; draw another fit")
             answered = clf.public_labels_[clf.query_indices_] >= 0
             parts = np.split(answered, np.cumsum(n_queried)[:-1])
             n_paid = [int(part.sum()) for part in parts]
@@ -382,7 +389,10 @@ class BudgetDisplay:
         epsilons = epsilon_by_order(costs.sum(axis=(0, 1)), spent.delta, DEFAULT_ORDERS)
         best = np.argmin(epsilons)
         if not np.isfinite(epsilons[best]):
-            raise ValueError(f"cost of {aggregators} is infinite, so it has no shares; use others")
+            raise ValueError(
+                f"the cost of {aggregators} is infinite, so it cannot be split; use other "
+                "aggregators"
+            )
         shares = costs[:, :, best] / costs[:, :, best].sum()
         return cls(names, shares, float(DEFAULT_ORDERS[best])).plot(ax, **kwargs)
 
@@ -392,7 +402,7 @@ class BudgetDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes of the picture; None creates a figure.
         **kwargs : dict
             Passed to ``ax.barh``.
 
@@ -418,7 +428,7 @@ class BudgetDisplay:
             left = left + widths
         self.ax_.set_yticks(range(n_stages), self.stages)
         self.ax_.set(xlim=(0, 100), ylim=(n_stages - 0.5, -0.5))
-        self.ax_.set_xlabel(f"share of the Renyi cost at order {self.order:.3g} (%)")
+        self.ax_.set_xlabel(f"part of the Renyi cost at order {self.order:.3g} (%)")
         legend_above(self.ax_)
         return self
 
@@ -430,17 +440,17 @@ def _check_and_answer(aggregator, n_queried, n_paid, **public):
     if n_paid is None or answer is None:
         total = aggregator.costs(**public)(n_queried).rdp
         return checks, np.maximum(total - checks, 0)
-    # Where nothing is checked, no answer is given back
+    # Without checks, no cost of an answer is returned
     return checks, (n_paid if checks.any() else n_queried) * answer
 
 
-# --- what votes show: how much teachers agree, and how good labels would be: both private ---------
+# --- private displays of votes: agreement of teachers, and accuracy of labels ---------------------
 
 
 class MarginDisplay:
-    """Histogram of the margin between the top two vote counts: how much teachers agree.
+    """Histogram of the margin between the top two vote counts, the agreement of teachers.
 
-    Computed from private votes: private.
+    It is computed from private votes, so it is private.
 
     Parameters
     ----------
@@ -452,7 +462,7 @@ class MarginDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Axes and figure of the picture.
     bars_ : matplotlib BarContainer
         The bars.
 
@@ -474,7 +484,7 @@ class MarginDisplay:
         Parameters
         ----------
         clf : PATEClassifier
-            Fitted in this process.
+            Classifier fitted in this process.
         ax, **kwargs
             As in `plot`.
 
@@ -485,7 +495,7 @@ class MarginDisplay:
         Raises
         ------
         ValueError
-            If the curator's view is gone.
+            If the classifier has no `curator_`.
         """
         found = margins(curator_of(clf).votes)
         return cls(found, n_teachers=clf.n_teachers_).plot(ax, **kwargs)
@@ -514,7 +524,7 @@ class MarginDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes of the picture; None creates a figure.
         **kwargs : dict
             Passed to ``ax.hist``.
 
@@ -524,7 +534,7 @@ class MarginDisplay:
             Itself.
         """
         self.ax_, self.figure_ = axes_and_figure(ax)
-        # Every bar covers the same whole number of votes, else some would look taller for no reason
+        # All bars cover the same whole number of votes, so that their heights can be compared
         width = 1 + self.n_teachers // 40
         edges = np.arange(-0.5, self.n_teachers + width, width)
         style = {"bins": edges, "color": BLUE, "edgecolor": "white", **kwargs}
@@ -537,27 +547,28 @@ class MarginDisplay:
 class LabelAccuracyDisplay:
     """Accuracy of the released labels against a parameter of the mechanism, without sampling.
 
-    Computed from private votes: private.
+    It is computed from private votes, so it is private.
 
     Parameters
     ----------
     param_name : str
-        The parameter.
+        Name of the parameter.
     param_range : ndarray of shape (n_values,)
-        Its values.
+        Values of the parameter.
     accuracy : ndarray of shape (n_values,)
-        Expected number of right answers over that of answers; nan where there are none.
+        Expected number of correct answers divided by the expected number of answers; nan if there
+        are none.
     answered : ndarray of shape (n_values,)
-        Expected share of the queries that get an answer.
+        Expected fraction of queries with an answer.
     plurality : float, default=None
         Accuracy of the plurality on all queries, without noise.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Axes and figure of the picture.
     lines_ : list of matplotlib Line2D
-        Accuracy, plurality and, for mechanisms that may refuse, the answered share.
+        Accuracy, plurality and, for mechanisms that may refuse, the answered fraction.
 
     Examples
     --------
@@ -579,12 +590,12 @@ class LabelAccuracyDisplay:
 
     @classmethod
     def from_estimator(cls, clf, y_public, *, param_name, param_range, ax=None, **kwargs):
-        """Draw how accurate the labels of a fit would have been at other values of a parameter.
+        """Draw the accuracy of the labels of a fit at other values of a parameter.
 
         Parameters
         ----------
         clf : PATEClassifier
-            Fitted in this process, with one aggregator.
+            Classifier fitted in this process, with one aggregator.
         y_public : array-like of shape (n_public,)
             True labels of the rows of `X_public`.
         param_name, param_range
@@ -599,13 +610,15 @@ class LabelAccuracyDisplay:
         Raises
         ------
         ValueError
-            If the curator's view is gone, the fit had stages, or labels do not fit the rows.
+            If the classifier has no `curator_`, if the fit had stages, or if the number of labels
+            is not the number of rows.
         """
         votes = curator_of(clf).votes
         y_public = column_or_1d(y_public)
         if isinstance(clf.aggregator_, list):
             raise ValueError(
-                f"clf was fitted in {len(clf.aggregator_)} stages; use from_votes with one of them"
+                f"clf was fitted in {len(clf.aggregator_)} stages; use from_votes with the votes "
+                "and aggregator of one stage"
             )
         n_public = len(clf.public_labels_)
         if len(y_public) != n_public:
@@ -628,7 +641,7 @@ class LabelAccuracyDisplay:
         ax=None,
         **kwargs,
     ):
-        """Draw how accurate the labels of these votes are.
+        """Draw the accuracy of the labels of these votes.
 
         Parameters
         ----------
@@ -637,9 +650,9 @@ class LabelAccuracyDisplay:
         y_true : array-like of shape (n_queries,)
             True labels, elements of `classes`.
         aggregator : Aggregator
-            The mechanism; a clone of it takes each value.
+            The mechanism, which is cloned for each value.
         param_name : str
-            Its parameter, for instance "sigma".
+            Name of its parameter, for instance "sigma".
         param_range : array-like of shape (n_values,)
             Values of the parameter.
         classes : array-like of shape (n_classes,), default=None
@@ -654,7 +667,7 @@ class LabelAccuracyDisplay:
         Raises
         ------
         ValueError
-            If labels and votes do not belong together, or the mechanism has no such parameter.
+            If labels and votes do not match, or the mechanism has no such parameter.
         """
         votes = check_some_votes(votes)
         codes = _label_codes(y_true, classes, votes.shape)
@@ -674,12 +687,12 @@ class LabelAccuracyDisplay:
         return display.plot(ax, **kwargs)
 
     def plot(self, ax=None, **kwargs):
-        """Draw accuracy and, for mechanisms that may refuse, the answered share.
+        """Draw accuracy and, for mechanisms that may refuse, the answered fraction.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes of the picture; None creates a figure.
         **kwargs : dict
             Passed to ``ax.plot`` of both curves.
 
@@ -695,10 +708,10 @@ class LabelAccuracyDisplay:
             label = "plurality, no noise, all queries"
             self.lines_.append(self.ax_.axhline(self.plurality, color="0.3", ls=":", label=label))
         ylabel = "accuracy of the labels"
-        if np.min(self.answered) < 1 - 1e-9:  # a sum of probabilities is 1 but for rounding
-            ylabel = "accuracy, and share answered"
+        if np.min(self.answered) < 1 - 1e-9:  # a sum of probabilities is 1 up to rounding
+            ylabel = "accuracy, and answered fraction"
             self.ax_.set_ylim(0, 1.02)
-            style = {"color": VERMILLION, "marker": "s", "ls": "--", "label": "share answered"}
+            style = {"color": VERMILLION, "marker": "s", "ls": "--", "label": "answered fraction"}
             self.lines_ += self.ax_.plot(self.param_range, self.answered, **{**style, **kwargs})
         if 0 < 5 * np.min(self.param_range) < np.max(self.param_range):
             self.ax_.set_xscale("log")
@@ -709,34 +722,40 @@ class LabelAccuracyDisplay:
 
 
 def _label_codes(y, classes, shape):
-    """Return the column of votes for each label; a message must not quote labels."""
+    """Return the column of votes for each label, with errors that quote no labels."""
     y = column_or_1d(y)
     classes = np.arange(shape[1]) if classes is None else np.asarray(classes)
     if (len(y), len(classes)) != shape:
-        raise ValueError(f"votes of shape {shape} need {shape[0]} labels and {shape[1]} classes")
+        raise ValueError(
+            f"votes of shape {shape} require {shape[0]} labels and {shape[1]} classes; got "
+            f"{len(y)} labels and {len(classes)} classes"
+        )
     codes = pd.Index(classes).get_indexer(y)
     if (codes < 0).any():
-        raise ValueError("y has labels not in classes: give one class per column, in their type")
+        raise ValueError(
+            "y has labels that are not in classes: give one class per column, in the type of y"
+        )
     return codes
 
 
-# --- what audits found, against what is claimed ---------------------------------------------------
+# --- lower bounds of audits, against claims -------------------------------------------------------
 
 
-#: How bars are drawn.
+#: Styles of bars.
 _SOUND = {"label": "lower bound", "color": SKY, "hatch": ""}
 _REFUTED = {"label": "above the claim", "color": VERMILLION, "hatch": "//"}
 
 
 class AuditDisplay:
-    """Lower bounds on epsilon that audits found, against what is claimed.
+    """Lower bounds on epsilon from audits, against the claimed epsilons.
 
-    An audit of private data reveals something about them: draw audits of data that may be shown.
+    An audit of private data reveals information about them. Draw only audits of data that may be
+    published.
 
     Parameters
     ----------
     names : list of str
-        What was audited.
+        Names of the audits.
     epsilon : ndarray of shape (n_audits,)
         Lower bounds.
     claimed : ndarray of shape (n_audits,)
@@ -745,11 +764,11 @@ class AuditDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Axes and figure of the picture.
     bars_ : list of matplotlib BarContainer
-        The lower bounds, first those that refute no claim.
+        The lower bounds, first the bounds that refute no claim.
     lines_ : list of matplotlib Line2D
-        The claims, if there are any.
+        The claims, if any.
 
     Examples
     --------
@@ -773,14 +792,14 @@ class AuditDisplay:
 
     @classmethod
     def from_results(cls, results, *, claimed=None, ax=None, **kwargs):
-        """Draw what audits found.
+        """Draw the results of audits.
 
         Parameters
         ----------
         results : list or dict of AuditResult or EstimatorAudit
-            Anything with an `epsilon`; a dict has the names as keys, a list has numbers.
+            Objects with an `epsilon`. The keys of a dict are the names; a list is numbered.
         claimed : float or array-like of shape (n_audits,), default=None
-            Claimed epsilons, nan where there is none; None is each result's own `claimed`.
+            Claimed epsilons, nan where there is none; None uses the `claimed` of each result.
         ax, **kwargs
             As in `plot`.
 
@@ -791,7 +810,7 @@ class AuditDisplay:
         Raises
         ------
         ValueError
-            If there are no results, or claims do not fit them.
+            If there are no results, or if their number differs from the number of claims.
         """
         if not isinstance(results, dict):
             results = dict(enumerate(results, start=1))
@@ -809,7 +828,7 @@ class AuditDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes of the picture; None creates a figure.
         **kwargs : dict
             Passed to ``ax.barh``.
 

@@ -1,4 +1,4 @@
-"""Public data on its way through scikit-learn: whole through searches, first into transformers."""
+"""Public data in scikit-learn: whole in searches, and as the training data of transformers."""
 
 import os
 from dataclasses import dataclass
@@ -36,19 +36,19 @@ from .runtime.private_data import Private
 
 __all__ = ["FitOnPublic", "Overlap", "PublicData", "overlap", "public_rows"]
 
-#: So many positions are printed.
+#: Maximal number of positions to print.
 _N_SHOWN = 10
 
-#: What numpy may spend on finding out whether two arrays overlap; slices take far less.
+#: Limit on the work of numpy to find out whether two arrays overlap; slices take far less.
 _MAX_WORK = 100_000
 
 
 class PublicData(tuple):
     """Public rows that searches and cross-validation leave whole.
 
-    When scikit-learn splits `X`, it silently splits every extra array with as many rows as well,
-    and an estimator cannot tell that this happened. A tuple of one element has one row, so it is
-    left alone. In pipelines, ``transform_input=["X_public"]`` transforms what it holds.
+    When scikit-learn splits `X`, it silently splits every extra array with the same number of rows
+    as well, and an estimator cannot detect this. A tuple of one element has one row, so it is left
+    whole. In pipelines, ``transform_input=["X_public"]`` transforms the rows in it.
 
     Parameters
     ----------
@@ -73,19 +73,19 @@ class PublicData(tuple):
         return super().__new__(cls, (public_rows(X),))
 
     def __getnewargs__(self):
-        return tuple(self)  # the arguments of __new__; those of a tuple would wrap it twice
+        return tuple(self)  # the arguments of a tuple's __new__ would wrap the rows twice
 
     def __repr__(self):
         return f"PublicData({type(self[0]).__name__} of shape {getattr(self[0], 'shape', '?')})"
 
 
 def public_rows(X_public):
-    """Return the rows that `PublicData`, or the plain tuple a Pipeline makes of it, holds.
+    """Return the rows in `PublicData`, or in the plain tuple that a Pipeline makes of it.
 
     Parameters
     ----------
     X_public : PublicData, tuple of length 1, or array-like
-        As the user gave it.
+        The user's argument.
 
     Returns
     -------
@@ -102,32 +102,32 @@ def public_rows(X_public):
 
 
 def warn_if_private(X_public, X, name="X_public"):
-    """Warn of public rows that are the private ones, or lie in their memory as a slice does.
+    """Warn of public rows that are the private ones, or share their memory, as a slice does.
 
-    The warning goes by the objects alone, never by values: an answer to "is this row a private
-    one?" would be one about a private record. Whoever holds the data asks `overlap`. Sparse rows
-    and tables of polars are seen as the same object alone.
+    The warning depends on the objects alone, never on values: a comparison of a public row with the
+    private ones would disclose something about a private record. The holder of the data can call
+    `overlap`. For sparse rows and tables of polars, only the same object is detected.
 
     Parameters
     ----------
     X_public : array-like or PublicData
-        As the user gave it.
+        The user's argument.
     X : array-like
         Private rows.
     name : str, default="X_public"
-        What the public rows are called.
+        Name of the public rows.
 
     Returns
     -------
     tuple of str
-        What `PrivacySpent.not_covered` says of it; empty if there is nothing to warn of.
+        Entries for `PrivacySpent.not_covered`; empty without a warning.
     """
     X_public = public_rows(X_public)
     if X_public is not X and not _share_memory(X_public, X):
         return ()
     found = "is X" if X_public is X else "shares memory with X, as a slice of it does"
     warn(
-        f"{name} {found}: what is published would be learnt from private rows, which the privacy "
+        f"{name} {found}: the fit would publish results of private rows, which the privacy "
         "guarantee does not cover; pass rows that are public",
         PrivacyLeakWarning,
     )
@@ -135,18 +135,18 @@ def warn_if_private(X_public, X, name="X_public"):
 
 
 def _share_memory(first, second):
-    """Whether an entry of one lies where one of the other does, if that can be seen cheaply."""
+    """Return whether entries of both share memory, as far as a cheap check shows it."""
     for one, other in zip(_arrays(first), _arrays(second), strict=False):
         try:
             if np.shares_memory(one, other, max_work=_MAX_WORK):
                 return True
         except np.exceptions.TooHardError:
-            return True  # their bounds overlap, and they interlock as no two slices of a table do
+            return True  # their bounds overlap, and two slices of a table never interlock like this
     return False
 
 
 def _arrays(X):
-    """Return the arrays that hold the entries of `X`; which ones must not depend on values."""
+    """Return the arrays with the entries of `X`; the selection must not depend on values."""
     if isinstance(X, np.ndarray):
         return [X]
     if isinstance(X, pd.DataFrame):
@@ -157,7 +157,7 @@ def _arrays(X):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Overlap(Private):
-    """What public rows have in common with private ones: private, for the curator alone.
+    """Equal rows in public and private data, and columns of labels: private, for the curator only.
 
     It does not survive pickling or copying, and its repr shows nothing; `print` shows all of it.
 
@@ -166,15 +166,15 @@ class Overlap(Private):
     public_rows : ndarray of shape (n_equal,)
         Positions of the public rows that are equal to some private row.
     label_columns : list
-        Names (for arrays, positions) of the columns of `X` that are the labels under another name:
-        each value belongs to one label, and each label to one value.
+        Names (for arrays, positions) of the columns of `X` that equal the labels under another
+        name: each value belongs to one label, and each label to one value.
     """
 
     public_rows: np.ndarray
     label_columns: list
 
     def __str__(self):
-        """Show what was found, as whoever prints it holds the data."""
+        """Return all results, because only the holder of the data can print them."""
         n_equal = len(self.public_rows)
         positions = ", ".join(map(str, self.public_rows[:_N_SHOWN]))
         more = f" and {n_equal - _N_SHOWN} more" * (n_equal > _N_SHOWN)
@@ -188,13 +188,13 @@ class Overlap(Private):
 def overlap(X, y, X_public):
     """Find public rows that are equal to private ones, and columns that are the labels.
 
-    Call it before a fit. What it returns says something of single private records, so it is for
-    the holder of the data alone: do not publish it, nor choose what to publish by it. A fit never
-    asks, as a warning in its log would answer whoever chose the public rows.
+    Call it before a fit. The result depends on single private records, so it is for the holder of
+    the data alone: do not publish it, and do not base a publication on it. A fit never calls it,
+    because a warning in its log would disclose the result to the person who chose the public rows.
 
-    Columns must have the same types, as in a fit. DataFrames that have the same columns in another
-    order are compared by name. Equal rows are not always private: where there are few columns,
-    unlike people have equal rows.
+    Columns must have the same types, as in a fit. DataFrames with the same columns in another order
+    are compared by name. Equal rows are not always private: with few columns, different people have
+    equal rows.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def overlap(X, y, X_public):
 
 
 def _table(name, X):
-    """Return rows that a user gave as a DataFrame; refuse what has no rows or columns."""
+    """Return the user's rows as a DataFrame; refuse anything without rows and columns."""
     X = indexable_rows(X, name)
     if len(X.shape) < 2:
         raise ValueError(f"{name} must have rows and columns; got shape {X.shape}")
@@ -263,7 +263,7 @@ def table_of(X):
             X = X.to_pandas()
         except ModuleNotFoundError as error:  # of polars
             raise ImportError(
-                f"{type(X).__module__.partition('.')[0]} needs a package to give its rows to "
+                f"{type(X).__module__.partition('.')[0]} needs a package to convert its rows to "
                 f"pandas ({error}): pip install pyarrow, or give DataFrames of pandas"
             ) from None
     if not isinstance(X, pd.DataFrame):
@@ -273,14 +273,14 @@ def table_of(X):
 
 
 def value_hashes(rows):
-    """Return a number for each row: equal where values are, numbers as floats, all else as text."""
+    """Return a hash of the values of each row, with numbers as floats and all others as text."""
     table = table_of(rows)
     columns = {k: plain(table.iloc[:, k]) for k in range(table.shape[1])}
     return pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy()
 
 
 def plain(column):
-    """Return a column as floats, or as texts where it holds anything else."""
+    """Return a column as floats, or as text if it holds anything else."""
     if getattr(column.dtype, "kind", "O") in "iufb":
         return column.to_numpy("float64", na_value=np.nan) + 0.0  # never -0.0
     return column.astype(object).map(str).to_numpy(object)
@@ -289,12 +289,12 @@ def plain(column):
 def are_all_equal(X_public):
     """Return whether all public rows hold the same values."""
     n_rows = _num_samples(X_public)
-    few = _safe_indexing(X_public, list(range(min(n_rows, 50))))  # mostly these tell
+    few = _safe_indexing(X_public, list(range(min(n_rows, 50))))  # mostly enough for the answer
     return n_rows > 1 and all(np.unique(value_hashes(X)).size == 1 for X in (few, X_public))
 
 
 def _is_one_to_one(column, labels):
-    """Whether values and labels determine each other, and there are two of them or more."""
+    """Return whether at least two values and labels determine each other."""
     codes = pd.factorize(column, use_na_sentinel=False)[0]
     pairs = len(set(zip(codes.tolist(), labels.tolist(), strict=True)))
     return pairs > 1 and pairs == len(np.unique(codes)) == len(np.unique(labels))
@@ -302,28 +302,28 @@ def _is_one_to_one(column, labels):
 
 # --- columns of public rows that no model can use ------------------------------------------------
 
-#: Columns are checked in so many rows at most, and not in fewer; fewer than the last show neither
-#: how many values a column has, nor that it has one alone.
+#: Maximal and minimal number of rows in which columns are checked; and the minimal number that
+#: shows how many values a column has, or that it has only one.
 _MOST_CHECKED = 20_000
 _FEWEST_CHECKED = 30
 _FEWEST_COUNTED = 100
 
-#: So many whole numbers that all differ are identifiers.
+#: Number of distinct integers from which on they are identifiers.
 _MANY = 1000
 
-#: A column of text may have so many values, and no more than this share of the rows.
+#: Maximal number of values of a text column, and maximal fraction of the rows.
 MOST_VALUES = 1000
 _MOST_OF_ROWS = 0.5
 
-#: Each kind of column that is reported, and why.
+#: Kinds of columns that are reported, and the warnings.
 _USELESS = {
     "identifier": (
         "columns {} have another value in each public row, as identifiers do: leave them out, "
-        "since they do not help with other rows, and may name a person"
+        "because they do not help with other rows, and may identify a person"
     ),
     "text": (
         "columns {} hold text with more values than can be learnt, over 1000 or over half of the "
-        "public rows: join values, turn them into numbers, or leave the columns out"
+        "public rows: merge values, convert them to numbers, or leave the columns out"
     ),
     "constant": "columns {} have one value in all public rows: leave them out",
 }
@@ -335,8 +335,8 @@ def useless_columns(X_public):
     Parameters
     ----------
     X_public : array-like with n_public rows
-        Public rows. DataFrames are checked, and arrays of whole numbers or objects; floats that all
-        differ are no identifiers, and constants are usual in arrays, as in images.
+        Public rows. Only DataFrames, and arrays of integers or objects, are checked. Distinct
+        floats are not identifiers, and constants are usual in arrays, for example in images.
 
     Returns
     -------
@@ -360,7 +360,7 @@ def useless_columns(X_public):
         return []
     rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _MOST_CHECKED)).astype(int))
     table = table_of(_safe_indexing(X_public, rows))
-    # Lists and other values that cannot be compared are of no kind
+    # Lists and other values that cannot be compared have no kind
     kinds = [attempt(partial(_useless_kind, table.iloc[:, k]))[0] for k in range(table.shape[1])]
     found = []
     for kind, text in _USELESS.items():
@@ -374,14 +374,14 @@ def _useless_kind(column):
     """Return "identifier", "text", "constant" or None for a column of public rows."""
     values = column.dropna()
     n_rows, n_values = len(values), values.nunique()
-    if n_values <= 1:  # a single value that is missing in some rows is none
+    if n_values <= 1:  # a column with one value and missing ones is not constant
         is_constant = n_values == 0 or n_rows == len(column)
         return "constant" if is_constant and len(column) >= _FEWEST_COUNTED else None
     if n_rows < _FEWEST_CHECKED:
         return None
     are_all_different = n_values == n_rows
     if pd.api.types.is_integer_dtype(column.dtype):
-        # If so many were drawn at random as far apart, two would be equal but once in e**4
+        # Random integers of this density are all different with a probability below e**-4
         are_dense = 8 * (float(values.max()) - float(values.min())) < n_rows**2
         is_identifier = n_rows >= _MANY or are_dense or values.is_monotonic_increasing
         return "identifier" if are_all_different and is_identifier else None
@@ -398,15 +398,15 @@ def _useless_kind(column):
 
 
 class FitOnPublic(TransformerMixin, CheckedEstimator):
-    """Fit a transformer on public rows instead of private ones.
+    """Transformer that is fitted on public rows instead of private ones.
 
-    In front of a `PATEClassifier`, a scaler that is fitted on `X` sees every private record and is
-    outside the guarantee. This one sees `X_public` alone.
+    A scaler in front of a `PATEClassifier` that is fitted on `X` depends on every private record
+    and is outside the guarantee. This transformer depends on `X_public` alone.
 
     Parameters
     ----------
     transformer : transformer
-        What is fitted on `X_public`, without labels. It must transform each row by itself.
+        Transformer to fit on `X_public`, without labels. It must transform each row by itself.
 
     Attributes
     ----------
@@ -424,12 +424,12 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
 
     Notes
     -----
-    `fit` asks for `X_public` by itself when metadata routing is enabled. Without routing,
+    `fit` requests `X_public` by default if metadata routing is enabled. Without routing,
     ``step__X_public=`` reaches later steps untransformed: do not use it.
 
-    While the transformer is fitted, the global generators of numpy, Python and torch start from
-    that seed, and are put back afterwards: `numpy.random.seed` does not make the fit repeatable,
-    the transformer's own `random_state` does. What it runs with joblib runs one after the other.
+    During the fit of the transformer, the global generators of numpy, Python and torch start from
+    that number, and their states are restored afterwards. `numpy.random.seed` does not make the fit
+    repeatable; the transformer's own `random_state` does. Its joblib jobs run one after the other.
 
     Examples
     --------
@@ -466,9 +466,9 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
         Parameters
         ----------
         X : array-like with n_samples rows
-            Private rows: their values are not looked at.
+            Private rows; their values are not used.
         y : object, default=None
-            Not looked at.
+            Not used.
         X_public : array-like or PublicData with n_public rows
             Public rows. Required.
 
@@ -485,12 +485,12 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
         if X_public is None:
             raise ValueError(
                 "FitOnPublic got no X_public: sklearn.set_config(enable_metadata_routing=True) and "
-                "Pipeline(..., transform_input=['X_public']).fit(X, y, X_public=...) give it; with "
-                "a synthesizer, set method=ReverseNeighbors(transformer) or "
+                "Pipeline(..., transform_input=['X_public']).fit(X, y, X_public=...) provide it; "
+                "with a synthesizer, set method=ReverseNeighbors(transformer) or "
                 "base_estimator=make_pipeline(transformer, model)"
             )
         warn_if_private(X_public, X)
-        # As in a fit of `PATEClassifier`: what is published must share no generator
+        # As in a fit of `PATEClassifier`, the published transformer must share no generator
         seed = fresh_seed()
         with seeded(seed):
             transformer = set_seeds(isolated_clone(self.transformer, seed), seed, only_missing=True)
@@ -512,14 +512,14 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
         Returns
         -------
         array-like with n_samples rows
-            As the transformer's.
+            Output of the transformer.
         """
         check_is_fitted(self)
         return self.transformer_.transform(X)
 
     @available_if(delegated("inverse_transform", "transformer_", "transformer"))
     def inverse_transform(self, X):
-        """Undo `transform`, if the transformer can.
+        """Undo `transform`, if the transformer has an `inverse_transform`.
 
         Parameters
         ----------
@@ -529,30 +529,30 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
         Returns
         -------
         array-like with n_samples rows
-            As the transformer's.
+            Output of the transformer.
         """
         check_is_fitted(self)
         return self.transformer_.inverse_transform(X)
 
     @available_if(delegated("get_feature_names_out", "transformer_", "transformer"))
     def get_feature_names_out(self, input_features=None):
-        """Names of the columns that `transform` returns.
+        """Return the names of the columns that `transform` returns.
 
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Names of the columns given.
+            Names of the input columns.
 
         Returns
         -------
         ndarray of str
-            As the transformer's.
+            Output of the transformer.
         """
         check_is_fitted(self)
         return self.transformer_.get_feature_names_out(input_features)
 
     def __getstate__(self):
-        # Whatever the given transformer was fitted on before stays behind
+        # Earlier fits of the given transformer are not pickled
         state = copied_generators(dict(super().__getstate__()))
         return state | {"transformer": unfitted(state["transformer"])}
 
@@ -563,19 +563,19 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
         return tags
 
 
-#: Methods that make a table of rows that are none yet, by their library.
+#: Methods that convert lazy rows to a table, by library.
 _LAZY = {"polars": "collect", "dask": "compute"}
 
-#: How rows of other types become a table; values of a dict and dicts of a list are its columns.
+#: Conversions of other types to a table. The values of a dict, or dicts in a list, are its data.
 _OTHER_ROWS = {
     (str, os.PathLike): "read the file first, as pandas.read_csv does",
-    dict: "make a table of it,\n    {name} = pandas.DataFrame({name})",
+    dict: "convert it to a table,\n    {name} = pandas.DataFrame({name})",
     PublicData: "it is for X_public alone, so give the rows themselves",
 }
 
 
 def indexable_rows(X, name):
-    """Return `X` so that rows can be selected: sparse matrices as CSR, lists as arrays."""
+    """Return `X` in a form with selectable rows: sparse matrices as CSR, lists as arrays."""
     if sparse.issparse(X):
         return X.tocsr()
     _check_is_table(X, name)
@@ -592,20 +592,20 @@ def indexable_rows(X, name):
 
 
 def _check_is_table(X, name):
-    """Refuse what holds rows but is no table: lazy frames, files, dicts, wrapped rows, swaps."""
+    """Refuse rows that are not a table: lazy frames, files, dicts, wrapped rows, swaps."""
     kind = type(X)
     method = _LAZY.get(kind.__module__.partition(".")[0])
     is_read = hasattr(X, "get_column") or isinstance(X, pd.DataFrame | np.ndarray)
     if method is not None and not is_read and hasattr(kind, "columns"):
         raise ValueError(
-            f"{name} is a {kind.__name__}, which is no table in memory yet: make it one,\n"
+            f"{name} is a {kind.__name__}, which is not a table in memory yet: convert it,\n"
             f"    {name} = {name}.{method}()"
         )
     remedy = next((text for other, text in _OTHER_ROWS.items() if isinstance(X, other)), None)
     if isinstance(X, list) and X and isinstance(X[0], dict):
         remedy = _OTHER_ROWS[dict]
     if isinstance(X, dict) and all(np.ndim(value) == 0 for value in X.values()):
-        remedy = "make a table of this row,\n    {name} = pandas.DataFrame([{name}])"
+        remedy = "convert this row to a table,\n    {name} = pandas.DataFrame([{name}])"
     if hasattr(X, "fit"):
         remedy = "the arguments may be swapped, rows come first"
     if remedy is not None:
@@ -621,23 +621,23 @@ def check_not_swapped(X, y, X_public=None):
     Parameters
     ----------
     X, y, X_public : array-like or None
-        As the user gave them.
+        The user's arguments.
     """
     axes, axes_of_y, axes_of_public = map(_axes, (X, y, public_rows(X_public)))
     if len(axes) == 1 and len(axes_of_y) == 2 and axes_of_y[1] > 1:
         raise ValueError(
             "X has one axis and y two: X and y may be swapped. Call fit(X, y), with rows in X and "
-            "one label of each in y"
+            "one label for each row in y"
         )
     if len(axes_of_y) == 2 and len(axes_of_public) == 1 and axes_of_y[1:] == axes[1:]:
         raise ValueError(
             "X_public has one axis and y two: X_public and y may be swapped. Call "
-            "fit(X, y, X_public), with one label of each row of X in y and public rows in X_public"
+            "fit(X, y, X_public), with one label for each row of X in y and public rows in X_public"
         )
 
 
 def _axes(rows):
-    """Return the shape of rows; of lists as far as their first entry shows it."""
+    """Return the shape of rows; the shape of lists follows from their first entries."""
     if isinstance(rows, list | tuple) and len(rows):
         return (len(rows), *_axes(rows[0]))
     shape = getattr(rows, "shape", ())

@@ -134,7 +134,7 @@ for _name in set(dir(np.random.Generator)) - set(vars(SystemGenerator)) - {"bit_
 
 
 def _shape(size, *params):
-    """Return the size, or without one the common shape of parameters, with a draw per entry."""
+    """Return `size`, or the common shape of the parameters without one: a draw for each entry."""
     if size is not None:
         return size
     return np.broadcast_shapes(*map(np.shape, params)) or None

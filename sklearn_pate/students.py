@@ -441,10 +441,10 @@ def heeds_weights(student, X_public):
 
 
 def _two_halves(rows):
-    """Return made-up labels, 0 or 1, that the rows determine: half of them on each side.
+    """Return made-up labels, 0 or 1, that follow from the rows: about half of them are 1.
 
-    Rows are divided in the middle along the direction in which the ranks of their values differ
-    most.
+    The label depends on the side of the middle of the rows, along the direction in which the ranks
+    of their values differ most.
     """
     if sparse.issparse(rows):
         most_filled = np.argsort(-rows.getnnz(axis=0), kind="stable")[:_N_SPARSE_COLUMNS]

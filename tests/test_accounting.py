@@ -163,7 +163,7 @@ def test_a_cap_that_cuts_the_queries_is_warned_of():
 
 
 def test_too_few_teachers_for_any_useful_query_are_refused():
-    with pytest.raises(BudgetExceededError, match="n_teachers=10 teachers .* more teachers"):
+    with pytest.raises(BudgetExceededError, match="n_teachers=10 can outvote .* more teachers"):
         plan_queries(GNMax(None), None, **(PUBLIC | {"n_teachers": 10}))
 
 
@@ -338,15 +338,15 @@ def test_queries_that_share_a_cost_stop_together():
     assert plan.share_answered(0.6) == pytest.approx(1, abs=0.05) and plan.share_right(0.6) == 1
     few = planned(StableArgmax(1.0, 2), 300, n_teachers=20, n_classes=2)
     assert few.share_answered(0.95) == 0 and math.isnan(few.share_right(0.95))
-    assert "right       none: nothing is answered" in str(few)
-    assert "almost nothing will be answered" in few.advice[-1]
+    assert "right       none: no query is answered" in str(few)
+    assert "almost no query will be answered" in few.advice[-1]
 
 
 @pytest.mark.parametrize("agreement", [0.5, 0.2, 1.01, -1, math.nan])
 def test_an_agreement_of_which_most_are_not_right_is_refused(agreement):
-    with pytest.raises(ValueError, match="agreement must be a share of the voters"):
+    with pytest.raises(ValueError, match="agreement must be a share of the teachers"):
         planned(GNMax(40.0)).share_right(agreement)
-    with pytest.raises(ValueError, match="share_right is about teachers"):
+    with pytest.raises(ValueError, match="share_right requires teachers"):
         pate(method=ReverseNeighbors()).plan(X, Y, X_PUBLIC).share_right(0.8)
 
 
@@ -360,7 +360,7 @@ def test_labels_that_a_budget_lets_through_are_those_of_a_fit():
     public = {"n_public": 400, "n_teachers": 100, "n_classes": 3}
     plan = plan_queries(aggregator, 400, **public, epsilon=5.0, delta=1e-5)
     assert 3 <= plan.n_labels < plan.n_queries == 400
-    stops = f"epsilon=5 pays for {plan.n_labels} answers to the 400 queries wanted: a fit stops"
+    stops = f"epsilon=5 pays for {plan.n_labels} answers to the 400 requested queries: a fit stops"
     with (
         pytest.warns(UserWarning, match=stops),
         pytest.warns(UserWarning, match="only those were asked"),
@@ -401,7 +401,7 @@ def test_more_teachers_are_advised_where_the_noise_exceeds_the_votes(
     sizes = {"n_public": 1000, "n_classes": 10, "epsilon": epsilon, "delta": 1e-5}
     plan = plan_queries(aggregator, n_queries, n_teachers=n_teachers, **sizes)
     (text,) = (text for text in plan.advice if "exceeds the votes" in text)
-    assert f"as few as {math.floor(100 * plan.share_right(0.8))}% of the labels" in text
+    assert f"only {math.floor(100 * plan.share_right(0.8))}% of the labels are right" in text
     assert f"use more teachers, {helps}, or set method='neighbors'" in text
     more = plan_queries(aggregator, n_queries, n_teachers=10 * n_teachers, **sizes)
     assert more.share_right(0.8) > 0.75
@@ -409,8 +409,8 @@ def test_more_teachers_are_advised_where_the_noise_exceeds_the_votes(
 
 @cases(
     "aggregator, n_queries, changes, advised",
-    (GNMax(None), None, {"n_public": 60}, "give more public rows, 100 or more, not 60"),
-    (GNMax(None), 60, {"epsilon": 1.0}, "ask more, n_queries=100 or None, or set"),
+    (GNMax(None), None, {"n_public": 60}, "give 100 or more public rows, not 60"),
+    (GNMax(None), 60, {"epsilon": 1.0}, "ask more queries, n_queries=100 or None, or set"),
     (GNMax(40.0), None, {"epsilon": 0.5}, "raise epsilon, or set method='neighbors'"),
 )
 def test_what_more_teachers_do_not_change_is_not_advised(aggregator, n_queries, changes, advised):
@@ -419,7 +419,7 @@ def test_what_more_teachers_do_not_change_is_not_advised(aggregator, n_queries, 
 
 def test_a_plan_with_enough_of_all_needs_no_advice():
     assert planned(GNMax(60.0)).advice == []
-    assert planned(GNMax(40.0), 10, n_classes=2, n_teachers=1000).advice != []  # 5 labels a class
+    assert planned(GNMax(40.0), 10, n_classes=2, n_teachers=1000).advice != []  # 5 labels per class
     assert planned(GNMax(60.0), 20, n_classes=2).advice == []
 
 
@@ -438,16 +438,16 @@ def test_where_promises_get_weak_and_deltas_large():
 
 def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(ledger):
     clf = pate(n_queries=2, epsilon=8.0, ledger=ledger, random_state=None)
-    message = "3 classes and 100 teachers: the number of labels is 2, all that is asked for"
+    message = "3 classes and 100 teachers: the number of labels is 2, all that is requested"
     with pytest.raises(BadPlanError, match=message) as caught:
         clf.fit(X, Y, X_PUBLIC)
-    assert "ask more, n_queries=30 or None" in str(caught.value)
+    assert "ask more queries, n_queries=30 or None" in str(caught.value)
     plan = clf.plan(X, Y, X_PUBLIC)
     assert re.search(message, plan.errors[0])
     assert [text for text in plan.advice if "labels is 2" in text] == [*plan.errors]
     votes = np.tile([100, 0, 0], (2, 1))
     for own in ({}, {"epsilon": None, "aggregator": GNMax(9.0), "ledger": None}):
-        with pytest.raises(BadPlanError, match="labels is 2,.* give more public rows, 30"):
+        with pytest.raises(BadPlanError, match="labels is 2,.* give 30 or more public rows"):
             clf.set_params(n_queries=None, **own).fit_votes(votes, X_PUBLIC[:2])
     assert not hasattr(clf, "privacy_spent_") and len(ledger.history()) == 0
 
@@ -466,7 +466,7 @@ def test_as_many_queries_as_classes_are_asked():
     stages = {"aggregator": [GNMax(9.0), GNMax(9.0)], "n_queries": [1, 2], "epsilon": None}
     plan = pate(**stages).plan(X, Y, X_PUBLIC)
     assert plan.n_labels == 3 and plan.errors == ()
-    with pytest.warns(UserWarning, match="100 teachers: 1 labels a class"):
+    with pytest.warns(UserWarning, match="100 teachers: 1 labels per class"):
         assert pate(**stages).fit(X, Y, X_PUBLIC).privacy_spent_.n_queries == 3
 
 
@@ -475,8 +475,8 @@ def test_few_rows_are_warned_of_and_very_few_refused(n_rows, is_warned, is_refus
     public = X_PUBLIC[:n_rows]
     plan = pate(method=ReverseNeighbors(), epsilon=9.0).plan(X, Y, public)
     text = (
-        f"X_public has {n_rows} rows, {n_rows} of them different once transformed, and there are "
-        "3 classes: few to tell them apart by. Give 24 or more"
+        f"X_public has {n_rows} rows, {n_rows} of them different after the transformation, which "
+        "are few for 3 classes. Give 24 or more rows"
     )
     assert plan.advice == [text] * is_warned and plan.errors == (text,) * is_refused
     equal = pd.concat([public[:1]] * n_rows)
@@ -530,8 +530,8 @@ def test_forecast_does_not_read_as_released():
     clf = pate(method=ReverseNeighbors(), epsilon=4.0)
     spent = clf.plan(X, Y, X_PUBLIC).spent
     text = spent.summary()
-    assert text.startswith("A forecast, nothing is spent yet.") and "would be" in text
-    assert "was released" not in text and " were asked" not in text
+    assert text.startswith("A forecast, nothing is spent yet.") and "would release" in text
+    assert "fit released" not in text and " voted on" not in text
     assert spent.n_answered == 0 and isinstance(spent, PrivacySpent)
     paid = clf.fit(X, Y, X_PUBLIC).privacy_spent_
     assert type(paid) is PrivacySpent and "forecast" not in paid.summary().lower()

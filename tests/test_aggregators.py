@@ -168,7 +168,7 @@ def test_a_sampler_without_its_distribution_is_refused(name, parent):
 
     base = type("Base", (), {name: method})
     for bases, body in (((base, parent), {}), ((parent,), {name: method})):
-        with pytest.raises(TypeError, match="its own cost is unknown. Override outcome_log_proba as well"):
+        with pytest.raises(TypeError, match="own cost is unknown. Override outcome_log_proba"):
             type("Wrong", bases, body)
 
 
@@ -435,7 +435,7 @@ class Shifted(aggregators.GNMax):
 @cases(
     "mechanism, parts",
     (Coin(), ["Coin states no cost", "method bounds that returns rdp.PrivacyBounds with"]),
-    (Shifted(), ["Shifted states no cost", "holds for no subclass that changes"]),
+    (Shifted(), ["Shifted states no cost", "hold for no subclass that changes"]),
     (aggregators.PluralityVote(), ["Use an aggregator with noise"]),
     (aggregators.ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
     ids=["own", "inherited", "none", "too large"],
@@ -470,7 +470,7 @@ class Geometric(aggregators.Aggregator):
 def test_a_mechanism_of_ones_own_is_calibrated_by_the_same_method():
     ((stage, n_queries),) = plan_queries(Geometric(), 50, **PUBLIC).stages
     assert n_queries == 50 and 1 - 1e-5 < rdp.data_independent_epsilon(stage, 50, 1e-5)[0] <= 1.0
-    with pytest.raises(ValueError, match=r"Geometric\(\) is calibrated to epsilon, and .* None"):
+    with pytest.raises(ValueError, match=r"Geometric\(\) is calibrated to epsilon, but .* None"):
         plan_queries(Geometric(), 50, **(PUBLIC | {"epsilon": None}))
 
 
@@ -483,7 +483,7 @@ def test_a_mechanism_of_ones_own_is_calibrated_by_the_same_method():
     ([aggregators.ConfidentGNMax(200, 200.0, 100.0), aggregators.LNMax(None)], [30, 20], 2),
     ids=str,
 )
-@pytest.mark.filterwarnings("ignore:.*almost nothing will be answered")
+@pytest.mark.filterwarnings("ignore:.*almost no query will be answered")
 def test_whatever_has_no_noise_is_calibrated_to_the_cap(aggregator, n_queries, n_classes):
     plan = plan_queries(aggregator, n_queries, **(PUBLIC | {"n_classes": n_classes}))
     assert 1 - 1e-5 < plan.epsilon <= 1.0

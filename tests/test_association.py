@@ -147,9 +147,9 @@ TEACHERS = {"base_estimator": GaussianNB(), "n_teachers": 30}
 def test_two_stages_that_a_cap_stops_are_warned_of_by_the_plan():
     public = {"n_public": 1000, "n_teachers": 100, "n_classes": 2, "epsilon": 8.0, "delta": 1e-5}
     plan = plan_queries(INTERACTIVE, [450, 450], **public)
-    (text,) = (text for text in plan.advice if "answers to the 900 queries wanted" in text)
+    (text,) = (text for text in plan.advice if "answers to the 900 requested queries" in text)
     assert f"pays for {plan.n_labels} answers" in text
-    assert "InteractiveGNMax may never be asked" in text
+    assert "InteractiveGNMax may get no query" in text
 
 
 @pytest.mark.slow
@@ -175,7 +175,7 @@ def test_all_warnings_of_a_fit_but_those_of_released_numbers_are_in_the_plan(par
     others = {text for text in texts if not any(words in text for words in of_released)}
     assert others and others <= told
     if any("only those were asked" in text for text in texts):
-        assert any("a fit stops once it is spent" in text for text in told)
+        assert any("a fit stops once epsilon is spent" in text for text in told)
 
 
 # --- what a plan cannot count ---------------------------------------------------------------------
@@ -188,10 +188,11 @@ def test_plans_have_the_size_of_a_rare_class_and_do_not_depend_on_y(n_positives)
     plan = of_cells.plan(PRIVATE, y, PUBLIC)
     votes = 0.03 * plan.method_summary.cells.n_votes / plan.method_summary.cells.n_cells
     text = " ".join(str(plan).split())
-    assert f"a share of 3% has about {votes:.3g} votes in a cell, beside noise of 2.83" in text
-    assert "How many records a class has is private" in text
+    compared = f"{votes:.3g} votes in a cell, compared with noise of 2.83"
+    assert f"a class with a share of 3% has about {compared}" in text
+    assert "The number of records of a class is private" in text
     of_teachers = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], n_queries=100)
     text = " ".join(str(of_teachers.plan(PRIVATE, y, PUBLIC)).split())
     assert "has about 1.2 records for each teacher, and 3 of the labels" in text
     sums = PATEClassifier(method=ClassSums(), classes=[0, 1]).plan(PRIVATE, y, PUBLIC)
-    assert "has about 60 records, beside noise of length" in " ".join(str(sums).split())
+    assert "has about 60 records, compared with noise of length" in " ".join(str(sums).split())

@@ -527,13 +527,13 @@ ONE = np.ones((2, 2), int)
     "given, match",
     ({"n_runs": 0}, "n_runs must be a whole number, at least 1; got 0"),
     ({"attack": "guess"}, 'attack must be "labels", "class_proba", "student" or a function'),
-    ({"n_copies": 0}, "need n_copies of at least 1"),
-    ({"n_guesses": 31}, "from 1 to the 30 canaries; got 31"),
+    ({"n_copies": 0}, "require n_copies of at least 1"),
+    ({"n_guesses": 31}, "from 1 to 30, the number of canaries; got 31"),
     ({"canaries": "yellow"}, 'kind must be "mislabelled" or "out_of_distribution"'),
-    ({"n_canaries": 601}, "n_canaries must be a whole number from 1 to the 600 records"),
+    ({"n_canaries": 601}, "n_canaries must be a whole number from 1 to 600, the number of rec"),
     ({"attack": lambda fitted: np.zeros(2)}, "must return 30 numbers"),
     ({"canaries": Canaries(ONE[:, 0] * [3, 3], IDS[:2], ONE * [0, 1])}, "different positions from"),
-    ({"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])}, "two different labels each"),
+    ({"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])}, "two different labels and one row"),
 )
 def test_wrong_arguments_are_named(given, match):
     pytest.raises(ValueError, audit_estimator, Response(1.0), IDS, BITS, **given).match(match)
@@ -573,7 +573,7 @@ class NeverFitted(KNeighborsClassifier):
         ),
         "numbers": (PATERegressor(bounds=(0, 1)), BITS, {}, "PATERegressor predicts numbers"),
         "two axes": (PATEClassifier(classes=[0, 1]), IDS, {}, "y must be a 1-D array"),
-        "no delta": (NeverFitted(), BITS, {}, "got None, and NeverFitted has none: give delta"),
+        "no delta": (NeverFitted(), BITS, {}, "got None, and NeverFitted has no delta: give"),
     },
 )
 def test_an_audit_that_cannot_be_made_is_refused_before_a_fit(estimator, labels, params, message):

@@ -230,7 +230,7 @@ def test_on_a_gpu_without_being_asked(monkeypatch):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_what_fails_on_the_device_is_found_before_teachers_train():
-    with pytest.warns(UserWarning, match="one by one, not together: they failed when tried"):
+    with pytest.warns(UserWarning, match="one by one, not together: a dry run of"):
         assert batched_network([network(device="cuda")], X, X_PUBLIC, None) is None
 
 

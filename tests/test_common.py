@@ -86,7 +86,7 @@ EXPECTED_OF_DRAWN = {
 @parametrize_with_checks(
     [
         PATEClassifier(
-            ReverseNeighbors(n_cells=20),
+            method=ReverseNeighbors(n_cells=20),
             synthesizer=MarginalSynthesizer((-10, 10), n_rows=300),
             student=DecisionTreeClassifier(),
             epsilon=1000.0,

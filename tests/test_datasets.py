@@ -183,7 +183,7 @@ def test_nothing_found(fetch, folder, name, version, files, tmp_path, monkeypatc
         assert str(part) in str(error.value)
     assert calls == [(name, {"version": version, "data_home": first, "as_frame": True})]
     monkeypatch.delenv("SKLEARN_PATE_DATA")
-    pytest.raises(FileNotFoundError, fetch).match("in: no folder, as none was given")
+    pytest.raises(FileNotFoundError, fetch).match("in: no folder, because none was given")
 
 
 # ------------------------------------------------------------------------------ Adult
@@ -332,8 +332,8 @@ IMAGES_GZ, LABELS_GZ = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz
     "name, content, reason",
     (IMAGES_GZ, gzip.compress(idx(IMAGES[:3]), mtime=0)[:-20], "end-of-stream"),
     (IMAGES_GZ, idx(IMAGES[:3]), "Not a gzipped file"),
-    (LABELS_GZ, gzip.compress(idx(IMAGES[:3])), "does not begin like an IDX file of 1-dim"),
-    (IMAGES_GZ, gzip.compress(idx(IMAGES[:3])[:-1]), "it holds 2351 values"),
+    (LABELS_GZ, gzip.compress(idx(IMAGES[:3])), "does not start like an IDX file of 1-dim"),
+    (IMAGES_GZ, gzip.compress(idx(IMAGES[:3])[:-1]), "it contains 2351 values"),
     (LABELS_GZ, gzip.compress(idx(DIGITS[:2])), "(3, 28, 28) images, 2 labels"),
     (LABELS_GZ, gzip.compress(idx(DIGITS[:3] + 1)), "labels up to 10"),
     ids=lambda value: "bytes" if isinstance(value, bytes) else value,

@@ -97,7 +97,7 @@ MODELS = {
 
 
 @cases("model", *MODELS)
-@pytest.mark.filterwarnings("ignore:about 5 labels a class", "ignore:epsilon=50", "ignore:what was")
+@pytest.mark.filterwarnings("ignore:about 5 labels per class", "ignore:epsilon=50", "ignore:what was")
 def test_one_infinite_number_fails_and_warns_of_no_fit(model):
     rows = with_huge(X[:N], np.inf)
     rows[5, 2] = 1e300

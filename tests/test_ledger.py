@@ -280,7 +280,7 @@ def test_pure_fits_add_up_in_every_ledger_and_deltas_to_what_is_set_aside(path, 
     given = {"composition": composition, "failure_probability": 3e-6}
     ledger = PrivacyLedger(path.with_name("2"), 8.0, **given)
     assert recorded(ledger, [pure_cost(0.1, 1e-6)] * 5) == 3
-    with pytest.raises(BudgetExceededError, match="3e-06 of this delta is .* this fit has 1e-06, and"):
+    with pytest.raises(BudgetExceededError, match="3e-06 of this delta is .* fit has 1e-06, and"):
         ledger.record(SPENT, pure_cost(0.1, 1e-6))
     ledger.record(SPENT, pure_cost(0.1))
 

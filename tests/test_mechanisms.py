@@ -190,7 +190,7 @@ def test_immutables_claim_is_the_noises_bound_at_the_raised_counts(scale, bound)
 
 def test_immutable_says_what_is_wrong_with_it():
     public = {"n_public": 20, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
-    with pytest.warns(PrivacyLeakWarning, match="told apart almost surely.*StableArgmax"):
+    with pytest.warns(PrivacyLeakWarning, match="get different answers almost surely.*Use StableArgmax"):
         plan = plan_queries(ImmutableArgmax(gamma=0.05), 3, epsilon=None, **public)
     assert plan.epsilon > 10
 
@@ -399,7 +399,7 @@ def test_a_filter_stops_the_stages_at_the_cap(monkeypatch):
 
     monkeypatch.setattr(RenyiFilter, "allow", noted)
     with (
-        pytest.warns(UserWarning, match="epsilon=2 pays for 33 answers.*may never be asked"),
+        pytest.warns(UserWarning, match="epsilon=2 pays for 33 answers.*may get no query"),
         pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 700 queries wanted"),
     ):
         clf = staged([CONFIDENT, INTERACTIVE], [60, 640], epsilon=2.0)
@@ -430,7 +430,7 @@ def test_a_check_that_costs_nothing_refunds_nothing():
     queried = []
     for first in (Free(14.0), GNMax(14.0)):
         with (
-            pytest.warns(UserWarning, match="epsilon=2 pays for 33 answers to the 310 queries"),
+            pytest.warns(UserWarning, match="epsilon=2 pays for 33 answers to the 310 requested"),
             pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 310 queries wanted"),
         ):
             clf = staged([first, GNMax(20.0)], [300, 10], epsilon=2.0)
@@ -464,7 +464,7 @@ def test_a_student_that_fails_between_stages_keeps_what_is_paid_for():
 
 
 def test_stages_that_are_tested_together_are_refused():
-    with pytest.raises(ValueError, match="accounting='ptr' tests one list"):
+    with pytest.raises(ValueError, match="accounting='ptr' supports one stage"):
         staged([GNMax(20.0), GNMax(20.0)], [9, 9], accounting="ptr")
 
 

@@ -299,7 +299,7 @@ def folders(tmp_path, outer, inner=None, *, parents=False):
 @cases("outer, inner", (0o700, 0o755), (0o700, 0o711), (0o775, None))
 def test_folders_that_others_may_read_or_write_are_refused(tmp_path, trained, outer, inner):
     folders(tmp_path, outer, inner)
-    message = "others own one of these folders, may write"
+    message = "other users own one of these folders, may write"
     pytest.raises(ValueError, model(tmp_path).fit, X, Y, X_PUBLIC).match(message)
     assert trained() == 0
 
@@ -342,7 +342,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path, monkeypatch, trained):
     folders(tmp_path, 0o1777, 0o700)
     user = os.getuid()
     monkeypatch.setattr("os.getuid", lambda: user + 1)
-    with pytest.raises(ValueError, match="others own one of these folders"):
+    with pytest.raises(ValueError, match="other users own one of these folders"):
         model(tmp_path).fit(X, Y, X_PUBLIC)
     assert trained() == 0
 

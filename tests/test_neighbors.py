@@ -611,14 +611,14 @@ BROKEN = {
     ),
     "noisy, fails": (
         broken(noisy=lambda self, table: table, cost=Own.cost),
-        "failed when tried on a made-up table .*TypeError",
+        "failed in a dry run on a made-up table .*TypeError",
     ),
     "cost, a number": (broken(cost=lambda self, *change: 1.0), "must return rdp.Cost"),
     "cost, negative": (broken(cost=own_cost(pure=-1.0)), "numbers of at least 0"),
     "cost, delta": (broken(cost=own_cost(delta=1.0)), "a delta below 1"),
     "pure, delta": (
         broken(cost=own_cost(delta=1e-9), is_pure=True),
-        "delta=1e-09, and is_pure",
+        "delta=1e-09, but is_pure",
     ),
     "noise_std": (broken(noise_std=None, cost=Own.cost), "noise_std must be a finite number"),
     "with_scale": (broken(with_scale=lambda self, scale: self), "with_scale of Broken must"),

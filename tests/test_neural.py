@@ -116,7 +116,9 @@ def test_same_seed_same_student_and_nothing_else_changes(kind):
 def test_labels_of_other_kinds(kind):
     some = np.array(["no", "yes", -1], dtype=object)[FEW]
     assert kind(max_epochs=1).fit(MOONS, some).classes_.tolist() == ["no", "yes"]
-    pytest.raises(ValueError, kind().fit, MOONS, some.astype(str)).match("-1 marks unlabelled rows")
+    pytest.raises(ValueError, kind().fit, MOONS, some.astype(str)).match(
+        "the number -1 marks unlabelled rows"
+    )
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -133,7 +135,7 @@ def test_own_modules(kind):
         assert torch.equal(before[name], value)
     with pytest.raises(ValueError, match="at least 2 logits per row; got"):
         kind(partial(make, 1), max_epochs=1).fit(MOONS, FEW)
-    with pytest.raises(ValueError, match="must be or make a torch.nn.Module; got 3"):
+    with pytest.raises(ValueError, match="must be or return a torch.nn.Module; got 3"):
         kind(lambda: 3, max_epochs=1).fit(MOONS, FEW)
     with pytest.raises(ValueError, match="no default network"):
         kind(max_epochs=1).fit(MOONS.reshape(-1, 2, 1), FEW)
@@ -143,7 +145,9 @@ def test_own_generators_and_modules_without_features():
     own = nn.Sequential(nn.Linear(5, 2))
     clf = SSGANClassifier(generator=own, noise_dim=5, max_epochs=1).fit(MOONS, FEW)
     assert clf.net_.module_.generator(torch.zeros(3, 5)).shape == (3, 2)
-    with pytest.raises(ValueError, match="generator must make rows"):
+    with pytest.raises(
+        ValueError, match=r"generator must return a batch of shape \(\d+, 2\), like rows of X"
+    ):
         SSGANClassifier(generator=nn.Linear(5, 3), noise_dim=5, max_epochs=1).fit(MOONS, FEW)
     with pytest.raises(ValueError, match="torch.nn.Linear"):
         SSGANClassifier(nn.BatchNorm1d(2), max_epochs=1).fit(MOONS, FEW)
@@ -155,13 +159,20 @@ def test_wrong_input_is_refused(kind):
     for params, X, y, match in (
         ({}, MOONS, np.where(FEW == 0, 0, -1), "at least 2 classes"),
         ({}, holed, FEW, "NaN"),
-        ({"augment": lambda X: X[:, :1]}, MOONS, FEW, "augment must return a batch of the shape"),
-        ({"augment": RandomAffine()}, MOONS, FEW, "RandomAffine changes images"),
+        (
+            {"augment": lambda X: X[:, :1]},
+            MOONS,
+            FEW,
+            "augment must return a batch with the shape of its input",
+        ),
+        ({"augment": RandomAffine()}, MOONS, FEW, "RandomAffine requires images"),
     ):
         pytest.raises(ValueError, kind(**{"max_epochs": 1} | params).fit, X, y).match(match)
     images = DIGITS.reshape(-1, 1, 8, 8)
     clf = kind(max_epochs=1).fit(images, DIGITS_Y)
-    with pytest.raises(ValueError, match=r"shape \(1, 4, 16\), and those given to fit \(1, 8, 8\)"):
+    with pytest.raises(
+        ValueError, match=r"shape \(1, 4, 16\), but rows in fit had shape \(1, 8, 8\)"
+    ):
         clf.predict(images.reshape(-1, 1, 4, 16))
 
 

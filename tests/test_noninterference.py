@@ -40,15 +40,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils import check_random_state
 
-from sklearn_pate import (
-    FitOnPublic,
-    PATEClassifier,
-    PATERegressor,
-    teachers,
-)
-from sklearn_pate import (
-    class_sums as sums,
-)
+from sklearn_pate import FitOnPublic, PATEClassifier, PATERegressor
 from sklearn_pate._sklearn import InvalidParameterError
 from sklearn_pate.accounting.propose_test_release import ProposeTestRelease
 from sklearn_pate.aggregators import (
@@ -62,18 +54,20 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
+from sklearn_pate.class_sums import statistic
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.methods.sums import ClassSums, SumsMechanism
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
 from sklearn_pate.model_selection.trials import PrivateScorer
 from sklearn_pate.queries import DiversityQueries, UncertaintyQueries
+from sklearn_pate.releases.published_sums import PublishedSumsRelease
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.runtime import copies
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.students import SoftLabelClassifier
 from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer, synthesizers
-from sklearn_pate.teachers import training
+from sklearn_pate.teachers import Sites, training
 
 with contextlib.suppress(ImportError):  # so that torch's generator is among those that are watched
     import skorch.callbacks  # noqa: F401
@@ -271,7 +265,9 @@ def stream(monkeypatch):
     monkeypatch.setattr(SoftVote, "soft_labels", halves)
     for mechanism in (GaussianMechanism, LaplaceMechanism, SumsMechanism):
         monkeypatch.setattr(mechanism, "noisy", constant_table)
-    monkeypatch.setattr(sums, "_noisy", lambda whole, *rest: constant_table(None, whole) / 10 + 7)
+    monkeypatch.setattr(
+        statistic, "_noisy", lambda whole, *rest: constant_table(None, whole) / 10 + 7
+    )
     monkeypatch.setattr(ProposeTestRelease, "passes", lambda self, votes, rng: True)
     monkeypatch.setattr(PrivateScorer, "_with_noise", lambda self, n_right, plan: 5.0)
     return stream
@@ -346,7 +342,7 @@ HISTOGRAMS = DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}
     ("sums alone", ALONE, "groups"),
     ("histograms", HISTOGRAMS, "groups"),
     ("sums of columns", {"method": ClassSums(), "class_weight": "balanced"}, "random"),
-    ("records that join", {"base_estimator": JOINING, "class_weight": "balanced"}, "groups"),
+    ("records that join", {"method": JOINING, "class_weight": "balanced"}, "groups"),
 )
 def test_statistics_of_columns(stream, params, partition):
     make = lambda: PATEClassifier(classes=[0, 1], on_bad_plan="warn", **params)  # noqa: E731
@@ -360,7 +356,10 @@ class Interrupted(PATEClassifier):
     goes_on = False
 
     def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
-        owner = TableRelease if self.at == "gather" else synthesizers
+        owner = synthesizers
+        if self.at == "gather":
+            is_alone = self.synthesizer.epsilon_fraction == 1
+            owner = PublishedSumsRelease if is_alone else TableRelease
         with mock.patch.object(owner, self.at, side_effect=KeyboardInterrupt):
             try:
                 super().fit(X, y, groups=groups)
@@ -823,7 +822,7 @@ def loads(answer):
             raise answer
         return answer
 
-    return {"X": teachers.Sites(load, list("abcd")), "y": None}
+    return {"X": Sites(load, list("abcd")), "y": None}
 
 
 def indexed(index):

@@ -358,7 +358,7 @@ def large(value):
 def test_what_has_no_one_spelling_is_refused_whatever_is_beside_it(value):
     for others in ([], ["x"], [1], [DAY], [INSTANT]):
         for values in ([value, *others], objects([value, *others]), [*others, value]):
-            with pytest.raises(ValueError, match="^x has .*; every record needs") as caught:
+            with pytest.raises(ValueError, match="^x has .*; every record requires") as caught:
                 normalize_identifiers(values, "x")
             assert "0x" not in str(caught.value)
 
@@ -453,7 +453,7 @@ def test_a_record_of_a_name_that_is_not_listed_is_refused_and_not_quoted():
     with pytest.raises(ValueError, match="groups has a name that is not among the 11") as caught:
         with_names(HOSPITALS[1:]).fit(X, Y, X_PUBLIC, groups=HOSPITAL)
     assert "hospital" not in str(caught.value)
-    pytest.raises(ValueError, with_names().fit, X, Y, X_PUBLIC).match("needs groups=")
+    pytest.raises(ValueError, with_names().fit, X, Y, X_PUBLIC).match("requires groups=")
 
 
 @cases(

@@ -179,7 +179,7 @@ def test_labels_that_do_not_belong_are_refused(fitted, votes):
         (from_estimator, (fitted("GNMax"), Y_PUBLIC[:3]), "sigma", [1], "200 labels; got 3"),
         (from_estimator, (fitted("stages"), Y_PUBLIC), "sigma", [1], "fitted in 2 stages"),
         (from_votes, (votes.counts, Y_PUBLIC, GNMax()), "sigma", [1], "not in classes"),
-        (from_votes, (votes.counts, [0, 1], GNMax()), "sigma", [1], "need 200 labels"),
+        (from_votes, (votes.counts, [0, 1], GNMax()), "sigma", [1], "require 200 labels"),
         (from_votes, (votes.counts, Y[1000:], GNMax()), "sigma", [], "param_range is empty"),
     ):
         with pytest.raises(ValueError, match=reason) as error:
@@ -280,4 +280,4 @@ def test_axes_are_used_and_marked_and_wrong_estimators_refused(fitted, draw, pri
 def test_votes_are_checked():
     for draw in (lambda v: PrivacySpentDisplay.from_votes(v, GNMax(8.0)), MarginDisplay.from_votes):
         pytest.raises(ValueError, draw, [[3, 1], [3, 2]]).match("sum to the number of teachers")
-        pytest.raises(ValueError, draw, np.zeros((0, 3), dtype=int)).match("no query was asked")
+        pytest.raises(ValueError, draw, np.zeros((0, 3), dtype=int)).match("there are no queries")

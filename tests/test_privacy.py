@@ -221,9 +221,10 @@ def test_one_object_that_does_not_pickle_fails_no_fit(who, backend):
     numbers = make_column_transformer(("passthrough", ["a", "b"]))
     given = {"classes": [0, 1], "epsilon": 50.0, "random_state": 0}
     given["student"] = make_pipeline(numbers, GaussianNB())
-    given["base_estimator"] = given["student"]
     if who == "records":
-        given["base_estimator"] = ReverseNeighbors(numbers, random_state=0)
+        given["method"] = ReverseNeighbors(numbers, random_state=0)
+    else:
+        given["base_estimator"] = given["student"]
     labels = []
     for n_jobs in (1, 2):
         clf = PATEClassifier(**given, n_jobs=n_jobs)

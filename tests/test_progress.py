@@ -92,7 +92,7 @@ CONTRACT = {
     "delta": ({}, "(epsilon), plus 1e-05 (delta)."),
     "no delta": ({"delta": 0.0}, "without exception (delta is 0)"),
     "unit": ({}, "Any one record (one row of the table)"),
-    "group": ({"unit": "group"}, "any one group, as `groups` named them (a person only if"),
+    "group": ({"unit": "group"}, "any one group, as defined by `groups` (a person only if"),
     "site": ({"relation": "change_one_named"}, "The records of any one site or named group change"),
     "teacher": ({"unit": "teacher"}, "The votes of any one teacher change"),
     "what it means": ({}, "replace one record. The number of rows is public."),
@@ -101,27 +101,27 @@ CONTRACT = {
     "other fits": ({}, "Other fits on the same private data are not covered, nor are"),
     "rows of other fits": ({}, "nor are synthetic rows that they published, whether they are"),
     "number": ({"fit_number": 3}, "not covered (this is fit number 3 of its process), nor are"),
-    "table": ({"n_teachers": None}, "This was released: a noisy table of the records' votes. It"),
+    "table": ({"n_teachers": None}, "The fit released a noisy table of the records' votes. It"),
     "public rows": ({}, "The public rows are not protected"),
-    "drawn rows": ({"n_synthetic": 7}, "It covers the 7 drawn rows as well"),
-    "bounds": ({"n_synthetic": 7}, "names, types, bounds and categories of their columns it does"),
-    "rows alone": ({"covers": "rows"}, "This covers the rows that were drawn and this statement"),
+    "synthetic rows": ({"n_synthetic": 7}, "The 7 synthetic rows are covered as well"),
+    "bounds": ({"n_synthetic": 7}, "names, types, bounds and categories of their columns are not"),
+    "rows alone": ({"covers": "rows"}, "guarantee covers the synthetic rows and this statement"),
     "statistics": (
         {"covers": "statistics"},
-        "This covers these statistics and this statement. It does not cover the names, types,",
+        "This guarantee covers these statistics and this statement. The names, types,",
     ),
     "statistics that were paid for": (
         {"covers": "statistics"},
-        "failed after statistics of the columns were paid for, before public rows were drawn",
+        "failed after statistics of the columns were paid for, before synthetic rows were sampled",
     ),
-    "uncovered": ({"not_covered": ["this", "that"]}, "Not covered by what follows: this; that."),
+    "uncovered": ({"not_covered": ["this", "that"]}, "Not covered by this guarantee: this; that."),
     "search": ({"composition": "tuning"}, "best_params_, best_score_ and this statement"),
     "nothing released": ({"n_answered": 0}, "are paid for, and no label was released"),
-    "scores": ({}, "Nor is what was computed from the private data beside the fit, as scores"),
+    "scores": ({}, "Other computations on the private data are not covered, such as scores"),
     "rounding": ({}, "This holds in real arithmetic; floating-point numbers round the noise."),
-    "whole numbers": ({"arithmetic": "exact"}, "The noise was whole numbers, drawn exactly."),
-    "system": ({}, "It came from the operating system's generator."),
-    "seed": ({"generator": "seed"}, "whoever knows or guesses the random_state can subtract"),
+    "whole numbers": ({"arithmetic": "exact"}, "The noise was whole numbers, sampled exactly."),
+    "system": ({}, "The noise came from the operating system's generator."),
+    "seed": ({"generator": "seed"}, "anyone who has or guesses the random_state can subtract"),
 }
 
 
@@ -221,7 +221,7 @@ def test_seeded_fit_shows_its_seed_everywhere(params, seed):
         clf = pate(random_state=seed, **params).fit(X, Y, X_PUBLIC)
     assert clf.privacy_spent_.generator == "seed" and "generator='seed'" in repr(clf.privacy_spent_)
     summary = clf.privacy_spent_.summary()
-    assert summary.startswith("Made with a seed: whoever knows or guesses the random_state")
+    assert summary.startswith("Made with a seed: anyone who has or guesses the random_state")
     assert summary in html.unescape(clf.privacy_spent_._repr_html_())
     bare = pate(**params).fit(X, Y, X_PUBLIC)
     assert "with a seed" not in bare.privacy_spent_.summary()

@@ -345,7 +345,7 @@ def test_displays_of_teachers_of_numbers():
     assert PrivacySpentDisplay.from_estimator(reg).data_independent[-1] <= 4.0
 
 
-@cases("how, match", ("nan", "numbers that are missing"), ("two", "one number per row"))
+@cases("how, match", ("nan", "returned missing numbers"), ("two", "one number per row"))
 def test_teachers_that_predict_no_numbers(how, match):
     pytest.raises(TeacherError, fitted, base_estimator=Loses(how)).match(match)
 
@@ -493,7 +493,7 @@ def assert_exported(reg, rows):
     ("cells", {}, ["means", "of 2 levels", "each level of a cell"]),
     ("sums", {"epsilon": 1.0}, ["sums of few records predict numbers better", "each of 2 levels"]),
     ("teachers", {"base_estimator": Ridge(), "n_levels": 3}, ["means", "of 3 levels"]),
-    ("noise above the signal", {"n_teachers": 50, "epsilon": 1.0}, ["the noise drowns the means"]),
+    ("noise above the signal", {"n_teachers": 50, "epsilon": 1.0}, ["the signal of the means"]),
 )
 def test_plan_names_levels(params, expected):
     plan = fitted(how="plan", **params)

@@ -345,7 +345,7 @@ TRIED = "Wrong failed when tried on public rows"
     (wrong(publish=lambda *_: "above"), {}, f"{TRIED}.*publish must return numbers; got text"),
     (wrong(publish=lambda *_: np.random.normal(size=2)), {}, f"{TRIED}.*numbers from a global gen"),
     (wrong(None, with_scale=lambda self, _: self), {}, "with_scale of Wrong must return None if"),
-    (wrong(event=proved(NEGATIVE)), {}, "cost of Wrong must return a rdp.Cost"),
+    (wrong(event=proved(NEGATIVE)), {}, "cost of Wrong must return an rdp.Cost"),
     (wrong(event=proved(0.5)), {}, "cost of Wrong must return rdp.Cost"),
     (wrong(event=lambda *_: NEGATIVE), {}, r"event of Wrong must return rdp.Event\(.* got Cost"),
     (Counts, {}, r"'releases' .* must be an instance, Counts\(\.\.\.\). Got the class"),
@@ -456,7 +456,7 @@ def test_a_cost_that_contradicts_itself_is_refused(numbers):
             return ProvedEvent(lambda orders: Cost(np.asarray(orders) / 50, *numbers))
 
     pytest.raises(ValueError, plan, model(Contradicts(8.0))).match(
-        "0 in one way and above 0 in another"
+        "numbers that are 0 and numbers above 0 among"
     )
 
 

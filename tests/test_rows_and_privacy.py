@@ -126,7 +126,7 @@ def test_groups_are_protected_only_where_they_are_known(monkeypatch, ledger, rel
     for clf in of_groups(relation):
         clf.set_params(ledger=ledger)
         for method in (clf.fit, clf.poll, clf.plan):
-            with raises(f"records .{relation}., and groups= is None|whole groups and needs groups"):
+            with raises(f"records .{relation}., and groups= is None|whole groups and requires groups"):
                 method(X, Y)
         assert ledger.epsilon_spent == 0
         clf.set_params(ledger=None)
@@ -208,7 +208,7 @@ class Own(TableMechanism):
 def test_own_noise_is_refused_before_it_is_paid_for(ledger):
     clf = records(marginals(noise=Own(twist="misshapen")), ledger=ledger)
     for method in (clf.plan, clf.fit, clf.poll):
-        pytest.raises(ValueError, method, X, Y).match("failed when tried on a made-up table")
+        pytest.raises(ValueError, method, X, Y).match("failed in a dry run on a made-up table")
     assert ledger.epsilon_spent == 0
 
 

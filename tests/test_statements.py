@@ -48,7 +48,7 @@ def synthetic(**params):
 
 def check_stated_first(spent, words):
     assert any(words in part for part in spent.not_covered)
-    assert spent.summary().startswith("Not covered by what follows: ")
+    assert spent.summary().startswith("Not covered by this guarantee: ")
     assert words in spent.summary().partition(". ")[0]
     assert any(words in part for part in json.loads(spent.to_json())["not_covered"])
     assert words in spent._repr_html_().partition("in words")[0]
@@ -85,7 +85,7 @@ READ = {
     "labels": (lambda: pate(classes=None).fit(X, Y, X_PUBLIC), CLASSES),
     "rows": (lambda: pate(on_bad_plan="warn").fit(X, Y, X[::-1]), AS_PUBLIC),
     "votes": (votes_without_classes, CLASSES),
-    "caveat": (lambda: with_a_caveat().fit(X, Y, X_PUBLIC), "told apart almost surely"),
+    "caveat": (lambda: with_a_caveat().fit(X, Y, X_PUBLIC), "get different answers almost surely"),
     "X_val": (of_private_validation_rows, "private rows, which were given as X_val"),
 }
 
@@ -188,8 +188,8 @@ def test_rows_that_were_paid_for_without_labels_are_named(monkeypatch):
     (note,) = error.__notes__
     assert f"epsilon={text_rounded_up(spent.epsilon)} is spent. The rows" in note
     text = spent.summary()
-    assert "The fit failed after its public rows were drawn, before labels" in text
-    assert "This covers the rows that were drawn and this statement." in text
+    assert "The fit failed after its synthetic rows were sampled, before labels" in text
+    assert "This guarantee covers the synthetic rows and this statement." in text
     assert "the student" not in text and "votes" not in text
 
 
@@ -198,7 +198,7 @@ def test_labels_that_were_paid_for_are_stated_after_rows(monkeypatch):
     spent = error.privacy_spent
     assert spent.epsilon == pytest.approx(20.0) and spent.covers == "fit"
     assert "is spent; all results until then are kept" in error.__notes__[0]
-    assert "No row was labelled." in spent.summary()
+    assert "It labelled no row." in spent.summary()
 
 
 def test_a_fit_whose_student_fails_states_that_labels_were_released():
@@ -206,7 +206,7 @@ def test_a_fit_whose_student_fails_states_that_labels_were_released():
     with pytest.raises(StudentError) as caught:
         clf.fit_student(student=RaisesIt(ValueError("no")))
     assert caught.value.privacy_spent.covers == "fit"
-    assert "It labels 200 drawn rows" in caught.value.privacy_spent.summary()
+    assert "It labelled 200 synthetic rows" in caught.value.privacy_spent.summary()
 
 
 # --- fits within fits ----------------------------------------------------------------------------

@@ -281,7 +281,7 @@ def test_levels_that_are_refused(levels, match):
 
 @table(
     "bounds, n_levels, match",
-    ("none", None, 2, "bounds is missing: bounds=.low, high."),
+    ("none", None, 2, "bounds is missing: give bounds=.low, high."),
     ("text", ("a", "b"), 2, "bounds must be two finite numbers"),
     ("one", (1,), 2, "bounds must be two finite numbers"),
     ("three", (1, 2, 3), 2, "bounds must be two finite numbers"),
@@ -303,7 +303,7 @@ MANY = ClassTarget([f"class {k}" for k in range(9)])
     ("sparse", CLASSES, sparse.eye(3).tocsr(), "1-D array of labels; got a sparse matrix"),
     ("sparse numbers", LEVELS, sparse.eye(3).tocsr(), "1-D array of numbers; got a sparse"),
     ("several", CLASSES, np.zeros((3, 2), int), "one label per record: multilabel.*its own eps"),
-    ("several numbers", LEVELS, np.zeros((3, 2)), "one number per record.*give it a ledger"),
+    ("several numbers", LEVELS, np.zeros((3, 2)), "one number per record.*give a ledger"),
     ("complex", CLASSES, [1j], "Complex data not supported: y must hold .* as labels"),
     ("masked", CLASSES, np.ma.array([0, 1]), "y is a masked array"),
     ("missing", CLASSES, [0, None], "NaN or infinity; every record needs a label"),

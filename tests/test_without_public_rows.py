@@ -115,7 +115,7 @@ def test_a_fit_without_public_rows(make):
     sampled = clf.X_synthetic_
     assert len(sampled) == len(clf.public_labels_) == clf.privacy_spent_.n_synthetic == 400
     assert sampled.dtypes.equals(X.dtypes)
-    assert "400 drawn rows as well" in clf.privacy_spent_.summary()
+    assert "400 synthetic rows are covered as well" in clf.privacy_spent_.summary()
     loaded = pickle.loads(pickle.dumps(clf))
     pd.testing.assert_frame_equal(loaded.X_synthetic_, sampled)
     np.testing.assert_array_equal(loaded.predict(X_TEST), clf.predict(X_TEST))
@@ -442,8 +442,8 @@ class Costly(Own):
 @cases(
     "price, message",
     (1.0, r"cost of Costly must return rdp\.Cost"),
-    (Cost(DEFAULT_ORDERS * math.nan, math.nan, math.nan), r"must return a rdp\.Cost"),
-    (Cost(0.0, 0.0, math.nan), r"must return (a )?rdp\.Cost"),
+    (Cost(DEFAULT_ORDERS * math.nan, math.nan, math.nan), r"must return an rdp\.Cost"),
+    (Cost(0.0, 0.0, math.nan), r"must return (an )?rdp\.Cost"),
     (Cost(DEFAULT_ORDERS * 0 - 1.0, 0.0, -3.0), "at least 0"),
 )
 def test_what_is_no_cost_is_refused(price, message):

@@ -274,8 +274,8 @@ def check_stages(aggregator, n_queries, *, n_public):
     if isinstance(n_queries, list) != is_list or len(requested) != len(stages):
         raise ValueError(
             f"aggregator is {f'a list of {len(stages)} stages' if is_list else 'one stage'}, so "
-            f"n_queries must be {'a list of one number each' if is_list else 'a number'}; got "
-            f"n_queries={shown(n_queries)}"
+            f"n_queries must be {'a list of one number per stage' if is_list else 'one number'}; "
+            f"got n_queries={shown(n_queries)}"
         )
     if any(not isinstance(n, Integral) or n < 1 for n in requested):
         raise ValueError(

@@ -627,7 +627,7 @@ def percent(share):
 
 
 def _factor(epsilon):
-    """Format exp(epsilon), the largest factor on the probability of an outcome."""
+    """Format exp(epsilon), rounded down: the largest factor on the probability of an outcome."""
     power = math.floor(epsilon / math.log(10))
     if power < 6:
         return f"{math.floor(math.exp(epsilon) / 10 ** (power - 1)) * 10 ** (power - 1):,}"
@@ -786,7 +786,7 @@ def _means_of_rows(plan, n_rows):
 
 def _labels_of_rows(plan, n_rows):
     number = _number(plan.labels_per_class)
-    each = f"{number} for each of {plan.method_summary.n_classes} equally common classes"
+    each = f"{number} for each of {plan.method_summary.n_classes} classes, if equally common"
     return "labels", f"{n_rows}, {each}"
 
 

@@ -67,12 +67,12 @@ class PrivacySpent:
     version : str
         The version of this library.
     fit_number : int
-        Number of this fit among all fits of its process, from 1, whatever their data and their
-        outcome. After a `GridSearchCV` of 2 candidates and 3 folds, the current fit is the 7th, and
-        the costs of all 7 on the same private data add up. A private search counts as one fit, as
-        the number of its trials is a secret; fits of a teacher are part of the fit that trains the
-        teacher. Each worker process has its own count, so 1 does not rule out other costs: with
-        `n_jobs`, the last fit of a search is the 1st of the first process. A
+        Number of this fit among all fits that its process began, from 1, whatever their data and
+        their outcome. After a `GridSearchCV` of 2 candidates and 3 folds, the current fit is the
+        7th, and the costs of all 7 on the same private data add up. A private search counts as one
+        fit, as the number of its trials is a secret; fits of a teacher are part of the fit that
+        trains the teacher. Each worker process has its own count, so 1 does not rule out other
+        costs: with `n_jobs`, the last fit of a search is the 1st of the first process. A
         `ledger.PrivacyLedger` counts in all processes. Statements that differ in this number alone
         are equal.
 
@@ -384,11 +384,12 @@ def _release(spent):
     if n_teachers is None:
         tables = ", and ".join(spent.tables or ["a noisy table of the records' votes"])
         rows = "synthetic rows" if spent.n_synthetic else "public rows"
+        subject = "The search" if spent.composition == "tuning" else "The fit"
         if is_forecast:
-            return f"The fit would release {tables}. It would label {n_queries} {rows}."
+            return f"{subject} would release {tables}. It would label {n_queries} {rows}."
         if n_answered:
-            return f"The fit released {tables}. It labelled {n_answered} {rows}."
-        return f"The fit paid for {tables}. It labelled no row."
+            return f"{subject} released {tables}. It labelled {n_answered} {rows}."
+        return f"{subject} paid for {tables}. It labelled no row."
     if is_forecast:
         return f"{n_teachers} teachers would vote on {n_queries} queries."
     if n_answered:
@@ -441,9 +442,10 @@ def _published(spent):
     if spent.n_synthetic:
         rows = ["the synthetic rows"]
         about_rows = (
-            f"The {spent.n_synthetic} synthetic rows are covered as well, made from noisy "
-            "statistics of the private data. The names, types, bounds and categories of their "
-            "columns are not covered, nor is the choice of columns that may have missing values."
+            f"The {spent.n_synthetic} synthetic rows are covered as well: they were made from "
+            "noisy statistics of the private data. The names, types, bounds and categories of "
+            "their columns are not covered, nor is the choice of columns that may have missing "
+            "values."
         )
     elif spent.covers == "statistics":
         about_rows = (

@@ -158,7 +158,7 @@ def audit_aggregator(
     if hasattr(aggregator, "noisy"):
         raise ValueError(f"{aggregator} releases a whole table: audit it with audit_table")
     mechanism = AuditedMechanism(aggregator, student_proba)
-    # Queries that share noise have no steps, whose costs are quick to compute at a high order
+    # Queries that share noise have no steps; the order is high, as its costs are fast to compute
     if hasattr(aggregator, "steps") and aggregator.steps([1e12]) is None:
         raise ValueError(
             f"queries of {aggregator} share noise; give a function that samples one query"

@@ -2,7 +2,7 @@
 
 A target has values, which are the columns of votes and of tables: the classes of a classifier, or
 evenly spaced levels of a number. It encodes `y` as codes, splits the vote of a record among the
-values, and decodes what a fit published. It holds declared values and no record, so it is public.
+values, and decodes published values. It holds declared values and no record, so it is public.
 
 A new kind of target is a subclass of `Target` here, and an estimator with it as `target_type`, as
 `regressor` is. The rest depends on its kind in these places:

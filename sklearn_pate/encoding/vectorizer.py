@@ -196,7 +196,7 @@ def _alone(fitted, batch):
 def _together(fitted, batch):
     """Transform all rows together; return their numbers and the failure, if any.
 
-    The seed differs from that of `_alone`, so random numbers show as a difference.
+    The seed is not the seed of `_alone`, so random numbers show as a difference.
     """
     all_rows = np.arange(_num_samples(batch))
     ((_, found),) = applied_to_parts(transformed, fitted, batch, [all_rows], seed=1)
@@ -204,13 +204,13 @@ def _together(fitted, batch):
 
 
 def _are_like_wide(rows):
-    """Return whether all of these rows have numbers, and equally many."""
+    """Return whether all rows were transformed, to the same number of columns."""
     widths = {None if row is None else row.shape[1] for row in rows}
     return len(widths) == 1 and None not in widths
 
 
 def _is_row_by_row(fitted, batch, middle, width):
-    """Return whether each row of a batch has the same numbers as by itself."""
+    """Return whether each row has the same numbers alone and in the batch."""
     together, failed = _together(fitted, batch)
     if failed is not None:
         return True  # private rows of such a batch are transformed in smaller batches
@@ -277,7 +277,7 @@ _FAR = {"M": "2200-01-01", "m": "36500 days"}
 
 
 def _extreme(values):
-    """Return numbers or times beyond those of the rows, of the same dtype."""
+    """Return numbers or times beyond all rows, of the same dtype."""
     kind = getattr(values.dtype, "kind", "O")
     if kind == "f":
         return values * 1e6 + 1e6
@@ -353,7 +353,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
       values have columns of their own. Durations of polars are treated as text.
     - Arrays of up to `most_columns` columns: the columns are used unchanged. If their units differ,
       that is, if the largest standard deviation is more than ten times the median one, they are
-      encoded like those of DataFrames.
+      encoded like columns of DataFrames.
     - Arrays of more columns: `most_columns` principal components.
     - Arrays of objects: encoded as arrays of numbers, in which other values count as missing. A
       column with more texts than numbers is refused.
@@ -626,7 +626,8 @@ def _of_columns(X_public):
     others = [name for name, kind in kinds.items() if kind not in "iufm"]
     as_texts = make_pipeline(
         calling("astype", "object"),
-        # By contrast, `map(str)` chooses a dtype by all values, and refuses some combinations
+        # Each value is converted by itself: `map(str)` would choose a dtype from all of them, and
+        # refuse some combinations
         calling("astype", "string[python]"),
         calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
         _imputer("constant", fill_value="missing"),

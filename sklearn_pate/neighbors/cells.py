@@ -644,8 +644,8 @@ def _likeliest(squared, products, difference, variance, of_votes, smoothing):
     """Return height, steepness and slope of the likeliest process, relative to the class variance.
 
     A wide normal prior, under which steep slopes are rare, supports the fit if cells are few or
-    the noise is large. The fourth number is the variance of the votes divided by that of whole
-    votes. It is 1 if votes are whole and `of_votes`, their part of the variance, is None.
+    the noise is large. The fourth number is the variance of the votes divided by the variance of
+    whole votes. It is 1 if votes are whole and `of_votes`, their part of the variance, is None.
     """
     some = np.unique(np.linspace(0, len(squared) - 1, _MOST_COMPARED).astype(int))
     squared = squared[np.ix_(some, some)]

@@ -1,4 +1,4 @@
-"""What both neural students share: the estimator, its networks, and batches for its net."""
+"""Common code of both neural students: the estimator, its networks, and batches for its net."""
 
 import copy
 import math
@@ -20,9 +20,9 @@ from ..runtime.copies import seeded
 
 
 class NeuralStudent(ClassifierMixin, CheckedEstimator):
-    """What both students share: labels with -1, seeds, device, prediction.
+    """Base class of both students: labels with -1, seeds, device and prediction.
 
-    Each has a `_make_net`, which returns the skorch net that `fit` trains.
+    Each subclass has a method `_make_net`, which returns the skorch net that `fit` trains.
     """
 
     #: `PATEClassifier` gives all public rows to students that declare this.
@@ -47,9 +47,10 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, channels, height, width)
-            Numbers, best scaled to a common range.
+            Numeric features, preferably scaled to a common range.
         y : array-like of shape (n_samples,)
-            Labels; the number -1 marks an unlabelled row. Text labels beside it need dtype object.
+            Labels; the number -1 marks an unlabelled row. Text labels together with -1 need dtype
+            object.
 
         Returns
         -------
@@ -59,22 +60,24 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
         Raises
         ------
         ValueError
-            If fewer than two classes are labelled, or the module gives fewer outputs than there
+            If fewer than two classes are labelled, or the module returns fewer outputs than there
             are classes.
         """
         X, y = validate_data(self, X, y, dtype=np.float32, allow_nd=True)
         if y.dtype.kind in "US" and (y == "-1").any():
             raise ValueError(
-                'y has the text "-1"; -1 marks unlabelled rows: give text labels with dtype=object'
+                'y has the text "-1", but the number -1 marks unlabelled rows: use text labels '
+                "with dtype=object"
             )
         labelled = np.asarray(y != -1)
-        # Text labels beside -1 have dtype object; without it they get the dtype of text
+        # Text labels together with -1 have dtype object; without -1 they get the dtype of text
         known = np.array(y[labelled].tolist())
         check_classification_targets(known)
         self.classes_, codes = np.unique(known, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y has {len(self.classes_)} class, at least 2 classes are needed (-1: unlabelled)"
+                f"y has {len(self.classes_)} class(es), at least 2 classes are needed (-1 marks "
+                "unlabelled rows)"
             )
         self.row_shape_ = X.shape[1:]
         targets = np.full(len(y), -1)
@@ -101,7 +104,7 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
         X = validate_data(self, X, dtype=np.float32, allow_nd=True, reset=False)
         if X.shape[1:] != self.row_shape_:
             raise ValueError(
-                f"rows of X have shape {X.shape[1:]}, and those given to fit {self.row_shape_}"
+                f"rows of X have shape {X.shape[1:]}, but rows in fit had shape {self.row_shape_}"
             )
         return self.net_.predict_proba(X).astype(np.float64)
 
@@ -122,13 +125,13 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
         return self.classes_[proba.argmax(axis=1)]
 
     def _skorch_net(self, net_class, X, n_classes, *, generator=None, **params):
-        """Return a skorch net with the settings that both students share."""
+        """Return a skorch net with the common settings of both students."""
         network = make_module(self.module, partial(default_module, X.shape[1:], n_classes))
         module = StudentModule(network, n_classes, self.augment, generator)
         own = "lr", "max_epochs", "batch_size", "unlabeled_batch_size", "device", "verbose"
         return net_class(
             module.to(memory_format=torch.channels_last),  # convolutions on a CPU: twice as fast
-            criterion=nn.CrossEntropyLoss,  # tells skorch that outputs are logits
+            criterion=nn.CrossEntropyLoss,  # so skorch treats outputs as logits
             optimizer=torch.optim.Adam,
             train_split=None,
             **{name: getattr(self, name) for name in own},
@@ -139,13 +142,13 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
 # --- training on labelled and unlabelled rows: the skorch net and its batches ---------------------
 
 
-#: Steps over which the learning rate rises.
+#: Number of steps in which the learning rate rises.
 _WARM_UP_STEPS = 50
 
-#: Fewest steps of an epoch: few rows would make few.
+#: Smallest number of steps of an epoch, for few rows.
 _LEAST_STEPS = 50
 
-#: Rows that are predicted at a time.
+#: Number of rows in one batch of predictions.
 _ROWS_AT_A_TIME = 1024
 
 
@@ -157,7 +160,7 @@ class SemiSupervisedNet(NeuralNet):
         self.unlabeled_batch_size = unlabeled_batch_size
 
     def get_iterator(self, dataset, training=False):
-        """Return batches of rows or, where training starts, `PairedBatches`; count their steps."""
+        """Return batches of rows or, in training, `PairedBatches`; reset the count of steps."""
         if not training:
             return self._plain_batches(dataset.X)
         batches = PairedBatches(dataset.X, dataset.y, self.batch_size, self.unlabeled_batch_size)
@@ -166,10 +169,11 @@ class SemiSupervisedNet(NeuralNet):
         return batches
 
     def _plain_batches(self, X):
-        # Not a DataLoader, which draws from torch's generator even if it does not shuffle
+        # Not by a DataLoader, which draws from torch's generator even without shuffling
         for start in range(0, len(X), _ROWS_AT_A_TIME):
             rows = X[start : start + _ROWS_AT_A_TIME]
-            yield torch.from_numpy(np.array(rows)), None  # a copy: torch warns of read-only arrays
+            # A copy, because torch warns about read-only arrays
+            yield torch.from_numpy(np.array(rows)), None
 
     def _prepare(self, batch):
         """Move a batch to the device, augment it, and set the learning rate of this step."""
@@ -187,7 +191,7 @@ class SemiSupervisedNet(NeuralNet):
 
     @property
     def share_done(self):
-        """Steps taken, as a share of all steps."""
+        """Fraction of all steps that have been taken."""
         return self.n_steps_ / self.most_steps_
 
     def _all_optimizers(self):
@@ -197,14 +201,14 @@ class SemiSupervisedNet(NeuralNet):
         changed = self.module_.augment(rows)
         if not isinstance(changed, torch.Tensor) or changed.shape != rows.shape:
             raise ValueError(
-                f"augment must return a batch of the shape that it is given, {tuple(rows.shape)}; "
+                f"augment must return a batch with the shape of its input, {tuple(rows.shape)}; "
                 f"got {tuple(getattr(changed, 'shape', ())) or type(changed).__name__}"
             )
         return changed
 
 
 class PairedBatches:
-    """Batches of labelled rows, drawn with replacement, each paired with a batch of any rows."""
+    """Batches of labelled rows, sampled with replacement, each paired with a batch of any rows."""
 
     def __init__(self, X, y, batch_size, unlabeled_batch_size):
         self.X = X
@@ -226,11 +230,11 @@ class PairedBatches:
             yield tuple(torch.from_numpy(part) for part in batch)
 
 
-# --- networks: the default ones, what wraps those that are given, and what changes images ---------
+# --- networks: defaults, a wrapper for given networks, and augmentation of images -----------------
 
 
 class StudentModule(nn.Module):
-    """A network, cut to as many logits as there are classes, with all else that training needs."""
+    """A network with one logit per class, and the other modules for training."""
 
     def __init__(self, network, n_classes, augment=None, generator=None):
         super().__init__()
@@ -244,16 +248,16 @@ class StudentModule(nn.Module):
         logits = self.network(X)
         if logits.ndim != 2 or logits.shape[1] < self.n_classes:
             raise ValueError(
-                f"module must give at least {self.n_classes} logits per row; got "
+                f"module must return at least {self.n_classes} logits per row; got "
                 f"{tuple(logits.shape)}"
             )
         return logits[:, : self.n_classes]
 
     def features(self, X):
-        """Return what enters the last linear layer."""
+        """Return the inputs of the last linear layer."""
         linear = [layer for layer in self.network.modules() if isinstance(layer, nn.Linear)]
         if not linear:
-            raise ValueError("module needs a torch.nn.Linear as its last layer")
+            raise ValueError("module must have a torch.nn.Linear as its last layer")
         inputs = []
 
         def keep(layer, args):
@@ -268,19 +272,19 @@ class StudentModule(nn.Module):
 
 
 def _block(layer):
-    """Return a layer, with what normalises and rectifies its outputs."""
+    """Return a layer, followed by batch normalisation and a leaky ReLU."""
     if isinstance(layer, nn.Linear):
         return layer, nn.BatchNorm1d(layer.out_features), nn.LeakyReLU(0.1)
     return layer, nn.BatchNorm2d(layer.out_channels), nn.LeakyReLU(0.1)
 
 
 def default_module(row_shape, n_classes):
-    """Make a small network for rows of this shape."""
+    """Return a small network for rows of this shape."""
     if len(row_shape) == 1:
         hidden = *_block(nn.Linear(row_shape[0], 128)), *_block(nn.Linear(128, 128))
         return nn.Sequential(*hidden, nn.Linear(128, n_classes))
     if len(row_shape) != 3:
-        raise ValueError(f"rows of shape {row_shape} have no default network: give module=")
+        raise ValueError(f"there is no default network for rows of shape {row_shape}: set module")
     return nn.Sequential(
         *_block(nn.Conv2d(row_shape[0], 16, 5, stride=2, padding=2)),
         *_block(nn.Conv2d(16, 32, 3, padding=1)),
@@ -293,7 +297,7 @@ def default_module(row_shape, n_classes):
 
 
 class RowGenerator(nn.Module):
-    """Turns noise into rows whose features lie in the range of those of `X`."""
+    """Network from noise to rows with features in the range of the features of `X`."""
 
     def __init__(self, X, noise_dim):
         super().__init__()
@@ -311,27 +315,28 @@ class RowGenerator(nn.Module):
 
 
 def make_module(module, default):
-    """Return a copy of a module, or of what a function makes; None calls the default."""
+    """Return a copy of a module, or of the result of a function; None calls the default."""
     if module is None:
         return default()
-    # Copied in either case, as a function may return a module that others train as well
+    # Copied in both cases, as a function may return a module that other code also trains
     made = copy.deepcopy(module if isinstance(module, nn.Module) else module())
     if not isinstance(made, nn.Module):
-        raise ValueError(f"module and generator must be or make a torch.nn.Module; got {made!r}")
+        raise ValueError(f"module and generator must be or return a torch.nn.Module; got {made!r}")
     return made
 
 
 class RandomAffine(nn.Module):
-    """Rotate, shift, scale and shear each image of a batch a little: labels of digits survive.
+    """Rotate, shift, scale and shear each image of a batch by small random amounts.
 
-    As a layer of a network it works in training only.
+    The changes keep the labels of digits. A `RandomAffine` that is a layer of a network has an
+    effect in training only.
 
     Parameters
     ----------
     degrees : float, default=15
         Largest rotation, in degrees.
     shift : float, default=0.07
-        Largest shift, as a share of the image's height and width.
+        Largest shift, as a fraction of the image's height and width.
     scale : float, default=0.1
         Largest relative change of size.
     shear : float, default=0.2
@@ -353,14 +358,15 @@ class RandomAffine(nn.Module):
         self.shear = shear
 
     def extra_repr(self):
-        """Parameters, for the repr."""
+        """Return the parameters for the repr."""
         return f"{self.degrees}, {self.shift}, {self.scale}, {self.shear}"
 
     def forward(self, X):
         """Return changed copies of images of shape (n, channels, height, width)."""
         if X.ndim != 4:
             raise ValueError(
-                f"RandomAffine changes images, (n, channels, height, width); got {tuple(X.shape)}"
+                "RandomAffine requires images of shape (n, channels, height, width); got shape "
+                f"{tuple(X.shape)}"
             )
         if not self.training:
             return X
@@ -375,7 +381,7 @@ class RandomAffine(nn.Module):
         sin = angle.sin() * size
         across = torch.stack([cos, uniform(self.shear) - sin, uniform(2 * self.shift)], dim=1)
         down = torch.stack([sin, cos, uniform(2 * self.shift)], dim=1)
-        # F.affine_grid, in steps that torch.func.vmap knows: teachers may be trained together
+        # F.affine_grid in steps that torch.func.vmap supports, as teachers may be trained together
         y, x = (torch.linspace(-1, 1, n, device=X.device) * (n - 1) / n for n in X.shape[2:])
         points = torch.stack(torch.broadcast_tensors(x, y[:, None], torch.ones_like(x)), dim=-1)
         grid = points.flatten(0, 1) @ torch.stack([across, down], dim=2)

@@ -12,42 +12,42 @@ from .base import NeuralStudent, RowGenerator, SemiSupervisedNet, make_module
 
 
 class SSGANClassifier(NeuralStudent):
-    """Classifier that learns to tell classes from each other and from a generator's fakes.
+    """Classifier that learns to distinguish classes from each other and from a generator's fakes.
 
     The discriminator of a generative adversarial network has one output per class and one for
-    fakes; from unlabelled rows it learns that they belong to some class. The generator matches the
-    mean features of real rows, which helps the classifier more than fakes that look real. This is
-    the student of PATE-G.
+    fakes. From unlabelled rows it learns that they belong to one of the classes. The generator
+    matches the mean features of real rows, which helps the classifier more than realistic fakes.
+    This is the student of PATE-G.
 
     Parameters
     ----------
     module : torch.nn.Module, callable or None, default=None
-        The discriminator: a module, or a class or function that makes one when called without
-        arguments. Its last `torch.nn.Linear` gives at least as many logits as there are classes
-        (the logit of fakes is fixed at 0); the generator matches the features that enter that
-        layer. None: two hidden layers for tables, three convolutions for images.
+        The discriminator: a module, or a class or function that returns one when called without
+        arguments. Its last `torch.nn.Linear` returns at least one logit per class (the logit of
+        fakes is fixed at 0), and the generator matches the inputs of that layer. None is a network
+        of two hidden layers for tables, or three convolutions for images.
     generator : torch.nn.Module, callable or None, default=None
-        Maps noise of shape (n, noise_dim) to rows like those of `X`. None: two hidden layers, with
-        outputs in the range of each feature.
+        Maps noise of shape (n, noise_dim) to rows with the shape of rows of `X`. None is a network
+        of two hidden layers, with outputs in the range of each feature.
     noise_dim : int, default=100
         Length of the generator's noise.
     unlabeled_weight : float, default=1.0
-        Weight of telling real rows from fakes.
+        Weight of the loss that distinguishes real rows from fakes.
     augment : callable or None, default=None
-        Changes a batch in a way that keeps its labels, for instance ``RandomAffine()``; applied to
-        real rows in training.
+        Changes a batch without changing its labels, for instance ``RandomAffine()``. It is applied
+        to real rows in training.
     max_epochs : int, default=30
         Passes over the rows of `X`, each of at least 50 steps.
     batch_size, unlabeled_batch_size : int, default=64, 128
-        Labelled rows, drawn with replacement, and rows of any kind in one step.
+        Numbers of labelled rows, sampled with replacement, and of rows of any kind in one step.
     lr : float, default=0.003
         Learning rate of Adam; it rises over 50 steps, and falls to 0 in the second half.
     device : str, default="cpu"
-        Where to train: "cpu", "cuda", ...
+        Device of the training: "cpu", "cuda", ...
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches, noise, and what `augment` draws.
+        Seed of weights, batches, noise, and random draws of `augment`.
     verbose : int, default=0
-        Above 0, a line for each epoch.
+        Above 0, print a line for each epoch.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class GANNet(SemiSupervisedNet):
         self.unlabeled_weight = unlabeled_weight
 
     def initialize_optimizer(self, *args, **kwargs):
-        """Make an optimizer for the discriminator and one for the generator."""
+        """Create an optimizer for the discriminator and one for the generator."""
         adam = partial(self.optimizer, lr=self.lr, betas=(0.5, 0.999))
         self.optimizer_ = adam(self.module_.network.parameters())
         self.optimizer_generator_ = adam(self.module_.generator.parameters())
@@ -140,7 +140,7 @@ class GANNet(SemiSupervisedNet):
         return [self.optimizer_, self.optimizer_generator_]
 
     def train_step(self, batch, **fit_params):
-        """Train discriminator, then generator, on a batch."""
+        """Train the discriminator and then the generator on a batch."""
         self._set_training(True)
         labelled, targets, rows = self._prepare(batch)
         fakes = self._make_fakes(rows)
@@ -153,13 +153,13 @@ class GANNet(SemiSupervisedNet):
         fakes = self.module_.generator(noise)
         if fakes.shape != rows.shape:
             raise ValueError(
-                f"generator must make rows like those of X from noise of shape {tuple(noise.shape)}"
-                f": a batch of shape {tuple(rows.shape)}; got {tuple(fakes.shape)}"
+                f"generator must return a batch of shape {tuple(rows.shape)}, like rows of X, from "
+                f"noise of shape {tuple(noise.shape)}; got {tuple(fakes.shape)}"
             )
         return fakes
 
     def _train_discriminator(self, labelled, targets, rows, fakes):
-        # In one batch: apart, batch normalisation would tell real rows from fakes
+        # In one batch, as batch normalisation of separate batches would reveal the fakes
         logits = self.module_(torch.cat([labelled, rows, fakes]))
         known, real, fake = logits.split([len(labelled), len(rows), len(fakes)])
         # The odds that a row is real are the sum of exp(logits) to 1

@@ -14,37 +14,37 @@ from .base import NeuralStudent, SemiSupervisedNet
 class VATClassifier(NeuralStudent):
     """Neural classifier trained by virtual adversarial training and entropy minimisation.
 
-    In addition to the cross-entropy of the labelled rows, it penalises how much a small step in
-    the worst direction can change the prediction for any row, and how unsure predictions are. So
-    decision boundaries move to where there are no data.
+    In addition to the cross-entropy of the labelled rows, the loss has two penalties: the change of
+    the prediction for any row after a small step in the worst direction, and the entropy of the
+    predictions. So decision boundaries move to regions without data.
 
     Parameters
     ----------
     module : torch.nn.Module, callable or None, default=None
-        The network: a module, whose weights are where training starts, or a class or function that
-        makes one when called without arguments (`functools.partial` can supply some). It maps a
-        batch to at least as many logits as there are classes; further ones are ignored. None: two
-        hidden layers for tables, three convolutions for images.
+        The network: a module, whose weights are the initial weights, or a class or function that
+        returns one when called without arguments (`functools.partial` can supply some). It maps
+        each row of a batch to at least one logit per class; additional logits are ignored. None is
+        a network of two hidden layers for tables, or three convolutions for images.
     radius : float or None, default=None
-        Length of the step, in units of `X`. None: 0.25 times the root mean square distance of the
+        Length of the step, in units of `X`. None is 0.25 times the root mean square distance of the
         rows from their mean, which is 1.8 for MNIST in [0, 1].
     vat_weight, entropy_weight : float, default=1.0
         Weights of the two penalties; the weight of entropy grows from 0 during training.
     augment : callable or None, default=None
-        Changes a batch in a way that keeps its labels, for instance ``RandomAffine()``; applied
+        Changes a batch without changing its labels, for instance ``RandomAffine()``. It is applied
         to all rows in training.
     max_epochs : int, default=30
         Passes over the rows of `X`, each of at least 50 steps.
     batch_size, unlabeled_batch_size : int, default=64, 128
-        Labelled rows, drawn with replacement, and rows of any kind in one step.
+        Numbers of labelled rows, sampled with replacement, and of rows of any kind in one step.
     lr : float, default=0.002
         Learning rate of Adam; it rises over 50 steps, and falls to 0 in the second half.
     device : str, default="cpu"
-        Where to train: "cpu", "cuda", ...
+        Device of the training: "cpu", "cuda", ...
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches, steps, and what `augment` draws.
+        Seed of weights, batches, steps, and random draws of `augment`.
     verbose : int, default=0
-        Above 0, a line for each epoch.
+        Above 0, print a line for each epoch.
 
     Attributes
     ----------
@@ -61,8 +61,8 @@ class VATClassifier(NeuralStudent):
 
     Notes
     -----
-    The worst direction is found by one power iteration, from a random step of a third of
-    `radius`.
+    The worst direction is found by one power iteration, which starts from a random step of a third
+    of `radius`.
 
     References
     ----------
@@ -149,7 +149,7 @@ class VATNet(SemiSupervisedNet):
         return {"loss": loss, "y_pred": None}
 
     def _adversarial(self, rows, log_proba):
-        """Mean divergence to the prediction after the worst step (Miyato et al., algorithm 1)."""
+        """Return the mean divergence after the worst step (Miyato et al., algorithm 1)."""
 
         def divergence(step):
             changed = self.infer(rows + step).log_softmax(dim=1)

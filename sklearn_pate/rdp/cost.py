@@ -142,7 +142,7 @@ class Cost:
             As in `data_independent_epsilon`. "mixed" is the exact composition of pure steps with
             Gaussian noise, and "none" is returned if epsilon is 0 or inf.
         """
-        # The costs' own delta adds to that of the conversion
+        # The delta of the costs adds to the delta of the conversion
         left = check_delta(delta) - self.delta
         if left <= 0:
             return math.inf, "none"

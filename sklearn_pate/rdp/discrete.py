@@ -58,8 +58,8 @@ class DiscreteNoise(ABC):
         Returns
         -------
         ndarray of shape (n_queries, n_classes)
-            Computed by sums over the whole numbers. The accuracy near 0 and near 1 is that of
-            `Noise.log_argmax`.
+            Log probabilities, computed by sums over the whole numbers. They are accurate near 0
+            and near 1, like the results of `Noise.log_argmax`.
         """
         votes = check_votes(votes)
         histograms, number = np.unique(votes, axis=0, return_inverse=True)
@@ -245,7 +245,7 @@ class DiscreteGaussian(DiscreteNoise):
 
 
 def _refine_first(log_proba):
-    """Compute log probabilities near 1 from those of the other classes, which are more accurate."""
+    """Compute log probabilities near 1 from the other classes, where they are more accurate."""
     likely = np.flatnonzero(log_proba.max(axis=1) > math.log(0.5))
     first = log_proba[likely].argmax(axis=1)
     others = log_proba[likely]
@@ -262,7 +262,7 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
     steps : list of float
         `DiscreteGaussian.sigma` of each group of numbers with the same noise.
     squared_moves : list of int
-        Sum of the squared changes of the numbers of each group, all of which are whole.
+        Sum of the squared changes of the numbers of each group, which are whole numbers.
     tau : float, default=2.0
         Noise that is set aside for the grid, at least 0.5. Every such value gives a valid cost. 2
         is right for noise that is many steps wide. Below 20 steps, 0.8 is better.

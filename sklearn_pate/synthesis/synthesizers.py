@@ -918,7 +918,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     def describe(self, *, n_records, n_classes):
         """Describe the sums and their noise; see `Synthesizer.describe`."""
-        records = "" if n_records is None else f", for {n_records} records"
+        records = "" if n_records is None else f", compared with {n_records} records"
         return (
             f"{self.schema_.width} numbers for each of {n_classes} classes, of "
             f"{len(self.schema_.columns)} columns, with noise of standard deviation "

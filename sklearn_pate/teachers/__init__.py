@@ -1,4 +1,4 @@
-"""Parts of teachers: sites with data of their own, training, and networks trained together."""
+"""Teachers: sites with their own data, training, and networks that are trained together."""
 
 from .sites import Sites
 

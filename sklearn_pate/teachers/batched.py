@@ -1,4 +1,4 @@
-"""Train all teachers of one network together: their parameters are stacked and move as one."""
+"""Training of many teachers of one network together, with stacked parameters."""
 
 import copy
 import itertools
@@ -17,41 +17,42 @@ from ..runtime.copies import seeded
 
 __all__ = ["BatchedTeachers"]
 
-#: Most rows at a time when a network votes on a GPU; elsewhere as many as skorch would take.
+#: Largest number of rows in one step of a vote on a GPU; elsewhere, the batch size of skorch.
 _ROWS_ON_GPU = 2**13
 
 
 class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A skorch network whose copies, as the teachers of a `PATEClassifier`, are trained together.
+    """A skorch network whose copies are trained together as teachers of a `PATEClassifier`.
 
     ``PATEClassifier(BatchedTeachers(network))`` stacks the parameters of many teachers and takes
-    each step for all of them at once (`torch.func.vmap`), in this process: one small network would
-    leave a GPU idle most of the time. Teachers have the seeds, the initial weights and the batches
-    that they would have one by one. Votes agree, except for rounding in float32 and for layers
-    that draw random numbers, such as dropout, which draw different ones. ``python -m benchmarks
-    --only batched`` measures the gain on your machine.
+    each step for all of them at once (`torch.func.vmap`), in this process. One small network would
+    leave a GPU idle most of the time. Teachers have the same seeds, initial weights and batches as
+    if they were trained one by one. Votes agree, except for rounding in float32 and for layers that
+    draw random numbers, such as dropout, which draw different ones. ``python -m benchmarks --only
+    batched`` measures the gain on your machine.
 
-    A skorch network with ``device="cuda"`` is trained in this way without being wrapped. What
-    cannot be batched is trained one by one, after one warning that says why: batch normalisation
-    and other layers in which rows of a batch influence each other or buffers change (group or
-    layer normalisation is fine), callbacks, overridden methods, unusual optimizers and losses.
+    A skorch network with ``device="cuda"`` is trained in this way without a wrapper. Networks that
+    cannot be batched are trained one by one, after one warning with the reason. Possible reasons
+    are batch normalisation and other layers in which rows of a batch influence each other or
+    buffers change (group or layer normalisation is fine), callbacks, overridden methods, and
+    unusual optimizers and losses.
 
-    Fitted alone, for instance as a student, it is the network.
+    If it is fitted by itself, for instance as a student, it behaves like the network.
 
     Parameters
     ----------
     estimator : skorch.NeuralNetClassifier
-        The network, unfitted. X must be a numeric array, in the dtype the network takes.
+        The unfitted network. X must be a numeric array, in the dtype of the network.
     max_teachers : int, default=None
-        Teachers trained together at most; None is 256 on a GPU and 16 elsewhere. Give fewer if a
-        step of so many does not fit into the GPU's memory.
+        Largest number of teachers trained together; None is 256 on a GPU and 16 elsewhere. Use a
+        smaller number if a step does not fit into the GPU's memory.
 
     Attributes
     ----------
     estimator_ : skorch.NeuralNetClassifier
-        The fitted network, if fitted alone.
+        The fitted network, if fitted by itself.
     classes_ : ndarray of shape (n_classes,)
-        Its labels.
+        Labels of the network.
 
     References
     ----------
@@ -83,7 +84,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.max_teachers = max_teachers
 
     def fit(self, X, y):
-        """Fit one network, as its own `fit` does.
+        """Fit one network by its own `fit`.
 
         Parameters
         ----------
@@ -102,7 +103,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Predict labels with the network fitted alone.
+        """Predict labels with the network that was fitted by itself.
 
         Parameters
         ----------
@@ -118,7 +119,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.estimator_.predict(X)
 
     def predict_proba(self, X):
-        """Predict probabilities with the network fitted alone.
+        """Predict probabilities with the network that was fitted by itself.
 
         Parameters
         ----------
@@ -134,18 +135,18 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.estimator_.predict_proba(X)
 
     def why_not(self, X, X_query):
-        """Say why teachers of this network cannot be trained together.
+        """Return the reason why teachers of this network cannot be trained together.
 
         Parameters
         ----------
         X, X_query : array-like
-            Private and public features. Of the private ones, only the type counts; a few public
-            ones are shown to a network.
+            Private and public features. Only the type of the private features matters. A dry run
+            trains on a few public rows.
 
         Returns
         -------
         str or None
-            The reason; None if they can.
+            The reason; None if they can be trained together.
         """
         return (
             why_not_network(self.estimator)
@@ -155,17 +156,17 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
 
     def train(self, trainees, X_query, *, proba=False, keep=False):
-        """Train teachers together and let them vote.
+        """Train teachers together and yield their votes.
 
-        Which teachers share a stack, and which random numbers they get, depends on their order
-        alone: a changed record affects no other teacher, not even by rounding.
+        The teachers of a stack, and their random numbers, depend on the order of teachers alone. So
+        a changed record affects no other teacher, not even by rounding.
 
         Parameters
         ----------
         trainees : iterable of tuples
-            Of each teacher, in order: a key; the seed of its random numbers; its network, unfitted,
-            which is used up; its features, an ndarray with n_records rows; its labels as codes.
-            Without what is after the seed its place is kept, and nothing is trained.
+            For each teacher, in order: a key; the seed of its random numbers; its unfitted network,
+            which is used up; its features, an ndarray with n_records rows; its labels as codes. A
+            tuple of key and seed alone reserves the place of a teacher, and trains nothing.
         X_query : ndarray with n_queries rows
             Public points to vote on.
         proba : bool, default=False
@@ -176,11 +177,11 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Yields
         ------
         key : object
-            Of each teacher, in order.
+            Key of each teacher, in order.
         voted : ndarray of shape (n_queries,) or (n_queries, n_outputs), or None
-            Its labels, or the probabilities; None without a network.
+            Labels or probabilities of the teacher; None without a network.
         fitted : NeuralNetClassifier or None
-            If kept.
+            The fitted network, if `keep`.
         """
         on_gpu = torch.device(self.estimator.device).type == "cuda"
         size = self.max_teachers or (256 if on_gpu else 16)
@@ -192,18 +193,18 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 yield from ((member.key, None, None) for member in members)
 
     def _train_stack(self, members, X_query, proba, keep):
-        """Train members of one stack; yield what each answers."""
+        """Train the members of one stack, and yield their votes."""
         device = torch.device(self.estimator.device)
         trained = [member for member in members if member.network]
         first = trained[0]
-        # Those without a network keep their place with a copy of another's
+        # Members without a network keep their place with a copy of another network
         networks = [member.network or first.network for member in members]
         stack = _Stack(networks, [member.n_steps for member in members], device)
         self._run_epochs(stack, members, trained, device)
-        # A copy: a memmap may be read-only, which torch warns of
+        # A copy, because torch warns about read-only arrays, such as a memmap
         queries = torch.from_numpy(np.array(X_query)).to(device)
         n_rows = first.network.get_iterator(range(len(X_query)), training=False).batch_size
-        if device.type == "cuda":  # as many rows as a step of all members had, which fitted
+        if device.type == "cuda":  # the rows of a training step of all members, which fit in memory
             n_rows = max(n_rows, min(_ROWS_ON_GPU, len(members) * first.loader.batch_size))
         for member, state in zip(members, stack.states(), strict=True):
             if not member.network:
@@ -215,11 +216,11 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             yield member.key, voted, member.fitted(state) if keep else None
 
     def _run_epochs(self, stack, members, trained, device):
-        """Take all steps of all members, of which some have a network to be trained."""
+        """Take all training steps of all members; `trained` are the members with a network."""
         X = torch.cat([member.X for member in trained])
         y = torch.cat([member.y for member in trained])
         if device.type == "cuda":
-            # An eighth of a GPU is for rows, whatever is free: that may follow from private data
+            # Rows may use an eighth of a GPU; its free memory may depend on private data
             room = torch.cuda.get_device_properties(device).total_memory // 8
             if X.nbytes + y.nbytes <= room:
                 X, y = X.to(device), y.to(device)
@@ -227,7 +228,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             rows, weight = _epoch(members, trained[0].loader.batch_size)
             rows = torch.from_numpy(rows).to(X.device)
             weight = torch.from_numpy(weight).to(device)
-            # For layers that draw, such as dropout; Python does not salt the hash of numbers
+            # For layers with random draws, such as dropout; Python does not salt hashes of numbers
             with seeded(hash((members[0].seed, epoch)) % 2**32):
                 for step in range(rows.shape[1]):
                     X_batch = X[rows[:, step]].to(device)
@@ -235,7 +236,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     stack.step(X_batch, y_batch, weight[:, step], step)
 
     def _trial(self, X_query):
-        """Say what goes wrong when a few public rows are trained on together, or None."""
+        """Return the problem of a dry run of training on a few public rows, or None."""
         try:
             some = np.linspace(0, len(X_query) - 1, 8).astype(int)
             rows = torch.from_numpy(X_query[some])
@@ -251,7 +252,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 stack.step(torch.stack([rows] * 2), labels, labels + 1.0, 0)
                 stack.predict(next(stack.states()), rows, len(rows))
         except Exception as error:
-            return f"they failed when tried together on public rows ({type(error).__name__})"
+            return f"a dry run of training on public rows failed ({type(error).__name__})"
         return None
 
     def __sklearn_tags__(self):
@@ -263,8 +264,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 class _Member:
     """A teacher before it is trained: its network, rows and batches.
 
-    Its weights are drawn and its rows split, as skorch would. One without a network keeps its place
-    in a stack, and has no rows and no steps.
+    Its weights are drawn and its rows are split as in skorch. A member without a network keeps its
+    place in a stack, and has no rows and no steps.
     """
 
     n_steps = 0
@@ -278,8 +279,8 @@ class _Member:
         with seeded(seed):
             _initialized(network)
             train, valid = network.get_split_datasets(X, codes)
-            self.state = torch.random.get_rng_state()  # of its own generator
-        self.validates = valid is not None  # on rows that skorch sets aside
+            self.state = torch.random.get_rng_state()  # of the member's own generator
+        self.validates = valid is not None  # whether skorch sets rows aside
         rows = getattr(train, "indices", np.arange(len(codes)))
         self.X = torch.from_numpy(X[rows])
         self.y = torch.from_numpy(codes[rows])
@@ -290,7 +291,7 @@ class _Member:
     def batches(self):
         """Return the rows of each batch of the next epoch.
 
-        As with skorch, whose DataLoader draws a number when it starts to train or to validate.
+        Like the DataLoader of skorch, this draws a number at the start of training and validation.
         """
         torch.random.set_rng_state(self.state)
         _draw()
@@ -301,7 +302,7 @@ class _Member:
         return batches
 
     def proba(self, output):
-        """Return probabilities from what the network puts out, as skorch does."""
+        """Return probabilities from the outputs of the network, as in skorch."""
         normalised = isinstance(self.network.criterion_, nn.NLLLoss)
         if self.network.predict_nonlinearity == "auto" and not normalised:
             output = torch.softmax(torch.from_numpy(output), dim=1).numpy()
@@ -310,20 +311,21 @@ class _Member:
     def fitted(self, state):
         """Return the network with its trained parameters."""
         self.network.module_.load_state_dict(state, strict=False)  # tied weights have one name
-        self.network.check_data(None, self.classes)  # notes the classes, as `fit` would
+        self.network.check_data(None, self.classes)  # stores the classes, like `fit`
         return self.network
 
 
 class _Stack:
-    """Networks of one kind, their parameters stacked.
+    """Networks of one kind with stacked parameters.
 
-    An optimizer counts its steps, so only networks with the same number of steps share one.
+    An optimizer counts its steps, so only networks with the same number of steps share an
+    optimizer.
     """
 
     def __init__(self, networks, steps, device):
         first = networks[0]
         self.device = device
-        self.groups = []  # of each: number of steps, parameters, optimizer
+        self.groups = []  # number of steps, parameters and optimizer of each group
         for n_steps in np.unique(steps):
             members = np.flatnonzero(np.equal(steps, n_steps))
             params = self._stacked([dict(networks[i].module_.named_parameters()) for i in members])
@@ -331,20 +333,20 @@ class _Stack:
             self.groups.append((n_steps, params, first.optimizer(*args, **kwargs)))
         buffers = [dict(network.module_.named_buffers()) for network in networks]
         self.buffers = self._stacked(buffers)
-        # Of each network: its place when all groups are laid end to end
+        # Place of each network in the concatenation of all groups
         end_to_end = np.argsort(steps, kind="stable")
         self.order = torch.from_numpy(np.argsort(end_to_end)).to(device)
         self.module = copy.deepcopy(first.module_).to(device)
         self.criterion = copy.deepcopy(first.criterion_).to(device)
         self.criterion.reduction = "none"
-        module = self.module  # a closure over self would be a cycle, and keep the memory
+        module = self.module  # a closure over self would be a cycle, and delay freeing memory
         self.forward = vmap(
             lambda params, buffers, X: functional_call(module, (params, buffers), (X,)),
             randomness="different",
         )
 
     def _stacked(self, tensors):
-        """Stack the tensors of each name; `tensors` has one dict for each network."""
+        """Stack the tensors of each name; `tensors` contains one dict for each network."""
         stacks = {}
         for name, first in tensors[0].items():
             stack = torch.stack([named[name].detach().to(self.device) for named in tensors])
@@ -360,13 +362,13 @@ class _Stack:
         return {name: torch.cat(tensors)[self.order] for name, tensors in parts.items()}
 
     def step(self, X, y, mask, k):
-        """Take step `k` of an epoch, for networks that have one; rows of mask 0 do not count."""
+        """Take step `k` of an epoch for all networks that have it; rows of mask 0 do not count."""
         self.module.train()
         for _, _, optimizer in self.groups:
             optimizer.zero_grad()
         output = self.forward(self._params(), self.buffers, X).flatten(0, 1)
         output = output.to(torch.promote_types(output.dtype, torch.float32))
-        if isinstance(self.criterion, nn.NLLLoss):  # as skorch does
+        if isinstance(self.criterion, nn.NLLLoss):  # as in skorch
             output = torch.log(output + torch.finfo(output.dtype).eps)
         losses = self.criterion(output, y.flatten()).view(mask.shape)
         # A mean with weights is divided by their sum
@@ -382,7 +384,8 @@ class _Stack:
     def predict(self, state, X, n_rows):
         """Return the outputs of a network, of shape (len(X), n_outputs); X is on the device.
 
-        One by one: many rows keep a GPU busy, and one network's weights fit a CPU's cache.
+        Networks predict one by one: many rows keep a GPU busy, and the weights of one network fit
+        into a CPU's cache.
         """
         self.module.eval()
         parts = X.split(n_rows)
@@ -393,22 +396,22 @@ class _Stack:
         """Yield the parameters and buffers of each network, by name."""
         whole = {name: value.detach() for name, value in self._params().items()} | self.buffers
         for i in range(len(self.order)):
-            # Copies: the layout of a view depends on the whole stack, which may decide how a GPU
-            # rounds
+            # Copies, because rounding on a GPU may depend on the layout of a tensor, and the layout
+            # of a view depends on the whole stack
             yield {name: value[i].clone() for name, value in whole.items()}
 
 
 def _epoch(members, batch_size):
     """Return rows and weights of all batches of the next epoch.
 
-    Both have the shape (n_members, n_steps, batch_size). Rows count through all members, laid end
-    to end.
+    Both have the shape (n_members, n_steps, batch_size). Rows are numbered through the
+    concatenation of all members.
     """
     shape = (len(members), max(member.n_steps for member in members), batch_size)
     rows = np.zeros(shape, dtype=np.int64)
     weight = np.zeros(shape, dtype=np.float32)
     first = 0
-    with seeded(0):  # only to put torch's generator back: each member brings its state
+    with seeded(0):  # only to restore torch's generator, as each member sets its own state
         for i, member in enumerate(members):
             if not member.network:
                 continue
@@ -421,7 +424,7 @@ def _epoch(members, batch_size):
 
 
 def _initialized(network):
-    """Draw a network's weights, on the CPU as skorch does before it moves them."""
+    """Draw a network's weights on the CPU, as skorch does before moving them."""
     return network.set_params(device="cpu", verbose=0).initialize()
 
 
@@ -430,10 +433,10 @@ def _draw():
     torch.empty((), dtype=torch.int64).random_()
 
 
-# --- which networks can be trained together: functions that say why not, or None ------------------
+# --- reasons why networks cannot be trained together, or None -------------------------------------
 
 
-#: Optimizers that treat every number of a parameter alone, so that a stack is many at once.
+#: Elementwise optimizers, with which a step of a stack is a step of each network.
 ELEMENTWISE = (
     torch.optim.Adadelta,
     torch.optim.Adagrad,
@@ -448,7 +451,7 @@ ELEMENTWISE = (
 
 
 def why_not_network(network):
-    """Say what in a network's settings keeps its copies from being trained together, or None."""
+    """Return the setting of a network that prevents training its copies together, or None."""
     if not isinstance(network, NeuralNetClassifier):
         return f"only skorch.NeuralNetClassifier can be batched; got {type(network).__name__}"
     kinds = type(network).__mro__
@@ -463,7 +466,7 @@ def why_not_network(network):
 
 
 def _settings(network):
-    """Return whether each setting that matters here, by its name, can be batched."""
+    """Return a dict from each relevant setting to whether it can be batched."""
     batch_size = network.get_params().get("iterator_train__batch_size", network.batch_size)
     loader = torch.utils.data.DataLoader
     settings = {
@@ -475,7 +478,7 @@ def _settings(network):
         "dataset": network.dataset is Dataset,
         "predict_nonlinearity": network.predict_nonlinearity in ("auto", None),
         "compile": not network.compile,
-        "batch_size": batch_size > 0,  # -1, all rows, has another size for each teacher
+        "batch_size": batch_size > 0,  # -1, all rows, differs between teachers
     }
     for name, value in network.get_params(deep=False).items():
         prefix, _, suffix = name.partition("__")
@@ -491,21 +494,21 @@ def _settings(network):
 
 
 def why_not_data(X, name):
-    """Say why data cannot be stacked, or None; of private data, the type alone is told."""
+    """Return the reason why data cannot be stacked, which names only their type, or None."""
     if type(X) in (np.ndarray, np.memmap) and X.dtype.kind in "fiub":
         return None
     return f"{name} must be a numeric array; got {type(X).__name__}"
 
 
 def why_rows_meet(module, rows):
-    """Say how one row of a batch may reach others in a module, or None."""
+    """Return how one row of a batch may affect other rows in a module, or None."""
     before = copy.deepcopy(dict(module.named_buffers()))
-    outputs = []  # of the first row: beside other rows, and beside copies of itself
+    outputs = []  # of the first row: in a batch with other rows, and with copies of itself
     for batch in (rows, rows[[0] * len(rows)]):
-        with seeded(0):  # the first row meets the same dropout in both batches
+        with seeded(0):  # so that the first row has the same dropout in both batches
             outputs.append(module(batch)[0])
     if not torch.allclose(*outputs, rtol=1e-4, atol=1e-6):
         return "rows of a batch influence each other, as in batch normalisation"
     if any(not torch.equal(before[name], value) for name, value in module.named_buffers()):
-        return "buffers change in training, as those of batch normalisation do"
+        return "buffers change in training, as in batch normalisation"
     return None

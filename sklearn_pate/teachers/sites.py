@@ -1,4 +1,4 @@
-"""Private data that stay where they are."""
+"""Private data that stay at their sites."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,27 +13,27 @@ from ..runtime.isolation import PublicError, attempt
 
 @dataclass(frozen=True)
 class Sites:
-    """Private data that stay where they are: each teacher loads its own, where it is trained.
+    """Private data that stay at their sites, where each teacher loads its own data.
 
-    They take the place of the private rows in
+    `Sites` replace the private rows in
     ``PATEClassifier(classes=...).fit(Sites(load, names), None, X_public)``. Each site has one
-    teacher; a worker sends back the teacher's votes and nothing else. The guarantee covers any
-    change of the data of one site: its unit is "group".
+    teacher, and a worker sends back only the teacher's votes. The guarantee covers any change of
+    the data of one site: its unit is "group".
 
     Parameters
     ----------
     load : callable
         ``load(name)`` returns X and y of one site. It runs in the worker that trains the site's
         teacher, and must be importable there. X has the columns of `X_public`, with their types
-        and categories; a site without rows is allowed. It may be called more than once for a
-        name, for instance if a worker dies. What it returns must depend on `name` and that
-        site's data alone: an encoder, a vocabulary or a cache that it keeps in its module would
-        let one site's records reach the teachers of others.
+        and categories; a site without rows is allowed. The function may be called more than once
+        for a name, for instance if a worker dies. Its result must depend on `name` and that site's
+        data alone. An encoder, a vocabulary or a cache in its module would pass one site's records
+        on to the teachers of other sites.
     names : sequence of str
-        The names of the sites, all different, which are public. They are kept as a tuple of str. A
-        teacher's seed follows from its site's name; which classifier of a list it gets, and how it
-        votes without records, follow from the position of the name. So a site that is added at
-        the end leaves the others' teachers as they are.
+        The names of the sites, all different, which are public. They are stored as a tuple of str.
+        The seed of a teacher depends on the name of its site. Its classifier, if there is a list of
+        them, and its votes without records depend on the position of the name. So a site that is
+        added at the end does not change the teachers of other sites.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Sites:
             raise ValueError(f"load must be callable, load(name) -> (X, y); got {self.load!r}")
         names = list(self.names) if hasattr(self.names, "__next__") else self.names  # read once
         normalize_names(names)
-        # A tuple: a name that is added to a list later would give one site several votes
+        # A tuple, because a name that is appended to a list later could give a site several votes
         object.__setattr__(self, "names", tuple(map(str, names)))
 
     def __repr__(self):
@@ -68,14 +68,14 @@ class Sites:
 
 @dataclass(frozen=True)
 class Site:
-    """One site: what a worker needs to load its records."""
+    """One site, with everything that a worker needs to load its records."""
 
     load: Callable
     name: str
     target: ClassTarget
 
     def read(self, X_query):
-        """Load X and codes, and check them; messages never quote what was loaded."""
+        """Load X and codes, and check them with messages that never quote loaded values."""
         loaded, failed = attempt(lambda: tuple(self.load(self.name)))
         if failed is not None:  # its text may quote records
             raise PublicError(f"load raised {failed}")
@@ -91,9 +91,9 @@ class Site:
             )
         if difference(X, X_query) is not None:
             raise PublicError(
-                "load must return X as X_public is, a DataFrame or an array, with its columns, "
-                "dtypes and categories; these are fixed in advance, not dictionaries of Arrow or "
-                "Categorical of polars, whose codes are assigned as values appear"
+                "load must return X like X_public, a DataFrame or an array, with the same columns, "
+                "dtypes and categories. Fix categories in advance: dictionaries of Arrow and "
+                "Categorical of polars assign codes in order of appearance"
             )
         codes = self.target.codes_of(y)
         if codes is None:

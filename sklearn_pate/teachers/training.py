@@ -1,4 +1,4 @@
-"""What teachers do, in the worker that trains them: one by itself, or networks together."""
+"""Training and votes of teachers in their worker: one at a time, or networks together."""
 
 import contextlib
 import io
@@ -37,24 +37,24 @@ from .sites import Site, Sites
 
 
 class Settings(NamedTuple):
-    """What all teachers of a fit share besides the data.
+    """Settings that all teachers of a fit share, besides the data.
 
     Attributes
     ----------
     target : targets.Target
         The values that teachers vote for.
     temperature : float or None
-        Of probabilities; None for votes.
+        Temperature of probabilities; None for votes.
     keep : bool
         Whether the fitted teachers are returned.
     threads : int or None
-        Most threads a teacher may use; None is no limit.
+        Largest number of threads of a teacher; None is no limit.
     config : dict
-        scikit-learn's configuration where `fit` was called.
+        scikit-learn's configuration in the process that called `fit`.
     timeout : float or None
-        Seconds for a teacher to fit and vote; None waits for ever.
+        Seconds for a teacher to fit and vote; None waits forever.
     caller : int
-        Id of the process where `fit` was called.
+        Id of the process that called `fit`.
     """
 
     target: Target
@@ -67,7 +67,7 @@ class Settings(NamedTuple):
 
     @property
     def needs_proba(self):
-        """Whether votes are made of probabilities, not of predictions."""
+        """Whether votes are computed from probabilities, not from predictions."""
         return self.temperature is not None and not self.target.splits_votes
 
 
@@ -77,11 +77,11 @@ class Part(NamedTuple):
     Attributes
     ----------
     X : array-like, Site or None
-        Features, or what loads them with their codes; None without records.
+        Features, or a site that loads them with their codes; None without records.
     codes : ndarray or None
         Labels as codes; None with a `Site`.
     weight : array-like or None
-        Weights of the records, for a teacher that takes them.
+        Weights of the records, for a teacher that accepts them.
     """
 
     X: Any
@@ -90,24 +90,24 @@ class Part(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a worker is sent to train one teacher.
+    """The input of a worker that trains one teacher.
 
     Attributes
     ----------
     number : int
-        Of the teacher.
+        Number of the teacher.
     estimator : estimator
-        Unfitted, shared with other teachers.
+        The unfitted estimator, shared with other teachers.
     X_query : array-like with n_queries rows
         Public points to vote on.
     seed : int
-        Of this teacher; parts, queries and noise have seeds of their own, which are not sent.
+        Seed of this teacher. Parts, queries and noise have their own seeds, which are not sent.
     settings : Settings
-        What all teachers share.
+        Settings that all teachers share.
     memory : joblib.Memory
-        Where its votes are kept.
+        Cache of its votes.
     key : tuple
-        What tells its votes from others in memory.
+        Key of its votes in memory.
     part : Part
         Its records.
     """
@@ -123,20 +123,20 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a worker returns of one teacher.
+    """The output of a worker for one teacher.
 
     Attributes
     ----------
     number : int
-        Of the teacher.
+        Number of the teacher.
     votes : ndarray or None
-        Codes of labels, or shares of probability; None if it failed.
+        Codes of labels, or ticks of probability; None if the teacher failed.
     fitted : estimator, bytes or None
         The fitted teacher, if kept; see `received`.
     problem : str or None
-        Why it failed, as it may be told.
+        Public description of a failure.
     is_cached : bool
-        Whether memory, if there is one, has the votes.
+        Whether memory, if any, has the votes.
     """
 
     number: int
@@ -151,17 +151,17 @@ def failure(number, problem):
     advice = (
         ". Preprocessing that teachers need (an encoder, an imputer) belongs inside base_estimator"
     )
-    if "\n" in problem:  # it ends in code that helps
+    if "\n" in problem:  # the problem ends with code of a remedy
         advice = ""
     return Result(number, problem=f"teacher {number} failed: {problem}{advice}")
 
 
 def fit_and_vote(part, task):
-    """Train one teacher on its records, or recall its votes; return its `Result`."""
+    """Train one teacher on its records, or load its cached votes, and return its `Result`."""
     settings = task.settings
-    # In the process of the caller `add_up` is quiet already, for all threads at once
+    # In the caller's process `add_up` has suppressed the output of all threads already
     with contextlib.nullcontext() if os.getpid() == settings.caller else suppress_output():
-        # A failure is returned, not raised: a traceback would carry the teacher's own text
+        # A failure is returned, not raised, as a traceback would contain the teacher's own text
         interrupted = False
         try:
             task = _loaded(task._replace(part=part))
@@ -173,18 +173,18 @@ def fit_and_vote(part, task):
             kept = is_cached(task.memory, train, task.key, task)
         except KeyboardInterrupt:
             interrupted = True
-        except BaseException as error:  # SystemExit too: its text may be data
+        except BaseException as error:  # including SystemExit, whose text may contain data
             return failure(task.number, redacted_text(error, task.estimator))
-        if interrupted:  # raised out here, it does not hold the one that was caught
+        if interrupted:  # raised here, so that it does not refer to the caught error
             raise KeyboardInterrupt
     return Result(task.number, votes, fitted, is_cached=kept)
 
 
 def _call_within(seconds, function, *args):
-    """Call a function in a thread, and raise if it takes longer; None waits for ever.
+    """Call a function in a thread, and raise an error after some seconds; None waits forever.
 
-    The thread is then left behind, and ends with its process. Until then this process, a worker,
-    stays silent, and its next teacher waits.
+    After the error the thread is abandoned, and ends with its process. Until then the output of
+    this process, a worker, stays suppressed, and its next teacher waits.
     """
     if seconds is None:
         return function(*args)
@@ -192,9 +192,7 @@ def _call_within(seconds, function, *args):
 
     def run():
         try:
-            with (
-                suppress_output()
-            ):  # of its own: it outlasts the caller's if this thread is left behind
+            with suppress_output():  # outlasts the caller's own context if this thread is abandoned
                 result = function(*args)
             future.set_result(result)
         except BaseException as error:
@@ -207,7 +205,7 @@ def _call_within(seconds, function, *args):
 
 
 def _loaded(task):
-    """Return the task with the data of its site loaded; they become part of its key in memory."""
+    """Load the data of a task's site, and add them to its key in memory."""
     site = task.part.X
     if not isinstance(site, Site):
         return task
@@ -218,21 +216,21 @@ def _loaded(task):
 
 
 def _train(key, task):
-    """Fit a teacher and let it vote; memory finds its votes by `key` alone."""
+    """Fit a teacher and return its votes, which memory caches by `key` alone."""
     had_torch = "torch" in sys.modules
     result = fit_and_predict(task)
     if "torch" in sys.modules and not had_torch:
-        # Torch could not be seeded before this fit imported it. Which teacher imports it first may
-        # depend on the records of others, so the fit is repeated with torch seeded
+        # Torch could not be seeded before this fit imported it. The teacher that imports it first
+        # may depend on the records of other teachers, so the fit is repeated with torch seeded
         result = fit_and_predict(task)
     return result
 
 
 def fit_and_predict(task):
-    """Fit a teacher in isolation; return its votes, and the teacher itself if it is kept."""
+    """Fit a teacher in isolation, and return its votes, and the teacher itself if it is kept."""
     settings = task.settings
     with isolated(task.seed), config_context(**settings.config):
-        votes, fitted = _votes_and_teacher(task)  # what they leave behind ends within the block
+        votes, fitted = _votes_and_teacher(task)  # their side effects end within the block
         is_pickled = task.memory.location is not None or os.getpid() != settings.caller
         if fitted is not None and is_pickled:
             fitted = pickled(fitted)
@@ -240,7 +238,7 @@ def fit_and_predict(task):
 
 
 def _votes_and_teacher(task):
-    """Do what `fit_and_predict` does, in the isolated block."""
+    """Run the steps of `fit_and_predict` in the isolated block."""
     settings = task.settings
     # Kept teachers must pickle, which copied functions of the main program do not
     fitted = isolated_clone(task.estimator, task.seed, functions=not settings.keep)
@@ -248,8 +246,8 @@ def _votes_and_teacher(task):
     silent(fitted)
     without_caches(fitted)
     limit_threads(fitted, settings.threads)
-    # Copies, because a teacher that writes to the queries would change others' votes, and
-    # because parts that joblib maps from disk are read-only
+    # Copies, because a teacher that writes to the queries would change the votes of others, and
+    # parts that joblib maps from disk are read-only
     part, X_query = copied_data((task.part, task.X_query))
     weights = {}
     if part.weight is not None and has_fit_parameter(fitted, "sample_weight"):
@@ -263,17 +261,17 @@ def _votes_and_teacher(task):
     return votes, fitted if settings.keep else None
 
 
-# --- votes: codes of labels, or shares of probability --------------------------------------------
+# --- votes: codes of labels, or ticks of probability ---------------------------------------------
 
 
 def constant_votes(task):
-    """Return the votes of a teacher that has one class or no record; None if it has more."""
+    """Return the votes of a teacher with one class or no record; None for more classes."""
     settings, n_queries = task.settings, _num_samples(task.X_query)
     target = settings.target
     present = np.unique(task.part.codes)
     if present.size > 1:
         return None
-    # Without records the vote follows from the teacher's number, which is public
+    # Without records the vote depends on the teacher's number, which is public
     code = present[0] if present.size else target.code_without_records(task.number)
     if settings.needs_proba:
         return votes_of(np.ones((n_queries, 1)), [code], task.X_query, settings)
@@ -292,28 +290,30 @@ def votes_of(answered, classes, X_query, settings):
 
 
 def probability_shares(proba, classes, *, n_classes, temperature):
-    """Return probabilities as whole shares, in a column for each class; rows sum to 1 at most."""
+    """Return probabilities in whole ticks, a column for each class; rows sum to 1 at most."""
     proba = np.asarray(proba, dtype=float)
     if proba.ndim != 2 or proba.shape[1] != len(classes) or not (proba >= 0).all():
-        raise PublicError("predict_proba must return probabilities, a column for each class seen")
-    tempered = proba ** (1 / float(temperature))  # a fraction would make an array of objects
+        raise PublicError(
+            "predict_proba must return probabilities, a column for each class of the records"
+        )
+    tempered = proba ** (1 / float(temperature))  # a Fraction would give an array of objects
     sums = tempered.sum(axis=1, keepdims=True)
     if not (np.isfinite(sums) & (sums > 0)).all():
         raise PublicError("predict_proba returned rows that are not probabilities")
     shares = np.zeros((len(proba), n_classes), dtype=np.int64)
     columns = np.asarray(classes).astype(np.intp)
-    # Rounded down, and one share less: rounding must not take a row's sum above 1
+    # Rounded down, with one tick less, so that rounding cannot take the sum of a row above 1
     shares[:, columns] = np.floor(tempered / sums * (TICKS - 1))
     return shares
 
 
-# --- kept teachers on their way, from a worker or to and from memory ----------------------------
+# --- transfer of kept teachers from a worker, or to and from memory ------------------------------
 
 
 class _ByName:
-    """Pickles what the script defines by its name.
+    """Pickles classes and functions of the script by name.
 
-    By value, cloudpickle would put what a worker made of it into the classes of the script.
+    By value, cloudpickle would copy a worker's state of a class into the class of the script.
     """
 
     def persistent_id(self, obj):
@@ -326,11 +326,11 @@ class _ByName:
 
 
 class _Pickler(_ByName, pickle.Pickler):
-    """For what has a name."""
+    """Pickler of objects that have a name."""
 
 
 class _CloudPickler(_ByName, cloudpickle.Pickler):
-    """For what else there is, by value: lambdas, and what is defined within functions."""
+    """Pickler of other objects by value: lambdas, and definitions within functions."""
 
 
 class _Unpickler(pickle.Unpickler):
@@ -339,21 +339,21 @@ class _Unpickler(pickle.Unpickler):
 
 
 def pickled(fitted):
-    """Return a kept teacher as bytes; to be called in isolation, which that of joblib would not be.
+    """Return a kept teacher as bytes; call it in isolation, which pickling by joblib lacks.
 
-    If joblib is what cannot pickle it, joblib stops all workers, even while they send something:
-    those of multiprocessing may then wait for each other for ever.
+    If joblib itself failed to pickle it, joblib would stop all workers, even while they send
+    results. Workers of multiprocessing may then wait for each other forever.
     """
-    for pickler in (_Pickler, _CloudPickler):  # by value, where there is no name
+    for pickler in (_Pickler, _CloudPickler):  # by value if there is no name
         file = io.BytesIO()
         _, failed = attempt(partial(pickler(file).dump, fitted))
         if failed is None:
             return file.getvalue()
-    raise PublicError(_not_changed(failed))  # raised: memory keeps no such result
+    raise PublicError(_not_changed(failed))  # raised, so that memory does not cache it
 
 
 def received(fitted):
-    """Return the fitted teacher of a `Result`, and what to say if it did not arrive."""
+    """Return the fitted teacher of a `Result`, and a message if it could not be loaded."""
     if not isinstance(fitted, bytes):
         return fitted, None
     with isolated(0):
@@ -364,16 +364,16 @@ def received(fitted):
 def _not_changed(failed):
     return (
         f"it could not be sent back by a worker process, or kept in memory ({failed}). With "
-        "keep_teachers=True everything in it must pickle and be importable: define it in a module, "
-        "or use n_jobs=1 and memory=None"
+        "keep_teachers=True all its objects must pickle and be importable: define them in a "
+        "module, or use n_jobs=1 and memory=None"
     )
 
 
-# --- networks of skorch: refused as teachers, or trained together ---------------------------------
+# --- networks of skorch, which are refused as teachers or trained together ------------------------
 
 
 def check_callbacks(estimator):
-    """Refuse callbacks of skorch that use files: teachers would read each other's."""
+    """Refuse callbacks of skorch that use files, as teachers would share these files."""
     skorch = sys.modules.get("skorch")
     if skorch is None:
         return
@@ -385,12 +385,13 @@ def check_callbacks(estimator):
             if issubclass(kind, use_files):
                 raise ValueError(
                     f"{name} of base_estimator has a {kind.__name__}, which writes or reads files "
-                    "that teachers would share. EarlyStopping(load_best=True) uses none"
+                    "that teachers would share. Use EarlyStopping(load_best=True), which needs no "
+                    "files"
                 )
 
 
 def _leaves(value):
-    """Yield what lists, tuples and dicts hold, at any depth."""
+    """Yield the elements of lists, tuples and dicts, at any depth."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple):
@@ -401,7 +402,7 @@ def _leaves(value):
 
 
 def batched_network(estimators, X, X_query, timeout):
-    """Return the network whose copies are to be trained together, or None."""
+    """Return the network whose copies will be trained together, or None."""
     skorch = sys.modules.get("skorch")
     if skorch is None:
         return None
@@ -429,7 +430,7 @@ def batched_network(estimators, X, X_query, timeout):
 
 def train_together(batched, tasks, X_query, settings):
     """Train teachers together, in this process, and yield the `Result` of each."""
-    number = None  # of the teacher that was prepared last: it failed, or one of its stack did
+    number = None  # of the last prepared teacher: a failure is from it or from its stack
 
     def trainees():
         nonlocal number
@@ -439,13 +440,13 @@ def train_together(batched, tasks, X_query, settings):
 
     interrupted = False
     try:
-        # File descriptors stay as they are, because progress is shown meanwhile
+        # File descriptors are not redirected, because progress is printed at the same time
         with isolated(0, descriptors=False):
             how = {"proba": settings.needs_proba, "keep": settings.keep}
             trained = batched.train(trainees(), X_query, **how)
             for result_of, voted, fitted in trained:
                 yield result_of(voted, fitted)
-    except GeneratorExit:  # whoever takes the results has stopped
+    except GeneratorExit:  # the consumer of the results has stopped
         raise
     except KeyboardInterrupt:
         interrupted = True
@@ -456,9 +457,9 @@ def train_together(batched, tasks, X_query, settings):
 
 
 def _trainee(task, batched):
-    """Return what `BatchedTeachers.train` takes; without a network if the votes are known.
+    """Return the input of `BatchedTeachers.train`; without a network if the votes are cached.
 
-    Its key makes the `Result` of what is yielded, and puts that into memory.
+    Its key is a function that makes the `Result` of a yielded output, and stores it in memory.
     """
     settings = task.settings
     X, codes, _ = task.part
@@ -467,7 +468,7 @@ def _trainee(task, batched):
     try:
         known = recall(task.key, None) if constant is None else (constant,)
         return lambda *_: Result(task.number, *known), task.seed
-    except KeyError:  # it is to be trained
+    except KeyError:  # the teacher must be trained
         pass
     network = isolated_clone(batched.estimator, task.seed, functions=not settings.keep)
     silent(set_seeds(network, task.seed))
@@ -483,9 +484,10 @@ def _trainee(task, batched):
 
 
 def _recall(key, result):
-    """Return the result given: memory calls this only where it has none for the key.
+    """Return the given result; memory calls this only if it has no result for the key.
 
-    So with None it looks a key up, and what it has not raises; with a result it keeps that.
+    So a call with None looks a key up, and raises an error if memory has no result. A call with a
+    result stores it.
     """
     if result is None:
         raise KeyError

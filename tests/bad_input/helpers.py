@@ -67,7 +67,7 @@ QUICK = {"n_teachers": 4, "classes": [0, 1], "n_queries": 6, "epsilon": 20.0}
 QUICK["aggregator"] = GNMax(1.5)
 #: What is warned of because these fits are so small
 ON_PURPOSE = (
-    ".* labels a class, and",
+    ".* labels per class, but",
     "epsilon.*(is hardly a promise|is infinite)",
     r"(all|\d+ of the) .* released labels are of one class",
     "the released counts show records of one class alone",

@@ -102,7 +102,7 @@ test_an_aggregator_that_cannot_be_used = mistakes(
     ("no noise", one(ImmutableArgmax()), EITHER),
     ("two", one(ImmutableArgmax(gamma=0.5, sigma=3.0)), f"{EITHER}; got gamma=0.5 and sigma=3.0"),
     ("delta", one(DELTA_OF_ITS_OWN), "failure_probability .* 0.1 .*below delta=1e-05"),
-    ("delta, calibrated", one(CALIBRATED), "0.1 in all, must be below delta=1e-05"),
+    ("delta, calibrated", one(CALIBRATED), "0.1 in total, .* must be below delta=1e-05"),
     ("infinite", one(PluralityVote()), "epsilon=inf .* set epsilon=None", BudgetExceededError),
     ("dear", one(GNMax(0.01)), "GNMax.*cap epsilon=20.*more noise", BudgetExceededError),
     (
@@ -120,8 +120,8 @@ test_an_aggregator_that_cannot_be_used = mistakes(
     ),
     ("n_queries 5", two(5), f"{TWO}5"),
     ("n_queries short", two([5]), rf"{TWO}\[5\]"),
-    ("n_queries with 0", two([5, 0]), r"at least 1; got n_queries=\[5, 0\]"),
-    ("n_queries with None", two([5, None]), r"at least 1; got n_queries=\[5, None\]"),
+    ("n_queries with 0", two([5, 0]), r"at least 1 for each stage; got n_queries=\[5, 0\]"),
+    ("n_queries with None", two([5, None]), r"at least 1 for each stage; got n_queries=\[5, None\]"),
     ("n_queries above X_public", two([16, 15]), "n_queries=.*more than .* X_public, 30"),
 )
 
@@ -254,7 +254,7 @@ def test_votes_that_are_no_neighbours(neighbour_votes):
 
 
 CONVERSION = "conversion must be 'improved' or 'classic'; got 'best'"
-AT_ITS_DELTA = "a budget at delta=1e-05 stopped the queries.*got 1e-06"
+AT_ITS_DELTA = "a budget at delta=1e-05 limited the queries.*got 1e-06"
 
 
 @functools.cache

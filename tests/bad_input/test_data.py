@@ -108,7 +108,7 @@ test_rows_labels_and_weights_that_are_refused = h.mistakes(
     ("names", lambda: h.fit(X=TWO_TYPES), "X: Feature names .* all", TypeError),
     ("a frame", lambda: h.fit(X=h.frame()), "X is a DataFrame and X_public"),
     ("public", lambda: h.fit(X_public=OF_OTHERS), "X is a ndarray and X_public a DataFrame"),
-    ("bytes", lambda: h.fit(y=BYTES), "y holds bytes: .* not supported", TypeError),
+    ("bytes", lambda: h.fit(y=BYTES), "y holds bytes, .* not supported", TypeError),
     ("weights", lambda: h.fit(NEIGHBOURS, sample_weight=h.X[:, 2]), NO_WEIGHTS),
     ("student", lambda: h.fit({"student": GaussianNB()}, X_public=HOLED), STUDENT_FAILED),
 )
@@ -209,7 +209,7 @@ FEATURES = "X_public does not have the features of X"
         "Expected X_public as a 2D array": (5, "rows", ()),
         "Expected X_public as a 2D array.*got a 1D array": (h.X_PUBLIC[0],),
         r"X_public has 0 sample\(s\)": (h.X_PUBLIC[:0],),
-        "n_queries=6 is more than the rows of X_public, 1": (h.X_PUBLIC[:1],),
+        "n_queries=6 is more than the number of rows of X_public, 1": (h.X_PUBLIC[:1],),
         "X_public must be array-like, with rows of one length": ([[1, 2, 3], [1]],),
         "X_public must be array-like": ((h.X_PUBLIC, np.zeros(30)),),
         f"{FEATURES}: .*2 features": (h.X_PUBLIC[:, 1:],),
@@ -244,7 +244,7 @@ def test_public_rows_that_are_accepted(X_public):
 
 
 def test_each_class_needs_a_public_row():
-    text = "labels is 1, all that is asked for.* give more public rows, 20"
+    text = "labels is 1, all that is requested.* give 20 or more public rows"
     with h.refused(f"this cannot work: .*{text}", BadPlanError):
         h.fit({"n_queries": 1}, X_public=h.X_PUBLIC[:1])
     with h.accepted():
@@ -440,7 +440,7 @@ def test_codes_that_are_given_out_as_values_appear_are_refused(make, kind):
             h.fit(ANY_ROWS, X=make(values, kind), X_public=public)
         assert h.TEXT not in h.shown(caught.value)
     site = Sites(lambda name: (make(["a", "b"] * 20, kind), h.Y), ["a", "b", "c"])
-    with pytest.raises(TeacherError, match="teacher 0 failed: load must return X as X_public is"):
+    with pytest.raises(TeacherError, match="teacher 0 failed: load must return X like X_public"):
         h.fit(ANY_ROWS, X=site, y=None, X_public=public)
 
 
@@ -476,11 +476,11 @@ def test_sites_are_compared_as_other_rows_are():
         return pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 20, categories=kinds)}), h.Y
 
     data = {"y": None, "X_public": pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 15)})}
-    message = "teacher 3 failed: load must return X as X_public is"
+    message = "teacher 3 failed: load must return X like X_public"
     pytest.raises(TeacherError, h.fit, ANY_ROWS, X=Sites(load, list("abcd")), **data).match(message)
     h.fit(ANY_ROWS, X=Sites(load, list("efgh")), **data)
     arrays = Sites(lambda name: (h.X[:, :1], h.Y), list("abcd"))
-    message = "teacher 0 failed: load must return X as X_public is"
+    message = "teacher 0 failed: load must return X like X_public"
     pytest.raises(TeacherError, h.fit, ANY_ROWS, X=arrays, **data).match(message)
 
 

@@ -62,7 +62,7 @@ def execute(file, statement):
     "damage, message",
     ("text", lambda file: file.write_text("x"), ""),
     ("cut short", lambda file: file.write_bytes(file.read_bytes()[:5000]), ""),
-    ("no budget", lambda file: execute(file, "DELETE FROM budget"), " .it holds no budget"),
+    ("no budget", lambda file: execute(file, "DELETE FROM budget"), " .it contains no budget"),
 )
 def test_a_file_that_is_no_ledger(damage, message, tmp_path):
     ledger_in_use(tmp_path)
@@ -73,7 +73,7 @@ def test_a_file_that_is_no_ledger(damage, message, tmp_path):
 
 @h.table(
     "statement, message",
-    ("no budget", "DELETE FROM budget", " .it holds no budget"),
+    ("no budget", "DELETE FROM budget", " .it contains no budget"),
     ("no table", "DROP TABLE spending", ".*nothing was recorded"),
 )
 def test_a_ledger_that_was_damaged_before_a_fit(statement, message, tmp_path):

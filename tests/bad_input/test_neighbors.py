@@ -49,7 +49,7 @@ def test_a_parameter_of_a_wrong_type_or_size(name, value):
 @h.table(
     "params, public, message",
     ("noise", {"epsilon": 0.001}, PUBLIC, "the noise exceeds the votes: there are 2000"),
-    ("few rows", {}, PUBLIC[:3], "X_public has 3 rows, .* there are 2 classes.* Give 16"),
+    ("few rows", {}, PUBLIC[:3], "X_public has 3 rows, .* few for 2 classes.* Give 16"),
     ("equal rows", {}, PUBLIC[[0] * 300], "X_public (has 300 rows, 1 of them|are all equal)"),
 )
 def test_a_plan_that_cannot_work(params, public, message):
@@ -58,7 +58,7 @@ def test_a_plan_that_cannot_work(params, public, message):
         clf.poll(MANY, LABELS, public)
     with h.refused(f"cannot work: .*{message}", BadPlanError) as caught:
         clf.fit(MANY, LABELS, public)
-    with pytest.raises(ValueError, match="share_right is about teachers"):
+    with pytest.raises(ValueError, match="share_right requires teachers"):
         caught.value.plan.share_right(0.8)
 
 

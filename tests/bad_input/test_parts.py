@@ -45,9 +45,9 @@ class NoRelation:
 
 @h.table(
     "params, message",
-    ("no groups", {"unit": "group"}, 'unit="group" .* needs groups='),
+    ("no groups", {"unit": "group"}, 'unit="group" .* requires groups='),
     ("no index", {"partition": "hash"}, 'partition="hash".*index of a DataFrame'),
-    ("no names", {"partition": "predefined"}, '"predefined" needs groups='),
+    ("no names", {"partition": "predefined"}, '"predefined" requires groups='),
     ("a class", {"partition": RandomPartition}, "'partition' parameter .* an instance, RandomP"),
     ("no relation", {"partition": NoRelation()}, "must be an object.* with a relation"),
 )
@@ -254,7 +254,7 @@ test_votes_that_do_not_fit_the_parameters = h.mistakes(
     ("unit", lambda: h.fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
     ("order", lambda: h.fit_votes(classes=[1, 0]), "votes needs a column for each of the sorted"),
     ("classes", lambda: h.fit_votes(classes=[0, 1, 2]), "votes needs a column .* got 2 columns"),
-    ("n_queries", lambda: h.fit_votes(n_queries=31), "n_queries=31 is more than the rows of X_p"),
+    ("n_queries", lambda: h.fit_votes(n_queries=31), "n_queries=31 is more than the number of r"),
     ("SoftVote", lambda: h.fit_votes(**SOFT), r"or=SoftVote.*votes, which are counts"),
     ("polled, classes", lambda: h.fit_votes(polled(), classes=[0, 2]), "about other classes"),
     ("polled, unit", lambda: h.fit_votes(polled(), unit="group"), "these votes protect one rec"),
