@@ -754,7 +754,7 @@ def _about_records(plan):
             f"{method_summary.target_type.value_nouns}, with noise of {noise}, compared with "
             f"{_number(cells.n_votes)} records{expected}"
         )
-        who = f"class sums, of all columns of the records{_reason(method_summary)}"
+        who = f"{value} sums, of all columns of the records{_reason(method_summary)}"
         length = _number(plan.noise_std * math.sqrt(cells.n_columns))
         has = f"{_number(_RARE * cells.n_votes)} records, compared with noise of length {length}"
         rare = _by_target(plan).rare_class(f"{has} on its sums")
