@@ -163,7 +163,12 @@ def test_two_stages_that_a_cap_stops_are_warned_of_by_the_plan():
     {"method": ClassSums(), "epsilon": 0.02},
 )
 def test_all_warnings_of_a_fit_but_those_of_released_numbers_are_in_the_plan(params):
-    of_released = ("what was released", "of one class", "only those were asked", "random_state is")
+    of_released = (
+        "the released numbers may be",
+        "of one class",
+        "only those were asked",
+        "random_state is",
+    )
     clf = PATEClassifier(classes=[0, 1], random_state=0, on_bad_plan="warn", **params)
     y = (PRIVATE[:, 0] > 0).astype(int)
     with warnings.catch_warnings(record=True, action="always") as caught:

@@ -113,7 +113,7 @@ def test_without_a_cap_all_public_rows_are_asked(aggregator):
 
 
 def test_noise_that_is_given_stops_before_the_cap_and_says_how_many_were_answered():
-    with pytest.warns(UserWarning, match="pays for [0-9]+ of the 300 queries"):
+    with pytest.warns(UserWarning, match="pays for [0-9]+ of the 300 requested queries"):
         clf = fit(pate(GaussianNB(), aggregator=GNMax(25.0), n_queries=300))
     spent = clf.privacy_spent_
     assert spent.epsilon <= 1.0 and 0 < spent.n_answered < 300

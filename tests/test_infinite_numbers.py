@@ -97,7 +97,9 @@ MODELS = {
 
 
 @cases("model", *MODELS)
-@pytest.mark.filterwarnings("ignore:about 5 labels per class", "ignore:epsilon=50", "ignore:what was")
+@pytest.mark.filterwarnings(
+    "ignore:about 5 labels per class", "ignore:epsilon=50", "ignore:the released numbers"
+)
 def test_one_infinite_number_fails_and_warns_of_no_fit(model):
     rows = with_huge(X[:N], np.inf)
     rows[5, 2] = 1e300
@@ -176,7 +178,7 @@ SCHEMA_MODELS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:what was released", "ignore:X does not have valid feature")
+@pytest.mark.filterwarnings("ignore:the released numbers", "ignore:X does not have valid feature")
 @table("make", SCHEMA_MODELS)
 def test_numbers_beyond_the_bounds_count_at_the_bound(make):
     model = make().fit(named(X[:N]), Y[:N])

@@ -190,7 +190,9 @@ def test_immutables_claim_is_the_noises_bound_at_the_raised_counts(scale, bound)
 
 def test_immutable_says_what_is_wrong_with_it():
     public = {"n_public": 20, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
-    with pytest.warns(PrivacyLeakWarning, match="get different answers almost surely.*Use StableArgmax"):
+    with pytest.warns(
+        PrivacyLeakWarning, match="different answers almost surely.*Use StableArgmax"
+    ):
         plan = plan_queries(ImmutableArgmax(gamma=0.05), 3, epsilon=None, **public)
     assert plan.epsilon > 10
 

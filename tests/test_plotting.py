@@ -62,7 +62,9 @@ def fitted(votes):
             return clf.fit(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
         if name == "filter":
             with (
-                pytest.warns(UserWarning, match="epsilon=5 pays for 52 answers to the 200 queries"),
+                pytest.warns(
+                    UserWarning, match="epsilon=5 pays for 52 answers to the 200 requested"
+                ),
                 pytest.warns(UserWarning, match="epsilon=5 paid for .* of the 200 queries wanted"),
             ):
                 return clf.fit_votes(votes, X_PUBLIC)
@@ -225,7 +227,7 @@ def test_numbers_that_are_not_public_are_not_guessed(votes):
     stages = [ConfidentGNMax(0.7, 20.0, 8.0), InteractiveGNMax(0.4, 20.0, 8.0, 0.9)]
     params = {**PARAMS, "aggregator": stages, "epsilon": 3.2, "n_queries": [20, 16]}
     clf = PATEClassifier(GaussianNB(), **params)
-    with pytest.warns(UserWarning, match="epsilon=3.2 pays for 22 answers to the 36 queries"):
+    with pytest.warns(UserWarning, match="epsilon=3.2 pays for 22 answers to the 36 requested q"):
         clf.fit_votes(votes, X_PUBLIC)
     assert clf.privacy_spent_.composition == "filter"
     with pytest.raises(ValueError, match="is private; draw another fit"):

@@ -126,7 +126,9 @@ def test_groups_are_protected_only_where_they_are_known(monkeypatch, ledger, rel
     for clf in of_groups(relation):
         clf.set_params(ledger=ledger)
         for method in (clf.fit, clf.poll, clf.plan):
-            with raises(f"records .{relation}., and groups= is None|whole groups and requires groups"):
+            with raises(
+                f"records .{relation}., and groups= is None|whole groups and requires groups"
+            ):
                 method(X, Y)
         assert ledger.epsilon_spent == 0
         clf.set_params(ledger=None)

@@ -124,7 +124,9 @@ def test_what_numpy_would_draw_from_elsewhere_is_refused():
     for name in set(dir(np.random.Generator)) - {"bit_generator"}:
         if name.startswith("_") or name in OWN:
             continue
-        with pytest.raises(NotImplementedError, match="would not draw this from the operating system"):
+        with pytest.raises(
+            NotImplementedError, match="would not draw this from the operating system"
+        ):
             getattr(rng, name)(1, 1)
 
 

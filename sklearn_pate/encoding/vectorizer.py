@@ -354,11 +354,11 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     - Arrays of up to `most_columns` columns: the columns are used unchanged. If their units differ,
       that is, if the largest standard deviation is more than ten times the median one, they are
       encoded like columns of DataFrames.
-    - Arrays of more columns: `most_columns` principal components.
+    - Arrays of more columns: at most `most_columns` principal components.
     - Arrays of objects: encoded as arrays of numbers, in which other values count as missing. A
       column with more texts than numbers is refused.
     - Sparse rows of up to `most_columns` columns: encoded as arrays.
-    - Sparse rows of more columns: `most_columns` singular vectors.
+    - Sparse rows of more columns: at most `most_columns` singular vectors.
 
     Infinity counts as missing, and missing entries of sparse rows count as zero.
 

@@ -121,7 +121,11 @@ test_an_aggregator_that_cannot_be_used = mistakes(
     ("n_queries 5", two(5), f"{TWO}5"),
     ("n_queries short", two([5]), rf"{TWO}\[5\]"),
     ("n_queries with 0", two([5, 0]), r"at least 1 for each stage; got n_queries=\[5, 0\]"),
-    ("n_queries with None", two([5, None]), r"at least 1 for each stage; got n_queries=\[5, None\]"),
+    (
+        "n_queries with None",
+        two([5, None]),
+        r"at least 1 for each stage; got n_queries=\[5, None\]",
+    ),
     ("n_queries above X_public", two([16, 15]), "n_queries=.*more than .* X_public, 30"),
 )
 

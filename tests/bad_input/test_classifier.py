@@ -97,7 +97,7 @@ POOR = CALIBRATED | {"epsilon": 0.001, "n_queries": None}
 test_calls_that_are_refused = h.mistakes(
     ("teachers", lambda: h.fit({"base_estimator": GaussianNB}), r"GaussianNB\(\)", TypeError),
     ("class", lambda: h.fit({"student": GaussianNB}), "must be an estimator", TypeError),
-    ("no query", lambda: h.fit(POOR), "epsilon=0.001 does not pay for one query", BudgetExceededError),
+    ("no query", lambda: h.fit(POOR), "=0.001 does not pay for one query", BudgetExceededError),
     ("noise", lambda: h.fit_votes(aggregator=GNMax(100.0)), "exceeds the votes", BadPlanError),
     ("plan", lambda: h.pate().plan(h.X, h.Y), "X_public is missing"),
     ("poll", lambda: h.pate().poll(h.X, h.Y), "X_public is missing"),
@@ -123,7 +123,7 @@ test_parameters_that_are_accepted = h.works(
     ("n_teachers: all records", lambda: teachers(n_teachers=40) == 40),
     ("n_queries: numpy", lambda: spent(n_queries=np.int32(5)).n_queries == 5),
     ("epsilon=None, no noise", lambda: spent(**NO_NOISE).epsilon == h.INF),
-    ("low epsilon", lambda: spent(epsilon=8.0).n_queries < 6, "pays for . of the 6 requested queries"),
+    ("low epsilon", lambda: spent(epsilon=8.0).n_queries < 6, "pays for . of the 6 requested"),
     ("delta: tiny", lambda: teachers(delta=1e-300, epsilon=500.0) == 4),
     ("delta=1/40", lambda: teachers(delta=1 / 40), f"{LARGE_DELTA} records, 40"),
     ("delta=1/41", lambda: teachers(delta=1 / 41)),

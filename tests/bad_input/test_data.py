@@ -573,7 +573,9 @@ def test_arrays_of_text_are_learnt_from_after_the_code_in_the_message(text):
 def test_default_teachers_of_arrays_of_text_name_the_code():
     words = np.array([["u", "v"], ["v", "u"]], dtype=object)
     X, X_public = words[h.Y], words[np.arange(30) % 2]
-    with h.refused(r"X_public: an array .* convert both to DataFrames,\n    X, X_public = .*\)\)\n"):
+    with h.refused(
+        r"X_public: an array .* convert both to DataFrames,\n    X, X_public = .*\)\)\n"
+    ):
         h.fit({"base_estimator": None}, X=X, X_public=X_public)
     with h.refused("X_public: an array that holds text"):
         h.fit_votes(base_estimator=None, X_public=X_public)
