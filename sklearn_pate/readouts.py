@@ -18,7 +18,7 @@ from .encoding.fitted_steps import (
     mean_by_proba,
     proba_by_softmax,
 )
-from .neighbors import cells
+from .neighbors import centers, smoothing
 
 #: Candidate powers of the cells' class probabilities; the prior has its own candidates.
 _POWERS_OF_CELLS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -34,7 +34,7 @@ class ReleasedProba:
     def read(self, X):
         """Return class probabilities and labels of public rows; see `ReleasedTable.read`."""
         class_proba = self.class_proba(X)
-        return class_proba, cells.assign_to_similar(class_proba)
+        return class_proba, smoothing.assign_to_similar(class_proba)
 
 
 class SumsClassifier(ClassifierMixin, BaseEstimator):
@@ -66,7 +66,7 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self)
         class_proba = self.released.class_proba(X)[:, self.classes_]
-        return cells.shifted(class_proba, self._weight())
+        return smoothing.shifted(class_proba, self._weight())
 
     def predict(self, X):
         """Return the likeliest labels, (n_samples,)."""
@@ -134,7 +134,7 @@ class StackedTable:
         Rows that the cells were made of.
     """
 
-    table: cells.ReleasedTable
+    table: smoothing.ReleasedTable
     prior: object
     X_public: object
 
@@ -160,18 +160,18 @@ class StackedTable:
     @cached_property
     def powers(self):
         """The powers of the class probabilities by the prior and by the cells."""
-        numbers = cells.numbers_of_public(self.table.transformer, self.X_public)
-        cell = cells.nearest_cells(numbers, self.table.centers)[:, 0]
+        numbers = smoothing.numbers_of_public(self.table.transformer, self.X_public)
+        cell = centers.nearest_cells(numbers, self.table.centers)[:, 0]
         by_prior = np.zeros_like(self.table.counts)
         np.add.at(by_prior, cell, self.prior.class_proba(self.X_public))
-        by_prior = cells.floored(by_prior)
+        by_prior = smoothing.floored(by_prior)
         probability_field = self.table.probability_field
         powers = list(product(self.prior.powers, _POWERS_OF_CELLS))
         gain = np.zeros(len(powers))
         for means, hidden in probability_field.splits(self.table.counts):
             factors = (
                 by_prior,
-                cells.sharpened(means, probability_field.power),
+                smoothing.sharpened(means, probability_field.power),
                 probability_field.overall,
             )
             gain += [(hidden * np.log(_mixed(*factors, both))).sum() for both in powers]
@@ -199,23 +199,23 @@ class StackedTable:
             for part in (self.prior, self.table)
         ]
         powers = np.vstack([np.diag(np.full(self.n_classes, power)) for power in self.powers])
-        overall = np.maximum(self.table.probability_field.overall, cells.LEAST_RATE)
+        overall = np.maximum(self.table.probability_field.overall, smoothing.LEAST_RATE)
         return [
             make_union(*parts),
             *affine_by_hand(powers, (1 - sum(self.powers)) * np.log(overall)),
-            *proba_by_softmax(cells.LEAST_RATE),
+            *proba_by_softmax(smoothing.LEAST_RATE),
         ]
 
     def read(self, X):
         """Return class probabilities and labels of public rows; see `ReleasedTable.read`."""
         class_proba = self.class_proba(X)
-        numbers = cells.numbers_of_public(self.table.transformer, self.prior.schema.within(X))
-        cell = cells.nearest_cells(numbers, self.table.centers)[:, 0]
-        return class_proba, cells.assign_labels(class_proba, cell)
+        numbers = smoothing.numbers_of_public(self.table.transformer, self.prior.schema.within(X))
+        cell = centers.nearest_cells(numbers, self.table.centers)[:, 0]
+        return class_proba, smoothing.assign_labels(class_proba, cell)
 
 
 def _mixed(by_prior, by_cells, overall, powers):
     """Multiply overall class probabilities by powers of both ratios to them, with sum 1."""
-    overall = np.maximum(overall, cells.LEAST_RATE)
+    overall = np.maximum(overall, smoothing.LEAST_RATE)
     class_proba = overall * (by_prior / overall) ** powers[0] * (by_cells / overall) ** powers[1]
-    return cells.floored(class_proba / class_proba.sum(axis=1, keepdims=True))
+    return smoothing.floored(class_proba / class_proba.sum(axis=1, keepdims=True))

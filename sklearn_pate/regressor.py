@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._sklearn import Interval, available_where
 from .encoding.targets import NumberTarget
 from .estimator import PATEEstimator, usual_floats
-from .neighbors.cells import LEAST_RATE
+from .neighbors.smoothing import LEAST_RATE
 from .rdp.checks import as_array
 
 

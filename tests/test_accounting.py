@@ -36,7 +36,7 @@ from sklearn_pate.aggregators import (
 from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.neighbors import ReleasedTable
-from sklearn_pate.neighbors.cells import explained_share
+from sklearn_pate.neighbors.centers import explained_share
 from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon
 from sklearn_pate.rdp.cost import total_cost
 from sklearn_pate.synthesis import MarginalSynthesizer

@@ -17,8 +17,8 @@ from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.audit import Canaries, audit_aggregator, audit_estimator, audit_table
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.methods import neighbors as method
-from sklearn_pate.neighbors import cells
-from sklearn_pate.neighbors.cells import count_votes
+from sklearn_pate.neighbors import counting
+from sklearn_pate.neighbors.counting import count_votes
 from sklearn_pate.rdp import Contribution, DiscreteLaplace
 from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.synthesis import MarginalSynthesizer
@@ -180,7 +180,7 @@ def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
 
 @cases(
     "owner, name, fault",
-    (cells, "count_votes", lambda *args, **given: 2 * count_votes(*args, **given)),
+    (counting, "count_votes", lambda *args, **given: 2 * count_votes(*args, **given)),
     (LaplaceMechanism, "_noise", lambda self, scale: DiscreteLaplace(2 * GRID / scale)),
 )
 def test_two_ballots_of_each_record_or_half_the_noise_are_caught(
@@ -236,7 +236,10 @@ class InRows(BaseEstimator):
 
 def drawing(synthesizer, epsilon):
     """Nearly all of epsilon is for the rows."""
-    given = {"synthesizer": synthesizer.set_params(epsilon_fraction=0.98), "student": DummyClassifier()}
+    given = {
+        "synthesizer": synthesizer.set_params(epsilon_fraction=0.98),
+        "student": DummyClassifier(),
+    }
     return PATEClassifier(
         method=ReverseNeighbors(n_cells=2), epsilon=epsilon, classes=[0, 1], **given
     )

@@ -22,8 +22,9 @@ from sklearn_pate.encoding.vectorizer import transformed_private
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.methods import blocks as method_blocks
-from sklearn_pate.neighbors import cells
-from sklearn_pate.neighbors.cells import count_votes, nearest_cells
+from sklearn_pate.neighbors import centers
+from sklearn_pate.neighbors.centers import nearest_cells
+from sklearn_pate.neighbors.counting import count_votes
 from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.runtime import blocks
 from sklearn_pate.runtime.private_data import PrivateData
@@ -232,7 +233,7 @@ def test_after_a_failure_no_more_blocks_are_sent(in_tens, monkeypatch):
             raise ValueError(f"{SECRET} {numbers}")
         return nearest_cells(numbers, *args, **params)
 
-    monkeypatch.setattr(cells, "nearest_cells", fail)
+    monkeypatch.setattr(centers, "nearest_cells", fail)
     with pytest.raises(TeacherError, match="a block of records could not be counted") as caught:
         pate().fit(X, Y, X_public=X_PUBLIC)
     assert seen == [20] + [10] * 4 and str(caught.value).endswith("ValueError")

@@ -29,7 +29,8 @@ from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import RowVectorizer
-from sklearn_pate.neighbors.cells import assign_labels, have_distances, make_centers, nearest_cells
+from sklearn_pate.neighbors.centers import have_distances, make_centers, nearest_cells
+from sklearn_pate.neighbors.smoothing import assign_labels
 from sklearn_pate.partition import HashPartition
 from sklearn_pate.plotting import BudgetDisplay, MarginDisplay, PrivacySpentDisplay
 from sklearn_pate.rdp import DEFAULT_ORDERS, Contribution, Cost

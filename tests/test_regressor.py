@@ -30,7 +30,8 @@ from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.methods.sums import ClassSums, ReleasedClassSums
 from sklearn_pate.methods.teachers import RegressorTeachers
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors.cells import count_votes, expected_votes, smooth
+from sklearn_pate.neighbors.counting import count_votes
+from sklearn_pate.neighbors.smoothing import expected_votes, smooth
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.plotting import BudgetDisplay, PrivacySpentDisplay
 from sklearn_pate.public import PublicData

@@ -16,7 +16,7 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors.cells import ReleasedTable
+from sklearn_pate.neighbors.smoothing import ReleasedTable
 from sklearn_pate.rdp import Contribution
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer
@@ -58,7 +58,8 @@ def test_rows_drawn_elsewhere_cost_nothing_on_unrelated_data(drawing, epsilon):
 
 def test_rows_of_another_fit_bring_no_statistics_of_it():
     rows = pate(
-        synthesizer=ClassSumsSynthesizer((-4, 4), missing=[], n_rows=200, epsilon_fraction=0.25), epsilon=4.0
+        synthesizer=ClassSumsSynthesizer((-4, 4), missing=[], n_rows=200, epsilon_fraction=0.25),
+        epsilon=4.0,
     ).fit(X, Y)
     clf = pate(epsilon=4.0).fit(UNRELATED_X, UNRELATED_Y, X_public=rows.X_synthetic_)
     assert type(clf.table_) is ReleasedTable

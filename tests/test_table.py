@@ -33,14 +33,9 @@ from sklearn_pate.fitting.inputs import rows_digest
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.neighbors import LandmarkClassifier, ReleasedTable
-from sklearn_pate.neighbors.cells import (
-    ProbabilityField,
-    _sharpness,
-    count_votes,
-    expected_votes,
-    make_centers,
-    smooth,
-)
+from sklearn_pate.neighbors.centers import make_centers
+from sklearn_pate.neighbors.counting import count_votes
+from sklearn_pate.neighbors.smoothing import ProbabilityField, _sharpness, expected_votes, smooth
 from sklearn_pate.rdp import Contribution, Neighbors
 from sklearn_pate.rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
 
@@ -549,7 +544,7 @@ def test_an_interrupt_while_a_table_is_smoothed_keeps_it(monkeypatch):
     X, y = load_iris(return_X_y=True)
     clf = PATEClassifier(epsilon=10, classes=[0, 1, 2], random_state=0)
     with monkeypatch.context() as patch:
-        patch.setattr("sklearn_pate.neighbors.cells.smooth", interrupt)
+        patch.setattr("sklearn_pate.neighbors.smoothing.smooth", interrupt)
         pytest.raises(KeyboardInterrupt, clf.fit, X[::2], y[::2], X_public=X[1::2])
     assert clf.privacy_spent_.epsilon == 10 and not hasattr(clf, "student_")
     table = clf.table_.counts.copy()

@@ -9,7 +9,7 @@ from joblib import Memory
 from sklearn import get_config
 
 from ..encoding import vectorizer
-from ..neighbors import cells
+from ..neighbors import counting
 from ..runtime.blocks import BLOCK_SIZE, _blocks, _count
 from ..runtime.isolation import limit_threads
 from ..runtime.memory import digest
@@ -30,7 +30,7 @@ class BlockMethod(TableMethod):
         self._memory = Memory(None) if memory is None else memory
         self._is_weighted = private.sample_weight is not None
         self._target = private.target
-        self._groups = cells.numbered(private.groups, len(private.codes))
+        self._groups = counting.numbered(private.groups, len(private.codes))
         neighbors = self.neighbors(private)
         self._shows_blocks = neighbors.n_records is not None
         return neighbors

@@ -17,7 +17,7 @@ from .._sklearn import Interval, StrOptions
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..encoding import vectorizer
 from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
-from ..neighbors import cells
+from ..neighbors import centers, counting, smoothing
 from ..neighbors.landmarks import LandmarkClassifier
 from ..rdp.discrete import GRID, TICKS
 from ..rules import default_n_cells
@@ -134,13 +134,13 @@ class ReverseNeighbors(BlockMethod):
         neighbors = self._note_public(private, memory)
         self._seed = self._public_seed(X_public, seed)
         self._transformer = vectorizer.fitted_on_public(self._unfitted(), X_public, self._seed)
-        self._public = cells.numbers_of_public(self._transformer, X_public)
+        self._public = smoothing.numbers_of_public(self._transformer, X_public)
         # Ours treats each row by itself, however far it is
         is_ours = type(self._transformer) is vectorizer.RowVectorizer
         self._largest = None if is_ours else vectorizer.largest_sizes(X_public)
         self._rounding = vectorizer.rounding_among_others(self._transformer, X_public, self._public)
         # Needed to choose the method, and in the plan
-        self._explained = cache(partial(cells.explained_share, self._public, random_state=0))
+        self._explained = cache(partial(centers.explained_share, self._public, random_state=0))
         if self._memory.location is not None:
             code = code_digest(isolated_clone(self._unfitted(), self._seed))
             self._fingerprint = digest(code, self._seed, X_public, self._public)
@@ -162,7 +162,7 @@ class ReverseNeighbors(BlockMethod):
         n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
         is_known = n_records is not None and not self._is_weighted
         self._n_votes = n_records * int(self.n_neighbors) if is_known else None
-        self._centers = cells.make_centers(self._public, n_cells, self._seed)
+        self._centers = centers.make_centers(self._public, n_cells, self._seed)
 
     def _most_cells(self, **sizes):
         if self.n_cells is not None:
@@ -170,7 +170,7 @@ class ReverseNeighbors(BlockMethod):
         return default_n_cells(n_public=len(self._public), **sizes)
 
     def _counter(self, target):
-        return cells.cast_in_cells, {
+        return counting.cast_in_cells, {
             "centers": self._centers,
             "n_neighbors": self.n_neighbors,
             "largest": self._largest,
@@ -189,7 +189,7 @@ class ReverseNeighbors(BlockMethod):
 
         A record adds its weight, at most 1, to the count of its class in each of the `n_neighbors`
         cells nearest to it, which follow from its row and public rows alone. All records of a group
-        add up to at most 1 in each of as many cells (`neighbors.cells.count_votes`). A unit that is
+        add up to at most 1 in each of as many cells (`neighbors.counting.count_votes`). A unit that is
         replaced takes its counts back and adds others: `Neighbors.counts` doubles them.
         """
         return neighbors.counts(int(self.n_neighbors))  # short integers overflow
@@ -212,17 +212,18 @@ class ReverseNeighbors(BlockMethod):
 
     def released(self, noisy, *, noise_std):
         """Return a noisy table as it is published; see `TableMethod.released`."""
-        nearest = cells.nearest_cells(self._public, self._centers)[:, 0]
+        nearest = centers.nearest_cells(self._public, self._centers)[:, 0]
         n_public_in = np.bincount(nearest, minlength=len(self._centers))
         known = self._n_votes, self._n_trusted
-        smoothing = {
-            "total": cells.expected_votes(noisy, n_public_in, noise_std, *known),
+        params = {
+            "total": smoothing.expected_votes(noisy, n_public_in, noise_std, *known),
             "noise_std": noise_std,
             "smoothing": self.smoothing,
             "target": self._target,
         }
-        released = noisy, self._centers, self._transformer, smoothing
-        return cells.ReleasedTable(*released, n_neighbors=int(self.n_neighbors))
+        return smoothing.ReleasedTable(
+            noisy, self._centers, self._transformer, params, n_neighbors=int(self.n_neighbors)
+        )
 
     def read(self, table):
         """Return class probabilities and labels of each public row; see `TableMethod.read`."""

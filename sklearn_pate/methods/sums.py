@@ -45,7 +45,7 @@ from ..encoding.vectorizer import (
     transformed_private,
 )
 from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
-from ..neighbors.cells import LEAST_RATE, assign_to_similar, numbers_of_public, sharpened
+from ..neighbors.smoothing import LEAST_RATE, assign_to_similar, numbers_of_public, sharpened
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Neighbors
 from ..rdp.discrete import TICKS
 from ..readouts import ReleasedProba, SumsClassifier

@@ -1,7 +1,7 @@
 """Components of `methods.ReverseNeighbors`: cells, the released table, and its student."""
 
 from ..encoding.vectorizer import RowVectorizer
-from .cells import ReleasedTable
 from .landmarks import LandmarkClassifier
+from .smoothing import ReleasedTable
 
 __all__ = ["LandmarkClassifier", "ReleasedTable", "RowVectorizer"]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._sklearn import _check_sample_weight
 from ..encoding.fitted_steps import as_floats, linear_by_hand, scaler_by_hand
 from ..encoding.vectorizer import calling
-from .cells import LEAST_RATE, POWERS, sharpened
+from .smoothing import LEAST_RATE, POWERS, sharpened
 
 #: Maximal number of landmarks for two classes, and for more.
 _N_LANDMARKS = 300

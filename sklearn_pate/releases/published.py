@@ -14,7 +14,7 @@ from ..encoding.targets import NumberTarget
 from ..encoding.vectorizer import fitted_on_public, transformed
 from ..exceptions import warn
 from ..neighbors import RowVectorizer
-from ..neighbors.cells import assign_to_similar, shifted
+from ..neighbors.smoothing import assign_to_similar, shifted
 from ..readouts import TableRegressor
 from ..runtime.isolation import attempt, suppress_output
 from ..students import (

@@ -37,7 +37,8 @@ from ..encoding.encoders import encoder_of_bins, encoder_of_numbers
 from ..encoding.fitted_steps import affine_by_hand, proba_by_softmax, scaler_by_hand
 from ..encoding.schema import Columns, declared_columns
 from ..forecasts import noise_exceeds
-from ..neighbors.cells import LEAST_RATE, count_votes, floored, numbered
+from ..neighbors.counting import count_votes, numbered
+from ..neighbors.smoothing import LEAST_RATE, floored
 from ..rdp import Event, ProvedEvent
 from ..rdp.discrete import GRID
 from ..readouts import ReleasedProba

@@ -1,15 +1,14 @@
-"""Cells of the feature space: votes of records, the noisy table, and its class probabilities."""
+"""The public half of cells: class probabilities from a noisy table of votes, at no privacy cost."""
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
-from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.pipeline import make_union
 
 from ..association import p_value_of_counts
@@ -20,287 +19,8 @@ from ..encoding.fitted_steps import (
     scaler_by_hand,
     sharpened_by_hand,
 )
-from ..encoding.vectorizer import transformed, transformed_private
-from ..identifiers import normalize_groups
-from ..rdp.discrete import TICKS
-
-#: Squared distances that differ by less, relative to the shorter, count as equal.
-_EQUAL = 1e-9
-
-#: Cells whose squared distances, by a matrix product, differ by less are compared again. The unit
-#: is the squared lengths; rounding is a small part of it.
-_CLOSE = 1e-7
-
-#: Assumed rounding of rows in a batch, as a multiple of the rounding of public rows.
-_MORE_ROUNDING = 100
-
-#: Maximal number of public rows to cluster: more take long and make about the same cells.
-_MOST_CLUSTERED = 20_000
-
-#: Product of rows and clusters up to which clustering is repeated, and the best result is kept.
-_QUICKLY_CLUSTERED = 100_000
-_N_STARTS = 10
-
-#: Number of distances computed at a time, which limits the memory they take.
-_DISTANCES_AT_A_TIME = 250_000
-
-#: Maximal number of public rows in `explained_share`: half make cells, the others are held out.
-_MOST_ROWS = 4000
-#: Fraction of these rows whose distances count.
-_KEPT = 0.9
-
-
-def make_centers(public, n_cells, random_state):
-    """Return the centers of cells, which are clusters of the public rows.
-
-    Parameters
-    ----------
-    public : ndarray of shape (n_public, n_columns)
-        Transformed public rows.
-    n_cells : int
-        Number of clusters; equal rows make one.
-    random_state : int or None
-        Seed of the clustering.
-
-    Returns
-    -------
-    ndarray of shape (n_centers, n_columns)
-    """
-    if len(public) > max(_MOST_CLUSTERED, 2 * n_cells):
-        rng = np.random.default_rng(random_state)
-        public = public[rng.choice(len(public), max(_MOST_CLUSTERED, 2 * n_cells), replace=False)]
-    distinct = np.unique(public, axis=0)
-    if len(distinct) <= n_cells:
-        return distinct
-    start, n_starts = "k-means++", _N_STARTS
-    if len(public) * n_cells > _QUICKLY_CLUSTERED:
-        # Several candidates for each next center take most of a fit's time, and gain nothing
-        start, _ = kmeans_plusplus(public, n_cells, random_state=random_state, n_local_trials=1)
-        n_starts = 1
-    clusters = KMeans(n_cells, init=start, n_init=n_starts, max_iter=30, random_state=random_state)
-    return clusters.fit(public).cluster_centers_
-
-
-def nearest_cells(rows, centers, n_neighbors=1, *, rounding=0.0, alone=None):
-    """Return the nearest cells of each row, which depend on this row alone.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        Transformed rows; rows with infinite or missing numbers have no nearest cell.
-    centers : ndarray of shape (n_cells, n_columns)
-        Centers of the cells.
-    n_neighbors : int, default=1
-        Number of cells for each row.
-    rounding : float, default=0.0
-        Difference between the numbers of public rows transformed alone and together, relative to
-        the length of a row. A hundred times this difference is allowed for.
-    alone : callable, default=None
-        Called with ascending positions of rows; returns these rows, each transformed by itself,
-        which determine the cells of rows near borders.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_neighbors), int
-        Distinct cells in ascending order. Of cells at equal distances, the lowest is chosen. -1 in
-        rows without a nearest cell.
-    """
-    n_neighbors = min(n_neighbors, len(centers))
-    nearest = np.full((len(rows), n_neighbors), -1)
-    is_open = np.zeros(len(rows), dtype=bool)
-    for part in _parts(rows, centers):
-        nearest[part], is_open[part] = _nearest(rows[part], centers, n_neighbors, rounding)
-    open_rows = np.flatnonzero(is_open)
-    if open_rows.size:
-        again = rows[open_rows] if alone is None else alone(open_rows)
-        nearest[open_rows] = _exactly_nearest(again, centers, n_neighbors)
-    return np.sort(nearest, axis=1)
-
-
-def _parts(rows, centers):
-    """Return the positions of rows with finite distances from the centers, in blocks."""
-    known = np.flatnonzero(have_distances(rows, centers))
-    return np.array_split(known, max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME))
-
-
-def have_distances(rows, centers):
-    """Return whether the distances of each row from all centers are finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        sizes = (rows**2).sum(axis=1) + (centers**2).sum(axis=1).max()
-        return np.isfinite(16 * sizes)  # above all squared distances
-
-
-def _nearest(rows, centers, n_neighbors, rounding):
-    """Return the nearest cells of finite rows, and a mask of rows to which others may be nearer.
-
-    A matrix product is fast, but the rounding of a row depends on the other rows of the batch. The
-    same holds for the transformer.
-    """
-    size = (rows**2).sum(axis=1)
-    squares = (centers**2).sum(axis=1)
-    # The product includes the centers' squares, which saves another pass over all distances
-    known = np.vstack([-2 * centers.T, squares * (1 - _CLOSE)])  # a lower bound
-    rough = np.column_stack([rows, np.ones(len(rows))]) @ known
-    at = np.arange(len(rows))
-    nearest = np.empty((len(rows), n_neighbors), dtype=int)
-    for k in range(n_neighbors):
-        nearest[:, k] = rough.argmin(axis=1)
-        last = rough[at, nearest[:, k]]
-        rough[at, nearest[:, k]] = np.inf
-    squared = np.maximum(last + size, 0)
-    length = np.sqrt(size) + math.sqrt(squares.mean())
-    off = _MORE_ROUNDING * rounding * math.sqrt(rows.shape[1]) * length
-    # The distances from both cells may be off, so a row is open unless all others are farther by
-    # this slack
-    slack = 4 * _CLOSE * (size + squared) + 4 * off * (np.sqrt(squared) + off)
-    is_open = rough.min(axis=1) <= last + slack
-    return nearest, is_open
-
-
-def _exactly_nearest(rows, centers, n_neighbors):
-    """Return the nearest cells of rows, with the distance of each pair computed by itself."""
-    nearest = np.full((len(rows), n_neighbors), -1)
-    for part in _parts(rows, centers):
-        distance = cdist(rows[part], centers, "sqeuclidean")
-        at = np.arange(len(part))
-        for k in range(n_neighbors):
-            shortest = distance.min(axis=1)
-            cells = (distance <= (shortest * (1 + _EQUAL))[:, None]).argmax(axis=1)
-            nearest[part, k] = cells
-            distance[at, cells] = np.inf
-    return nearest
-
-
-def explained_share(public, n_cells, random_state):
-    """Return the fraction of the variance of public rows that cells of other public rows explain.
-
-    A record contributes only the cell in which it lies. If cells do not explain the differences
-    between rows, for example with many columns that are nearly independent, they do not explain
-    the labels either.
-
-    Parameters
-    ----------
-    public : ndarray of shape (n_public, n_columns)
-        Transformed public rows.
-    n_cells : int
-        Number of cells.
-    random_state : int
-        Seed of the choice of rows and of the clustering.
-
-    Returns
-    -------
-    float
-        From 0 to 1; 0 where all rows are equal.
-    """
-    rng = np.random.default_rng(random_state)
-    some = rng.permutation(len(public))[:_MOST_ROWS]
-    made_of, held_out = public[some[::2]], public[some[1::2]]
-    if not len(held_out):
-        return 0.0
-    centers = make_centers(made_of, min(n_cells, len(made_of)), random_state)
-    cells = nearest_cells(held_out, centers)[:, 0]
-    # Without the farthest tenth, because a single distant row would dominate the variance
-    far = ((made_of - np.median(made_of, axis=0)) ** 2).sum(axis=1)
-    middle = made_of[far <= np.quantile(far, _KEPT)].mean(axis=0)
-    spread = _trimmed(((held_out - middle) ** 2).sum(axis=1))
-    left = _trimmed(((held_out - centers[cells]) ** 2).sum(axis=1))
-    return float(np.clip(1 - left / spread, 0, 1)) if spread > 0 else 0.0
-
-
-def _trimmed(squares):
-    return np.sort(squares)[: max(1, int(_KEPT * len(squares)))].mean()
-
-
-# --- votes of records in cells, in ticks ----------------------------------------------------------
-
-
-def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding, target):
-    """Count the votes of a `Block` of records in a table; all else follows from public rows.
-
-    Parameters
-    ----------
-    block : Block
-        The records.
-    transformer : transformer
-        Fitted.
-    centers : ndarray of shape (n_cells, n_columns)
-        Of the cells.
-    n_neighbors : int
-        Number of cells that each record votes in.
-    largest : ndarray of shape (n_features,) or None
-        Largest sizes of the public rows, from `largest_sizes`.
-    rounding : float
-        As in `nearest_cells`.
-    target : targets.Target
-        The values that records vote for.
-
-    Returns
-    -------
-    ndarray of shape (n_cells, n_classes), int
-        As from `count_votes`.
-    """
-    n_cells, n_columns = centers.shape
-    numbers_of = partial(transformed_private, transformer, block.X, n_columns, largest=largest)
-    cells = nearest_cells(numbers_of(), centers, n_neighbors, rounding=rounding, alone=numbers_of)
-    _, *given = block
-    return count_votes(cells, *given, n_cells=n_cells, target=target)
-
-
-def count_votes(cells, codes, sample_weight=None, groups=None, *, n_cells, target):
-    """Count the votes of records in a table.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n_samples, n_neighbors), int
-        The cells of each record; -1 for a record that does not vote.
-    codes : ndarray of shape (n_samples,)
-        Labels or numbers of the records as codes, from ``target.encode``.
-    sample_weight : ndarray of shape (n_samples,) or None
-        Weight of the votes of each record, clipped to [0, 1].
-    groups : ndarray of shape (n_samples,), int, or None
-        The group of each record, numbered from 0. The votes of a group are the mean of the votes
-        of its records.
-    n_cells : int
-        Number of cells.
-    target : targets.Target
-        The values that records vote for, which are the columns of the table.
-
-    Returns
-    -------
-    ndarray of shape (n_cells, n_classes), int
-        Votes in ticks, `rdp.discrete.GRID` of a vote each, rounded down for each record and for
-        each group. The sums of ticks therefore do not depend on their order.
-    """
-    weight = np.ones(len(codes)) if sample_weight is None else np.clip(sample_weight, 0, 1)
-    classes, shares = target.split(codes, np.floor(weight * TICKS).astype(np.int64))
-    n_classes = target.n_values
-    entry = (cells * n_classes)[:, :, None] + classes[:, None, :]
-    casts = np.broadcast_to((cells >= 0)[:, :, None], entry.shape)
-    shares = np.broadcast_to(shares[:, None, :], entry.shape)[casts]
-    entry = entry[casts]
-    n_entries = n_cells * n_classes
-    if groups is not None:
-        group = np.broadcast_to(groups[:, None, None], casts.shape)[casts]
-        pairs, number = np.unique(group * n_entries + entry, return_inverse=True)
-        group, entry = np.divmod(pairs, n_entries)
-        shares = _sums_of(shares, number, len(pairs)) // np.bincount(groups)[group]
-    return _sums_of(shares, entry, n_entries).reshape(n_cells, n_classes)
-
-
-def _sums_of(shares, place, n_places):
-    return np.bincount(place, shares, n_places).astype(np.int64)  # floats hold them exactly
-
-
-def numbered(groups, n_records):
-    """Return the number of each record's group, from 0; None if there are no groups."""
-    if groups is None:
-        return None
-    # Normalized identifiers do not depend on their types
-    return np.unique(normalize_groups(groups, n_records), return_inverse=True)[1]
-
-
-# --- class probabilities from a noisy table of votes, at no privacy cost --------------------------
-
+from ..encoding.vectorizer import transformed
+from .centers import have_distances, nearest_cells
 
 #: Number of pairs of rows and cells whose kernel is computed at a time, which caches can hold.
 _PAIRS_AT_A_TIME = 250_000
@@ -325,6 +45,7 @@ _NO_SLOPE = -60.0
 
 #: Number of random splits of a table, and the multiple of noise added to one of its parts.
 _N_SPLITS = 20
+
 _ADDED_NOISE = 0.5
 
 
