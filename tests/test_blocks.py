@@ -21,8 +21,7 @@ from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.encoding.vectorizer import transformed_private
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.methods import ReverseNeighbors
-from sklearn_pate.methods import blocks as method_blocks
-from sklearn_pate.neighbors import centers
+from sklearn_pate.neighbors import centers, counting
 from sklearn_pate.neighbors.centers import nearest_cells
 from sklearn_pate.neighbors.counting import count_votes
 from sklearn_pate.rdp.discrete import GRID
@@ -87,8 +86,7 @@ def table(clf, features=X, codes=Y, public=X_PUBLIC, **given):
 
 
 def set_block_size(monkeypatch, size):
-    for module in (blocks, method_blocks):
-        monkeypatch.setattr(module, "BLOCK_SIZE", size)
+    monkeypatch.setattr(blocks, "BLOCK_SIZE", size)
 
 
 @pytest.fixture
@@ -233,7 +231,8 @@ def test_after_a_failure_no_more_blocks_are_sent(in_tens, monkeypatch):
             raise ValueError(f"{SECRET} {numbers}")
         return nearest_cells(numbers, *args, **params)
 
-    monkeypatch.setattr(centers, "nearest_cells", fail)
+    for module in (centers, counting):
+        monkeypatch.setattr(module, "nearest_cells", fail)
     with pytest.raises(TeacherError, match="a block of records could not be counted") as caught:
         pate().fit(X, Y, X_public=X_PUBLIC)
     assert seen == [20] + [10] * 4 and str(caught.value).endswith("ValueError")

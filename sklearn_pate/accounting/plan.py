@@ -743,8 +743,8 @@ def _about_records(plan):
         ", if there is one record for each public row" if method_summary.n_records is None else ""
     )
     if not plan.stages:
-        reason = _reason(method_summary)
-        return [("method", f"class sums, which get all of epsilon; there are no votes{reason}")]
+        sums = f"{method_summary.target_type.value_noun} sums, which get all of epsilon"
+        return [("method", f"{sums}; there are no votes{_reason(method_summary)}")]
     ((mechanism, n_rows),) = plan.stages
     noise = f"{_number(plan.noise_std)} records (standard deviation)"
     value = method_summary.target_type.value_noun

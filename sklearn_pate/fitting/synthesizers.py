@@ -63,7 +63,7 @@ def counts_of(estimator, synthesizer, X, groups):
     )
 
 
-def set_fraction(synthesizer, *, reads_sums):
+def set_fraction(synthesizer, *, reads_sums, is_search=False):
     """Set the part of epsilon of class sums where it is not set; refuse one that does not fit.
 
     Parameters
@@ -72,6 +72,8 @@ def set_fraction(synthesizer, *, reads_sums):
         Declared.
     reads_sums : bool
         Whether the published class sums are the model, so that no record votes.
+    is_search : bool, default=False
+        Whether a private search draws the rows, for trials that need a part of epsilon.
     """
     has_sums = isinstance(synthesizer, ClassSumsSynthesizer)
     name = type(synthesizer).__name__
@@ -85,8 +87,8 @@ def set_fraction(synthesizer, *, reads_sums):
         )
     if not reads_sums and getattr(synthesizer, "epsilon_fraction", None) == 1:
         raise ValueError(
-            f"epsilon_fraction=1 of {name} leaves nothing of epsilon for votes; give a smaller "
-            "one, or method='sums'"
+            f"epsilon_fraction=1 of {name} leaves nothing of epsilon for votes; give a smaller one"
+            + (", as each trial of a search requires votes" if is_search else ", or method='sums'")
         )
 
 

@@ -10,7 +10,7 @@ from sklearn import get_config
 
 from ..encoding import vectorizer
 from ..neighbors import counting
-from ..runtime.blocks import BLOCK_SIZE, _blocks, _count
+from ..runtime import blocks
 from ..runtime.isolation import limit_threads
 from ..runtime.memory import digest
 from ..runtime.workers import add_up, run, threads_per_worker, warn_if_taking_turns
@@ -47,7 +47,7 @@ class BlockMethod(TableMethod):
 
     def n_steps(self, *, n_records):
         """Return the number of blocks, where the number of records is public."""
-        return 1 if n_records is None else math.ceil(n_records / BLOCK_SIZE)
+        return 1 if n_records is None else math.ceil(n_records / blocks.BLOCK_SIZE)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
         """Count the contributions of records, in whole shares; see `TableMethod.vote`.
@@ -64,7 +64,7 @@ class BlockMethod(TableMethod):
         tasks = (
             # Keys here: an unpickled array has another layout in memory, and another digest
             (block, *shared, (fingerprint, digest(*block)) if keeps else None)
-            for block in _blocks(private, self._groups)
+            for block in blocks.blocks_of(private, self._groups)
         )
         kind = exact_type(len(private.codes) * self._most_by_record)
         table = 0
@@ -73,7 +73,7 @@ class BlockMethod(TableMethod):
             nonlocal table
             table = table + result.table.astype(kind)
 
-        start = partial(run, function=_count, n_jobs=n_jobs)
+        start = partial(run, function=blocks.count_block, n_jobs=n_jobs)
         shown = on_done if self._shows_blocks else None
         add_up(add, start, tasks, threads=threads, on_done=shown)
         if on_done is not None and not self._shows_blocks:

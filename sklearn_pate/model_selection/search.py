@@ -125,7 +125,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         y = target.with_one_dtype(y, codes)  # a dtype independent of the held-out rows
         synthesizer = declared_synthesizer(self.estimator, X, X_public)
         if synthesizer is not None:
-            set_fraction(synthesizer, reads_sums=False)
+            set_fraction(synthesizer, reads_sums=False, is_search=True)
             not_covered += read_by(synthesizer)
             X_public = dry_run_rows(synthesizer)
         fit_data = dict(X=rows, y=y, X_public=X_public, groups=groups, sample_weight=None)

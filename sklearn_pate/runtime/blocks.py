@@ -22,7 +22,7 @@ class Block(NamedTuple):
     groups: np.ndarray | None
 
 
-def _blocks(private, groups):
+def blocks_of(private, groups):
     """Yield blocks of `BLOCK_SIZE` records; with groups, each block ends at the end of a group."""
     n_records = len(private.codes)
     unit = np.arange(n_records) if groups is None else groups
@@ -50,7 +50,7 @@ class _Result(NamedTuple):
     problem: str | None = None
 
 
-def _count(block, count, config, memory, key):
+def count_block(block, count, config, memory, key):
     """Count one block, or return its cached table."""
     recall = memory.cache(_counted, ignore=["count", "config", "block"])
     given = count, config, block, key
