@@ -199,11 +199,11 @@ class StackedTable:
             for part in (self.prior, self.table)
         ]
         powers = np.vstack([np.diag(np.full(self.n_classes, power)) for power in self.powers])
-        overall = np.maximum(self.table.probability_field.overall, smoothing.LEAST_RATE)
+        overall = np.maximum(self.table.probability_field.overall, smoothing.MIN_PROBA)
         return [
             make_union(*parts),
             *affine_by_hand(powers, (1 - sum(self.powers)) * np.log(overall)),
-            *proba_by_softmax(smoothing.LEAST_RATE),
+            *proba_by_softmax(smoothing.MIN_PROBA),
         ]
 
     def read(self, X):
@@ -216,6 +216,6 @@ class StackedTable:
 
 def _mixed(by_prior, by_cells, overall, powers):
     """Multiply overall class probabilities by powers of both ratios to them, with sum 1."""
-    overall = np.maximum(overall, smoothing.LEAST_RATE)
+    overall = np.maximum(overall, smoothing.MIN_PROBA)
     class_proba = overall * (by_prior / overall) ** powers[0] * (by_cells / overall) ** powers[1]
     return smoothing.floored(class_proba / class_proba.sum(axis=1, keepdims=True))

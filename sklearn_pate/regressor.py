@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._sklearn import Interval, available_where
 from .encoding.targets import NumberTarget
 from .estimator import PATEEstimator, usual_floats
-from .neighbors.smoothing import LEAST_RATE
+from .neighbors.smoothing import MIN_PROBA
 from .rdp.checks import as_array
 
 
@@ -247,7 +247,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
             )
         class_proba = self._ask("table_", "class_proba", X)
         # The floor under each probability would add up to a tail over many levels
-        class_proba = class_proba - np.minimum(class_proba.min(axis=1, keepdims=True), LEAST_RATE)
+        class_proba = class_proba - np.minimum(class_proba.min(axis=1, keepdims=True), MIN_PROBA)
         class_proba = class_proba / class_proba.sum(axis=1, keepdims=True)
         found = self._fitted_target.quantiles(class_proba, requested)
         return found[:, 0] if np.ndim(q) == 0 else found

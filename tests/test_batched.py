@@ -26,8 +26,8 @@ skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
 
 from torch import nn  # noqa: E402
 
-from sklearn_pate.teachers import batched
-from sklearn_pate.teachers.batched import BatchedTeachers
+from sklearn_pate.teachers import batched  # noqa: E402
+from sklearn_pate.teachers.batched import BatchedTeachers  # noqa: E402
 
 pytestmark = [IN_THREADS, pytest.mark.usefixtures("one_thread")]
 DIGITS, DIGITS_Y = load_digits(return_X_y=True)

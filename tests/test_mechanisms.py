@@ -402,7 +402,7 @@ def test_a_filter_stops_the_stages_at_the_cap(monkeypatch):
     monkeypatch.setattr(RenyiFilter, "allow", noted)
     with (
         pytest.warns(UserWarning, match="epsilon=2 pays for 33 answers.*may get no query"),
-        pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 700 queries wanted"),
+        pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 700 requested queries"),
     ):
         clf = staged([CONFIDENT, INTERACTIVE], [60, 640], epsilon=2.0)
     spent = clf.privacy_spent_
@@ -433,7 +433,7 @@ def test_a_check_that_costs_nothing_refunds_nothing():
     for first in (Free(14.0), GNMax(14.0)):
         with (
             pytest.warns(UserWarning, match="epsilon=2 pays for 33 answers to the 310 requested"),
-            pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 310 queries wanted"),
+            pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 310 requested queries"),
         ):
             clf = staged([first, GNMax(20.0)], [300, 10], epsilon=2.0)
         queried.append(clf.privacy_spent_.n_queries)

@@ -24,7 +24,7 @@ skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
 
 from torch import nn  # noqa: E402
 
-from sklearn_pate.neural import RandomAffine, SSGANClassifier, VATClassifier
+from sklearn_pate.neural import RandomAffine, SSGANClassifier, VATClassifier  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 BOTH = [VATClassifier, SSGANClassifier]

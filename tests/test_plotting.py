@@ -65,7 +65,9 @@ def fitted(votes):
                 pytest.warns(
                     UserWarning, match="epsilon=5 pays for 52 answers to the 200 requested"
                 ),
-                pytest.warns(UserWarning, match="epsilon=5 paid for .* of the 200 queries wanted"),
+                pytest.warns(
+                    UserWarning, match="epsilon=5 paid for .* of the 200 requested queries"
+                ),
             ):
                 return clf.fit_votes(votes, X_PUBLIC)
         return clf.fit_votes(votes, X_PUBLIC)

@@ -10,7 +10,7 @@ from secrets import token_hex
 import numpy as np
 
 from ..rdp import DEFAULT_ORDERS, Cost, NeighboringRelation
-from .filters import Budget, Filter, are_valid, new_filters, parts_of
+from .filters import Filter, LedgerTerms, are_valid, new_filters, parts_of
 
 #: Columns of an entry; files of earlier versions lack the last three.
 _COLUMNS = {
@@ -162,7 +162,7 @@ def make_tables(db, budget):
 
 
 def read_budget(db):
-    """Return the `Budget` in a file, its random identifier, and the protection of all fits.
+    """Return the `LedgerTerms` in a file, its random identifier, and the protection of all fits.
 
     The protection is the unit and the relation; both are None before the first fit.
     """
@@ -175,7 +175,7 @@ def read_budget(db):
     *numbers, file_id, orders, unit, relation = row
     if orders != _as_bytes(DEFAULT_ORDERS):
         raise sqlite3.DatabaseError("its Renyi orders differ from the orders of this version")
-    return Budget(*numbers), file_id, protected_by(unit, relation)
+    return LedgerTerms(*numbers), file_id, protected_by(unit, relation)
 
 
 def protected_by(unit, relation):

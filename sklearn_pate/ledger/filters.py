@@ -16,7 +16,7 @@ from ..rdp.cost import sum_up
 COMPOSITIONS = ("renyi", "gaussian", "pure")
 
 
-class Budget(NamedTuple):
+class LedgerTerms(NamedTuple):
     """Terms of a ledger, fixed when its file is created; attributes as in `PrivacyLedger`."""
 
     epsilon: float
@@ -26,7 +26,7 @@ class Budget(NamedTuple):
 
 
 def checked_budget(epsilon, delta, composition, part):
-    """Return a checked `Budget`; `part` is the given `failure_probability`, or None."""
+    """Return a checked `LedgerTerms`; `part` is the given `failure_probability`, or None."""
     epsilon = check_positive("epsilon", epsilon)
     delta = check_delta(delta)
     if composition not in COMPOSITIONS:
@@ -41,7 +41,7 @@ def checked_budget(epsilon, delta, composition, part):
             f"failure_probability is a part of delta={delta:g}: it must be at least 0 and below "
             f"that, or with composition='pure' at most that; got {shown(part)}"
         )
-    return Budget(epsilon, delta, composition, set_aside)
+    return LedgerTerms(epsilon, delta, composition, set_aside)
 
 
 class Filter(NamedTuple):
@@ -141,7 +141,7 @@ class Account(NamedTuple):
 
     Attributes
     ----------
-    budget : Budget
+    budget : LedgerTerms
         Budget of the ledger.
     filters : list
         Filters of the ledger.
@@ -151,7 +151,7 @@ class Account(NamedTuple):
         The unit and the relation that all fits protect; both are None before the first fit.
     """
 
-    budget: Budget
+    budget: LedgerTerms
     filters: list
     costs: list
     protected: tuple = (None, None)

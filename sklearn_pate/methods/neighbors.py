@@ -170,7 +170,7 @@ class ReverseNeighbors(BlockMethod):
         return default_n_cells(n_public=len(self._public), **sizes)
 
     def _counter(self, target):
-        return counting.cast_in_cells, {
+        return counting.count_block_in_cells, {
             "centers": self._centers,
             "n_neighbors": self.n_neighbors,
             "largest": self._largest,
@@ -189,8 +189,8 @@ class ReverseNeighbors(BlockMethod):
 
         A record adds its weight, at most 1, to the count of its class in each of the `n_neighbors`
         cells nearest to it, which follow from its row and public rows alone. All records of a group
-        add up to at most 1 in each of as many cells (`neighbors.counting.count_votes`). A unit that is
-        replaced takes its counts back and adds others: `Neighbors.counts` doubles them.
+        add up to at most 1 in each of as many cells, by `neighbors.counting.count_votes`. A unit
+        that is replaced takes its counts back and adds others: `Neighbors.counts` doubles them.
         """
         return neighbors.counts(int(self.n_neighbors))  # short integers overflow
 

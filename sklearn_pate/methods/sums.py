@@ -45,7 +45,7 @@ from ..encoding.vectorizer import (
     transformed_private,
 )
 from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
-from ..neighbors.smoothing import LEAST_RATE, assign_to_similar, numbers_of_public, sharpened
+from ..neighbors.smoothing import MIN_PROBA, assign_to_similar, numbers_of_public, sharpened
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Neighbors
 from ..rdp.discrete import TICKS
 from ..readouts import ReleasedProba, SumsClassifier
@@ -225,7 +225,7 @@ class ReleasedClassSums(ReleasedProba):
         """Return fitted steps of scikit-learn's own that make the rates of rows."""
         class_proba = [FunctionTransformer(softmax_of_rows)]
         if self.proba_is_linear:
-            class_proba = sharpened_by_hand(1.0, LEAST_RATE)
+            class_proba = sharpened_by_hand(1.0, MIN_PROBA)
         return [*self._rows_by_hand(), *affine_by_hand(self.slopes.T, self.constants), *class_proba]
 
     def to_sklearn(self, codes, weight):

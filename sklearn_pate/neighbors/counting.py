@@ -14,7 +14,7 @@ from ..rdp.discrete import TICKS
 from .centers import nearest_cells
 
 
-def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding, target):
+def count_block_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding, target):
     """Count the votes of a `Block` of records in a table; all else follows from public rows.
 
     Parameters

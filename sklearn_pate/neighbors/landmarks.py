@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._sklearn import _check_sample_weight
 from ..encoding.fitted_steps import as_floats, linear_by_hand, scaler_by_hand
 from ..encoding.vectorizer import calling
-from .smoothing import LEAST_RATE, POWERS, sharpened
+from .smoothing import MIN_PROBA, POWERS, sharpened
 
 #: Maximal number of landmarks for two classes, and for more.
 _N_LANDMARKS = 300
@@ -134,7 +134,7 @@ def _least_squares(features, shares, labels):
     model = Ridge(alpha=0.1).fit(features, shares / weight[:, None], weight)
     means = model.predict(features)
     likelihoods = [(shares * np.log(sharpened(means, power))).sum() for power in POWERS]
-    cut = calling("clip", LEAST_RATE, 1)
+    cut = calling("clip", MIN_PROBA, 1)
     n_classes = len(labels)
     return [
         calling("__matmul__", model.coef_.T),

@@ -29,7 +29,7 @@ _PAIRS_AT_A_TIME = 250_000
 _MOST_COMPARED = 300
 
 #: Smallest class probability, before the sum is normalized to 1.
-LEAST_RATE = 1e-3
+MIN_PROBA = 1e-3
 
 #: Candidate powers of class probabilities, which smoothing has shrunk towards each other.
 POWERS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
@@ -64,7 +64,7 @@ class ReleasedTable:
     transformer : transformer
         Fitted on public rows.
     smoothing : dict
-        The other arguments of `neighbors.cells.smooth`: public numbers, and the target.
+        The other arguments of `smooth`: public numbers, and the target.
     n_neighbors : int
         Number of cells that a record votes in.
 
@@ -261,7 +261,7 @@ class ProbabilityField(NamedTuple):
             scaler_by_hand(middle, np.ones(len(middle))),
             make_union(linear, nearness),
             *affine_by_hand(both, self.overall),
-            *sharpened_by_hand(self.power, LEAST_RATE),
+            *sharpened_by_hand(self.power, MIN_PROBA),
         ]
 
 
@@ -413,13 +413,13 @@ def _likeliest(squared, products, difference, variance, of_votes, smoothing):
 
 def sharpened(means, power):
     """Convert means, (n_rows, n_classes), to class probabilities: positive, powers, with sum 1."""
-    class_proba = np.clip(means, LEAST_RATE, 1) ** power
+    class_proba = np.clip(means, MIN_PROBA, 1) ** power
     return floored(class_proba / class_proba.sum(axis=1, keepdims=True))
 
 
 def floored(class_proba):
-    """Raise class probabilities, (n_rows, n_classes), to at least `LEAST_RATE`, with sum 1."""
-    class_proba = np.maximum(class_proba, LEAST_RATE)
+    """Raise class probabilities, (n_rows, n_classes), to at least `MIN_PROBA`, with sum 1."""
+    class_proba = np.maximum(class_proba, MIN_PROBA)
     return class_proba / class_proba.sum(axis=1, keepdims=True)
 
 

@@ -184,22 +184,28 @@ class Pairs(NamedTuple):
         is 0. So no terms of size 1 cancel, and errors in the sums of P and Q cancel.
         """
         order = np.asarray(order, dtype=float)
-        tame = order * self.largest_loss < 500  # exp overflows at 709; false for NaN and infinities
-        if tame.all():
-            return self._tame(order)
-        order = np.broadcast_to(order, tame.shape)
-        result = np.empty(tame.shape)
-        result[tame] = self.take(tame.nonzero()[-1])._tame(order[tame])
-        result[~tame] = self.take((~tame).nonzero()[-1])._wild(order[~tame])
+        is_finite_power = (
+            order * self.largest_loss < 500
+        )  # exp overflows at 709; false for NaN and infinities
+        if is_finite_power.all():
+            return self._by_powers(order)
+        order = np.broadcast_to(order, is_finite_power.shape)
+        result = np.empty(is_finite_power.shape)
+        result[is_finite_power] = self.take(is_finite_power.nonzero()[-1])._by_powers(
+            order[is_finite_power]
+        )
+        result[~is_finite_power] = self.take((~is_finite_power).nonzero()[-1])._by_logarithms(
+            order[~is_finite_power]
+        )
         return result
 
-    def _tame(self, order):
+    def _by_powers(self, order):
         """Compute divergences of moderate ratios, whose powers do not overflow."""
         growth = np.expm1(order[..., None] * self.log_ratio)
         excess = np.einsum("ij,...ij->...i", self.q, growth) - order * self.drift
         return np.log1p(np.maximum(excess, 0)) / (order - 1)
 
-    def _wild(self, order):
+    def _by_logarithms(self, order):
         """Compute divergences of large or infinite ratios in log space."""
         column = order[..., None]
         with np.errstate(invalid="ignore"):

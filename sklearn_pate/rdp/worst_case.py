@@ -536,13 +536,13 @@ def _slopes(pairs, slopes_p, slopes_q, orders, cost):
         of_q = share * (power - a * ratio)
         of_ratio = share * a * (power - ratio)
     # Where powers overflow, nothing cancels
-    wild = ~np.isfinite(of_ratio).all(axis=1) | (log_sum > 500)
-    if wild.any():
-        a = a[wild]
-        log_p, log_q = pairs.log_p[wild], pairs.log_q[wild]
-        weight = np.exp(a * log_p + (1 - a) * log_q - log_sum[wild, None])
-        of_q[wild] = weight
-        of_ratio[wild] = a * weight
+    overflows = ~np.isfinite(of_ratio).all(axis=1) | (log_sum > 500)
+    if overflows.any():
+        a = a[overflows]
+        log_p, log_q = pairs.log_p[overflows], pairs.log_q[overflows]
+        weight = np.exp(a * log_p + (1 - a) * log_q - log_sum[overflows, None])
+        of_q[overflows] = weight
+        of_ratio[overflows] = a * weight
     slopes = np.einsum("ij,kij->ki", of_q, slopes_q)
     slopes += np.einsum("ij,kij->ki", of_ratio, slopes_p - slopes_q)
     return slopes / (orders - 1)

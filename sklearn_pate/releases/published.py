@@ -219,8 +219,8 @@ def warn_of_release(plan, released, X_public):
     n_queried = len(released.query_indices)
     if plan.budget is not None and n_queried < plan.n_queries:
         warn(
-            f"epsilon={plan.epsilon:g} paid for {n_queried} of the {plan.n_queries} queries "
-            "wanted; only those were asked. Use more noise or raise epsilon to ask them all"
+            f"epsilon={plan.epsilon:g} paid for {n_queried} of the {plan.n_queries} requested "
+            "queries; only those were asked. Use more noise or raise epsilon to ask them all"
         )
     if warn_of_one_class(released, plan):
         return

@@ -38,7 +38,7 @@ from ..encoding.fitted_steps import affine_by_hand, proba_by_softmax, scaler_by_
 from ..encoding.schema import Columns, declared_columns
 from ..forecasts import noise_exceeds
 from ..neighbors.counting import count_votes, numbered
-from ..neighbors.smoothing import LEAST_RATE, floored
+from ..neighbors.smoothing import MIN_PROBA, floored
 from ..rdp import Event, ProvedEvent
 from ..rdp.discrete import GRID
 from ..readouts import ReleasedProba
@@ -412,7 +412,7 @@ class ReleasedHistograms:
 
     def _overall(self):
         """Return the logarithms of the class frequencies, (n_classes,)."""
-        return np.log(np.maximum(self.class_shares, LEAST_RATE))
+        return np.log(np.maximum(self.class_shares, MIN_PROBA))
 
     def _weights(self, part):
         """Return the terms that the bins of a column add to the logarithms, (n_bins, n_classes)."""
@@ -425,7 +425,7 @@ class ReleasedHistograms:
         """Return fitted scikit-learn steps that compute the class probabilities of rows."""
         encoder, combine = encoder_of_bins(self.schema)
         weights = combine([self._weights(part) for part in self.bin_shares])
-        return [encoder, *affine_by_hand(weights, self._overall()), *proba_by_softmax(LEAST_RATE)]
+        return [encoder, *affine_by_hand(weights, self._overall()), *proba_by_softmax(MIN_PROBA)]
 
 
 class MarginalSynthesizer(ColumnSynthesizer):
@@ -786,7 +786,7 @@ class ReleasedSums(ReleasedProba):
             PolynomialFeatures(1).fit(np.zeros((1, width))),
             Normalizer(),
             *affine_by_hand(slopes.T, self.discriminants.constants),
-            *proba_by_softmax(LEAST_RATE),
+            *proba_by_softmax(MIN_PROBA),
         ]
 
 
