@@ -1,4 +1,10 @@
-"""Training of students on released labels, and a student that learns from soft labels."""
+"""Training of students on released labels, and a student that learns from soft labels.
+
+Any classifier or regressor can be a student. Attributes of a new one choose the labels that it
+gets: `accepts_soft_labels`, `accepts_unlabeled`, or a `sample_weight` of its `fit`. A student that
+reads a released table belongs to `readouts`. The default student of a method is its
+`default_student`, and `releases.published.student_of` returns the student of a fit.
+"""
 
 from functools import singledispatch
 

@@ -423,7 +423,7 @@ def test_a_lost_file_is_an_error_and_not_a_new_budget(path):
     assert not path.exists()
 
 
-REPLACED = "cannot be used as a ledger|is another ledger|is the ledger of Budget.epsilon=1.0, "
+REPLACED = "cannot be used as a ledger|is another ledger|is the ledger of LedgerTerms.epsilon=1.0, "
 
 
 @pytest.mark.parametrize("budget", [1.0, 100.0])
@@ -644,7 +644,7 @@ def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_p
 
 def test_what_a_ledger_shows_of_itself(path):
     plain = PrivacyLedger(path, epsilon=1.0, delta=1e-5)
-    assert repr(plain).startswith(f"PrivacyLedger({path.name!r}, Budget(epsilon=1.0, delta=1e-05, ")
+    assert repr(plain).startswith(f"PrivacyLedger({path.name!r}, LedgerTerms(epsilon=1.0, delta=1e-05, ")
     columns = "time composition n_teachers n_queries epsilon epsilon_total"
     assert list(plain.history().columns) == columns.split()
     kinds = {"composition": "gaussian", "failure_probability": 0}
@@ -894,7 +894,7 @@ def test_changed_filters_are_refused(in_use, path, statement):
 def test_changed_budgets_are_refused(in_use, path, statement):
     replace_row(path, statement)
     check_refused(path, in_use, "is another ledger")
-    pytest.raises(ValueError, PrivacyLedger, path, 10.0).match("is the ledger of Budget")
+    pytest.raises(ValueError, PrivacyLedger, path, 10.0).match("is the ledger of LedgerTerms")
 
 
 def test_objects_refuse_a_file_with_less_than_they_have_seen(path):

@@ -25,7 +25,7 @@ from sklearn_pate.aggregators import (
     PluralityVote,
 )
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.ledger.filters import Account, Budget, new_filters
+from sklearn_pate.ledger.filters import Account, LedgerTerms, new_filters
 from sklearn_pate.rdp import Contribution
 from sklearn_pate.rdp.checks import check_votes
 from sklearn_pate.rdp.cost import _where_it_fits, rounded_up, sum_up, times_up
@@ -410,7 +410,7 @@ def test_plans_with_synthetic_rows_publish_no_epsilon_below_the_exact_sum():
 
 def test_queries_and_a_ledger_add_up_so_too():
     assert LNMax(0.05).costs()(7).pure >= Fraction(LNMax(0.05).costs()(1).pure) * 7
-    budget = Budget(10.0, 1e-5, "pure", 1e-5)
+    budget = LedgerTerms(10.0, 1e-5, "pure", 1e-5)
     costs = [rdp.Cost(np.zeros(204), 0.0, pure, delta) for pure, delta in [(0.1, 1e-7)] * 3]
     assert Account(budget, new_filters(budget), costs).epsilon() >= 3 * Fraction(0.1)
 

@@ -1,4 +1,9 @@
-"""Mechanisms that turn vote counts into released labels, each with its outcome distribution."""
+"""Mechanisms that turn vote counts into released labels, each with its outcome distribution.
+
+A new mechanism for single queries is a subclass of `base.Aggregator`, or of `base.SoftAggregator`,
+and states its proof in `bounds`. One for a whole table is a subclass of `table.TableMechanism`, and
+proves its `cost`.
+"""
 
 from .argmax import (
     ConfidentGNMax,

@@ -244,7 +244,7 @@ class ClassSums(BlockMethod):
     """Linear discriminant analysis from noisy sums of all columns, by class.
 
     Each record becomes a row of numbers, by public rows alone: numbers are centered at the mean of
-    the public rows, divided by the root of their standard deviation, and the row is cut to
+    the public rows, divided by the root of their standard deviation, and the row is scaled to
     length 1. Sums of these rows by class are released once, with Gaussian noise. Linear
     discriminants follow from them and from the covariance of the public rows. They show effects
     that add up over many columns, and not what holds only where rows are near each other, as

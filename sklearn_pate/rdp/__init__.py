@@ -4,6 +4,15 @@ A Renyi cost is an array over orders: entry `a` bounds the Renyi divergence of o
 the released outcomes on a data set and on a neighbouring one. Neighbouring data sets change at most
 one teacher, so at most one vote of a query moves from one class to another.
 
+An epsilon would be wrong where a number is proved by hand, as no code can check a proof:
+
+- a `Contribution` that is too small: `contribution` of `methods.neighbors` and `methods.sums`,
+  `class_sums.statistic.sensitivity`, `event` of a release, and `Neighbors.n_units`;
+- a bound of a mechanism: its `bounds` (`PrivacyBounds`), or the `cost` of a `TableMechanism`;
+- the cost of a `ProvedEvent`, which only `synthesis.synthesizers` and users state.
+
+Everything else is computed from these numbers. `accounting.budget` adds the costs of all steps.
+
 References
 ----------
 .. [1] Mironov (2017). Renyi differential privacy. CSF.

@@ -3,6 +3,12 @@
 `Neighbors` belongs to a fit: it defines the pairs of data sets that a guarantee compares.
 `Contribution` belongs to a step of the fit: it bounds the difference of a statistic between the two
 data sets. Mechanisms price a contribution; nothing else multiplies by two.
+
+A group costs the same as a record, whatever its size: its records share one vote in a cell
+(`neighbors.counting`), the ticks of one row in sums (`class_sums.statistic.ticks_of`), or one
+teacher (`partition`). The number of records becomes private. Cells and sums keep the relation of
+their method; teachers that are assigned by keyed hashes cover a group that is added, removed or
+changed. A release of a user must set `counts_groups`.
 """
 
 import math

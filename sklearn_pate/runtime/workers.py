@@ -1,4 +1,15 @@
-"""Execution of tasks by joblib: processes or threads, batches, and threads of a worker."""
+"""Execution of tasks by joblib: processes or threads, batches, and threads of a worker.
+
+Other processes run three kinds of tasks, and nothing else: a teacher is trained and votes
+(`teachers.training.fit_and_vote`), a block of records is counted (`runtime.blocks.count_block`),
+and a block of rows is added up (`class_sums.statistic`). The noise, the student, and networks that
+are trained together stay in the process of the fit.
+
+The records of a task are pickled by cloudpickle (`_packed`), task by task; records that do not
+pickle stay here. joblib pickles the rest of the task: models, queries, seeds, settings. Votes or
+tables come back, and fitted teachers as bytes if they are kept. A pickled estimator has no
+`curator_`, no fitted parameters and no seed that was used (`PATEEstimator.__getstate__`).
+"""
 
 import itertools
 import pickle
