@@ -644,7 +644,9 @@ def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_p
 
 def test_what_a_ledger_shows_of_itself(path):
     plain = PrivacyLedger(path, epsilon=1.0, delta=1e-5)
-    assert repr(plain).startswith(f"PrivacyLedger({path.name!r}, LedgerTerms(epsilon=1.0, delta=1e-05, ")
+    assert repr(plain).startswith(
+        f"PrivacyLedger({path.name!r}, LedgerTerms(epsilon=1.0, delta=1e-05, "
+    )
     columns = "time composition n_teachers n_queries epsilon epsilon_total"
     assert list(plain.history().columns) == columns.split()
     kinds = {"composition": "gaussian", "failure_probability": 0}

@@ -126,9 +126,9 @@ _DEFAULT = "by default: they suit small epsilons, and cost as much for many labe
 def choose_method(parameters, counts=None):
     """Return the method of a fit, by parameters and public numbers.
 
-    An object that is given as `method` is used as it is, see `fitting.methods.chosen`; it does not
-    get here. A method that is named is used. Else any parameter that only teachers have selects teachers.
-    Else records vote: in cells or with class sums, by public numbers.
+    A method that is named is used. Else any parameter that only teachers have selects teachers.
+    Else records vote: in cells or with class sums, by public numbers. An object that is given as
+    `method` is used as it is; see `fitting.methods.chosen`.
 
     Parameters
     ----------
