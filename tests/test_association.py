@@ -131,7 +131,7 @@ def test_eighty_classes_are_warned_of_by_the_plan_and_after_the_fit():
     y = np.searchsorted(np.quantile(score, np.arange(1, 80) / 80), score)
     clf = PATEClassifier(method=ReverseNeighbors(), classes=range(80), epsilon=2.0, random_state=0)
     plan = clf.plan(rows[:3000], y[:3000], X_public=rows[3000:])
-    assert any("classes that share cells cannot be told apart" in text for text in plan.advice)
+    assert any("classes that share cells cannot be separated" in text for text in plan.advice)
     texts = warned(clf, rows[:3000], y[:3000], X_public=rows[3000:])
     assert "of the records have the class that the released counts predict" in texts
     assert "PATERegressor" in texts

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import cases
 from processes import generator_states
@@ -17,9 +18,11 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.aggregators import GNMax, Released, SoftVote
 from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.methods import ReverseNeighbors, Teachers, VotingMethod
+from sklearn_pate.methods import ClassSums, ReverseNeighbors, Teachers, VotingMethod
 from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.partition import HashPartition
 from sklearn_pate.rdp import NeighboringRelation, Neighbors
+from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.releases.votes import Votes
 from sklearn_pate.runtime.private_data import PrivateData
 
@@ -310,3 +313,40 @@ def test_votes_of_another_method_than_the_named_one_are_refused():
     votes = PATEClassifier(method="sums", **schema).poll(X, Y)
     with pytest.raises(ValueError, match="^PublishedClassSums cast these votes: poll again"):
         neighbors.fit_votes(votes)
+
+
+# --- what a method of the user's may not do -------------------------------------------------------
+
+
+class Tables(VotingMethod):
+    """Releases a table, which the library would not check."""
+
+    release = TableRelease()
+
+    def prepare(self, private, X_public, *, seed=None, memory=None):
+        return Neighbors(relation="replace_one", unit="record", n_records=len(private.codes))
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+        raise AssertionError("it must not be called")
+
+
+@pytest.mark.parametrize(
+    "method", [Tables(), type("Own", (ReverseNeighbors,), {})(), type("Sums", (ClassSums,), {})()]
+)
+def test_tables_of_ones_own_are_refused_before_private_data_are_read(method):
+    clf = PATEClassifier(method=method, classes=[0, 1])
+    for run in (clf.plan, clf.fit, clf.poll):
+        with pytest.raises(ValueError, match="is a method of your own, or a subclass, that"):
+            run(X[:400], Y[:400], X[400:])
+
+
+@pytest.mark.parametrize("partition", ["hash", HashPartition()])
+def test_a_private_number_of_records_does_not_set_the_number_of_teachers(partition):
+    frame = pd.DataFrame(X, columns=["a", "b"], index=[f"r{i}" for i in range(len(X))])
+    numbers = set()
+    for n_records in (300, 301, 400):
+        method = Teachers([GaussianNB()], n_teachers=None, partition=partition)
+        clf = PATEClassifier(method=method, classes=[0, 1], epsilon=4.0, on_bad_plan="warn")
+        plan = clf.plan(frame[:n_records], Y[:n_records], frame[400:])
+        numbers.add((plan.spent.n_teachers, plan.noise_std, plan.n_queries))
+    assert len(numbers) == 1 and numbers.pop()[0] == 100

@@ -522,7 +522,7 @@ def test_failure_after_sums_are_paid_states_the_cost(monkeypatch, tmp_path):
         patch.setattr("sklearn_pate.synthesis.synthesizers.publish_centre", interrupt)
         with pytest.raises(KeyboardInterrupt) as caught:
             clf.fit(X, y)
-    assert "is spent, and nothing of it was kept" in caught.value.__notes__[0]
+    assert "is spent, and no result was kept" in caught.value.__notes__[0]
     of_mean = caught.value.privacy_spent
     assert of_mean.covers == "statistics" and 0.5 < of_mean.epsilon < 0.6
     monkeypatch.setattr("sklearn_pate.synthesis.synthesizers.publish_sums", interrupt)

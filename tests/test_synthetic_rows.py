@@ -234,6 +234,18 @@ def test_a_cap_that_the_rows_use_up_is_refused():
         clf.fit_votes(votes)
 
 
+def test_a_ledger_without_the_rows_refuses_labels_under_another_plan(tmp_path):
+    """One entry would count as one plan: (1.7, 1e-5) would hold Laplace or Gaussian labels."""
+    votes = pate(synthesizer=SUMS, method="neighbors", on_bad_plan="warn").poll(X, Y)
+    ledger = PrivacyLedger(tmp_path / "late.sqlite", epsilon=1.7)
+    clf = pate(method="neighbors", on_bad_plan="warn", ledger=ledger, epsilon=1.5)
+    with pytest.raises(ValueError, match="requires a ledger that has the rows: poll with ledger="):
+        clf.fit_votes(votes)
+    assert len(ledger.history()) == 0
+    clf.set_params(epsilon=1.0).fit_votes(votes)  # the plan of poll
+    assert len(ledger.history()) == 1
+
+
 def test_a_ledger_gets_labels_under_another_plan_once(tmp_path):
     ledger = PrivacyLedger(tmp_path / "mixed.sqlite", epsilon=9.0, delta=1e-3)
     clf = pate(synthesizer=SUMS, method="neighbors", on_bad_plan="warn", ledger=ledger)

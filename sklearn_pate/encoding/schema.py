@@ -374,8 +374,8 @@ def checked_table(X):
     is_list = isinstance(X, list | tuple)
     if sparse.issparse(X) or hasattr(X, "columns") or not (is_list or hasattr(X, "__array__")):
         raise ValueError(
-            f"X is a {type(X).__name__}, and a synthesizer requires a pandas DataFrame or a dense "
-            "array: pass X.to_pandas() or X.toarray(), or public rows, X_public"
+            f"X is a {type(X).__name__}, and a synthesizer requires a pandas DataFrame or an array "
+            "that is not sparse: pass X.to_pandas() or X.toarray(), or public rows, X_public"
         )
     # The dtype of a list would depend on its values
     X = as_array("X", X, dtype=float if is_list else None)

@@ -184,6 +184,12 @@ class Inputs:
     def check_ledger(self, plan):
         """Refuse a plan that the ledger does not pay for."""
         ledger = self.estimator.ledger
+        if plan.composition == "sum" and not self.synthesis.is_recorded_in(ledger):
+            # As one entry, rows and labels would count as if both had been fixed in advance
+            raise ValueError(
+                "fit_votes under another plan than that of poll requires a ledger that has the "
+                "rows: poll with ledger=, or give fit_votes the parameters that poll had"
+            )
         entry = None if self.prefix is None else self.prefix.synthesis.entry_in(ledger)
         try:
             ledger.check(plan.spent, self.recorded_cost(plan), entry)

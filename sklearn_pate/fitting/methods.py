@@ -10,13 +10,13 @@ from sklearn.base import clone
 from .. import rules
 from ..aggregators import TableMechanism
 from ..methods import ClassSums, ReverseNeighbors, Teachers
-from ..methods.base import Method, TableMethod, VotingMethod
+from ..methods.base import Method, VotingMethod
 from ..methods.choose import MethodChoice, MethodParameters, PublicCounts, choose_method
 from ..methods.sums import PublishedClassSums
 from ..methods.teachers import ENSEMBLES, SITE_ENSEMBLES, default_teacher
 from ..partition import RandomPartition
 from ..rdp import Neighbors
-from ..releases.labels import handed_out
+from ..releases.labels import LabelsRelease, handed_out
 from ..runtime.copies import fresh_seed, seed_number
 from ..runtime.isolation import is_ours, isolated, kind_of, redacted
 from ..teachers import Sites
@@ -160,6 +160,12 @@ def _own_method(estimator, *, has_public_rows):
             f"{name} needs public rows that are there before a fit; without any, use "
             "method='sums': class sums are then released by the schema"
         )
+    if not is_ours(method) and type(method.release) is not LabelsRelease:
+        raise ValueError(
+            f"{name} is a method of your own, or a subclass, that releases a table, and it is not "
+            "checked that a table holds nothing else of the records: use methods.ReverseNeighbors "
+            "itself, or subclass methods.VotingMethod and leave its release"
+        )
     is_same_type = method.target_type is estimator.target_type
     if not is_same_type and not method.release.releases_proba:
         raise ValueError(
@@ -196,8 +202,9 @@ def number_teachers(method, estimator, private):
     """Set the number of teachers where the parameters leave it to the rule."""
     if type(method) not in ENSEMBLES.values() or method.n_teachers is not None:
         return
-    # Any other partition keeps the number of records private, or has a number of its own
-    is_random = estimator.partition == "random" or type(estimator.partition) is RandomPartition
+    # Any other partition keeps the number of records private, or has a number of its own. It is
+    # that of the method, which may be given as an object
+    is_random = method.partition == "random" or type(method.partition) is RandomPartition
     is_public = is_random and private.groups is None
     method.n_teachers = rules.default_n_teachers(
         n_records=len(private.codes) if is_public else None,
@@ -255,12 +262,6 @@ def prepared(method, private, X_public, *, seed, memory):
     if is_ours(method):
         neighbors = method.prepare(private, X_public, seed=seed, memory=memory)
         return neighbors, method.n_teachers_
-    if isinstance(method, TableMethod) or not isinstance(method, VotingMethod):
-        raise ValueError(
-            f"{type(method).__name__} is a method of your own, or a subclass, that releases a "
-            "table, and it is not checked that a table holds nothing else of the records: use "
-            "methods.ReverseNeighbors itself, or subclass methods.VotingMethod"
-        )
     private, X_public = handed_out(private, X_public)
     # A user's method may print or warn of private values, and leave them in the process
     name = type(method).__name__

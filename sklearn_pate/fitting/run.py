@@ -402,7 +402,6 @@ def keeping(estimator, ledger):
             estimator.X_synthetic_ = rows
         own = [note for note in getattr(error, "__notes__", ()) if not note.startswith(_PRIVACY)]
         goes_on = hasattr(estimator, "warm_start") and account.can_go_on
-        goes_on = goes_on and bool(account.synthesis.published)
         error.__notes__ = [*own, _PRIVACY + _note(spent, account, goes_on)]
         raise
     finally:
@@ -419,6 +418,11 @@ def _note(spent, account, goes_on):
     rows = getattr(account.synthesis, "rows", None)
     if rows is None and not goes_on:
         return f"{cost}, and nothing of it was kept; a new fit pays anew."
+    if rows is None and not account.synthesis.published:
+        return (
+            f"{cost}, and no result was kept. With warm_start=True and the same parameters, the "
+            "next fit has this cost in its own; any other fit pays anew."
+        )
     if rows is None:
         return (
             f"{cost}. All results until then are kept: with warm_start=True and the same "

@@ -5,8 +5,9 @@ Each file states the statistic, its contribution with the proof, its noise and i
 
 - `neighbors`, the default with public rows: two counts of the table of votes by 1 each (L1 2,
   squared L2 2, Linf 1), or 1 count if it is added or removed. See `ReverseNeighbors.contribution`.
-- `sums`, chosen with public rows where cells explain little: sums of rows of length 1 by class and
-  in all, by the squared L2 change in the notes of `sums.SumsMechanism`.
+- `sums`, chosen with public rows where cells explain little or, for numbers, where records are few:
+  sums of rows of length 1 by class and in all. The squared L2 change is about 2 for two
+  classes, and below 3.9 for more; its formula and proof are in the notes of `sums.SumsMechanism`.
 - `teachers`: one vote on each queried row, as each record reaches one teacher. See `partition`.
 - Without public rows, class sums are released first: the mean of all rows, then counts, sums and
   second moment about it, by `class_sums.statistic.sensitivity`. They are the model by default. With

@@ -7,7 +7,9 @@ one teacher, so at most one vote of a query moves from one class to another.
 An epsilon would be wrong where a number is proved by hand, as no code can check a proof:
 
 - a `Contribution` that is too small: `contribution` of `methods.neighbors` and `methods.sums`,
-  `class_sums.statistic.sensitivity`, `event` of a release, and `Neighbors.n_units`;
+  the noise of `methods.sums.SumsMechanism`, `class_sums.statistic` (`sensitivity`, `centre_cost`,
+  and the constant for a unit that joins or leaves), `event` of a release, `Neighbors.n_units`, and
+  `encoding.targets.Target.split`, whose parts must sum to one record;
 - a bound of a mechanism: its `bounds` (`PrivacyBounds`), or the `cost` of a `TableMechanism`;
 - the cost of a `ProvedEvent`, which only `synthesis.synthesizers` and users state.
 
