@@ -476,3 +476,16 @@ def test_parts_of_a_cost_follow_from_it():
     kinds = (type("Of", (Four,), {"four": staticmethod(four)}) for four in (stale, right))
     stale, right = (plan(model(kind(20.0), **params)).epsilon for kind in kinds)
     assert stale == right
+
+
+def test_class_sums_and_releases_do_not_exceed_the_cap():
+    rows = np.random.default_rng(0).normal(size=(400, 3))
+    labels = (rows[:, 0] > 0).astype(int)
+    given = {"schema": (-4, 4), "classes": [0, 1], "releases": [Counts()], "on_bad_plan": "warn"}
+    clf = PATEClassifier(method="sums", epsilon=1.0, **given)
+    for run in (clf.plan, clf.fit):
+        with pytest.raises(
+            BudgetExceededError, match="get all of epsilon=1, .* method='neighbors'"
+        ):
+            run(rows, labels)
+    assert clf.set_params(method="auto").fit(rows, labels).privacy_spent_.epsilon <= 1.0

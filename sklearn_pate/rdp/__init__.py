@@ -1,8 +1,9 @@
 """Renyi costs of private votes, and their conversion to (epsilon, delta). Pure functions.
 
 A Renyi cost is an array over orders: entry `a` bounds the Renyi divergence of order `a` between
-the released outcomes on a data set and on a neighbouring one. Neighbouring data sets change at most
-one teacher, so at most one vote of a query moves from one class to another.
+the released outcomes on a data set and on a neighbouring one. Where teachers vote, neighbouring
+data sets change at most one teacher, so at most one vote of a query moves from one class to
+another; the change of other statistics is a `Contribution`.
 
 An epsilon would be wrong where a number is proved by hand, as no code can check a proof:
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..accounting import MethodSummary, Plan, TableCurator
 from ..accounting.budget import guarantee
+from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.cost import no_cost
 from .base import VotesRelease
@@ -26,10 +27,17 @@ class PublishedSumsRelease(VotesRelease):
         return []
 
     def plan(self, inputs):
-        """Return the cost of the synthesizer: nothing else is released of the records."""
+        """Return the cost of the synthesizer and of extra releases; refuse to exceed the cap."""
         cost = inputs.prior_cost(DEFAULT_ORDERS)
         delta = inputs.cap[1]
         epsilon, composition, delta = guarantee(cost, delta, is_pure=inputs.prior_is_pure)
+        cap = inputs.cap[0]
+        if cap is not None and epsilon > cap:
+            raise BudgetExceededError(
+                f"class sums without public rows get all of epsilon={cap:g}, and with releases of "
+                f"yours the cost is {epsilon:.4g}. Give method='neighbors', which leaves a part of "
+                "epsilon for them, or releases=None"
+            )
         return Plan(
             [],
             epsilon,
