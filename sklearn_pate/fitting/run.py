@@ -144,7 +144,6 @@ def _steps_of_rows(run):
 def _statement_of_rows(run, n_steps, cost):
     """Return the statement of the first steps of a synthesizer."""
     inputs = run.inputs
-    inputs.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
     is_last = n_steps == inputs.synthesis.synthesizer.n_steps
     epsilon, composition = cost.epsilon(inputs.estimator.delta)
     spent = planning.spent_by(Plan([], epsilon, composition, cost), inputs).paid()
@@ -185,7 +184,6 @@ class _LabelsStep(Step):
     def pay(self):
         """Record the cost of all steps."""
         inputs, plan = self.run.inputs, self.run.plan
-        inputs.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
         recorded = inputs.recorded_cost(plan)
         self.run.account.append(plan.spent.paid(), plan.cost, recorded=recorded, is_all=True)
         if inputs.synthesis is not None and inputs.estimator.ledger is not None:
@@ -340,6 +338,8 @@ class Account:
         is_all : bool, default=False
             Whether these are all steps, and not only the steps of a synthesizer.
         """
+        if self.estimator is not None:
+            self.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
         before = self.spent, self.is_all_paid
         prefix_before = getattr(self.estimator, "_prefix", None)
         # If it is interrupted, it may have been recorded
