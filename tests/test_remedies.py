@@ -67,7 +67,7 @@ def mended(X, X_public, clf=None):
     clf = pate() if clf is None else clf
     message = failure(lambda: clf.plan(X, Y, X_public))
     found = run(lines_in(message), X=X, X_public=X_public, pd=pd)
-    clf.plan(found["X"], Y, found["X_public"])
+    assert clf.plan(found["X"], Y, found["X_public"]).spent.epsilon is not None
     return message, found["X"], found["X_public"]
 
 
@@ -225,7 +225,9 @@ def test_public_rows_that_are_missing():
 
 def test_labels_in_the_place_of_rows():
     (call,) = re.findall(r"Call (fit\(X, y\)), ", failure(lambda: pate().fit(Y, ROWS, PUBLIC)))
-    run(f"clf.{call[:-1]}, X_public)", clf=pate(), X=ROWS, y=Y, X_public=PUBLIC.astype(float))
+    clf = pate()
+    run(f"clf.{call[:-1]}, X_public)", clf=clf, X=ROWS, y=Y, X_public=PUBLIC.astype(float))
+    assert clf.public_labels_.shape == PUBLIC.shape[:1]
 
 
 def test_an_index_of_positions_is_replaced_by_a_column():
@@ -301,6 +303,7 @@ def test_a_student_of_soft_labels_has_its_preprocessing_outside():
     names = {"make_pipeline": make_pipeline, "SoftLabelClassifier": SoftLabelClassifier}
     student = value_of(made, **names, scaler=StandardScaler(), classifier=LogisticRegression())
     clf.set_params(student=student).fit(ROWS, Y, PUBLIC.astype(float))
+    assert clf.predict_proba(ROWS).shape == (len(ROWS), 2)
 
 
 # --- synthesizers --------------------------------------------------------------------------------
@@ -314,12 +317,12 @@ def test_tables_that_a_synthesizer_does_not_take_are_converted():
     with_rows = {"bounds": (-9, 9)}
     message = failure(lambda: declare(sparse.csr_array(ROWS), **with_rows))
     (code,) = re.findall(r"X\.toarray\(\)", message)
-    declare(value_of(code, X=sparse.csr_array(ROWS)), **with_rows)
+    assert len(declare(value_of(code, X=sparse.csr_array(ROWS)), **with_rows).schema_.columns) == 3
     polars = pytest.importorskip("polars", reason="needs polars")
     pytest.importorskip("pyarrow", reason="polars needs it for to_pandas")
     message = failure(lambda: declare(polars.DataFrame(ROWS), **with_rows))
     (code,) = re.findall(r"X\.to_pandas\(\)", message)
-    declare(value_of(code, X=polars.DataFrame(ROWS)), **with_rows)
+    assert len(declare(value_of(code, X=polars.DataFrame(ROWS)), **with_rows).schema_.columns) == 3
 
 
 def test_a_list_is_taken_for_floats():

@@ -5,6 +5,7 @@ import pickle
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import IN_THREADS, interrupt
 from interrupted import (
@@ -472,3 +473,18 @@ def test_chains_of_fits_interrupted_at_any_line_count_all_that_they_published(
             assert recorded <= (books.published + books.lost) * (1 + 1e-6)
         costs(clf, OF_SUMS, OF_TABLE)
     assert n_interrupted > 20 and n_gone_on > 1
+
+
+@pytest.mark.parametrize("pickled", [False, True])
+def test_tables_of_categories_go_on(monkeypatch, pickled):
+    """Categories of pandas hold weak references, which differ from fit to fit."""
+    kind = pd.Categorical(["x", "y"] * (len(X) // 2), categories=["x", "y", "z"])
+    frame = pd.DataFrame({"a": X[:, 0], "kind": kind, "text": ["u", "v"] * (len(X) // 2)})
+    schema = {"a": (-1.0, 1.0), "kind": ["x", "y", "z"], "text": ["u", "v"]}
+    clf = model(schema=schema, synthesizer=None, method="sums", aggregator=None)
+    error = stop(clf, monkeypatch, synthesizers, "gather_sums", frame, Y)
+    assert 0 < error.privacy_spent.epsilon < 60 and clf._prefix is not None
+    clf = pickle.loads(pickle.dumps(clf)) if pickled else clf
+    monkeypatch.setattr(synthesizers, "publish_centre", interrupt)  # the mean is not drawn again
+    clf.fit(frame.copy(), Y)
+    assert clf._prefix is None and clf.privacy_spent_.epsilon <= 60

@@ -3,8 +3,8 @@
 import copy
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
+from pandas.api.extensions import ExtensionDtype
 
 from ..accounting.budget import as_cap
 from ..runtime.isolation import is_ours
@@ -114,7 +114,11 @@ def can_go_on(synthesis):
 
 def _plain(value):
     """Return nested tuples of text that are equal for equal values, also after pickling."""
-    if isinstance(value, np.ndarray | pd.Index):
+    if isinstance(value, pd.CategoricalDtype):
+        value = ["category", value.categories, value.ordered]
+    elif isinstance(value, ExtensionDtype):
+        return repr(value)
+    elif hasattr(value, "tolist"):  # of pandas, whose attributes hold weak references, or NumPy
         value = value.tolist()
     if isinstance(value, dict):
         value = list(value.items())
