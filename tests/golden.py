@@ -298,7 +298,7 @@ def cases(folder):
         {"groups": groups},
     )
     yield "sums, weights", records(method=ClassSums()), table, {"sample_weight": weight}
-    columns = ClassSums(relation="add_or_remove_one", folded_ranks=False)
+    columns = ClassSums(relation="add_or_remove_one", extra_columns=False)
     yield "sums, add or remove", records(method=columns), table, {}
 
     yield "teachers", teachers(), table, {}

@@ -15,7 +15,7 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.audit import Canaries, audit_aggregator, audit_estimator, audit_table
-from sklearn_pate.encoding import vectorizer
+from sklearn_pate.encoding import custom
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.neighbors import counting
 from sklearn_pate.neighbors.counting import count_votes
@@ -198,7 +198,7 @@ def fitted_on_private(prepare):
             return clone(transformer).fit(private.X, private.codes)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(vectorizer, "fitted_on_public", fitted)
+            patch.setattr(custom, "fitted_on_public", fitted)
             return prepare(self, private, X_public, **given)
 
     return prepared

@@ -17,8 +17,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate.encoding.custom import transformed_private
 from sklearn_pate.encoding.targets import ClassTarget
-from sklearn_pate.encoding.vectorizer import transformed_private
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.neighbors import centers, counting

@@ -23,8 +23,8 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._sklearn import _safe_indexing
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, TableMechanism
-from sklearn_pate.encoding import vectorizer
-from sklearn_pate.encoding.vectorizer import are_far, largest_sizes, transformed, treats_rows_alone
+from sklearn_pate.encoding import custom
+from sklearn_pate.encoding.custom import are_far, largest_sizes, transformed, treats_rows_alone
 from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
@@ -704,7 +704,7 @@ def test_one_record_changes_two_votes(value, transformer):
 
 
 def test_larger_changes_would_be_seen(monkeypatch):
-    monkeypatch.setattr(vectorizer, "largest_sizes", lambda X_public: None)
+    monkeypatch.setattr(custom, "largest_sizes", lambda X_public: None)
     assert change_by(1e17) > 2
 
 

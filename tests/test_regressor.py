@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote
 from sklearn_pate.audit import audit_table
+from sklearn_pate.encoding import RowEncoder
 from sklearn_pate.encoding.targets import ClassTarget, NumberTarget
 from sklearn_pate.exceptions import BadPlanError, StudentError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
@@ -230,9 +231,10 @@ def test_sums_of_two_levels_are_least_squares():
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(20_000, 6))
     y = rows @ [1.0, 2.0, 0, 0, -1, 0] + rng.normal(size=20_000)
-    reg = PATERegressor(method=ClassSums(folded_ranks=False), bounds=(-15, 15), epsilon=50.0)
+    reg = PATERegressor(method=ClassSums(extra_columns=False), bounds=(-15, 15), epsilon=50.0)
     reg.fit(rows, y, X_public=rows.copy())
-    psi = (rows - rows.mean(axis=0)) / np.sqrt(rows.std(axis=0))
+    ranks = RowEncoder().fit_transform(rows)
+    psi = (ranks - ranks.mean(axis=0)) / np.sqrt(ranks.std(axis=0))
     psi /= np.linalg.norm(psi, axis=1, keepdims=True)
     expected = LinearRegression().fit(psi, y).predict(psi)
     assert isinstance(reg.table_, ReleasedClassSums) and reg.table_.proba_is_linear

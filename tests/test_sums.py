@@ -21,14 +21,20 @@ from sklearn_pate import PATEClassifier, secure
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.class_sums import statistic
 from sklearn_pate.class_sums.discriminants import Discriminants
-from sklearn_pate.class_sums.statistic import ticks_of, unit
+from sklearn_pate.class_sums.statistic import (
+    WITH_PUBLIC_ROWS,
+    WITHOUT_PUBLIC_ROWS,
+    ticks_of,
+    unit,
+    with_constant,
+)
+from sklearn_pate.encoding import RowEncoder
 from sklearn_pate.encoding.targets import ClassTarget, NumberTarget
 from sklearn_pate.exceptions import BadPlanError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.methods.choose import MethodParameters, PublicCounts, choose_method
 from sklearn_pate.methods.sums import (
-    _TOTAL_WEIGHT,
     TICKS,
     ClassSums,
     ReleasedClassSums,
@@ -49,7 +55,8 @@ REPLACED, JOINED = (
 
 
 def cost_of(neighbors, multiplier=3.0):
-    return statistic.sums_cost(multiplier, statistic.sums_contribution(neighbors)).mu_squared
+    contribution = statistic.sums_contribution(neighbors, WITHOUT_PUBLIC_ROWS)
+    return statistic.sums_cost(multiplier, contribution).mu_squared
 
 
 def directions():
@@ -59,52 +66,66 @@ def directions():
     return np.concatenate([around, 0.999 * around, 0.5 * around, [[0.0, 0.0]]])
 
 
-def contribution(psi, label, n_classes, of_moment):
+def contribution(psi, label, n_classes, blocks, of_moment):
     """All that one record adds, each block at its weight."""
     centred = np.eye(n_classes)[label] - 1 / n_classes
     counted = np.eye(n_classes)[label] * psi.any()
     blocks = (
         np.outer(centred, psi),
-        statistic.TOTAL_WEIGHT * psi,
-        statistic.COUNT_WEIGHT * counted,
+        blocks.total * psi,
+        blocks.counts * counted,
     )
     moment = of_moment * np.outer(psi, psi)
     return np.concatenate([np.ravel(block) for block in (*blocks, moment)])
 
 
+def rows_of(blocks):
+    """Rows in all directions, as these blocks have them, and a row that could not be encoded."""
+    if blocks is WITHOUT_PUBLIC_ROWS:
+        return directions()
+    return np.concatenate([with_constant(unit(directions())), np.zeros((1, 3))])
+
+
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
-@pytest.mark.parametrize("part", [0.3, 1.0])
-def test_sensitivity_is_that_of_all_neighbouring_pairs(n_classes, part):
+@pytest.mark.parametrize(
+    "blocks, part", [(WITHOUT_PUBLIC_ROWS, 0.3), (WITHOUT_PUBLIC_ROWS, 1.0), (WITH_PUBLIC_ROWS, 0)]
+)
+def test_sensitivity_is_that_of_all_neighbouring_pairs(n_classes, blocks, part):
     weight = part * statistic.free_weight(n_classes)
-    of_all = product(directions(), range(min(n_classes, 3)))
-    records = [contribution(psi, label, n_classes, weight) for psi, label in of_all]
+    of_all = product(rows_of(blocks), range(min(n_classes, 3)))
+    records = [contribution(psi, label, n_classes, blocks, weight) for psi, label in of_all]
     records = np.array([*records, np.zeros_like(records[0])])
     replaced = np.linalg.norm(records[:, None] - records[None], axis=2).max()
-    bound = statistic.sensitivity(2, weight, n_classes=n_classes)
+    given = {"n_classes": n_classes, "moment_weight": weight}
+    bound = statistic.sensitivity(2, blocks, **given)
     assert 0.99 * bound < replaced <= bound * (1 + 1e-12)
     joined = np.linalg.norm(records, axis=1).max()
-    bound = statistic.sensitivity(1, weight, n_classes=n_classes)
+    bound = statistic.sensitivity(1, blocks, **given)
     assert 0.99 * bound < joined <= bound * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 10, 100])
 def test_the_moment_is_free_and_no_larger_weight_is(n_classes):
-    weight = statistic.free_weight(n_classes)
-    without = statistic.sensitivity(2, 0.0, n_classes=n_classes)
-    assert statistic.sensitivity(2, weight, n_classes=n_classes) <= without * (1 + 1e-15)
-    most = (1 - 1 / n_classes + statistic.TOTAL_WEIGHT**2) / 2  # what the proof needs
+    def change(weight):
+        given = {"n_classes": n_classes, "moment_weight": weight}
+        return statistic.sensitivity(2, WITHOUT_PUBLIC_ROWS, **given)
+
+    weight, without = statistic.free_weight(n_classes), change(0.0)
+    assert change(weight) <= without * (1 + 1e-15)
+    most = (1 - 1 / n_classes + WITHOUT_PUBLIC_ROWS.total**2) / 2  # what the proof needs
     assert weight**2 <= most * (1 + 1e-12)
     if n_classes == 2:
         assert weight**2 == pytest.approx(0.189, abs=1e-3)
-        assert statistic.sensitivity(2, 1.01 * weight, n_classes=n_classes) > without
+        assert change(1.01 * weight) > without
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5, 17, 1000])
 def test_a_record_that_joins_costs_less_than_is_charged(n_classes):
     weight = statistic.free_weight(n_classes)
-    one, two = (statistic.sensitivity(changed, weight, n_classes=n_classes) for changed in (1, 2))
+    given = {"n_classes": n_classes, "moment_weight": weight}
+    one, two = (statistic.sensitivity(k, WITHOUT_PUBLIC_ROWS, **given) for k in (1, 2))
     spent = (
-        statistic.MEAN_FRACTION * ((1 + statistic.COUNT_WEIGHT**2) / 4)
+        statistic.MEAN_FRACTION * ((1 + WITHOUT_PUBLIC_ROWS.counts**2) / 4)
         + (1 - statistic.MEAN_FRACTION) * (one / two) ** 2
     )
     charged = cost_of(JOINED) / cost_of(REPLACED)
@@ -271,7 +292,9 @@ def of_mean(psi, **given):
     """The sum of rows and their number, as multiples of the noise on them at a multiplier of 1."""
     gathered = statistic.gather_total(np.array(psi), ticks_of(len(psi), **given))
     sd = statistic.noise_sizes(1.0, n_classes=2)[0]
-    steps = np.append(gathered.total, gathered.n_records * statistic.COUNT_WEIGHT / statistic.STEP)
+    steps = np.append(
+        gathered.total, gathered.n_records * WITHOUT_PUBLIC_ROWS.counts / statistic.STEP
+    )
     return steps * statistic.STEP / gathered.whole / sd
 
 
@@ -293,7 +316,7 @@ def test_the_mean_changes_by_its_part_of_the_cost(kind, monkeypatch):
     replaced = ((tables[:, None] - tables[None]) ** 2).sum(axis=2).max()
     joined = (tables**2).sum(axis=1).max()
     for neighbors, changed, least in ((REPLACED, replaced, 0.999), (JOINED, joined, 0.69)):
-        contribution = statistic.sums_contribution(neighbors)
+        contribution = statistic.sums_contribution(neighbors, WITHOUT_PUBLIC_ROWS)
         of_step, of_all = (
             statistic.centre_cost(1.0, contribution),
             statistic.sums_cost(1.0, contribution),
@@ -318,16 +341,19 @@ def test_the_mean_costs_what_sums_over_outcomes_give():
     sigma = statistic.noise_sizes(1 / multiplier, n_classes=2)[0] / statistic.STEP
     whole = round(1 / statistic.STEP)  # steps of a row of length 1
     replaced = log_pmfs(sigma, 2 * whole)
-    joined = log_pmfs(sigma, whole), log_pmfs(sigma / statistic.COUNT_WEIGHT, whole)  # row, number
+    joined = (
+        log_pmfs(sigma, whole),
+        log_pmfs(sigma / WITHOUT_PUBLIC_ROWS.counts, whole),
+    )  # row, number
     for neighbors, pairs, least in ((REPLACED, [replaced], 0.999), (JOINED, joined, 0.69)):
         claimed = statistic.centre_cost(
-            multiplier, statistic.sums_contribution(neighbors), orders
+            multiplier, statistic.sums_contribution(neighbors, WITHOUT_PUBLIC_ROWS), orders
         ).rdp
         costs = [sum(renyi(*pair, order) for pair in pairs) for order in orders]
         assert (costs <= claimed).all() and (costs > least * claimed).all()
-    epsilon, _ = statistic.centre_cost(multiplier, statistic.sums_contribution(REPLACED)).epsilon(
-        delta
-    )
+    epsilon, _ = statistic.centre_cost(
+        multiplier, statistic.sums_contribution(REPLACED, WITHOUT_PUBLIC_ROWS)
+    ).epsilon(delta)
     p, q = map(np.exp, replaced)
     assert 0.99 * delta < np.maximum(p - np.exp(epsilon) * q, 0).sum() <= delta
 
@@ -571,10 +597,12 @@ def table_of(X, codes, *, n_classes, groups=None, weight=None, joins=False):
     target = (NumberTarget if codes.dtype == float else ClassTarget)(range(n_classes))
     given = {"target": target, "groups": groups, "sample_weight": weight}
     private = PrivateData(X=np.asarray(X, dtype=float), codes=codes, **given)
-    method = ClassSums(folded_ranks=False, relation="add_or_remove_one" if joins else "replace_one")
+    method = ClassSums(
+        extra_columns=False, relation="add_or_remove_one" if joins else "replace_one"
+    )
     method.prepare(private, PUBLIC)
     table = method.vote(private, PUBLIC).astype(float) * statistic.STEP / TICKS / n_classes
-    table[:, -1] *= _TOTAL_WEIGHT
+    table[:, -1] *= WITH_PUBLIC_ROWS.total
     return table
 
 
@@ -652,7 +680,7 @@ def test_an_attack_finds_what_is_charged(part, fits):
     change = far[0] - far[1]
     many = np.zeros((10_000 * len(change), 3), dtype=np.int64)
     noise = SumsMechanism(2, 1.0).noisy(many, np.random.default_rng(0)).reshape(10_000, 3, 3)
-    noise *= [part, part, part * _TOTAL_WEIGHT]
+    noise *= [part, part, part * WITH_PUBLIC_ROWS.total]
     np.testing.assert_allclose(noise.std(axis=(0, 1)), part * most(2), rtol=0.02)
     along = (noise * change).sum(axis=(1, 2)) / np.linalg.norm(change)
     found = 2 * norm.ppf((along < np.linalg.norm(change) / 2).mean())  # of two equal errors
@@ -679,10 +707,12 @@ def test_without_noise_columns_are_linear_discriminants(n_classes):
     X, y, _ = wide(20_000, 20, n_classes)
     rows, _, _ = wide(20_000, 20, seed=1)
     clf = PATEClassifier(
-        method=ClassSums(folded_ranks=False), epsilon=100.0, classes=range(n_classes)
+        method=ClassSums(extra_columns=False), epsilon=100.0, classes=range(n_classes)
     )
     clf.fit(X, y, X_public=rows)
-    psi = (X - rows.mean(axis=0)) / np.sqrt(rows.std(axis=0))
+    encoder = RowEncoder().fit(rows)
+    psi, public = encoder.transform(X), encoder.transform(rows)
+    psi = (psi - public.mean(axis=0)) / np.sqrt(public.std(axis=0))
     psi /= np.linalg.norm(psi, axis=1, keepdims=True)
     expected = LinearDiscriminantAnalysis().fit(psi, y).predict_proba(psi)
     assert np.abs(clf.predict_proba(X) - expected).mean() < 0.01
@@ -697,10 +727,10 @@ def test_wide_tables_are_read_by_their_columns():
     assert clf.privacy_spent_.composition == "gaussian" and clf.privacy_spent_.epsilon <= 1.0
 
 
-def test_folded_ranks_show_effects_that_rise_and_fall():
+def test_extra_columns_show_effects_that_rise_and_fall():
     X = np.random.default_rng(0).normal(size=(6000, 8))
     y = ((X[:, :2] ** 2).sum(axis=1) > 1.4).astype(int)
-    both = (ClassSums(folded_ranks=folded_ranks) for folded_ranks in (True, False))
+    both = (ClassSums(extra_columns=extra_columns) for extra_columns in ("auto", False))
     fits = (PATEClassifier(method=method, classes=[0, 1], random_state=0) for method in both)
     folded, straight = (clf.fit(X[:5000], y[:5000], X[5000:]).score(X, y) for clf in fits)
     assert straight < 0.6 and folded > 0.8
@@ -814,7 +844,7 @@ def test_a_search_may_ask_for_them(student, monkeypatch):
 
 def test_large_groups_count():
     X, y, rows = wide(9000, 20)
-    clf = PATEClassifier(method=ClassSums(folded_ranks=False), classes=[0, 1], on_bad_plan="warn")
+    clf = PATEClassifier(method=ClassSums(extra_columns=False), classes=[0, 1], on_bad_plan="warn")
     votes = clf.poll(X, y, X_public=rows, groups=np.arange(9000) // 4500)
     step = statistic.STEP / TICKS / 2
     assert votes.counts[-1, -1] * step == pytest.approx(2 * 0.287, abs=0.01)  # of two groups
@@ -882,7 +912,7 @@ def test_columns_beyond_64_bits_are_summed_and_released_exactly(
     private = PrivateData(
         X=RNG.normal(size=(n_records, 2)), codes=np.zeros(n_records, int), **given
     )
-    method = ClassSums(folded_ranks=False, relation="add_or_remove_one")
+    method = ClassSums(extra_columns=False, relation="add_or_remove_one")
     method.prepare(private, PUBLIC)
     table = method.vote(private, PUBLIC)
     by_class = [[n_blocks * number for number in row] for row in of_block.tolist()]
@@ -912,7 +942,7 @@ def test_wide_whole_numbers_change_no_fit(monkeypatch):
 
 def test_many_records_of_many_classes_are_no_error():
     """300,000 records of 2,000 classes: 64 bits do not hold their sums in whole steps."""
-    method = ClassSums(folded_ranks=False, relation="add_or_remove_one")
+    method = ClassSums(extra_columns=False, relation="add_or_remove_one")
     given = {"groups": None, "sample_weight": None, "target": ClassTarget(range(2000))}
     private = PrivateData(X=PUBLIC, codes=np.zeros(len(PUBLIC), int), **given)
     method.prepare(private, np.repeat(PUBLIC, 100, axis=0))

@@ -1,10 +1,14 @@
-"""The private half of class sums: statistic, contribution and noise, where no rows are public.
+"""The private half of class sums: statistic, contribution and noise.
 
-A row is encoded as `psi`, a vector on the unit sphere. The mean of all vectors is released first.
-The counts of the classes, the sums of `psi` by class and in total, and the second moment, all about
-this mean, are released next. `sensitivity` proves the largest change by one record, `noise_sizes`
-scales the noise to it, and `centre_cost` and `sums_cost` compute the cost. For both releases,
-`gather_...` computes private whole numbers and `publish_...` adds noise.
+A row is encoded as `psi`, a vector on the unit sphere whose last entry is constant. The sums of
+`psi` by class and in total are released, about a mean. `sensitivity` proves the largest change by
+one record, and `sums_cost` computes the cost.
+
+- With public rows, the mean and the covariance are theirs, and the constant entry counts the
+  records of each class: `Blocks` are `WITH_PUBLIC_ROWS`, and `methods.sums` draws the noise.
+- Without, the mean is released first, and the counts of the classes and the second moment are
+  released with the sums: `Blocks` are `WITHOUT_PUBLIC_ROWS`, `noise_sizes` scales the noise, and
+  for both releases, `gather_...` computes private whole numbers and `publish_...` adds noise.
 """
 
 import math
@@ -38,12 +42,12 @@ _PER_STEP = 2**14
 #: Ticks of a whole record, if some records have weights or share one vote with others.
 _TICKS = 2**12
 
-#: Weights of two blocks relative to the sums by class: the sum of `psi`, and the counts.
-TOTAL_WEIGHT = 0.35
-COUNT_WEIGHT = 0.5
-
-#: Value of the constant column.
+#: Value of the constant entry, relative to a row of length 1.
 CONSTANT = 0.3
+
+#: Length of a row and value of its constant entry, once both together have length 1.
+ROW_LENGTH = 1 / math.sqrt(1 + CONSTANT**2)
+ROW_CONSTANT = CONSTANT * ROW_LENGTH
 
 #: Part of mu**2 that is spent on the mean.
 MEAN_FRACTION = 0.1
@@ -51,11 +55,40 @@ MEAN_FRACTION = 0.1
 #: Number of rows multiplied at once, so that their sums are exact in floats.
 _ROWS = 4096
 
-#: Largest squared change by an added or removed record, divided by the one by a replaced record.
-_ONE_CHANGED = 0.45
-
 #: Factor of the noise for rounding errors of floats.
 _ROUNDED = 1 + 1e-9
+
+
+class Blocks(NamedTuple):
+    """The blocks that are released with the sums by class, and their weights relative to these.
+
+    A block of weight w has the noise of the sums by class, divided by w.
+
+    Attributes
+    ----------
+    total : float
+        Weight of the sum of `psi` over all records.
+    counts : float
+        Weight of the numbers of records of each class; 0 if they are not released.
+    has_moment : bool
+        Whether the second moment is released, with weight `free_weight`.
+    min_product : float
+        Smallest inner product of two rows.
+    one_changed : float
+        Upper bound of the squared change by an added or removed record, divided by the one by a
+        replaced record.
+    """
+
+    total: float
+    counts: float
+    has_moment: bool
+    min_product: float
+    one_changed: float
+
+
+#: The constant entry of every row makes two rows less different.
+WITH_PUBLIC_ROWS = Blocks(0.25, 0.0, False, ROW_CONSTANT**2 - ROW_LENGTH**2, 0.273)
+WITHOUT_PUBLIC_ROWS = Blocks(0.35, 0.5, True, -1.0, 0.45)
 
 
 class Centre(NamedTuple):
@@ -69,11 +102,10 @@ class Centre(NamedTuple):
     mean: np.ndarray
 
     def apply(self, psi):
-        """Return rows about the mean, with a constant last column, on the unit sphere."""
+        """Return rows about the mean, with a constant last entry, on the unit sphere."""
         away = psi - self.mean
         away[~psi.any(axis=1)] = 0  # a row that could not be encoded stays a row of zeros
-        rows = np.column_stack([away, np.where(psi.any(axis=1), CONSTANT, 0.0)])
-        return unit(rows)
+        return with_constant(away, np.where(psi.any(axis=1), CONSTANT, 0.0))
 
 
 class Sums(NamedTuple):
@@ -105,6 +137,12 @@ def unit(rows):
     """Scale rows to length 1; rows of zeros stay zero."""
     norms = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
     return rows / np.where(norms > 0, norms, 1.0)
+
+
+def with_constant(rows, constant=CONSTANT):
+    """Append a constant entry to each row, and scale all of it to length 1."""
+    constants = np.broadcast_to(constant, len(rows))
+    return unit(np.column_stack([rows, constants]))
 
 
 def ticks_of(n_rows, units=None, weight=None, *, whole=_TICKS, target=None):
@@ -139,17 +177,19 @@ def ticks_of(n_rows, units=None, weight=None, *, whole=_TICKS, target=None):
     return np.floor(part * whole).astype(np.int64), whole
 
 
-def sensitivity(n_changed, of_moment, *, n_classes):
+def sensitivity(n_changed, blocks, *, n_classes, moment_weight=0.0):
     """Return the L2 sensitivity of all blocks at their weights.
 
     Parameters
     ----------
     n_changed : int
         2 if a record is replaced or changed; 1 if it is added or removed.
-    of_moment : float
-        Weight of the second moment, at most `free_weight`.
+    blocks : Blocks
+        What is released, and the weights.
     n_classes : int
         Number of classes.
+    moment_weight : float, default=0.0
+        Weight of the second moment, at most `free_weight`.
 
     Returns
     -------
@@ -158,29 +198,30 @@ def sensitivity(n_changed, of_moment, *, n_classes):
     Notes
     -----
     Let ``a = 1 - 1 / n_classes``, ``x`` the inner product of two rows, ``w`` the weight of the
-    total and ``c`` the weight of the counts. The squared change is ``(a + w**2) (2 - 2 x) +
-    of_moment**2 (2 - 2 x**2)`` for two records of one class, and ``2 a + 2 x / n_classes + w**2 (2
-    - 2 x) + 2 c**2 + of_moment**2 (2 - 2 x**2)`` for two records of different classes. Each is a
-    parabola in ``x``, so its maximum is at an end or at the vertex. Shorter rows change less: with
-    ``of_moment**2 <= (a + w**2) / 2``, the change grows in the longer length and is convex in the
-    other, whose other end is no row at all. A record that counts in part, or the mean of several
-    records, lies between whole records. A record that is split between two levels is the mean of
-    two records with the same row and one class each.
+    total, ``c`` the weight of the counts and ``m`` the weight of the moment. The squared change is
+    ``(a + w**2) (2 - 2 x) + m**2 (2 - 2 x**2)`` for two records of one class, and ``2 a + 2 x /
+    n_classes + w**2 (2 - 2 x) + 2 c**2 + m**2 (2 - 2 x**2)`` for two records of different classes.
+    Each is a parabola in ``x``, from ``blocks.min_product`` to 1, so its maximum is at an end or at
+    the vertex. Shorter rows change less: with ``m**2 <= (a + w**2) / 2``, the change grows in the
+    longer length and is convex in the other, whose other end is no row at all. A record that counts
+    in part, or the mean of several records, lies between whole records. A record that is split
+    between two levels is the mean of two records with the same row and one class each.
     """
     a = 1 - 1 / n_classes
-    square = of_moment**2
+    total, square = blocks.total**2, moment_weight**2
     if n_changed == 1:
-        return math.sqrt(a + TOTAL_WEIGHT**2 + COUNT_WEIGHT**2 + square)
-    same = _largest(2 * a + 2 * TOTAL_WEIGHT**2 + 2 * square, -2 * a - 2 * TOTAL_WEIGHT**2, square)
-    constant = 2 * a + 2 * TOTAL_WEIGHT**2 + 2 * COUNT_WEIGHT**2 + 2 * square
-    other = _largest(constant, 2 / n_classes - 2 * TOTAL_WEIGHT**2, square)
+        return math.sqrt(a + total + blocks.counts**2 + square)
+    limits = blocks.min_product, 1.0
+    same = _largest(2 * a + 2 * total + 2 * square, -2 * a - 2 * total, square, *limits)
+    constant = 2 * a + 2 * total + 2 * blocks.counts**2 + 2 * square
+    other = _largest(constant, 2 / n_classes - 2 * total, square, *limits)
     return math.sqrt(max(same, other))
 
 
-def _largest(constant, slope, square):
-    """Return the largest ``constant + slope x - 2 square x**2`` for x from -1 to 1."""
+def _largest(constant, slope, square, low, high):
+    """Return the largest ``constant + slope x - 2 square x**2`` for x between two numbers."""
     vertex = slope / (4 * square) if square else math.copysign(1, slope)
-    x = min(max(vertex, -1.0), 1.0)
+    x = min(max(vertex, low), high)
     return constant + slope * x - 2 * square * x**2
 
 
@@ -190,11 +231,32 @@ def free_weight(n_classes):
     The sensitivity is the one for a replaced record. At this weight, the vertex for two records of
     one class is at the end, or the other parabola is as high as the first one without a moment.
     """
-    most = math.sqrt((1 - 1 / n_classes + TOTAL_WEIGHT**2) / 2)
-    without = sensitivity(2, 0.0, n_classes=n_classes)
-    if sensitivity(2, most, n_classes=n_classes) <= without:
+    most = math.sqrt((1 - 1 / n_classes + WITHOUT_PUBLIC_ROWS.total**2) / 2)
+
+    def change(weight):
+        return sensitivity(2, WITHOUT_PUBLIC_ROWS, n_classes=n_classes, moment_weight=weight)
+
+    without = change(0.0)
+    if change(most) <= without:
         return most
-    return bisect(lambda w: sensitivity(2, w, n_classes=n_classes) <= without, 0.0, most, 60)[0]
+    return bisect(lambda weight: change(weight) <= without, 0.0, most, 60)[0]
+
+
+def noise_of_sums(mu, blocks, *, n_classes):
+    """Return the standard deviation of the noise on each sum by class, in records.
+
+    Parameters
+    ----------
+    mu : float
+        Gaussian privacy parameter of all blocks together, for a replaced record.
+    blocks : Blocks
+        What is released.
+    n_classes : int
+        Number of classes.
+    """
+    weight = free_weight(n_classes) if blocks.has_moment else 0.0
+    changed = sensitivity(2, blocks, n_classes=n_classes, moment_weight=weight)
+    return changed / mu * _ROUNDED
 
 
 def noise_sizes(mu, *, n_classes):
@@ -203,14 +265,13 @@ def noise_sizes(mu, *, n_classes):
     Mu is the privacy parameter for a replaced record.
     """
     sd_centre = 2 / (mu * math.sqrt(MEAN_FRACTION)) * _ROUNDED
-    weight = free_weight(n_classes)
     rest = mu * math.sqrt(1 - MEAN_FRACTION)
-    sd = sensitivity(2, weight, n_classes=n_classes) / rest * _ROUNDED
-    return sd_centre, sd, sd / weight
+    sd = noise_of_sums(rest, WITHOUT_PUBLIC_ROWS, n_classes=n_classes)
+    return sd_centre, sd, sd / free_weight(n_classes)
 
 
-def sums_contribution(neighbors, *, of_one=_ONE_CHANGED):
-    """Return the contribution of one unit to the mean and all sums.
+def sums_contribution(neighbors, blocks):
+    """Return the contribution of one unit to all blocks and, without public rows, to the mean.
 
     Its unit is the L2 sensitivity for a replaced record, with each block divided by its weight.
 
@@ -218,15 +279,15 @@ def sums_contribution(neighbors, *, of_one=_ONE_CHANGED):
     ----------
     neighbors : rdp.Neighbors
         The neighboring data sets.
-    of_one : float
-        Largest squared change by an added or removed unit, divided by the one by a replaced unit.
+    blocks : Blocks
+        What is released.
 
     Returns
     -------
     rdp.Contribution
         Its `l2_squared`; the other norms are unknown, hence infinite.
     """
-    l2_squared = of_one if neighbors.n_units == 1 else 1.0
+    l2_squared = blocks.one_changed if neighbors.n_units == 1 else 1.0
     return Contribution(l1=math.inf, l2_squared=l2_squared, linf=math.inf)
 
 
@@ -241,9 +302,9 @@ def centre_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
     Notes
     -----
     `noise_sizes` assigns `MEAN_FRACTION` of mu squared, for a replaced record, to the mean. If a
-    record is added or removed, the squared change of the mean and of the number of records is ``1 +
-    COUNT_WEIGHT**2``. This is less than `_ONE_CHANGED` times 4, the squared change by a replaced
-    record.
+    record is added or removed, the squared change of the mean and of the number of records is 1 and
+    the squared weight of the counts. This is less than `Blocks.one_changed` times 4, the squared
+    change by a replaced record.
     """
     cost = sums_cost(noise_multiplier, contribution, orders)
     part = MEAN_FRACTION * _ROUNDED
@@ -354,7 +415,9 @@ def publish_centre(gathered, sd, rng):
     """
     step = STEP / gathered.whole
     total = _noisy(gathered.total, sd, step, rng)
-    count = max(_noisy(gathered.n_records * _PER_STEP, sd / COUNT_WEIGHT, step, rng)[0], sd)
+    count = max(
+        _noisy(gathered.n_records * _PER_STEP, sd / WITHOUT_PUBLIC_ROWS.counts, step, rng)[0], sd
+    )
     mean = total / count
     variance = (sd / count) ** 2
     seen = max(mean @ mean, variance)
@@ -404,9 +467,9 @@ def publish_sums(gathered, sd, sd_moment, rng):
     centred, total = about_mean(by_class)
     step = STEP / whole
     return Sums(
-        counts=_noisy(counts * _PER_STEP, sd / COUNT_WEIGHT, step, rng),
+        counts=_noisy(counts * _PER_STEP, sd / WITHOUT_PUBLIC_ROWS.counts, step, rng),
         by_class=_noisy(centred, sd, step / target.n_values, rng),
-        total=_noisy(total, sd / TOTAL_WEIGHT, step, rng),
+        total=_noisy(total, sd / WITHOUT_PUBLIC_ROWS.total, step, rng),
         moment=_noisy_moment(moment, sd_moment, step * STEP, rng),
         sd=sd,
         sd_moment=sd_moment,

@@ -1,5 +1,7 @@
 """scikit-learn steps with fitted attributes set by hand, so exports load without this library."""
 
+from operator import methodcaller
+
 import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.kernel_approximation import Nystroem
@@ -7,7 +9,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from .._sklearn import softmax
-from .vectorizer import calling
+
+
+def calling(method, *args):
+    """Return a transformer that calls a method of the rows, and loads without this library."""
+    return FunctionTransformer(methodcaller(method, *args))
 
 
 def numbers_by_hand(transformer):

@@ -148,7 +148,7 @@ def make_method(estimator, choice=None, X=None, *, has_public_rows=True):
         return _teachers(estimator, X)
     if choice.name == "neighbors":
         return ReverseNeighbors()
-    return ClassSums(folded_ranks=choice.folded_ranks) if has_public_rows else PublishedClassSums()
+    return ClassSums() if has_public_rows else PublishedClassSums()
 
 
 def _own_method(estimator, *, has_public_rows):

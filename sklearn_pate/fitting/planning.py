@@ -7,7 +7,7 @@ from ..accounting import PrivacyForecast, RowsCost
 from ..accounting.budget import guarantee, stated_cost, stated_event
 from ..accounting.plan import large_delta, weak_promise
 from ..aggregators import TableMechanism
-from ..encoding.schema import Columns
+from ..encoding.columns import Columns
 from ..exceptions import BadPlanError, BudgetExceededError, warn
 from ..public import MOST_VALUES, useless_columns
 from ..rdp import DEFAULT_ORDERS

@@ -59,7 +59,7 @@ def counts_of(estimator, synthesizer, X, groups):
         n_records=_num_samples(X) if is_public else None,
         n_classes=0 if target is None else target.n_values,
         n_columns=len(schema.columns),
-        n_encoded=schema.width,
+        n_encoded=synthesizer.n_encoded,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from joblib import Memory
 from sklearn import get_config
 
-from ..encoding import vectorizer
+from ..encoding import custom
 from ..neighbors import counting
 from ..runtime import blocks
 from ..runtime.isolation import limit_threads
@@ -82,7 +82,7 @@ class BlockMethod(TableMethod):
 
     def check_public(self, X_public):
         """Compare the numbers of public rows; see `TableMethod.check_public`."""
-        numbers = vectorizer.transformed(self._transformer, X_public)
+        numbers = custom.transformed(self._transformer, X_public)
         size = np.abs(self._public).max(axis=0)
         least = 1e-6 * size + 1e-12 * size.max()  # sums may be rounded otherwise
         are_alike = numbers.shape == self._public.shape

@@ -30,9 +30,6 @@ _MIN_SIGNAL = 5
 #: With fewer records, at epsilon 1, class sums predict numbers better than cells do.
 _FEW_RECORDS = 5000
 
-#: With so large a signal, twice as many sums cost little.
-_MIN_SIGNAL_OF_FOLDED_RANKS = 28
-
 
 @dataclass(frozen=True, kw_only=True)
 class MethodParameters:
@@ -111,13 +108,10 @@ class MethodChoice(NamedTuple):
         "neighbors", "sums" or "teachers".
     reason : str
         For the plan.
-    folded_ranks : bool
-        Whether class sums get a second column for each number.
     """
 
     name: str
     reason: str
-    folded_ranks: bool = True
 
 
 _DEFAULT = "by default: they suit small epsilons, and cost as much for many labels as for one"
@@ -146,7 +140,7 @@ def choose_method(parameters, counts=None):
     --------
     >>> from sklearn_pate.methods.choose import MethodParameters, PublicCounts, choose_method
     >>> choose_method(MethodParameters(reasons_for_teachers=("n_teachers is set",)))
-    MethodChoice(name='teachers', reason='n_teachers is set', folded_ranks=True)
+    MethodChoice(name='teachers', reason='n_teachers is set')
     >>> counts = PublicCounts(
     ...     n_records=6000, n_public=2000, n_classes=2, n_columns=50, cells_explain=lambda: 0.1
     ... )
@@ -194,18 +188,17 @@ def _with_public_rows(parameters, counts):
         n_classes=counts.n_classes,
         noise_std=2 * math.sqrt(1 - 1 / counts.n_classes) / mu,
     )
-    folded_ranks = signal >= _MIN_SIGNAL_OF_FOLDED_RANKS
     if issubclass(parameters.target_type, NumberTarget):
         has_few = n_records * parameters.epsilon < _FEW_RECORDS
         if has_few and signal >= _MIN_SIGNAL:
             reason = "by default, as sums of few records predict numbers better than cells do"
-            return MethodChoice("sums", reason, folded_ranks)
+            return MethodChoice("sums", reason)
         return MethodChoice("neighbors", _DEFAULT)
     explained = counts.cells_explain()
     most = _LITTLE_EXPLAINED if counts.n_classes == 2 else _LITTLE_EXPLAINED_OF_MORE
     if explained < most and signal >= _MIN_SIGNAL:
         reason = f"by default, as cells would explain {explained:.0%} of how public rows differ"
-        return MethodChoice("sums", reason, folded_ranks)
+        return MethodChoice("sums", reason)
     return MethodChoice("neighbors", _DEFAULT)
 
 

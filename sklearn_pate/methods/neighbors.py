@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 
 from .._sklearn import Interval, StrOptions
 from ..aggregators import LaplaceMechanism, TableMechanism
-from ..encoding import vectorizer
+from ..encoding import custom
+from ..encoding.vectorizer import RowVectorizer
 from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
 from ..neighbors import centers, counting, smoothing
 from ..neighbors.landmarks import LandmarkClassifier
@@ -133,12 +134,12 @@ class ReverseNeighbors(BlockMethod):
         """Fit the transformer on public rows, and return the neighboring data sets."""
         neighbors = self._note_public(private, memory)
         self._seed = self._public_seed(X_public, seed)
-        self._transformer = vectorizer.fitted_on_public(self._unfitted(), X_public, self._seed)
+        self._transformer = custom.fitted_on_public(self._unfitted(), X_public, self._seed)
         self._public = smoothing.numbers_of_public(self._transformer, X_public)
         # Ours treats each row by itself, however far it is
-        is_ours = type(self._transformer) is vectorizer.RowVectorizer
-        self._largest = None if is_ours else vectorizer.largest_sizes(X_public)
-        self._rounding = vectorizer.rounding_among_others(self._transformer, X_public, self._public)
+        is_ours = type(self._transformer) is RowVectorizer
+        self._largest = None if is_ours else custom.largest_sizes(X_public)
+        self._rounding = custom.rounding_among_others(self._transformer, X_public, self._public)
         # Needed to choose the method, and in the plan
         self._explained = cache(partial(centers.explained_share, self._public, random_state=0))
         if self._memory.location is not None:
@@ -234,7 +235,7 @@ class ReverseNeighbors(BlockMethod):
         return make_pipeline(self._unfitted(), LandmarkClassifier())
 
     def _unfitted(self):
-        return vectorizer.RowVectorizer() if self.transformer is None else clone(self.transformer)
+        return RowVectorizer() if self.transformer is None else clone(self.transformer)
 
     # --- forecast of public rows and numbers ------------------------------------------------------
 

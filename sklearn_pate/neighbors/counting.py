@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ..encoding.vectorizer import transformed_private
+from ..encoding.custom import transformed_private
 from ..identifiers import normalize_groups
 from ..rdp.discrete import TICKS
 from .centers import nearest_cells

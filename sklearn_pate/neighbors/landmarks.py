@@ -11,8 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import _check_sample_weight
-from ..encoding.fitted_steps import as_floats, linear_by_hand, scaler_by_hand
-from ..encoding.vectorizer import calling
+from ..encoding.fitted_steps import as_floats, calling, linear_by_hand, scaler_by_hand
 from .smoothing import MIN_PROBA, POWERS, sharpened
 
 #: Maximal number of landmarks for two classes, and for more.

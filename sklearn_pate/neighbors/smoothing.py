@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.pipeline import make_union
 
 from ..association import p_value_of_counts
+from ..encoding.custom import transformed
 from ..encoding.fitted_steps import (
     affine_by_hand,
     nearness_by_hand,
@@ -19,7 +20,6 @@ from ..encoding.fitted_steps import (
     scaler_by_hand,
     sharpened_by_hand,
 )
-from ..encoding.vectorizer import transformed
 from .centers import have_distances, nearest_cells
 
 #: Number of pairs of rows and cells whose kernel is computed at a time, which caches can hold.

@@ -10,8 +10,8 @@ from scipy.stats import binom
 from .._numbers import as_float
 from ..accounting.plan import percent
 from ..association import LEVEL, only_class, p_value_of_counts
+from ..encoding.custom import fitted_on_public, transformed
 from ..encoding.targets import NumberTarget
-from ..encoding.vectorizer import fitted_on_public, transformed
 from ..exceptions import warn
 from ..neighbors import RowVectorizer
 from ..neighbors.smoothing import assign_to_similar, shifted

@@ -19,7 +19,7 @@ from ..aggregators.table import checked_noisy
 from ..class_sums.discriminants import Discriminants
 from ..class_sums.statistic import (
     CONSTANT,
-    COUNT_WEIGHT,
+    WITHOUT_PUBLIC_ROWS,
     Centre,
     Sums,
     centre_cost,
@@ -31,11 +31,13 @@ from ..class_sums.statistic import (
     sums_contribution,
     sums_cost,
     ticks_of,
-    unit,
+    with_constant,
 )
-from ..encoding.encoders import encoder_of_bins, encoder_of_numbers
+from ..encoding.bins import encoder_of_bins
+from ..encoding.columns import Columns
+from ..encoding.encoder import RowEncoder
 from ..encoding.fitted_steps import affine_by_hand, proba_by_softmax, scaler_by_hand
-from ..encoding.schema import Columns, declared_columns
+from ..encoding.schema import declared_columns
 from ..forecasts import noise_exceeds
 from ..neighbors.counting import count_votes, numbered
 from ..neighbors.smoothing import MIN_PROBA, floored
@@ -726,6 +728,8 @@ class ReleasedSums(ReleasedProba):
     ----------
     schema : Columns
         Public description of the columns.
+    encoder : RowEncoder
+        Encoder of these columns.
     centre : class_sums.statistic.Centre
         The released mean of all rows.
     sums : class_sums.statistic.Sums
@@ -733,6 +737,7 @@ class ReleasedSums(ReleasedProba):
     """
 
     schema: Columns
+    encoder: RowEncoder
     centre: Centre
     sums: Sums
 
@@ -752,7 +757,7 @@ class ReleasedSums(ReleasedProba):
     @property
     def class_counts(self):
         """Noisy number of records of each class; see `ReleasedTable.class_counts`."""
-        return self.sums.counts, self.sums.sd / COUNT_WEIGHT
+        return self.sums.counts, self.sums.sd / WITHOUT_PUBLIC_ROWS.counts
 
     @property
     def p_value(self):
@@ -765,21 +770,20 @@ class ReleasedSums(ReleasedProba):
 
     def class_proba(self, X):
         """Return the class probabilities of rows; see `ReleasedHistograms.class_proba`."""
-        psi = self.centre.apply(_encoded(self.schema, self.schema.like(X)))
+        psi = self.centre.apply(_on_sphere(self.encoder, self.schema.like(X)))
         return floored(softmax(self.discriminants.logits(psi), axis=1))
 
     def by_hand(self):
         """Return fitted scikit-learn steps that compute the class probabilities of rows.
 
         `PolynomialFeatures` of degree 1 puts a column of ones before the others. It replaces the
-        constant columns of `Columns.spread` and of `Centre.apply`, which are last there.
+        constant columns of `_on_sphere` and of `Centre.apply`, which are last there.
         """
-        encoder, order = encoder_of_numbers(self.schema)
-        width = self.schema.width
-        order = np.array([width - 1, *order])
+        width = len(self.centre.mean)
+        order = np.array([width - 1, *range(width - 1)])
         slopes = self.discriminants.slopes[:, [width, *order]]
         return [
-            encoder,
+            self.encoder.to_sklearn(),
             PolynomialFeatures(1).fit(np.zeros((1, width - 1))),
             Normalizer(),
             scaler_by_hand(self.centre.mean[order], np.full(width, CONSTANT)),
@@ -884,6 +888,17 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         self.epsilon_fraction = epsilon_fraction
         self.noise_multiplier = noise_multiplier
 
+    def declare(self, X, target):
+        """Fix the schema and the encoder; see `Synthesizer.declare`."""
+        super().declare(X, target)
+        self._encoder = RowEncoder.of_columns(self.schema_)
+        return self
+
+    @property
+    def n_encoded(self):
+        """Number of numbers that a row is encoded as, with a constant one."""
+        return len(self._encoder.get_feature_names_out()) + 1
+
     def with_scale(self, scale):
         """Return a copy with this noise multiplier; None if it is set."""
         if self.noise_multiplier is not None:
@@ -896,7 +911,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             raise ValueError("ClassSumsSynthesizer has no noise yet: set noise_multiplier")
         self._validate_params()
         price = centre_cost if n_steps == 1 else sums_cost
-        contribution = sums_contribution(neighbors)
+        contribution = sums_contribution(neighbors, WITHOUT_PUBLIC_ROWS)
         cost_at = partial(price, float(self.noise_multiplier), contribution)
         return ProvedEvent(cost_at, is_exact=True)
 
@@ -915,13 +930,13 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     def _noise(self, n_classes):
         """Return the L2 norm of the noise on the sums of a class."""
-        return self._noise_sizes(n_classes)[1] * math.sqrt(self.schema_.width)
+        return self._noise_sizes(n_classes)[1] * math.sqrt(self.n_encoded)
 
     def describe(self, *, n_records, n_classes):
         """Describe the sums and their noise; see `Synthesizer.describe`."""
         records = "" if n_records is None else f", compared with {n_records} records"
         return (
-            f"{self.schema_.width} numbers for each of {n_classes} classes, of "
+            f"{self.n_encoded} numbers for each of {n_classes} classes, of "
             f"{len(self.schema_.columns)} columns, with noise of standard deviation "
             f"{self._noise_sizes(n_classes)[1]:.3g} on each{records}"
         )
@@ -934,7 +949,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         """Return the total of records first, and then their sums about the published mean."""
         X, codes, weight, groups = records
         part = ticks_of(len(X), groups, weight, target=target)
-        how = {"n_jobs": self.n_jobs, "encode": partial(_encoded, self.schema_)}
+        how = {"n_jobs": self.n_jobs, "encode": partial(_on_sphere, self._encoder)}
         if not published:
             return gather_total(X, part, **how)
         (centre,) = published
@@ -948,15 +963,15 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     def draw(self, published, rng):
         """Draw rows of the discriminants' classes, means and covariance."""
-        released = ReleasedSums(self.schema_, *published)
+        released = ReleasedSums(self.schema_, self._encoder, *published)
         self.released_ = released
         about = released.discriminants.draw(int(self.n_rows), rng)
         constant = np.maximum(about[:, -1:], CONSTANT / 2)
         psi = released.centre.mean + CONSTANT * about[:, :-1] / constant
         psi = psi / np.maximum(psi[:, -1:], CONSTANT / 2)
-        return self.schema_.gathered(np.clip(psi, -1, 1))
+        return self._encoder.decode(np.clip(psi[:, :-1], -1, 1))
 
 
-def _encoded(schema, X):
-    """Return rows on the unit sphere."""
-    return unit(schema.spread(X))
+def _on_sphere(encoder, X):
+    """Return encoded rows, with a constant entry of 1, scaled to length 1."""
+    return with_constant(encoder.transform(X), 1.0)

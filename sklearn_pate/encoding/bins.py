@@ -1,44 +1,12 @@
-"""Encoders of declared columns, made of scikit-learn's transformers, for exports."""
+"""The bins of declared columns, encoded one-hot by scikit-learn's transformers, for exports."""
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-from .fitted_steps import as_floats
-from .schema import CategoryColumn
-from .vectorizer import calling
-
-
-def encoder_of_numbers(schema):
-    """Return a fitted transformer that computes `Columns.spread` without its last column.
-
-    Parameters
-    ----------
-    schema : Columns
-        Public description of the columns.
-
-    Returns
-    -------
-    ColumnTransformer
-    order : ndarray of shape (width - 1,), int
-        For each column of its output, the position of this column in `Columns.spread`.
-    """
-    starts = np.cumsum([0, *(column.width for column in schema.columns)])[:-1]
-    steps, order = [], []
-    for places, column in _alike(schema):
-        spread = FunctionTransformer(np.interp, kw_args=column.points())
-        zero_for_missing = SimpleImputer(strategy="constant", fill_value=0.0)
-        steps.append((make_pipeline(_floats(schema), spread, zero_for_missing), places))
-        order += [starts[k] for k in places]
-    gaps = [k for k, column in _numbers(schema) if column.may_be_missing]
-    steps.append((make_pipeline(_floats(schema), FunctionTransformer(np.isnan)), gaps))
-    order += [starts[k] + 1 for k in gaps]
-    texts, places = _one_hot(schema)
-    steps.append((texts, places))
-    order += [starts[k] + i for k in places for i in range(schema.columns[k].width)]
-    return _fitted(steps, schema), np.array(order)
+from .columns import CategoryColumn
+from .fitted_steps import as_floats, calling
 
 
 def encoder_of_bins(schema):
@@ -83,15 +51,6 @@ def _numbers(schema):
     """Return the numeric columns, each with its position."""
     columns = enumerate(schema.columns)
     return [(k, column) for k, column in columns if not isinstance(column, CategoryColumn)]
-
-
-def _alike(schema):
-    """Return groups of numeric columns with equal bounds: their positions, and one column."""
-    groups = {}
-    for k, column in _numbers(schema):
-        bounds = tuple(column.points()["xp"].tolist())
-        groups.setdefault(bounds, ([], column))[0].append(k)
-    return groups.values()
 
 
 def _one_hot(schema):

@@ -1,0 +1,296 @@
+"""Columns of a table that are declared: the bin of each value, and values drawn from bins."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from ..rdp.checks import as_array
+from ..runtime.isolation import attempt, kind_of
+from .dtypes import difference
+
+# --- the table -----------------------------------------------------------------------------------
+
+
+class Columns(NamedTuple):
+    """The columns of a table.
+
+    Attributes
+    ----------
+    columns : list of Column
+        In order.
+    names : pandas.Index or None
+        Names of the columns of a DataFrame; None for an array.
+    dtype : numpy.dtype or None
+        Dtype of an array; None for a DataFrame.
+    """
+
+    columns: list
+    names: pd.Index | None
+    dtype: np.dtype | None
+
+    def bins(self, X):
+        """Yield the bins of all rows, column by column; -1 is no bin."""
+        return (column.bins(values) for column, values in self._with_values(X))
+
+    @property
+    def n_categories(self):
+        """Number of declared categories of each categorical column, a dict."""
+        names = range(len(self.columns)) if self.names is None else self.names
+        pairs = zip(names, self.columns, strict=True)
+        return {name: column.n_bins for name, column in pairs if isinstance(column, CategoryColumn)}
+
+    def _with_values(self, X):
+        return zip(self.columns, columns_of(X).values(), strict=True)
+
+    def rows(self, bins, rng):
+        """Draw rows from bins, given as one array per column."""
+        pairs = zip(self.columns, bins, strict=True)
+        return self.table(column.draw(places, rng) for column, places in pairs)
+
+    def table(self, sampled):
+        """Combine Series, one for each column, into a table of the declared form."""
+        if self.names is None:
+            return np.column_stack([values.to_numpy() for values in sampled]).astype(self.dtype)
+        rows = pd.concat(sampled, axis=1)
+        rows.columns = self.names
+        return rows
+
+    def any_rows(self, n_rows, rng):
+        """Draw rows uniformly from all bins."""
+        return self.rows([rng.integers(column.n_bins, size=n_rows) for column in self.columns], rng)
+
+    def check(self, X):
+        """Return a table of the declared form; refuse other tables, by their form alone."""
+        X = self.like(X)
+        if self.difference(X) is not None:
+            raise ValueError(
+                "X has other columns or dtypes than were declared; call declare of a clone with X"
+            )
+        return X
+
+    def like(self, X):
+        """Return a table with the declared number of columns; dtypes may differ."""
+        X = checked_table(X)
+        if X.shape[1] != len(self.columns):
+            raise ValueError(f"X must have {len(self.columns)} columns; got {X.shape[1]}")
+        return X
+
+    def within(self, X):
+        """Return a table of the same form, with numbers clipped to the declared bounds."""
+        X = self.like(X)
+        values = [column.within(series) for column, series in self._with_values(X)]
+        if not isinstance(X, pd.DataFrame):
+            return np.column_stack(values)
+        rows = pd.concat(values, axis=1)
+        rows.columns = X.columns
+        return rows
+
+    def difference(self, X):
+        """Return the difference in form between a table and synthetic rows, or None."""
+        return difference(X, self.any_rows(2, np.random.default_rng(0)))
+
+
+def checked_table(X):
+    """Return `X` if it is a pandas DataFrame or a 2-D array of numbers; refuse other tables."""
+    if isinstance(X, pd.DataFrame):
+        if X.shape[1] == 0 or not X.columns.is_unique:
+            raise ValueError(f"X must have columns with unique names; got {list(X.columns)}")
+        return X
+    is_list = isinstance(X, list | tuple)
+    if sparse.issparse(X) or hasattr(X, "columns") or not (is_list or hasattr(X, "__array__")):
+        raise ValueError(
+            f"X is a {type(X).__name__}, and a synthesizer requires a pandas DataFrame or an array "
+            "that is not sparse: pass X.to_pandas() or X.toarray(), or public rows, X_public"
+        )
+    # The dtype of a list would depend on its values
+    X = as_array("X", X, dtype=float if is_list else None)
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        complex_data = "Complex data not supported: " if X.dtype.kind == "c" else ""
+        raise ValueError(
+            f"{complex_data}X must be an array of numbers with two axes for a synthesizer; got "
+            f"{X.ndim} axes of {kind_of(X.dtype)}. Give texts and objects as columns of a "
+            "DataFrame. Images and long texts require public rows, X_public"
+        )
+    if X.shape[1] == 0:
+        raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+    return X
+
+
+def are_missing(values):
+    """Return a mask of the missing values of a Series; a value that raises is not missing."""
+    try:
+        return values.isna().to_numpy(dtype=bool)
+    except Exception:  # raised by a single value, such as a signalling NaN of decimal
+        return np.array([attempt(lambda v=v: bool(pd.isna(v)))[0] is True for v in values])
+
+
+def columns_of(X):
+    """Return a dict of all columns as Series, by name, or by position in an array."""
+    if isinstance(X, pd.DataFrame):
+        return {name: X.iloc[:, k] for k, name in enumerate(X.columns)}
+    native = X.dtype.newbyteorder("=")  # pandas supports no other byte order
+    return {k: pd.Series(X[:, k].astype(native, copy=False)) for k in range(X.shape[1])}
+
+
+# --- one column ----------------------------------------------------------------------------------
+
+
+class Column:
+    """Public description of a column.
+
+    Missing values have the last bin, or none. A subclass defines `_bins` and `_draw`, which are
+    never called with missing values, and `decoded`.
+
+    Attributes
+    ----------
+    dtype : numpy or pandas dtype
+    n_values : int
+        Number of bins of values that are not missing.
+    may_be_missing : bool
+        Whether there is one more bin, for missing values.
+    n_bins : int
+        Number of bins.
+    """
+
+    def __init__(self, dtype, n_values, may_be_missing):
+        self.dtype = dtype
+        self.n_values = n_values
+        self.may_be_missing = may_be_missing
+        self.n_bins = n_values + may_be_missing
+
+    def bins(self, values):
+        """Return the bin of each value of a Series, by that value alone; -1 is no bin."""
+        missing = are_missing(values)
+        bins = np.full(len(values), self.n_values if self.may_be_missing else -1)
+        bins[~missing] = self._bins(values[~missing])
+        return bins
+
+    def draw(self, bins, rng):
+        """Draw a value from each bin, uniformly; return a Series of the column's dtype."""
+        missing = bins == self.n_values
+        return masked(self._draw(np.where(missing, 0, bins), rng), missing)
+
+    def within(self, values):
+        """Clip a Series of numbers to the bounds; return other Series unchanged."""
+        return values
+
+
+def masked(values, missing):
+    """Mask values as missing; without any, skip it, as the dtype may not hold missing values."""
+    return values.mask(missing) if missing.any() else values
+
+
+class CategoryColumn(Column):
+    """A column of declared values, with one bin each.
+
+    Parameters
+    ----------
+    dtype : numpy or pandas dtype
+    categories : list
+        Values, none of them missing.
+    may_be_missing : bool
+    """
+
+    def __init__(self, dtype, categories, may_be_missing):
+        self._values = pd.Series(categories, dtype=dtype)
+        are_rounded = kind_of_values(dtype) != "f" and list(self._values) != list(categories)
+        self._bin_by_value = {value: k for k, value in enumerate(self._values.astype(object))}
+        n_values = len(self._bin_by_value)
+        are_all = 0 < n_values == len(self._values) and not self._values.isna().any()
+        if are_rounded or not are_all:
+            raise ValueError("categories must differ, and not be missing, in the column's dtype")
+        super().__init__(dtype, n_values, may_be_missing)
+
+    def categories(self, missing):
+        """Return the values as objects, in the order of their bins, with the missing one last."""
+        last = [missing] if self.may_be_missing else []
+        return np.array([*self._bin_by_value, *last], dtype=object)
+
+    def _bins(self, values):
+        if kind_of_values(values.dtype) == "category":
+            place = np.array([self._bin_of(value) for value in values.dtype.categories])
+            return place[values.cat.codes.to_numpy()]
+        return np.array([self._bin_of(value) for value in values.astype(object)], dtype=np.int64)
+
+    def _bin_of(self, value):
+        try:
+            return self._bin_by_value.get(value, -1)
+        except Exception:  # a value without a hash, such as a list, is not a category
+            return -1
+
+    def _draw(self, bins, rng):
+        return self._values.take(bins).reset_index(drop=True)
+
+    def decoded(self, one_hot):
+        """Return the value with the largest number of each row, a Series, (n_rows, n_values)."""
+        return self._draw(one_hot.argmax(axis=1), None)
+
+
+class NumberColumn(Column):
+    """A column of numbers between bounds, in bins that reach from their least number to the next.
+
+    Parameters
+    ----------
+    dtype : numpy or pandas dtype
+    least, greatest : list of float or of int
+        The smallest and the largest number drawn from each bin, in increasing order.
+    may_be_missing : bool
+    edges : list of numbers
+        Declared bounds, or edges of bins, in increasing order.
+    """
+
+    def __init__(self, dtype, least, greatest, may_be_missing, edges):
+        kind = numpy_dtype(dtype).kind
+        self._wide = np.dtype({"i": np.int64, "u": np.uint64, "f": np.float64}[kind])
+        self._least = np.array(least, dtype=self._wide)
+        self._greatest = np.array(greatest, dtype=self._wide)
+        self.edges = np.array(edges, dtype=float)
+        super().__init__(dtype, len(least), may_be_missing)
+
+    def within(self, values):
+        """Clip a Series of numbers to the bounds."""
+        return values.clip(self.edges[0], self.edges[-1])
+
+    def inner_bounds(self):
+        """Return the smallest number of each bin except the first."""
+        return self._least[1:]
+
+    def _bins(self, values):
+        is_as_declared = kind_of_values(values.dtype) == self._wide.kind
+        numbers = values.to_numpy(dtype=self._wide if is_as_declared else float)
+        return np.searchsorted(self._least[1:], numbers, side="right")
+
+    def _draw(self, bins, rng):
+        least, greatest = self._least[bins], self._greatest[bins]
+        if self._wide.kind == "f":
+            sampled = least + (greatest - least) * rng.random(len(bins))
+        else:
+            sampled = rng.integers(least, greatest, endpoint=True, dtype=self._wide)
+        return pd.Series(sampled).astype(self.dtype)
+
+    def decoded(self, ranks):
+        """Return the numbers of these ranks among the edges, from -1 to 1, a Series."""
+        places = np.linspace(-1, 1, len(self.edges))
+        numbers = np.interp(ranks, places, self.edges)
+        if self._wide.kind != "f":
+            numbers = np.rint(numbers)
+        sampled = np.clip(numbers.astype(self._wide), self._least[0], self._greatest[-1])
+        return pd.Series(sampled).astype(self.dtype)
+
+
+def numpy_dtype(dtype):
+    """Return the numpy dtype of the values of a dtype."""
+    return np.dtype(getattr(dtype, "numpy_dtype", dtype))
+
+
+def kind_of_values(dtype):
+    """Return the kind of a dtype: a letter of numpy, "O" for text and objects, or a word."""
+    words = {pd.SparseDtype: "sparse", pd.CategoricalDtype: "category"}
+    return words.get(type(dtype), getattr(dtype, "kind", "O"))
+
+
+def holds_missing(dtype):
+    """Return whether a dtype can hold missing values."""
+    return not isinstance(dtype, np.dtype) or dtype.kind not in "biu"

@@ -1,0 +1,502 @@
+"""The encoder of class sums: rows as numbers from -1 to 1, by public knowledge alone.
+
+Columns are learnt from public rows, or follow from declared ones. The same code encodes private,
+public and synthetic rows, DataFrames and arrays; each row is encoded by itself.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.utils.validation import check_is_fitted
+
+from .columns import CategoryColumn, Columns, masked
+from .dtypes import as_float
+from .fitted_steps import as_floats, calling, scaler_by_hand
+from .vectorizer import check_array, check_columns, of_pandas, with_floats
+
+#: Number of intervals between the quantiles of public numbers.
+_N_QUANTILES = 64
+
+#: Part of the public numbers that is clipped at either end for plain values.
+_CLIPPED = 0.005
+
+#: A text is a category of its own if this part of the public rows has it.
+_MIN_FREQUENCY = 0.005
+
+#: Public numbers are clipped to this size, so that the sums of their squares are finite.
+_LARGEST = 1e75
+
+
+@dataclass(frozen=True, eq=False)
+class NumberEncoding:
+    """How a column of numbers is encoded.
+
+    The rank of a number is its place among the edges, which are evenly spaced from -1 to 1, by
+    linear interpolation. Numbers beyond the edges have the rank of the nearest edge.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_edges,)
+        In increasing order; a single edge encodes all numbers as 0.
+    limits : (float, float)
+        Numbers are clipped to these for their plain values.
+    mean, std : float
+        Center and scale of the plain values.
+    has_gaps : bool
+        Whether missing values have a column of their own.
+    """
+
+    edges: np.ndarray
+    limits: tuple[float, float] = (-1.0, 1.0)
+    mean: float = 0.0
+    std: float = 1.0
+    has_gaps: bool = False
+
+    @classmethod
+    def of_public(cls, numbers: np.ndarray) -> "NumberEncoding":
+        """Learn the encoding from public numbers, (n_public,), NaN where they are missing."""
+        missing = np.isnan(numbers)
+        known = np.clip(numbers[~missing], -_LARGEST, _LARGEST)
+        if not len(known):
+            return cls(np.zeros(1), has_gaps=True)
+        edges = np.unique(np.quantile(known, np.linspace(0, 1, _N_QUANTILES + 1)))
+        low, high = np.quantile(known, [_CLIPPED, 1 - _CLIPPED])
+        plain = np.clip(known, low, high)
+        std = plain.std() or 1.0
+        return cls(edges, (low, high), plain.mean(), std, has_gaps=bool(missing.any()))
+
+    @classmethod
+    def of_edges(cls, edges: np.ndarray, *, has_gaps: bool) -> "NumberEncoding":
+        """Return the encoding by declared edges, of which the outer ones are the bounds."""
+        low, high = float(edges[0]), float(edges[-1])
+        half = high / 2 - low / 2 or 1.0
+        return cls(edges, (low, high), low + half, half, has_gaps)
+
+    def points(self) -> dict[str, np.ndarray]:
+        """Return the edges and their ranks, as arguments of `numpy.interp`."""
+        if self.edges[0] == self.edges[-1]:
+            return {"xp": self.edges[:1], "fp": np.zeros(1)}
+        return {"xp": self.edges, "fp": np.linspace(-1, 1, len(self.edges))}
+
+    def ranks(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the ranks of numbers, (n_rows,), 0 where they are missing."""
+        with np.errstate(all="ignore"):
+            ranks = np.interp(numbers, **self.points())
+        return np.where(np.isfinite(ranks), ranks, 0.0)  # no record may raise an error
+
+    def plain(self, numbers: np.ndarray) -> np.ndarray:
+        """Return clipped and standardized numbers, (n_rows,), 0 where they are missing."""
+        plain = (np.clip(numbers, *self.limits) - self.mean) / self.std
+        return np.where(np.isnan(plain), 0.0, plain)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryEncoding:
+    """How a column of categories is encoded: one-hot.
+
+    Parameters
+    ----------
+    labels : list
+        Names of the output columns.
+    codes : callable
+        Returns the output column of each value of a Series, (n_rows,); -1 for none.
+    """
+
+    labels: list
+    codes: Any
+
+    def one_hot(self, values: pd.Series) -> np.ndarray:
+        """Return zeros, and a one for each value that has an output column, (n_rows, n_labels)."""
+        codes = self.codes(values)
+        one_hot = np.zeros((len(codes), len(self.labels)))
+        rows = np.flatnonzero(codes >= 0)
+        one_hot[rows, codes[rows]] = 1.0
+        return one_hot
+
+
+class RowEncoder(TransformerMixin, BaseEstimator):
+    """Encoder of rows as numbers from -1 to 1, each column by itself.
+
+    Numbers and durations become their rank among 64 quantiles of the public rows. Equal quantiles
+    count once, and the rest are evenly spaced from -1 to 1, so a value that is far from all others
+    is at most at the end. All other columns are encoded one-hot, by their text; texts of fewer than
+    one public row in 200 share a column. A missing number is 0, and has a one in a column of its
+    own if public rows have missing values. The columns of an array are numbers.
+
+    `methods.ClassSums` uses it, as well as `synthesis.ClassSumsSynthesizer`, whose ranks are among
+    declared bounds or edges instead, and whose categories are declared.
+
+    Parameters
+    ----------
+    extra_columns : bool, default=False
+        Whether each number has two more columns: its folded rank, ``2 * abs(rank) - 1``, and its
+        plain value, clipped to the 0.5 and 99.5 % quantiles and standardized.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of these columns, if all are texts.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn_pate.encoding import RowEncoder
+    >>> public = pd.DataFrame({"age": [20.0, None, 40.0], "city": ["Oslo", "Bern", "Oslo"]})
+    >>> encoder = RowEncoder().fit(public)
+    >>> encoder.get_feature_names_out()
+    array(['age_rank', 'age_missing', 'city_Bern', 'city_Oslo'], dtype=object)
+    >>> encoder.transform(pd.DataFrame({"age": [30.0, 1e9], "city": ["Bern", "Rome"]}))
+    array([[0., 0., 1., 0.],
+           [1., 0., 0., 0.]])
+    """
+
+    def __init__(self, extra_columns=False):
+        self.extra_columns = extra_columns
+
+    def fit(self, X, y=None):
+        """Learn the encoding of each column.
+
+        Parameters
+        ----------
+        X : array-like with n_public rows
+            Public rows: a DataFrame, or an array of numbers.
+        y : None
+            Ignored.
+        """
+        check_columns(X)
+        check_array(X)
+        self._is_flat = np.ndim(X) == 2
+        X = self._read(X)
+        columns = _columns_of(X)
+        are_numbers = [_holds_numbers(values) for values in columns]
+        self._numbers = {
+            k: NumberEncoding.of_public(_floats(values))
+            for k, values in enumerate(columns)
+            if are_numbers[k]
+        }
+        others = [k for k, is_number in enumerate(are_numbers) if not is_number]
+        self._one_hot, self._categories = None, {}
+        if others:
+            texts = np.column_stack([_texts(columns[k]) for k in others])
+            one_hot = OneHotEncoder(
+                min_frequency=_MIN_FREQUENCY,
+                handle_unknown="infrequent_if_exist",
+                sparse_output=False,
+            ).fit(texts)
+            for k, *found in zip(
+                others, one_hot.categories_, one_hot.infrequent_categories_, strict=True
+            ):
+                self._categories[k] = _encoding_of_texts(*found)
+            self._one_hot = FrozenEstimator(one_hot)
+        self._texts_of = _as_texts
+        self._note_form(X, X[:2])
+        return self
+
+    @classmethod
+    def of_columns(cls, columns: Columns) -> "RowEncoder":
+        """Return the encoder of declared columns; no rows are read."""
+        encoder = cls()
+        encoder._is_flat = True
+        pairs = list(enumerate(columns.columns))
+        encoder._numbers = {
+            k: NumberEncoding.of_edges(column.edges, has_gaps=column.may_be_missing)
+            for k, column in pairs
+            if not isinstance(column, CategoryColumn)
+        }
+        declared = {k: column for k, column in pairs if isinstance(column, CategoryColumn)}
+        encoder._categories = {
+            k: CategoryEncoding(list(column.categories("missing")), column.bins)
+            for k, column in declared.items()
+        }
+        encoder._one_hot = None
+        if declared:
+            categories = [column.categories(np.nan) for column in declared.values()]
+            encoder._one_hot = OneHotEncoder(
+                categories=categories, handle_unknown="ignore", sparse_output=False
+            )
+        encoder._texts_of = _as_objects
+        encoder._declared = columns
+        rows = columns.any_rows(2, np.random.default_rng(0))
+        encoder._note_form(rows, rows)
+        return encoder
+
+    def _note_form(self, X, some):
+        """Keep the names of the columns, and some public rows."""
+        self._some = some
+        self.n_features_in_ = X.shape[1]
+        self._names = [str(name) for name in getattr(X, "columns", range(X.shape[1]))]
+        self._is_frame = isinstance(X, pd.DataFrame)
+        if self._is_frame and all(isinstance(name, str) for name in X.columns):
+            self.feature_names_in_ = np.array(self._names, dtype=object)
+
+    @staticmethod
+    def _read(X):
+        X = with_floats(of_pandas(X))
+        return X if isinstance(X, pd.DataFrame) else np.reshape(X, (len(X), -1))
+
+    def transform(self, X):
+        """Encode rows, each by itself.
+
+        Parameters
+        ----------
+        X : array-like with n_samples rows
+            Rows with the columns in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+        """
+        check_is_fitted(self, "_numbers")
+        X = self._read(X)
+        columns = _columns_of(X)
+        if len(columns) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(columns)} columns, but RowEncoder is fitted on rows with "
+                f"{self.n_features_in_}"
+            )
+        numbers = {k: _floats(columns[k]) for k in self._numbers}
+        pairs = [(self._numbers[k], values) for k, values in numbers.items()]
+        ranks = [encoding.ranks(values) for encoding, values in pairs]
+        blocks = [*ranks]
+        if self.extra_columns:
+            missing = [np.isnan(values) for values in numbers.values()]
+            folded = (2 * np.abs(rank) - 1 for rank in ranks)
+            blocks += [np.where(gap, 0.0, rank) for gap, rank in zip(missing, folded, strict=True)]
+            blocks += [encoding.plain(values) for encoding, values in pairs]
+        blocks += [np.isnan(values).astype(float) for e, values in pairs if e.has_gaps]
+        for k, encoding in self._categories.items():
+            blocks += list(encoding.one_hot(columns[k]).T)
+        return np.column_stack(blocks) if blocks else np.zeros((len(X), 0))
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the output columns.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored; the names in `fit` are used.
+
+        Returns
+        -------
+        ndarray of shape (n_features_out,), object
+            The name of a column, and the rank, the folded rank, the plain value, the gap, or the
+            category that an output column encodes.
+        """
+        check_is_fitted(self, "_numbers")
+        kinds = ["rank", *(["folded", "plain"] if self.extra_columns else [])]
+        names = [f"{self._names[k]}_{kind}" for kind in kinds for k in self._numbers]
+        names += [f"{self._names[k]}_missing" for k, e in self._numbers.items() if e.has_gaps]
+        for k, encoding in self._categories.items():
+            names += [f"{self._names[k]}_{label}" for label in encoding.labels]
+        return np.array(names, dtype=object)
+
+    @property
+    def n_numbers(self) -> int:
+        """Number of columns of numbers."""
+        return len(self._numbers)
+
+    @property
+    def extra_places(self) -> slice:
+        """Positions of the extra columns in the output."""
+        n = self.n_numbers
+        return slice(n, 3 * n) if self.extra_columns else slice(n, n)
+
+    def decode(self, encoded):
+        """Return the rows of the declared columns that are nearest to encoded rows.
+
+        Parameters
+        ----------
+        encoded : ndarray of shape (n_rows, n_features_out)
+            Any numbers, with or without noise.
+
+        Returns
+        -------
+        DataFrame or ndarray with n_rows rows
+        """
+        columns = self._declared.columns
+        values, n_read = {}, len(self._numbers)
+        for place, k in enumerate(self._numbers):
+            values[k] = columns[k].decoded(encoded[:, place])
+        for k, encoding in self._numbers.items():
+            if encoding.has_gaps:
+                values[k] = masked(values[k], encoded[:, n_read] > 0.5)
+                n_read += 1
+        for k, encoding in self._categories.items():
+            part = encoded[:, n_read : n_read + len(encoding.labels)]
+            values[k] = columns[k].decoded(part[:, : columns[k].n_values])
+            if columns[k].may_be_missing:
+                values[k] = masked(values[k], part[:, -1] > 0.5)
+            n_read += len(encoding.labels)
+        return self._declared.table([values[k] for k in range(len(columns))])
+
+    def to_sklearn(self):
+        """Return a fitted transformer of scikit-learn's own with the same output."""
+        check_is_fitted(self, "_numbers")
+        numbers = list(self._numbers)
+        encodings = list(self._numbers.values())
+        steps = []
+        if numbers:
+            steps.append((self._ranks_by_hand(numbers, encodings), numbers))
+            if self.extra_columns:
+                limits = np.transpose([encoding.limits for encoding in encodings])
+                mean, std = np.transpose([(e.mean, e.std) for e in encodings])
+                scaler = FrozenEstimator(scaler_by_hand(mean, std))
+                plain = calling("clip", *limits), scaler, _zero_for_missing()
+                steps.append((make_pipeline(self._floats_by_hand(numbers), *plain), numbers))
+        gaps = [k for k, encoding in self._numbers.items() if encoding.has_gaps]
+        if gaps:
+            are_missing = self._floats_by_hand(gaps), FunctionTransformer(np.isnan)
+            steps.append((make_pipeline(*are_missing), gaps))
+        if self._one_hot is not None:
+            texts = make_pipeline(*self._texts_of(self._is_frame), self._one_hot)
+            steps.append((texts, list(self._categories)))
+        columns = _column_transformer(steps).fit(self._some)
+        if self._is_flat:
+            return columns
+        flat = FunctionTransformer(np.asarray), calling("reshape", (-1, self.n_features_in_))
+        return make_pipeline(*flat, columns)
+
+    def _ranks_by_hand(self, numbers, encodings):
+        """Return a transformer of these columns to ranks and, if requested, folded ranks."""
+        places_of = {}  # columns with the same edges share a step
+        for place, encoding in enumerate(encodings):
+            places_of.setdefault(encoding.points()["xp"].tobytes(), []).append(place)
+        ranks = _column_transformer(
+            (FunctionTransformer(np.interp, kw_args=encodings[places[0]].points()), places)
+            for places in places_of.values()
+        )
+        order = np.argsort([place for places in places_of.values() for place in places])
+        outputs = [_zero_for_missing()]
+        if self.extra_columns:
+            fold = [FunctionTransformer(np.abs), calling("__mul__", 2), calling("__sub__", 1)]
+            outputs.append(make_pipeline(*fold, _zero_for_missing()))
+        steps = self._floats_by_hand(numbers), ranks, calling("take", order, 1)
+        return make_pipeline(*steps, make_union(*outputs))
+
+    def _floats_by_hand(self, numbers):
+        """Return a transformer of these columns to an array of floats."""
+        if not self._is_frame:
+            return as_floats()
+        floats = calling("to_numpy", "float64", True, np.nan)
+        kinds = [dtype.kind for dtype in self._some.dtypes.iloc[numbers]]
+        durations = [place for place, kind in enumerate(kinds) if kind == "m"]
+        if not durations:
+            return floats
+        others = [place for place in range(len(kinds)) if place not in durations]
+        in_seconds = make_pipeline(calling("__truediv__", np.timedelta64(1, "s")), floats)
+        both = _column_transformer([(floats, others), (in_seconds, durations)])
+        return make_pipeline(both, calling("take", np.argsort([*others, *durations]), 1))
+
+
+def _column_transformer(steps):
+    """Return an unfitted transformer of columns, from pairs of a step and positions."""
+    named = [(f"{k}", step, places) for k, (step, places) in enumerate(steps) if len(places)]
+    return ColumnTransformer(named).set_output(transform="default")
+
+
+def _zero_for_missing():
+    return SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
+
+
+# --- values of a column ---------------------------------------------------------------------------
+
+
+def _columns_of(X):
+    """Return the columns of a DataFrame, or of an array, as a list."""
+    return [X.iloc[:, k] for k in range(X.shape[1])] if isinstance(X, pd.DataFrame) else list(X.T)
+
+
+def _holds_numbers(values):
+    """Return whether a column has a numeric dtype; durations count as numbers."""
+    if isinstance(values, np.ndarray):
+        return True
+    return getattr(values.dtype, "kind", "O") in "iufm"
+
+
+def _floats(values):
+    """Return a column of numbers as floats, NaN where missing; durations are in seconds."""
+    if isinstance(values, np.ndarray):
+        return values.astype(float)
+    if getattr(values.dtype, "kind", "O") == "m":
+        values = values / np.timedelta64(1, "s")
+    try:
+        return values.to_numpy("float64", na_value=np.nan)
+    except (TypeError, ValueError, OverflowError):  # objects: each value by itself
+        return np.array([as_float(value) for value in values])
+
+
+class _CodesOfTexts:
+    """The output column of each value, by its text."""
+
+    def __init__(self, code_by_text, missing, other):
+        self.code_by_text = code_by_text
+        self.missing = missing
+        self.other = other
+
+    def __call__(self, values):
+        """Return the output column of each value of a Series, (n_rows,), -1 for none."""
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            codes = [*map(self._code, values.dtype.categories), self.missing]
+            return np.array(codes)[values.cat.codes.to_numpy()]
+        return np.array([self._code(value) for value in values.astype(object)], dtype=np.int64)
+
+    def _code(self, value):
+        text = value if type(value) is str else text_of(value)
+        return self.missing if text is None else self.code_by_text.get(text, self.other)
+
+
+def text_of(value):
+    """Return the text of a value, or None for a missing value and for one without a text."""
+    try:
+        if pd.isna(value) is True:
+            return None
+        return value.decode() if isinstance(value, bytes) else str(value)
+    except Exception:  # the `__str__` of an object, thousands of digits, bytes that are no text
+        return None
+
+
+def _texts(values):
+    """Return the texts of a Series as objects, NaN where missing."""
+    texts = [value if type(value) is str else text_of(value) for value in values.astype(object)]
+    return np.array([np.nan if text is None else text for text in texts], dtype=object)
+
+
+def _encoding_of_texts(categories, infrequent):
+    """Return the encoding that a fitted `OneHotEncoder` has for a column."""
+    rare = set() if infrequent is None else {None if x != x else x for x in infrequent}
+    texts = [None if text != text else text for text in categories]  # NaN differs from itself
+    frequent = [text for text in texts if text not in rare]
+    other = len(frequent) if rare else -1
+    code_by_text = {text: code for code, text in enumerate(frequent)}
+    missing = code_by_text.pop(None, other)
+    labels = ["missing" if text is None else text for text in frequent]
+    codes = _CodesOfTexts(code_by_text, missing, other)
+    return CategoryEncoding([*labels, *(["other"] if rare else [])], codes)
+
+
+def _as_texts(is_frame):
+    """Return the steps that convert the columns of a DataFrame to texts, NaN where missing."""
+    return [
+        calling("astype", "object"),
+        # Each value is converted by itself: `map(str)` would choose a dtype from all of them, and
+        # refuse some combinations
+        calling("astype", "string[python]"),
+        calling("to_numpy", "object", True, np.nan),
+    ]
+
+
+def _as_objects(is_frame):
+    """Return the steps that convert columns to objects, NaN where missing."""
+    if not is_frame:
+        return [FunctionTransformer(np.asarray, kw_args={"dtype": "object"})]
+    return [calling("to_numpy", "object", True, np.nan)]
