@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..accounting.spent import change_in_words
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
+from ..report.relations import change_in_words
 from . import file, filters
 
 

@@ -101,7 +101,11 @@ test_an_aggregator_that_cannot_be_used = mistakes(
     ),
     ("no noise", one(ImmutableArgmax()), EITHER),
     ("two", one(ImmutableArgmax(gamma=0.5, sigma=3.0)), f"{EITHER}; got gamma=0.5 and sigma=3.0"),
-    ("delta", one(DELTA_OF_ITS_OWN), "failure_probability .* 0.1 .*below delta=1e-05"),
+    (
+        "delta",
+        one(DELTA_OF_ITS_OWN),
+        "a delta of its own, 0.1 .*below delta=1e-05.* failure_probability",
+    ),
     ("delta, calibrated", one(CALIBRATED), "0.1 in total, .* must be below delta=1e-05"),
     ("infinite", one(PluralityVote()), "epsilon=inf .* set epsilon=None", BudgetExceededError),
     ("dear", one(GNMax(0.01)), "GNMax.*cap epsilon=20.*more noise", BudgetExceededError),
