@@ -95,8 +95,8 @@ def test_stable_queries_need_fewer_teachers_than_can_change(n_teachers, n_possib
 
 def test_a_delta_of_mechanisms_is_not_called_a_probability():
     with pytest.raises(ValueError, match="a delta of its own, 0.1 in total") as caught:
-        planned(StableArgmax(0.5, failure_probability=0.1), 10)
-    assert "probability" not in str(caught.value).replace("failure_probability", "")
+        planned(StableArgmax(0.5, delta=0.1), 10)
+    assert "probability" not in str(caught.value)
 
 
 def test_a_mechanism_of_records_is_refused_with_the_parameters_to_reset():

@@ -127,7 +127,7 @@ def plan_queries(
             raise ValueError(
                 f"the aggregator has a delta of its own, {delta_of_mechanisms:g} in total, which "
                 f"is a part of delta and must be below delta={cap.delta:g}. Lower that of the "
-                "aggregator (of StableArgmax: failure_probability), or raise delta"
+                "aggregator, or raise delta"
             )
     elif without_noise:
         raise ValueError(

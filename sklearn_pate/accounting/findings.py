@@ -546,12 +546,14 @@ def _by_target(plan: "Plan") -> _OfTarget:
 
 def _summary_of(plan: "Plan") -> "MethodSummary":
     """Return the method summary of a plan, which must have one."""
-    assert plan.method_summary is not None
+    if plan.method_summary is None:
+        raise ValueError("the method of this plan is unknown")
     return plan.method_summary
 
 
 def _n_teachers(plan: "Plan") -> int:
     """Return the number of teachers of a plan, which must have some."""
     n_teachers = _summary_of(plan).n_teachers
-    assert n_teachers is not None
+    if n_teachers is None:
+        raise ValueError("the method of this plan has no teachers")
     return n_teachers
