@@ -80,6 +80,13 @@ def test_errors_on_few_labels_name_the_limit(n_public, n_queries, sigma, limit, 
     assert f"cannot learn all classes from {labels}" in str(error)
 
 
+def test_more_rows_are_no_remedy_if_epsilon_limits_the_labels():
+    plan = planned(GNMax(40.0), n_public=90, epsilon=0.5)
+    assert plan.n_labels < plan.n_requested == plan.n_public == 90
+    (finding,) = (found for found in plan.findings if found.code == "few_labels")
+    assert finding.remedy.limit is LabelLimit.EPSILON and "public rows" not in str(finding)
+
+
 @pytest.mark.parametrize("n_teachers, n_possible", [(1, 0), (2, 0), (20, 9), (21, 10)])
 def test_stable_queries_need_fewer_teachers_than_can_change(n_teachers, n_possible, monkeypatch):
     sizes = {"n_teachers": n_teachers, "n_classes": 2, "epsilon": None}

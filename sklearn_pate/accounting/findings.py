@@ -150,15 +150,12 @@ def _fewer_labels_than_classes(plan: "Plan") -> FewerLabelsThanClasses | None:
     summary = _summary_of(plan)
     if plan.n_labels >= summary.n_classes:
         return None
-    limit = _label_limit(plan, summary.n_classes)
-    if plan.n_labels < plan.n_requested:
-        limit = LabelLimit.EPSILON
     return FewerLabelsThanClasses(
         n_classes=summary.n_classes,
         n_teachers=_n_teachers(plan),
         n_labels=plan.n_labels,
         cost=plan.epsilon,
-        limit=limit,
+        limit=_label_limit(plan, summary.n_classes),
         remedy=_more_labels(plan),
     )
 
@@ -177,6 +174,8 @@ def _few_labels(plan: "Plan") -> FewLabels | None:
 
 def _label_limit(plan: "Plan", n_labels: int) -> LabelLimit:
     """Return what limits a plan with fewer labels than `n_labels`."""
+    if plan.n_labels < plan.n_requested:
+        return LabelLimit.EPSILON
     if plan.n_public < n_labels:
         return LabelLimit.PUBLIC_ROWS
     return LabelLimit.QUERIES if plan.n_requested < n_labels else LabelLimit.EPSILON
