@@ -9,6 +9,7 @@ Where to find things:
   data sets, records or groups.
 - The cost of an event: `rdp`, whose docstring lists the numbers that are proved by hand, in which a
   wrong epsilon would hide. `accounting.budget` adds costs up, `accounting.spent` states them.
+- The text of plans, statements and cards: `report`, by numbers and codes of `accounting`.
 - New parts: a noise mechanism goes to `aggregators`, a student to `students`, a kind of target to
   `encoding.targets`, a method to `methods`. Each docstring lists the places.
 - Other processes: `runtime.workers` lists the tasks that they run, and all that is pickled.

@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PrivacySpent, rdp
 from sklearn_pate.accounting import Curator, MethodSummary, StageRecord, plan_queries
-from sklearn_pate.accounting.plan import large_delta, weak_promise
+from sklearn_pate.accounting.findings import large_delta, weak_promise
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     ExponentialNMax,
@@ -425,12 +425,13 @@ def test_a_plan_with_enough_of_all_needs_no_advice():
 
 def test_where_promises_get_weak_and_deltas_large():
     assert weak_promise(10.0, "record") is None
-    assert "one group may make an outcome 26,000 times as likely" in weak_promise(10.18, "group")
-    assert "no privacy is guaranteed" in weak_promise(math.inf, "record")
+    group = str(weak_promise(10.18, "group"))
+    assert "one group may make an outcome 26,000 times as likely" in group
+    assert "no privacy is guaranteed" in str(weak_promise(math.inf, "record"))
     assert "epsilon is infinite" in planned(PluralityVote()).advice[-1]
     assert large_delta(0.01, n_teachers=50, n_records=99) is None
-    assert "records, 100" in large_delta(0.01, n_teachers=50, n_records=100)
-    assert "teachers, 100" in large_delta(0.01, n_teachers=100) and large_delta(0.5) is None
+    assert "records, 100" in str(large_delta(0.01, n_teachers=50, n_records=100))
+    assert "teachers, 100" in str(large_delta(0.01, n_teachers=100)) and large_delta(0.5) is None
 
 
 # --- refused, and warned of ----------------------------------------------------------------------
@@ -438,16 +439,16 @@ def test_where_promises_get_weak_and_deltas_large():
 
 def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(ledger):
     clf = pate(n_queries=2, epsilon=8.0, ledger=ledger, random_state=None)
-    message = "3 classes and 100 teachers: the number of labels is 2, all that is requested"
+    message = "cannot learn all classes from 2 labels. No more are requested"
     with pytest.raises(BadPlanError, match=message) as caught:
         clf.fit(X, Y, X_PUBLIC)
     assert "ask more queries, n_queries=30 or None" in str(caught.value)
     plan = clf.plan(X, Y, X_PUBLIC)
     assert re.search(message, plan.errors[0])
-    assert [text for text in plan.advice if "labels is 2" in text] == [*plan.errors]
+    assert [text for text in plan.advice if "2 labels" in text] == [*plan.errors]
     votes = np.tile([100, 0, 0], (2, 1))
     for own in ({}, {"epsilon": None, "aggregator": GNMax(9.0), "ledger": None}):
-        with pytest.raises(BadPlanError, match="labels is 2,.* give 30 or more public rows"):
+        with pytest.raises(BadPlanError, match="no more public rows; give 30 or more public rows"):
             clf.set_params(n_queries=None, **own).fit_votes(votes, X_PUBLIC[:2])
     assert not hasattr(clf, "privacy_spent_") and len(ledger.history()) == 0
 
@@ -455,7 +456,8 @@ def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(ledger)
 def test_a_budget_for_fewer_queries_than_classes_is_refused():
     clf = pate(n_teachers=20, epsilon=1.0, aggregator=GNMax(7.0))
     refused = (
-        r"labels is 2, all that epsilon=\S+ pays for.*raise epsilon, or set method='neighbors'"
+        r"2 labels. Epsilon pays for no more \(the cost is 0\.\d+\); raise epsilon, or set "
+        "method='neighbors'"
     )
     pytest.raises(BadPlanError, clf.fit, X, Y, X_PUBLIC).match(refused)
     plan = clf.plan(X, Y, X_PUBLIC)

@@ -479,7 +479,7 @@ def test_a_mechanism_of_ones_own_is_calibrated_by_the_same_method():
     *((aggregators.GNMax(None), 300, 3), (aggregators.LNMax(None), 40, 2)),
     *((aggregators.GNMax(None, "discrete"), None, 3), (aggregators.LNMax(None, "discrete"), 9, 3)),
     ([aggregators.StableArgmax(None), aggregators.GNMax(None)], [100, 50], 2),
-    (aggregators.StableArgmax(None, max_unstable=200, failure_probability=8e-6), 10, 2),
+    (aggregators.StableArgmax(None, max_unstable=200, delta=8e-6), 10, 2),
     ([aggregators.ConfidentGNMax(200, 200.0, 100.0), aggregators.LNMax(None)], [30, 20], 2),
     ids=str,
 )

@@ -135,7 +135,7 @@ def test_what_is_spent_is_written_down_before_labels_are_released(path, monkeypa
 def test_a_private_test_is_paid_for_whether_it_passes_or_not(path):
     votes = np.full((200, 2), 125)
     given = {"aggregator": GNMax(28.0), "n_queries": 200, "accounting": "ptr"}
-    given["ledger"] = PrivacyLedger(path, epsilon=3.0, failure_probability=5e-6)
+    given["ledger"] = PrivacyLedger(path, epsilon=3.0, reserved_delta=5e-6)
     clf = PATEClassifier(GaussianNB(), epsilon=1.5, delta=4e-6, **given)
     pytest.raises(PrivacyTestError, clf.fit_votes, votes, ROWS)
     assert clf.ledger.history()["composition"].tolist() == ["propose-test-release"]
@@ -197,7 +197,7 @@ def recorded(ledger, costs):
 def test_gaussian_and_pure_fits_share_a_gaussian_ledger(path):
     mus = [0.5, 0.8, 0.3]
     pures = [0.4, 1.0]
-    ledger = PrivacyLedger(path, epsilon=8.0, composition="gaussian", failure_probability=0)
+    ledger = PrivacyLedger(path, epsilon=8.0, composition="gaussian", reserved_delta=0)
     assert recorded(ledger, [gaussian_cost(mu) for mu in mus] + [pure_cost(e) for e in pures]) == 5
     squared = sum(mu**2 for mu in mus)
     squared += sum((2 * norm.ppf(1 / (1 + math.exp(-e)))) ** 2 for e in pures)
@@ -206,7 +206,7 @@ def test_gaussian_and_pure_fits_share_a_gaussian_ledger(path):
 
 @pytest.mark.slow
 def test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allows(path):
-    ledger = PrivacyLedger(path, epsilon=4.0, composition="gaussian", failure_probability=0)
+    ledger = PrivacyLedger(path, epsilon=4.0, composition="gaussian", reserved_delta=0)
     assert recorded(ledger, [gaussian_cost(0.1)] * 200) == int(rdp.gdp_mu(4.0, 1e-5) ** 2 / 0.1**2)
     ledger = PrivacyLedger(path.with_name("3"), epsilon=4.0, composition="gaussian")
     tables = gaussian_table_cost(10.0, Contribution.of_counts(1))  # discrete noise
@@ -256,20 +256,20 @@ def test_the_parts_of_delta_are_no_more_than_delta(path, composition, epsilon, d
     with sqlite3.connect(path) as db:
         parts = [part for (part,) in db.execute("SELECT delta FROM filters")]
     db.close()
-    assert delta * 0.999 <= sum(parts) + ledger.failure_probability <= delta * (1 + 1e-12)
+    assert delta * 0.999 <= sum(parts) + ledger.reserved_delta <= delta * (1 + 1e-12)
 
 
 def test_how_costs_add_up_is_fixed_when_the_file_is_made(path):
     PrivacyLedger(path, 1.0, composition="gaussian")
     with pytest.raises(ValueError, match="delta=1e-05, composition='gaussian', .*; got .*'renyi'"):
         PrivacyLedger(path, 1.0)
-    with pytest.raises(ValueError, match="failure_probability=1.0.*; got .*=5e-06.*. A budget"):
-        PrivacyLedger(path, 1.0, composition="gaussian", failure_probability=5e-6)
+    with pytest.raises(ValueError, match="reserved_delta=1.0.*; got .*=5e-06.*. A budget"):
+        PrivacyLedger(path, 1.0, composition="gaussian", reserved_delta=5e-6)
     with pytest.raises(ValueError, match="composition must be one of .'renyi', .* got 'zcdp'"):
         PrivacyLedger(path.with_name("new"), 1.0, composition="zcdp")
     for wrong in (-1e-9, 1e-5, math.nan, "x"):
-        with pytest.raises(ValueError, match="failure_probability is a part of delta=1e-05: it"):
-            PrivacyLedger(path.with_name("new"), 1.0, failure_probability=wrong)
+        with pytest.raises(ValueError, match="reserved_delta is a part of delta=1e-05: it"):
+            PrivacyLedger(path.with_name("new"), 1.0, reserved_delta=wrong)
     assert not path.with_name("new").exists()
 
 
@@ -277,7 +277,7 @@ def test_how_costs_add_up_is_fixed_when_the_file_is_made(path):
 def test_pure_fits_add_up_in_every_ledger_and_deltas_to_what_is_set_aside(path, composition):
     ledger = PrivacyLedger(path, epsilon=8.0, composition=composition)
     assert recorded(ledger, [pure_cost(1.0)] * 12) == 8 and ledger.epsilon_spent == 8.0
-    given = {"composition": composition, "failure_probability": 3e-6}
+    given = {"composition": composition, "reserved_delta": 3e-6}
     ledger = PrivacyLedger(path.with_name("2"), 8.0, **given)
     assert recorded(ledger, [pure_cost(0.1, 1e-6)] * 5) == 3
     with pytest.raises(BudgetExceededError, match="3e-06 of this delta is .* fit has 1e-06, and"):
@@ -360,7 +360,7 @@ def test_random_sequences_of_fits_cost_no_more_than_the_ledger_states(tmp_path):
             failures += cost.delta
             spent = ledger.epsilon_spent
             assert spent <= epsilon
-        assert failures <= ledger.failure_probability
+        assert failures <= ledger.reserved_delta
         if pairs:
             # with a probability of `failures` all is revealed, else the composition of the others
             least = least_epsilon(pairs, (1e-5 - failures) / (1 - failures))
@@ -412,7 +412,7 @@ def test_no_strategy_that_looks_at_what_was_released_gets_more_than_delta(tmp_pa
 
 def test_what_a_ledger_is_cannot_be_set(path):
     ledger = PrivacyLedger(path, epsilon=1.0)
-    for name in ("epsilon", "delta", "path", "composition", "failure_probability"):
+    for name in ("epsilon", "delta", "path", "composition", "reserved_delta"):
         pytest.raises(AttributeError, setattr, ledger, name, 50.0)
 
 
@@ -649,7 +649,7 @@ def test_what_a_ledger_shows_of_itself(path):
     )
     columns = "time composition n_teachers n_queries epsilon epsilon_total"
     assert list(plain.history().columns) == columns.split()
-    kinds = {"composition": "gaussian", "failure_probability": 0}
+    kinds = {"composition": "gaussian", "reserved_delta": 0}
     other = PrivacyLedger(path.with_name("other"), epsilon=4.0, **kinds)
     other.record(SPENT, gaussian_cost(0.3))
     assert other.history()["time"][0].endswith("+00:00")

@@ -213,7 +213,7 @@ def test_distances_change_by_one_and_are_zero_where_the_argmax_may(counts):
 
 def test_stables_threshold_fails_as_seldom_as_it_says(global_random_seed):
     """Finds a rate that is 5 % above what it says."""
-    stable = StableArgmax(1.0, max_unstable=3, failure_probability=0.05)
+    stable = StableArgmax(1.0, max_unstable=3, delta=0.05)
     on_threshold, on_distance = stable._scales()
     rng = np.random.default_rng(global_random_seed)
     distances = rng.laplace(scale=on_distance, size=(500_000, 5)).max(axis=1)
@@ -227,7 +227,7 @@ def test_stables_threshold_fails_as_seldom_as_it_says(global_random_seed):
 
 @pytest.mark.parametrize("failure", [1e-6, 1e-60, 1e-300])
 def test_stables_threshold_fails_as_seldom_as_a_closed_form_says(failure):
-    stable = StableArgmax(1.0, max_unstable=1, failure_probability=failure)
+    stable = StableArgmax(1.0, max_unstable=1, delta=failure)
     on_threshold, on_distance = map(mpmath.mpf, stable._scales())
     bar = mpmath.mpf(stable.stability_needed(1))
     # the chance that the difference of two Laplace variables exceeds the bar
@@ -385,7 +385,7 @@ def test_stages_run_in_order_and_share_the_cap():
 
 
 def test_stages_that_may_fail_share_delta():
-    stages = [StableArgmax(1.0, max_unstable=1, failure_probability=6e-6) for _ in range(2)]
+    stages = [StableArgmax(1.0, max_unstable=1, delta=6e-6) for _ in range(2)]
     public = {"n_public": 20, "n_teachers": 300, "n_classes": 2, "epsilon": None}
     assert plan_queries(stages, [5, 5], **public, delta=1.3e-5).epsilon == 2.0
     assert plan_queries(stages, [5, 5], **public, delta=1e-5).epsilon == math.inf

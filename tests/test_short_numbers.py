@@ -58,7 +58,7 @@ def cost_of(mechanism):
     return [cost.epsilon(1e-5), cost.delta, cost.pure, cost.mu_squared, *cost.rdp]
 
 
-SELDOM = {"failure_probability": 1e-6}
+SMALL = {"delta": 1e-6}
 
 
 @pytest.mark.parametrize("kind", SHORT)
@@ -68,7 +68,7 @@ SELDOM = {"failure_probability": 1e-6}
     (aggregators.LNMax, {"gamma": 0.053}),
     (aggregators.ConfidentGNMax, {"threshold": 120, "sigma1": 100, "sigma2": 120}),
     (aggregators.ImmutableArgmax, {"sigma": 33.3, "failure_probability": 1e-4}),
-    (aggregators.StableArgmax, {"run_epsilon": 0.123, "max_unstable": 120} | SELDOM),
+    (aggregators.StableArgmax, {"run_epsilon": 0.123, "max_unstable": 120} | SMALL),
     (aggregators.SoftVote, {"sigma": 41.7}),
     (aggregators.SoftVote, {"sigma": 120}),
 )
@@ -90,7 +90,7 @@ FRACTION = Fraction(7, 3)
     (aggregators.GNMax, {"sigma": FRACTION}),
     (aggregators.LNMax, {"gamma": FRACTION}),
     (aggregators.ConfidentGNMax, {"threshold": FRACTION / 4, "sigma1": FRACTION, "sigma2": 20}),
-    (aggregators.StableArgmax, {"run_epsilon": FRACTION, "max_unstable": 120} | SELDOM),
+    (aggregators.StableArgmax, {"run_epsilon": FRACTION, "max_unstable": 120} | SMALL),
     (aggregators.SoftVote, {"sigma": FRACTION, "temperature": FRACTION}),
 )
 def test_fractions_cost_and_draw_the_same_as_floats(mechanism, params):
@@ -115,8 +115,8 @@ def test_fits_take_fractions_as_floats(tmp_path):
                 fits.append(clf.set_params(**numbers).fit(X[:300], y[:300], X[300:]))
         assert [clf.privacy_spent_.epsilon for clf in fits] == [fits[1].privacy_spent_.epsilon] * 2
         np.testing.assert_array_equal(fits[0].predict(X), fits[1].predict(X))
-    ledger = PrivacyLedger(tmp_path / "ledger", **given, failure_probability=Fraction(1, 10**6))
-    assert (ledger.epsilon, ledger.delta, ledger.failure_probability) == (0.5, 1e-5, 1e-6)
+    ledger = PrivacyLedger(tmp_path / "ledger", **given, reserved_delta=Fraction(1, 10**6))
+    assert (ledger.epsilon, ledger.delta, ledger.reserved_delta) == (0.5, 1e-5, 1e-6)
 
 
 @pytest.mark.slow

@@ -12,13 +12,13 @@ from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent
-from sklearn_pate.accounting.spent import text_rounded_up
 from sklearn_pate.aggregators import ImmutableArgmax
 from sklearn_pate.exceptions import BadPlanError, StudentError
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.methods.sums import ClassSums
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.releases.table import TableRelease
+from sklearn_pate.report.formats import text_rounded_up
 from sklearn_pate.synthesis import MarginalSynthesizer, Schema
 
 ROWS = np.random.default_rng(0).normal(size=(900, 2))

@@ -334,7 +334,7 @@ def test_a_fit_whose_labels_were_paid_for_starts_anew(tmp_path, monkeypatch):
 
 
 def test_after_the_outcome_of_a_private_test_a_fit_starts_anew(tmp_path, monkeypatch):
-    ledger = Watched(tmp_path / "ledger", delta=1e-4, failure_probability=5e-5)
+    ledger = Watched(tmp_path / "ledger", delta=1e-4, reserved_delta=5e-5)
     params = teachers() | {"n_teachers": 100, "n_queries": 40, "aggregator": GNMax(4.0)}
     params |= {"accounting": "ptr", "synthesizer": sums(noise_multiplier=2.0)}
     clf = model(**params, method="teachers", epsilon=6.0, ledger=ledger)

@@ -50,7 +50,7 @@ def entries(seeds):
         ("the same votes", votes, y, 250),
         ("simulated votes of 5,000 teachers who are right in 95%", crowd, right, 5000),
     ):
-        runs = StableArgmax(None, max_unstable=5, failure_probability=DELTA / 10)
+        runs = StableArgmax(None, max_unstable=5, delta=DELTA / 10)
         scale = least_scale(lambda s, orders, r=runs: r.with_scale(s).costs(orders)(1), 2.0, DELTA)
         stable = runs.with_scale(scale)
         epsilon, _ = data_independent_epsilon(

@@ -1,12 +1,24 @@
-"""Plans of fits, the privacy that they spend, and the curator's private view of them."""
+"""Plans of fits, the privacy that they spend, and the curator's private view of them.
+
+All numbers are computed here; `report` turns them into text.
+
+- `accounting.budget`: costs of releases, the noise and the number of queries within a cap;
+  `renyi_filter`, `propose_test_release`: two ways to stop at the cap;
+- `accounting.plan`: the plan; `made_up_votes`, `rare_class`: the numbers of its forecast;
+  `findings`: codes of its errors and warnings;
+- `accounting.spent`: the statement of a fit; `curator`, `smooth_sensitivity`: private costs.
+"""
 
 from .budget import plan_queries, plan_table
 from .curator import Curator, StageRecord, TableCurator
-from .plan import MethodSummary, Plan, RenyiFilter, RowsCost
+from .findings import Finding
+from .plan import MethodSummary, Plan, RowsCost
+from .renyi_filter import RenyiFilter
 from .spent import PrivacyForecast, PrivacySpent
 
 __all__ = [
     "Curator",
+    "Finding",
     "Plan",
     "PrivacyForecast",
     "PrivacySpent",

@@ -2,11 +2,11 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import reduce
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -16,8 +16,10 @@ from .._sklearn import InvalidParameterError
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
 from ..rdp import (
     DEFAULT_ORDERS,
+    Contribution,
     Cost,
     Event,
+    Neighbors,
     ProvedEvent,
     least_scale,
     pure_rdp,
@@ -26,22 +28,30 @@ from ..rdp.bounds import bounds_of, has_distribution
 from ..rdp.conversion import conversion_penalty
 from ..rdp.cost import FEW_ORDERS, LEAST_SCALE, no_cost, orders_near_best, sum_up
 from ..rules import fewest_queries, most_noise
-from .plan import MethodSummary, Plan, RenyiFilter
+from .findings import dropped_queries
+from .plan import MethodSummary, Plan
 from .propose_test_release import ProposeTestRelease
+from .renyi_filter import RenyiFilter
+
+#: Returns, for Renyi orders, the cost of earlier releases under the same cap.
+PriorCost = Callable[[Any], Cost]
+
+#: A mechanism, a number of queries, and a function that returns the cost of any number of queries.
+_PricedStage = tuple[Any, int, Callable[[int], Cost]]
 
 
 def plan_queries(
-    aggregator,
-    n_queries,
+    aggregator: Any,
+    n_queries: int | list[int] | None,
     *,
-    n_public,
-    n_teachers,
-    n_classes,
-    epsilon,
-    delta,
-    accounting="data_independent",
-    before=no_cost,
-):
+    n_public: int,
+    n_teachers: int,
+    n_classes: int,
+    epsilon: float | None,
+    delta: float,
+    accounting: str = "data_independent",
+    before: PriorCost = no_cost,
+) -> Plan:
     """Choose the noise and the number of queries within the budget.
 
     Parameters
@@ -93,7 +103,7 @@ def plan_queries(
             bounds_of(stage)  # raises an error for invalid parameters
             warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
         threshold = getattr(stage, "threshold", None)  # votes below it leave a query unanswered
-        if isinstance(threshold, Integral) and threshold > n_teachers:
+        if isinstance(threshold, Integral) and int(threshold) > n_teachers:
             bounds_of(stage)
             raise ValueError(
                 f"threshold={shown(threshold)} of {type(stage).__name__} is more than n_teachers="
@@ -110,13 +120,14 @@ def plan_queries(
     if accounting == "ptr":
         _check_for_test(aggregators, is_number_given, cap)
     if cap.epsilon is not None:
-        # Bounds require noise, but the failure probability is the same for any scale
+        # Bounds require noise, but the delta of a mechanism is the same for any scale
         totals = [bounds_of(stage).total for stage in _at_scale(aggregators, 1.0)]
-        failure_probability = sum(total(DEFAULT_ORDERS).delta for total in totals if total)
-        if failure_probability >= cap.delta:
+        delta_of_mechanisms = sum(total(DEFAULT_ORDERS).delta for total in totals if total)
+        if delta_of_mechanisms >= cap.delta:
             raise ValueError(
-                f"failure_probability of the aggregator, {failure_probability:g} in total, is a "
-                f"part of delta and must be below delta={cap.delta:g}"
+                f"the aggregator has a delta of its own, {delta_of_mechanisms:g} in total, which "
+                f"is a part of delta and must be below delta={cap.delta:g}. Lower that of the "
+                "aggregator, or raise delta"
             )
     elif without_noise:
         raise ValueError(
@@ -127,14 +138,15 @@ def plan_queries(
         aggregators, requested = _calibrate(aggregators, requested, is_number_given, cap, sizes)
     costs = [stage.costs(**sizes) for stage in aggregators]
     plan = _plan_within(list(zip(aggregators, requested, costs, strict=True)), cap, sizes)
-    if is_number_given and plan.n_queries < n_requested:
-        warn(
-            f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} requested queries; "
-            "the others are dropped. Use more noise or raise epsilon to keep all of them"
+    if is_number_given and cap.epsilon is not None:
+        dropped = dropped_queries(
+            epsilon=cap.epsilon, n_queries=plan.n_queries, n_requested=n_requested
         )
+        if dropped is not None:
+            warn(str(dropped))
     return replace(
         plan,
-        method_summary=MethodSummary(**sizes),
+        method_summary=MethodSummary(n_teachers=n_teachers, n_classes=n_classes),
         n_public=n_public,
         n_requested=n_requested,
         is_calibrated=bool(without_noise),
@@ -147,25 +159,26 @@ class _Cap(NamedTuple):
     epsilon: float | None
     delta: float
     accounting: str
-    before: Callable
+    before: PriorCost
 
-    def epsilon_of(self, cost, orders=DEFAULT_ORDERS):
+    @property
+    def limit(self) -> float:
+        """The largest epsilon; inf without a cap."""
+        return math.inf if self.epsilon is None else self.epsilon
+
+    def epsilon_of(self, cost: Cost, orders: np.ndarray = DEFAULT_ORDERS) -> float:
         """Return the epsilon of a cost of queries, composed with the prior cost."""
         return self.before(orders).plus(cost).epsilon(self.delta, orders)[0]
 
 
-def _plan_within(stages, cap, sizes):
-    """Plan all queries; limit them if the cap does not pay for all.
-
-    Stages are triples of a mechanism, a number of queries, and a function that returns the cost of
-    any number of queries.
-    """
+def _plan_within(stages: list[_PricedStage], cap: _Cap, sizes: dict[str, int]) -> Plan:
+    """Plan all queries; limit them if the cap does not pay for all."""
     own = reduce(Cost.plus, [cost_of(n) for _, n, cost_of in stages])
     queried = [(aggregator, n) for aggregator, n, _ in stages]
     before = cap.before(DEFAULT_ORDERS)
     cost = before.plus(own)
     epsilon, composition = cost.epsilon(cap.delta)
-    if cap.epsilon is None or epsilon <= cap.epsilon:
+    if epsilon <= cap.limit:
         return Plan(queried, epsilon, composition, cost, own_cost=own)
     if cap.accounting == "ptr":
         test = _planned_test(*queried[0], epsilon, cap, sizes)
@@ -173,30 +186,32 @@ def _plan_within(stages, cap, sizes):
         # delta (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)
         pure = pure_rdp(test.epsilon, DEFAULT_ORDERS)
         own = Cost(pure, math.inf, test.epsilon, test.delta)
-        limit = {"composition": "propose-test-release", "test": test}
+        cost = before.plus(own)
+        return Plan(queried, cap.limit, "propose-test-release", cost, test=test, own_cost=own)
     # Queries of equal cost are limited by their number, other queries by a filter
-    elif len(stages) == 1 and not _has_check(stages[0][0], sizes):
+    if len(stages) == 1 and not _has_check(stages[0][0], sizes):
         ((aggregator, requested, cost_of),) = stages
         affordable = _most_within(cap, cost_of, requested)
         if affordable == 0:
             raise _query_over_budget(aggregator, cap.epsilon_of(cost_of(1)), cap)
         return _plan_within([(aggregator, affordable, cost_of)], cap, sizes)
-    else:
-        budget = _planned_filter(stages, cap, sizes)
-        own = budget.cost(own)
-        limit = {"composition": "filter", "budget": budget}
-    return Plan(queried, cap.epsilon, cost=before.plus(own), own_cost=own, **limit)
+    budget = _planned_filter(stages, cap, sizes)
+    own = budget.cost(own)
+    cost = before.plus(own)
+    return Plan(queried, cap.limit, "filter", cost, budget=budget, own_cost=own)
 
 
-def _planned_test(aggregator, n_queries, needed, cap, sizes):
+def _planned_test(
+    aggregator: Any, n_queries: int, needed: float, cap: _Cap, sizes: dict[str, int]
+) -> ProposeTestRelease:
     """Return a private test that the votes on all queries must pass."""
     before = cap.before(DEFAULT_ORDERS)
     if before.pure < math.inf:
         # The test has no Renyi cost, so it gets the plain difference, rounded down
-        epsilon, delta = -sum_up(-cap.epsilon, before.pure), -sum_up(-cap.delta, before.delta)
+        epsilon, delta = -sum_up(-cap.limit, before.pure), -sum_up(-cap.delta, before.delta)
     else:
         delta = cap.delta / 2
-        epsilon = cap.epsilon - before.epsilon(delta)[0]
+        epsilon = cap.limit - before.epsilon(delta)[0]
     left = {"epsilon": epsilon, "delta": delta}
     test = ProposeTestRelease.plan(aggregator, n_queries, **sizes, **left) if epsilon > 0 else None
     if test is None:
@@ -208,7 +223,7 @@ def _planned_test(aggregator, n_queries, needed, cap, sizes):
     return test
 
 
-def _planned_filter(stages, cap, sizes):
+def _planned_filter(stages: list[_PricedStage], cap: _Cap, sizes: dict[str, int]) -> RenyiFilter:
     """Return a filter that may stop queries, as their costs depend on the votes.
 
     Its order pays for one query of each stage, and for the most answers of the first stage.
@@ -216,7 +231,7 @@ def _planned_filter(stages, cap, sizes):
     steps = [aggregator.steps(DEFAULT_ORDERS, **sizes) for aggregator, _, _ in stages]
     before = cap.before(DEFAULT_ORDERS)
     if before.delta < cap.delta and all(step is not None for step in steps):
-        limit = cap.epsilon - conversion_penalty(cap.delta - before.delta, DEFAULT_ORDERS)
+        limit = cap.limit - conversion_penalty(cap.delta - before.delta, DEFAULT_ORDERS)
         # Reduced, so that the rounded epsilon of the filter stays within the cap
         limit = (limit - before.rdp) * (1 - 1e-9)
         one_of_each = sum(check + answer for check, answer in steps)
@@ -229,7 +244,7 @@ def _planned_filter(stages, cap, sizes):
     raise _query_over_budget(stages[costliest][0], alone[costliest], cap)
 
 
-def _has_check(aggregator, sizes):
+def _has_check(aggregator: Any, sizes: dict[str, int]) -> bool:
     """Return whether queries have a check, after which they may cost nothing more."""
     steps = aggregator.steps(DEFAULT_ORDERS[:1], **sizes)
     return steps is not None and steps[0][0] > 0
@@ -238,7 +253,7 @@ def _has_check(aggregator, sizes):
 # --- checks of aggregators and numbers of queries -------------------------------------------------
 
 
-def as_cap(epsilon, delta):
+def as_cap(epsilon: float | None, delta: float) -> tuple[float | None, float]:
     """Return the cap as floats; epsilon may be None.
 
     NumPy's short floats are converted, as a comparison would round the cost to their precision.
@@ -246,7 +261,9 @@ def as_cap(epsilon, delta):
     return (None if epsilon is None else float(epsilon)), float(delta)
 
 
-def check_stages(aggregator, n_queries, *, n_public):
+def check_stages(
+    aggregator: Any, n_queries: int | list[int] | None, *, n_public: int
+) -> tuple[list[Any], list[int]]:
     """Return clones of the aggregators and the requested queries of each, as lists.
 
     Parameters
@@ -263,14 +280,17 @@ def check_stages(aggregator, n_queries, *, n_public):
     for stage in stages:
         if isinstance(stage, type) or not hasattr(type(stage), "release"):
             of_records = hasattr(stage, "noisy") and not isinstance(stage, type)
-            remedy = ". It is for methods of records: leave base_estimator=None" * of_records
+            remedy = (
+                ". It is for methods of records: set method='neighbors', and leave base_estimator, "
+                "n_teachers and all other parameters of teachers at their defaults"
+            )
             raise ValueError(
                 f"aggregator must be an Aggregator, or a list of such instances; got {stage!r}"
-                f"{remedy}"
+                f"{remedy if of_records else ''}"
             )
     if n_queries is None and not is_list:
         n_queries = n_public
-    requested = n_queries if isinstance(n_queries, list) else [n_queries]
+    requested: list[Any] = n_queries if isinstance(n_queries, list) else [n_queries]
     if isinstance(n_queries, list) != is_list or len(requested) != len(stages):
         raise ValueError(
             f"aggregator is {f'a list of {len(stages)} stages' if is_list else 'one stage'}, so "
@@ -298,9 +318,10 @@ def check_stages(aggregator, n_queries, *, n_public):
     return aggregators, requested
 
 
-def soft_stage(aggregators):
+def soft_stage(aggregators: Iterable[Any]) -> Any:
     """Return the stage that requires teachers' probabilities, or None; it must be the only one."""
-    soft = [stage for stage in aggregators if getattr(stage, "temperature", None) is not None]
+    stages = list(aggregators)
+    soft = [stage for stage in stages if getattr(stage, "temperature", None) is not None]
     if not soft:
         return None
     stage = soft[0]
@@ -309,7 +330,7 @@ def soft_stage(aggregators):
             f"{stage} has a temperature, which is a parameter for teachers' probabilities, but "
             "takes votes; give its parameter another name, or subclass SoftAggregator"
         )
-    if len(aggregators) > 1:
+    if len(stages) > 1:
         raise ValueError(
             f"{type(stage).__name__} requires the teachers' probabilities, and other stages "
             "require votes; use it alone"
@@ -317,7 +338,7 @@ def soft_stage(aggregators):
     return stage
 
 
-def _check_for_test(aggregators, is_number_given, cap):
+def _check_for_test(aggregators: list[Any], is_number_given: bool, cap: _Cap) -> None:
     """Refuse parameters that a private test cannot use: all must be fixed in advance."""
     if len(aggregators) > 1:
         raise ValueError("accounting='ptr' supports one stage only; give one aggregator")
@@ -334,7 +355,7 @@ def _check_for_test(aggregators, is_number_given, cap):
         )
 
 
-def _query_over_budget(aggregator, query_epsilon, cap):
+def _query_over_budget(aggregator: Any, query_epsilon: float, cap: _Cap) -> BudgetExceededError:
     """Return the error for a cap that does not pay for one query."""
     advice = "Use more noise, or raise epsilon"
     if query_epsilon == math.inf:
@@ -348,7 +369,13 @@ def _query_over_budget(aggregator, query_epsilon, cap):
 # --- calibration of the noise and of the number of queries ----------------------------------------
 
 
-def _calibrate(aggregators, requested, is_number_given, cap, sizes):
+def _calibrate(
+    aggregators: list[Any],
+    requested: list[int],
+    is_number_given: bool,
+    cap: _Cap,
+    sizes: dict[str, int],
+) -> tuple[list[Any], list[int]]:
     """Set the noise of stages without noise, so that all stages together cost the cap.
 
     If the user sets no number of queries, the number is reduced until the noise is at most
@@ -371,7 +398,7 @@ def _calibrate(aggregators, requested, is_number_given, cap, sizes):
             max(affordable, min(requested[0], fewest_queries(n_classes=sizes["n_classes"])))
         ]
 
-    def cost_at(scale, orders):
+    def cost_at(scale: float, orders: np.ndarray) -> Cost:
         stages = zip(_at_scale(aggregators, scale), requested, strict=True)
         costs = [stage.costs(orders, **sizes)(n) for stage, n in stages]
         return reduce(Cost.plus, costs, cap.before(orders))
@@ -385,12 +412,12 @@ def _calibrate(aggregators, requested, is_number_given, cap, sizes):
     return _at_scale(aggregators, scale), requested
 
 
-def _at_scale(aggregators, scale):
+def _at_scale(aggregators: list[Any], scale: float) -> list[Any]:
     """Return the stages; stages without noise get noise of the given scale."""
     return [stage.with_scale(scale) or stage for stage in aggregators]
 
 
-def check_with_scale(stage):
+def check_with_scale(stage: Any) -> None:
     """Raise an error if `with_scale` does not return a copy with noise."""
     scaled = stage.with_scale(1.0)
     if not isinstance(scaled, type(stage)) or scaled is stage or scaled.with_scale(1.0) is not None:
@@ -400,7 +427,7 @@ def check_with_scale(stage):
         )
 
 
-def _most_queries(aggregator, n_requested, cap, sizes):
+def _most_queries(aggregator: Any, n_requested: int, cap: _Cap, sizes: dict[str, int]) -> int:
     """Return the number of queries that the cap pays for at the largest useful noise."""
     cost_of = aggregator.costs(FEW_ORDERS, **sizes)
     if cap.epsilon_of(cost_of(1), FEW_ORDERS) == math.inf:
@@ -417,22 +444,34 @@ def _most_queries(aggregator, n_requested, cap, sizes):
     return affordable
 
 
-def _most_within(cap, cost_of, n_requested, orders=DEFAULT_ORDERS):
+def _most_within(
+    cap: _Cap,
+    cost_of: Callable[[int], Cost],
+    n_requested: int,
+    orders: np.ndarray = DEFAULT_ORDERS,
+) -> int:
     """Return the largest number of queries within the cap; epsilon never falls with it."""
     before = cap.before(orders)
 
-    def epsilon_of(n_queries):
+    def epsilon_of(n_queries: int) -> float:
         return before.plus(cost_of(n_queries)).epsilon(cap.delta, orders)[0]
 
-    return bisect_right(range(1, n_requested + 1), cap.epsilon, key=epsilon_of)
+    return bisect_right(range(1, n_requested + 1), cap.limit, key=epsilon_of)
 
 
 # --- single releases: a noisy table, synthetic rows, extra releases -------------------------------
 
 
 def plan_table(
-    mechanism, *, contribution, n_rows, epsilon, delta, before=no_cost, prior_is_pure=True
-):
+    mechanism: Any,
+    *,
+    contribution: Contribution,
+    n_rows: int,
+    epsilon: float | None,
+    delta: float,
+    before: PriorCost = no_cost,
+    prior_is_pure: bool = True,
+) -> Plan:
     """Choose the noise on a table of votes that is released as a whole.
 
     Parameters
@@ -504,14 +543,21 @@ def plan_table(
     )
 
 
-def guarantee(cost, delta, *, is_pure):
+def guarantee(cost: Cost, delta: float, *, is_pure: bool) -> tuple[float, str, float]:
     """Return epsilon, composition and delta of a cost; delta is 0 if all costs are pure."""
     if is_pure and cost.pure < math.inf and cost.delta == 0:
         return cost.pure, "pure", 0.0
     return *cost.epsilon(delta), delta
 
 
-def calibrated(part, event_of, epsilon, delta, before=no_cost, fraction=1.0):
+def calibrated(
+    part: Any,
+    event_of: Callable[[Any], Event | ProvedEvent],
+    epsilon: float | None,
+    delta: float,
+    before: PriorCost = no_cost,
+    fraction: float = 1.0,
+) -> Any:
     """Return `part` if its noise is set, else a copy with the least noise within the cap.
 
     Parameters
@@ -547,7 +593,7 @@ def calibrated(part, event_of, epsilon, delta, before=no_cost, fraction=1.0):
             f"the cap epsilon={epsilon:g} for labels. Raise epsilon"
         )
 
-    def cost_at(scale, orders=DEFAULT_ORDERS):
+    def cost_at(scale: float, orders: np.ndarray = DEFAULT_ORDERS) -> Cost:
         """Return the cost at a noise scale; inf if the part does not accept the scale."""
         try:
             own = event_of(part.with_scale(scale)).cost(orders)
@@ -572,7 +618,7 @@ def calibrated(part, event_of, epsilon, delta, before=no_cost, fraction=1.0):
     )
 
 
-def _least_pure_scale(pure_at, scale, epsilon):
+def _least_pure_scale(pure_at: Callable[[float], float], scale: float, epsilon: float) -> float:
     """Return the noise scale that costs a pure epsilon, or the least valid scale.
 
     Parameters
@@ -595,7 +641,7 @@ def _least_pure_scale(pure_at, scale, epsilon):
     return scale
 
 
-def stated_event(part, neighbors):
+def stated_event(part: Any, neighbors: Neighbors) -> Event | ProvedEvent:
     """Return the event of a synthesizer or of a user's release; refuse other objects."""
     event = part.event(neighbors)
     if not isinstance(event, Event | ProvedEvent):
@@ -606,12 +652,12 @@ def stated_event(part, neighbors):
     return event
 
 
-def stated_cost(part, neighbors, orders=DEFAULT_ORDERS):
+def stated_cost(part: Any, neighbors: Neighbors, orders: np.ndarray = DEFAULT_ORDERS) -> Cost:
     """Return the `Cost` of the event of a synthesizer or of a user's release."""
     return priced(stated_event(part, neighbors), part, orders)
 
 
-def priced(event, part, orders=DEFAULT_ORDERS):
+def priced(event: Event | ProvedEvent, part: Any, orders: np.ndarray = DEFAULT_ORDERS) -> Cost:
     """Return the `Cost` of an event; refuse an invalid or inconsistent cost.
 
     Parameters
@@ -646,6 +692,8 @@ def priced(event, part, orders=DEFAULT_ORDERS):
     return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)
 
 
-def cost_of_all(parts, neighbors, orders=DEFAULT_ORDERS):
+def cost_of_all(
+    parts: Iterable[Any], neighbors: Neighbors, orders: np.ndarray = DEFAULT_ORDERS
+) -> Cost:
     """Return the total `Cost` of a synthesizer and of releases, as stated by each."""
     return reduce(Cost.plus, [stated_cost(p, neighbors, orders) for p in parts], no_cost(orders))

@@ -1,9 +1,12 @@
 """The private view of a fit, for the holder of the data only."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..rdp import (
     DEFAULT_ORDERS,
@@ -15,6 +18,7 @@ from ..rdp import (
 from ..rdp.bounds import has_distribution
 from ..rdp.checks import check_delta
 from ..runtime.private_data import Private
+from .propose_test_release import ProposeTestRelease
 
 #: Number of queries whose costs are computed at once; it limits the memory.
 _QUERIES_AT_A_TIME = 4096
@@ -36,7 +40,7 @@ class StageRecord:
         Mask of the answers that were drawn from the votes; None means all.
     """
 
-    aggregator: object
+    aggregator: Any
     n_queries: int
     student_proba: np.ndarray | None = field(default=None, repr=False)
     paid: np.ndarray | None = field(default=None, repr=False)  # private unless released
@@ -61,7 +65,16 @@ class Curator(Private):
         votes is private.
     """
 
-    def __init__(self, stages, votes, delta, teacher_indices, teachers=None, test=None, cap=None):
+    def __init__(
+        self,
+        stages: list[StageRecord],
+        votes: np.ndarray,
+        delta: float,
+        teacher_indices: np.ndarray | None,
+        teachers: list[Any] | None = None,
+        test: ProposeTestRelease | None = None,
+        cap: float | None = None,
+    ) -> None:
         self.votes = votes
         self.teacher_indices = teacher_indices
         self.teachers = teachers
@@ -70,7 +83,7 @@ class Curator(Private):
         self._delta = delta
         self._cap = cap  # the guarantee, if a budget limited the number of queries
 
-    def rdp(self, bound="exact", orders=DEFAULT_ORDERS):
+    def rdp(self, bound: str = "exact", orders: ArrayLike = DEFAULT_ORDERS) -> np.ndarray:
         """Return the Renyi cost of each query, computed from its votes. Private.
 
         Parameters
@@ -88,7 +101,9 @@ class Curator(Private):
         """
         return np.concatenate(list(self._costs(bound, orders)))
 
-    def epsilon(self, delta=None, bound="exact", conversion="improved"):
+    def epsilon(
+        self, delta: float | None = None, bound: str = "exact", conversion: str = "improved"
+    ) -> float:
         """Return epsilon of the labels, as in PATE papers. Private unless data-independent.
 
         Parameters
@@ -126,7 +141,7 @@ class Curator(Private):
             )
         return self._cap
 
-    def _costs(self, bound, orders):
+    def _costs(self, bound: str, orders: ArrayLike) -> Iterator[np.ndarray]:
         """Yield the costs of batches of queries, arrays of shape (n_in_batch, n_orders)."""
         if bound not in ("exact", "published"):
             raise ValueError(
@@ -138,8 +153,9 @@ class Curator(Private):
             mechanism = stage.aggregator
             for start in range(0, stage.n_queries, _QUERIES_AT_A_TIME):
                 some = slice(start, start + _QUERIES_AT_A_TIME)
-                parts = (stage_votes, stage.student_proba, stage.paid)
-                votes, proba, paid = [None if part is None else part[some] for part in parts]
+                votes = stage_votes[some]
+                parts = (stage.student_proba, stage.paid)
+                proba, paid = (None if part is None else part[some] for part in parts)
                 if not has_distribution(mechanism):  # the worst case over all votes is used
                     yield np.tile(worst_case_rdp(mechanism, orders), (len(votes), 1))
                 elif bound == "exact":
@@ -157,16 +173,18 @@ class TableCurator(Curator):
         The table, without noise. The other attributes are None.
     """
 
-    def __init__(self, table, cost, delta):
+    def __init__(self, table: np.ndarray, cost: Cost, delta: float) -> None:
         super().__init__([], table, delta, teacher_indices=None)
         self._cost = cost
 
-    def rdp(self, bound="exact", orders=DEFAULT_ORDERS):
+    def rdp(self, bound: str = "exact", orders: ArrayLike = DEFAULT_ORDERS) -> np.ndarray:
         """Return the Renyi cost, shape (1, n_orders), which is the same for every table."""
         if not np.array_equal(orders, DEFAULT_ORDERS):
             raise ValueError("orders must be rdp.DEFAULT_ORDERS for a table; got other orders")
         return self._cost.rdp[None]
 
-    def epsilon(self, delta=None, bound="exact", conversion="improved"):
+    def epsilon(
+        self, delta: float | None = None, bound: str = "exact", conversion: str = "improved"
+    ) -> float:
         """Return epsilon of the table, which is the same for every table and every bound."""
         return self._cost.epsilon(check_delta(self._delta if delta is None else delta))[0]

@@ -10,8 +10,10 @@ References
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logit
 
 from ..rdp import DEFAULT_ORDERS, margin_rdp
@@ -79,7 +81,16 @@ class ProposeTestRelease:
     n_teachers: int
 
     @classmethod
-    def plan(cls, aggregator, n_queries, *, n_teachers, n_classes, epsilon, delta):
+    def plan(
+        cls,
+        aggregator: Any,
+        n_queries: int,
+        *,
+        n_teachers: int,
+        n_classes: int,
+        epsilon: float,
+        delta: float,
+    ) -> "ProposeTestRelease | None":
         """Choose the order and the limit from public numbers.
 
         Among all choices that reach `epsilon`, the plan permits the largest share of tied queries
@@ -127,13 +138,18 @@ class ProposeTestRelease:
         best = int(tied_share.argmax())
         if tied_share[best] < 0:
             return None
-        chosen = {"order": float(grid[number[best]]), "limit": float(limit[best])}
-        chosen["cost_by_half_margin"] = table[:, number[best]]
-        chosen["pass_probability_at"] = passing[:, best]
-        given = {"epsilon": epsilon, "delta": delta, "n_queries": n_queries}
-        return cls(**chosen, **given, n_teachers=n_teachers)
+        return cls(
+            order=float(grid[number[best]]),
+            limit=float(limit[best]),
+            cost_by_half_margin=table[:, number[best]],
+            pass_probability_at=passing[:, best],
+            epsilon=epsilon,
+            delta=delta,
+            n_queries=n_queries,
+            n_teachers=n_teachers,
+        )
 
-    def pass_probability(self, votes):
+    def pass_probability(self, votes: ArrayLike) -> float:
         """Return the probability that the test passes on these votes: private.
 
         Parameters
@@ -145,26 +161,26 @@ class ProposeTestRelease:
         -------
         float
         """
-        votes = check_votes(votes)
-        if len(votes) != self.n_queries or votes[0].sum() != self.n_teachers:
+        counts = check_votes(votes)
+        if len(counts) != self.n_queries or counts[0].sum() != self.n_teachers:
             raise ValueError(
                 f"the test was planned for {self.n_queries} queries of {self.n_teachers} teachers; "
-                f"got votes of shape {votes.shape}"
+                f"got votes of shape {counts.shape}"
             )
         distance = 0
-        for total in sums_within(self.cost_by_half_margin, half_margins(votes)):
+        for total in sums_within(self.cost_by_half_margin, half_margins(counts)):
             if total * (1 + 1e-12) > self.limit:
                 break
             distance += 1
         return float(np.take(self.pass_probability_at, distance, mode="clip"))
 
-    def passes(self, votes, random_state=None):
+    def passes(self, votes: ArrayLike, random_state: Any = None) -> bool:
         """Draw the outcome of the test: safe to publish."""
         waits = noise_generator(random_state).exponential()  # exact at any delta
         return bool(waits > -math.log(self.pass_probability(votes)))
 
 
-def _tied_share(table, passing, limit):
+def _tied_share(table: np.ndarray, passing: np.ndarray, limit: np.ndarray) -> np.ndarray:
     """Return the share of queries that may be tied, for each choice.
 
     The share is -1 if no query may be tied, or if the test may fail. The half margin of all other
@@ -193,7 +209,7 @@ def _tied_share(table, passing, limit):
     return share
 
 
-def _steepest(order, limit, total, delta):
+def _steepest(order: np.ndarray, limit: np.ndarray, total: np.ndarray, delta: float) -> np.ndarray:
     """Return probabilities of passing that grow from `delta` at the largest rate within `total`.
 
     Their shape is (100, n_choices); `order`, `limit` and `total` are arrays of choices. Each step
@@ -201,14 +217,14 @@ def _steepest(order, limit, total, delta):
     rounded down.
     """
 
-    def cost(x, y):
+    def cost(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the cost of test and labels at log odds `x` relative to log odds `y`."""
         passed = order * log_expit(x) + (1 - order) * log_expit(y) + (order - 1) * limit
         failed = order * log_expit(-x) + (1 - order) * log_expit(-y)
         return np.logaddexp(passed, failed) / (order - 1)
 
-    def farthest_from(last):
-        def fits(following):
+    def farthest_from(last: np.ndarray) -> np.ndarray:
+        def fits(following: np.ndarray) -> np.ndarray:
             return np.maximum(cost(last, following), cost(following, last)) <= total
 
         following, _ = bisect(fits, last, np.minimum(last + 8, _SURE), n_steps=40)

@@ -12,9 +12,12 @@ References
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from .._numbers import check_positive
@@ -24,7 +27,7 @@ from ..secure import noise_generator
 __all__ = ["SanitizedRelease", "half_margins", "smooth_release_rdp", "smooth_sensitivity"]
 
 
-def half_margins(votes):
+def half_margins(votes: ArrayLike) -> np.ndarray:
     """Return half the difference of the two largest counts, rounded down.
 
     Parameters
@@ -46,7 +49,7 @@ def half_margins(votes):
     return margins(check_votes(votes)) // 2
 
 
-def sums_within(values, half_margin):
+def sums_within(values: np.ndarray, half_margin: np.ndarray) -> Iterator[float]:
     """Yield the sum over queries of the largest value within distance k, for k = 0, 1, ...
 
     Parameters
@@ -67,21 +70,25 @@ def sums_within(values, half_margin):
         values = np.maximum(values, np.maximum(wider[:-2], wider[2:]))
 
 
-def _check_costs(cost_by_half_margin, half_margin):
+def _check_costs(
+    cost_by_half_margin: ArrayLike, half_margin: ArrayLike
+) -> tuple[np.ndarray, np.ndarray]:
     """Return both as arrays; half margins must be positions in the array of costs."""
     cost = as_array("cost_by_half_margin", cost_by_half_margin, dtype=float)
-    half_margin = as_array("half_margin", half_margin)
     are_costs = cost.ndim == 1 and (cost >= 0).all()
-    are_places = half_margin.ndim == 1 and half_margin.dtype.kind in "iu"
-    if not are_costs or not are_places or not np.isin(half_margin, np.arange(len(cost))).all():
+    places = as_array("half_margin", half_margin)
+    are_places = places.ndim == 1 and places.dtype.kind in "iu"
+    if not are_costs or not are_places or not np.isin(places, np.arange(len(cost))).all():
         raise ValueError(
             f"half_margin must be whole numbers below {np.size(cost)}, half the margin of each "
             f"query, and cost_by_half_margin a list of {np.size(cost)} costs of at least 0"
         )
-    return cost, half_margin
+    return cost, places
 
 
-def smooth_sensitivity(cost_by_half_margin, half_margin, beta):
+def smooth_sensitivity(
+    cost_by_half_margin: ArrayLike, half_margin: ArrayLike, beta: float
+) -> float:
     """Return the smooth sensitivity of the summed cost of all queries: private.
 
     Parameters
@@ -118,7 +125,7 @@ def smooth_sensitivity(cost_by_half_margin, half_margin, beta):
     return max(math.exp(-beta * d) * total for d, total in enumerate(totals))
 
 
-def smooth_release_rdp(orders, beta, sigma):
+def smooth_release_rdp(orders: ArrayLike, beta: float, sigma: float) -> np.ndarray:
     """Return the Renyi cost of ``f + S * sigma * Z`` for a `beta`-smooth sensitivity S of f.
 
     Parameters
@@ -149,13 +156,13 @@ def smooth_release_rdp(orders, beta, sigma):
     >>> smooth_release_rdp([20.0, 40.0], beta=0.0225, sigma=6.0).round(3)
     array([2.246,   inf])
     """
-    orders = check_orders(orders)
+    order = check_orders(orders)
     beta = check_positive("beta", beta)
     sigma = check_positive("sigma", sigma)
-    w = 1 + orders * math.expm1(-2 * beta)
+    w = 1 + order * math.expm1(-2 * beta)
     with np.errstate(divide="ignore", invalid="ignore"):
-        cost = orders * math.exp(-2 * beta) / (2 * sigma**2 * w)
-        cost -= (orders * beta + np.log(w) / 2) / (orders - 1)
+        cost = order * math.exp(-2 * beta) / (2 * sigma**2 * w)
+        cost -= (order * beta + np.log(w) / 2) / (order - 1)
     return np.where(w > 0, cost, np.inf)
 
 
@@ -197,12 +204,14 @@ class SanitizedRelease:
     failure_probability: float = 1e-5
 
     @property
-    def rdp(self):
+    def rdp(self) -> float:
         """Renyi cost of the release itself, at `order`."""
         smooth = smooth_release_rdp([self.order], self.beta, self.sigma_cost)[0]
         return float(self.order / (2 * self.sigma_scale**2) + smooth)
 
-    def draw(self, cost_by_half_margin, half_margin, random_state=None):
+    def draw(
+        self, cost_by_half_margin: ArrayLike, half_margin: ArrayLike, random_state: Any = None
+    ) -> float:
         """Draw the upper bound: safe to publish at the cost of `rdp`.
 
         Parameters

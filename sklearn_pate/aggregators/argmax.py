@@ -603,8 +603,9 @@ class StableArgmax(Aggregator):
         exactly its `epsilon`.
     max_unstable : int, default=20
         Number of runs.
-    failure_probability : float, default=1e-6
-        Part of delta: probability that an answer depends on more than the noisy comparisons.
+    delta : float, default=1e-6
+        Delta of the mechanism, a part of the delta of a fit. It is the probability that an answer
+        depends on more than the noisy comparisons.
 
     Notes
     -----
@@ -615,8 +616,8 @@ class StableArgmax(Aggregator):
     divided between the noise on the threshold and the noise on `d` in the ratio 1 to 2**(2/3) (Lyu,
     Su, Li (2017)). With `k` queries, some query with ``d = 0`` is answered only if the largest of
     `k` noises on `d` minus the smallest of `max_unstable` noises on thresholds exceeds the
-    threshold. The threshold is set so that this has probability `failure_probability`, and is lower
-    than the sum of two bounds in the paper.
+    threshold. The threshold is set so that this has probability `delta`, and is lower than the
+    sum of two bounds in the paper.
 
     The answers have no finite Renyi divergence, as neighbours may answer differently with tiny
     probability, so `rdp.exact_rdp` is infinite near ties. The guarantee is in `costs`.
@@ -635,24 +636,24 @@ class StableArgmax(Aggregator):
     _parameter_constraints = {
         "run_epsilon": [POSITIVE, None],
         "max_unstable": [Interval(Integral, 1, None, closed="left")],
-        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    def __init__(self, run_epsilon=0.1, max_unstable=20, failure_probability=1e-6):
+    def __init__(self, run_epsilon=0.1, max_unstable=20, delta=1e-6):
         self.run_epsilon = run_epsilon
         self.max_unstable = max_unstable
-        self.failure_probability = failure_probability
+        self.delta = delta
 
     def bounds(self):
         """Return the cost of all runs, the same for any number of queries."""
         run_epsilon = checked_scale(self, "run_epsilon")
         n_runs = int(self.max_unstable)  # NumPy's short numbers overflow, and round
-        failure_probability = float(self.failure_probability)
+        delta = float(self.delta)
 
         def total(orders):
             mu_squared = rdp.pure_to_gdp(run_epsilon) ** 2
             of_a_run = rdp.pure_rdp(run_epsilon, orders), mu_squared, run_epsilon
-            return rdp.Cost(*(n_runs * cost for cost in of_a_run), delta=failure_probability)
+            return rdp.Cost(*(n_runs * cost for cost in of_a_run), delta=delta)
 
         return rdp.PrivacyBounds(total=total)
 
@@ -707,10 +708,11 @@ class StableArgmax(Aggregator):
         Returns
         -------
         float
-            Number of teachers; if it is above half of all teachers, no query is answered.
+            Number of teachers. If it is above the `distance_to_instability` of votes that all
+            agree, almost no query is answered.
         """
         # NumPy's short numbers overflow, and round
-        numbers = int(self.max_unstable), float(self.failure_probability), operator.index(n_queries)
+        numbers = int(self.max_unstable), float(self.delta), operator.index(n_queries)
         return _stability_needed(*self._scales(), *numbers)
 
     def _scales(self):
@@ -721,11 +723,11 @@ class StableArgmax(Aggregator):
 
 
 @functools.lru_cache(maxsize=64)
-def _stability_needed(on_threshold, on_distance, max_unstable, failure_probability, n_queries):
-    """Return the least threshold that noise exceeds with at most `failure_probability`."""
+def _stability_needed(on_threshold, on_distance, max_unstable, delta, n_queries):
+    """Return the least threshold that noise exceeds with a probability of at most `delta`."""
     # The probability that noise exceeds a threshold is bounded on a grid of the threshold's noise,
     # where the noise on distances must exceed the rest of the threshold
-    n_scales = max(60, 2 * math.log(max_unstable / failure_probability))
+    n_scales = max(60, 2 * math.log(max_unstable / delta))
     drop = np.linspace(0, n_scales * on_threshold, 4001)
     beyond = np.minimum(1, max_unstable * np.exp(-drop / on_threshold) / 2)
     mass = np.concatenate([[1 - beyond[0]], -np.diff(beyond), beyond[-1:]])
@@ -734,7 +736,7 @@ def _stability_needed(on_threshold, on_distance, max_unstable, failure_probabili
         left = threshold - np.append(drop, math.inf)  # each part of the mass at its upper end
         above = np.exp(-np.maximum(left, 0) / on_distance) * n_queries / 2
         failure = mass @ np.where(left > 0, np.minimum(1, above), 1)
-        return failure > failure_probability
+        return failure > delta
 
     high = 100 * (on_threshold + on_distance)
     while fails_often(high):

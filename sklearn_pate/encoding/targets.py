@@ -11,7 +11,8 @@ A new kind of target is a subclass of `Target` here, and an estimator with it as
 - `releases.labels`: the default mechanism of teachers; `releases.published`: the default student;
 - `methods.choose`: the choice between cells and class sums;
 - `students`, `fitting.export`: training and export of students (`functools.singledispatch`);
-- `accounting.plan`: lines and warnings of a plan; `model_selection.trials`: scores of trials.
+- `accounting.findings`, `report.plan`: warnings and lines of a plan;
+- `model_selection.trials`: scores of trials.
 """
 
 import contextlib

@@ -5,7 +5,7 @@ import dataclasses
 from .._numbers import first_names
 from ..accounting import PrivacyForecast, RowsCost
 from ..accounting.budget import guarantee, stated_cost, stated_event
-from ..accounting.plan import large_delta, weak_promise
+from ..accounting.findings import WeakPromise, large_delta
 from ..aggregators import TableMechanism
 from ..encoding.columns import Columns
 from ..exceptions import BadPlanError, BudgetExceededError, warn
@@ -155,16 +155,18 @@ def forecast(inputs, plan):
         sizes = {"n_records": n_records, "n_classes": inputs.target.n_values}
         rows["synthesizer"] = synthesizer
         rows["rows_cost"] = _rows_cost(inputs, synthesizer.describe(**sizes))
-        warnings = (synthesizer.forecast(**sizes), *warnings)
-        errors = (*synthesizer.errors(**sizes), *errors)
+        errors_of_rows = synthesizer.errors(**sizes)
+        if not errors_of_rows:  # they take the place of a warning
+            warnings = (synthesizer.forecast(**sizes), *warnings)
+        errors = (*errors_of_rows, *errors)
     of_delta = large_delta(spent.delta, n_teachers=spent.n_teachers, n_records=n_records)
     warnings = (of_delta, *warnings, *_about_columns(inputs))
     return dataclasses.replace(
         plan,
         method_summary=dataclasses.replace(summary, n_records=n_records, reason=inputs.reason),
         extra_releases=_costs_of_extra_releases(inputs, spent),
-        errors=(*inputs.errors, *errors),
-        warnings=tuple(text for text in warnings if text is not None),
+        errors=tuple(map(str, (*inputs.errors, *errors))),
+        warnings=tuple(str(warning) for warning in warnings if warning is not None),
         **rows,
     )
 
@@ -180,12 +182,12 @@ def warn_of_plan(plan, epsilon):
         The cap. Without one, a weak promise is no surprise.
     """
     warn_if_seeded(plan.spent)
-    known = weak_promise(plan.epsilon, plan.spent.unit) if epsilon is None else None
     with suppress_output():  # a mechanism of the user's may print the votes that are made up for it
-        advice = plan.advice
-    for text in advice:
-        if text != known:
-            warn(text)
+        findings = plan.findings
+    if epsilon is None:
+        findings = [finding for finding in findings if not isinstance(finding, WeakPromise)]
+    for text in (*plan.errors, *plan.warnings, *map(str, findings)):
+        warn(text)
 
 
 def _about_columns(inputs):

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import clone
 
 from ..accounting import Plan
-from ..accounting.spent import text_rounded_up
 from ..encoding.dtypes import RowForm
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..releases import extra_releases
@@ -18,6 +17,7 @@ from ..releases.prefix import Prefix, can_go_on, fixed_by
 from ..releases.published import Published, warn_of_release
 from ..releases.synthetic_rows import steps_of_rows
 from ..releases.votes import Votes
+from ..report.formats import text_rounded_up
 from ..runtime.isolation import suppress_output
 from ..students import fit_student
 from . import planning

@@ -145,7 +145,11 @@ def _missing_columns(db):
 
 
 def make_tables(db, budget):
-    """Write the tables of a new ledger to an empty file."""
+    """Write the tables of a new ledger to an empty file.
+
+    Names of columns are those of the first version: `failure_probability` is `reserved_delta`, and
+    `adjacency` is a relation.
+    """
     db.execute(
         "CREATE TABLE budget (one INTEGER PRIMARY KEY CHECK (one = 1), "
         "epsilon REAL, delta REAL, composition TEXT, failure_probability REAL, file TEXT, "

@@ -22,11 +22,11 @@ class LedgerTerms(NamedTuple):
     epsilon: float
     delta: float
     composition: str
-    failure_probability: float
+    reserved_delta: float
 
 
 def checked_budget(epsilon, delta, composition, part):
-    """Return a checked `LedgerTerms`; `part` is the given `failure_probability`, or None."""
+    """Return a checked `LedgerTerms`; `part` is the given `reserved_delta`, or None."""
     epsilon = check_positive("epsilon", epsilon)
     delta = check_delta(delta)
     if composition not in COMPOSITIONS:
@@ -38,7 +38,7 @@ def checked_budget(epsilon, delta, composition, part):
     # "pure" needs no delta; the other compositions need a part of it
     if not is_part or (set_aside == delta and composition != "pure"):
         raise ValueError(
-            f"failure_probability is a part of delta={delta:g}: it must be at least 0 and below "
+            f"reserved_delta is a part of delta={delta:g}: it must be at least 0 and below "
             f"that, or with composition='pure' at most that; got {shown(part)}"
         )
     return LedgerTerms(epsilon, delta, composition, set_aside)
@@ -89,7 +89,7 @@ _PARTS = np.array([5 / 6, 5 / 36, 5 / 216, 5 / 1296, 1 / 1296])
 
 def new_filters(budget):
     """Return the filters of a new ledger, which depend on its budget and never on an entry."""
-    delta_left = budget.delta - budget.failure_probability
+    delta_left = budget.delta - budget.reserved_delta
     pure = Filter("pure", None, 0.0)
     if budget.composition == "pure":
         return [pure]
@@ -118,7 +118,7 @@ def are_valid(filters, budget):
         if not (has_order and has_delta):
             return False
     shared = sum(filter_.delta for filter_ in filters)
-    return budget.failure_probability + shared <= budget.delta * (1 + 1e-12)
+    return budget.reserved_delta + shared <= budget.delta * (1 + 1e-12)
 
 
 def epsilon_alone(cost, budget):
@@ -158,7 +158,7 @@ class Account(NamedTuple):
 
     def epsilon(self):
         """Return the epsilon of all costs, which exceeds the budget if no filter allows them."""
-        most = self.budget.failure_probability * (1 + _ROUNDING)
+        most = self.budget.reserved_delta * (1 + _ROUNDING)
         if sum_up(*(cost.delta for cost in self.costs)) > most:
             return math.inf
         # The smallest is valid: all filters were fixed in advance, and delta is split among them

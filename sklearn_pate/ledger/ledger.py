@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..accounting.spent import change_in_words
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
+from ..report.relations import change_in_words
 from . import file, filters
 
 
@@ -35,14 +35,14 @@ class PrivacyLedger:
         guarantee and suits nearly all data sets. "gaussian" sums squared Gaussian-DP parameters. It
         accepts fits with Gaussian or pure costs, but no private searches. "pure" is the plain sum
         of pure epsilons.
-    failure_probability : float or None, default=None
+    reserved_delta : float or None, default=None
         Part of `delta` that is set aside, when the file is created, for fits with their own delta:
         `StableArgmax` and ``accounting="ptr"``. 0 refuses such fits. None is a tenth of `delta`, or
         all of it with "pure".
 
     Attributes
     ----------
-    path, epsilon, delta, composition, failure_probability
+    path, epsilon, delta, composition, reserved_delta
         The parameters; they cannot be set.
     epsilon_spent : float
         Total epsilon of the recorded fits, rounded up. It is at most `epsilon`, up to rounding.
@@ -73,7 +73,7 @@ class PrivacyLedger:
     within filter `k` are also outcomes of this process, with the same probabilities, and each run
     ends within at least one filter. So for any event ``S``, ``P(S) - exp(epsilon) Q(S)`` is at most
     the sum of all `delta_k`. The deltas of fits with their own delta add up to at most
-    `failure_probability`. The sum of all parts is `delta`.
+    `reserved_delta`. The sum of all parts is `delta`.
 
     If no filter has room for the first fit, but the fit by itself is within the budget, it takes
     the whole budget: no fit is accepted after it. The filters are designed for many fits: a few
@@ -116,9 +116,9 @@ class PrivacyLedger:
     #: Totals of all entries that the object has read or written; lower totals are refused.
     _seen = 0.0  # for pickles of 0.1.0, which have none
 
-    def __init__(self, path, epsilon, delta=1e-5, *, composition="renyi", failure_probability=None):
+    def __init__(self, path, epsilon, delta=1e-5, *, composition="renyi", reserved_delta=None):
         self._path = Path(path).absolute()
-        self._budget = filters.checked_budget(epsilon, delta, composition, failure_probability)
+        self._budget = filters.checked_budget(epsilon, delta, composition, reserved_delta)
         if not self.path.parent.is_dir():
             raise ValueError(f"the folder of the ledger does not exist: {self.path.parent}")
         is_new = file.create(self.path)
@@ -142,8 +142,8 @@ class PrivacyLedger:
     epsilon = property(attrgetter("_budget.epsilon"), doc="Budget of all fits together.")
     delta = property(attrgetter("_budget.delta"), doc="Delta of their guarantee.")
     composition = property(attrgetter("_budget.composition"), doc="Composition of costs.")
-    failure_probability = property(
-        attrgetter("_budget.failure_probability"), doc="Part of `delta` for fits with their own."
+    reserved_delta = property(
+        attrgetter("_budget.reserved_delta"), doc="Part of `delta` for fits with their own."
     )
 
     def __repr__(self):
@@ -309,7 +309,7 @@ def _over_budget(cost, before):
     if cost.delta > 0:
         delta_before = sum(earlier.delta for earlier in before.costs)
         set_aside = (
-            f". {budget.failure_probability:g} of this delta is for fits with their own delta; "
+            f". {budget.reserved_delta:g} of this delta is for fits with their own delta; "
             f"this fit has {cost.delta:g}, and earlier fits have {delta_before:g}"
         )
     alone = filters.epsilon_alone(cost, budget)

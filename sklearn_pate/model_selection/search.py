@@ -19,7 +19,7 @@ from .._sklearn import (
     delegated,
 )
 from ..accounting.budget import as_cap
-from ..accounting.plan import large_delta
+from ..accounting.findings import large_delta
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError, warn
 from ..fitting.checks import checked_targets
@@ -215,9 +215,10 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         """Warn about a delta that is too large for the number of records, if it is public."""
         neighbors = Neighbors(relation=plan.spent.relation, unit=plan.spent.unit)
         n_records = neighbors.with_size(n_records).n_records
-        text = large_delta(float(self.delta), n_teachers=plan.spent.n_teachers, n_records=n_records)
-        if text is not None:
-            warn(text)
+        n_teachers = plan.spent.n_teachers
+        finding = large_delta(float(self.delta), n_teachers=n_teachers, n_records=n_records)
+        if finding is not None:
+            warn(str(finding))
 
     def _spent_by(self, plans, cost, synthesizer, not_covered):
         """Return the statement of a search with this cost, which holds for all possible trials."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._sklearn import _safe_indexing
 from ..accounting import Curator, StageRecord, plan_queries
-from ..accounting.plan import errors_of
+from ..accounting.findings import errors_of
 from ..aggregators import GNMax, Released, SoftVote
 from ..encoding.targets import ClassTarget, NumberTarget
 from ..exceptions import TeacherError

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.stats import binom
 
 from .._numbers import as_float
-from ..accounting.plan import percent
 from ..association import LEVEL, only_class, p_value_of_counts
 from ..encoding.custom import fitted_on_public, transformed
 from ..encoding.targets import NumberTarget
@@ -16,6 +15,7 @@ from ..exceptions import warn
 from ..neighbors import RowVectorizer
 from ..neighbors.smoothing import assign_to_similar, shifted
 from ..readouts import TableRegressor
+from ..report.formats import percent
 from ..runtime.isolation import attempt, suppress_output
 from ..students import (
     accepts_soft_labels,

@@ -46,7 +46,7 @@ WRONG = [
     (SoftVote(5.0), "temperature", (*NOT_A_SCALE, None)),
     (StableArgmax(1.0), "run_epsilon", NOT_A_SCALE),
     (StableArgmax(1.0), "max_unstable", (*NOT_A_SCALE, None, 2.5)),
-    (StableArgmax(1.0, 2), "failure_probability", (*NOT_A_SCALE, None, 1)),
+    (StableArgmax(1.0, 2), "delta", (*NOT_A_SCALE, None, 1)),
     (ImmutableArgmax(gamma=0.5), "constant", (*NO_FLOATS, -1, NAN, "x")),
     (ImmutableArgmax(), "gamma", NOT_A_SCALE),
     (ImmutableArgmax(), "sigma", NOT_A_SCALE),
@@ -72,8 +72,8 @@ def test_a_parameter_of_a_wrong_type_or_size(aggregator, name, value):
         fit(params)
 
 
-DELTA_OF_ITS_OWN = StableArgmax(0.5, failure_probability=0.1)
-CALIBRATED = StableArgmax(None, failure_probability=0.1)
+DELTA_OF_ITS_OWN = StableArgmax(0.5, delta=0.1)
+CALIBRATED = StableArgmax(None, delta=0.1)
 NO_STAGE = "aggregator must be an Aggregator"
 EITHER = "either gamma or sigma"
 TWO = "list of 2 stages, so n_queries .* got n_queries="
@@ -101,7 +101,11 @@ test_an_aggregator_that_cannot_be_used = mistakes(
     ),
     ("no noise", one(ImmutableArgmax()), EITHER),
     ("two", one(ImmutableArgmax(gamma=0.5, sigma=3.0)), f"{EITHER}; got gamma=0.5 and sigma=3.0"),
-    ("delta", one(DELTA_OF_ITS_OWN), "failure_probability .* 0.1 .*below delta=1e-05"),
+    (
+        "delta",
+        one(DELTA_OF_ITS_OWN),
+        "a delta of its own, 0.1 .*below delta=1e-05",
+    ),
     ("delta, calibrated", one(CALIBRATED), "0.1 in total, .* must be below delta=1e-05"),
     ("infinite", one(PluralityVote()), "epsilon=inf .* set epsilon=None", BudgetExceededError),
     ("dear", one(GNMax(0.01)), "GNMax.*cap epsilon=20.*more noise", BudgetExceededError),

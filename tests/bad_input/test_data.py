@@ -244,7 +244,7 @@ def test_public_rows_that_are_accepted(X_public):
 
 
 def test_each_class_needs_a_public_row():
-    text = "labels is 1, all that is requested.* give 20 or more public rows"
+    text = "from 1 label.* no more public rows; give 20 or more public rows"
     with h.refused(f"this cannot work: .*{text}", BadPlanError):
         h.fit({"n_queries": 1}, X_public=h.X_PUBLIC[:1])
     with h.accepted():

@@ -36,8 +36,8 @@ def test_wrong_budgets_and_places(tmp_path):
         with h.refused("delta must be a number strictly between 0 and 1; got"):
             ledger(tmp_path, delta=delta)
     for part in (*h.HUGE, -1, "x"):
-        with h.refused("failure_probability is a part of delta=1e-05: .*; got"):
-            ledger(tmp_path, failure_probability=part)
+        with h.refused("reserved_delta is a part of delta=1e-05: .*; got"):
+            ledger(tmp_path, reserved_delta=part)
     with h.refused("expected str|should be a str", TypeError):
         PrivacyLedger(None, 1.0)
     with h.refused("cannot be used as a ledger"):

@@ -1,0 +1,287 @@
+"""A plan in words: text for a terminal, and a card for a notebook.
+
+Both have the same lines, a name with a description, and the same remarks: the advice of the plan.
+"""
+
+import math
+import textwrap
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..encoding.targets import ClassTarget, NumberTarget, Target
+from .card import card_of
+from .formats import number, percent, text_rounded_up
+
+if TYPE_CHECKING:
+    from ..accounting.plan import MethodSummary, Plan
+    from ..accounting.rare_class import RareClass
+    from ..forecasts import CellForecast
+
+#: A name with its description.
+Line = tuple[str, str]
+
+_TITLE = "Plan: a forecast of the queries and the cost of a fit. Nothing is spent yet."
+
+
+def text_of_plan(plan: "Plan") -> str:
+    """Return a plan as text of at most 88 columns.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from sklearn_pate.accounting import plan_queries
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> from sklearn_pate.report.plan import text_of_plan
+    >>> public = {"n_public": 1000, "n_teachers": 250, "n_classes": 2}
+    >>> plan = plan_queries(GNMax(sigma=None), 100, **public, epsilon=1.0, delta=1e-5)
+    >>> print(text_of_plan(plan).splitlines()[3])
+    noise       45.8 votes (standard deviation), compared with 250 teachers, by GNMax
+    """
+    named = [(f"{name:12}", words) for name, words in _lines(plan)]
+    parts = [_TITLE]
+    for start, words in [*named, *(("! ", text) for text in _remarks(plan))]:
+        rest = " " * len(start)
+        parts.append(textwrap.fill(words, 88, initial_indent=start, subsequent_indent=rest))
+    return "\n".join(parts)
+
+
+def html_of_plan(plan: "Plan") -> str:
+    """Return a plan as HTML, for light and dark pages.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan.
+
+    Returns
+    -------
+    str
+    """
+    return card_of(_TITLE, _lines(plan), _remarks(plan))
+
+
+def _remarks(plan: "Plan") -> list[str]:
+    """Return the advice of a plan; errors are marked, and come first."""
+    refusals = [f"fit refuses: {text}" for text in plan.errors]
+    return [*refusals, *plan.advice[len(refusals) :]]
+
+
+def _lines(plan: "Plan") -> list[Line]:
+    """Return the lines of a plan, from its method to its cost."""
+    return [*_about_method(plan), *_about_other_releases(plan), ("epsilon", _guarantee(plan))]
+
+
+def _about_other_releases(plan: "Plan") -> list[Line]:
+    """Return the lines on synthetic rows and on extra releases."""
+    lines = []
+    rows = plan.rows_cost
+    if rows is not None:
+        if rows.sums is not None:
+            lines.append(("sums", rows.sums))
+        delta = f" and delta {rows.delta:g}" if rows.delta else ""
+        part = f"of the epsilon below, {text_rounded_up(rows.epsilon)}{delta} is for them"
+        lines.append(("public rows", f"{rows.n_rows} synthetic rows; {part}"))
+    for words, epsilon in plan.extra_releases:
+        part = f"of the epsilon below, {text_rounded_up(epsilon)} is for it"
+        lines.append(("releases", f"{words}; {part}"))
+    return lines
+
+
+def _guarantee(plan: "Plan") -> str:
+    """Return the cost of a plan and, if it is known, the change that the guarantee covers."""
+    delta, change = "", ""
+    if plan.spent is not None:
+        delta = f", delta {plan.spent.delta:g}"
+        change = f"; the change that is covered: {plan.spent.change}"
+    return f"{text_rounded_up(plan.epsilon)}{delta}, composition {plan.composition}{change}"
+
+
+def _about_method(plan: "Plan") -> list[Line]:
+    """Return the lines on the method, its labels and its noise; none if it is unknown."""
+    summary = plan.method_summary
+    if summary is None:
+        return []
+    if summary.n_teachers is not None:
+        return _about_teachers(plan, summary, summary.n_teachers)
+    if not plan.stages:
+        return _about_sums_alone(summary)
+    if summary.cells is None:
+        return []
+    if summary.cells.n_columns is not None:
+        return _about_sums(plan, summary, summary.cells)
+    return _about_cells(plan, summary, summary.cells)
+
+
+def _reason(summary: "MethodSummary") -> str:
+    return f" ({summary.reason})" if summary.reason else ""
+
+
+# --- teachers -------------------------------------------------------------------------------------
+
+
+def _about_teachers(plan: "Plan", summary: "MethodSummary", n_teachers: int) -> list[Line]:
+    names = f", each a {' or '.join(summary.names)}" if summary.names else ""
+    each = ""
+    if summary.records_per_teacher is not None:
+        each = f", on about {number(summary.records_per_teacher)} records"
+    method = f"{n_teachers} teachers{names}{each}{_reason(summary)}"
+    noise = "; ".join(_noise_of_stage(*stage, n_teachers) for stage in plan.stages)
+    lines_of = _BY_TARGET[summary.target_type].lines_of_teachers
+    return [("method", method), *lines_of(plan, summary, ("noise", noise))]
+
+
+def _means_of_teachers(plan: "Plan", summary: "MethodSummary", noise: Line) -> list[Line]:
+    means = f"{plan.n_labels}, of {summary.n_classes} levels ({plan.n_public} public rows)"
+    return [("means", means), noise]
+
+
+def _labels_of_teachers(plan: "Plan", summary: "MethodSummary", noise: Line) -> list[Line]:
+    shares = plan.agreement_shares
+    agree = f"if {' / '.join(percent(at.agreement) for at in shares)} of the teachers agree"
+    right = "none: no query is answered"
+    if not any(math.isnan(at.right) for at in shares):
+        right = (
+            f"at least {' / '.join(percent(at.right) for at in shares)} of the labels, {agree} on "
+            "the right class, and all others on one other class"
+        )
+    labels = (
+        f"{'' if plan.answers_all else 'at most '}{plan.n_labels}, on average "
+        f"{number(plan.labels_per_class)} for each of {summary.n_classes} classes "
+        f"({plan.n_queries} queries, {plan.n_public} public rows)"
+    )
+    lines = [("labels", labels), noise, ("right", right), *_about_rare_class(plan)]
+    if not plan.answers_all:
+        answered = " / ".join(percent(at.answered) for at in shares)
+        lines.append(("answered", f"{answered} of the queries, {agree}"))
+    return lines
+
+
+def _noise_of_stage(mechanism: Any, n_queries: int, n_teachers: int) -> str:
+    noise = getattr(mechanism, "noise_std", None)
+    name = type(mechanism).__name__
+    if noise is None:
+        return f"{name}, {n_queries} queries: no noise of a known size on the votes"
+    size = f"{number(noise)} votes (standard deviation)"
+    return f"{size}, compared with {n_teachers} teachers, by {name}"
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+def _about_sums_alone(summary: "MethodSummary") -> list[Line]:
+    sums = f"{summary.target_type.value_noun} sums, which get all of epsilon"
+    return [("method", f"{sums}; there are no votes{_reason(summary)}")]
+
+
+def _about_sums(plan: "Plan", summary: "MethodSummary", cells: "CellForecast") -> list[Line]:
+    target = summary.target_type
+    sums = (
+        f"{cells.n_columns} numbers for each of {summary.n_classes} {target.value_nouns}, with "
+        f"noise of {_noise_of_records(plan)}, compared with {number(cells.n_votes)} records"
+        f"{_expected(summary)}"
+    )
+    method = f"{target.value_noun} sums, of all columns of the records{_reason(summary)}"
+    return [("method", method), ("sums", sums), *_about_rare_class(plan)]
+
+
+def _about_cells(plan: "Plan", summary: "MethodSummary", cells: "CellForecast") -> list[Line]:
+    ((mechanism, n_rows),) = plan.stages
+    where = f"each in one of {cells.n_cells} cells{_reason(summary)}"
+    average = number(cells.n_votes / cells.n_cells)
+    noise = (
+        f"{_noise_of_records(plan)} on each {summary.target_type.value_noun} of a cell, compared "
+        f"with {average} votes in an average cell{_expected(summary)}, by "
+        f"{type(mechanism).__name__}"
+    )
+    line_of_rows = _BY_TARGET[summary.target_type].line_of_rows
+    lines = [
+        ("method", f"votes of the records, {where}"),
+        line_of_rows(plan, summary, f"{n_rows}, one for each public row"),
+        ("noise", noise),
+        *_about_rare_class(plan),
+    ]
+    if cells.explained is not None:
+        share = percent(cells.explained)
+        text = f"{share} of the variance of the public rows; only the cell of a record counts"
+        lines.append(("explained", text))
+    return lines
+
+
+def _means_of_rows(plan: "Plan", summary: "MethodSummary", n_rows: str) -> Line:
+    return "means", f"{n_rows}, of {summary.n_classes} levels"
+
+
+def _labels_of_rows(plan: "Plan", summary: "MethodSummary", n_rows: str) -> Line:
+    each = f"{number(plan.labels_per_class)} for each of {summary.n_classes} classes"
+    return "labels", f"{n_rows}, {each}, if equally common"
+
+
+def _noise_of_records(plan: "Plan") -> str:
+    noise = math.nan if plan.noise_std is None else plan.noise_std
+    return f"{number(noise)} records (standard deviation)"
+
+
+def _expected(summary: "MethodSummary") -> str:
+    """Return the condition on the number of votes, if the number of records is private."""
+    return ", if there is one record for each public row" if summary.n_records is None else ""
+
+
+# --- a rare class ---------------------------------------------------------------------------------
+
+
+def _about_rare_class(plan: "Plan") -> list[Line]:
+    """Return the line on a class with a made-up share, if the plan has one."""
+    rare = plan.rare_class
+    if rare is None:
+        return []
+    text = (
+        f"a class with a share of {rare.share:.0%} has about {_part_of_rare_class(rare)}. The "
+        "number of records of a class is private, so a plan does not depend on it"
+    )
+    return [("rare class", text)]
+
+
+def _part_of_rare_class(rare: "RareClass") -> str:
+    """Return the votes or labels of a rare class, in words."""
+    if rare.n_records is not None and rare.noise is not None:
+        noise = f"noise of length {number(rare.noise)} on its sums"
+        return f"{number(rare.n_records)} records, compared with {noise}"
+    if rare.votes_per_cell is not None and rare.noise is not None:
+        noise = f"noise of {number(rare.noise)}"
+        return f"{number(rare.votes_per_cell)} votes in a cell, compared with {noise}"
+    labels = "" if rare.n_labels is None else f"{number(rare.n_labels)} of the labels"
+    if rare.records_per_teacher is None:
+        return labels
+    return f"{number(rare.records_per_teacher)} records for each teacher, and {labels}"
+
+
+# --- by the kind of target ------------------------------------------------------------------------
+
+
+class _OfTarget(NamedTuple):
+    """Lines that depend on the kind of target.
+
+    Attributes
+    ----------
+    lines_of_teachers : callable
+        Returns the lines on published labels or means, and on their noise.
+    line_of_rows : callable
+        Returns the line on published labels or means, for methods of records.
+    """
+
+    lines_of_teachers: Callable[["Plan", "MethodSummary", Line], list[Line]]
+    line_of_rows: Callable[["Plan", "MethodSummary", str], Line]
+
+
+_BY_TARGET: dict[type[Target], _OfTarget] = {
+    ClassTarget: _OfTarget(_labels_of_teachers, _labels_of_rows),
+    NumberTarget: _OfTarget(_means_of_teachers, _means_of_rows),
+}
