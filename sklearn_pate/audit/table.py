@@ -19,6 +19,7 @@ from .bounds import Audit, bound_by_samples, check_confidence, lower_bound
 if TYPE_CHECKING:
     from .._typing import RandomGenerator
     from ..aggregators.table import TableMechanism
+    from ..rdp.event import ProvedEvent
     from ..releases.base import Release
     from ..runtime.private_data import PrivateData
 
@@ -250,7 +251,7 @@ def _audit(
     draw: Callable[..., Any],
     pair: Any,
     means: Any,
-    event: Event,
+    event: Event | ProvedEvent,
     *,
     delta: float | None,
     n_samples: int,
