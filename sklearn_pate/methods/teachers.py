@@ -154,7 +154,7 @@ class Teachers(VotingMethod):
                 private.X, private.codes, private.groups, self.n_teachers, self.partition, self.unit
             )
             seed = cached_seed(memory, (key, "partition"))
-            self._cached_seed = cached_seed(memory, (key, "teachers"))
+            self._cached_seed: Any = cached_seed(memory, (key, "teachers"))
         if seed is None:
             seed = np.random.SeedSequence()
         # Without output: a partition may print identifiers, or warn of them
@@ -224,7 +224,11 @@ class Teachers(VotingMethod):
             workers.warn_if_taking_turns(self.n_jobs)
             size = workers.batch_size(self._assignment.n_teachers, self.n_jobs)
             may_stay = self.timeout is None  # a teacher that hangs must not hang this process
-            options = {"n_jobs": self.n_jobs, "batch_size": size, "may_stay": may_stay}
+            options: dict[str, Any] = {
+                "n_jobs": self.n_jobs,
+                "batch_size": size,
+                "may_stay": may_stay,
+            }
             start = partial(workers.run, function=fit_and_vote, **options)
         else:
             start = partial(train_together, network, X_query=X_query, settings=settings)

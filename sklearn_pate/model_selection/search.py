@@ -154,7 +154,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         candidates = make_candidates(self.estimator, param_sets, self.epsilon is not None)
         rows, groups = indexable(indexable_rows(X, "X"), groups)  # dtypes depend on all rows
         codes, target, _ = checked_targets(self.estimator, rows, y)
-        y = target.with_one_dtype(y, codes)  # a dtype independent of the held-out rows
+        y = target.with_one_dtype(y, codes)  # type: ignore[arg-type] # a dtype independent of the held-out rows
         synthesizer = declared_synthesizer(self.estimator, X, X_public)
         if synthesizer is not None:
             set_fraction(synthesizer, reads_sums=False, is_search=True)

@@ -70,7 +70,10 @@ class TableRelease(VotesRelease):
         """Try a mechanism of the user's on a made-up table."""
         ((mechanism, _),) = plan.stages
         if not is_ours(mechanism):
-            sizes = {"contribution": inputs.contribution, "n_classes": inputs.target.n_values}
+            sizes: dict[str, Any] = {
+                "contribution": inputs.contribution,
+                "n_classes": inputs.target.n_values,
+            }
             dry_run_table(mechanism, **sizes)
 
     def forecast(

@@ -363,7 +363,7 @@ def pickled(fitted: Any) -> bytes:
         _, failed = attempt(partial(pickler(file).dump, fitted))
         if failed is None:
             return file.getvalue()
-    raise PublicError(_not_changed(failed))  # raised, so that memory does not cache it
+    raise PublicError(_not_changed(str(failed)))  # raised, so that memory does not cache it
 
 
 def received(fitted: Any) -> tuple[Any, str | None]:
@@ -431,7 +431,7 @@ def batched_network(
     if not isinstance(batched, BatchedTeachers):
         return None
     if others:
-        reason = "base_estimator is a list"
+        reason: str | None = "base_estimator is a list"
     elif isinstance(X, Sites):
         reason = "the data of sites stay with their workers"
     elif timeout is not None:
