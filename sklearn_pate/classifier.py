@@ -300,6 +300,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
     """
 
     target_type = ClassTarget
+    classes_: np.ndarray
 
     _parameter_constraints: dict = {
         **PATEEstimator._parameter_constraints,

@@ -50,6 +50,7 @@ from .synthesis import Schema
 if TYPE_CHECKING:
     from ._typing import Estimator, Rows
     from .accounting.plan import Plan
+    from .accounting.spent import PrivacySpent
     from .releases.votes import Votes
 
 #: Entry of `privacy_spent_.not_covered` for rows other than the synthetic ones.
@@ -64,6 +65,21 @@ class PATEEstimator(CheckedEstimator):
 
     #: The kind of target, which does not depend on parameters or data.
     target_type: type[Target] = ClassTarget
+
+    # Set by fits
+    privacy_spent_: PrivacySpent
+    student_: Estimator
+    aggregator_: Any
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    n_teachers_: int
+    public_labels_: np.ndarray
+    public_soft_labels_: np.ndarray | None
+    query_indices_: np.ndarray
+    X_synthetic_: Rows
+    released_: list[Any]
+    table_: Any
+    curator_: Any
 
     #: A `releases.prefix.Prefix` of an interrupted fit, for `warm_start`.
     _prefix = None

@@ -25,8 +25,8 @@ class CellForecast(NamedTuple):
     n_cells: int
     n_votes: int
     explained: float | None = None
-    warnings: tuple = ()
-    errors: tuple = ()
+    warnings: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     n_columns: int | None = None
 
 

@@ -153,7 +153,7 @@ class PredefinedPartition:
     <NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY: 'change_one_named_nonempty'>
     """
 
-    names: Sequence | None = None
+    names: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         if self.names is not None:
@@ -218,7 +218,7 @@ class Assignment(NamedTuple):
     n_teachers: int
     unit: str
     relation: NeighboringRelation | str
-    names: tuple | None = None
+    names: tuple[str, ...] | None = None
 
 
 def assign_teachers(

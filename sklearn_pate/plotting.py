@@ -22,6 +22,9 @@ from .rdp.checks import check_delta, check_votes, margins
 from .rdp.conversion import conversion_penalty, epsilon_by_order
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ._typing import Estimator
     from .aggregators.base import Aggregator
 
 # The palette of Okabe and Ito, which color-blind readers can distinguish
@@ -32,7 +35,7 @@ YELLOW = "#F0E442"
 SKY = "#56B4E9"
 
 
-def axes_and_figure(ax: Any) -> tuple[Any, Any]:
+def axes_and_figure(ax: Axes | None) -> tuple[Axes, Any]:
     """Return the axes and their figure; None creates new ones."""
     if ax is None:
         try:
@@ -43,19 +46,19 @@ def axes_and_figure(ax: Any) -> tuple[Any, Any]:
     return ax, ax.figure
 
 
-def legend_above(ax: Any, **kwargs: Any) -> None:
+def legend_above(ax: Axes, **kwargs: Any) -> None:
     """Put the legend in one row above the axes, where it hides no bar."""
     ax.legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="small", **kwargs
     )
 
 
-def mark_private(ax: Any) -> None:
+def mark_private(ax: Axes) -> None:
     """Mark a picture as private."""
     ax.set_title("private view: do not publish", loc="right", fontsize="small", color=VERMILLION)
 
 
-def check_fitted(clf: Any) -> Any:
+def check_fitted(clf: Estimator) -> Estimator:
     """Return the classifier, which must be a fitted `PATEClassifier` with teachers."""
     if not hasattr(clf, "fit_votes"):
         raise TypeError(
@@ -71,12 +74,12 @@ def check_fitted(clf: Any) -> Any:
     return clf
 
 
-def public_numbers(clf: Any) -> dict[str, Any]:
+def public_numbers(clf: Estimator) -> dict[str, Any]:
     """Return the numbers of teachers and of classes, or of levels."""
     return {"n_teachers": clf.n_teachers_, "n_classes": clf._fitted_target.n_values}
 
 
-def curator_of(clf: Any) -> Any:
+def curator_of(clf: Estimator) -> Curator:
     """Return the private view of a fit, which must have made at least one query."""
     curator = getattr(check_fitted(clf), "curator_", None)
     if curator is None:
@@ -87,7 +90,7 @@ def curator_of(clf: Any) -> Any:
     return curator
 
 
-def stages_of(clf: Any) -> tuple[list[Any], list[int]]:
+def stages_of(clf: Estimator) -> tuple[list[Any], list[int]]:
     """Return the mechanisms of a fit, and the number of queries of each."""
     stages = clf.aggregator_ if isinstance(clf.aggregator_, list) else [clf.aggregator_]
     n_queried = len(clf.query_indices_)
@@ -108,7 +111,7 @@ def check_some_votes(votes: ArrayLike) -> np.ndarray:
     return votes
 
 
-def check_queried(n_queries: Any) -> None:
+def check_queried(n_queries: int) -> None:
     """Refuse to draw a fit without queries."""
     if n_queries == 0:
         raise ValueError("there are no queries to draw; make at least one query")
@@ -171,7 +174,7 @@ class PrivacySpentDisplay:
 
     @classmethod
     def from_estimator(
-        cls, clf: Any, *, private: bool = True, ax: Any = None, **kwargs: Any
+        cls, clf: Estimator, *, private: bool = True, ax: Axes | None = None, **kwargs: Any
     ) -> Self:
         """Draw the cost of the queries of a fit.
 
@@ -202,7 +205,9 @@ class PrivacySpentDisplay:
         else:
             public = public_numbers(clf)
             data_independent = _guaranteed(*stages_of(clf), n_queries, spent.delta, public)
-        curves = _private_curves(curator, n_queries, spent.delta) if private else (None, None)
+        curves: Any = (None, None)
+        if curator is not None:
+            curves = _private_curves(curator, n_queries, spent.delta)
         display = cls(
             n_queries, data_independent, *curves, published=spent.epsilon, delta=spent.delta
         )
@@ -216,7 +221,7 @@ class PrivacySpentDisplay:
         *,
         delta: float = 1e-5,
         student_proba: ArrayLike | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
         """Draw the cost of queries with these votes, in their order.
@@ -247,7 +252,7 @@ class PrivacySpentDisplay:
         data_independent = _guaranteed([aggregator], [len(votes)], n_queries, delta, public)
         return cls(n_queries, data_independent, exact, bound, delta=delta).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the curves.
 
         Parameters
@@ -276,7 +281,7 @@ class PrivacySpentDisplay:
         if self.published is not None and np.isfinite(self.published):
             style = {"marker": "*", "ls": "", "ms": 11, "color": "black", "clip_on": False}
             style["label"] = "privacy_spent_ (for publication)"
-            self.lines_ += self.ax_.plot(self.n_queries[-1:], [self.published], **style)
+            self.lines_ += self.ax_.plot(self.n_queries[-1:], [self.published], **style)  # type: ignore[arg-type]
         self.ax_.set(xlabel="number of queries", ylabel=f"epsilon at delta = {self.delta:g}")
         self.ax_.set_xlim(0, None)
         self.ax_.set_ylim(0, 1.3 * self.ax_.get_ylim()[1])  # room for the legend
@@ -310,7 +315,7 @@ def _guaranteed(
     return np.array(epsilons)
 
 
-def _private_curves(curator: Any, n_queries: np.ndarray, delta: float) -> list[np.ndarray]:
+def _private_curves(curator: Curator, n_queries: np.ndarray, delta: float) -> list[np.ndarray]:
     """Return the epsilon of the first queries by exact cost, and by the published bound."""
     curves = []
     for bound in ("exact", "published"):
@@ -378,7 +383,7 @@ class BudgetDisplay:
         self.order = order
 
     @classmethod
-    def from_estimator(cls, clf: Any, *, ax: Any = None, **kwargs: Any) -> Self:
+    def from_estimator(cls, clf: Estimator, *, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the use of the budget of a fit.
 
         Parameters
@@ -428,7 +433,7 @@ class BudgetDisplay:
         shares = costs[:, :, best] / costs[:, :, best].sum()
         return cls(names, shares, float(DEFAULT_ORDERS[best])).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw a bar for each stage.
 
         Parameters
@@ -512,7 +517,7 @@ class MarginDisplay:
         self.n_teachers = n_teachers
 
     @classmethod
-    def from_estimator(cls, clf: Any, *, ax: Any = None, **kwargs: Any) -> Self:
+    def from_estimator(cls, clf: Estimator, *, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the margins of the queries of a fit.
 
         Parameters
@@ -535,7 +540,7 @@ class MarginDisplay:
         return cls(found, n_teachers=clf.n_teachers_).plot(ax, **kwargs)
 
     @classmethod
-    def from_votes(cls, votes: ArrayLike, *, ax: Any = None, **kwargs: Any) -> Self:
+    def from_votes(cls, votes: ArrayLike, *, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the margins of these votes.
 
         Parameters
@@ -552,7 +557,7 @@ class MarginDisplay:
         votes = check_some_votes(votes)
         return cls(margins(votes), n_teachers=int(votes[0].sum())).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the histogram.
 
         Parameters
@@ -633,12 +638,12 @@ class LabelAccuracyDisplay:
     @classmethod
     def from_estimator(
         cls,
-        clf: Any,
+        clf: Estimator,
         y_public: ArrayLike,
         *,
         param_name: str,
         param_range: Sequence[Any] | np.ndarray,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
         """Draw the accuracy of the labels of a fit at other values of a parameter.
@@ -693,7 +698,7 @@ class LabelAccuracyDisplay:
         param_range: Sequence[Any] | np.ndarray,
         classes: ArrayLike | None = None,
         student_proba: ArrayLike | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
         """Draw the accuracy of the labels of these votes.
@@ -741,7 +746,7 @@ class LabelAccuracyDisplay:
         display = cls(param_name, np.asarray(param_range), accuracy, answered, plurality=plurality)
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw accuracy and, for mechanisms that may refuse, the answered fraction.
 
         Parameters
@@ -847,7 +852,12 @@ class AuditDisplay:
 
     @classmethod
     def from_results(
-        cls, results: Any, *, claimed: ArrayLike | None = None, ax: Any = None, **kwargs: Any
+        cls,
+        results: Sequence[Any] | dict[Any, Any],
+        *,
+        claimed: ArrayLike | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Draw the results of audits.
 
@@ -879,7 +889,7 @@ class AuditDisplay:
         epsilon = np.array([result.epsilon for result in results.values()], dtype=float)
         return cls(list(map(str, results)), epsilon, claimed).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw a bar for each audit, and a mark for each claim.
 
         Parameters

@@ -178,7 +178,7 @@ class Overlap(Private):
     """
 
     public_rows: np.ndarray
-    label_columns: list
+    label_columns: list[Any]
 
     def __str__(self) -> str:
         """Return all results, because only the holder of the data can print them."""

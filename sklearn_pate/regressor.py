@@ -128,6 +128,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     """
 
     target_type = NumberTarget
+    levels_: np.ndarray
 
     _parameter_constraints: dict = {
         **PATEEstimator._parameter_constraints,

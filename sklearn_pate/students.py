@@ -513,7 +513,7 @@ def _share_predicted(
     """Fit a copy of the student, and return the fraction of rows whose labels it predicts."""
     with seeded(0):  # any seed suffices, because this fit is discarded
         fitted = _fit_weighted(unfitted_copy(student, 0), X, y, weight)
-        return np.mean(np.asarray(fitted.predict(rows)) == labels)  # type: ignore[return-value]
+        return np.mean(np.asarray(fitted.predict(rows)) == labels)
 
 
 def accepts_unlabeled(student: Estimator) -> bool:

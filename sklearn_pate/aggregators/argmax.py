@@ -400,7 +400,7 @@ class ConfidentGNMax(_CheckedGNMax):
     array([ 0, -1])
     """
 
-    def __init__(self, threshold: float, sigma1: float, sigma2: float) -> None:
+    def __init__(self, threshold: int | float, sigma1: float, sigma2: float) -> None:
         self.threshold = threshold
         self.sigma1 = sigma1
         self.sigma2 = sigma2
@@ -462,7 +462,9 @@ class InteractiveGNMax(_CheckedGNMax):
         "confidence": [Interval(Real, 0, 1, closed="left")],
     }
 
-    def __init__(self, threshold: float, sigma1: float, sigma2: float, confidence: float) -> None:
+    def __init__(
+        self, threshold: int | float, sigma1: float, sigma2: float, confidence: float
+    ) -> None:
         self.threshold = threshold
         self.sigma1 = sigma1
         self.sigma2 = sigma2
@@ -791,7 +793,7 @@ class StableArgmax(Aggregator):
 
 @functools.lru_cache(maxsize=64)
 def _stability_needed(
-    on_threshold: float,
+    on_threshold: int | float,
     on_distance: float,
     max_unstable: int,
     failure_probability: float,
@@ -805,7 +807,7 @@ def _stability_needed(
     beyond = np.minimum(1, max_unstable * np.exp(-drop / on_threshold) / 2)
     mass = np.concatenate([[1 - beyond[0]], -np.diff(beyond), beyond[-1:]])
 
-    def fails_often(threshold: float) -> bool:
+    def fails_often(threshold: int | float) -> bool:
         left = threshold - np.append(drop, math.inf)  # each part of the mass at its upper end
         above = np.exp(-np.maximum(left, 0) / on_distance) * n_queries / 2
         failure = mass @ np.where(left > 0, np.minimum(1, above), 1)

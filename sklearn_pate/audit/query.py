@@ -64,7 +64,7 @@ class AuditResult:
     n_samples: int
     votes: np.ndarray = field(repr=False)  # they may be private
     neighbour_votes: np.ndarray = field(repr=False)
-    event: tuple = field(repr=False)
+    event: tuple[int, ...] = field(repr=False)
     contradicts: bool | None = None
 
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from ..accounting.plan import Plan
     from ..rdp.contribution import Contribution
     from ..rdp.cost import Cost
-    from ..releases.base import VotesRelease
+    from ..releases.base import Release, VotesRelease
     from ..releases.votes import Votes
 
 STRATEGIES = {
@@ -123,16 +123,16 @@ class Inputs:
     target: Target
     neighbors: Neighbors
     n_teachers: int | None
-    seeds: dict
+    seeds: dict[str, Any]
     method: Method
-    cap: tuple
+    cap: tuple[float | None, float]
     reason: str = ""
     private: PrivateData = None  # type: ignore[assignment]
     synthesis: Synthesis = None  # type: ignore[assignment]
-    extra_releases: tuple = ()
+    extra_releases: tuple[Release, ...] = ()
     are_synthetic: bool = False
-    not_covered: tuple = ()
-    errors: tuple = ()
+    not_covered: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     fit_number: int = 1
     prefix: Prefix | None = None
 

@@ -158,9 +158,9 @@ class Account(NamedTuple):
     """
 
     budget: LedgerTerms
-    filters: list
-    costs: list
-    protected: tuple = (None, None)
+    filters: list[Filter]
+    costs: list[Cost]
+    protected: tuple[Any, Any] = (None, None)
 
     def epsilon(self) -> float:
         """Return the epsilon of all costs, which exceeds the budget if no filter allows them."""

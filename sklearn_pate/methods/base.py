@@ -129,7 +129,7 @@ class VotingMethod(Method):
     teacher_indices_: np.ndarray | None = None
 
     #: The fitted teachers, if they are kept. Private: they are for `curator_`.
-    teachers_: list | None = None
+    teachers_: list[Any] | None = None
 
     @abstractmethod
     def vote(

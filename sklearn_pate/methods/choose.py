@@ -209,7 +209,7 @@ def _with_public_rows(parameters: MethodParameters, counts: PublicCounts) -> Met
     return MethodChoice("neighbors", _DEFAULT)
 
 
-def signal_of_sums(*, n_records: float, n_columns: int, n_classes: int, noise_std: float) -> float:
+def signal_of_sums(*, n_records: int, n_columns: int, n_classes: int, noise_std: float) -> float:
     """Return the number of records of a class, divided by the length of the noise on their sums.
 
     Parameters

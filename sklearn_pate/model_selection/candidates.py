@@ -44,7 +44,7 @@ class Candidate:
         Plan of a trial, once there is one.
     """
 
-    params: dict
+    params: dict[str, Any]
     estimator: PATEEstimator
     plan: Plan = None  # type: ignore[assignment] # until `calibrate`
 

@@ -219,7 +219,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     ) -> Rows:
         """Run the steps of the synthesizer, which all trials share, and return its rows."""
         noise_seed, other_seed = seed.spawn(2)
-        n_all = of_rows.synthesis.synthesizer.n_steps  # type: ignore[union-attr]
+        n_all = of_rows.synthesis.synthesizer.n_steps
 
         def statement(n_steps: int, cost: Cost) -> PrivacySpent:
             epsilon, composition = cost.epsilon(self.delta)
@@ -237,7 +237,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         account.synthesis = of_rows.synthesis
         for step in steps_of_rows(
             account,
-            of_rows.private,  # type: ignore[arg-type]
+            of_rows.private,
             np.random.default_rng(self._generator(noise_seed)),
             generator=source_of_noise(self),
             statement=statement,

@@ -165,7 +165,7 @@ def _exactly_nearest(rows: np.ndarray, centers: np.ndarray, n_neighbors: int) ->
     return nearest
 
 
-def explained_share(public: np.ndarray, n_cells: int, random_state: int | None) -> float:
+def explained_share(public: np.ndarray, n_cells: int, random_state: int) -> float:
     """Return the fraction of the variance of public rows that cells of other public rows explain.
 
     A record contributes only the cell in which it lies. If cells do not explain the differences

@@ -92,7 +92,7 @@ class ReleasedTable:
     counts: np.ndarray
     centers: np.ndarray
     transformer: Any
-    smoothing: dict
+    smoothing: dict[str, Any]
     n_neighbors: int = 1
 
     @property

@@ -127,7 +127,7 @@ class DiscreteNoise(ABC):
         return np.where(t > 0, value, np.log1p(-np.exp(value)))
 
     @abstractmethod
-    def sample(self, rng: np.random.Generator, shape: Any) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, exactly if `rng` draws whole numbers uniformly."""
 
     @abstractmethod
@@ -165,7 +165,7 @@ class DiscreteLaplace(DiscreteNoise):
         """L1 sensitivity divided by the scale."""
         return 2 * self.gamma
 
-    def sample(self, rng: np.random.Generator, shape: Any) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, exactly if `rng` draws whole numbers uniformly."""
         return discrete_laplace(rng, Fraction(self.gamma), shape)
 
@@ -212,7 +212,7 @@ class DiscreteGaussian(DiscreteNoise):
            [0.5736, 0.4264]])
     """
 
-    def sample(self, rng: np.random.Generator, shape: Any) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, exactly if `rng` draws whole numbers uniformly."""
         return discrete_gaussian(rng, Fraction(self.scale), shape)
 

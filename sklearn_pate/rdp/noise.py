@@ -147,7 +147,7 @@ class Noise(ABC):
         return _refine_last(check_log_proba(result))
 
     @abstractmethod
-    def sample(self, rng: np.random.Generator, shape: Any) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, in votes."""
 
     @staticmethod
@@ -204,7 +204,7 @@ class Gaussian(Noise):
         """L2 sensitivity divided by the noise standard deviation."""
         return math.sqrt(2) / self.scale
 
-    def sample(self, rng: np.random.Generator, shape: Any) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, in votes."""
         return rng.normal(scale=self.scale, size=shape)
 
@@ -314,7 +314,7 @@ class Laplace(Noise):
         """L1 sensitivity divided by the scale."""
         return 2 / self.scale
 
-    def sample(self, rng: np.random.Generator, shape: Any) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, in votes."""
         return rng.laplace(scale=self.scale, size=shape)
 
@@ -406,7 +406,7 @@ class Exponential(Noise):
     # One more vote for a class and one less for the best other class cost 1 / scale each
     pure_epsilon = Laplace.pure_epsilon
 
-    def sample(self, rng: np.random.Generator, shape: Any) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, in votes."""
         return rng.exponential(scale=self.scale, size=shape)
 

@@ -40,7 +40,7 @@ class Prefix:
     """
 
     synthesis: Synthesis
-    fixed: dict
+    fixed: dict[str, Any]
     n_attempts: int = 1
 
     def check_plan(self, inputs: Inputs, plan: Plan) -> None:

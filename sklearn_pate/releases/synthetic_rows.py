@@ -61,12 +61,12 @@ class Synthesis:
     synthesizer: Any
     neighbors: Neighbors
     target: Target
-    published: tuple = ()
+    published: tuple[Any, ...] = ()
     rows: Any = None
-    entries: tuple = field(default=(), repr=False)
+    entries: tuple[Any, ...] = field(default=(), repr=False)
     generator: str | None = None
-    fixed: dict | None = field(default=None, repr=False)
-    ledgers: list = field(default_factory=list, repr=False)
+    fixed: dict[str, Any] | None = field(default=None, repr=False)
+    ledgers: list[Any] = field(default_factory=list, repr=False)
 
     @property
     def prior(self) -> Any:

@@ -52,12 +52,12 @@ class Votes(Private):
     n_teachers: int | None = None
     temperature: float | None = None
     teacher_indices: np.ndarray | None = None
-    teachers: list | None = None
+    teachers: list[Any] | None = None
     method: Any = None
     n_public: int | None = None
     synthesis: Any = None
-    not_covered: tuple = ()
-    errors: tuple = ()
+    not_covered: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
 
     @property
     def classes(self) -> np.ndarray:

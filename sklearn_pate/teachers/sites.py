@@ -57,7 +57,7 @@ class Sites:
     (20, 'group')
     """
 
-    load: Callable
+    load: Callable[[str], Any]
     names: Sequence[str]
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Sites:
 class Site:
     """One site, with everything that a worker needs to load its records."""
 
-    load: Callable
+    load: Callable[[str], Any]
     name: str
     target: ClassTarget
 

@@ -68,7 +68,7 @@ class Settings(NamedTuple):
     temperature: float | None
     keep: bool = False
     threads: int | None = None
-    config: dict = {}
+    config: dict[str, Any] = {}
     timeout: float | None = None
     caller: int | None = None
 
@@ -125,7 +125,7 @@ class Task(NamedTuple):
     seed: int
     settings: Settings
     memory: Memory = Memory(None)
-    key: tuple = ()
+    key: tuple[Any, ...] = ()
     part: Part | None = None
 
 
