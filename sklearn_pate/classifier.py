@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ._typing import Estimator, RandomState, Rows
     from .aggregators.base import Mechanism
     from .aggregators.table import TableMechanism
+    from .encoding.schema import Schema
     from .ledger.ledger import PrivacyLedger
     from .methods.base import Method
     from .releases.base import Release
@@ -317,12 +319,12 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         aggregator: Mechanism | TableMechanism | list[Mechanism] | None = None,
         student: Estimator | None = None,
         n_queries: int | list[int] | None = None,
-        query_strategy: Any = "random",
+        query_strategy: Literal["random", "uncertainty", "diversity"] | Any = "random",
         epsilon: float | None = 1.0,
         delta: float = 1e-5,
         accounting: Literal["data_independent", "ptr"] = "data_independent",
         unit: Literal["record", "group"] = "record",
-        partition: Any = "random",
+        partition: Literal["random", "hash", "predefined"] | Any = "random",
         classes: ArrayLike | None = None,
         keep_teachers: bool = False,
         n_jobs: int | None = None,
@@ -334,7 +336,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         synthesizer: Synthesizer | None = None,
         verbose: int = 0,
         on_bad_plan: Literal["raise", "warn"] = "raise",
-        schema: Any = None,
+        schema: Schema | dict[Any, Any] | Sequence[Any] | None = None,
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
         releases: list[Release] | None = None,
         warm_start: bool = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ._typing import Estimator, RandomState, Rows
     from .aggregators.base import Mechanism
     from .aggregators.table import TableMechanism
+    from .encoding.schema import Schema
     from .ledger.ledger import PrivacyLedger
     from .methods.base import Method
     from .releases.base import Release
@@ -147,12 +149,12 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         aggregator: Mechanism | TableMechanism | None = None,
         student: Estimator | None = None,
         n_queries: int | list[int] | None = None,
-        query_strategy: Any = "random",
+        query_strategy: Literal["random", "uncertainty", "diversity"] | Any = "random",
         epsilon: float | None = 1.0,
         delta: float = 1e-5,
         accounting: Literal["data_independent", "ptr"] = "data_independent",
         unit: Literal["record", "group"] = "record",
-        partition: Any = "random",
+        partition: Literal["random", "hash", "predefined"] | Any = "random",
         keep_teachers: bool = False,
         n_jobs: int | None = None,
         timeout: float | None = None,
@@ -163,7 +165,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         synthesizer: Synthesizer | None = None,
         verbose: int = 0,
         on_bad_plan: Literal["raise", "warn"] = "raise",
-        schema: Any = None,
+        schema: Schema | dict[Any, Any] | Sequence[Any] | None = None,
         releases: list[Release] | None = None,
         warm_start: bool = False,
     ) -> None:

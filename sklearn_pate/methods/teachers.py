@@ -106,7 +106,7 @@ class Teachers(VotingMethod):
         estimators: list[Estimator],
         *,
         n_teachers: int = 100,
-        partition: Any = "random",
+        partition: Literal["random", "hash", "predefined"] | Any = "random",
         unit: Literal["record", "group"] = "record",
         keep_teachers: bool = False,
         n_jobs: int | None = None,
