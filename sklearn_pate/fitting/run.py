@@ -45,7 +45,7 @@ class Run:
     inputs : Inputs
         Inputs of the fit; synthetic rows take the place of made-up ones once they are published.
     plan : Plan
-        Its plan.
+        Its plan. None for `poll` where teachers vote on public rows that were given.
     account : Account
         Records the cost of each step before its noise is drawn.
     votes : Votes or None

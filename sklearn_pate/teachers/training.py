@@ -60,8 +60,8 @@ class Settings(NamedTuple):
         scikit-learn's configuration in the process that called `fit`.
     timeout : float or None
         Seconds for a teacher to fit and vote; None waits forever.
-    caller : int
-        Id of the process that called `fit`.
+    caller : int or None
+        Id of the process that called `fit`; None if it is not known.
     """
 
     target: Target
@@ -115,8 +115,8 @@ class Task(NamedTuple):
         Cache of its votes.
     key : tuple
         Key of its votes in memory.
-    part : Part
-        Its records.
+    part : Part or None
+        Its records; None until `fit_and_vote` gets them.
     """
 
     number: int
