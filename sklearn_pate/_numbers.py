@@ -1,7 +1,9 @@
 """Numbers given by users as floats, and descriptions of values for messages."""
 
 import math
+from collections.abc import Sequence
 from numbers import Rational, Real
+from typing import Any
 
 #: Largest count, which is the largest int64.
 LARGEST_COUNT = 2**63 - 1
@@ -13,7 +15,7 @@ _MOST_SHOWN = 80
 _N_NAMED = 5
 
 
-def as_float(number):
+def as_float(number: Any) -> float:
     """Return a real number as a float, or NaN if it is finite and beyond the largest float.
 
     Examples
@@ -29,7 +31,7 @@ def as_float(number):
         return math.nan
 
 
-def check_positive(name, value):
+def check_positive(name: str, value: Any) -> float:
     """Return `value` as a float, which must be finite and above 0."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     number = as_float(value) if is_number else math.nan
@@ -38,7 +40,7 @@ def check_positive(name, value):
     return number
 
 
-def shown(value):
+def shown(value: Any) -> str:
     """Return the text of a value for a message; a number of very many digits is described.
 
     Examples
@@ -55,18 +57,18 @@ def shown(value):
     return f"a {kind} of about {_n_digits(value)} digits"
 
 
-def has_many_digits(value):
+def has_many_digits(value: Any) -> bool:
     """Return whether a value is a number that is too long for a message."""
     return isinstance(value, Rational) and _n_digits(value) > _MOST_SHOWN
 
 
-def _n_digits(value):
+def _n_digits(value: Rational) -> int:
     """Return the approximate number of digits of a rational, as Python prints at most 4300."""
     largest = max(abs(int(value.numerator)), int(value.denominator))
     return int(largest.bit_length() * math.log10(2))
 
 
-def first_names(names):
+def first_names(names: Sequence[Any]) -> str:
     """Return the first names of a list as text, and the number of the others."""
     more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
     return f"{names[:_N_NAMED]}{more}"

@@ -1,6 +1,10 @@
 """All private scikit-learn names that this package uses."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
@@ -15,11 +19,14 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from ._numbers import LARGEST_COUNT, as_float, has_many_digits, shown
 
+if TYPE_CHECKING:
+    from ._typing import Estimator
+
 
 class Interval(_Interval):
     """Interval of numbers, without booleans and numbers beyond the range of float or int64."""
 
-    def is_satisfied_by(self, val):
+    def is_satisfied_by(self, val: Any) -> bool:
         """Return whether a value is a number in the interval."""
         if isinstance(val, bool | np.bool_) or not isinstance(val, self.type):
             return False
@@ -28,7 +35,7 @@ class Interval(_Interval):
         # As the float used in computations: a fraction may round to the edge of the interval
         return super().is_satisfied_by(as_float(val))
 
-    def __str__(self):
+    def __str__(self) -> str:
         text = super().__str__()
         return text.replace("inf", "2**63") if self.type is Integral else text
 
@@ -36,7 +43,7 @@ class Interval(_Interval):
 class CheckedEstimator(BaseEstimator):
     """Base class of estimators that check their parameters without quoting private values."""
 
-    def _validate_params(self):
+    def _validate_params(self) -> None:
         """Refuse wrong parameters, including classes, without quoting data and long numbers."""
         refuse_classes(self)
         _refuse_long_numbers(self)
@@ -53,7 +60,7 @@ class CheckedEstimator(BaseEstimator):
         raise InvalidParameterError(text)
 
 
-def _refuse_long_numbers(estimator):
+def _refuse_long_numbers(estimator: Estimator) -> None:
     """Refuse numbers of hundreds of digits outside their interval, and describe them."""
     for name, value in estimator.get_params(deep=False).items():
         constraints = estimator._parameter_constraints.get(name, ())
@@ -69,7 +76,7 @@ def _refuse_long_numbers(estimator):
             )
 
 
-def refuse_classes(estimator):
+def refuse_classes(estimator: Estimator) -> None:
     """Refuse classes in the place of instances, by themselves or in a list.
 
     Parameters
@@ -92,12 +99,12 @@ def refuse_classes(estimator):
 class HasMethods(_HasMethods):
     """Objects with some methods, which may exist only after fitting."""
 
-    def is_satisfied_by(self, val):
+    def is_satisfied_by(self, val: Any) -> bool:
         """Return whether an object has all methods, or will have them after fitting."""
         return all(has_method(val, name) for name in self.methods)
 
 
-def has_method(estimator, name):
+def has_method(estimator: Estimator, name: str) -> bool:
     """Return whether an estimator has a method, or will have it after fitting.
 
     A `StackingClassifier`, and an estimator that delegates to one, has neither `predict` nor
@@ -120,13 +127,13 @@ def has_method(estimator, name):
     return not callable(getattr(part, name, None)) and has_method(part, name)
 
 
-def delegated(method, *names):
+def delegated(method: str, *names: str) -> Callable[[Any], bool]:
     """Return a check for `available_if`: the first part that exists has a method.
 
     If it lacks the method, its own AttributeError gives the reason.
     """
 
-    def check(self):
+    def check(self: Any) -> bool:
         parts = (getattr(self, name, None) for name in names)
         getattr(next((part for part in parts if part is not None), None), method)
         return True
@@ -134,7 +141,7 @@ def delegated(method, *names):
     return check
 
 
-def available_where(check):
+def available_where(check: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator like `available_if` that raises the check's own error.
 
     Parameters
@@ -146,5 +153,5 @@ def available_where(check):
 
 
 class _AvailableWhere(_AvailableIfDescriptor):
-    def _check(self, obj, owner):
+    def _check(self, obj: Any, owner: Any) -> None:
         self.check(obj)

@@ -3,7 +3,10 @@
 All tests are computed from released numbers, so they have no privacy cost.
 """
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh, null_space
 from scipy.stats import chi2, norm
 
@@ -29,7 +32,15 @@ _RARELY = 1e-3
 _LEAST_SCATTER = 1e-3
 
 
-def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, splits_votes=False):
+def p_value_of_counts(
+    noisy: np.ndarray,
+    total: np.ndarray,
+    centers: np.ndarray,
+    noise_std: float,
+    *,
+    n_votes: int = 1,
+    splits_votes: bool = False,
+) -> float:
     """Return the p-value of a noisy table, under equal class probabilities in all cells.
 
     Parameters
@@ -85,7 +96,16 @@ def p_value_of_counts(noisy, total, centers, noise_std, *, n_votes=1, splits_vot
     )
 
 
-def p_value_of_sums(by_class, counts, mean, *, sds, variance, basis, splits_votes=False):
+def p_value_of_sums(
+    by_class: np.ndarray,
+    counts: np.ndarray,
+    mean: np.ndarray,
+    *,
+    sds: tuple[float, float, float],
+    variance: np.ndarray,
+    basis: np.ndarray,
+    splits_votes: bool = False,
+) -> float:
     """Return the p-value of noisy sums of columns by class, under equal class means.
 
     Parameters
@@ -133,7 +153,7 @@ def p_value_of_sums(by_class, counts, mean, *, sds, variance, basis, splits_vote
     return _p_value(away, _variance(away, of_records, noise, splits_votes), forms)
 
 
-def combined(p_values):
+def combined(p_values: ArrayLike) -> float:
     """Combine p-values, which may depend on each other, by the Cauchy combination test.
 
     Parameters
@@ -153,7 +173,7 @@ def combined(p_values):
     return float(0.5 - np.arctan(np.tan((0.5 - p_values) * np.pi).mean()) / np.pi)
 
 
-def only_class(counts, noise_std):
+def only_class(counts: np.ndarray, noise_std: float) -> tuple[int | None, float]:
     """Return the only class whose noisy count exceeds the noise, if there is exactly one.
 
     Parameters
@@ -182,13 +202,13 @@ def only_class(counts, noise_std):
     return (int(np.argmax(counts)) if is_there.sum() == 1 else None), least
 
 
-def _shares(counts):
+def _shares(counts: np.ndarray) -> np.ndarray:
     """Return positive fractions that sum to 1."""
     shares = np.maximum(counts, 1e-3 * max(counts.sum(), 1.0))
     return shares / shares.sum()
 
 
-def _contrasts(share, shared):
+def _contrasts(share: np.ndarray, shared: float) -> tuple[np.ndarray, np.ndarray]:
     """Return uncorrelated contrasts of the classes, and their variances.
 
     A contrast sums to zero over the classes. Its noise has unit variance if the noise of each class
@@ -203,7 +223,9 @@ def _contrasts(share, shared):
     return basis @ turned, np.maximum(variance, 0)
 
 
-def _variance(away, of_records, of_noise, splits_votes):
+def _variance(
+    away: np.ndarray, of_records: np.ndarray, of_noise: np.ndarray, splits_votes: bool
+) -> np.ndarray:
     """Return the variance of each number; for split votes, reduce it to match the median."""
     if not splits_votes:
         return of_records + of_noise
@@ -213,7 +235,7 @@ def _variance(away, of_records, of_noise, splits_votes):
     return variances[int(np.argmin(fits))]
 
 
-def _kernels(centers):
+def _kernels(centers: np.ndarray) -> Iterator[np.ndarray]:
     """Yield covariances of class probabilities in cells: linear, and with several widths."""
     away = centers - centers.mean(axis=0)
     products = away @ away.T
@@ -225,7 +247,14 @@ def _kernels(centers):
         yield np.exp(-steepness / 2 * squared)
 
 
-def _p_value(away, variance, kernels, *, weight=None, fourth=0.0):
+def _p_value(
+    away: np.ndarray,
+    variance: np.ndarray,
+    kernels: Iterable[np.ndarray],
+    *,
+    weight: np.ndarray | None = None,
+    fourth: float = 0.0,
+) -> float:
     """Return the p-value of independent numbers with mean zero, by several score tests.
 
     Parameters

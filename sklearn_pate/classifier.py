@@ -1,6 +1,13 @@
 """PATEClassifier: teachers vote, noise hides each vote, and a public student learns the labels."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
@@ -9,6 +16,18 @@ from .encoding.targets import ClassTarget
 from .estimator import PATEEstimator, usual_floats
 from .rdp.checks import as_array
 from .students import all_columns
+
+if TYPE_CHECKING:
+    from joblib import Memory
+
+    from ._typing import Estimator, RandomState, Rows
+    from .aggregators.base import Mechanism
+    from .aggregators.table import TableMechanism
+    from .encoding.schema import Schema
+    from .ledger.ledger import PrivacyLedger
+    from .methods.base import Method
+    from .releases.base import Release
+    from .synthesis.synthesizers import Synthesizer
 
 
 class PATEClassifier(ClassifierMixin, PATEEstimator):
@@ -283,6 +302,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
     """
 
     target_type = ClassTarget
+    classes_: np.ndarray
 
     _parameter_constraints: dict = {
         **PATEEstimator._parameter_constraints,
@@ -292,35 +312,35 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
 
     def __init__(
         self,
-        base_estimator=None,
+        base_estimator: Estimator | list[Estimator] | None = None,
         *,
-        method="auto",
-        n_teachers=None,
-        aggregator=None,
-        student=None,
-        n_queries=None,
-        query_strategy="random",
-        epsilon=1.0,
-        delta=1e-5,
-        accounting="data_independent",
-        unit="record",
-        partition="random",
-        classes=None,
-        keep_teachers=False,
-        n_jobs=None,
-        timeout=None,
-        random_state=None,
-        secure=False,
-        memory=None,
-        ledger=None,
-        synthesizer=None,
-        verbose=0,
-        on_bad_plan="raise",
-        schema=None,
-        class_weight=None,
-        releases=None,
-        warm_start=False,
-    ):
+        method: Literal["auto", "neighbors", "sums", "teachers"] | Method = "auto",
+        n_teachers: int | None = None,
+        aggregator: Mechanism | TableMechanism | list[Mechanism] | None = None,
+        student: Estimator | None = None,
+        n_queries: int | list[int] | None = None,
+        query_strategy: Literal["random", "uncertainty", "diversity"] | Any = "random",
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        accounting: Literal["data_independent", "ptr"] = "data_independent",
+        unit: Literal["record", "group"] = "record",
+        partition: Literal["random", "hash", "predefined"] | Any = "random",
+        classes: ArrayLike | None = None,
+        keep_teachers: bool = False,
+        n_jobs: int | None = None,
+        timeout: float | None = None,
+        random_state: RandomState = None,
+        secure: bool = False,
+        memory: str | PathLike[str] | Memory | None = None,
+        ledger: PrivacyLedger | None = None,
+        synthesizer: Synthesizer | None = None,
+        verbose: int = 0,
+        on_bad_plan: Literal["raise", "warn"] = "raise",
+        schema: Schema | dict[Any, Any] | Sequence[Any] | None = None,
+        class_weight: Literal["balanced"] | dict[Any, float] | None = None,
+        releases: list[Release] | None = None,
+        warm_start: bool = False,
+    ) -> None:
         self.base_estimator = base_estimator
         self.method = method
         self.n_teachers = n_teachers
@@ -349,11 +369,11 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         self.releases = releases
         self.warm_start = warm_start
 
-    def _declared_target(self):
+    def _declared_target(self) -> ClassTarget | None:
         return None if self.classes is None else ClassTarget(self.classes)
 
     @usual_floats
-    def predict(self, X):
+    def predict(self, X: Rows) -> np.ndarray:
         """Predict labels with the student.
 
         Parameters
@@ -371,7 +391,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
 
     @available_if(delegated("predict_proba", "student_", "_student"))
     @usual_floats
-    def predict_proba(self, X):
+    def predict_proba(self, X: Rows) -> np.ndarray:
         """Predict class probabilities with the student.
 
         Parameters
@@ -387,7 +407,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         return self._all_columns(self._ask("student_", "predict_proba", X), 0.0)
 
     @available_if(delegated("predict_proba", "student_", "_student"))
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Rows) -> np.ndarray:
         """Predict logarithms of class probabilities with the student.
 
         Parameters
@@ -404,7 +424,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
             return np.log(self.predict_proba(X))
 
     @available_if(delegated("decision_function", "student_", "_student"))
-    def decision_function(self, X):
+    def decision_function(self, X: Rows) -> np.ndarray:
         """Compute decision values with the student.
 
         Parameters
@@ -424,7 +444,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         per_class = values.ndim == 2 and values.shape[1] == len(self.student_.classes_)
         return self._all_columns(values, -np.inf) if per_class else values
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of `predict`.
 
         Parameters
@@ -445,6 +465,6 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         labels = as_array("y", y) if is_numpy_text else y
         return super().score(X, labels, sample_weight)
 
-    def _all_columns(self, values, fill):
+    def _all_columns(self, values: np.ndarray, fill: float) -> np.ndarray:
         n_classes = len(self.classes_)
         return all_columns(values, self.student_.classes_, n_classes=n_classes, fill=fill)

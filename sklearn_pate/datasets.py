@@ -11,8 +11,11 @@ import math
 import os
 import zipfile
 import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -64,13 +67,15 @@ _MNIST_FILES = {
 }
 
 
-def _parts_of(subset):
+def _parts_of(subset: str) -> tuple[str, ...]:
     if subset not in list(_PARTS):
         raise ValueError(f"subset must be one of {list(_PARTS)}, got {subset!r}.")
     return _PARTS[subset]
 
 
-def _find_or_download(requested, folder, name, version, data_home):
+def _find_or_download(
+    requested: Any, folder: str, name: str, version: int, data_home: str | PathLike[str] | None
+) -> tuple[list[Path], Any]:
     """Return local paths, one per group of alternative names, or the table from OpenML."""
     if not isinstance(data_home, str | os.PathLike | None):
         raise TypeError(f"data_home must be a folder's path or None, got {data_home!r}.")
@@ -96,7 +101,7 @@ def _find_or_download(requested, folder, name, version, data_home):
 
 
 @contextmanager
-def _naming_source(source):
+def _naming_source(source: Any) -> Iterator[None]:
     """Convert errors from damaged content to a ValueError that names its source."""
     damage = (ValueError, KeyError, EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
     try:
@@ -105,12 +110,12 @@ def _naming_source(source):
         raise ValueError(f"{source} is damaged or not the expected file: {exc}") from exc
 
 
-def _read_csv(source, **options):
+def _read_csv(source: Any, **options: Any) -> pd.DataFrame:
     # All as text: "None" is a level in Diabetes 130-US, and 250 is not the diagnosis 250.00
     return pd.read_csv(source, dtype=str, keep_default_na=False, **options)
 
 
-def _integers(values):
+def _integers(values: pd.Series) -> pd.Series:
     numbers = pd.to_numeric(values.astype(object))
     whole = numbers.astype("int64")
     if (whole != numbers).any():
@@ -118,7 +123,7 @@ def _integers(values):
     return whole
 
 
-def _categorical(values, levels=None):
+def _categorical(values: pd.Series, levels: Sequence[str] | None = None) -> pd.Series:
     """Return a categorical column; None takes the levels that occur."""
     values = values.astype(object)
     values = values.where(values != "?")
@@ -131,7 +136,7 @@ def _categorical(values, levels=None):
     return pd.Series(pd.Categorical(values, categories=levels), index=values.index)
 
 
-def _labels(values, codes, name):
+def _labels(values: pd.Series, codes: dict[str, int], name: str) -> pd.Series:
     labels = values.astype(object).map(codes)
     if labels.empty:
         raise ValueError("no rows")
@@ -140,7 +145,7 @@ def _labels(values, codes, name):
     return labels.astype("int64").rename(name)
 
 
-def _bunch(X, y, as_frame, return_X_y, **rest):
+def _bunch(X: Any, y: Any, as_frame: bool, return_X_y: bool, **rest: Any) -> Any:
     data, target, frame = X, y, None
     if as_frame:
         frame = pd.concat([X, y], axis=1)
@@ -153,7 +158,7 @@ def _bunch(X, y, as_frame, return_X_y, **rest):
     return Bunch(data=data, target=target, frame=frame, feature_names=list(X.columns), **rest)
 
 
-def _adult(raw):
+def _adult(raw: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     columns = {
         name: _categorical(raw[name], levels) if levels else _integers(raw[name])
         for name, levels in _ADULT_LEVELS.items()
@@ -161,13 +166,13 @@ def _adult(raw):
     return pd.DataFrame(columns), _labels(raw["class"], _ADULT_LABELS, "class")
 
 
-def _read_adult(path):
+def _read_adult(path: Path) -> tuple[pd.DataFrame, pd.Series]:
     names = [*_ADULT_LEVELS, "class"]
     with _naming_source(path):  # adult.test of UCI starts with the line "|1x3 Cross validator"
         return _adult(_read_csv(path, names=names, skipinitialspace=True, comment="|"))
 
 
-def _cut_openml_adult(raw, parts):
+def _cut_openml_adult(raw: pd.DataFrame, parts: Sequence[str]) -> list[Any]:
     with _naming_source("OpenML's adult, version 2"):
         # The survey weight of the first row of each file identifies the blocks
         if len(raw) != 48_842 or list(raw["fnlwgt"].iloc[[0, 16_281]]) != [226_802, 77_516]:
@@ -176,7 +181,13 @@ def _cut_openml_adult(raw, parts):
         return [_adult(blocks[part]) for part in parts]
 
 
-def fetch_adult(*, data_home=None, subset="all", as_frame=True, return_X_y=False):
+def fetch_adult(
+    *,
+    data_home: str | PathLike[str] | None = None,
+    subset: Literal["all", "train", "test"] = "all",
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Any:
     """Load the Adult data set (classification of incomes above 50,000 dollars a year).
 
     The rows are persons of the US census of 1994.
@@ -239,7 +250,7 @@ def fetch_adult(*, data_home=None, subset="all", as_frame=True, return_X_y=False
     return _bunch(X, y, as_frame, return_X_y, target_names=["<=50K", ">50K"], DESCR=about)
 
 
-def _diabetes(raw):
+def _diabetes(raw: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
     if raw.shape[1] != 50:
         raise ValueError(f"{raw.shape[1]} columns instead of 50")
     raw = raw.rename(columns=lambda name: name.replace(".", "-"))  # copies made in R have dots
@@ -254,7 +265,7 @@ def _diabetes(raw):
     return pd.DataFrame(columns), y, groups
 
 
-def _read_diabetes(path):
+def _read_diabetes(path: Path) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
     with _naming_source(path):
         if path.suffix != ".zip":
             return _diabetes(_read_csv(path))
@@ -266,7 +277,13 @@ def _read_diabetes(path):
                 return _diabetes(_read_csv(file))
 
 
-def fetch_diabetes130(*, data_home=None, subset="all", as_frame=True, return_X_y=False):
+def fetch_diabetes130(
+    *,
+    data_home: str | PathLike[str] | None = None,
+    subset: Literal["all"] = "all",
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Any:
     """Load the Diabetes 130-US data set (classification of readmissions within 30 days).
 
     A row is one stay of a diabetic patient in hospital, and a patient has up to 40 stays. To
@@ -351,7 +368,7 @@ def fetch_diabetes130(*, data_home=None, subset="all", as_frame=True, return_X_y
     return _bunch(X, y, as_frame, return_X_y, **about)
 
 
-def _read_idx(path, n_dims):
+def _read_idx(path: Path, n_dims: int) -> np.ndarray:
     """Read an array of unsigned bytes: four magic bytes, big-endian uint32 sizes, and values."""
     with _naming_source(path):
         raw = path.read_bytes()
@@ -368,7 +385,7 @@ def _read_idx(path, n_dims):
         return np.frombuffer(raw, np.uint8, offset=start).reshape(shape)
 
 
-def _read_mnist(images, labels):
+def _read_mnist(images: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
     X = _read_idx(images, 3)
     y = _read_idx(labels, 1)
     with _naming_source(f"{images} or {labels}"):
@@ -377,7 +394,7 @@ def _read_mnist(images, labels):
     return X.reshape(-1, 784), y
 
 
-def _cut_openml_mnist(raw, parts):
+def _cut_openml_mnist(raw: pd.DataFrame, parts: Sequence[str]) -> list[Any]:
     with _naming_source("OpenML's mnist_784, version 1"):
         y = _integers(raw["class"]).to_numpy()
         X = raw.drop(columns="class").to_numpy(np.uint8)
@@ -388,7 +405,13 @@ def _cut_openml_mnist(raw, parts):
         return [(X[blocks[part]], y[blocks[part]]) for part in parts]
 
 
-def fetch_mnist(*, data_home=None, subset="all", as_frame=False, return_X_y=False):
+def fetch_mnist(
+    *,
+    data_home: str | PathLike[str] | None = None,
+    subset: Literal["all", "train", "test"] = "all",
+    as_frame: bool = False,
+    return_X_y: bool = False,
+) -> Any:
     """Load the MNIST data set (classification of images of handwritten digits).
 
     Parameters

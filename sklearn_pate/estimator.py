@@ -1,11 +1,15 @@
 """Base class of both estimators: parameters, fits, students and scikit-learn's protocols."""
 
+from __future__ import annotations
+
 import dataclasses
 import os
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -43,6 +47,12 @@ from .runtime.isolation import next_fit_number
 from .students import fit_student
 from .synthesis import Schema
 
+if TYPE_CHECKING:
+    from ._typing import Estimator, Rows
+    from .accounting.plan import Plan
+    from .accounting.spent import PrivacySpent
+    from .releases.votes import Votes
+
 #: Entry of `privacy_spent_.not_covered` for rows other than the synthetic ones.
 _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
 
@@ -55,6 +65,21 @@ class PATEEstimator(CheckedEstimator):
 
     #: The kind of target, which does not depend on parameters or data.
     target_type: type[Target] = ClassTarget
+
+    # Set by fits
+    privacy_spent_: PrivacySpent
+    student_: Estimator
+    aggregator_: Any
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    n_teachers_: int
+    public_labels_: np.ndarray
+    public_soft_labels_: np.ndarray | None
+    query_indices_: np.ndarray
+    X_synthetic_: Rows
+    released_: list[Any]
+    table_: Any
+    curator_: Any
 
     #: A `releases.prefix.Prefix` of an interrupted fit, for `warm_start`.
     _prefix = None
@@ -98,7 +123,15 @@ class PATEEstimator(CheckedEstimator):
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+    def fit(
+        self,
+        X: Rows,
+        y: ArrayLike | None,
+        X_public: Rows = None,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Collect votes, release noisy labels, and train the student on them.
 
         Parameters
@@ -145,7 +178,15 @@ class PATEEstimator(CheckedEstimator):
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
-    def plan(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+    def plan(
+        self,
+        X: Rows,
+        y: ArrayLike | None,
+        X_public: Rows = None,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Plan:
         """Check the input of `fit` and plan its queries and cost, without spending anything.
 
         Parameters
@@ -180,7 +221,15 @@ class PATEEstimator(CheckedEstimator):
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
-    def poll(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+    def poll(
+        self,
+        X: Rows,
+        y: ArrayLike | None,
+        X_public: Rows = None,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Votes:
         """Train the teachers and return their private votes on all public rows, for `fit_votes`.
 
         Training the teachers takes long. With their votes, aggregators, students and query
@@ -218,7 +267,7 @@ class PATEEstimator(CheckedEstimator):
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit_votes(self, votes, X_public=None):
+    def fit_votes(self, votes: Votes | ArrayLike, X_public: Rows = None) -> Self:
         """Release labels from votes and train the student, without training teachers.
 
         Each call spends anew on the same private data. Choosing among candidates spends too,
@@ -259,7 +308,7 @@ class PATEEstimator(CheckedEstimator):
         return self
 
     @usual_floats
-    def fit_student(self, X_public=None, student=None):
+    def fit_student(self, X_public: Rows = None, student: Estimator = None) -> Self:
         """Train another student on the labels already released, at no privacy cost.
 
         Where records vote, the released table labels any row. So `X_public` may be other public
@@ -336,7 +385,7 @@ class PATEEstimator(CheckedEstimator):
         warn_of_one_class(published)
         return self
 
-    def export(self, X=None):
+    def export(self, X: Rows = None) -> Estimator:
         """Return the published student as a model that does not need this library.
 
         The model is a copy that predicts labels. It consists of objects of scikit-learn and of the
@@ -395,18 +444,18 @@ class PATEEstimator(CheckedEstimator):
 
     # --- check -------------------------------------------------------------------------------
 
-    def _declared_target(self):
+    def _declared_target(self) -> Target | None:
         """Return the target that the parameters declare; None where it is read from labels."""
         raise NotImplementedError
 
     @property
-    def _fitted_target(self):
+    def _fitted_target(self) -> Target:
         """The target of a fitted estimator."""
         return self.target_type(getattr(self, self.target_type.fitted_attribute))
 
     # --- predictions of the student ----------------------------------------------------------
 
-    def _ask(self, model, method, X):
+    def _ask(self, model: str, method: str, X: Rows) -> Any:
         """Call a method of a published model on rows; the error names a missing DataFrame."""
         check_is_fitted(self)
         X = indexable_rows(X, "X")
@@ -425,16 +474,16 @@ class PATEEstimator(CheckedEstimator):
             ) from error
 
     @property
-    def _student(self):
+    def _student(self) -> Estimator:
         """The unfitted student."""
         return student_of(self, make_method(self))
 
     # --- scikit-learn's protocols ------------------------------------------------------------
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "student_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         first = RowVectorizer()  # the first step of default methods
         if self.base_estimator is not None or isinstance(self.method, Method):
@@ -445,7 +494,7 @@ class PATEEstimator(CheckedEstimator):
             tags.input_tags.sparse = False
         return tags
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Return the state that a pickle may contain.
 
         Three things are private and left out: the curator's view, earlier fits of the estimators
@@ -464,6 +513,6 @@ class PATEEstimator(CheckedEstimator):
             state |= {name: Saved.of(state[name]) for name in spare}
         return state
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         saved = {name: part.load() for name, part in state.items() if isinstance(part, Saved)}
         super().__setstate__(state | saved)

@@ -1,7 +1,17 @@
 """Errors and warnings of this package, and the line of user code that a warning points to."""
 
+from __future__ import annotations
+
 import sys
 import warnings
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .accounting.plan import Plan
+    from .accounting.spent import PrivacySpent
 
 __all__ = [
     "BadPlanError",
@@ -22,7 +32,7 @@ class BadPlanError(ValueError):
         The public plan of the fit, which prints its numbers.
     """
 
-    def __init__(self, message, plan=None):
+    def __init__(self, message: str, plan: Plan | None = None) -> None:
         super().__init__(message)
         self.plan = plan
 
@@ -38,11 +48,11 @@ class PrivacyLeakWarning(UserWarning):
 class _AfterPayment(ValueError):
     """An error with the spent privacy cost, which can be pickled; its text is the message alone."""
 
-    def __init__(self, message, *more):
+    def __init__(self, message: str, *more: Any) -> None:
         super().__init__(message, *more)
         self.privacy_spent = more[-1]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.args[0])
 
 
@@ -75,7 +85,9 @@ class StudentError(_AfterPayment):
         Privacy cost of these labels.
     """
 
-    def __init__(self, message, public_labels, privacy_spent):
+    def __init__(
+        self, message: str, public_labels: np.ndarray, privacy_spent: PrivacySpent
+    ) -> None:
         super().__init__(message, public_labels, privacy_spent)
         self.public_labels = public_labels
 
@@ -84,14 +96,14 @@ class StudentError(_AfterPayment):
 _BETWEEN = {__name__.partition(".")[0], "sklearn", "joblib", "numpy", "contextlib"}
 
 
-def warn(message, category=UserWarning):
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn, and point to the line outside of this package that called it.
 
     Calls that scikit-learn or joblib make for the user (the wrapper of `fit`, a Pipeline, a search)
     are also skipped.
     """
     level = 2  # the caller of this function
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
         level += 1
         frame = frame.f_back

@@ -25,12 +25,14 @@ class CellForecast(NamedTuple):
     n_cells: int
     n_votes: int
     explained: float | None = None
-    warnings: tuple = ()
-    errors: tuple = ()
+    warnings: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     n_columns: int | None = None
 
 
-def noise_exceeds(what, n_records, n_needed, kind="records", *, fewer=""):
+def noise_exceeds(
+    what: str, n_records: float, n_needed: float, kind: str = "records", *, fewer: str = ""
+) -> str | None:
     """Return a message if the noise exceeds what the records contribute; else None.
 
     Parameters
@@ -52,7 +54,9 @@ def noise_exceeds(what, n_records, n_needed, kind="records", *, fewer=""):
     )
 
 
-def errors_and_warnings(of_noise, is_hopeless, *, n_public, n_distinct, n_classes):
+def errors_and_warnings(
+    of_noise: str | None, is_hopeless: bool, *, n_public: int, n_distinct: int, n_classes: int
+) -> tuple[list[str], list[str]]:
     """Return lists of errors and warnings, given numbers of rows and a message on noise.
 
     Parameters
@@ -64,7 +68,8 @@ def errors_and_warnings(of_noise, is_hopeless, *, n_public, n_distinct, n_classe
     n_public, n_distinct, n_classes : int
         Numbers of public rows, of distinct public rows, and of classes.
     """
-    errors, warnings = [], []
+    errors: list[str] = []
+    warnings: list[str] = []
     enough = 8 * n_classes
     if n_public < enough or n_distinct < n_classes:
         has_few = n_public < 2 * n_classes or n_distinct == 1

@@ -4,14 +4,15 @@ import contextlib
 import datetime
 import hashlib
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 
-def normalize_identifiers(values, name):
+def normalize_identifiers(values: Any, name: str) -> np.ndarray:
     """Return the normalized text of every identifier, an array of str.
 
     It depends on the identifier alone. It does not depend on the type of the identifier, nor on the
@@ -76,7 +77,7 @@ def normalize_identifiers(values, name):
     )
 
 
-def normalize_names(names):
+def normalize_names(names: Iterable[Any]) -> list[str]:
     """Return the normalized text of public names, which must be distinct.
 
     Parameters
@@ -101,7 +102,7 @@ def normalize_names(names):
     return normalized
 
 
-def normalize_groups(groups, n_records):
+def normalize_groups(groups: Any, n_records: int) -> np.ndarray:
     """Return the normalized group of each record; refuse anything but one group for each record."""
     # Sets have no order, so records would get the groups of other records
     is_sequence = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
@@ -113,7 +114,7 @@ def normalize_groups(groups, n_records):
     return normalize_identifiers(groups, "groups")
 
 
-def keyed_digests(texts, seed):
+def keyed_digests(texts: Iterable[str], seed: np.random.SeedSequence) -> np.ndarray:
     """Hash each text by BLAKE2b, under a key that follows from the seed.
 
     Parameters
@@ -154,7 +155,7 @@ _DIGITS = 15
 _TRUTH = {"true": "1", "false": "0"}
 
 
-def _text(identifier):
+def _text(identifier: Any) -> str:
     """Return the normalized text of an identifier, whatever type other identifiers impose on it.
 
     Normalizing twice changes nothing. Two different identifiers with the same text are harmless:
@@ -175,14 +176,14 @@ def _text(identifier):
     if isinstance(identifier, Real | np.bool_) and not isinstance(identifier, np.timedelta64):
         # Larger floats are rounded, and whether a number is a float depends on the others
         is_exact = isinstance(identifier, Integral | np.bool_) or abs(float(identifier)) < _EXACT
-        if is_exact and int(identifier) == identifier:
-            return str(int(identifier))
+        if is_exact and int(identifier) == identifier:  # type: ignore[arg-type]
+            return str(int(identifier))  # type: ignore[arg-type]
         raise _NoSpelling("a number that is not whole, or too large to be exact")
     # The text of any other object may be its address, or may not depend on its value alone
     raise _NoSpelling("values that cannot be compared")
 
 
-def _normalized_text(text):
+def _normalized_text(text: str) -> str:
     """Normalize text to its value, because one malformed value makes a whole column text."""
     text = text.strip(_PADDING)
     number = _NUMBER.fullmatch(text)
@@ -194,7 +195,7 @@ def _normalized_text(text):
     return _TRUTH.get(text.lower(), text)
 
 
-def _normalized_number(text, digits, exponent):
+def _normalized_number(text: str, digits: str, exponent: str | None) -> str:
     """Normalize text of a number; a point or an exponent makes its column a column of floats."""
     if exponent is None and "." not in digits:
         whole = digits.lstrip("0") or "0"  # Python limits the number of digits of an int
@@ -205,7 +206,7 @@ def _normalized_number(text, digits, exponent):
     return str(int(number)) if number.is_integer() and abs(number) < _EXACT else text
 
 
-def _moment(identifier):
+def _moment(identifier: Any) -> str:
     """Normalize a date and time; with a time zone, to the instant in UTC.
 
     A date alone is normalized to its compact text, such as 20200105, which may be a whole number.

@@ -9,10 +9,11 @@ returns the number of each record's teacher. `index` is the index of a DataFrame
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from .identifiers import (
     keyed_digests,
@@ -42,7 +43,15 @@ class RandomPartition:
 
     relation = NeighboringRelation.REPLACE_ONE
 
-    def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
+    def assign(
+        self,
+        *,
+        n_records: int,
+        n_teachers: int,
+        index: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        seed: np.random.SeedSequence | None = None,
+    ) -> np.ndarray:
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if n_teachers > n_records:
             raise ValueError(
@@ -61,7 +70,15 @@ class HashPartition:
 
     relation = NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
 
-    def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
+    def assign(
+        self,
+        *,
+        n_records: int,
+        n_teachers: int,
+        index: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        seed: np.random.SeedSequence | None = None,
+    ) -> np.ndarray:
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if index is None or isinstance(index, pd.RangeIndex):
             found = "X has none" if index is None else "the index of X is a RangeIndex"
@@ -81,7 +98,15 @@ class GroupPartition:
 
     relation = NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
 
-    def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
+    def assign(
+        self,
+        *,
+        n_records: int,
+        n_teachers: int,
+        index: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        seed: np.random.SeedSequence | None = None,
+    ) -> np.ndarray:
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if groups is None:
             raise ValueError("GroupPartition requires groups=, one identifier per record; got None")
@@ -128,28 +153,36 @@ class PredefinedPartition:
     <NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY: 'change_one_named_nonempty'>
     """
 
-    names: Sequence | None = None
+    names: Sequence[Any] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.names is not None:
             object.__setattr__(self, "names", tuple(normalize_names(self.names)))
 
     @property
-    def relation(self):
+    def relation(self) -> NeighboringRelation:
         """The relation of data sets that differ in one unit, which reaches at most one teacher."""
         if self.names is None:
             return NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY
         return NeighboringRelation.CHANGE_ONE_NAMED
 
-    def teachers(self, groups):
+    def teachers(self, groups: ArrayLike | None) -> tuple[str, ...]:
         """Return the name of each teacher, a tuple of str."""
         if groups is None:
             raise ValueError('partition="predefined" requires groups=, a name for each record')
         if self.names is not None:
-            return self.names
+            return tuple(self.names)
         return tuple(np.unique(normalize_identifiers(groups, "groups")).tolist())
 
-    def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
+    def assign(
+        self,
+        *,
+        n_records: int,
+        n_teachers: int,
+        index: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        seed: np.random.SeedSequence | None = None,
+    ) -> np.ndarray:
         """Return the teacher of each record, an int array of shape (n_records,)."""
         names = pd.Index(self.teachers(groups), dtype=object)
         normalized = pd.Index(normalize_identifiers(groups, "groups"), dtype=object)
@@ -185,10 +218,19 @@ class Assignment(NamedTuple):
     n_teachers: int
     unit: str
     relation: NeighboringRelation | str
-    names: tuple | None = None
+    names: tuple[str, ...] | None = None
 
 
-def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, groups=None, seed=None):
+def assign_teachers(
+    partition: Any,
+    *,
+    n_records: int,
+    n_teachers: int,
+    unit: Literal["record", "group"],
+    index: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    seed: np.random.SeedSequence | None = None,
+) -> Assignment:
     """Assign the records to teachers, and return the assignment with the protected unit.
 
     Parameters
@@ -252,7 +294,12 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
         )
     names = partition.teachers(groups) if isinstance(partition, PredefinedPartition) else None
     n_teachers = int(n_teachers) if names is None else len(names)  # numpy's small ints overflow
-    records = {"n_records": n_records, "n_teachers": n_teachers, "index": index, "groups": groups}
+    records: dict[str, Any] = {
+        "n_records": n_records,
+        "n_teachers": n_teachers,
+        "index": index,
+        "groups": groups,
+    }
     records["seed"] = np.random.SeedSequence() if seed is None else seed
     if type(partition).__module__ == __name__:  # messages of this library quote nothing private
         teacher_indices = partition.assign(**records)
@@ -270,8 +317,8 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
             f"{kind_of(teacher_indices.dtype)}"
         )
     if unit == "group":
-        pairs = set(zip(groups.tolist(), teacher_indices.tolist(), strict=True))
-        if len(pairs) > len(set(groups.tolist())):
+        pairs = set(zip(groups.tolist(), teacher_indices.tolist(), strict=True))  # type: ignore[union-attr]
+        if len(pairs) > len(set(groups.tolist())):  # type: ignore[union-attr]
             raise ValueError(
                 'unit="group" requires all records of a group at one teacher, but this partition '
                 'splits groups; use partition="random" or "hash", which assign whole groups'
@@ -279,7 +326,7 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     return Assignment(teacher_indices, n_teachers, unit, partition.relation, names)
 
 
-def _keyed_hash(values, n_teachers, seed, name):
+def _keyed_hash(values: Any, n_teachers: int, seed: Any, name: str) -> np.ndarray:
     """Return the teacher of each identifier, which does not depend on other identifiers."""
     digests = keyed_digests(normalize_identifiers(values, name), seed)
     return (digests % np.uint64(n_teachers)).astype(np.int64)

@@ -3,10 +3,15 @@
 A display stores the arrays of its picture. Matplotlib is imported when the picture is drawn.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from functools import reduce
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +21,12 @@ from .rdp import DEFAULT_ORDERS, Cost
 from .rdp.checks import check_delta, check_votes, margins
 from .rdp.conversion import conversion_penalty, epsilon_by_order
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ._typing import Estimator
+    from .aggregators.base import Aggregator
+
 # The palette of Okabe and Ito, which color-blind readers can distinguish
 BLUE = "#0072B2"
 VERMILLION = "#D55E00"
@@ -24,7 +35,7 @@ YELLOW = "#F0E442"
 SKY = "#56B4E9"
 
 
-def axes_and_figure(ax):
+def axes_and_figure(ax: Axes | None) -> tuple[Axes, Any]:
     """Return the axes and their figure; None creates new ones."""
     if ax is None:
         try:
@@ -35,19 +46,19 @@ def axes_and_figure(ax):
     return ax, ax.figure
 
 
-def legend_above(ax, **kwargs):
+def legend_above(ax: Axes, **kwargs: Any) -> None:
     """Put the legend in one row above the axes, where it hides no bar."""
     ax.legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="small", **kwargs
     )
 
 
-def mark_private(ax):
+def mark_private(ax: Axes) -> None:
     """Mark a picture as private."""
     ax.set_title("private view: do not publish", loc="right", fontsize="small", color=VERMILLION)
 
 
-def check_fitted(clf):
+def check_fitted(clf: Estimator) -> Estimator:
     """Return the classifier, which must be a fitted `PATEClassifier` with teachers."""
     if not hasattr(clf, "fit_votes"):
         raise TypeError(
@@ -63,12 +74,12 @@ def check_fitted(clf):
     return clf
 
 
-def public_numbers(clf):
+def public_numbers(clf: Estimator) -> dict[str, Any]:
     """Return the numbers of teachers and of classes, or of levels."""
     return {"n_teachers": clf.n_teachers_, "n_classes": clf._fitted_target.n_values}
 
 
-def curator_of(clf):
+def curator_of(clf: Estimator) -> Curator:
     """Return the private view of a fit, which must have made at least one query."""
     curator = getattr(check_fitted(clf), "curator_", None)
     if curator is None:
@@ -79,7 +90,7 @@ def curator_of(clf):
     return curator
 
 
-def stages_of(clf):
+def stages_of(clf: Estimator) -> tuple[list[Any], list[int]]:
     """Return the mechanisms of a fit, and the number of queries of each."""
     stages = clf.aggregator_ if isinstance(clf.aggregator_, list) else [clf.aggregator_]
     n_queried = len(clf.query_indices_)
@@ -93,14 +104,14 @@ def stages_of(clf):
     return stages, clf.n_queries
 
 
-def check_some_votes(votes):
+def check_some_votes(votes: ArrayLike) -> np.ndarray:
     """Return votes as an array; there must be at least one row."""
     votes = check_votes(votes)
     check_queried(len(votes))
     return votes
 
 
-def check_queried(n_queries):
+def check_queried(n_queries: int) -> None:
     """Refuse to draw a fit without queries."""
     if n_queries == 0:
         raise ValueError("there are no queries to draw; make at least one query")
@@ -145,8 +156,15 @@ class PrivacySpentDisplay:
     """
 
     def __init__(
-        self, n_queries, data_independent, exact=None, bound=None, *, published=None, delta=1e-5
-    ):
+        self,
+        n_queries: np.ndarray,
+        data_independent: np.ndarray,
+        exact: np.ndarray | None = None,
+        bound: np.ndarray | None = None,
+        *,
+        published: float | None = None,
+        delta: float = 1e-5,
+    ) -> None:
         self.n_queries = n_queries
         self.data_independent = data_independent
         self.exact = exact
@@ -155,7 +173,9 @@ class PrivacySpentDisplay:
         self.delta = delta
 
     @classmethod
-    def from_estimator(cls, clf, *, private=True, ax=None, **kwargs):
+    def from_estimator(
+        cls, clf: Estimator, *, private: bool = True, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
         """Draw the cost of the queries of a fit.
 
         Parameters
@@ -185,14 +205,25 @@ class PrivacySpentDisplay:
         else:
             public = public_numbers(clf)
             data_independent = _guaranteed(*stages_of(clf), n_queries, spent.delta, public)
-        curves = _private_curves(curator, n_queries, spent.delta) if private else (None, None)
+        curves: Any = (None, None)
+        if curator is not None:
+            curves = _private_curves(curator, n_queries, spent.delta)
         display = cls(
             n_queries, data_independent, *curves, published=spent.epsilon, delta=spent.delta
         )
         return display.plot(ax, **kwargs)
 
     @classmethod
-    def from_votes(cls, votes, aggregator, *, delta=1e-5, student_proba=None, ax=None, **kwargs):
+    def from_votes(
+        cls,
+        votes: ArrayLike,
+        aggregator: Aggregator,
+        *,
+        delta: float = 1e-5,
+        student_proba: ArrayLike | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the cost of queries with these votes, in their order.
 
         Parameters
@@ -215,13 +246,13 @@ class PrivacySpentDisplay:
         votes = check_some_votes(votes)
         delta = check_delta(delta)
         n_queries = _points(len(votes))
-        stage = StageRecord(aggregator, len(votes), student_proba)
+        stage = StageRecord(aggregator, len(votes), student_proba)  # type: ignore[arg-type]
         exact, bound = _private_curves(Curator([stage], votes, delta, None), n_queries, delta)
         public = {"n_teachers": int(votes[0].sum()), "n_classes": votes.shape[1]}
         data_independent = _guaranteed([aggregator], [len(votes)], n_queries, delta, public)
         return cls(n_queries, data_independent, exact, bound, delta=delta).plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the curves.
 
         Parameters
@@ -250,7 +281,7 @@ class PrivacySpentDisplay:
         if self.published is not None and np.isfinite(self.published):
             style = {"marker": "*", "ls": "", "ms": 11, "color": "black", "clip_on": False}
             style["label"] = "privacy_spent_ (for publication)"
-            self.lines_ += self.ax_.plot(self.n_queries[-1:], [self.published], **style)
+            self.lines_ += self.ax_.plot(self.n_queries[-1:], [self.published], **style)  # type: ignore[arg-type]
         self.ax_.set(xlabel="number of queries", ylabel=f"epsilon at delta = {self.delta:g}")
         self.ax_.set_xlim(0, None)
         self.ax_.set_ylim(0, 1.3 * self.ax_.get_ylim()[1])  # room for the legend
@@ -260,13 +291,19 @@ class PrivacySpentDisplay:
         return self
 
 
-def _points(n_queries):
+def _points(n_queries: int) -> np.ndarray:
     """Return at most 100 numbers of queries, at which curves are computed."""
     check_queried(n_queries)
     return np.unique(np.linspace(1, n_queries, min(n_queries, 100)).round().astype(int))
 
 
-def _guaranteed(aggregators, n_queried, n_queries, delta, public):
+def _guaranteed(
+    aggregators: list[Any],
+    n_queried: list[int],
+    n_queries: np.ndarray,
+    delta: float,
+    public: dict[str, Any],
+) -> np.ndarray:
     """Return the data-independent epsilon of the first queries, in the order of stages."""
     costs = [stage.costs(**public) for stage in aggregators]
     queried_before = np.cumsum(n_queried) - n_queried
@@ -278,7 +315,7 @@ def _guaranteed(aggregators, n_queried, n_queries, delta, public):
     return np.array(epsilons)
 
 
-def _private_curves(curator, n_queries, delta):
+def _private_curves(curator: Curator, n_queries: np.ndarray, delta: float) -> list[np.ndarray]:
     """Return the epsilon of the first queries by exact cost, and by the published bound."""
     curves = []
     for bound in ("exact", "published"):
@@ -340,13 +377,13 @@ class BudgetDisplay:
     array([[0.2, 0.8]])
     """
 
-    def __init__(self, stages, shares, order):
+    def __init__(self, stages: list[str], shares: np.ndarray, order: float) -> None:
         self.stages = stages
         self.shares = shares
         self.order = order
 
     @classmethod
-    def from_estimator(cls, clf, *, ax=None, **kwargs):
+    def from_estimator(cls, clf: Estimator, *, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the use of the budget of a fit.
 
         Parameters
@@ -375,7 +412,7 @@ class BudgetDisplay:
         check_queried(sum(n_queried))
         both = zip(aggregators, n_queried, strict=True)
         names = [f"{type(stage).__name__}\n{queried} queries" for stage, queried in both]
-        n_paid = [None] * len(n_queried)
+        n_paid: list[Any] = [None] * len(n_queried)
         if spent.composition == "filter":  # a filter returns the cost of refused answers
             if any(stage.uses_student_proba for stage in aggregators):
                 raise ValueError("the number of paid answers is private; draw another fit")
@@ -396,7 +433,7 @@ class BudgetDisplay:
         shares = costs[:, :, best] / costs[:, :, best].sum()
         return cls(names, shares, float(DEFAULT_ORDERS[best])).plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw a bar for each stage.
 
         Parameters
@@ -433,7 +470,9 @@ class BudgetDisplay:
         return self
 
 
-def _check_and_answer(aggregator, n_queried, n_paid, **public):
+def _check_and_answer(
+    aggregator: Any, n_queried: int, n_paid: int, **public: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the Renyi costs of a stage's checks and of its answers, shape (n_orders,) each."""
     check, answer = aggregator.steps(DEFAULT_ORDERS, **public) or (0 * DEFAULT_ORDERS, None)
     checks = n_queried * check
@@ -473,12 +512,12 @@ class MarginDisplay:
     array([80,  5])
     """
 
-    def __init__(self, margins, *, n_teachers):
+    def __init__(self, margins: np.ndarray, *, n_teachers: int) -> None:
         self.margins = margins
         self.n_teachers = n_teachers
 
     @classmethod
-    def from_estimator(cls, clf, *, ax=None, **kwargs):
+    def from_estimator(cls, clf: Estimator, *, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the margins of the queries of a fit.
 
         Parameters
@@ -501,7 +540,7 @@ class MarginDisplay:
         return cls(found, n_teachers=clf.n_teachers_).plot(ax, **kwargs)
 
     @classmethod
-    def from_votes(cls, votes, *, ax=None, **kwargs):
+    def from_votes(cls, votes: ArrayLike, *, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the margins of these votes.
 
         Parameters
@@ -518,7 +557,7 @@ class MarginDisplay:
         votes = check_some_votes(votes)
         return cls(margins(votes), n_teachers=int(votes[0].sum())).plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the histogram.
 
         Parameters
@@ -581,7 +620,15 @@ class LabelAccuracyDisplay:
     array([1.  , 0.88, 0.67])
     """
 
-    def __init__(self, param_name, param_range, accuracy, answered, *, plurality=None):
+    def __init__(
+        self,
+        param_name: str,
+        param_range: np.ndarray,
+        accuracy: np.ndarray,
+        answered: np.ndarray,
+        *,
+        plurality: float | None = None,
+    ) -> None:
         self.param_name = param_name
         self.param_range = param_range
         self.accuracy = accuracy
@@ -589,7 +636,16 @@ class LabelAccuracyDisplay:
         self.plurality = plurality
 
     @classmethod
-    def from_estimator(cls, clf, y_public, *, param_name, param_range, ax=None, **kwargs):
+    def from_estimator(
+        cls,
+        clf: Estimator,
+        y_public: ArrayLike,
+        *,
+        param_name: str,
+        param_range: Sequence[Any] | np.ndarray,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the accuracy of the labels of a fit at other values of a parameter.
 
         Parameters
@@ -614,33 +670,37 @@ class LabelAccuracyDisplay:
             is not the number of rows.
         """
         votes = curator_of(clf).votes
-        y_public = column_or_1d(y_public)
+        labels: Any = column_or_1d(y_public)
         if isinstance(clf.aggregator_, list):
             raise ValueError(
                 f"clf was fitted in {len(clf.aggregator_)} stages; use from_votes with the votes "
                 "and aggregator of one stage"
             )
         n_public = len(clf.public_labels_)
-        if len(y_public) != n_public:
-            raise ValueError(f"y_public must have {n_public} labels; got {len(y_public)}")
-        varied = {"param_name": param_name, "param_range": param_range, "classes": clf.classes_}
-        given = votes, y_public[clf.query_indices_], clf.aggregator_
-        return cls.from_votes(*given, **varied, ax=ax, **kwargs)
+        if len(labels) != n_public:
+            raise ValueError(f"y_public must have {n_public} labels; got {len(labels)}")
+        varied: dict[str, Any] = {
+            "param_name": param_name,
+            "param_range": param_range,
+            "classes": clf.classes_,
+        }
+        given = votes, labels[clf.query_indices_], clf.aggregator_
+        return cls.from_votes(*given, **varied, ax=ax, **kwargs)  # type: ignore[misc]
 
     @classmethod
     def from_votes(
         cls,
-        votes,
-        y_true,
-        aggregator,
+        votes: ArrayLike,
+        y_true: ArrayLike,
+        aggregator: Aggregator,
         *,
-        param_name,
-        param_range,
-        classes=None,
-        student_proba=None,
-        ax=None,
-        **kwargs,
-    ):
+        param_name: str,
+        param_range: Sequence[Any] | np.ndarray,
+        classes: ArrayLike | None = None,
+        student_proba: ArrayLike | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the accuracy of the labels of these votes.
 
         Parameters
@@ -686,7 +746,7 @@ class LabelAccuracyDisplay:
         display = cls(param_name, np.asarray(param_range), accuracy, answered, plurality=plurality)
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw accuracy and, for mechanisms that may refuse, the answered fraction.
 
         Parameters
@@ -721,7 +781,7 @@ class LabelAccuracyDisplay:
         return self
 
 
-def _label_codes(y, classes, shape):
+def _label_codes(y: Any, classes: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return the column of votes for each label, with errors that quote no labels."""
     y = column_or_1d(y)
     classes = np.arange(shape[1]) if classes is None else np.asarray(classes)
@@ -785,13 +845,20 @@ class AuditDisplay:
     array([False,  True])
     """
 
-    def __init__(self, names, epsilon, claimed):
+    def __init__(self, names: list[str], epsilon: np.ndarray, claimed: np.ndarray) -> None:
         self.names = names
         self.epsilon = epsilon
         self.claimed = claimed
 
     @classmethod
-    def from_results(cls, results, *, claimed=None, ax=None, **kwargs):
+    def from_results(
+        cls,
+        results: Sequence[Any] | dict[Any, Any],
+        *,
+        claimed: ArrayLike | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the results of audits.
 
         Parameters
@@ -817,12 +884,12 @@ class AuditDisplay:
         if not results:
             raise ValueError("results is empty; give at least one audit")
         if claimed is None:
-            claimed = [getattr(result, "claimed", None) for result in results.values()]
+            claimed = [getattr(result, "claimed", None) for result in results.values()]  # type: ignore[assignment]
         claimed = np.broadcast_to(np.array(claimed, dtype=float), len(results))  # None becomes nan
         epsilon = np.array([result.epsilon for result in results.values()], dtype=float)
         return cls(list(map(str, results)), epsilon, claimed).plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw a bar for each audit, and a mark for each claim.
 
         Parameters

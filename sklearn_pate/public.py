@@ -1,11 +1,15 @@
 """Public data in scikit-learn: whole in searches, and as the training data of transformers."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import TransformerMixin
 from sklearn.utils import get_tags
@@ -33,6 +37,9 @@ from .runtime.copies import (
 )
 from .runtime.isolation import attempt
 from .runtime.private_data import Private
+
+if TYPE_CHECKING:
+    from ._typing import Estimator, Rows
 
 __all__ = ["FitOnPublic", "Overlap", "PublicData", "overlap", "public_rows"]
 
@@ -68,18 +75,18 @@ class PublicData(tuple):
     2
     """
 
-    def __new__(cls, X):
+    def __new__(cls, X: Rows) -> Self:
         """Wrap `X`."""
         return super().__new__(cls, (public_rows(X),))
 
-    def __getnewargs__(self):
+    def __getnewargs__(self) -> tuple[Any, ...]:
         return tuple(self)  # the arguments of a tuple's __new__ would wrap the rows twice
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"PublicData({type(self[0]).__name__} of shape {getattr(self[0], 'shape', '?')})"
 
 
-def public_rows(X_public):
+def public_rows(X_public: Any) -> Rows:
     """Return the rows in `PublicData`, or in the plain tuple that a Pipeline makes of it.
 
     Parameters
@@ -101,7 +108,7 @@ def public_rows(X_public):
     return X_public[0] if isinstance(X_public, tuple) and len(X_public) == 1 else X_public
 
 
-def warn_if_private(X_public, X, name="X_public"):
+def warn_if_private(X_public: Any, X: Rows, name: str = "X_public") -> tuple[str, ...]:
     """Warn of public rows that are the private ones, or share their memory, as a slice does.
 
     The warning depends on the objects alone, never on values: a comparison of a public row with the
@@ -134,18 +141,18 @@ def warn_if_private(X_public, X, name="X_public"):
     return (f"private rows, which were given as {name}",)
 
 
-def _share_memory(first, second):
+def _share_memory(first: Any, second: Any) -> bool:
     """Return whether entries of both share memory, as far as a cheap check shows it."""
     for one, other in zip(_arrays(first), _arrays(second), strict=False):
         try:
-            if np.shares_memory(one, other, max_work=_MAX_WORK):
+            if np.shares_memory(one, other, max_work=_MAX_WORK):  # type: ignore[arg-type]
                 return True
         except np.exceptions.TooHardError:
             return True  # their bounds overlap, and two slices of a table never interlock like this
     return False
 
 
-def _arrays(X):
+def _arrays(X: Rows) -> list[Any]:
     """Return the arrays with the entries of `X`; the selection must not depend on values."""
     if isinstance(X, np.ndarray):
         return [X]
@@ -171,9 +178,9 @@ class Overlap(Private):
     """
 
     public_rows: np.ndarray
-    label_columns: list
+    label_columns: list[Any]
 
-    def __str__(self):
+    def __str__(self) -> str:
         """Return all results, because only the holder of the data can print them."""
         n_equal = len(self.public_rows)
         positions = ", ".join(map(str, self.public_rows[:_N_SHOWN]))
@@ -185,7 +192,7 @@ class Overlap(Private):
         )
 
 
-def overlap(X, y, X_public):
+def overlap(X: Rows, y: ArrayLike | None, X_public: Rows) -> Overlap:
     """Find public rows that are equal to private ones, and columns that are the labels.
 
     Call it before a fit. The result depends on single private records, so it is for the holder of
@@ -246,7 +253,7 @@ def overlap(X, y, X_public):
     return Overlap(np.flatnonzero(is_equal), label_columns)
 
 
-def _table(name, X):
+def _table(name: str, X: Rows) -> pd.DataFrame:
     """Return the user's rows as a DataFrame; refuse anything without rows and columns."""
     X = indexable_rows(X, name)
     if len(X.shape) < 2:
@@ -254,7 +261,7 @@ def _table(name, X):
     return table_of(X)
 
 
-def table_of(X):
+def table_of(X: Rows) -> pd.DataFrame:
     """Return rows as a DataFrame."""
     if sparse.issparse(X):
         X = X.toarray()
@@ -272,28 +279,28 @@ def table_of(X):
     return X.reset_index(drop=True)
 
 
-def value_hashes(rows):
+def value_hashes(rows: Rows) -> np.ndarray:
     """Return a hash of the values of each row, with numbers as floats and all others as text."""
     table = table_of(rows)
     columns = {k: plain(table.iloc[:, k]) for k in range(table.shape[1])}
     return pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy()
 
 
-def plain(column):
+def plain(column: pd.Series) -> np.ndarray:
     """Return a column as floats, or as text if it holds anything else."""
     if getattr(column.dtype, "kind", "O") in "iufb":
         return column.to_numpy("float64", na_value=np.nan) + 0.0  # never -0.0
     return column.astype(object).map(str).to_numpy(object)
 
 
-def are_all_equal(X_public):
+def are_all_equal(X_public: Rows) -> bool:
     """Return whether all public rows hold the same values."""
     n_rows = _num_samples(X_public)
     few = _safe_indexing(X_public, list(range(min(n_rows, 50))))  # mostly enough for the answer
     return n_rows > 1 and all(np.unique(value_hashes(X)).size == 1 for X in (few, X_public))
 
 
-def _is_one_to_one(column, labels):
+def _is_one_to_one(column: Any, labels: Any) -> bool:
     """Return whether at least two values and labels determine each other."""
     codes = pd.factorize(column, use_na_sentinel=False)[0]
     pairs = len(set(zip(codes.tolist(), labels.tolist(), strict=True)))
@@ -329,7 +336,7 @@ _USELESS = {
 }
 
 
-def useless_columns(X_public):
+def useless_columns(X_public: Rows) -> list[str]:
     """Return warnings about columns of public rows: identifiers, text of many values, constants.
 
     Parameters
@@ -370,7 +377,7 @@ def useless_columns(X_public):
     return found
 
 
-def _useless_kind(column):
+def _useless_kind(column: pd.Series) -> str | None:
     """Return "identifier", "text", "constant" or None for a column of public rows."""
     values = column.dropna()
     n_rows, n_values = len(values), values.nunique()
@@ -456,11 +463,11 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
 
     _parameter_constraints: dict = {"transformer": [HasMethods(["fit", "transform"])]}
 
-    def __init__(self, transformer):
+    def __init__(self, transformer: Estimator) -> None:
         self.transformer = transformer
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None, X_public=None):
+    def fit(self, X: Rows, y: Any = None, X_public: Rows = None) -> Self:
         """Fit the transformer on `X_public`.
 
         Parameters
@@ -501,7 +508,7 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
                 setattr(self, name, getattr(self.transformer_, name))
         return self
 
-    def transform(self, X):
+    def transform(self, X: Rows) -> Rows:
         """Transform rows, each by itself.
 
         Parameters
@@ -518,7 +525,7 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
         return self.transformer_.transform(X)
 
     @available_if(delegated("inverse_transform", "transformer_", "transformer"))
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Rows) -> Rows:
         """Undo `transform`, if the transformer has an `inverse_transform`.
 
         Parameters
@@ -535,7 +542,7 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
         return self.transformer_.inverse_transform(X)
 
     @available_if(delegated("get_feature_names_out", "transformer_", "transformer"))
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the columns that `transform` returns.
 
         Parameters
@@ -551,12 +558,12 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
         check_is_fitted(self)
         return self.transformer_.get_feature_names_out(input_features)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         # Earlier fits of the given transformer are not pickled
         state = copied_generators(dict(super().__getstate__()))
         return state | {"transformer": unfitted(state["transformer"])}
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.transformer).input_tags
         tags.target_tags.required = False
@@ -567,14 +574,14 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
 _LAZY = {"polars": "collect", "dask": "compute"}
 
 #: Conversions of other types to a table. The values of a dict, or dicts in a list, are its data.
-_OTHER_ROWS = {
+_OTHER_ROWS: dict[Any, str] = {
     (str, os.PathLike): "read the file first, as pandas.read_csv does",
     dict: "convert it to a table,\n    {name} = pandas.DataFrame({name})",
     PublicData: "it is for X_public alone, so give the rows themselves",
 }
 
 
-def indexable_rows(X, name):
+def indexable_rows(X: Rows, name: str) -> Rows:
     """Return `X` in a form with selectable rows: sparse matrices as CSR, lists as arrays."""
     if sparse.issparse(X):
         return X.tocsr()
@@ -591,7 +598,7 @@ def indexable_rows(X, name):
     return rows
 
 
-def _check_is_table(X, name):
+def _check_is_table(X: Rows, name: str) -> None:
     """Refuse rows that are not a table: lazy frames, files, dicts, wrapped rows, swaps."""
     kind = type(X)
     method = _LAZY.get(kind.__module__.partition(".")[0])
@@ -615,7 +622,7 @@ def _check_is_table(X, name):
         )
 
 
-def check_not_swapped(X, y, X_public=None):
+def check_not_swapped(X: Rows, y: Any, X_public: Rows = None) -> None:
     """Refuse labels in the place of rows, by their axes alone.
 
     Parameters
@@ -636,7 +643,7 @@ def check_not_swapped(X, y, X_public=None):
         )
 
 
-def _axes(rows):
+def _axes(rows: Rows) -> tuple[int, ...]:
     """Return the shape of rows; the shape of lists follows from their first entries."""
     if isinstance(rows, list | tuple) and len(rows):
         return (len(rows), *_axes(rows[0]))

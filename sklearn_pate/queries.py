@@ -11,9 +11,14 @@ objects are deep-copied), and tries its first two rounds with made-up labels bef
 trained.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 
@@ -21,6 +26,11 @@ from ._sklearn import CheckedEstimator, HasMethods, Interval, _num_samples
 from .rdp.checks import check_count
 from .runtime.copies import seed_number, seeded
 from .students import student_error
+
+if TYPE_CHECKING:
+    from ._typing import Estimator, Rows, Seed
+    from .accounting.plan import Plan
+    from .releases.published import Published
 
 __all__ = ["DiversityQueries", "RandomQueries", "UncertaintyQueries"]
 
@@ -37,7 +47,7 @@ class RandomQueries(CheckedEstimator):
     10
     """
 
-    def select(self, X_public, n_queries, random_state=None):
+    def select(self, X_public: Rows, n_queries: int, random_state: Seed = None) -> np.ndarray:
         """Choose the rows to query.
 
         Parameters
@@ -88,12 +98,19 @@ class UncertaintyQueries(CheckedEstimator):
 
     _parameter_constraints = {"n_rounds": [Interval(Integral, 2, None, closed="left")]}
 
-    def __init__(self, n_rounds=10):
+    def __init__(self, n_rounds: int = 10) -> None:
         self.n_rounds = n_rounds
 
     def select(
-        self, X_public, n_queries, random_state=None, *, queried=(), labels=(), student_proba=None
-    ):
+        self,
+        X_public: Rows,
+        n_queries: int,
+        random_state: Seed = None,
+        *,
+        queried: ArrayLike = (),
+        labels: ArrayLike = (),
+        student_proba: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Choose the rows to query next.
 
         Parameters
@@ -149,10 +166,10 @@ class DiversityQueries(CheckedEstimator):
 
     _parameter_constraints = {"transformer": [HasMethods(["fit_transform"]), None]}
 
-    def __init__(self, transformer=None):
+    def __init__(self, transformer: Estimator | None = None) -> None:
         self.transformer = transformer
 
-    def select(self, X_public, n_queries, random_state=None):
+    def select(self, X_public: Rows, n_queries: int, random_state: Seed = None) -> np.ndarray:
         """Choose the rows to query.
 
         Parameters
@@ -195,13 +212,15 @@ class DiversityQueries(CheckedEstimator):
         return rows[chosen]
 
 
-def _not_queried_in_random_order(X_public, queried, random_state):
+def _not_queried_in_random_order(
+    X_public: Rows, queried: ArrayLike, random_state: Seed
+) -> np.ndarray:
     """Return the rows that were not queried, in random order."""
     rows = np.random.default_rng(random_state).permutation(_num_samples(X_public))
     return rows[~np.isin(rows, queried)]
 
 
-def count_rounds(strategy):
+def count_rounds(strategy: Any) -> int:
     """Return the number of calls of a strategy in each stage."""
     return check_count("n_rounds of query_strategy", getattr(strategy, "n_rounds", 1))
 
@@ -219,7 +238,9 @@ class Choice:
         Source of randomness of the strategy.
     """
 
-    def __init__(self, make_strategy, X_public, seed):
+    def __init__(
+        self, make_strategy: Callable[[], Any], X_public: Rows, seed: np.random.SeedSequence
+    ) -> None:
         with seeded(seed_number(seed)):
             self._strategy = make_strategy()
         self._X_public = X_public
@@ -228,7 +249,7 @@ class Choice:
         self._n_rounds = count_rounds(self._strategy)
         self._uses_student = getattr(self._strategy, "uses_student_proba", False)
 
-    def rows_to_vote_on(self, plan, *, n_classes):
+    def rows_to_vote_on(self, plan: Plan, *, n_classes: int) -> np.ndarray:
         """Return the rows that teachers vote on: the queries or, if there are rounds, all rows.
 
         This is called before any teacher is trained. The first two rounds are tried with made-up
@@ -251,9 +272,15 @@ class Choice:
             ) from error
         return rows
 
-    def _select(self, n_queries, queried=(), labels=(), proba=None):
+    def _select(
+        self,
+        n_queries: int,
+        queried: ArrayLike = (),
+        labels: ArrayLike = (),
+        proba: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Return the rows that the strategy chooses; in rounds, it gets the released labels."""
-        shown = {"random_state": self._rng}
+        shown: dict[str, Any] = {"random_state": self._rng}
         if self._n_rounds > 1:
             proba = proba if self._uses_student else None
             shown |= {"queried": queried, "labels": labels, "student_proba": proba}
@@ -269,16 +296,18 @@ class Choice:
             )
         return rows.astype(np.intp)
 
-    def rounds(self, n_queries):
+    def rounds(self, n_queries: int) -> list[np.ndarray]:
         """Split the queries of a stage, numbered from 0, into nearly equal rounds."""
         return np.array_split(np.arange(n_queries), min(self._n_rounds, n_queries))
 
-    def wants_student(self, released):
+    def wants_student(self, released: Published) -> bool:
         """Return whether the strategy uses a student, and the labels can train one."""
         has_two_classes = len(set(released.labels) - {-1}) > 1
         return self._n_rounds > 1 and self._uses_student and has_two_classes
 
-    def next_positions(self, round_, released, proba):
+    def next_positions(
+        self, round_: np.ndarray, released: Published, proba: np.ndarray | None
+    ) -> np.ndarray:
         """Return the queries of a round, as positions among the rows that were voted on.
 
         Parameters

@@ -1,8 +1,14 @@
 """PATERegressor: numbers in public bounds, by votes that are split between levels."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from numbers import Integral
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,8 +18,20 @@ from .estimator import PATEEstimator, usual_floats
 from .neighbors.smoothing import MIN_PROBA
 from .rdp.checks import as_array
 
+if TYPE_CHECKING:
+    from joblib import Memory
 
-def _may_have_quantiles(estimator):
+    from ._typing import Estimator, RandomState, Rows
+    from .aggregators.base import Mechanism
+    from .aggregators.table import TableMechanism
+    from .encoding.schema import Schema
+    from .ledger.ledger import PrivacyLedger
+    from .methods.base import Method
+    from .releases.base import Release
+    from .synthesis.synthesizers import Synthesizer
+
+
+def _may_have_quantiles(estimator: Estimator) -> bool:
     if estimator.n_levels < 3:
         raise AttributeError(
             "predict_quantiles requires a distribution over n_levels of 3 or more: set "
@@ -112,6 +130,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     """
 
     target_type = NumberTarget
+    levels_: np.ndarray
 
     _parameter_constraints: dict = {
         **PATEEstimator._parameter_constraints,
@@ -121,35 +140,35 @@ class PATERegressor(RegressorMixin, PATEEstimator):
 
     def __init__(
         self,
-        base_estimator=None,
+        base_estimator: Estimator | list[Estimator] | None = None,
         *,
-        method="auto",
-        bounds=None,
-        n_levels=2,
-        n_teachers=None,
-        aggregator=None,
-        student=None,
-        n_queries=None,
-        query_strategy="random",
-        epsilon=1.0,
-        delta=1e-5,
-        accounting="data_independent",
-        unit="record",
-        partition="random",
-        keep_teachers=False,
-        n_jobs=None,
-        timeout=None,
-        random_state=None,
-        secure=False,
-        memory=None,
-        ledger=None,
-        synthesizer=None,
-        verbose=0,
-        on_bad_plan="raise",
-        schema=None,
-        releases=None,
-        warm_start=False,
-    ):
+        method: Literal["auto", "neighbors", "sums", "teachers"] | Method = "auto",
+        bounds: tuple[float, float] | None = None,
+        n_levels: int = 2,
+        n_teachers: int | None = None,
+        aggregator: Mechanism | TableMechanism | None = None,
+        student: Estimator | None = None,
+        n_queries: int | list[int] | None = None,
+        query_strategy: Literal["random", "uncertainty", "diversity"] | Any = "random",
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        accounting: Literal["data_independent", "ptr"] = "data_independent",
+        unit: Literal["record", "group"] = "record",
+        partition: Literal["random", "hash", "predefined"] | Any = "random",
+        keep_teachers: bool = False,
+        n_jobs: int | None = None,
+        timeout: float | None = None,
+        random_state: RandomState = None,
+        secure: bool = False,
+        memory: str | PathLike[str] | Memory | None = None,
+        ledger: PrivacyLedger | None = None,
+        synthesizer: Synthesizer | None = None,
+        verbose: int = 0,
+        on_bad_plan: Literal["raise", "warn"] = "raise",
+        schema: Schema | dict[Any, Any] | Sequence[Any] | None = None,
+        releases: list[Release] | None = None,
+        warm_start: bool = False,
+    ) -> None:
         self.base_estimator = base_estimator
         self.method = method
         self.bounds = bounds
@@ -178,11 +197,11 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         self.releases = releases
         self.warm_start = warm_start
 
-    def _declared_target(self):
+    def _declared_target(self) -> NumberTarget:
         return NumberTarget.between(self.bounds, self.n_levels)
 
     @usual_floats
-    def predict(self, X):
+    def predict(self, X: Rows) -> np.ndarray:
         """Predict numbers with the student.
 
         Parameters
@@ -200,7 +219,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
 
     @available_where(_may_have_quantiles)
     @usual_floats
-    def predict_quantiles(self, X, q):
+    def predict_quantiles(self, X: Rows, q: ArrayLike) -> np.ndarray:
         """Predict quantiles of the number at each row from the released table.
 
         The prediction has no privacy cost.
@@ -249,5 +268,6 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         # The floor under each probability would add up to a tail over many levels
         class_proba = class_proba - np.minimum(class_proba.min(axis=1, keepdims=True), MIN_PROBA)
         class_proba = class_proba / class_proba.sum(axis=1, keepdims=True)
-        found = self._fitted_target.quantiles(class_proba, requested)
+        target: Any = self._fitted_target
+        found = target.quantiles(class_proba, requested)
         return found[:, 0] if np.ndim(q) == 0 else found

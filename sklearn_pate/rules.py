@@ -24,7 +24,7 @@ _MOST_CELLS = 1000
 _FEW_CELLS = 32
 
 
-def default_n_teachers(*, n_records, n_classes, epsilon):
+def default_n_teachers(*, n_records: int | None, n_classes: int, epsilon: float | None) -> int:
     """Return a number of teachers: ``2 * sqrt(n_records * n_classes) / epsilon**0.75``.
 
     More teachers outvote more noise; with fewer teachers, each learns from more records. An epsilon
@@ -56,7 +56,7 @@ def default_n_teachers(*, n_records, n_classes, epsilon):
     return max(1, int(min(requested, n_records / 5)))
 
 
-def most_noise(*, n_teachers, n_classes):
+def most_noise(*, n_teachers: int, n_classes: int) -> float:
     """Return the largest scale of noise on votes, ``n_teachers / (2 * sqrt(n_classes))``.
 
     The cap pays for a number of queries at this scale. More noise would give more labels, with more
@@ -81,7 +81,7 @@ def most_noise(*, n_teachers, n_classes):
     return n_teachers / (2 * math.sqrt(n_classes))
 
 
-def fewest_queries(*, n_classes):
+def fewest_queries(*, n_classes: int) -> int:
     """Return the smallest number of queries, 5 for each class, even if their noise is larger.
 
     Parameters
@@ -102,7 +102,9 @@ def fewest_queries(*, n_classes):
     return 5 * n_classes
 
 
-def default_n_cells(*, n_records, n_public, n_classes, noise_std):
+def default_n_cells(
+    *, n_records: int | None, n_public: int, n_classes: int, noise_std: float
+) -> int:
     """Return a number of cells: about one for each ``7 * noise_std`` records.
 
     With Laplace noise for replaced records, this is one cell for 20 records at epsilon 1. A small
@@ -134,7 +136,7 @@ def default_n_cells(*, n_records, n_public, n_classes, noise_std):
     return max(1, int(min(requested, n_public / 2, _MOST_CELLS)))
 
 
-def default_rows_fraction():
+def default_rows_fraction() -> float:
     """Return the part of epsilon that synthetic rows get.
 
     Returns
@@ -151,7 +153,7 @@ def default_rows_fraction():
     return 0.4
 
 
-def default_sums_fraction():
+def default_sums_fraction() -> float:
     """Return the part of epsilon that class sums get, if records or teachers vote as well.
 
     Returns

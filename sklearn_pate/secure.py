@@ -1,11 +1,18 @@
 """Noise from the operating system's random numbers, and whole-number noise drawn exactly."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from os import urandom
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from scipy.special import ndtri
+
+if TYPE_CHECKING:
+    from ._typing import Seed
 
 __all__ = ["SystemGenerator", "noise_generator"]
 
@@ -16,7 +23,7 @@ _WORD = 2**62
 _MOST_IN_64_BITS = 2**62
 
 
-def noise_generator(random_state=None):
+def noise_generator(random_state: Seed = None) -> np.random.Generator:
     """Return the generator that noise is drawn from.
 
     Parameters
@@ -57,10 +64,10 @@ class SystemGenerator(np.random.Generator):
     array([0])
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(np.random.PCG64())
 
-    def random(self, size=None):
+    def random(self, size: Any = None) -> Any:  # type: ignore[override]
         """Draw uniform numbers, neither 0 nor 1, with full precision even for small numbers."""
         mantissa = 1 + ((self._bits(size) >> np.uint64(12)) + 0.5) * 2.0**-52
         exponent = np.full(mantissa.shape, -1)
@@ -74,7 +81,9 @@ class SystemGenerator(np.random.Generator):
         uniform = np.minimum(np.ldexp(mantissa, exponent), 1 - 2.0**-53)
         return float(uniform) if size is None else uniform
 
-    def integers(self, low, high=None, size=None):
+    def integers(  # type: ignore[override]
+        self, low: Any, high: Any = None, size: Any = None
+    ) -> Any:
         """Draw uniform whole numbers from `low` to below `high`; a single argument is `high`."""
         if high is None:
             low, high = 0, low
@@ -88,25 +97,25 @@ class SystemGenerator(np.random.Generator):
         whole = (sampled % np.uint64(width)).astype(np.int64) + low
         return int(whole[0]) if size is None else whole.reshape(size)
 
-    def normal(self, loc=0.0, scale=1.0, size=None):
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Draw normal noise."""
         size = _shape(size, loc, scale)
         return loc + scale * self._sign(size) * ndtri(self.random(size) / 2)
 
-    def laplace(self, loc=0.0, scale=1.0, size=None):
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Draw Laplace noise."""
         size = _shape(size, loc, scale)
         return loc + self._sign(size) * self.exponential(scale, size)
 
-    def exponential(self, scale=1.0, size=None):
+    def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
         """Draw exponential noise."""
         return -scale * np.log(self.random(_shape(size, scale)))
 
-    def gumbel(self, loc=0.0, scale=1.0, size=None):
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Draw Gumbel noise."""
         return loc - scale * np.log(self.exponential(1.0, _shape(size, loc, scale)))
 
-    def _refused(self, *args, **kwargs):
+    def _refused(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
             "SystemGenerator draws random, integers, normal, laplace, exponential and gumbel; "
             "numpy's method would not draw this from the operating system"
@@ -114,15 +123,15 @@ class SystemGenerator(np.random.Generator):
 
     _refused.__doc__ = ""  # without it, the documentation would show numpy's docstring
 
-    def _sign(self, size):
+    def _sign(self, size: Any) -> Any:
         return 2 * self.integers(2, size=size) - 1
 
-    def _bits(self, size):
+    def _bits(self, size: Any) -> np.ndarray:
         shape = () if size is None else size
         n = int(np.prod(shape, dtype=int))
         return np.frombuffer(urandom(8 * n), np.uint64).reshape(shape).copy()
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         raise TypeError(
             "SystemGenerator has no state to pickle or copy: every number comes from the system"
         )
@@ -133,7 +142,7 @@ for _name in set(dir(np.random.Generator)) - set(vars(SystemGenerator)) - {"bit_
         setattr(SystemGenerator, _name, SystemGenerator._refused)
 
 
-def _shape(size, *params):
+def _shape(size: Any, *params: Any) -> Any:
     """Return `size`, or the common shape of the parameters without one: a draw for each entry."""
     if size is not None:
         return size
@@ -143,12 +152,12 @@ def _shape(size, *params):
 # --- whole numbers of any size: integers of numpy overflow silently, integers of Python do not ----
 
 
-def exact_type(most):
+def exact_type(most: int) -> type:
     """Return the dtype in which whole numbers up to `most` are added exactly."""
     return np.int64 if most <= _MOST_IN_64_BITS else object
 
 
-def in_64_bits(whole):
+def in_64_bits(whole: np.ndarray) -> np.ndarray:
     """Convert Python integers to numpy's; return them unchanged if one exceeds 64 bits."""
     try:
         return whole.astype(np.int64)
@@ -156,7 +165,7 @@ def in_64_bits(whole):
         return whole
 
 
-def plus_noise(whole, noise, step):
+def plus_noise(whole: np.ndarray, noise: np.ndarray, step: float) -> np.ndarray:
     """Return whole numbers of steps plus noise, in units; add exactly, and round once."""
     return (whole.astype(object) + noise).astype(float) * step
 
@@ -164,17 +173,17 @@ def plus_noise(whole, noise, step):
 # --- exact sampling: Canonne, Kamath, Steinke (2020) ---------------------------------------------
 
 
-def discrete_laplace(rng, gamma, shape):
+def discrete_laplace(rng: np.random.Generator, gamma: Fraction, shape: Any) -> np.ndarray:
     """Draw an array of whole numbers with probabilities proportional to ``exp(-gamma |x|)``."""
     return _by_rejection(lambda n: _discrete_laplace(rng, gamma, n), shape)
 
 
-def discrete_gaussian(rng, sigma, shape):
+def discrete_gaussian(rng: np.random.Generator, sigma: Fraction, shape: Any) -> np.ndarray:
     """Draw an array of whole numbers, probabilities proportional to ``exp(-x**2/(2 sigma**2))``."""
     return _by_rejection(lambda n: _discrete_gaussian(rng, sigma, n), shape)
 
 
-def _by_rejection(attempt, shape):
+def _by_rejection(attempt: Callable[[int], np.ndarray], shape: Any) -> np.ndarray:
     """Draw an array; `attempt(n)` makes n attempts and returns the accepted ones."""
     size = math.prod(shape)
     draws = np.empty(0, dtype=object)
@@ -183,7 +192,7 @@ def _by_rejection(attempt, shape):
     return in_64_bits(draws).reshape(shape)
 
 
-def _discrete_gaussian(rng, sigma, n):
+def _discrete_gaussian(rng: np.random.Generator, sigma: Fraction, n: int) -> np.ndarray:
     """Make `n` attempts by Algorithm 3, Laplace draws that are accepted at random."""
     t = math.floor(sigma) + 1
     y = _discrete_laplace(rng, Fraction(1, t), n)
@@ -193,7 +202,7 @@ def _discrete_gaussian(rng, sigma, n):
     return y[_bernoulli_exp(rng, distance, 2 * t**2 * denominator * numerator)]
 
 
-def _discrete_laplace(rng, gamma, n):
+def _discrete_laplace(rng: np.random.Generator, gamma: Fraction, n: int) -> np.ndarray:
     """Make `n` attempts by Algorithm 2, a geometric draw in two parts and a sign."""
     s, t = gamma.as_integer_ratio()
     u = _integers(rng, t, n)
@@ -209,7 +218,7 @@ def _discrete_laplace(rng, gamma, n):
     return np.where(negative, -size, size)[accepted]
 
 
-def _bernoulli_exp(rng, p, q):
+def _bernoulli_exp(rng: np.random.Generator, p: Any, q: Any) -> np.ndarray:
     """Draw True with probability ``exp(-p / q)``.
 
     Canonne, Kamath, Steinke (2020), Algorithm 1. `p` is an array of Python integers: products of
@@ -225,7 +234,7 @@ def _bernoulli_exp(rng, p, q):
     return result
 
 
-def _bernoulli_exp_fraction(rng, p, q):
+def _bernoulli_exp_fraction(rng: np.random.Generator, p: Any, q: Any) -> np.ndarray:
     """Draw True with probability ``exp(-p / q)``, for ``0 <= p <= q``."""
     result = np.empty(p.size, dtype=bool)
     live = np.arange(p.size)
@@ -238,7 +247,7 @@ def _bernoulli_exp_fraction(rng, p, q):
     return result
 
 
-def _bernoulli(rng, p, q):
+def _bernoulli(rng: np.random.Generator, p: Any, q: Any) -> np.ndarray:
     """Draw True with probability ``p / q``, for ``0 <= p <= q``, by comparison with a uniform."""
     if q <= _WORD:
         return rng.integers(q, size=p.size) < p.astype(np.int64)
@@ -252,7 +261,7 @@ def _bernoulli(rng, p, q):
     return result
 
 
-def _integers(rng, limit, n):
+def _integers(rng: np.random.Generator, limit: int, n: int) -> np.ndarray:
     """Draw from 0 to ``limit - 1``; above 2**62, `limit` must be a power of two.
 
     Large limits are denominators of floats, which are powers of two, so the division of the digits

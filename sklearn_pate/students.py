@@ -6,9 +6,13 @@ reads a released table belongs to `readouts`. The default student of a method is
 `default_student`, and `releases.published.student_of` returns the student of a fit.
 """
 
+from __future__ import annotations
+
 from functools import singledispatch
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
@@ -40,6 +44,10 @@ from .runtime.copies import (
     without_caches,
 )
 from .runtime.isolation import is_ours, remedy_of, suppress_output
+
+if TYPE_CHECKING:
+    from ._typing import Estimator, Rows
+    from .releases.published import Published
 
 __all__ = ["SoftLabelClassifier"]
 
@@ -106,11 +114,11 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
 
     _parameter_constraints = {"estimator": [HasMethods(["fit", "predict"])]}
 
-    def __init__(self, estimator):
+    def __init__(self, estimator: Estimator) -> None:
         self.estimator = estimator
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y):
+    def fit(self, X: Rows, y: ArrayLike) -> Self:
         """Fit on soft or hard labels.
 
         Parameters
@@ -152,18 +160,18 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
         self.classes_ = np.arange(y.shape[1])
         return self
 
-    def to_sklearn(self):
+    def to_sklearn(self) -> Estimator:
         """Return the fitted classifier, which predicts the same."""
         check_is_fitted(self)
         return self.estimator_
 
-    def predict(self, X):
+    def predict(self, X: Rows) -> np.ndarray:
         """Predict labels, as the estimator does."""
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
     @available_if(lambda self: has_method(self.estimator, "predict_proba"))
-    def predict_proba(self, X):
+    def predict_proba(self, X: Rows) -> np.ndarray:
         """Predict probabilities; a class that had probability 0 in every row gets 0."""
         check_is_fitted(self)
         proba = self.estimator_.predict_proba(X)
@@ -171,7 +179,9 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
         return all_columns(proba, seen, n_classes=len(self.classes_), fill=0.0)
 
 
-def fit_student(student, X_public, released, seed):
+def fit_student(
+    student: Estimator, X_public: Rows, released: Published, seed: np.random.SeedSequence
+) -> Estimator:
     """Train a student on released labels.
 
     Parameters
@@ -221,7 +231,14 @@ def fit_student(student, X_public, released, seed):
 
 
 @singledispatch
-def _teach(target: Target, student, X_public, released, labelled, by_weights):
+def _teach(
+    target: Target,
+    student: Estimator,
+    X_public: Rows,
+    released: Published,
+    labelled: np.ndarray,
+    by_weights: bool,
+) -> Estimator:
     """Fit a student on all rows, soft labels, class probabilities or labels, as it accepts them.
 
     If `by_weights`, the student learns class probabilities as weights of rows. Otherwise it learns
@@ -229,14 +246,15 @@ def _teach(target: Target, student, X_public, released, labelled, by_weights):
     """
     has_class_proba = released.table is not None  # then they are the soft labels
     if accepts_unlabeled(student):
-        targets = sure_labels(released.soft_labels) if has_class_proba else released.labels
+        soft_labels: Any = released.soft_labels
+        targets = sure_labels(soft_labels) if has_class_proba else released.labels
         return student.fit(X_public, targets)
     rows = _safe_indexing(X_public, labelled)
     if released.soft_labels is not None and accepts_soft_labels(student):
         return student.fit(rows, released.soft_labels[labelled])
     if by_weights:
         # Each row has a weight in each class, and every class has some rows
-        class_proba = released.soft_labels[labelled]
+        class_proba = released.soft_labels[labelled]  # type: ignore[index]
         row, code = np.nonzero(class_proba > np.minimum(_LEAST_RATE, class_proba.max(axis=0) / 2))
         return _fit_weighted(student, _safe_indexing(rows, row), code, class_proba[row, code])
     labels = released.labels[labelled]
@@ -245,12 +263,21 @@ def _teach(target: Target, student, X_public, released, labelled, by_weights):
 
 
 @_teach.register
-def _(target: NumberTarget, student, X_public, released, labelled, by_weights):
+def _(
+    target: NumberTarget,
+    student: Any,
+    X_public: Any,
+    released: Any,
+    labelled: np.ndarray,
+    by_weights: bool,
+) -> Any:
     """Fit a student on released means."""
     return student.fit(_safe_indexing(X_public, labelled), released.public_labels[labelled])
 
 
-def students_view(student, X_public, released, seed):
+def students_view(
+    student: Estimator, X_public: Rows, released: Published, seed: np.random.SeedSequence
+) -> np.ndarray:
     """Train a student on the labels so far, and return its probabilities for all public rows."""
     fitted = fit_student(student, X_public, released, seed)
     try:
@@ -262,7 +289,7 @@ def students_view(student, X_public, released, seed):
         raise student_error(problem, released) from error
 
 
-def student_error(problem, released):
+def student_error(problem: str, released: Published) -> StudentError:
     """Return an error that carries the released labels, because they are paid for."""
     return StudentError(
         f"{problem.removesuffix('.')}. The released labels are paid for, and are in public_labels "
@@ -272,7 +299,9 @@ def student_error(problem, released):
     )
 
 
-def all_columns(values, codes, *, n_classes, fill):
+def all_columns(
+    values: np.ndarray, codes: np.ndarray, *, n_classes: int, fill: float
+) -> np.ndarray:
     """Return one column per class; a student has columns only for its training classes, `codes`."""
     if values.shape[1] == n_classes:
         return values
@@ -281,7 +310,9 @@ def all_columns(values, codes, *, n_classes, fill):
     return full
 
 
-def dry_run_student(student, X_public, n_queries, *, target, soft):
+def dry_run_student(
+    student: Estimator, X_public: Rows, n_queries: int, *, target: Target, soft: bool
+) -> None:
     """Try the student on public rows with made-up labels, before anything is spent."""
     with (
         suppress_output(),
@@ -301,7 +332,7 @@ def dry_run_student(student, X_public, n_queries, *, target, soft):
             ) from error
 
 
-def _check_soft(student, X_public):
+def _check_soft(student: Estimator, X_public: Rows) -> None:
     """Refuse a student of soft labels whose classifier accepts weights and does not use them."""
     last = last_step(student)
     if not isinstance(last, SoftLabelClassifier):
@@ -317,7 +348,9 @@ def _check_soft(student, X_public):
         )
 
 
-def check_scored_alone(student, X_public, n_queries, *, target, soft):
+def check_scored_alone(
+    student: Estimator, X_public: Rows, n_queries: int, *, target: Target, soft: bool
+) -> None:
     """Try the student on public rows; refuse it if its prediction for one row depends on others."""
     X_public = indexable_rows(X_public, "X_public")
     with suppress_output(), seeded(0):
@@ -336,7 +369,9 @@ def check_scored_alone(student, X_public, n_queries, *, target, soft):
             ) from error
 
 
-def _dry_run_done(target, student, X_public, n_queries, soft):
+def _dry_run_done(
+    target: Target, student: Estimator, X_public: Rows, n_queries: int, soft: bool
+) -> Estimator:
     """Fit the student as if labels had been released for the first public rows."""
     codes = target.alternating(n_queries)
     labels = _made_up_labels(target, codes, student, X_public, soft)
@@ -345,7 +380,9 @@ def _dry_run_done(target, student, X_public, n_queries, soft):
 
 
 @singledispatch
-def _made_up_labels(target: Target, codes, student, X_public, soft):
+def _made_up_labels(
+    target: Target, codes: np.ndarray, student: Estimator, X_public: Rows, soft: bool
+) -> np.ndarray:
     """Return made-up labels for the first public rows, in the form that a student gets."""
     if accepts_unlabeled(student):
         n_unlabeled = max(min(_num_samples(X_public), 1000) - len(codes), 0)  # a few, for speed
@@ -354,18 +391,20 @@ def _made_up_labels(target: Target, codes, student, X_public, soft):
 
 
 @_made_up_labels.register
-def _(target: NumberTarget, codes, student, X_public, soft):
+def _(target: NumberTarget, codes: np.ndarray, student: Any, X_public: Any, soft: bool) -> Any:
     """Return made-up numbers."""
     return target.teacher_values(codes)
 
 
-def unfitted_copy(student, number):
+def unfitted_copy(student: Estimator, number: int) -> Estimator:
     """Return an unfitted copy that has its own seeds and caches nothing on disk."""
     student = isolated_clone(student, number)
     return without_caches(set_seeds(student, number, only_missing=True))
 
 
-def _fit_weighted(student, rows, labels, weight):
+def _fit_weighted(
+    student: Estimator, rows: Rows, labels: np.ndarray, weight: np.ndarray | None
+) -> Estimator:
     """Fit a student with weights of rows, if there are any."""
     if weight is None:
         return student.fit(rows, labels)
@@ -374,7 +413,7 @@ def _fit_weighted(student, rows, labels, weight):
         return student.fit(rows, labels, **{f"{step}sample_weight": weight})
 
 
-def sure_labels(class_proba):
+def sure_labels(class_proba: np.ndarray) -> np.ndarray:
     """Label the most certain rows of each class, in proportion to the class probabilities.
 
     Parameters
@@ -396,12 +435,12 @@ def sure_labels(class_proba):
     return labels
 
 
-def accepts_weights(student):
+def accepts_weights(student: Estimator) -> bool:
     """Return whether the student accepts a weight for each row."""
     return has_fit_parameter(last_step(student), "sample_weight")
 
 
-def heeds_weights(student, X_public):
+def heeds_weights(student: Estimator, X_public: Rows) -> bool:
     """Return whether a student learns from weights of rows, by a dry run on public rows.
 
     A wrapper may accept `sample_weight` and not pass it on to a classifier without weights. Then
@@ -446,7 +485,7 @@ def heeds_weights(student, X_public):
     return by_weights - 0.5 >= (by_labels - 0.5) / 2
 
 
-def _two_halves(rows):
+def _two_halves(rows: Rows) -> np.ndarray:
     """Return made-up labels, 0 or 1, that follow from the rows: about half of them are 1.
 
     The label depends on the side of the middle of the rows, along the direction in which the ranks
@@ -463,30 +502,37 @@ def _two_halves(rows):
     return (along[:, 0].argsort(kind="stable").argsort() >= len(table) / 2).astype(int)
 
 
-def _share_predicted(student, rows, labels, X, y, weight):
+def _share_predicted(
+    student: Estimator,
+    rows: Rows,
+    labels: np.ndarray,
+    X: Rows,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+) -> float:
     """Fit a copy of the student, and return the fraction of rows whose labels it predicts."""
     with seeded(0):  # any seed suffices, because this fit is discarded
         fitted = _fit_weighted(unfitted_copy(student, 0), X, y, weight)
         return np.mean(np.asarray(fitted.predict(rows)) == labels)
 
 
-def accepts_unlabeled(student):
+def accepts_unlabeled(student: Estimator) -> bool:
     """Return whether the student also learns from unlabelled rows, which are marked -1."""
     last = last_step(student)
     return isinstance(last, _LEARN_FROM_UNLABELED) or getattr(last, "accepts_unlabeled", False)
 
 
-def accepts_soft_labels(student):
+def accepts_soft_labels(student: Estimator) -> bool:
     """Return whether the student learns from distributions over classes."""
     return getattr(last_step(student), "accepts_soft_labels", False)
 
 
-def last_step(student):
+def last_step(student: Estimator) -> Estimator:
     """Return the classifier at the end of a Pipeline, or the student itself."""
     return student.steps[-1][1] if isinstance(student, Pipeline) else student
 
 
-def check_predicts_alone(student, X_public):
+def check_predicts_alone(student: Estimator, X_public: Rows) -> None:
     """Refuse a fitted student whose prediction for a row depends on other rows of the batch."""
     rows = np.unique(np.linspace(0, _num_samples(X_public) - 1, 50).astype(int))
     labels, scores = _predicted(student, _safe_indexing(X_public, rows))
@@ -505,7 +551,7 @@ def check_predicts_alone(student, X_public):
         )
 
 
-def _predicted(student, rows):
+def _predicted(student: Estimator, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     """Return predicted labels and scores, with a column for each class; none without scores."""
     labels = np.asarray(student.predict(rows))
     for method in ("predict_proba", "decision_function"):

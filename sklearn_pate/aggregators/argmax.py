@@ -1,12 +1,16 @@
 """Mechanisms that release one class: noisy argmaxes, with or without a check, and exact ones."""
 
+from __future__ import annotations
+
 import functools
 import math
 import operator
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp
 from sklearn.base import clone
 
@@ -18,22 +22,29 @@ from ..rdp.cost import bisect
 from ..secure import noise_generator
 from .base import NOISES, POSITIVE, Aggregator, checked_scale
 
+if TYPE_CHECKING:
+    from .._typing import Seed
+
 
 class _NoisyArgmax(Aggregator):
     """The class with the largest count after independent noise on every count, `_noise`."""
 
-    def _bounds_of_noise(self):
+    def _bounds_of_noise(self) -> rdp.PrivacyBounds:
         """Return the proved bounds of the noise; see `Aggregator.bounds`."""
         noise = self._noise()
         if not isinstance(noise, rdp.Noise):  # discrete noise has ties, which go to the lowest code
             return rdp.PrivacyBounds(pure_epsilon=noise.pure_epsilon, exact=True)
         return argmax_bounds(noise)
 
-    def outcome_log_proba(self, votes, student_proba=None):
+    def outcome_log_proba(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         """Return the log probability of each class; see `log_argmax` of the noise in `rdp`."""
         return self._noise().log_argmax(check_votes(votes))
 
-    def aggregate(self, votes, student_proba=None, random_state=None):
+    def aggregate(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
+    ) -> np.ndarray:
         """Draw the released label of each query; see `Aggregator.aggregate`."""
         votes = check_votes(votes)
         noise = self._noise().sample(noise_generator(random_state), votes.shape)
@@ -52,13 +63,15 @@ class PluralityVote(Aggregator):
     array([1, 0])
     """
 
-    def outcome_log_proba(self, votes, student_proba=None):
+    def outcome_log_proba(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         """Return the log probability of each class: 0 for the plurality, else -inf."""
         votes = check_votes(votes)
         chosen = votes.argmax(axis=1)[:, None] == np.arange(votes.shape[1])
         return np.where(chosen, 0.0, -np.inf)
 
-    def bounds(self):
+    def bounds(self) -> rdp.PrivacyBounds:
         """Return empty bounds, as no cost is bounded without noise."""
         return rdp.PrivacyBounds()
 
@@ -93,30 +106,38 @@ class LNMax(_NoisyArgmax):
 
     _parameter_constraints = {"gamma": [POSITIVE, None], "noise": [NOISES]}
 
-    def __init__(self, gamma=0.05, noise="continuous"):
+    def __init__(
+        self, gamma: float | None = 0.05, noise: Literal["continuous", "discrete"] = "continuous"
+    ) -> None:
         self.gamma = gamma
         self.noise = noise
 
-    def _noise(self):
+    def _noise(self) -> rdp.Laplace | rdp.DiscreteLaplace:
         gamma = checked_scale(self, "gamma")
         return rdp.Laplace(1 / gamma) if self.noise == "continuous" else rdp.DiscreteLaplace(gamma)
 
     @property
-    def noise_std(self):
+    def noise_std(self) -> float | None:  # type: ignore[override]
         """Standard deviation of the noise on each count, in votes; None if it is not set."""
         return None if self.gamma is None else math.sqrt(2) / self.gamma
 
     bounds = _NoisyArgmax._bounds_of_noise
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with Laplace noise of this scale; see `Aggregator.with_scale`."""
         return clone(self).set_params(gamma=1 / scale) if self.gamma is None else None
 
-    def published_rdp(self, votes, orders, student_proba=None, paid=None):
+    def published_rdp(
+        self,
+        votes: ArrayLike,
+        orders: ArrayLike,
+        student_proba: ArrayLike | None = None,
+        paid: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
         """Return the 2017 paper's data-dependent bound, `rdp.lnmax_rdp`; inf for discrete noise."""
         if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
-        return rdp.lnmax_rdp(votes, self.gamma, orders)
+        return rdp.lnmax_rdp(votes, self.gamma, orders)  # type: ignore[arg-type]
 
 
 class ExponentialNMax(_NoisyArgmax):
@@ -151,14 +172,14 @@ class ExponentialNMax(_NoisyArgmax):
 
     _parameter_constraints = {"gamma": [POSITIVE]}
 
-    def __init__(self, gamma=0.05):
+    def __init__(self, gamma: float = 0.05) -> None:
         self.gamma = gamma
 
-    def _noise(self):
+    def _noise(self) -> rdp.Exponential:
         return rdp.Exponential(1 / checked_scale(self, "gamma"))
 
     @property
-    def noise_std(self):
+    def noise_std(self) -> float:  # type: ignore[override]
         """Standard deviation of the noise on each count, in votes."""
         return 1 / self.gamma
 
@@ -197,20 +218,22 @@ class GNMax(_NoisyArgmax):
 
     _parameter_constraints = {"sigma": [POSITIVE, None], "noise": [NOISES]}
 
-    def __init__(self, sigma=40.0, noise="continuous"):
+    def __init__(
+        self, sigma: float | None = 40.0, noise: Literal["continuous", "discrete"] = "continuous"
+    ) -> None:
         self.sigma = sigma
         self.noise = noise
 
-    def _noise(self):
+    def _noise(self) -> rdp.Gaussian | rdp.DiscreteGaussian:
         sigma = checked_scale(self, "sigma")
         return rdp.Gaussian(sigma) if self.noise == "continuous" else rdp.DiscreteGaussian(sigma)
 
     @property
-    def noise_std(self):
+    def noise_std(self) -> float | None:  # type: ignore[override]
         """Standard deviation of the noise on each count, in votes; None if it is not set."""
         return self.sigma
 
-    def bounds(self):
+    def bounds(self) -> rdp.PrivacyBounds:
         """Return the proved bounds of the noise; see `Aggregator.bounds`.
 
         Discrete noise costs ``order / sigma**2``, as two counts change by one (Canonne, Kamath,
@@ -219,18 +242,24 @@ class GNMax(_NoisyArgmax):
         bounds = self._bounds_of_noise()
         if self.noise == "continuous":
             return bounds
-        variance = float(self.sigma) ** 2
+        variance = float(self.sigma) ** 2  # type: ignore[arg-type]
         return replace(bounds, rdp=lambda orders, n_teachers, n_classes: orders / variance)
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this standard deviation; see `Aggregator.with_scale`."""
         return clone(self).set_params(sigma=scale) if self.sigma is None else None
 
-    def published_rdp(self, votes, orders, student_proba=None, paid=None):
+    def published_rdp(
+        self,
+        votes: ArrayLike,
+        orders: ArrayLike,
+        student_proba: ArrayLike | None = None,
+        paid: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
         """Return the 2018 paper's data-dependent bound, `rdp.gnmax_rdp`; inf for discrete noise."""
         if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
-        return rdp.gnmax_rdp(votes, self.sigma, orders)
+        return rdp.gnmax_rdp(votes, self.sigma, orders)  # type: ignore[arg-type]
 
 
 # --- GNMax after a noisy check of agreement -------------------------------------------------------
@@ -246,16 +275,20 @@ class _CheckedGNMax(Aggregator):
 
     _parameter_constraints = {"threshold": [POSITIVE], "sigma1": [POSITIVE], "sigma2": [POSITIVE]}
 
-    def _bounds_of_both_steps(self):
+    def _bounds_of_both_steps(self) -> rdp.PrivacyBounds:
         self._validate_params()
         sigma1, sigma2 = float(self.sigma1), float(self.sigma2)
         argmax = GNMax(sigma2)
 
-        def steps(orders, n_teachers, n_classes):
+        def steps(
+            orders: np.ndarray, n_teachers: int | None, n_classes: int | None
+        ) -> tuple[np.ndarray, np.ndarray]:
             answer = rdp.worst_case_rdp(argmax, orders, n_teachers=n_teachers, n_classes=n_classes)
             return rdp.checked_rdp(sigma1, np.zeros(len(answer)), orders), answer
 
-        def of_query(orders, n_teachers, n_classes):
+        def of_query(
+            orders: np.ndarray, n_teachers: int | None, n_classes: int | None
+        ) -> np.ndarray:
             _, answer = steps(orders, n_teachers, n_classes)
             return rdp.checked_rdp(sigma1, answer, orders)
 
@@ -267,11 +300,13 @@ class _CheckedGNMax(Aggregator):
         )
 
     @property
-    def noise_std(self):
+    def noise_std(self) -> float:  # type: ignore[override]
         """Standard deviation of the noise on each count of a query that passes, in votes."""
         return self.sigma2
 
-    def outcome_log_proba(self, votes, student_proba=None):
+    def outcome_log_proba(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         """Return the log probability of each class and of no answer."""
         self._validate_params()
         votes = check_votes(votes)
@@ -286,11 +321,15 @@ class _CheckedGNMax(Aggregator):
         log_proba[rows, -1] = -np.inf
         return log_proba
 
-    def aggregate(self, votes, student_proba=None, random_state=None):
+    def aggregate(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
+    ) -> np.ndarray:
         """Draw the released label of each query; see `Aggregator.aggregate`."""
         return self.draw(votes, student_proba, random_state)[0]
 
-    def draw(self, votes, student_proba=None, random_state=None):
+    def draw(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Draw labels, and a mask of queries that passed the check; see `Aggregator.draw`."""
         self._validate_params()
         votes = check_votes(votes)
@@ -300,7 +339,13 @@ class _CheckedGNMax(Aggregator):
         labels = np.where(passes, answer, self._labels_if_failed(len(votes), student_proba))
         return labels, passes
 
-    def published_rdp(self, votes, orders, student_proba=None, paid=None):
+    def published_rdp(
+        self,
+        votes: ArrayLike,
+        orders: ArrayLike,
+        student_proba: ArrayLike | None = None,
+        paid: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
         """Return the 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
         self._validate_params()
         votes = check_votes(votes)
@@ -310,14 +355,14 @@ class _CheckedGNMax(Aggregator):
         paid = np.ones(len(votes)) if paid is None else np.asarray(paid, dtype=float)
         return check + paid[:, None] * rdp.gnmax_rdp(votes, self.sigma2, orders)
 
-    def _excess(self, votes, student_proba):
+    def _excess(self, votes: Any, student_proba: ArrayLike | None) -> np.ndarray:
         """Return the agreement minus the threshold, in units of its noise."""
         threshold = float(self.threshold)
         if not isinstance(self.threshold, Integral) and len(votes):
             threshold *= votes[0].sum()  # a fraction of the teachers
         return (self._agreement(votes, student_proba) - threshold) / float(self.sigma1)
 
-    def _validate_params(self):
+    def _validate_params(self) -> None:
         super()._validate_params()
         if not isinstance(self.threshold, Integral) and self.threshold > 1:
             raise ValueError(
@@ -355,12 +400,12 @@ class ConfidentGNMax(_CheckedGNMax):
     array([ 0, -1])
     """
 
-    def __init__(self, threshold, sigma1, sigma2):
+    def __init__(self, threshold: int | float, sigma1: float, sigma2: float) -> None:
         self.threshold = threshold
         self.sigma1 = sigma1
         self.sigma2 = sigma2
 
-    def bounds(self):
+    def bounds(self) -> rdp.PrivacyBounds:
         """Return the cost of check and answer as one mechanism; see `rdp.checked_rdp`.
 
         One teacher changes the largest count by at most 1.
@@ -369,10 +414,10 @@ class ConfidentGNMax(_CheckedGNMax):
 
     published_rdp = _CheckedGNMax.published_rdp
 
-    def _agreement(self, votes, student_proba):
+    def _agreement(self, votes: np.ndarray, student_proba: ArrayLike | None) -> np.ndarray:
         return votes.max(axis=1)
 
-    def _labels_if_failed(self, n_queries, student_proba):
+    def _labels_if_failed(self, n_queries: int, student_proba: ArrayLike | None) -> np.ndarray:
         return np.full(n_queries, -1)
 
 
@@ -417,13 +462,15 @@ class InteractiveGNMax(_CheckedGNMax):
         "confidence": [Interval(Real, 0, 1, closed="left")],
     }
 
-    def __init__(self, threshold, sigma1, sigma2, confidence):
+    def __init__(
+        self, threshold: int | float, sigma1: float, sigma2: float, confidence: float
+    ) -> None:
         self.threshold = threshold
         self.sigma1 = sigma1
         self.sigma2 = sigma2
         self.confidence = confidence
 
-    def bounds(self):
+    def bounds(self) -> rdp.PrivacyBounds:
         """Return the cost of check and answer as one mechanism; see `rdp.checked_rdp`.
 
         One teacher changes the number of votes above the student's expectation by at most 1.
@@ -432,7 +479,7 @@ class InteractiveGNMax(_CheckedGNMax):
 
     published_rdp = _CheckedGNMax.published_rdp
 
-    def _agreement(self, votes, student_proba):
+    def _agreement(self, votes: np.ndarray, student_proba: ArrayLike | None) -> np.ndarray:
         proba = np.asarray(np.nan if student_proba is None else student_proba, dtype=float)
         sums_to_1 = proba.shape == votes.shape and np.allclose(proba.sum(axis=1), 1)
         if not sums_to_1 or (proba < 0).any():
@@ -443,7 +490,7 @@ class InteractiveGNMax(_CheckedGNMax):
             )
         return (votes - votes[:1].sum() * proba).max(axis=1)
 
-    def _labels_if_failed(self, n_queries, student_proba):
+    def _labels_if_failed(self, n_queries: int, student_proba: ArrayLike | None) -> np.ndarray:
         proba = np.asarray(student_proba, dtype=float)
         return np.where(proba.max(axis=1) > self.confidence, proba.argmax(axis=1), -1)
 
@@ -497,33 +544,46 @@ class ImmutableArgmax(Aggregator):
         "figure near zero is a claim about other data sets. Use StableArgmax for privacy"
     )
 
-    def __init__(self, constant=None, *, gamma=None, sigma=None, failure_probability=0.01):
+    def __init__(
+        self,
+        constant: float | None = None,
+        *,
+        gamma: float | None = None,
+        sigma: float | None = None,
+        failure_probability: float = 0.01,
+    ) -> None:
         self.constant = constant
         self.gamma = gamma
         self.sigma = sigma
         self.failure_probability = failure_probability
 
-    def outcome_log_proba(self, votes, student_proba=None):
+    def outcome_log_proba(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         """Return the log probability of each class, with the constant added to the top count."""
         raised = self._raised(votes)
         if np.isinf(raised).any():
             return np.where(np.isinf(raised), 0.0, -np.inf)
         return self._noise().log_argmax(raised)
 
-    def aggregate(self, votes, student_proba=None, random_state=None):
+    def aggregate(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
+    ) -> np.ndarray:
         """Draw the released label of each query; see `Aggregator.aggregate`."""
         raised = self._raised(votes)
         noise = self._noise().sample(noise_generator(random_state), raised.shape)
         return (raised + noise).argmax(axis=1)
 
-    def bounds(self):
+    def bounds(self) -> rdp.PrivacyBounds:
         """Return the true cost: two counts change by up to ``1 + constant`` each."""
         noise = self._noise()
 
-        def of_query(orders, n_teachers, n_classes):
+        def of_query(
+            orders: np.ndarray, n_teachers: int | None, n_classes: int | None
+        ) -> np.ndarray:
             if self.constant is None and n_classes is None:
                 return np.full(len(orders), np.inf)
-            change = 1 + self._added(n_classes)
+            change = 1 + self._added(n_classes)  # type: ignore[arg-type]
             if noise.mu < math.inf:
                 with np.errstate(over="ignore"):
                     return np.asarray(orders) * np.square(np.float64(noise.mu * change)) / 2
@@ -532,7 +592,7 @@ class ImmutableArgmax(Aggregator):
 
         return rdp.PrivacyBounds(rdp=of_query)
 
-    def claimed_rdp(self, votes, orders):
+    def claimed_rdp(self, votes: ArrayLike, orders: ArrayLike) -> NDArray[np.float64]:
         """Return the cost that the paper claims, which is not a bound.
 
         It is the published bound of the noise at the raised counts.
@@ -550,33 +610,33 @@ class ImmutableArgmax(Aggregator):
             Private, and false: the theorems behind it require counts that change by one vote.
         """
         log_proba = self.outcome_log_proba(votes)
-        rows = np.arange(len(votes))
+        rows = np.arange(len(log_proba))
         log_proba[rows, log_proba.argmax(axis=1)] = -np.inf
         log_q = np.minimum(logsumexp(log_proba, axis=1), math.log(0.5))
         log_q = np.maximum(log_q, -1e4)  # at -inf the cost is 0, and the formulas fail
         if self.sigma is not None:
             return rdp.gaussian_rdp(log_q, self.sigma, orders)
-        return rdp.laplace_rdp(log_q, self.gamma, orders)
+        return rdp.laplace_rdp(log_q, self.gamma, orders)  # type: ignore[arg-type]
 
-    def _noise(self):
+    def _noise(self) -> rdp.Gaussian | rdp.Laplace:
         self._validate_params()
         if (self.gamma is None) == (self.sigma is None):
             raise ValueError(
                 f"give either gamma or sigma; got gamma={self.gamma!r} and sigma={self.sigma!r}"
             )
         if self.gamma is None:
-            return rdp.Gaussian(float(self.sigma))
+            return rdp.Gaussian(float(self.sigma))  # type: ignore[arg-type]
         return rdp.Laplace(1 / float(self.gamma))
 
-    def _added(self, n_classes):
+    def _added(self, n_classes: int) -> float:
         if self.constant is not None:
             return float(self.constant)
         failure_probability = float(self.failure_probability)
         if self.sigma is None:
-            return math.log(n_classes / failure_probability) / float(self.gamma)
+            return math.log(n_classes / failure_probability) / float(self.gamma)  # type: ignore[arg-type]
         return float(self.sigma) * math.sqrt(2 * math.log(2 * n_classes / failure_probability))
 
-    def _raised(self, votes):
+    def _raised(self, votes: ArrayLike) -> np.ndarray:
         self._noise()  # checks the parameters
         raised = check_votes(votes).astype(float)
         rows = np.arange(len(raised))
@@ -639,29 +699,36 @@ class StableArgmax(Aggregator):
         "delta": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    def __init__(self, run_epsilon=0.1, max_unstable=20, delta=1e-6):
+    def __init__(
+        self,
+        run_epsilon: float | None = 0.1,
+        max_unstable: int = 20,
+        delta: float = 1e-6,
+    ) -> None:
         self.run_epsilon = run_epsilon
         self.max_unstable = max_unstable
         self.delta = delta
 
-    def bounds(self):
+    def bounds(self) -> rdp.PrivacyBounds:
         """Return the cost of all runs, the same for any number of queries."""
         run_epsilon = checked_scale(self, "run_epsilon")
         n_runs = int(self.max_unstable)  # NumPy's short numbers overflow, and round
         delta = float(self.delta)
 
-        def total(orders):
+        def total(orders: np.ndarray) -> rdp.Cost:
             mu_squared = rdp.pure_to_gdp(run_epsilon) ** 2
-            of_a_run = rdp.pure_rdp(run_epsilon, orders), mu_squared, run_epsilon
-            return rdp.Cost(*(n_runs * cost for cost in of_a_run), delta=delta)
+            of_a_run: Any = rdp.pure_rdp(run_epsilon, orders), mu_squared, run_epsilon
+            return rdp.Cost(*(n_runs * cost for cost in of_a_run), delta=delta)  # type: ignore[misc]
 
         return rdp.PrivacyBounds(total=total)
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy whose runs cost the inverse of the scale; see `Aggregator.with_scale`."""
         return clone(self).set_params(run_epsilon=1 / scale) if self.run_epsilon is None else None
 
-    def outcome_log_proba(self, votes, student_proba=None):
+    def outcome_log_proba(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         """Return the log probability of each class and of no answer, for a single query."""
         votes = check_votes(votes)
         on_threshold, on_distance = self._scales()
@@ -672,12 +739,16 @@ class StableArgmax(Aggregator):
         log_proba[:, -1] = log_fail
         return log_proba
 
-    def aggregate(self, votes, student_proba=None, random_state=None):
+    def aggregate(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
+    ) -> np.ndarray:
         """Draw the released label of each query in order; -1 after the last run."""
         labels, _ = self.draw(votes, student_proba, random_state)
-        return np.pad(labels, (0, len(votes) - len(labels)), constant_values=-1)
+        return np.pad(labels, (0, len(votes) - len(labels)), constant_values=-1)  # type: ignore[arg-type]
 
-    def draw(self, votes, student_proba=None, random_state=None):
+    def draw(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Draw labels until all runs are used up; see `Aggregator.draw`."""
         votes = check_votes(votes)
         rng = noise_generator(random_state)
@@ -697,7 +768,7 @@ class StableArgmax(Aggregator):
         labels = np.where(stable, votes.argmax(axis=1), -1)[:n_queried]
         return labels, np.ones(n_queried, dtype=bool)
 
-    def stability_needed(self, n_queries):
+    def stability_needed(self, n_queries: int) -> float:
         """Return the number of teachers that must be able to change for a query to be stable.
 
         Parameters
@@ -715,7 +786,7 @@ class StableArgmax(Aggregator):
         numbers = int(self.max_unstable), float(self.delta), operator.index(n_queries)
         return _stability_needed(*self._scales(), *numbers)
 
-    def _scales(self):
+    def _scales(self) -> tuple[float, float]:
         """Return the scales of the noise on the threshold and on the distance."""
         run_epsilon = checked_scale(self, "run_epsilon")
         for_threshold = run_epsilon / (1 + 2 ** (2 / 3))
@@ -723,7 +794,13 @@ class StableArgmax(Aggregator):
 
 
 @functools.lru_cache(maxsize=64)
-def _stability_needed(on_threshold, on_distance, max_unstable, delta, n_queries):
+def _stability_needed(
+    on_threshold: int | float,
+    on_distance: float,
+    max_unstable: int,
+    delta: float,
+    n_queries: int,
+) -> float:
     """Return the least threshold that noise exceeds with a probability of at most `delta`."""
     # The probability that noise exceeds a threshold is bounded on a grid of the threshold's noise,
     # where the noise on distances must exceed the rest of the threshold
@@ -732,11 +809,11 @@ def _stability_needed(on_threshold, on_distance, max_unstable, delta, n_queries)
     beyond = np.minimum(1, max_unstable * np.exp(-drop / on_threshold) / 2)
     mass = np.concatenate([[1 - beyond[0]], -np.diff(beyond), beyond[-1:]])
 
-    def fails_often(threshold):
+    def fails_often(threshold: int | float) -> bool:
         left = threshold - np.append(drop, math.inf)  # each part of the mass at its upper end
         above = np.exp(-np.maximum(left, 0) / on_distance) * n_queries / 2
         failure = mass @ np.where(left > 0, np.minimum(1, above), 1)
-        return failure > delta
+        return failure > delta  # type: ignore[return-value]
 
     high = 100 * (on_threshold + on_distance)
     while fails_often(high):
@@ -745,7 +822,7 @@ def _stability_needed(on_threshold, on_distance, max_unstable, delta, n_queries)
     return float(enough)
 
 
-def distance_to_instability(votes):
+def distance_to_instability(votes: ArrayLike) -> NDArray[np.int64]:
     """Return the number of teachers that can change without changing the argmax.
 
     Parameters
@@ -767,7 +844,7 @@ def distance_to_instability(votes):
     return np.maximum((margins(check_votes(votes)) + 1) // 2 - 1, 0)
 
 
-def _log_laplace_difference(x, b, c):
+def _log_laplace_difference(x: np.ndarray, b: float, c: float) -> tuple[np.ndarray, np.ndarray]:
     """Return log probabilities that ``x + Lap(b) - Lap(c)`` is above 0, and that it is not."""
     distance = np.abs(x)
     factor = (b**2 - c**2 * np.exp(distance / b - distance / c)) / (2 * (b**2 - c**2))

@@ -1,12 +1,16 @@
 """Base classes of mechanisms, and noisy sums of the teachers' probabilities."""
 
+from __future__ import annotations
+
 import math
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from numbers import Number, Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from .._sklearn import CheckedEstimator, Interval, StrOptions
@@ -27,6 +31,10 @@ from ..rdp.checks import as_array, check_log_proba, check_orders, check_votes
 from ..rdp.cost import total_cost
 from ..rdp.discrete import TICKS
 from ..secure import noise_generator
+
+if TYPE_CHECKING:
+    from .._typing import Seed
+    from ..rdp.cost import Cost
 
 #: Constraints of parameters that several mechanisms share.
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -50,9 +58,10 @@ class Released(NamedTuple):
     paid: np.ndarray
     soft_labels: np.ndarray | None = None
 
-    def first(self, n_queries):
+    def first(self, n_queries: int) -> Released:
         """Return the release for the first queries only."""
-        return Released(*(None if part is None else part[:n_queries] for part in self))
+        first: Any = (None if part is None else part[:n_queries] for part in self)
+        return Released(*first)
 
 
 class Mechanism(CheckedEstimator, metaclass=ABCMeta):
@@ -84,7 +93,9 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
     caveat: str | None = None
 
     @abstractmethod
-    def release(self, votes, student_proba=None, random_state=None):
+    def release(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
+    ) -> Released:
         """Draw the release for each query.
 
         Parameters
@@ -103,7 +114,7 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
             soft labels.
         """
 
-    def bounds(self):
+    def bounds(self) -> PrivacyBounds:
         """Return the proved bounds of this mechanism for all votes, as `rdp.PrivacyBounds`.
 
         The class itself must define the method: a subclass that defines anything inherits no
@@ -116,7 +127,7 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         """
         return PrivacyBounds()
 
-    def missing_bounds(self):
+    def missing_bounds(self) -> str:
         """Return the remedy for an infinite cost, with the bounds that a class can state.
 
         Returns
@@ -132,7 +143,7 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
             "returns rdp.PrivacyBounds with gdp_mu, pure_epsilon, rdp or argmax_noise"
         )
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this scale, if the noise is not set.
 
         `PATEClassifier` searches for the smallest scale with a cost of at most its `epsilon`.
@@ -149,11 +160,13 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         """
         return None
 
-    def stability_needed(self, n_queries):
+    def stability_needed(self, n_queries: int) -> float:
         """Return the number of teachers that must be able to change for a likely answer, or 0."""
         return 0.0
 
-    def steps(self, orders, *, n_teachers=None, n_classes=None):
+    def steps(
+        self, orders: np.ndarray, *, n_teachers: int | None = None, n_classes: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the data-independent Renyi costs of the check and of the answer of one query.
 
         Parameters
@@ -178,7 +191,13 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
             return bounds.steps(orders, **public)
         return np.zeros(orders.size), worst_case_rdp(self, orders, **public)
 
-    def costs(self, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
+    def costs(
+        self,
+        orders: ArrayLike = DEFAULT_ORDERS,
+        *,
+        n_teachers: int | None = None,
+        n_classes: int | None = None,
+    ) -> Callable[[int], Cost]:
         """Return a function from a number of queries to their data-independent `rdp.Cost`.
 
         The function is computed once for equal mechanisms of this package, as the search for the
@@ -208,7 +227,13 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
 
 
 @lru_cache(maxsize=1000)
-def _known_costs(mechanism, typed_parameters, orders, n_teachers, n_classes):
+def _known_costs(
+    mechanism: type[Mechanism],
+    typed_parameters: tuple[Any, ...],
+    orders: bytes,
+    n_teachers: int | None,
+    n_classes: int | None,
+) -> Callable[[int], Cost]:
     stage = mechanism(**{name: value for name, _, value in typed_parameters})
     return total_cost(stage, np.frombuffer(orders), n_teachers=n_teachers, n_classes=n_classes)
 
@@ -222,15 +247,17 @@ class Aggregator(Mechanism):
     than two classes. A subclass with its own sampler must also define the distribution.
     """
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep sampler and distribution together, without the published bound of another class."""
         super().__init_subclass__(**kwargs)
         if defines_anything(cls) and "published_rdp" not in vars(cls):
-            cls.published_rdp = Aggregator.published_rdp
+            cls.published_rdp = Aggregator.published_rdp  # type: ignore[method-assign]
         _keep_together(cls, Aggregator, "outcome_log_proba", ("aggregate", "draw", "release"))
 
     @abstractmethod
-    def outcome_log_proba(self, votes, student_proba=None):
+    def outcome_log_proba(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         """Return the log probability of each outcome.
 
         Parameters
@@ -251,7 +278,9 @@ class Aggregator(Mechanism):
             For negative counts, rows with different totals or parameters out of range.
         """
 
-    def aggregate(self, votes, student_proba=None, random_state=None):
+    def aggregate(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
+    ) -> np.ndarray:
         """Draw the released label of each query.
 
         Parameters
@@ -280,7 +309,9 @@ class Aggregator(Mechanism):
         outcomes = (log_proba + gumbel).argmax(axis=1)
         return np.where(outcomes < votes.shape[1], outcomes, -1)
 
-    def draw(self, votes, student_proba=None, random_state=None):
+    def draw(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Draw labels, and a mask of the labels that were paid for in full.
 
         Parameters
@@ -298,12 +329,20 @@ class Aggregator(Mechanism):
         labels = self.aggregate(votes, student_proba, random_state)
         return labels, np.ones(len(labels), dtype=bool)
 
-    def release(self, votes, student_proba=None, random_state=None):
+    def release(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
+    ) -> Released:
         """Draw labels, as `draw` does; see `Mechanism.release`."""
         labels, paid = self.draw(votes, student_proba, random_state)
         return Released(labels, paid)
 
-    def published_rdp(self, votes, orders, student_proba=None, paid=None):
+    def published_rdp(
+        self,
+        votes: ArrayLike,
+        orders: ArrayLike,
+        student_proba: ArrayLike | None = None,
+        paid: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
         """Return the bound of the mechanism's paper: data-dependent, in one direction, private.
 
         Parameters
@@ -335,13 +374,13 @@ class SoftAggregator(Mechanism):
 
     temperature = 1.0
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep soft labels and labels together."""
         super().__init_subclass__(**kwargs)
         _keep_together(cls, SoftAggregator, "soft_labels", ("aggregate", "release"))
 
     @abstractmethod
-    def soft_labels(self, sums, random_state=None):
+    def soft_labels(self, sums: ArrayLike, random_state: Seed = None) -> NDArray[np.float64]:
         """Draw the released distribution over classes of each query.
 
         Parameters
@@ -357,18 +396,22 @@ class SoftAggregator(Mechanism):
             Rows sum to 1.
         """
 
-    def aggregate(self, votes, student_proba=None, random_state=None):
+    def aggregate(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
+    ) -> np.ndarray:
         """Draw the most probable class of each query's soft label."""
         return self.release(votes, student_proba, random_state).labels
 
-    def release(self, votes, student_proba=None, random_state=None):
+    def release(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
+    ) -> Released:
         """Draw soft labels and their most probable classes; see `Mechanism.release`."""
         soft_labels = np.asarray(self.soft_labels(votes, random_state))
         labels = soft_labels.argmax(axis=-1)
         return Released(labels, np.ones(labels.shape, dtype=bool), soft_labels)
 
 
-def _keep_together(cls, base, stated, sampled):
+def _keep_together(cls: type, base: type, stated: str, sampled: Sequence[str]) -> None:
     """Replace samplers that are older than the stated distribution by the base's samplers."""
     check_stated(cls, stated, sampled)
     for name in sampled:
@@ -376,7 +419,7 @@ def _keep_together(cls, base, stated, sampled):
             setattr(cls, name, vars(base)[name])
 
 
-def checked_scale(mechanism, name):
+def checked_scale(mechanism: Any, name: str) -> float:
     """Return the parameter of the noise as a float, as NumPy's short numbers overflow and round.
 
     Invalid parameters, and a parameter of None, raise an error.
@@ -443,21 +486,26 @@ class SoftVote(SoftAggregator):
         "noise": [NOISES],
     }
 
-    def __init__(self, sigma=40.0, temperature=1.0, noise="discrete"):
+    def __init__(
+        self,
+        sigma: float | None = 40.0,
+        temperature: float = 1.0,
+        noise: Literal["continuous", "discrete"] = "discrete",
+    ) -> None:
         self.sigma = sigma
         self.temperature = temperature
         self.noise = noise
 
     @property
-    def noise_std(self):
+    def noise_std(self) -> float | None:  # type: ignore[override]
         """Standard deviation of the noise on each sum, in votes."""
         return self.sigma
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this standard deviation; see `Mechanism.with_scale`."""
         return clone(self).set_params(sigma=scale) if self.sigma is None else None
 
-    def bounds(self):
+    def bounds(self) -> PrivacyBounds:
         """Return the cost of Gaussian noise on sums that change by sqrt(2) in L2 norm."""
         sigma = checked_scale(self, "sigma")
         if self.noise == "continuous":
@@ -466,7 +514,7 @@ class SoftVote(SoftAggregator):
             rdp=lambda orders, n_teachers, n_classes: orders / sigma**2, exact=True
         )
 
-    def soft_labels(self, sums, random_state=None):
+    def soft_labels(self, sums: ArrayLike, random_state: Seed = None) -> NDArray[np.float64]:
         """Draw the released distribution over classes of each query.
 
         Parameters
@@ -493,7 +541,7 @@ class SoftVote(SoftAggregator):
         return noisy / noisy.sum(axis=1, keepdims=True, dtype=float)  # 64 bits may be too few
 
 
-def whole_ticks(sums):
+def whole_ticks(sums: np.ndarray) -> np.ndarray:
     """Return sums as whole numbers of ticks, which are multiples of 2**-20."""
     shares = sums * TICKS
     fits = (np.abs(shares) < 2**53).all()

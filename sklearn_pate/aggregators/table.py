@@ -1,10 +1,14 @@
 """Noise on every entry of a table of votes that is released as a whole."""
 
+from __future__ import annotations
+
 import math
 from abc import ABCMeta, abstractmethod
 from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from .._sklearn import CheckedEstimator, Interval
@@ -20,6 +24,11 @@ from ..rdp.checks import as_array
 from ..rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
 from ..secure import noise_generator
 from .base import NOISES, checked_scale, whole_ticks
+
+if TYPE_CHECKING:
+    from .._typing import Seed
+    from ..rdp.contribution import Contribution
+    from ..rdp.cost import Cost
 
 #: Noise below a grid step has no effect; above the world's population it exceeds any signal.
 _SIZES = Interval(Real, GRID, 1e9, closed="both")
@@ -44,7 +53,7 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
     #: Whether `cost` holds with delta 0, by its pure epsilon alone.
     is_pure = False
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         """Refuse a class with its own sampler and an inherited cost."""
         super().__init_subclass__(**kwargs)
         sampled_by = ("noisy", "_noise", "noise_std")
@@ -52,11 +61,11 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
 
     @property
     @abstractmethod
-    def noise_std(self):
+    def noise_std(self) -> float | None:
         """Standard deviation of the noise on an entry, in votes."""
 
     @abstractmethod
-    def noisy(self, table, random_state=None):
+    def noisy(self, table: ArrayLike, random_state: Seed = None) -> NDArray[np.float64]:
         """Draw the noisy table.
 
         Parameters
@@ -73,7 +82,7 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def cost(self, contribution, orders=DEFAULT_ORDERS):
+    def cost(self, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS) -> Cost:
         """Return the cost of the noisy table, for every table.
 
         Parameters
@@ -88,7 +97,7 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
         rdp.Cost
         """
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this scale, in votes; None if the noise is set.
 
         If `is_pure` is set, the pure epsilon must be proportional to ``1 / scale``.
@@ -106,11 +115,11 @@ class _AddedNoise(TableMechanism):
     _size: str
 
     @property
-    def is_exact(self):
+    def is_exact(self) -> bool:  # type: ignore[override]
         """Whether the noise is discrete."""
         return self.noise == "discrete"
 
-    def noisy(self, table, random_state=None):
+    def noisy(self, table: ArrayLike, random_state: Seed = None) -> NDArray[np.float64]:
         """Draw the noisy table; see `TableMechanism.noisy`."""
         size = checked_scale(self, self._size)
         table = as_array("table", table, dtype=float)
@@ -120,7 +129,7 @@ class _AddedNoise(TableMechanism):
         # Rounded, as the low digits of floats would reveal the noise of each number
         return np.round((table + noise) / GRID) * GRID
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this size; None if the noise is set."""
         is_set = getattr(self, self._size) is not None
         return None if is_set else type(self)(float(scale), self.noise)
@@ -160,23 +169,25 @@ class LaplaceMechanism(_AddedNoise):
     _size = "scale"
     _parameter_constraints = {"scale": [_SIZES, None], "noise": [NOISES]}
 
-    def __init__(self, scale=None, noise="discrete"):
+    def __init__(
+        self, scale: float | None = None, noise: Literal["continuous", "discrete"] = "discrete"
+    ) -> None:
         self.scale = scale
         self.noise = noise
 
     is_pure = _AddedNoise.is_exact  # the cost of rounded noise does not hold with delta 0
 
     @property
-    def noise_std(self):
+    def noise_std(self) -> float | None:
         """Standard deviation of the noise on an entry, in votes; None if it is not set."""
         return None if self.scale is None else math.sqrt(2) * float(self.scale)
 
-    def cost(self, contribution, orders=DEFAULT_ORDERS):
+    def cost(self, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS) -> Cost:
         """Return the cost of the noisy table; see `rdp.discrete.laplace_table_cost`."""
         scale = checked_scale(self, "scale")
         return laplace_table_cost(scale, contribution, orders, discrete=self.is_exact)
 
-    def _noise(self, scale):
+    def _noise(self, scale: float) -> DiscreteLaplace | Laplace:
         return DiscreteLaplace(GRID / scale) if self.is_exact else Laplace(scale)
 
 
@@ -214,25 +225,27 @@ class GaussianMechanism(_AddedNoise):
     _size = "sigma"
     _parameter_constraints = {"sigma": [_SIZES, None], "noise": [NOISES]}
 
-    def __init__(self, sigma=None, noise="discrete"):
+    def __init__(
+        self, sigma: float | None = None, noise: Literal["continuous", "discrete"] = "discrete"
+    ) -> None:
         self.sigma = sigma
         self.noise = noise
 
     @property
-    def noise_std(self):
+    def noise_std(self) -> float | None:
         """Standard deviation of the noise on an entry, in votes; None if it is not set."""
         return None if self.sigma is None else float(self.sigma)
 
-    def cost(self, contribution, orders=DEFAULT_ORDERS):
+    def cost(self, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS) -> Cost:
         """Return the cost of the noisy table; see `rdp.discrete.gaussian_table_cost`."""
         sigma = checked_scale(self, "sigma")
         return gaussian_table_cost(sigma, contribution, orders, discrete=self.is_exact)
 
-    def _noise(self, sigma):
+    def _noise(self, sigma: float) -> DiscreteGaussian | Gaussian:
         return DiscreteGaussian(sigma / GRID) if self.is_exact else Gaussian(sigma)
 
 
-def dry_run_table(mechanism, *, contribution, n_classes):
+def dry_run_table(mechanism: TableMechanism, *, contribution: Contribution, n_classes: int) -> None:
     """Try a mechanism on a made-up table, so that it fails before it is paid for."""
     table = np.zeros((3, n_classes))
     table[0] = 100.0
@@ -249,7 +262,9 @@ def dry_run_table(mechanism, *, contribution, n_classes):
         ) from error
 
 
-def checked_noisy(mechanism, table, noise):
+def checked_noisy(
+    mechanism: TableMechanism, table: np.ndarray, noise: np.random.Generator
+) -> np.ndarray:
     """Return the noisy table of a user's mechanism; raise an error if it is no table."""
     noisy = np.asarray(mechanism.noisy(table, noise))
     if noisy.shape != table.shape or noisy.dtype.kind != "f" or not np.isfinite(noisy).all():

@@ -1,11 +1,15 @@
 """Lower bounds on epsilon from samples, and the samples and statements of a mechanism."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 from scipy.stats import binom
 
@@ -13,6 +17,9 @@ from .._numbers import as_float, shown
 from ..rdp.bounds import has_distribution
 from ..rdp.checks import check_delta, check_log_proba, check_votes
 from ..rdp.cost import bisect
+
+if TYPE_CHECKING:
+    from ..aggregators.base import Aggregator
 
 #: Part of the error probability for the correction for delta, which is the smaller correction.
 _FOR_DELTA = 0.1
@@ -34,7 +41,7 @@ class Audit:
     confidence: float
 
     @property
-    def refuted(self):
+    def refuted(self) -> bool:
         """Whether the lower bound is above the claim."""
         return self.claimed is not None and self.epsilon > self.claimed
 
@@ -45,20 +52,25 @@ class Event(NamedTuple):
     outcomes: np.ndarray  # a mask
     swapped: bool  # whether the event is more frequent for the second histogram
 
-    def hits(self, first, second):
+    def hits(self, first: np.ndarray, second: np.ndarray) -> tuple[Any, Any]:
         """Count samples in the event, first for the side on which the event is more frequent."""
         first, second, outcomes = padded(first, second, self.outcomes)
         hits = (first[outcomes].sum(), second[outcomes].sum())
         return hits[::-1] if self.swapped else hits
 
 
-def padded(*counts):
+def padded(*counts: np.ndarray) -> list[np.ndarray]:
     """Return copies of equal length, as there may be more outcomes than classes."""
     size = max(map(len, counts))
     return [np.pad(part, (0, size - len(part))) for part in counts]
 
 
-def _sampled_pair(sample, pair, n_samples, rng):
+def _sampled_pair(
+    sample: Callable[[Any, int], np.ndarray],
+    pair: Any,
+    n_samples: int,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
     """Return ``sample(side, number)`` for both sides, with `n_samples` of each on average."""
     # The number of samples of a side is random, so that each sample has a fair coin
     n_first = int(rng.binomial(2 * n_samples, 0.5))
@@ -66,7 +78,17 @@ def _sampled_pair(sample, pair, n_samples, rng):
     return sample(first, n_first), sample(second, 2 * n_samples - n_first)
 
 
-def bound_by_samples(sample, pair, choose, rng, *, n_samples, part, delta, confidence):
+def bound_by_samples(
+    sample: Callable[[Any, int], np.ndarray],
+    pair: Any,
+    choose: Callable[..., Any],
+    rng: np.random.Generator,
+    *,
+    n_samples: int,
+    part: float,
+    delta: float,
+    confidence: float,
+) -> tuple[float, Any, list[Any]]:
     """Bound epsilon by samples, after other samples have chosen an event.
 
     Parameters
@@ -100,11 +122,11 @@ def bound_by_samples(sample, pair, choose, rng, *, n_samples, part, delta, confi
     pilot = _sampled_pair(sample, pair, n_to_choose, rng)
     event = choose(pilot, n_to_choose, n_to_bound)
     samples = _sampled_pair(sample, pair, n_to_bound, rng)
-    epsilon = float(lower_bound(*event.hits(*samples), n_to_bound, delta, confidence))
+    epsilon = float(lower_bound(*event.hits(*samples), n_to_bound, delta, confidence))  # type: ignore[call-arg]
     return max(epsilon, 0.0), event, [pilot, samples]
 
 
-def lower_bound(hits, other_hits, n_samples, delta, confidence):
+def lower_bound(hits: Any, other_hits: Any, n_samples: Any, delta: float, confidence: float) -> Any:
     """Return a lower bound on epsilon from the samples of each side that are in an event.
 
     `n_samples` is the number of samples of each side, on average. The function is vectorised, and
@@ -124,7 +146,14 @@ def lower_bound(hits, other_hits, n_samples, delta, confidence):
         return np.where(t > d, np.log(np.maximum(t - d, 0) / (1 - t)), -np.inf)
 
 
-def choose_event(first, second, scale, n_samples, delta, confidence):
+def choose_event(
+    first: np.ndarray,
+    second: np.ndarray,
+    scale: float,
+    n_samples: int,
+    delta: float,
+    confidence: float,
+) -> Event:
     """Choose the event with the largest expected bound from `n_samples` samples.
 
     `first` and `second` are counts of the outcomes of each side. Multiplied by `scale`, they are
@@ -146,14 +175,16 @@ def choose_event(first, second, scale, n_samples, delta, confidence):
     return event
 
 
-def pilot_bound(first, second, n_samples, delta):
+def pilot_bound(first: np.ndarray, second: np.ndarray, n_samples: int, delta: float) -> float:
     """Return a rough bound to compare pairs, invalid as its samples choose the event as well."""
     event = choose_event(first, second, 1, n_samples, delta, _PILOT_CONFIDENCE)
     hits, other_hits = event.hits(first, second)
     return float(lower_bound(hits, other_hits, n_samples, delta, _PILOT_CONFIDENCE))
 
 
-def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
+def one_run_epsilon(
+    n_right: int, n_guesses: int, n_canaries: int, delta: float, confidence: float = 0.999
+) -> float:
     """Return a lower bound on epsilon from correct guesses of independent fair bits.
 
     Parameters
@@ -206,7 +237,7 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
             f"n_right <= n_guesses <= n_canaries must be whole numbers from 0; got {numbers}"
         )
 
-    def is_refuted(epsilon):
+    def is_refuted(epsilon: float) -> bool:
         q = 1 / (1 + math.exp(-epsilon))
         below = np.cumsum(binom.pmf(np.arange(n_right - 1, -1, -1), n_guesses, q))
         largest = (below / np.arange(1, n_right + 1)).max(initial=0.0)
@@ -220,7 +251,7 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
 # --- checks of arguments -------------------------------------------------------------------------
 
 
-def check_confidence(confidence):
+def check_confidence(confidence: Any) -> float:
     """Return a probability as a float; it must lie strictly between 0 and 1."""
     number = as_float(confidence) if isinstance(confidence, Real) else math.nan
     if not 0 < number < 1:
@@ -228,7 +259,7 @@ def check_confidence(confidence):
     return number
 
 
-def check_neighbours(votes, neighbours):
+def check_neighbours(votes: np.ndarray, neighbours: np.ndarray) -> None:
     """Refuse histograms that are not one moved vote apart, row by row."""
     if votes.shape != neighbours.shape or (np.abs(votes - neighbours).sum(axis=1) != 2).any():
         raise ValueError("neighbour_votes must be votes with one vote moved to another class")
@@ -248,13 +279,13 @@ class AuditedMechanism:
     aggregator: Any
     student_proba: Any = None
 
-    def draw(self, rows, rng):
+    def draw(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw one outcome for each row of votes."""
         if not hasattr(self.aggregator, "aggregate"):
             return self.aggregator(rows, rng)
         return self.aggregator.aggregate(rows, *self._student_of(rows), random_state=rng)
 
-    def sample(self, histogram, n_samples, rng):
+    def sample(self, histogram: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Count the outcomes of samples of one histogram, "no answer" first."""
         counts = np.zeros(len(histogram) + 1, dtype=np.int64)
         size = max(1, _COUNTS_AT_A_TIME // len(histogram))
@@ -268,12 +299,12 @@ class AuditedMechanism:
             counts = added(counts, np.bincount(labels + 1))
         return counts
 
-    def stated_log_proba(self, votes):
+    def stated_log_proba(self, votes: np.ndarray) -> np.ndarray:
         """Return the outcome log probabilities that the mechanism states, row by row."""
         log_proba = self.aggregator.outcome_log_proba(votes, *self._student_of(votes))
         return check_log_proba(log_proba, n_classes=votes.shape[1])
 
-    def stated_proba(self, votes):
+    def stated_proba(self, votes: np.ndarray) -> np.ndarray | None:
         """Return stated probabilities in the order of `sample`, or None if there are none."""
         if not has_distribution(self.aggregator):
             return None
@@ -282,20 +313,27 @@ class AuditedMechanism:
         refused = proba[:, n_classes:].sum(axis=1, keepdims=True)  # 0 without such a column
         return np.clip(np.hstack([refused, proba[:, :n_classes]]), 0, 1)
 
-    def _student_of(self, rows):
+    def _student_of(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the student's probabilities for each row, as a tuple of at most one argument."""
         return () if self.student_proba is None else (np.tile(self.student_proba, (len(rows), 1)),)
 
 
-def added(counts, more):
+def added(counts: np.ndarray, more: np.ndarray) -> np.ndarray:
     """Add counts of outcomes, with possibly different numbers of outcomes."""
-    return sum(padded(counts, more))
+    return sum(padded(counts, more))  # type: ignore[return-value]
 
 
 # --- the epsilon of a stated distribution ---------------------------------------------------------
 
 
-def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_proba=None):
+def exact_epsilon(
+    aggregator: Aggregator,
+    votes: ArrayLike,
+    neighbour_votes: ArrayLike,
+    delta: float = 1e-5,
+    *,
+    student_proba: ArrayLike | None = None,
+) -> float | NDArray[np.float64]:
     """Return the exact epsilon of one query on a pair of histograms.
 
     It is computed from the hockey-stick divergence.
@@ -346,7 +384,9 @@ def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_pro
     return epsilon if np.ndim(votes) > 1 else float(epsilon[0])
 
 
-def epsilon_of_pairs(mechanism, votes, neighbours, delta):
+def epsilon_of_pairs(
+    mechanism: AuditedMechanism, votes: np.ndarray, neighbours: np.ndarray, delta: float
+) -> np.ndarray:
     """Return the exact epsilon of each pair, the larger of the two directions."""
     log_p = mechanism.stated_log_proba(votes)
     log_q = mechanism.stated_log_proba(neighbours)
@@ -354,7 +394,7 @@ def epsilon_of_pairs(mechanism, votes, neighbours, delta):
     return np.max(both, axis=0, initial=0.0)
 
 
-def _epsilon_one_way(log_p, log_q, delta):
+def _epsilon_one_way(log_p: np.ndarray, log_q: np.ndarray, delta: float) -> np.ndarray:
     """Return the largest ``log((P(E) - delta) / Q(E))`` over events E, row by row."""
     log_delta = math.log(delta) if delta else -math.inf
     log_p_event, log_q_event = log_proba_of_events(log_p, log_q)
@@ -365,7 +405,7 @@ def _epsilon_one_way(log_p, log_q, delta):
     return loss.max(axis=1)
 
 
-def log_proba_of_events(log_p, log_q):
+def log_proba_of_events(log_p: np.ndarray, log_q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return log P and log Q of the events of the largest ratios P / Q, row by row.
 
     Column k is the event of the k + 1 outcomes with the largest ratios; the certain event is left

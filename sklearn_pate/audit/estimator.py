@@ -1,12 +1,17 @@
 """Lower bounds on epsilon of a whole fit, from guesses at the labels of canaries."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..encoding.targets import ClassTarget
@@ -17,6 +22,9 @@ from ..public import check_not_swapped
 from ..rdp import NeighboringRelation
 from ..rdp.checks import as_array, check_count, check_delta, check_nonnegative
 from .bounds import Audit, check_confidence, one_run_epsilon
+
+if TYPE_CHECKING:
+    from .._typing import Estimator, RandomGenerator, Rows
 
 
 @dataclass(frozen=True)
@@ -46,24 +54,25 @@ class EstimatorAudit(Audit):
 
 
 def audit_estimator(
-    estimator,
-    X,
-    y,
-    X_public=None,
-    n_canaries=30,
+    estimator: Estimator,
+    X: Rows,
+    y: ArrayLike,
+    X_public: Rows = None,
+    n_canaries: int = 30,
     *,
-    canaries="mislabelled",
-    attack="labels",
-    n_copies=1,
-    n_runs=1,
-    n_guesses=None,
-    delta=None,
-    claimed=None,
-    confidence=0.999,
-    fit_params=None,
-    n_jobs=None,
-    random_state=None,
-):
+    canaries: Literal["mislabelled", "out_of_distribution"] | Canaries = "mislabelled",
+    attack: Literal["labels", "class_proba", "student"]
+    | Callable[[Any, Canaries], ArrayLike] = "labels",
+    n_copies: int = 1,
+    n_runs: int = 1,
+    n_guesses: int | None = None,
+    delta: float | None = None,
+    claimed: float | None = None,
+    confidence: float = 0.999,
+    fit_params: dict[str, Any] | None = None,
+    n_jobs: int | None = None,
+    random_state: RandomGenerator | None = None,
+) -> EstimatorAudit:
     """Return a lower bound on epsilon of an estimator, from guesses at labels of random canaries.
 
     Parameters
@@ -218,7 +227,7 @@ def audit_estimator(
     )
 
 
-def _check_audited(estimator, attack):
+def _check_audited(estimator: Estimator, attack: str | Callable[..., Any]) -> None:
     """Refuse an estimator without the releases that an attack requires, before any fit."""
     if isinstance(estimator, type):
         raise TypeError(f"estimator must be an estimator, {estimator.__name__}(); got the class")
@@ -237,7 +246,7 @@ def _check_audited(estimator, attack):
             )
 
 
-def _claim_of(spent):
+def _claim_of(spent: Any) -> float | None:
     """Return the epsilon that a fit states for a changed label; None if it states none."""
     if getattr(spent, "relation", None) == NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise ValueError(
@@ -248,7 +257,18 @@ def _claim_of(spent):
     return getattr(spent, "epsilon", None)
 
 
-def _run(estimator, X, y, X_public, canaries, attack, n_copies, fit_params, bits, seed):
+def _run(
+    estimator: Estimator,
+    X: Rows,
+    y: np.ndarray,
+    X_public: Rows,
+    canaries: Canaries,
+    attack: str | Callable[..., Any],
+    n_copies: int,
+    fit_params: dict[str, Any],
+    bits: np.ndarray,
+    seed: Any,
+) -> tuple[np.ndarray, Any]:
     """Return the evidence for the first label of each canary, and the privacy spent by the fit."""
     estimator = clone(estimator, safe=False)
     if hasattr(estimator, "get_params") and "random_state" in estimator.get_params(deep=False):
@@ -260,7 +280,9 @@ def _run(estimator, X, y, X_public, canaries, attack, n_copies, fit_params, bits
     return evidence, getattr(estimator, "privacy_spent_", None)
 
 
-def _count_right(evidence, bits, n_guesses, rng):
+def _count_right(
+    evidence: np.ndarray, bits: np.ndarray, n_guesses: int, rng: np.random.Generator
+) -> int:
     """Guess the bits with the most evidence, and count the correct guesses."""
     most_evidence_first = np.lexsort((rng.random(evidence.size), -np.abs(evidence)))
     # Bit 0 is the first label; without evidence, a coin decides
@@ -272,7 +294,9 @@ def _count_right(evidence, bits, n_guesses, rng):
 # --- attacks: evidence on the labels of canaries from a fitted estimator --------------------------
 
 
-def _evidence(fitted, canaries, attack, n_copies):
+def _evidence(
+    fitted: Estimator, canaries: Canaries, attack: str | Callable[..., Any], n_copies: int
+) -> np.ndarray:
     """Return a number for each canary, above 0 where the evidence is for its first label."""
     if callable(attack):
         n_canaries = len(canaries.positions)
@@ -296,20 +320,20 @@ def _evidence(fitted, canaries, attack, n_copies):
     return evidence - evidence.mean() if len(evidence) > 1 else evidence
 
 
-def _of_copies(released, canaries, n_copies):
+def _of_copies(released: np.ndarray, canaries: Canaries, n_copies: int) -> np.ndarray:
     """Return the releases for the copies, the last public rows: (n_copies, n_canaries, ...)."""
     released = np.asarray(released)
     shape = n_copies, len(canaries.positions), *released.shape[1:]
     return released[-shape[0] * shape[1] :].reshape(shape)
 
 
-def _which_label(labels, canaries):
+def _which_label(labels: np.ndarray, canaries: Canaries) -> np.ndarray:
     """Return 1 where a label is the first of its canary, -1 where it is the second, else 0."""
     first, second = np.asarray(canaries.labels).T
     return (labels == first).astype(float) - (labels == second)
 
 
-def _which_rate(fitted, class_proba, canaries):
+def _which_rate(fitted: Estimator, class_proba: np.ndarray, canaries: Canaries) -> np.ndarray:
     """Return the probability of the first label of each canary, minus the second's."""
     is_label = np.asarray(fitted.classes_) == np.asarray(canaries.labels)[:, :, None]
     first, second = np.where(is_label, class_proba[:, None], 0).sum(axis=2).T
@@ -334,11 +358,19 @@ class Canaries:
     """
 
     positions: np.ndarray
-    X: object = field(repr=False)
+    X: Any = field(repr=False)
     labels: np.ndarray = field(repr=False)
 
 
-def make_canaries(X, y, n_canaries, kind="mislabelled", *, classes=None, random_state=None):
+def make_canaries(
+    X: Rows,
+    y: ArrayLike,
+    n_canaries: int,
+    kind: Literal["mislabelled", "out_of_distribution"] = "mislabelled",
+    *,
+    classes: ArrayLike | None = None,
+    random_state: RandomGenerator | None = None,
+) -> Canaries:
     """Choose canaries: records of the data, or points far from it.
 
     Parameters
@@ -404,7 +436,7 @@ def make_canaries(X, y, n_canaries, kind="mislabelled", *, classes=None, random_
     return Canaries(positions, far.astype(np.result_type(X.dtype, np.float32)), labels)
 
 
-def check_canaries(canaries, y):
+def check_canaries(canaries: Canaries, y: np.ndarray) -> None:
     """Refuse canaries that do not fit the labels or each other."""
     positions = np.asarray(canaries.positions)
     labels = np.asarray(canaries.labels)
@@ -419,7 +451,7 @@ def check_canaries(canaries, y):
         )
 
 
-def _far(values, n_points, rng):
+def _far(values: np.ndarray, n_points: int, rng: np.random.Generator) -> np.ndarray:
     """Return points far outside the range of every column."""
     low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     span = np.where(high > low, high - low, 1.0)
@@ -428,7 +460,7 @@ def _far(values, n_points, rng):
     return np.where(rng.random(shape) < 0.5, low - distance, high + distance)
 
 
-def _far_table(table, n_points, rng):
+def _far_table(table: pd.DataFrame, n_points: int, rng: np.random.Generator) -> pd.DataFrame:
     """Return points far outside the range of every column of numbers, in the same types."""
     columns = {}
     for name, column in table.items():
@@ -442,7 +474,7 @@ def _far_table(table, n_points, rng):
     return pd.DataFrame(columns)[table.columns]
 
 
-def replaced(X, canaries):
+def replaced(X: Any, canaries: Canaries) -> Any:
     """Return the private features with the canaries in their places."""
     if hasattr(X, "iloc"):
         order = np.arange(len(X))
@@ -456,7 +488,7 @@ def replaced(X, canaries):
     return X
 
 
-def _stacked(X_public, copies):
+def _stacked(X_public: Any, copies: Any) -> Any:
     """Return public rows followed by copies of canaries; None if there are no rows."""
     parts = copies if X_public is None else [X_public, *copies]
     if not parts:

@@ -1,9 +1,14 @@
 """Lower bounds on epsilon of one query, on the pair of histograms that it distinguishes best."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from ..rdp.bounds import has_distribution
@@ -16,6 +21,10 @@ from .bounds import (
     epsilon_of_pairs,
     log_proba_of_events,
 )
+
+if TYPE_CHECKING:
+    from .._typing import RandomGenerator
+    from ..aggregators.base import Aggregator
 
 #: Number of pairs that are sampled again if samples contradict the statement.
 _RANKED = 30
@@ -55,23 +64,23 @@ class AuditResult:
     n_samples: int
     votes: np.ndarray = field(repr=False)  # they may be private
     neighbour_votes: np.ndarray = field(repr=False)
-    event: tuple = field(repr=False)
+    event: tuple[int, ...] = field(repr=False)
     contradicts: bool | None = None
 
 
 def audit_aggregator(
-    aggregator,
-    votes=None,
-    neighbour_votes=None,
+    aggregator: Aggregator | Callable[..., ArrayLike],
+    votes: ArrayLike | None = None,
+    neighbour_votes: ArrayLike | None = None,
     *,
-    n_teachers=None,
-    n_classes=None,
-    delta=1e-5,
-    n_samples=200_000,
-    confidence=1 - 1e-6,
-    student_proba=None,
-    random_state=None,
-):
+    n_teachers: int | None = None,
+    n_classes: int | None = None,
+    delta: float = 1e-5,
+    n_samples: int = 200_000,
+    confidence: float = 1 - 1e-6,
+    student_proba: ArrayLike | None = None,
+    random_state: RandomGenerator | None = None,
+) -> AuditResult:
     """Return a lower bound on epsilon of one query from sampled outcomes.
 
     Parameters
@@ -166,39 +175,52 @@ def audit_aggregator(
     if votes is None and (neighbour_votes is not None or n_teachers is None or n_classes is None):
         raise ValueError("without votes, give n_teachers and n_classes, and no neighbour_votes")
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
-    settings = {"delta": delta, "n_samples": n_samples, "confidence": confidence}
+    settings: dict[str, Any] = {"delta": delta, "n_samples": n_samples, "confidence": confidence}
     contradicts = None
     if neighbour_votes is None:
         size = {"n_teachers": n_teachers, "n_classes": n_classes}
         mechanism, pair, contradicts = _choose_pair(mechanism, votes, size, alarm, rng, **settings)
     else:
-        first, second = check_votes([votes]), check_votes([neighbour_votes])
+        first, second = check_votes([votes]), check_votes([neighbour_votes])  # type: ignore[arg-type]
         bounds.check_neighbours(first, second)
         pair = np.concatenate([first, second])
     stated = mechanism.stated_proba(pair)
 
-    def choose(pilot, n_to_choose, n_to_bound):
+    def choose(
+        pilot: tuple[np.ndarray, np.ndarray], n_to_choose: int, n_to_bound: int
+    ) -> bounds.Event:
         scale = n_to_bound / n_to_choose
         event = bounds.choose_event(*pilot, scale, n_to_bound, delta, confidence)
         if stated is None:
             return event
         # The stated distribution chooses better than the pilot samples, unless they contradict it
-        exact = epsilon_of_pairs(mechanism, *pair[:, None], delta)[0]
+        exact = epsilon_of_pairs(mechanism, *pair[:, None], delta)[0]  # type: ignore[call-arg]
         if bounds.lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) > exact:
             return event
-        return bounds.choose_event(*(n_to_bound * stated), 1, n_to_bound, delta, confidence)
+        return bounds.choose_event(  # type: ignore[call-arg]
+            *(n_to_bound * stated), 1, n_to_bound, delta, confidence
+        )
 
     sample = partial(mechanism.sample, rng=rng)
-    game = {"part": TO_CHOOSE, **settings}
+    game: dict[str, Any] = {"part": TO_CHOOSE, **settings}
     epsilon, event, samples = bounds.bound_by_samples(sample, pair, choose, rng, **game)
     if stated is not None:
         every = [added(first, second) for first, second in zip(*samples, strict=True)]
         contradicts = bool(contradicts or _p_value(every, stated) <= alarm)
     outcomes = tuple((np.flatnonzero(event.outcomes) - 1).tolist())
-    return AuditResult(epsilon, delta, confidence, n_samples, *pair, outcomes, contradicts)
+    return AuditResult(  # type: ignore[call-arg]
+        epsilon, delta, confidence, n_samples, *pair, outcomes, contradicts
+    )
 
 
-def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
+def _choose_pair(
+    mechanism: AuditedMechanism,
+    votes: ArrayLike | None,
+    size: dict[str, Any],
+    alarm: float,
+    rng: np.random.Generator,
+    **settings: Any,
+) -> tuple[AuditedMechanism, np.ndarray, bool | None]:
     """Choose the pair by the stated distribution, if samples do not contradict it.
 
     Returns
@@ -213,10 +235,10 @@ def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
     # A generator of its own, so that the test does not change an audit without a contradiction
     (other_rng,) = rng.spawn(1)
     if votes is None:
-        n_teachers, n_classes = check_public(**size)
-        choose, pairs = search, plain_pairs(other_rng, n_teachers=n_teachers, n_classes=n_classes)
+        public: dict[str, Any] = dict(zip(size, check_public(**size), strict=True))
+        choose, pairs = search, plain_pairs(other_rng, **public)
     else:
-        choose, pairs = best_of, pairs_with(check_votes([votes])[0])
+        choose, pairs = best_of, pairs_with(check_votes([votes])[0])  # type: ignore[arg-type]
     # The number of samples limits the number of pairs
     n_outcomes = int(2 * TO_COMPARE * settings["n_samples"])
     compared = pairs[:, : n_outcomes // (2 * _LEAST)]
@@ -238,7 +260,7 @@ def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
 # --- test of a stated distribution against samples ------------------------------------------------
 
 
-def _p_value(counts, proba):
+def _p_value(counts: list[np.ndarray], proba: np.ndarray) -> float:
     """Return the p-value of sampled counts under their stated probabilities.
 
     Parameters
@@ -286,7 +308,9 @@ _MOST_STATED = 4000
 _MOST_CLASSES = 64
 
 
-def search(mechanism, pairs, rng, **settings):
+def search(
+    mechanism: AuditedMechanism, pairs: np.ndarray, rng: np.random.Generator, **settings: Any
+) -> np.ndarray:
     """Return the best pair of a search; if pairs have to be sampled, `pairs` are tried first.
 
     The search starts from the best of ties of the top classes and of margins of many sizes, and
@@ -314,13 +338,24 @@ def search(mechanism, pairs, rng, **settings):
     return pair
 
 
-def best_of(mechanism, pairs, rng, **settings):
+def best_of(
+    mechanism: AuditedMechanism, pairs: np.ndarray, rng: np.random.Generator, **settings: Any
+) -> np.ndarray:
     """Return the given pair that outcomes distinguish best."""
     scores = _scores(mechanism, pairs, rng=rng, to_try=_TO_TRY_OF_FEW, **settings)
     return pairs[:, np.argmax(scores)]
 
 
-def _scores(mechanism, pairs, *, rng, to_try, delta, n_samples, confidence):
+def _scores(
+    mechanism: AuditedMechanism,
+    pairs: np.ndarray,
+    *,
+    rng: np.random.Generator,
+    to_try: float,
+    delta: float,
+    n_samples: int,
+    confidence: float,
+) -> np.ndarray:
     """Return a score of each pair, which is higher for pairs that are easier to distinguish.
 
     The score is the lower bound that is expected from `n_samples` samples or, if the mechanism
@@ -332,17 +367,24 @@ def _scores(mechanism, pairs, *, rng, to_try, delta, n_samples, confidence):
         both = []
         for way in ((log_p, log_q), (log_q, log_p)):
             hits = n_to_bound * np.exp(log_proba_of_events(*way))
-            both.append(bounds.lower_bound(*hits, n_to_bound, delta, confidence).max(axis=1))
+            of_events = bounds.lower_bound(*hits, n_to_bound, delta, confidence)  # type: ignore[call-arg]
+            both.append(of_events.max(axis=1))
         return np.maximum(*both)
     n_to_try = max(int(n_samples * to_try), _LEAST_TRIED)
     scores = []
     for pair in pairs.transpose(1, 0, 2):
         counts = [mechanism.sample(votes, n_to_try, rng) for votes in pair]
-        scores.append(bounds.pilot_bound(*counts, n_to_try, delta))
+        scores.append(bounds.pilot_bound(*counts, n_to_try, delta))  # type: ignore[call-arg, arg-type]
     return np.array(scores)
 
 
-def _best_of(scores, pairs, rng, most, n_first=0):
+def _best_of(
+    scores: Callable[..., Any],
+    pairs: Any,
+    rng: np.random.Generator,
+    most: int,
+    n_first: int = 0,
+) -> tuple[float, np.ndarray]:
     """Return the score and the histograms of the best pair.
 
     If there are more than `most` pairs, the first `n_first` and a random sample of the others are
@@ -362,14 +404,14 @@ def _best_of(scores, pairs, rng, most, n_first=0):
 # --- pairs to try, and starting points of a search ------------------------------------------------
 
 
-def single_moves(n_classes):
+def single_moves(n_classes: int) -> np.ndarray:
     """Return all moves of one vote, as changes of a histogram by -1 and 1."""
     giver, taker = moves_of_one_vote(n_classes=n_classes)
     unchanged = np.zeros((len(giver), n_classes), dtype=int)
     return move_one_vote(unchanged, giver, taker)
 
 
-def pairs_around(histograms):
+def pairs_around(histograms: np.ndarray) -> np.ndarray:
     """Return all pairs of a histogram and the same histogram with one vote moved.
 
     Their shape is (2, n_pairs, n_classes). Some may have negative counts.
@@ -379,7 +421,7 @@ def pairs_around(histograms):
     return np.stack([votes, votes + np.tile(moves, (len(histograms), 1))])
 
 
-def pairs_with(votes):
+def pairs_with(votes: np.ndarray) -> np.ndarray:
     """Return all pairs of a histogram with a neighbour, the most informative first.
 
     Pairs are in the order of the number of votes for the two classes of the moved vote.
@@ -390,7 +432,7 @@ def pairs_with(votes):
     return pairs[:, np.argsort(-votes_between, kind="stable")]
 
 
-def plain_pairs(rng, *, n_teachers, n_classes):
+def plain_pairs(rng: np.random.Generator, *, n_teachers: int, n_classes: int) -> np.ndarray:
     """Return pairs that do not depend on a stated distribution, the most informative first.
 
     These are ties of two classes and margins of 1 to 4 on both sides of them, unanimity, ties that
@@ -401,7 +443,7 @@ def plain_pairs(rng, *, n_teachers, n_classes):
     sizes = n_teachers, n_classes
     classes = np.arange(n_classes)
 
-    def leading(among, margin):
+    def leading(among: Any, margin: Any) -> tuple[Any, ...]:
         return _leading(sizes, among, margin), among[0], among[-1]
 
     requested = [leading(classes[:2], margin) for margin in (0, 2, -2, n_teachers)]
@@ -415,7 +457,7 @@ def plain_pairs(rng, *, n_teachers, n_classes):
             requested.append(leading(np.roll(classes, -k), margin))
     for top in 1 + rng.permutation(n_classes - 1)[:_MOST_CLASSES]:
         requested += [leading(np.roll(classes, -top)[:2], margin) for margin in (0, 2, n_teachers)]
-    pairs = {}
+    pairs: dict[frozenset[Any], Any] = {}
     for votes, giver, taker in requested:
         if votes.min() >= 0 and votes[giver] > 0:
             neighbour = votes.copy()
@@ -424,7 +466,7 @@ def plain_pairs(rng, *, n_teachers, n_classes):
     return np.array(list(pairs.values())).transpose(1, 0, 2)
 
 
-def _leading(sizes, classes, margin):
+def _leading(sizes: Any, classes: Any, margin: Any) -> Any:
     """Return nearly equal votes for some classes, with `margin` more for the first of them."""
     n_teachers, n_classes = sizes
     votes = np.zeros(n_classes, dtype=int)
@@ -434,7 +476,7 @@ def _leading(sizes, classes, margin):
     return votes
 
 
-def starting_histograms(*, n_teachers, n_classes):
+def starting_histograms(*, n_teachers: int, n_classes: int) -> np.ndarray:
     """Return ties of the top classes, and margins of many sizes over one or over all others."""
     sizes = n_teachers, n_classes
     classes = np.arange(n_classes)

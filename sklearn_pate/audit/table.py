@@ -1,16 +1,27 @@
 """Lower bounds on epsilon of a noisy table, or of a user's release."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..rdp import Contribution, Event, NeighboringRelation, Neighbors
 from ..rdp.checks import as_array, check_count, check_delta
 from ..rdp.contribution import check_contribution
 from .bounds import Audit, bound_by_samples, check_confidence, lower_bound
+
+if TYPE_CHECKING:
+    from .._typing import RandomGenerator
+    from ..aggregators.table import TableMechanism
+    from ..rdp.event import ProvedEvent
+    from ..releases.base import Release
+    from ..runtime.private_data import PrivateData
 
 #: Part of the samples that choose the event.
 _TO_CHOOSE = 0.2
@@ -42,16 +53,16 @@ class TableAudit(Audit):
 
 
 def audit_table(
-    mechanism,
-    table=None,
-    neighbour_table=None,
+    mechanism: TableMechanism,
+    table: ArrayLike | None = None,
+    neighbour_table: ArrayLike | None = None,
     *,
-    contribution=None,
-    delta=None,
-    n_samples=20_000,
-    confidence=1 - 1e-6,
-    random_state=None,
-):
+    contribution: Contribution | None = None,
+    delta: float | None = None,
+    n_samples: int = 20_000,
+    confidence: float = 1 - 1e-6,
+    random_state: RandomGenerator | None = None,
+) -> TableAudit:
     """Return a lower bound on epsilon of a noisy table of votes, from samples of it.
 
     Parameters
@@ -137,21 +148,26 @@ def audit_table(
         )
     pair = first, second
     rng = np.random.default_rng(random_state)
-    queried = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
+    queried: dict[str, Any] = {
+        "delta": delta,
+        "n_samples": n_samples,
+        "confidence": confidence,
+        "rng": rng,
+    }
     return _audit(mechanism.noisy, pair, pair, Event(mechanism, contribution), **queried)
 
 
 def audit_release(
-    release,
-    private,
-    neighbour,
+    release: Release,
+    private: PrivateData,
+    neighbour: PrivateData,
     *,
-    relation="replace_one",
-    delta=None,
-    n_samples=20_000,
-    confidence=1 - 1e-6,
-    random_state=None,
-):
+    relation: NeighboringRelation | str = "replace_one",
+    delta: float | None = None,
+    n_samples: int = 20_000,
+    confidence: float = 1 - 1e-6,
+    random_state: RandomGenerator | None = None,
+) -> TableAudit:
     """Return a lower bound on epsilon of a user's release, from samples of it.
 
     Parameters
@@ -222,11 +238,26 @@ def audit_release(
     rng = np.random.default_rng(random_state)
     sampled = [[np.ravel(release.publish(side, rng)) for _ in range(_N_FOR_MEAN)] for side in pair]
     means = [np.mean(of_side, axis=0) for of_side in sampled]
-    queried = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
+    queried: dict[str, Any] = {
+        "delta": delta,
+        "n_samples": n_samples,
+        "confidence": confidence,
+        "rng": rng,
+    }
     return _audit(release.publish, pair, means, release.event(neighbors), **queried)
 
 
-def _audit(draw, pair, means, event, *, delta, n_samples, confidence, rng):
+def _audit(
+    draw: Callable[..., Any],
+    pair: Any,
+    means: Any,
+    event: Event | ProvedEvent,
+    *,
+    delta: float | None,
+    n_samples: int,
+    confidence: float,
+    rng: np.random.Generator,
+) -> TableAudit:
     """Compare samples of both sides of a pair with a stated cost."""
     n_samples = check_count("n_samples", n_samples, least=100)
     confidence = check_confidence(confidence)
@@ -234,11 +265,11 @@ def _audit(draw, pair, means, event, *, delta, n_samples, confidence, rng):
         delta = 0.0 if event.is_pure else 1e-5
     delta = check_delta(delta, allow_zero=True)
 
-    def sample(side, number):
-        return _statistics(*means, [draw(side, rng) for _ in range(number)])
+    def sample(side: Any, number: int) -> np.ndarray:
+        return _statistics(*means, [draw(side, rng) for _ in range(number)])  # type: ignore[call-arg]
 
-    queried = {"delta": delta, "confidence": confidence}
-    game = {"n_samples": n_samples, "part": _TO_CHOOSE, **queried}
+    queried: dict[str, Any] = {"delta": delta, "confidence": confidence}
+    game: dict[str, Any] = {"n_samples": n_samples, "part": _TO_CHOOSE, **queried}
     epsilon, _, _ = bound_by_samples(sample, pair, partial(_choose, **queried), rng, **game)
     cost = event.cost()
     of_pure = cost.pure if cost.delta == 0 else math.inf
@@ -246,7 +277,7 @@ def _audit(draw, pair, means, event, *, delta, n_samples, confidence, rng):
     return TableAudit(epsilon, claimed, delta, confidence, n_samples)
 
 
-def _statistics(first, second, sampled):
+def _statistics(first: np.ndarray, second: np.ndarray, sampled: Sequence[Any]) -> np.ndarray:
     """Return statistics that may distinguish two sides: rows of numbers, one for each sample.
 
     The statistics are each number in which the means differ, and two sums of the moves of all
@@ -266,7 +297,7 @@ class _Event(NamedTuple):
     edge: float
     is_above: bool
 
-    def hits(self, first, second):
+    def hits(self, first: np.ndarray, second: np.ndarray) -> tuple[int, int]:
         """Count samples in the event, first for the side on which the event is more frequent."""
         first, second = first[self.statistic], second[self.statistic]
         if self.is_above:
@@ -274,7 +305,9 @@ class _Event(NamedTuple):
         return (first <= self.edge).sum(), (second <= self.edge).sum()
 
 
-def _choose(pilot, n_to_choose, n_to_bound, delta, confidence):
+def _choose(
+    pilot: Any, n_to_choose: int, n_to_bound: int, delta: float, confidence: float
+) -> _Event:
     """Choose the event with the largest expected bound."""
     events = []
     for statistic in range(len(pilot[0])):
@@ -282,5 +315,5 @@ def _choose(pilot, n_to_choose, n_to_bound, delta, confidence):
         for edge in np.quantile(every, np.linspace(0, 1, _N_EDGES)):
             events += [_Event(statistic, edge, False), _Event(statistic, edge, True)]
     hits = np.array([event.hits(*pilot) for event in events]) * (n_to_bound / n_to_choose)
-    bounds = lower_bound(*hits.T, n_to_bound, delta, confidence)
+    bounds = lower_bound(*hits.T, n_to_bound, delta, confidence)  # type: ignore[call-arg]
     return events[int(np.argmax(bounds))]

@@ -1,7 +1,13 @@
 """Checks of what `fit` is given. Their messages never quote private values."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples
@@ -16,6 +22,10 @@ from ..runtime.copies import without_index
 from ..runtime.isolation import kind_of, suppress_output
 from ..runtime.private_data import PrivateData
 from ..teachers import Sites
+
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+    from ..encoding.targets import Target
 
 #: So many columns are named in a message.
 _N_NAMED = 5
@@ -38,7 +48,15 @@ _OR_A_PIPELINE = (
 )
 
 
-def check_data(estimator, X, y, X_public, sample_weight, groups, counts_records):
+def check_data(
+    estimator: Estimator,
+    X: Rows,
+    y: ArrayLike | None,
+    X_public: Rows,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+    counts_records: bool,
+) -> PrivateData:
     """Check the private data of a fit, alone and against the public rows, and return them.
 
     Parameters
@@ -78,7 +96,7 @@ def check_data(estimator, X, y, X_public, sample_weight, groups, counts_records)
     return PrivateData(X=X, codes=codes, target=target, sample_weight=sample_weight, groups=groups)
 
 
-def _check_alike(estimator, X, X_public):
+def _check_alike(estimator: Estimator, X: Rows, X_public: Rows) -> None:
     """Refuse private and public rows of unlike form, names or types."""
     _check_axes(X_public, "X_public")  # a Pipeline has nothing to do with these
     try:
@@ -91,13 +109,15 @@ def _check_alike(estimator, X, X_public):
         raise
 
 
-def _may_be_transformed(X, X_public):
+def _may_be_transformed(X: Rows, X_public: Rows) -> bool:
     """Whether private rows look like the output of a transformer: no names, or all are others."""
     names = getattr(X, "columns", ())
     return not any(name in getattr(X_public, "columns", names) for name in names)
 
 
-def check_votes_given(estimator, votes, X_public, temperature):
+def check_votes_given(
+    estimator: Estimator, votes: Any, X_public: Rows, temperature: float | None
+) -> Votes:
     """Check votes that the user gave, `Votes` or counts, and return them as `Votes`."""
     declared = estimator._declared_target()
     counts = votes.counts if isinstance(votes, Votes) else check_votes(votes)
@@ -127,7 +147,7 @@ def check_votes_given(estimator, votes, X_public, temperature):
     return votes
 
 
-def given_rows(X_public):
+def given_rows(X_public: Rows) -> Rows:
     """Return the public rows that the user gave, unwrapped, so that rows can be selected."""
     X_public = public_rows(X_public)
     if X_public is None:
@@ -139,7 +159,7 @@ def given_rows(X_public):
     return without_index(indexable_rows(X_public, "X_public"))
 
 
-def like_array(X, X_public):
+def like_array(X: Rows, X_public: Rows) -> Rows:
     """Return a public DataFrame as an array, if the private rows are an array of its dtype.
 
     `BaggingClassifier` makes arrays of private DataFrames, and hands public ones on as they are.
@@ -151,7 +171,7 @@ def like_array(X, X_public):
     return rows if rows.dtype == X.dtype and rows.shape[1] == X.shape[1] else X_public
 
 
-def check_features(estimator, X, name, reset=False):
+def check_features(estimator: Estimator, X: Rows, name: str, reset: bool = False) -> None:
     """Check axes, number and names of features; teachers and student check the values.
 
     With `reset` the estimator gets number and names; without, they must be those that it has.
@@ -175,7 +195,7 @@ def check_features(estimator, X, name, reset=False):
         raise type(error)(words) from None
 
 
-def _check_axes(X, name):
+def _check_axes(X: Rows, name: str) -> None:
     """Refuse rows without two axes, and tables without rows or columns."""
     shape = X.shape
     if len(shape) < 2:
@@ -196,7 +216,7 @@ def _check_axes(X, name):
         )
 
 
-def check_forms(X, X_public):
+def check_forms(X: Rows, X_public: Rows) -> None:
     """Refuse a DataFrame with an array: types of columns are compared, so both must have them."""
     if hasattr(X, "dtypes") != hasattr(X_public, "dtypes"):
         raise ValueError(
@@ -213,7 +233,7 @@ def check_forms(X, X_public):
         )
 
 
-def check_dtypes(X, X_public):
+def check_dtypes(X: Rows, X_public: Rows) -> None:
     """Refuse private data whose types differ from the types of the public rows.
 
     Every teacher sees the types of columns, and one private record can change them.
@@ -253,7 +273,7 @@ def check_dtypes(X, X_public):
     )
 
 
-def _dtypes(X, X_public, columns):
+def _dtypes(X: Rows, X_public: Rows, columns: Sequence[Any]) -> str:
     """Return the dtypes of the first of some columns, without their categories."""
     found = []
     for name in columns[:_N_NAMED]:
@@ -266,7 +286,9 @@ def _dtypes(X, X_public, columns):
 # --- labels, numbers and weights ------------------------------------------------------------------
 
 
-def checked_targets(estimator, X, y, sample_weight=None):
+def checked_targets(
+    estimator: Estimator, X: Rows, y: Any, sample_weight: ArrayLike | None = None
+) -> tuple[np.ndarray, Target, np.ndarray | None]:
     """Return private labels or numbers as codes, their target, and the weights."""
     target = estimator._declared_target()
     y = estimator.target_type.column(y)
@@ -286,7 +308,7 @@ def checked_targets(estimator, X, y, sample_weight=None):
         return target.encode(y), target, _checked_weight(len(y), sample_weight)
 
 
-def _checked_weight(n_records, sample_weight):
+def _checked_weight(n_records: int, sample_weight: ArrayLike | None) -> np.ndarray | None:
     """Return weights as floats, or None; refuse other numbers of them than of records."""
     if sample_weight is None:
         return None

@@ -1,5 +1,9 @@
 """Dry runs: the user's own mechanisms, teachers and students on made-up data, before a fit pays."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pandas as pd
 from scipy import sparse
@@ -15,6 +19,11 @@ from ..teachers.training import Part, Settings, Task, fit_and_predict
 from .inputs import temperature_of
 from .methods import make_method
 
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+    from ..accounting.plan import Plan
+    from .inputs import Inputs
+
 #: So many rows with missing values are tried, and so many without, or five for each class.
 _N_TRIED = 20
 _N_COMPLETE = 50
@@ -25,7 +34,7 @@ _NAN_FOR_NA = """. Where text holds pandas.NA, make it NaN:
     X, X_public = (t.astype(text).where(t.notna(), float("nan")) for t in (X, X_public))"""
 
 
-def dry_run(inputs, plan):
+def dry_run(inputs: Inputs, plan: Plan) -> None:
     """Try the user's own mechanisms and student on made-up data, before anything is spent."""
     estimator = inputs.estimator
     release = inputs.release
@@ -56,7 +65,7 @@ def dry_run(inputs, plan):
         )
 
 
-def check_scored(estimator, X_public, n_queries):
+def check_scored(estimator: Estimator, X_public: Rows, n_queries: int) -> None:
     """For a private search: refuse a student whose prediction for a row depends on others."""
     method = make_method(estimator)
     release = method.release
@@ -65,13 +74,13 @@ def check_scored(estimator, X_public, n_queries):
     check_scored_alone(
         student_of(estimator, method),
         X_public,
-        min(n_queries, release.max_dry_run_rows),
+        min(n_queries, release.max_dry_run_rows),  # type: ignore[arg-type]
         target=estimator._declared_target(),
         soft=release.releases_proba or temperature_of(estimator, method) is not None,
     )
 
 
-def dry_run_teachers(inputs, synthesizer):
+def dry_run_teachers(inputs: Inputs, synthesizer: Any) -> None:
     """Try the teachers on rows drawn from the schema alone, before rows are paid for.
 
     Parameters
@@ -82,6 +91,8 @@ def dry_run_teachers(inputs, synthesizer):
         Declared.
     """
     target = inputs.target
+    n_records: Any
+    n_teachers: Any
     n_records, n_teachers = inputs.neighbors.n_records, inputs.n_teachers
     n_train = 500 if None in (n_records, n_teachers) else min(500, n_records // n_teachers)
     # Fewer might be of one class, which is not learnt
@@ -101,7 +112,7 @@ def dry_run_teachers(inputs, synthesizer):
             ) from error
 
 
-def check_missing(inputs, *, are_synthetic):
+def check_missing(inputs: Inputs, *, are_synthetic: bool) -> None:
     """Refuse public rows with missing values if teachers or student do not take them.
 
     Teachers are asked about some rows only, so that without this a fit would fail or not by the
@@ -150,7 +161,7 @@ def check_missing(inputs, *, are_synthetic):
         )
 
 
-def is_missing_in(X):
+def is_missing_in(X: Rows) -> np.ndarray:
     """Return for each row whether a value is missing in it.
 
     Parameters
@@ -167,7 +178,9 @@ def is_missing_in(X):
     return table_of(X).isna().to_numpy().any(axis=1)
 
 
-def _problem(classifier, complete, tried, labels, *, learns):
+def _problem(
+    classifier: Estimator, complete: Rows, tried: Rows, labels: np.ndarray, *, learns: bool
+) -> str | None:
     """Return how a classifier fails on missing values; None if it does not, or fails without.
 
     `learns` is whether it learns from public rows, and does not only predict them.

@@ -1,12 +1,15 @@
 """A student for people who do not have this library: made of other libraries alone."""
 
+from __future__ import annotations
+
 import contextlib
 import copy
 import pickle
 import pickletools
 import sys
+from collections.abc import Iterable
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -18,6 +21,9 @@ from sklearn.utils import Bunch
 from ..encoding.targets import NumberTarget, Target
 from ..students import last_step
 
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+
 _OURS = __name__.partition(".")[0]
 
 #: Number of made-up rows that show whether a classifier decodes its labels.
@@ -27,7 +33,7 @@ _N_TRIED = 100
 _MOST_DIFFERENCE = 1e-9
 
 
-def handed_over(estimator, X):
+def handed_over(estimator: Estimator, X: Rows) -> Estimator:
     """Return a copy of the student that predicts labels, in terms of other libraries.
 
     Parameters
@@ -53,7 +59,7 @@ def handed_over(estimator, X):
 
 
 @singledispatch
-def _decoded(target: Target, student, estimator, X):
+def _decoded(target: Target, student: Estimator, estimator: Estimator, X: Rows) -> Estimator:
     """Return a model that predicts labels, made of a student that predicts codes."""
     labels = target.values
     models = _with_labels(student, labels)
@@ -74,14 +80,14 @@ def _decoded(target: Target, student, estimator, X):
 
 
 @_decoded.register
-def _(target: NumberTarget, student, estimator, X):
+def _(target: NumberTarget, student: Any, estimator: Any, X: Any) -> Any:
     """Return the student, which predicts numbers."""
     if X is not None and not np.allclose(student.predict(X), estimator.predict(X)):
         raise ValueError("the student does not predict the same outside of PATERegressor")
     return student
 
 
-def libraries_of(model, rows=()):
+def libraries_of(model: Estimator, rows: Iterable[Any] = ()) -> dict[str, str]:
     """Return the versions of the libraries that a model needs where it is loaded.
 
     Parameters
@@ -105,13 +111,13 @@ def libraries_of(model, rows=()):
 # --- without this library ------------------------------------------------------------------------
 
 
-def _in_sklearn(student):
+def _in_sklearn(student: Estimator) -> Estimator:
     """Replace the parts of a Pipeline that can be expressed by scikit-learn."""
     if hasattr(student, "to_sklearn"):
         return _in_sklearn(student.to_sklearn())
     if not isinstance(student, Pipeline):
         return student
-    steps = []
+    steps: list[Any] = []
     for name, step in student.steps:
         replaced = _in_sklearn(step)
         steps += replaced.steps if isinstance(replaced, Pipeline) else [(name, replaced)]
@@ -122,7 +128,7 @@ def _in_sklearn(student):
     return Pipeline(steps)
 
 
-def _check_modules(student):
+def _check_modules(student: Estimator) -> None:
     """Refuse a student that needs this library, or the program that runs."""
     names = sorted(_names_in(student))
     unnamed = [name for name in names if name.startswith("__main__.")]
@@ -140,7 +146,7 @@ def _check_modules(student):
         )
 
 
-def _names_in(model):
+def _names_in(model: Estimator) -> set[str]:
     """Return the full names of the classes and functions that a pickle of a model imports."""
     try:
         data = pickle.dumps(model, protocol=3)  # the last that has each name in one instruction
@@ -148,13 +154,13 @@ def _names_in(model):
         name = type(error).__name__
         raise ValueError(f"the student cannot be pickled: {name}: {error}") from error
     found = (text for opcode, text, _ in pickletools.genops(data) if opcode.name == "GLOBAL")
-    return {text.replace(" ", ".") for text in found}
+    return {text.replace(" ", ".") for text in found}  # type: ignore[union-attr]
 
 
 # --- labels in place of codes --------------------------------------------------------------------
 
 
-def _with_labels(student, labels):
+def _with_labels(student: Estimator, labels: np.ndarray) -> list[Estimator]:
     """Return a list with one copy that has labels in `classes_`, or with none.
 
     Most classifiers look up their predictions in `classes_`.
@@ -169,7 +175,7 @@ def _with_labels(student, labels):
     return [labelled]
 
 
-def _votes_of_one(student, labels):
+def _votes_of_one(student: Estimator, labels: np.ndarray) -> list[Estimator]:
     """Return votes of one: of the likeliest label, or else of the label that it predicts."""
     kinds = [("hard", labels)]
     if hasattr(student, "predict_proba"):
@@ -179,7 +185,7 @@ def _votes_of_one(student, labels):
     return [_vote_of_one(student, voting, seen) for voting, seen in kinds]
 
 
-def _vote_of_one(student, voting, labels):
+def _vote_of_one(student: Estimator, voting: str, labels: np.ndarray) -> Estimator:
     """Return an ensemble of one student, which decodes its predictions."""
     vote = VotingClassifier([("student", student)], voting=voting)
     vote.estimators_ = [student]
@@ -192,7 +198,7 @@ def _vote_of_one(student, voting, labels):
 # --- the same predictions ------------------------------------------------------------------------
 
 
-def _agrees(model, student, estimator, X):
+def _agrees(model: Estimator, student: Estimator, estimator: Estimator, X: Rows) -> bool:
     """Return whether two models predict the same; without rows, by the last step."""
     if X is not None:
         classes, labels = estimator.classes_, estimator.predict(X)
@@ -225,7 +231,7 @@ class Saved(NamedTuple):
     data: bytes
 
     @classmethod
-    def of(cls, estimator):
+    def of(cls, estimator: Estimator) -> Any:
         """Pickle an estimator; if it cannot be pickled, return it as it is."""
         try:
             return cls(type(estimator).__name__, pickle.dumps(estimator))
@@ -251,11 +257,11 @@ class Unavailable(ClassifierMixin, BaseEstimator):
         Why it could not be loaded.
     """
 
-    def __init__(self, name, reason):
+    def __init__(self, name: str, reason: str) -> None:
         self.name = name
         self.reason = reason
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> NoReturn:
         """Raise an error that names the missing part.
 
         Parameters

@@ -1,15 +1,19 @@
 """The inputs of a fit: all checked once, here, before anything is trained or paid for."""
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing, has_method
@@ -42,6 +46,14 @@ from ..runtime.private_data import PrivateData
 from ..teachers import Sites
 from . import checks, methods, synthesizers
 from .seeds import seed_streams
+
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+    from ..accounting.plan import Plan
+    from ..rdp.contribution import Contribution
+    from ..rdp.cost import Cost
+    from ..releases.base import Release, VotesRelease
+    from ..releases.votes import Votes
 
 STRATEGIES = {
     "random": RandomQueries,
@@ -111,67 +123,67 @@ class Inputs:
     target: Target
     neighbors: Neighbors
     n_teachers: int | None
-    seeds: dict
+    seeds: dict[str, Any]
     method: Method
-    cap: tuple
+    cap: tuple[float | None, float]
     reason: str = ""
-    private: PrivateData | None = None
-    synthesis: Synthesis | None = None
-    extra_releases: tuple = ()
+    private: PrivateData = None  # type: ignore[assignment]
+    synthesis: Synthesis = None  # type: ignore[assignment]
+    extra_releases: tuple[Release, ...] = ()
     are_synthetic: bool = False
-    not_covered: tuple = ()
-    errors: tuple = ()
+    not_covered: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     fit_number: int = 1
     prefix: Prefix | None = None
 
     @property
-    def release(self):
+    def release(self) -> VotesRelease:
         """How labels are released."""
         return self.method.release
 
     @property
-    def n_public(self):
+    def n_public(self) -> int:
         """Number of public rows."""
         return _num_samples(self.X_public)
 
     @property
-    def rows_are_to_draw(self):
+    def rows_are_to_draw(self) -> bool:
         """Whether public rows are to be drawn, and paid for, before anyone votes."""
         return self.synthesis is not None and self.synthesis.rows is None
 
     @property
-    def prior_steps(self):
+    def prior_steps(self) -> tuple[Any, ...]:
         """The synthesizer and the extra releases: all that is released besides labels, a tuple."""
         rows = () if self.synthesis is None else (self.synthesis.synthesizer,)
         return rows + self.extra_releases
 
     @property
-    def prior_events(self):
+    def prior_events(self) -> list[Any]:
         """The events of `prior_steps`."""
         return [stated_event(part, self.neighbors) for part in self.prior_steps]
 
     @property
-    def prior_cost(self):
+    def prior_cost(self) -> Callable[[Any], Cost]:
         """A function that returns, for Renyi orders, the `Cost` of `prior_steps`."""
         parts = self.prior_steps
         return partial(cost_of_all, parts, self.neighbors) if parts else no_cost
 
     @property
-    def prior_is_pure(self):
+    def prior_is_pure(self) -> bool:
         """Whether `prior_cost` holds with delta 0."""
         return all(event.is_pure for event in self.prior_events)
 
     @property
-    def contribution(self):
+    def contribution(self) -> Contribution:
         """Largest change of a table of records between neighboring data sets."""
         return self.method.contribution(self.neighbors)
 
     @property
-    def temperature(self):
+    def temperature(self) -> float | None:
         """Temperature of the teachers' probabilities; None if they vote."""
         return temperature_of(self.estimator, self.method)
 
-    def recorded_cost(self, plan):
+    def recorded_cost(self, plan: Plan) -> Cost:
         """Return the part of the cost that the ledger does not have in other entries.
 
         It leaves out synthetic rows that `poll` has drawn and recorded.
@@ -181,7 +193,7 @@ class Inputs:
             return plan.cost
         return cost_of_all(self.extra_releases, self.neighbors).plus(plan.own_cost)
 
-    def check_ledger(self, plan):
+    def check_ledger(self, plan: Plan) -> None:
         """Refuse a plan that the ledger does not pay for."""
         ledger = self.estimator.ledger
         if plan.composition == "sum" and not self.synthesis.is_recorded_in(ledger):
@@ -201,14 +213,14 @@ class Inputs:
             ) from error
 
     @contextmanager
-    def phase(self, name, total):
+    def phase(self, name: str, total: Any) -> Iterator[Callable[[int], None]]:
         """Yield a function to call with the number of steps done; with `verbose`, it shows them."""
         if not self.estimator.verbose:
             yield lambda number: None
             return
         out, start = sys.stdout, time.monotonic()  # as it is now: teachers are silenced
 
-        def show(number):
+        def show(number: int) -> None:
             seconds = time.monotonic() - start
             took = f" in {seconds:.0f} s" if number == total else ""
             if 0 < number < total:
@@ -222,38 +234,45 @@ class Inputs:
         finally:
             out.write("\n")
 
-    def make_strategy(self):
+    def make_strategy(self) -> Any:
         """Return a new query strategy, which a fit may change."""
         return strategy_of(self.estimator)
 
-    def student(self):
+    def student(self) -> Estimator:
         """Return the unfitted student."""
         return student_of(self.estimator, self.method)
 
 
-def as_list(value):
+def as_list(value: Any) -> list[Any]:
     """Return a list as it is, and anything else as a list of one."""
     return value if isinstance(value, list) else [value]
 
 
-def temperature_of(estimator, method):
+def temperature_of(estimator: Estimator, method: Method) -> float | None:
     """Return the temperature of the teachers' probabilities; None if they vote."""
     stages = as_list(method.release.mechanism(estimator, method))
     return getattr(soft_stage(stages), "temperature", None)
 
 
-def strategy_of(estimator):
+def strategy_of(estimator: Estimator) -> Any:
     """Return a new query strategy."""
     strategy = estimator.query_strategy
     return STRATEGIES[strategy]() if isinstance(strategy, str) else clone(strategy, safe=False)
 
 
-def read_by(synthesizer):
+def read_by(synthesizer: Any) -> tuple[str, ...]:
     """Return the parts that a declared synthesizer has read from private data, without noise."""
     return tuple(getattr(synthesizer, "not_covered_", ()))
 
 
-def check_inputs(estimator, X, y, X_public, groups, sample_weight):
+def check_inputs(
+    estimator: Estimator,
+    X: Rows,
+    y: ArrayLike | None,
+    X_public: Rows,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> Inputs:
     """Check all inputs of `fit`, choose the method and prepare it; nothing is trained.
 
     Returns
@@ -267,8 +286,10 @@ def check_inputs(estimator, X, y, X_public, groups, sample_weight):
     synthesizer = synthesizers.declared_synthesizer(estimator, X, X_public)
     choice, method = _first_choice(estimator, X, synthesizer, groups)
     _check_parts(estimator, method)
-    not_covered = () if estimator._declared_target() is not None else (_READ_CLASSES,)
-    errors = ()
+    not_covered: tuple[str, ...] = (
+        () if estimator._declared_target() is not None else (_READ_CLASSES,)
+    )
+    errors: tuple[str, ...] = ()
     if synthesizer is not None:
         X_public = dry_run_rows(synthesizer)
         not_covered += read_by(synthesizer)
@@ -297,7 +318,7 @@ def check_inputs(estimator, X, y, X_public, groups, sample_weight):
     epsilon, delta = as_cap(estimator.epsilon, estimator.delta)
     cap = {"epsilon": epsilon, "delta": delta}
     releases = extra_releases.planned(estimator.releases, private, neighbors, **cap)
-    synthesis = None
+    synthesis: Any = None
     if synthesizer is not None:
         are_pure = [stated_event(release, neighbors).is_pure for release in releases]
         mechanisms = as_list(method.release.mechanism(estimator, method))
@@ -324,7 +345,9 @@ def check_inputs(estimator, X, y, X_public, groups, sample_weight):
     )
 
 
-def _first_choice(estimator, X, synthesizer, groups):
+def _first_choice(
+    estimator: Estimator, X: Rows, synthesizer: Any, groups: ArrayLike | None
+) -> tuple[MethodChoice, Method]:
     """Return the method, by all that is known before the data are checked, and its choice.
 
     Public rows may change it once they are encoded; without them, it is final.
@@ -344,7 +367,7 @@ def _first_choice(estimator, X, synthesizer, groups):
     return choice, method
 
 
-def _cloned(estimator):
+def _cloned(estimator: Estimator) -> Estimator:
     """Return a clone, as a refit that fails must not change what predict expects."""
     with contextlib.suppress(Exception):
         return clone(estimator)
@@ -358,7 +381,7 @@ def _cloned(estimator):
     return clone(estimator)
 
 
-def _check_sites(estimator, X_public, **not_given):
+def _check_sites(estimator: Estimator, X_public: Rows, **not_given: Any) -> None:
     """Refuse what needs the private records, where each teacher loads its own."""
     draws_rows = estimator.schema is not None and X_public is None
     can_be_fitted = estimator.target_type in SITE_ENSEMBLES
@@ -380,7 +403,7 @@ def _check_sites(estimator, X_public, **not_given):
             )
 
 
-def check_votes_and_rows(estimator, votes, X_public):
+def check_votes_and_rows(estimator: Estimator, votes: Any, X_public: Rows) -> tuple[Inputs, Votes]:
     """Check all inputs of `fit_votes`: votes that were cast before, and their rows.
 
     Returns
@@ -390,7 +413,7 @@ def check_votes_and_rows(estimator, votes, X_public):
     """
     if estimator.releases:
         raise ValueError("fit_votes has no private records: call fit, or give releases=None")
-    synthesis = getattr(votes, "synthesis", None)
+    synthesis: Any = getattr(votes, "synthesis", None)
     if synthesis is not None:
         if not are_same_rows(public_rows(X_public), synthesis.rows):
             synthesizers.check_no_public(X_public)
@@ -430,7 +453,9 @@ def check_votes_and_rows(estimator, votes, X_public):
     return inputs, votes
 
 
-def _method_of_votes(estimator, voted, synthesis):
+def _method_of_votes(
+    estimator: Estimator, voted: Method | None, synthesis: Synthesis | None
+) -> Method:
     """Return the unprepared method of the parameters, of the kind of that which voted.
 
     Parameters
@@ -451,7 +476,13 @@ def _method_of_votes(estimator, voted, synthesis):
     return clone(voted)
 
 
-def prepared(estimator, method, private, X_public, seeds):
+def prepared(
+    estimator: Estimator,
+    method: Method,
+    private: PrivateData,
+    X_public: Rows,
+    seeds: dict[str, Any],
+) -> tuple[Neighbors, int | None]:
     """Prepare a method with public rows; `seeds` gets what `memory` caches of them."""
     methods.number_teachers(method, estimator, private)
     memory = private_memory(estimator.memory)
@@ -464,7 +495,7 @@ def prepared(estimator, method, private, X_public, seeds):
     return methods.prepared(method, private, X_public, seed=seed, memory=memory)
 
 
-def _check_parts(estimator, method):
+def _check_parts(estimator: Estimator, method: Method) -> None:
     """Check that method, aggregator, student and query strategy fit together."""
     methods.check_parameters(estimator, method)
     stages = as_list(method.release.mechanism(estimator, method))
@@ -477,7 +508,7 @@ def _check_parts(estimator, method):
             raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
 
 
-def _check_default_rows(X_public):
+def _check_default_rows(X_public: Rows) -> None:
     """Refuse arrays that default methods and students do not read, before one is trained."""
     try:
         check_array(X_public)
@@ -485,7 +516,7 @@ def _check_default_rows(X_public):
         raise ValueError(f"X_public: {error}") from None
 
 
-def _check_unit(estimator, neighbors):
+def _check_unit(estimator: Estimator, neighbors: Neighbors) -> None:
     if estimator.unit == "group" and neighbors.unit != "group":
         raise ValueError(
             f"unit='group', but these votes protect one {neighbors.unit}; to fit, or to poll, "
@@ -494,7 +525,7 @@ def _check_unit(estimator, neighbors):
         )
 
 
-def rows_digest(X_public):
+def rows_digest(X_public: Rows) -> str:
     """Return a digest of public rows, the same for every type of array that holds them."""
     seen = np.unique(np.linspace(0, _num_samples(X_public) - 1, _N_SEEN).astype(int))
     table = table_of(_safe_indexing(X_public, seen))
@@ -503,12 +534,12 @@ def rows_digest(X_public):
     return hashlib.sha256(value_hashes(table).tobytes()).hexdigest()
 
 
-def are_same_rows(X, other):
+def are_same_rows(X: Rows, other: Rows) -> bool:
     """Return whether two tables are equal in all rows; False where their types are not."""
     return X is other or (type(X) is type(other) and table_of(X).equals(table_of(other)))
 
 
-def check_labelled_rows(X_public, n_labelled, digest):
+def check_labelled_rows(X_public: Rows, n_labelled: int, digest: str) -> None:
     """Refuse another number of public rows than got labels, and warn if they are others.
 
     Parameters

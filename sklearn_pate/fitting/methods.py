@@ -1,8 +1,12 @@
 """The method of a fit: made from the parameters, and prepared with the public rows."""
 
+from __future__ import annotations
+
 import inspect
 import math
+from collections.abc import Iterable, Iterator
 from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -21,6 +25,12 @@ from ..runtime.copies import fresh_seed, seed_number
 from ..runtime.isolation import is_ours, isolated, kind_of, redacted
 from ..teachers import Sites
 
+if TYPE_CHECKING:
+    from joblib import Memory
+
+    from .._typing import Estimator, Rows
+    from ..runtime.private_data import PrivateData
+
 #: Parameters that only teachers have, and of the questions that they answer.
 OF_TEACHERS = dict.fromkeys(
     ("n_teachers", "partition", "keep_teachers", "timeout"), "is for teachers"
@@ -35,7 +45,14 @@ OF_QUERIES = {
 # --- choosing, by parameters and public numbers ---------------------------------------------------
 
 
-def chosen(estimator, X=None, *, synthesizer=None, fraction=None, counts=None):
+def chosen(
+    estimator: Estimator,
+    X: Rows = None,
+    *,
+    synthesizer: Any = None,
+    fraction: float | None = None,
+    counts: PublicCounts | None = None,
+) -> MethodChoice:
     """Return the `MethodChoice` of an estimator's method; see `methods.choose.choose_method`.
 
     Parameters
@@ -67,7 +84,7 @@ def chosen(estimator, X=None, *, synthesizer=None, fraction=None, counts=None):
     return choose_method(parameters, counts)
 
 
-def _reasons_for_teachers(estimator, X):
+def _reasons_for_teachers(estimator: Estimator, X: Rows) -> Iterator[str]:
     """Yield the parameters that select teachers, in words."""
     if isinstance(X, Sites):
         yield "X is Sites"
@@ -83,7 +100,9 @@ def _reasons_for_teachers(estimator, X):
         yield f"aggregator is a {type(aggregator).__name__}"
 
 
-def counts_of_public(method, estimator, private, X_public):
+def counts_of_public(
+    method: Any, estimator: Estimator, private: PrivateData, X_public: Rows
+) -> PublicCounts:
     """Return the public numbers by which a fit with public rows chooses between records' methods.
 
     Parameters
@@ -100,10 +119,10 @@ def counts_of_public(method, estimator, private, X_public):
     n_public, n_columns = method.public_shape
     if not hasattr(X_public, "columns"):  # sums have all columns of arrays, cells few components
         n_columns = max(n_columns, X_public[0].size)
-    n_records = None if private.groups is not None else len(private.codes)
+    n_records = None if private.groups is not None else len(private.codes)  # type: ignore[arg-type]
     n_classes = private.target.n_values
 
-    def cells_explain():
+    def cells_explain() -> float:
         return method.forecast(
             noise_std=2 * math.sqrt(2) / estimator.epsilon,
             n_records=n_public if n_records is None else n_records,
@@ -123,7 +142,13 @@ def counts_of_public(method, estimator, private, X_public):
 # --- making it ------------------------------------------------------------------------------------
 
 
-def make_method(estimator, choice=None, X=None, *, has_public_rows=True):
+def make_method(
+    estimator: Estimator,
+    choice: MethodChoice | None = None,
+    X: Rows = None,
+    *,
+    has_public_rows: bool = True,
+) -> Method:
     """Return a new method, unprepared.
 
     Parameters
@@ -151,7 +176,7 @@ def make_method(estimator, choice=None, X=None, *, has_public_rows=True):
     return ClassSums() if has_public_rows else PublishedClassSums()
 
 
-def _own_method(estimator, *, has_public_rows):
+def _own_method(estimator: Estimator, *, has_public_rows: bool) -> Method:
     """Return a clone of the method that was given; refuse one that does not fit the data."""
     method = estimator.method
     name = type(method).__name__
@@ -175,7 +200,7 @@ def _own_method(estimator, *, has_public_rows):
     return clone(method)
 
 
-def _teachers(estimator, X):
+def _teachers(estimator: Estimator, X: Rows) -> Method:
     """Return the ensemble of teachers that the parameters describe."""
     ensemble_class = (SITE_ENSEMBLES if isinstance(X, Sites) else ENSEMBLES)[estimator.target_type]
     models = estimator.base_estimator
@@ -185,7 +210,7 @@ def _teachers(estimator, X):
     return ensemble_class(models if isinstance(models, list) else [models], **params)
 
 
-def pin_method(estimator):
+def pin_method(estimator: Estimator) -> None:
     """Set the parameters of an estimator to the method that they select, for trials of a search."""
     choice = chosen(estimator)
     if choice.name == "neighbors":
@@ -198,7 +223,7 @@ def pin_method(estimator):
             estimator.set_params(base_estimator=default_teacher(estimator.target_type))
 
 
-def number_teachers(method, estimator, private):
+def number_teachers(method: Method, estimator: Estimator, private: PrivateData) -> None:
     """Set the number of teachers where the parameters leave it to the rule."""
     if type(method) not in ENSEMBLES.values() or method.n_teachers is not None:
         return
@@ -207,13 +232,13 @@ def number_teachers(method, estimator, private):
     is_random = method.partition == "random" or type(method.partition) is RandomPartition
     is_public = is_random and private.groups is None
     method.n_teachers = rules.default_n_teachers(
-        n_records=len(private.codes) if is_public else None,
+        n_records=len(private.codes) if is_public else None,  # type: ignore[arg-type]
         n_classes=private.target.n_values,
         epsilon=estimator.epsilon,
     )
 
 
-def check_parameters(estimator, method):
+def check_parameters(estimator: Estimator, method: Method) -> None:
     """Refuse parameters that are set and that the method does not have."""
     models = estimator.base_estimator
     for model in models if isinstance(models, list) else [models]:
@@ -239,14 +264,14 @@ def check_parameters(estimator, method):
         )
 
 
-def _that_are_set(estimator, names):
+def _that_are_set(estimator: Estimator, names: Iterable[str]) -> dict[str, Any]:
     """Return the default of each of some parameters that has another value."""
     parameters = inspect.signature(type(estimator).__init__).parameters
     defaults = {name: parameters[name].default for name in names}
     return {name: d for name, d in defaults.items() if _differs(getattr(estimator, name), d)}
 
 
-def _differs(value, default):
+def _differs(value: Any, default: Any) -> bool:
     """Return whether a parameter is not its default; estimators and lists never are."""
     return value is not None if default is None else bool(value != default)
 
@@ -254,7 +279,9 @@ def _differs(value, default):
 # --- preparing it with the public rows ------------------------------------------------------------
 
 
-def prepared(method, private, X_public, *, seed, memory):
+def prepared(
+    method: Method, private: PrivateData, X_public: Rows, *, seed: Any, memory: Memory | None
+) -> tuple[Neighbors, int | None]:
     """Return the neighboring data sets of a method, and its number of teachers.
 
     Nothing is trained yet.
@@ -266,7 +293,7 @@ def prepared(method, private, X_public, *, seed, memory):
     # A user's method may print or warn of private values, and leave them in the process
     name = type(method).__name__
 
-    def prepare():
+    def prepare() -> tuple[Neighbors, Any, str]:
         neighbors = method.prepare(private, X_public, seed=seed, memory=memory)
         n_teachers = method.n_teachers_  # it may be a property, so it is read once, in here
         return neighbors, n_teachers, kind_of(np.asarray(n_teachers).dtype)
@@ -282,7 +309,7 @@ def prepared(method, private, X_public, *, seed, memory):
             f"prepare of {name} must return rdp.Neighbors(...), the neighboring data sets that the "
             "votes protect; got another type"
         )
-    if neighbors.n_records not in (None, len(private.codes)):
+    if neighbors.n_records not in (None, len(private.codes)):  # type: ignore[arg-type]
         raise ValueError(
             f"Neighbors.n_records of {name} must be the number of private records, or None where "
             "the relation does not leave it public"

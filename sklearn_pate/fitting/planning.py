@@ -1,6 +1,9 @@
 """The plan of a fit: its steps, their cost and a forecast, before anything is paid for."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING, Any
 
 from .._numbers import first_names
 from ..accounting import PrivacyForecast, RowsCost
@@ -17,8 +20,14 @@ from ..runtime.isolation import suppress_output
 from .dry_run import dry_run
 from .seeds import warn_if_seeded
 
+if TYPE_CHECKING:
+    from .._typing import Estimator
+    from ..accounting.plan import Plan
+    from ..accounting.spent import PrivacySpent
+    from .inputs import Inputs
 
-def make_plan(inputs):
+
+def make_plan(inputs: Inputs) -> Plan:
     """Return the plan of a fit, by public numbers; refuse to exceed a budget.
 
     Parameters
@@ -35,7 +44,7 @@ def make_plan(inputs):
         inputs.prefix.check_plan(inputs, plan)
     ledger = inputs.estimator.ledger
     if ledger is not None:
-        if plan.spent.generator == "seed":
+        if plan.spent.generator == "seed":  # type: ignore[union-attr]
             seed = inputs.estimator.random_state
             what = "rows that were drawn" if seed is None else "fits"
             raise ValueError(
@@ -47,7 +56,7 @@ def make_plan(inputs):
     return forecast(inputs, plan)
 
 
-def spending_plan(inputs):
+def spending_plan(inputs: Inputs) -> Plan:
     """Return the queries and their cost; there is no dry run."""
     plan = inputs.release.plan(inputs)
     plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
@@ -59,7 +68,7 @@ def spending_plan(inputs):
     return plan
 
 
-def _plan_after_rows(inputs):
+def _plan_after_rows(inputs: Inputs) -> Plan:
     """Return the plan of labels whose noise may follow from rows that `poll` has published.
 
     One plan of rows and labels holds if all of it was fixed before the rows were seen. Else the
@@ -76,7 +85,7 @@ def _plan_after_rows(inputs):
             "that poll had, or raise epsilon"
         )
     left = None if epsilon is None else epsilon - of_rows
-    labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))
+    labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))  # type: ignore[arg-type]
     plan = inputs.release.plan(labels)
     delta_of_labels = delta / 2 if plan.delta is None else plan.delta
     return dataclasses.replace(
@@ -89,7 +98,7 @@ def _plan_after_rows(inputs):
     )
 
 
-def accepted(plan, estimator):
+def accepted(plan: Plan, estimator: Estimator) -> Plan:
     """Return a plan; refuse it if it has errors, and issue its warnings."""
     if estimator.on_bad_plan == "raise" and plan.errors:
         raise BadPlanError(
@@ -101,7 +110,7 @@ def accepted(plan, estimator):
     return plan
 
 
-def spent_by(plan, inputs):
+def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
     """Return a forecast of `privacy_spent_`, with no query answered yet."""
     synthesis = inputs.synthesis
     stages = [stage for stage, _ in plan.stages]
@@ -136,7 +145,7 @@ def spent_by(plan, inputs):
     )
 
 
-def source_of_noise(estimator):
+def source_of_noise(estimator: Estimator) -> str:
     """Return the value of `privacy_spent_.generator`: "system" or "seed"."""
     return "system" if estimator.random_state is None else "seed"
 
@@ -144,9 +153,9 @@ def source_of_noise(estimator):
 # --- forecast and warnings ------------------------------------------------------------------------
 
 
-def forecast(inputs, plan):
+def forecast(inputs: Inputs, plan: Plan) -> Plan:
     """Return a plan with its forecast, errors and warnings, by public numbers alone."""
-    spent = plan.spent
+    spent: Any = plan.spent
     n_records = inputs.neighbors.n_records
     summary, warnings, errors = inputs.release.forecast(inputs, plan)
     rows = {}
@@ -171,7 +180,7 @@ def forecast(inputs, plan):
     )
 
 
-def warn_of_plan(plan, epsilon):
+def warn_of_plan(plan: Plan, epsilon: float | None) -> None:
     """Issue the warnings of a plan.
 
     Parameters
@@ -181,7 +190,8 @@ def warn_of_plan(plan, epsilon):
     epsilon : float or None
         The cap. Without one, a weak promise is no surprise.
     """
-    warn_if_seeded(plan.spent)
+    spent: Any = plan.spent
+    warn_if_seeded(spent)
     with suppress_output():  # a mechanism of the user's may print the votes that are made up for it
         findings = plan.findings
     if epsilon is None:
@@ -190,7 +200,7 @@ def warn_of_plan(plan, epsilon):
         warn(text)
 
 
-def _about_columns(inputs):
+def _about_columns(inputs: Inputs) -> list[str]:
     """Return warnings about columns, by public rows or, where there are none, by the schema."""
     if inputs.rows_are_to_draw:
         schema = getattr(inputs.synthesis.synthesizer, "schema_", None)
@@ -206,7 +216,7 @@ def _about_columns(inputs):
     return [] if was_polled or inputs.synthesis is not None else useless_columns(inputs.X_public)
 
 
-def _rows_cost(inputs, sums):
+def _rows_cost(inputs: Inputs, sums: Any) -> RowsCost:
     """Return the cost of the synthesizer."""
     synthesizer = inputs.synthesis.synthesizer
     cost = stated_cost(synthesizer, inputs.neighbors)
@@ -220,7 +230,7 @@ def _rows_cost(inputs, sums):
     )
 
 
-def _costs_of_extra_releases(inputs, spent):
+def _costs_of_extra_releases(inputs: Inputs, spent: PrivacySpent) -> tuple[Any, ...]:
     """Return descriptions of the extra releases, each with its epsilon."""
     costs = [stated_cost(release, inputs.neighbors) for release in inputs.extra_releases]
     epsilons = [cost.epsilon(inputs.estimator.delta)[0] for cost in costs]

@@ -1,9 +1,13 @@
 """The run of a fit: step by step, each is gathered, then paid for, and only then published."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -24,6 +28,13 @@ from . import planning
 from .checks import check_features, given_rows
 from .inputs import Inputs, prepared, rows_digest
 
+if TYPE_CHECKING:
+    from .._typing import Estimator
+    from ..accounting.spent import PrivacySpent
+    from ..ledger.ledger import PrivacyLedger
+    from ..rdp.cost import Cost
+    from ..releases.synthetic_rows import Synthesis
+
 
 @dataclass(eq=False)
 class Run:
@@ -34,7 +45,7 @@ class Run:
     inputs : Inputs
         Inputs of the fit; synthetic rows take the place of made-up ones once they are published.
     plan : Plan
-        Its plan.
+        Its plan. None for `poll` where teachers vote on public rows that were given.
     account : Account
         Records the cost of each step before its noise is drawn.
     votes : Votes or None
@@ -45,12 +56,12 @@ class Run:
 
     inputs: Inputs
     plan: Plan
-    account: "Account"
+    account: Account
     votes: Votes | None = None
-    published: Published | None = None
+    published: Published = None  # type: ignore[assignment] # until it is made
 
 
-def fit(inputs, account, votes=None):
+def fit(inputs: Inputs, account: Account, votes: Votes | None = None) -> None:
     """Publish the releases of a fit, step by step, and train its student on them.
 
     Parameters
@@ -69,7 +80,7 @@ def fit(inputs, account, votes=None):
     _learn(run)
 
 
-def steps(run):
+def steps(run: Run) -> Iterator[Step]:
     """Yield the steps of a fit: synthetic rows, if there are no public ones; then the labels.
 
     A step may depend on the published results of those before it.
@@ -80,7 +91,7 @@ def steps(run):
     yield _LabelsStep(run)
 
 
-def poll(inputs, account):
+def poll(inputs: Inputs, account: Account) -> Votes:
     """Publish synthetic rows where there are no public ones, and gather the votes on all rows.
 
     Returns
@@ -89,7 +100,7 @@ def poll(inputs, account):
     """
     if inputs.estimator.releases:
         raise ValueError("poll collects votes alone: call fit, or give releases=None")
-    plan = None
+    plan: Any = None
     if inputs.rows_are_to_draw:  # `fit_votes` would refuse the same, after rows are paid for
         plan = planning.accepted(planning.make_plan(inputs), inputs.estimator)
     elif inputs.release.releases_proba:  # the statistic follows from the noise
@@ -113,7 +124,7 @@ def poll(inputs, account):
 # --- synthetic rows -------------------------------------------------------------------------------
 
 
-def _steps_of_rows(run):
+def _steps_of_rows(run: Run) -> Iterator[Step]:
     """Yield the steps of the synthesizer that are left, then draw its rows: drawing is free."""
     inputs, account = run.inputs, run.account
     if not inputs.rows_are_to_draw:
@@ -141,7 +152,7 @@ def _steps_of_rows(run):
     )
 
 
-def _statement_of_rows(run, n_steps, cost):
+def _statement_of_rows(run: Run, n_steps: int, cost: Cost) -> PrivacySpent:
     """Return the statement of the first steps of a synthesizer."""
     inputs = run.inputs
     is_last = n_steps == inputs.synthesis.synthesizer.n_steps
@@ -161,10 +172,10 @@ def _statement_of_rows(run, n_steps, cost):
 class _LabelsStep(Step):
     """Labels and the user's own releases: all are gathered, paid for together, then published."""
 
-    def __init__(self, run):
+    def __init__(self, run: Run) -> None:
         self.run = run
 
-    def gather(self):
+    def gather(self) -> Any:
         """Return the votes, and the statistics of the user's releases."""
         inputs, plan = self.run.inputs, self.run.plan
         self._rows = inputs.release.rows(inputs, plan)
@@ -181,20 +192,22 @@ class _LabelsStep(Step):
         self._digest = rows_digest(inputs.X_public)  # fails now, before labels are paid for
         return votes, statistics
 
-    def pay(self):
+    def pay(self) -> None:
         """Record the cost of all steps."""
         inputs, plan = self.run.inputs, self.run.plan
         recorded = inputs.recorded_cost(plan)
-        self.run.account.append(plan.spent.paid(), plan.cost, recorded=recorded, is_all=True)
+        spent: Any = plan.spent
+        self.run.account.append(spent.paid(), plan.cost, recorded=recorded, is_all=True)
         if inputs.synthesis is not None and inputs.estimator.ledger is not None:
             inputs.synthesis.ledgers.append(inputs.estimator.ledger)
 
-    def publish(self, gathered):
+    def publish(self, gathered: Any) -> None:
         """Draw the noise; published results stay if a later part fails."""
         run, (votes, statistics) = self.run, gathered
         inputs, plan, estimator = run.inputs, run.plan, run.inputs.estimator
         _run_private_test(plan, votes, inputs.seeds["test"])
-        published = Published(plan.spent.paid(), estimator, inputs.n_public, inputs.target)
+        spent: Any = plan.spent
+        published = Published(spent.paid(), estimator, inputs.n_public, inputs.target)
         forget(estimator)
         published.show(estimator)
         run.account.has_begun = True
@@ -213,7 +226,7 @@ class _LabelsStep(Step):
             estimator.curator_ = inputs.release.curator(published, votes, plan, estimator.delta)
 
 
-def _run_private_test(plan, votes, seed):
+def _run_private_test(plan: Plan, votes: Votes, seed: Any) -> None:
     """Raise `PrivacyTestError` if the plan has a private test and the votes do not pass it."""
     if plan.test is None:
         return
@@ -224,11 +237,11 @@ def _run_private_test(plan, votes, seed):
             "the votes did not pass the private test of accounting='ptr': their labels may cost "
             "more than it allows. No label was released, but the outcome of the test was. Ask "
             "fewer queries, use more noise, raise epsilon, or use accounting='data_independent'",
-            plan.spent.paid(),
+            plan.spent.paid(),  # type: ignore[union-attr]
         )
 
 
-def _show_public_attributes(inputs, plan):
+def _show_public_attributes(inputs: Inputs, plan: Plan) -> None:
     """Set the attributes that are public before any label is released."""
     estimator = inputs.estimator
     if inputs.synthesis is not None:
@@ -239,13 +252,14 @@ def _show_public_attributes(inputs, plan):
     if mechanisms:
         estimator.aggregator_ = mechanisms if is_list else mechanisms[0]
     setattr(estimator, inputs.target.fitted_attribute, inputs.target.values)
-    if plan.spent.n_teachers is not None:
-        estimator.n_teachers_ = plan.spent.n_teachers
+    spent: Any = plan.spent
+    if spent.n_teachers is not None:
+        estimator.n_teachers_ = spent.n_teachers
     check_features(estimator, inputs.X_public, "X_public", reset=True)  # equal to the features of X
     estimator._form = RowForm.of(inputs.X_public)
 
 
-def _learn(run):
+def _learn(run: Run) -> None:
     """Train the student on public rows and published results."""
     inputs = run.inputs
     with inputs.phase("student", 1) as done:
@@ -288,29 +302,29 @@ class Account:
         Whether the estimator holds the published results of this fit, and no more of an earlier.
     """
 
-    def __init__(self, ledger, estimator=None):
+    def __init__(self, ledger: PrivacyLedger | None, estimator: Estimator = None) -> None:
         self.ledger = ledger
         self.estimator = estimator
-        self.spent = None
-        self.entry = None
-        self.synthesis = None
+        self.spent: Any = None
+        self.entry: Any = None
+        self.synthesis: Any = None
         self.is_all_paid = False
         self.has_begun = False
-        self._fixed = None
+        self._fixed: Any = None
         self._n_attempts = 1
 
     @property
-    def entries(self):
+    def entries(self) -> tuple[Any, ...]:
         """The entry with its ledger, as `Synthesis` keeps it."""
         return () if self.entry is None else ((self.ledger, self.entry),)
 
     @property
-    def can_go_on(self):
+    def can_go_on(self) -> bool:
         """Whether the next fit can go on with the steps that this one has published."""
         is_open = self._fixed is not None and not self.is_all_paid
         return is_open and can_go_on(self.synthesis)
 
-    def begin(self, inputs, plan):
+    def begin(self, inputs: Inputs, plan: Plan) -> None:
         """Begin the steps of a synthesizer, or go on after those that are published."""
         self._fixed = fixed_by(inputs, plan)
         self.synthesis = inputs.synthesis
@@ -319,12 +333,14 @@ class Account:
             self.synthesis = inputs.prefix.continued(inputs.synthesis)
             self.entry = self.synthesis.entry_in(self.ledger)
 
-    def check(self, spent, cost):
+    def check(self, spent: PrivacySpent, cost: Cost) -> None:
         """Refuse a cost that the ledger does not pay for; record nothing."""
         if self.ledger is not None:
             self.ledger.check(spent, cost)
 
-    def append(self, spent, cost, *, recorded=None, is_all=False):
+    def append(
+        self, spent: PrivacySpent, cost: Cost, *, recorded: Cost | None = None, is_all: bool = False
+    ) -> None:
         """Record the cost of all steps up to the next one, before its noise is drawn.
 
         Parameters
@@ -356,12 +372,12 @@ class Account:
             raise
         self.leave()
 
-    def keep(self, synthesis):
+    def keep(self, synthesis: Synthesis) -> None:
         """Keep a published step of a synthesizer, also if the fit fails."""
         self.synthesis = synthesis
         self.leave()
 
-    def leave(self):
+    def leave(self) -> None:
         """Leave the published steps, and the plan, to the next fit of the estimator."""
         if self.spent is None:
             return
@@ -371,13 +387,13 @@ class Account:
             prefix = Prefix(synthesis, self._fixed, self._n_attempts)
         self._set_prefix(prefix)
 
-    def _set_prefix(self, prefix):
+    def _set_prefix(self, prefix: Prefix | None) -> None:
         if prefix is not getattr(self.estimator, "_prefix", None):
             self.estimator._prefix = prefix
 
 
 @contextlib.contextmanager
-def keeping(estimator, ledger):
+def keeping(estimator: Estimator, ledger: PrivacyLedger | None) -> Iterator[Account]:
     """Yield the account of a block; an error has the cost so far, and loses no paid results.
 
     It gets a note and, if something was spent, the attribute `privacy_spent`.
@@ -395,7 +411,7 @@ def keeping(estimator, ledger):
     except BaseException as error:
         spent = estimator.privacy_spent_ if account.has_begun else account.spent
         if spent is not None:
-            error.privacy_spent = spent
+            error.privacy_spent = spent  # type: ignore[attr-defined]
         rows = getattr(account.synthesis, "rows", None)
         if rows is not None and not account.has_begun:
             forget(estimator)  # the results of an earlier fit would not go with the rows
@@ -408,7 +424,7 @@ def keeping(estimator, ledger):
         account.leave()
 
 
-def _note(spent, account, goes_on):
+def _note(spent: PrivacySpent | None, account: Account, goes_on: bool) -> str:
     """Return the note on privacy of an error; `goes_on` is whether the next fit can go on."""
     if spent is None:
         return "nothing was spent."
@@ -440,7 +456,7 @@ def _note(spent, account, goes_on):
     )
 
 
-def forget(estimator):
+def forget(estimator: Estimator) -> None:
     """Remove all that an earlier fit has left."""
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)

@@ -1,11 +1,18 @@
 """Random numbers of a fit: one source per use, so that none depends on another."""
 
+from __future__ import annotations
+
 import threading
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..exceptions import warn
 from ..secure import SystemGenerator
+
+if TYPE_CHECKING:
+    from .._typing import RandomState
+    from ..accounting.spent import PrivacySpent
 
 #: The place of a use decides its numbers. In another order, the same seed gives other fits.
 _USES = (
@@ -27,7 +34,7 @@ _NOISE = ("noise", "test", "synthesis", "extra releases")
 _has_warned = threading.Event()
 
 
-def warn_if_seeded(spent):
+def warn_if_seeded(spent: PrivacySpent) -> None:
     """Warn, once in a process, of noise that follows from a `random_state`."""
     if spent.generator != "seed" or _has_warned.is_set():
         return
@@ -43,7 +50,9 @@ def warn_if_seeded(spent):
 _GOES_ON = 2**31
 
 
-def seed_streams(random_state, secure=False, *, n_attempts=0):
+def seed_streams(
+    random_state: RandomState, secure: bool = False, *, n_attempts: int = 0
+) -> dict[str, Any]:
     """Return independent sources of randomness, a dict from use to source.
 
     Parameters
@@ -75,11 +84,11 @@ class _Unrelated(np.random.SeedSequence):
     which the entropy of its seed can be computed.
     """
 
-    def spawn(self, n_children):
+    def spawn(self, n_children: int) -> list[Any]:
         return [_Unrelated() for _ in range(n_children)]
 
 
-def seed_sequence(random_state):
+def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     """Return a `SeedSequence` that follows from a `random_state`; None draws from the system.
 
     With None, its children are unrelated, too.

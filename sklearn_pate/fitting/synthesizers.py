@@ -1,5 +1,10 @@
 """The synthesizer of a fit without public rows: its columns, and its part of epsilon."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from .. import rules
@@ -8,8 +13,12 @@ from ..methods.choose import PublicCounts
 from ..runtime.isolation import is_ours, redacted, suppress_output
 from ..synthesis import ClassSumsSynthesizer, MarginalSynthesizer, Schema
 
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+    from ..encoding.targets import Target
 
-def declared_synthesizer(estimator, X, X_public):
+
+def declared_synthesizer(estimator: Estimator, X: Rows, X_public: Rows) -> Any:
     """Return a clone of an estimator's synthesizer that knows the table's public schema, or None.
 
     Parameters
@@ -42,14 +51,16 @@ def declared_synthesizer(estimator, X, X_public):
     return synthesizer
 
 
-def sums_fraction(synthesizer):
+def sums_fraction(synthesizer: Any) -> float | None:
     """Return the part of epsilon that class sums get: 0 without any, None if it is to be chosen."""
     return synthesizer.epsilon_fraction if isinstance(synthesizer, ClassSumsSynthesizer) else 0.0
 
 
-def counts_of(estimator, synthesizer, X, groups):
+def counts_of(
+    estimator: Estimator, synthesizer: Any, X: Rows, groups: ArrayLike | None
+) -> PublicCounts | None:
     """Return the public numbers by which a fit without public rows chooses its method."""
-    schema = getattr(synthesizer, "schema_", None)
+    schema: Any = getattr(synthesizer, "schema_", None)
     if not isinstance(synthesizer, ClassSumsSynthesizer):
         return None
     size_is_private = getattr(estimator.method, "size_is_private", False)
@@ -63,7 +74,7 @@ def counts_of(estimator, synthesizer, X, groups):
     )
 
 
-def set_fraction(synthesizer, *, reads_sums, is_search=False):
+def set_fraction(synthesizer: Any, *, reads_sums: bool, is_search: bool = False) -> None:
     """Set the part of epsilon of class sums where it is not set; refuse one that does not fit.
 
     Parameters
@@ -92,7 +103,7 @@ def set_fraction(synthesizer, *, reads_sums, is_search=False):
         )
 
 
-def _declare(synthesizer, X, target):
+def _declare(synthesizer: Any, X: Rows, target: Target | None) -> None:
     """Call `declare`; a user's class may print or quote rows."""
     if is_ours(synthesizer):
         synthesizer.declare(X, target)
@@ -105,7 +116,7 @@ def _declare(synthesizer, X, target):
         )
 
 
-def _declare_columns(synthesizer, schema, X):
+def _declare_columns(synthesizer: Any, schema: Any, X: Rows) -> None:
     """Set the columns of a synthesizer of the library from the schema."""
     schema = schema if isinstance(schema, Schema) else Schema(schema)
     name = type(synthesizer).__name__
@@ -119,7 +130,7 @@ def _declare_columns(synthesizer, schema, X):
     synthesizer.set_params(**schema.parameters(X))
 
 
-def check_no_public(X_public):
+def check_no_public(X_public: Rows) -> None:
     """Refuse public rows next to synthetic ones."""
     if X_public is not None:
         raise ValueError(

@@ -1,16 +1,25 @@
 """The file of a ledger: a SQLite database with three tables."""
 
+from __future__ import annotations
+
 import hashlib
 import sqlite3
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from secrets import token_hex
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..rdp import DEFAULT_ORDERS, Cost, NeighboringRelation
 from .filters import Filter, LedgerTerms, are_valid, new_filters, parts_of
+
+if TYPE_CHECKING:
+    from ..accounting.spent import PrivacySpent
 
 #: Columns of an entry; files of earlier versions lack the last three.
 _COLUMNS = {
@@ -31,7 +40,7 @@ _COLUMNS = {
 _SECONDS_TO_MAKE = 5.0
 
 
-def create(path):
+def create(path: Path) -> bool:
     """Create an empty file if there is none, and return whether it was created.
 
     If another process has just created the file, wait until it contains its tables. An existing
@@ -77,7 +86,7 @@ _OLD_RELATIONS = {
 
 
 @contextmanager
-def transaction(path, is_new=False):
+def transaction(path: Path, is_new: bool = False) -> Iterator[Connection]:
     """Open a ledger for one process at a time, and write either the whole block or nothing.
 
     A process that dies leaves neither a partial entry nor a lock.
@@ -119,7 +128,7 @@ def transaction(path, is_new=False):
         raise _unusable(path, error) from error
 
 
-def _unusable(path, reason):
+def _unusable(path: Path, reason: object) -> ValueError:
     return ValueError(
         f"{path} cannot be used as a ledger ({reason}). It must be a writable file that "
         "PrivacyLedger created; nothing was recorded. If it is damaged or empty, restore a copy "
@@ -127,7 +136,7 @@ def _unusable(path, reason):
     )
 
 
-def _check_whole(db, path):
+def _check_whole(db: Connection, path: Path) -> None:
     """Refuse empty files, and files with missing or overwritten parts."""
     if db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
         raise sqlite3.DatabaseError("it is empty")
@@ -138,13 +147,13 @@ def _check_whole(db, path):
         raise sqlite3.DatabaseError("a part of it is missing or was overwritten")
 
 
-def _missing_columns(db):
+def _missing_columns(db: Connection) -> list[str]:
     """Return the columns that a file of an earlier version lacks."""
     present = {name for _, name, *_ in db.execute("PRAGMA table_info(spending)")}
     return [name for name in _COLUMNS if name not in present]
 
 
-def make_tables(db, budget):
+def make_tables(db: Connection, budget: LedgerTerms) -> None:
     """Write the tables of a new ledger to an empty file.
 
     Names of columns are those of the first version: `failure_probability` is `reserved_delta`, and
@@ -165,7 +174,7 @@ def make_tables(db, budget):
     db.executemany("INSERT INTO filters VALUES (?, ?, ?)", new_filters(budget))
 
 
-def read_budget(db):
+def read_budget(db: Connection) -> tuple[LedgerTerms, Any, tuple[Any, Any]]:
     """Return the `LedgerTerms` in a file, its random identifier, and the protection of all fits.
 
     The protection is the unit and the relation; both are None before the first fit.
@@ -182,12 +191,12 @@ def read_budget(db):
     return LedgerTerms(*numbers), file_id, protected_by(unit, relation)
 
 
-def protected_by(unit, relation):
+def protected_by(unit: Any, relation: Any) -> tuple[Any, Any]:
     """Return a unit and a relation, with the current name of a relation of an old file."""
     return unit, _OLD_RELATIONS.get(unit, {}).get(relation, relation)
 
 
-def read_filters(db, budget):
+def read_filters(db: Connection, budget: LedgerTerms) -> list[Filter]:
     """Return the filters that were fixed when the file was created."""
     filters = [Filter(*row) for row in db.execute('SELECT kind, "order", delta FROM filters')]
     if not are_valid(filters, budget):
@@ -195,7 +204,9 @@ def read_filters(db, budget):
     return filters
 
 
-def read_costs(db, which="fit IS NOT ?", entry=None):
+def read_costs(
+    db: Connection, which: str = "fit IS NOT ?", entry: int | None = None
+) -> dict[int, Cost]:
     """Return a dict of the `Cost` of each entry that meets a condition, in order.
 
     An entry of an earlier version has neither `pure_part` nor `mu_squared_part`. `Cost` derives
@@ -207,7 +218,7 @@ def read_costs(db, which="fit IS NOT ?", entry=None):
     return {fit: _checked_cost(fit, dict(zip(_COLUMNS, row, strict=True))) for fit, *row in rows}
 
 
-def _checked_cost(fit, row):
+def _checked_cost(fit: int, row: dict[str, Any]) -> Cost:
     """Return the `Cost` of an entry, and refuse an entry that was changed after it was written."""
     checksum = row.pop("checksum")
     numbers = [row[name] for name in ("mu_squared", "pure", "delta")]
@@ -225,17 +236,17 @@ def _checked_cost(fit, row):
     raise sqlite3.DatabaseError(f"entry {fit} was changed after it was written")
 
 
-def _checksum(values):
+def _checksum(values: Iterable[Any]) -> bytes:
     """Return a fingerprint of the values of an entry, to detect corruption on disk."""
     return hashlib.sha256(repr(tuple(values)).encode()).digest()
 
 
-def has_entry(db, entry):
+def has_entry(db: Connection, entry: int | None) -> bool:
     """Return whether there is an entry with this number; False for None."""
     return db.execute("SELECT 1 FROM spending WHERE fit = ?", (entry,)).fetchone() is not None
 
 
-def check_grows(db, entry, cost):
+def check_grows(db: Connection, entry: int | None, cost: Cost) -> None:
     """Refuse to replace an entry that has queries, or that exceeds the new cost in any measure."""
     before = read_costs(db, "fit = ? AND n_queries = 0", entry)
     if entry not in before or not (parts_of(before[entry]) <= parts_of(cost)).all():
@@ -245,13 +256,13 @@ def check_grows(db, entry, cost):
         )
 
 
-def read_fits(db):
+def read_fits(db: Connection) -> list[tuple[Any, ...]]:
     """Return time, method, number of teachers and number of queries of each fit, in order."""
     rows = db.execute("SELECT time, method, n_teachers, n_queries FROM spending ORDER BY fit")
     return rows.fetchall()
 
 
-def write_fit(db, spent, cost, entry):
+def write_fit(db: Connection, spent: PrivacySpent, cost: Cost, entry: int | None) -> int:
     """Record the cost and the protection of a fit, and return the number of its new entry.
 
     An earlier `entry` of the same fit is removed, and its number is never used again.
@@ -263,17 +274,17 @@ def write_fit(db, spent, cost, entry):
     db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, str(spent.relation)))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     queried = int(spent.n_teachers or 0), int(spent.n_queries)  # 0 teachers where records vote
-    numbers = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
+    costs = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
     # No number is negative, but SQLite returns 0.0 for -0.0
-    numbers = [abs(float(number)) for number in numbers]
+    numbers = [abs(float(number)) for number in costs]
     row = now, str(spent.composition), *queried, _as_bytes(cost.rdp), *numbers
     written = db.execute(
         f"INSERT INTO spending ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
         (*row, _checksum(row)),
     )
     db.execute("DELETE FROM spending WHERE fit = ?", (entry,))
-    return written.lastrowid
+    return written.lastrowid  # type: ignore[return-value]
 
 
-def _as_bytes(numbers):
+def _as_bytes(numbers: np.ndarray) -> bytes:
     return numbers.astype("<f8").tobytes()

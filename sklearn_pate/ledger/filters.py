@@ -1,16 +1,22 @@
 """Arithmetic of a ledger: privacy filters that add up costs and are fixed in advance."""
 
+from __future__ import annotations
+
 import math
 from numbers import Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._numbers import as_float, check_positive, shown
 from ..rdp import DEFAULT_ORDERS, gdp_to_epsilon, pure_to_gdp
 from ..rdp.checks import check_delta
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
 from ..rdp.cost import sum_up
+
+if TYPE_CHECKING:
+    from ..rdp.cost import Cost
 
 #: Compositions that a ledger may have.
 COMPOSITIONS = ("renyi", "gaussian", "pure")
@@ -25,7 +31,7 @@ class LedgerTerms(NamedTuple):
     reserved_delta: float
 
 
-def checked_budget(epsilon, delta, composition, part):
+def checked_budget(epsilon: Any, delta: Any, composition: str, part: float | None) -> LedgerTerms:
     """Return a checked `LedgerTerms`; `part` is the given `reserved_delta`, or None."""
     epsilon = check_positive("epsilon", epsilon)
     delta = check_delta(delta)
@@ -62,7 +68,7 @@ class Filter(NamedTuple):
     order: float | None
     delta: float
 
-    def amount(self, cost):
+    def amount(self, cost: Cost) -> float:
         """Return the summand of a cost."""
         if self.kind == "pure":
             return float(cost.pure)
@@ -70,13 +76,13 @@ class Filter(NamedTuple):
             return float(min(cost.mu_squared, pure_to_gdp(float(cost.pure)) ** 2))
         return cost.rdp[self.order == DEFAULT_ORDERS].item()
 
-    def epsilon(self, total):
+    def epsilon(self, total: float) -> float:
         """Return the epsilon of a sum, at the filter's part of delta."""
         if self.kind == "pure":
             return total
         if self.kind == "gaussian":
             return gdp_to_epsilon(math.sqrt(total), self.delta)
-        return float(epsilon_by_order([total], self.delta, [self.order]).item())
+        return float(epsilon_by_order([total], self.delta, [self.order]).item())  # type: ignore[arg-type]
 
 
 #: Relative excess of sums over a budget that is allowed for the rounding of the fits' numbers.
@@ -87,7 +93,7 @@ _ROUNDING = 1e-14
 _PARTS = np.array([5 / 6, 5 / 36, 5 / 216, 5 / 1296, 1 / 1296])
 
 
-def new_filters(budget):
+def new_filters(budget: LedgerTerms) -> list[Filter]:
     """Return the filters of a new ledger, which depend on its budget and never on an entry."""
     delta_left = budget.delta - budget.reserved_delta
     pure = Filter("pure", None, 0.0)
@@ -108,7 +114,7 @@ def new_filters(budget):
     return [*renyi, pure]
 
 
-def are_valid(filters, budget):
+def are_valid(filters: list[Filter], budget: LedgerTerms) -> bool:
     """Return whether filters in a file have the kinds of a budget and sum to its delta at most."""
     if [filter_.kind for filter_ in filters] != [filter_.kind for filter_ in new_filters(budget)]:
         return False
@@ -121,7 +127,7 @@ def are_valid(filters, budget):
     return budget.reserved_delta + shared <= budget.delta * (1 + 1e-12)
 
 
-def epsilon_alone(cost, budget):
+def epsilon_alone(cost: Cost, budget: LedgerTerms) -> float:
     """Return the epsilon of one fit by itself, at the ledger's delta."""
     # A pure cost needs only its own delta, which may be the whole delta of the ledger
     pure = float(cost.pure) if cost.delta <= budget.delta else math.inf
@@ -130,7 +136,7 @@ def epsilon_alone(cost, budget):
     return min(cost.epsilon(budget.delta)[0], pure)
 
 
-def parts_of(cost):
+def parts_of(cost: Cost) -> NDArray[np.float64]:
     """Return all numbers of a cost that a ledger records, as one array."""
     numbers = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
     return np.array([*np.ravel(cost.rdp), *numbers], dtype=float)
@@ -152,11 +158,11 @@ class Account(NamedTuple):
     """
 
     budget: LedgerTerms
-    filters: list
-    costs: list
-    protected: tuple = (None, None)
+    filters: list[Filter]
+    costs: list[Cost]
+    protected: tuple[Any, Any] = (None, None)
 
-    def epsilon(self):
+    def epsilon(self) -> float:
         """Return the epsilon of all costs, which exceeds the budget if no filter allows them."""
         most = self.budget.reserved_delta * (1 + _ROUNDING)
         if sum_up(*(cost.delta for cost in self.costs)) > most:
@@ -169,18 +175,18 @@ class Account(NamedTuple):
             return epsilon_alone(self.costs[0], self.budget)
         return epsilon
 
-    def plus(self, cost):
+    def plus(self, cost: Cost) -> Self:
         """Return the account with one more fit."""
         return self._replace(costs=[*self.costs, cost])
 
-    def pays_for(self, cost):
+    def pays_for(self, cost: Cost) -> bool:
         """Return whether the budget pays for one more fit, up to the rounding of floats.
 
         Ten fits of 0.1 are within a budget of 1, although the float 0.1 is a little above a tenth.
         """
         return self.plus(cost).epsilon() <= self.budget.epsilon * (1 + _ROUNDING)
 
-    def totals(self):
+    def totals(self) -> NDArray[np.float64]:
         """Return the number of fits, the sum of deltas and the sums of the filters.
 
         None of them decreases when a fit is added.

@@ -1,9 +1,14 @@
 """The ledger: checks of new fits against a budget, and the record of their costs."""
 
+from __future__ import annotations
+
 import math
 import sqlite3
 from operator import attrgetter
+from os import PathLike
 from pathlib import Path
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,6 +17,10 @@ from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
 from ..report.relations import change_in_words
 from . import file, filters
+
+if TYPE_CHECKING:
+    from ..accounting.spent import PrivacySpent
+    from ..rdp.cost import Cost
 
 
 class PrivacyLedger:
@@ -114,9 +123,17 @@ class PrivacyLedger:
     """
 
     #: Totals of all entries that the object has read or written; lower totals are refused.
-    _seen = 0.0  # for pickles of 0.1.0, which have none
+    _seen: Any = 0.0  # for pickles of 0.1.0, which have none
 
-    def __init__(self, path, epsilon, delta=1e-5, *, composition="renyi", reserved_delta=None):
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        epsilon: float,
+        delta: float = 1e-5,
+        *,
+        composition: Literal["renyi", "gaussian", "pure"] = "renyi",
+        reserved_delta: float | None = None,
+    ) -> None:
         self._path = Path(path).absolute()
         self._budget = filters.checked_budget(epsilon, delta, composition, reserved_delta)
         if not self.path.parent.is_dir():
@@ -146,17 +163,17 @@ class PrivacyLedger:
         attrgetter("_budget.reserved_delta"), doc="Part of `delta` for fits with their own."
     )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"PrivacyLedger({self.path.name!r}, {self._budget})"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         """Return whether both have the same file, like an object and its copy."""
         return isinstance(other, PrivacyLedger) and self._file_id == other._file_id
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._file_id)
 
-    def check(self, spent, cost, entry=None):
+    def check(self, spent: PrivacySpent, cost: Cost, entry: int | None = None) -> None:
         """Refuse a fit that would exceed the budget, without recording anything.
 
         Parameters
@@ -179,7 +196,7 @@ class PrivacyLedger:
         with file.transaction(self.path) as db:
             self._check_affordable(db, spent, cost, entry)
 
-    def record(self, spent, cost, entry=None):
+    def record(self, spent: PrivacySpent, cost: Cost, entry: int | None = None) -> int:
         """Record the cost of a fit; call it before anything is released.
 
         Parameters
@@ -212,12 +229,12 @@ class PrivacyLedger:
         return written
 
     @property
-    def epsilon_spent(self):
+    def epsilon_spent(self) -> float:
         """Total epsilon of the recorded fits, rounded up; at most `epsilon`, up to rounding."""
         with file.transaction(self.path) as db:
             return self._account(db).epsilon()
 
-    def history(self):
+    def history(self) -> pd.DataFrame:
         """Return the recorded fits.
 
         Returns
@@ -238,7 +255,7 @@ class PrivacyLedger:
         names = ["time", "composition", "n_teachers", "n_queries", "epsilon", "epsilon_total"]
         return pd.DataFrame(rows, columns=names)
 
-    def _account(self, db, without=None):
+    def _account(self, db: Connection, without: int | None = None) -> filters.Account:
         """Return the recorded fits, and refuse a file that no longer belongs to this ledger."""
         budget, file_id, protected = file.read_budget(db)
         if (budget, file_id) != (self._budget, self._file_id):
@@ -259,10 +276,12 @@ class PrivacyLedger:
         self._seen = np.maximum(self._seen, totals)
         if costs and None in protected:
             raise sqlite3.DatabaseError("it has entries without the change that they protect")
-        costs.pop(without, None)
+        costs.pop(without, None)  # type: ignore[arg-type]
         return account._replace(costs=list(costs.values()))
 
-    def _check_affordable(self, db, spent, cost, entry=None):
+    def _check_affordable(
+        self, db: Connection, spent: PrivacySpent, cost: Cost, entry: int | None = None
+    ) -> filters.Account:
         """Refuse a fit that exceeds the budget, and return the account of all other fits."""
         _check_cost(cost)
         before = self._account(db, without=entry)
@@ -279,7 +298,7 @@ class PrivacyLedger:
         return before
 
 
-def _check_cost(cost):
+def _check_cost(cost: Cost) -> None:
     """Refuse a cost that would corrupt the sums."""
     are_numbers = (filters.parts_of(cost) >= 0).all()  # false for NaN, too
     if not are_numbers or np.shape(cost.rdp) != DEFAULT_ORDERS.shape:
@@ -289,7 +308,7 @@ def _check_cost(cost):
         )
 
 
-def _check_can_be_added(spent, cost, account):
+def _check_can_be_added(spent: PrivacySpent, cost: Cost, account: filters.Account) -> None:
     """Refuse a fit with a guarantee that none of the filters can add up."""
     budget = account.budget
     epsilon, _ = cost.epsilon(budget.delta)
@@ -302,7 +321,7 @@ def _check_can_be_added(spent, cost, account):
         )
 
 
-def _over_budget(cost, before):
+def _over_budget(cost: Cost, before: filters.Account) -> BudgetExceededError:
     """Return the error for a cost that exceeds the budget together with earlier costs."""
     budget = before.budget
     set_aside = ""

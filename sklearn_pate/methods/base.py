@@ -5,7 +5,11 @@ A method states, in this order, its *statistic* (the sum over records), its *con
 its *read-out* (class probabilities at any row).
 """
 
+from __future__ import annotations
+
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +19,16 @@ from ..rdp import NeighboringRelation, Neighbors
 from ..releases.base import VotesRelease
 from ..releases.labels import LabelsRelease
 from ..releases.table import TableRelease
+
+if TYPE_CHECKING:
+    from joblib import Memory
+
+    from .._typing import Estimator, Rows
+    from ..aggregators.base import SoftAggregator
+    from ..aggregators.table import TableMechanism
+    from ..forecasts import CellForecast
+    from ..rdp.contribution import Contribution
+    from ..runtime.private_data import PrivateData
 
 __all__ = ["Method", "TableMethod", "VotingMethod"]
 
@@ -38,11 +52,11 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
     #: Description of a table that is released at once, for statements; empty where labels are.
     released_as = ""
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Return the parameters alone: the rest is private."""
         return self.get_params(deep=False)
 
-    def check(self, *, soft_aggregator=None):
+    def check(self, *, soft_aggregator: SoftAggregator | None = None) -> None:
         """Refuse parameters that cannot work, before any data are looked at.
 
         Parameters
@@ -62,7 +76,14 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
             )
 
     @abstractmethod
-    def prepare(self, private, X_public, *, seed=None, memory=None):
+    def prepare(
+        self,
+        private: PrivateData,
+        X_public: Rows,
+        *,
+        seed: np.random.SeedSequence | None = None,
+        memory: Memory | None = None,
+    ) -> Neighbors:
         """Return the neighboring data sets that are protected; nothing is trained yet.
 
         Parameters
@@ -83,11 +104,11 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
             It must be true of every data set with the same public numbers.
         """
 
-    def default_student(self):
+    def default_student(self) -> Estimator:
         """Return the student to train if none is given; None if there is nothing to suggest."""
         return None
 
-    def classifiers(self):
+    def classifiers(self) -> list[Estimator]:
         """Return the unfitted classifiers that vote, for the diagram; none: an empty list."""
         return []
 
@@ -108,10 +129,18 @@ class VotingMethod(Method):
     teacher_indices_: np.ndarray | None = None
 
     #: The fitted teachers, if they are kept. Private: they are for `curator_`.
-    teachers_: list | None = None
+    teachers_: list[Any] | None = None
 
     @abstractmethod
-    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+    def vote(
+        self,
+        private: PrivateData,
+        X_query: Rows,
+        *,
+        temperature: float | None = None,
+        seed: np.random.SeedSequence | None = None,
+        on_done: Callable[[int], Any] | None = None,
+    ) -> np.ndarray:
         """Cast the votes on public rows.
 
         Parameters
@@ -151,16 +180,16 @@ class TableMethod(Method):
     relation = NeighboringRelation.REPLACE_ONE
 
     @property
-    def size_is_private(self):
+    def size_is_private(self) -> bool:
         """Whether records may join or leave, so that their number is private."""
         return self.relation == NeighboringRelation.ADD_OR_REMOVE_ONE
 
-    def check(self, *, soft_aggregator=None):
+    def check(self, *, soft_aggregator: SoftAggregator | None = None) -> None:
         """Refuse parameters that cannot work; see `Method.check`."""
         super().check(soft_aggregator=soft_aggregator)
         self._validate_params()
 
-    def neighbors(self, private):
+    def neighbors(self, private: PrivateData) -> Neighbors:
         """Return the neighboring data sets: records, or groups where private data have them.
 
         Parameters
@@ -173,12 +202,20 @@ class TableMethod(Method):
         rdp.Neighbors
         """
         unit = "record" if private.groups is None else "group"
-        return Neighbors(relation=self.relation, unit=unit).with_size(len(private.codes))
+        return Neighbors(relation=self.relation, unit=unit).with_size(len(private.codes))  # type: ignore[arg-type]
 
     # --- statistic -------------------------------------------------------------------------------
 
     @abstractmethod
-    def prepare_public(self, X_public, *, noise_std, n_records, n_classes, are_synthetic=False):
+    def prepare_public(
+        self,
+        X_public: Rows,
+        *,
+        noise_std: float,
+        n_records: int | None,
+        n_classes: int,
+        are_synthetic: bool = False,
+    ) -> None:
         """Lay out the table, from public rows and numbers alone.
 
         Parameters
@@ -195,7 +232,7 @@ class TableMethod(Method):
             Whether a synthesizer drew the public rows: they lie roughly where private records do.
         """
 
-    def n_steps(self, *, n_records):
+    def n_steps(self, *, n_records: int | None) -> int:
         """Return how often `vote` calls `on_done`, by public numbers alone.
 
         Parameters
@@ -206,7 +243,16 @@ class TableMethod(Method):
         return 1
 
     @abstractmethod
-    def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
+    def vote(
+        self,
+        private: PrivateData,
+        X_query: Rows,
+        *,
+        temperature: float | None = None,
+        seed: np.random.SeedSequence | None = None,
+        n_jobs: int | None = None,
+        on_done: Callable[[int], Any] | None = None,
+    ) -> np.ndarray:
         """Count the records in the table.
 
         Parameters
@@ -227,7 +273,7 @@ class TableMethod(Method):
     # --- contribution ----------------------------------------------------------------------------
 
     @abstractmethod
-    def contribution(self, neighbors):
+    def contribution(self, neighbors: Neighbors) -> Contribution:
         """Return the largest change of the table between neighboring data sets.
 
         Parameters
@@ -243,7 +289,7 @@ class TableMethod(Method):
     # --- noise -----------------------------------------------------------------------------------
 
     @abstractmethod
-    def mechanism(self, aggregator):
+    def mechanism(self, aggregator: TableMechanism | None) -> TableMechanism:
         """Return the mechanism that adds noise to the table; refuse one that does not fit.
 
         Parameters
@@ -259,7 +305,7 @@ class TableMethod(Method):
     # --- read-out --------------------------------------------------------------------------------
 
     @abstractmethod
-    def released(self, noisy, *, noise_std):
+    def released(self, noisy: np.ndarray, *, noise_std: float) -> Any:
         """Return a noisy table, of the layout of `prepare_public`, as it is published.
 
         Parameters
@@ -277,7 +323,7 @@ class TableMethod(Method):
         """
 
     @abstractmethod
-    def read(self, table):
+    def read(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return class probabilities and labels at each public row.
 
         Parameters
@@ -296,7 +342,14 @@ class TableMethod(Method):
     # --- public rows and numbers -----------------------------------------------------------------
 
     @abstractmethod
-    def forecast(self, *, noise_std, n_records, n_classes, are_synthetic=False):
+    def forecast(
+        self,
+        *,
+        noise_std: float,
+        n_records: int | None,
+        n_classes: int,
+        are_synthetic: bool = False,
+    ) -> CellForecast:
         """Return what `prepare_public` will do, by public numbers alone.
 
         Parameters
@@ -312,7 +365,7 @@ class TableMethod(Method):
         """
 
     @abstractmethod
-    def check_public(self, X_public):
+    def check_public(self, X_public: Rows) -> None:
         """Refuse other public rows, or another order, than those that `prepare` was given.
 
         Parameters

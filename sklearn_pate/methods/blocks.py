@@ -1,8 +1,12 @@
 """Base class of methods that count records some at a time."""
 
+from __future__ import annotations
+
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Memory
@@ -17,6 +21,12 @@ from ..runtime.workers import add_up, run, threads_per_worker, warn_if_taking_tu
 from ..secure import exact_type
 from .base import TableMethod
 
+if TYPE_CHECKING:
+    from .._typing import Rows
+    from ..encoding.targets import Target
+    from ..rdp.contribution import Neighbors
+    from ..runtime.private_data import PrivateData
+
 
 class BlockMethod(TableMethod):
     """Base class: records that are counted some at a time, by a transformer that saw public rows.
@@ -25,12 +35,12 @@ class BlockMethod(TableMethod):
     there is a memory, also `_fingerprint`, a digest of both.
     """
 
-    def _note_public(self, private, memory):
+    def _note_public(self, private: PrivateData, memory: Memory | None) -> Neighbors:
         """Keep public numbers of the records, and return the neighboring data sets."""
         self._memory = Memory(None) if memory is None else memory
         self._is_weighted = private.sample_weight is not None
         self._target = private.target
-        self._groups = counting.numbered(private.groups, len(private.codes))
+        self._groups = counting.numbered(private.groups, len(private.codes))  # type: ignore[arg-type]
         neighbors = self.neighbors(private)
         self._shows_blocks = neighbors.n_records is not None
         return neighbors
@@ -39,17 +49,26 @@ class BlockMethod(TableMethod):
     _most_by_record: int
 
     @abstractmethod
-    def _counter(self, target):
+    def _counter(self, target: Target) -> tuple[Callable[..., np.ndarray], dict[str, Any]]:
         """Return a function of a `Block` and the transformer, and its other arguments, all public.
 
         It returns whole numbers in an array.
         """
 
-    def n_steps(self, *, n_records):
+    def n_steps(self, *, n_records: int | None) -> int:
         """Return the number of blocks, where the number of records is public."""
         return 1 if n_records is None else math.ceil(n_records / blocks.BLOCK_SIZE)
 
-    def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
+    def vote(
+        self,
+        private: PrivateData,
+        X_query: Rows,
+        *,
+        temperature: float | None = None,
+        seed: np.random.SeedSequence | None = None,
+        n_jobs: int | None = None,
+        on_done: Callable[[int], Any] | None = None,
+    ) -> np.ndarray:
         """Count the contributions of records, in whole shares; see `TableMethod.vote`.
 
         A block is read at its turn, and only its table comes back from the worker.
@@ -66,10 +85,10 @@ class BlockMethod(TableMethod):
             (block, *shared, (fingerprint, digest(*block)) if keeps else None)
             for block in blocks.blocks_of(private, self._groups)
         )
-        kind = exact_type(len(private.codes) * self._most_by_record)
-        table = 0
+        kind = exact_type(len(private.codes) * self._most_by_record)  # type: ignore[arg-type]
+        table: Any = 0
 
-        def add(result):
+        def add(result: Any) -> None:
             nonlocal table
             table = table + result.table.astype(kind)
 
@@ -80,7 +99,7 @@ class BlockMethod(TableMethod):
             on_done(1)
         return table
 
-    def check_public(self, X_public):
+    def check_public(self, X_public: Rows) -> None:
         """Compare the numbers of public rows; see `TableMethod.check_public`."""
         numbers = custom.transformed(self._transformer, X_public)
         size = np.abs(self._public).max(axis=0)

@@ -117,7 +117,7 @@ class MethodChoice(NamedTuple):
 _DEFAULT = "by default: they suit small epsilons, and cost as much for many labels as for one"
 
 
-def choose_method(parameters, counts=None):
+def choose_method(parameters: MethodParameters, counts: PublicCounts | None = None) -> MethodChoice:
     """Return the method of a fit, by parameters and public numbers.
 
     A method that is named is used. Else any parameter that only teachers have selects teachers.
@@ -164,7 +164,7 @@ def choose_method(parameters, counts=None):
     return _with_public_rows(parameters, counts)
 
 
-def _without_public_rows(parameters, counts):
+def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> MethodChoice:
     """Return class sums, unless there are few columns and many records for each number."""
     if parameters.has_extra_releases:
         return MethodChoice("neighbors", "other releases need a part of epsilon")
@@ -176,7 +176,7 @@ def _without_public_rows(parameters, counts):
     return MethodChoice("sums", "by default, where cells of synthetic rows would hold few records")
 
 
-def _with_public_rows(parameters, counts):
+def _with_public_rows(parameters: MethodParameters, counts: PublicCounts) -> MethodChoice:
     """Return class sums where cells explain little and the sums exceed their noise."""
     if parameters.epsilon is None or not counts.takes_sums:
         return MethodChoice("neighbors", _DEFAULT)
@@ -194,7 +194,7 @@ def _with_public_rows(parameters, counts):
             reason = "by default, as sums of few records predict numbers better than cells do"
             return MethodChoice("sums", reason)
         return MethodChoice("neighbors", _DEFAULT)
-    explained = counts.cells_explain()
+    explained = counts.cells_explain()  # type: ignore[misc]
     most = _LITTLE_EXPLAINED if counts.n_classes == 2 else _LITTLE_EXPLAINED_OF_MORE
     if explained < most and signal >= _MIN_SIGNAL:
         reason = f"by default, as cells would explain {explained:.0%} of how public rows differ"
@@ -202,7 +202,7 @@ def _with_public_rows(parameters, counts):
     return MethodChoice("neighbors", _DEFAULT)
 
 
-def signal_of_sums(*, n_records, n_columns, n_classes, noise_std):
+def signal_of_sums(*, n_records: int, n_columns: int, n_classes: int, noise_std: float) -> float:
     """Return the number of records of a class, divided by the length of the noise on their sums.
 
     Parameters

@@ -5,9 +5,13 @@ Statistic: votes of records, by cell and class. Contribution: one unit changes t
 Noise: Laplace, on every count. Read-out: a Gaussian process over the cells.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from functools import cache, partial
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -25,6 +29,14 @@ from ..rules import default_n_cells
 from ..runtime.copies import fresh_seed, isolated_clone, seed_number
 from ..runtime.memory import cached_seed, code_digest, digest
 from .blocks import BlockMethod
+
+if TYPE_CHECKING:
+    from joblib import Memory
+
+    from .._typing import Estimator, Rows
+    from ..encoding.targets import Target
+    from ..rdp.contribution import Contribution, Neighbors
+    from ..runtime.private_data import PrivateData
 
 #: A plan warns of more noise: on the votes of a class, in its share of the cells, times the number
 #: of classes, divided by the number of records. At 0.2, from a third of the labels to one
@@ -113,24 +125,31 @@ class ReverseNeighbors(BlockMethod):
 
     def __init__(
         self,
-        transformer=None,
+        transformer: Estimator | None = None,
         *,
-        n_cells=None,
-        n_neighbors=1,
-        smoothing="auto",
-        relation="replace_one",
-        random_state=None,
-    ):
+        n_cells: int | None = None,
+        n_neighbors: int = 1,
+        smoothing: Literal["auto"] | float = "auto",
+        relation: Literal["replace_one", "add_or_remove_one"] = "replace_one",
+        random_state: int | None = None,
+    ) -> None:
         self.transformer = transformer
         self.n_cells = n_cells
         self.n_neighbors = n_neighbors
         self.smoothing = smoothing
-        self.relation = relation
+        self.relation = relation  # type: ignore[assignment]
         self.random_state = random_state
 
     # --- statistic --------------------------------------------------------------------------------
 
-    def prepare(self, private, X_public, *, seed=None, memory=None):
+    def prepare(
+        self,
+        private: PrivateData,
+        X_public: Rows,
+        *,
+        seed: np.random.SeedSequence | None = None,
+        memory: Memory | None = None,
+    ) -> Neighbors:
         """Fit the transformer on public rows, and return the neighboring data sets."""
         neighbors = self._note_public(private, memory)
         self._seed = self._public_seed(X_public, seed)
@@ -147,7 +166,7 @@ class ReverseNeighbors(BlockMethod):
             self._fingerprint = digest(code, self._seed, X_public, self._public)
         return neighbors
 
-    def _public_seed(self, X_public, seed):
+    def _public_seed(self, X_public: Rows, seed: np.random.SeedSequence | None) -> int:
         """Return the seed of transformer and cells; memory keeps it, by the public rows alone."""
         if self.random_state is not None:
             return int(self.random_state)
@@ -157,20 +176,28 @@ class ReverseNeighbors(BlockMethod):
             return fresh_seed()
         return seed_number(cached_seed(self._memory, (digest(X_public), "cells")))
 
-    def prepare_public(self, X_public, *, noise_std, n_records, n_classes, are_synthetic=False):
+    def prepare_public(
+        self,
+        X_public: Rows,
+        *,
+        noise_std: float,
+        n_records: int | None,
+        n_classes: int,
+        are_synthetic: bool = False,
+    ) -> None:
         """Make cells of the public rows; see `TableMethod.prepare_public`."""
         self._n_trusted = _TRUSTED_IF_SYNTHETIC if are_synthetic else math.inf
         n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
         is_known = n_records is not None and not self._is_weighted
-        self._n_votes = n_records * int(self.n_neighbors) if is_known else None
+        self._n_votes = n_records * int(self.n_neighbors) if is_known else None  # type: ignore[operator]
         self._centers = centers.make_centers(self._public, n_cells, self._seed)
 
-    def _most_cells(self, **sizes):
+    def _most_cells(self, **sizes: Any) -> int:
         if self.n_cells is not None:
             return int(self.n_cells)
         return default_n_cells(n_public=len(self._public), **sizes)
 
-    def _counter(self, target):
+    def _counter(self, target: Target) -> tuple[Callable[..., np.ndarray], dict[str, Any]]:
         return counting.count_block_in_cells, {
             "centers": self._centers,
             "n_neighbors": self.n_neighbors,
@@ -179,13 +206,13 @@ class ReverseNeighbors(BlockMethod):
             "target": target,
         }
 
-    def vote(self, private, X_query, **given):
+    def vote(self, private: PrivateData, X_query: Rows, **given: Any) -> np.ndarray:
         """Count the votes of records in the cells; see `TableMethod.vote`."""
         return super().vote(private, X_query, **given).astype(float) * GRID
 
     # --- contribution -----------------------------------------------------------------------------
 
-    def contribution(self, neighbors):
+    def contribution(self, neighbors: Neighbors) -> Contribution:
         """Return the contribution of units that each add at most 1 to `n_neighbors` counts.
 
         A record adds its weight, at most 1, to the count of its class in each of the `n_neighbors`
@@ -197,7 +224,7 @@ class ReverseNeighbors(BlockMethod):
 
     # --- noise ------------------------------------------------------------------------------------
 
-    def mechanism(self, aggregator):
+    def mechanism(self, aggregator: TableMechanism | None) -> TableMechanism:
         """Return Laplace noise, or the mechanism of the parameters; see `TableMethod.mechanism`."""
         if aggregator is None:
             return LaplaceMechanism()
@@ -211,7 +238,7 @@ class ReverseNeighbors(BlockMethod):
 
     # --- read-out ---------------------------------------------------------------------------------
 
-    def released(self, noisy, *, noise_std):
+    def released(self, noisy: np.ndarray, *, noise_std: float) -> smoothing.ReleasedTable:
         """Return a noisy table as it is published; see `TableMethod.released`."""
         nearest = centers.nearest_cells(self._public, self._centers)[:, 0]
         n_public_in = np.bincount(nearest, minlength=len(self._centers))
@@ -226,26 +253,34 @@ class ReverseNeighbors(BlockMethod):
             noisy, self._centers, self._transformer, params, n_neighbors=int(self.n_neighbors)
         )
 
-    def read(self, table):
+    def read(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return class probabilities and labels of each public row; see `TableMethod.read`."""
         return table.read_numbers(self._public)
 
-    def default_student(self):
+    def default_student(self) -> Estimator:
         """Return a classifier that learns from the transformer's numbers."""
         return make_pipeline(self._unfitted(), LandmarkClassifier())
 
-    def _unfitted(self):
+    def _unfitted(self) -> Estimator:
         return RowVectorizer() if self.transformer is None else clone(self.transformer)
 
     # --- forecast of public rows and numbers ------------------------------------------------------
 
-    def forecast(self, *, noise_std, n_records, n_classes, are_synthetic=False):
+    def forecast(
+        self,
+        *,
+        noise_std: float,
+        n_records: int | None,
+        n_classes: int,
+        are_synthetic: bool = False,
+    ) -> CellForecast:
         """Return the number of cells and their noise; see `TableMethod.forecast`."""
         n_public = len(self._public)
         n_distinct = n_public if are_synthetic else len(np.unique(self._public, axis=0))
         n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
         n_cells = min(n_cells, n_distinct)
-        n_records_expected, kind = n_records, "private records"
+        n_records_expected: Any = n_records
+        kind = "private records"
         if n_records is None:
             n_records_expected, kind = n_public, "public rows, as many records as are expected"
         # Where the rule has more cells than four a class, smoothing makes up for it
@@ -276,6 +311,6 @@ class ReverseNeighbors(BlockMethod):
         return CellForecast(n_cells, n_votes, explained, tuple(warnings), tuple(errors))
 
     @property
-    def public_shape(self):
+    def public_shape(self) -> tuple[int, ...]:
         """Number of public rows, and of the transformer's numbers."""
         return self._public.shape

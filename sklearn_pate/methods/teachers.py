@@ -5,8 +5,12 @@ unit changes at most one vote on each row (`partition`). Noise: the aggregator's
 row. Read-out: a student that learns the released labels.
 """
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from joblib import Memory
@@ -40,6 +44,12 @@ from ..teachers.training import (
 )
 from .base import VotingMethod
 
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+    from ..aggregators.base import SoftAggregator
+    from ..runtime.private_data import PrivateData
+    from ..teachers.training import Result
+
 #: Penalties of regressors that learn from few records, or from means that are mostly noise.
 _PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 
@@ -50,7 +60,7 @@ _MODELS: dict[type[Target], BaseEstimator] = {
 }
 
 
-def default_teacher(target_type):
+def default_teacher(target_type: type[Target]) -> Estimator:
     """Return the model of default teachers: it learns from few rows, of any kind."""
     return make_pipeline(LenientRowVectorizer(), clone(_MODELS[target_type]))
 
@@ -93,15 +103,15 @@ class Teachers(VotingMethod):
 
     def __init__(
         self,
-        estimators,
+        estimators: list[Estimator],
         *,
-        n_teachers=100,
-        partition="random",
-        unit="record",
-        keep_teachers=False,
-        n_jobs=None,
-        timeout=None,
-    ):
+        n_teachers: int = 100,
+        partition: Literal["random", "hash", "predefined"] | Any = "random",
+        unit: Literal["record", "group"] = "record",
+        keep_teachers: bool = False,
+        n_jobs: int | None = None,
+        timeout: float | None = None,
+    ) -> None:
         self.estimators = estimators
         self.n_teachers = n_teachers
         self.partition = partition
@@ -110,7 +120,7 @@ class Teachers(VotingMethod):
         self.n_jobs = n_jobs
         self.timeout = timeout
 
-    def check(self, *, soft_aggregator=None):
+    def check(self, *, soft_aggregator: SoftAggregator | None = None) -> None:
         """Refuse models that predict no such target, and mechanisms that need other votes."""
         if not self.estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 estimator")
@@ -128,7 +138,14 @@ class Teachers(VotingMethod):
                 "between levels, and other mechanisms count whole votes"
             )
 
-    def prepare(self, private, X_public, *, seed=None, memory=None):
+    def prepare(
+        self,
+        private: PrivateData,
+        X_public: Rows,
+        *,
+        seed: np.random.SeedSequence | None = None,
+        memory: Memory | None = None,
+    ) -> Neighbors:
         """Assign the records to teachers; see `Method.prepare`."""
         self._check(private, memory)
         if memory is not None and seed is None:
@@ -137,14 +154,14 @@ class Teachers(VotingMethod):
                 private.X, private.codes, private.groups, self.n_teachers, self.partition, self.unit
             )
             seed = cached_seed(memory, (key, "partition"))
-            self._cached_seed = cached_seed(memory, (key, "teachers"))
+            self._cached_seed: Any = cached_seed(memory, (key, "teachers"))
         if seed is None:
             seed = np.random.SeedSequence()
         # Without output: a partition may print identifiers, or warn of them
         with suppress_output(), seeded(seed_number(seed)):
             self._assignment = assign_teachers(
                 clone(self.partition, safe=False),
-                n_records=len(private.codes),
+                n_records=len(private.codes),  # type: ignore[arg-type]
                 n_teachers=self.n_teachers,
                 unit=self.unit,
                 index=getattr(private.X, "index", None),
@@ -152,9 +169,9 @@ class Teachers(VotingMethod):
                 seed=seed,
             )
         self.teacher_indices_ = self._assignment.teacher_indices
-        return self._neighbors().with_size(len(private.codes))
+        return self._neighbors().with_size(len(private.codes))  # type: ignore[arg-type]
 
-    def _check(self, private, memory):
+    def _check(self, private: PrivateData, memory: Memory | None) -> None:
         """Refuse teachers that cannot be fitted with these parameters, before training."""
         self._memory = Memory(None) if memory is None else memory
         self._cached_seed = None
@@ -170,12 +187,20 @@ class Teachers(VotingMethod):
             )
         workers.check_timeout(self.timeout, self.n_jobs)
 
-    def _neighbors(self):
+    def _neighbors(self) -> Neighbors:
         """Return the neighboring data sets of the assignment."""
         self.n_teachers_ = int(self._assignment.n_teachers)  # short integers overflow
         return Neighbors(relation=self._assignment.relation, unit=self._assignment.unit)
 
-    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+    def vote(
+        self,
+        private: PrivateData,
+        X_query: Rows,
+        *,
+        temperature: float | None = None,
+        seed: np.random.SeedSequence | None = None,
+        on_done: Callable[[int], Any] | None = None,
+    ) -> np.ndarray:
         """Train the teachers and count their votes; see `VotingMethod.vote`.
 
         Votes are added up as teachers finish, so nothing of size teachers x queries is ever held.
@@ -199,7 +224,11 @@ class Teachers(VotingMethod):
             workers.warn_if_taking_turns(self.n_jobs)
             size = workers.batch_size(self._assignment.n_teachers, self.n_jobs)
             may_stay = self.timeout is None  # a teacher that hangs must not hang this process
-            options = {"n_jobs": self.n_jobs, "batch_size": size, "may_stay": may_stay}
+            options: dict[str, Any] = {
+                "n_jobs": self.n_jobs,
+                "batch_size": size,
+                "may_stay": may_stay,
+            }
             start = partial(workers.run, function=fit_and_vote, **options)
         else:
             start = partial(train_together, network, X_query=X_query, settings=settings)
@@ -208,23 +237,29 @@ class Teachers(VotingMethod):
         if self.keep_teachers:
             self.teachers_ = [None] * self._assignment.n_teachers
 
-        def add(result):
+        def add(result: Result) -> str | None:
             fitted, problem = received(result.fitted)
             if problem is not None:
                 return f"teacher {result.number} failed: {problem}"
             if self.keep_teachers:
-                self.teachers_[result.number] = fitted
+                self.teachers_[result.number] = fitted  # type: ignore[index]
             if temperature is None:
                 sums[rows, result.votes] += 1
             else:
-                np.add(sums, result.votes, out=sums)
+                np.add(sums, result.votes, out=sums)  # type: ignore[arg-type]
             return None
 
         tasks = self._tasks(private, X_query, settings, seed)
         workers.add_up(add, start, tasks, threads=threads, on_done=on_done)
         return sums if temperature is None else sums / TICKS
 
-    def _tasks(self, private, X_query, settings, seed):
+    def _tasks(
+        self,
+        private: PrivateData,
+        X_query: Rows,
+        settings: Settings,
+        seed: np.random.SeedSequence | None,
+    ) -> Iterator[tuple[Part, Task]]:
         """Return an iterator of each teacher's `Part`, selected at its turn, and its `Task`."""
         assignment, memory = self._assignment, self._memory
         seed = seed if self._cached_seed is None else self._cached_seed
@@ -232,7 +267,12 @@ class Teachers(VotingMethod):
         names = range(assignment.n_teachers) if assignment.names is None else assignment.names
         fingerprint = None
         if memory.location is not None:
-            records = private.X, private.codes, private.sample_weight, assignment.teacher_indices
+            records: Any = (
+                private.X,
+                private.codes,
+                private.sample_weight,
+                assignment.teacher_indices,
+            )
             if isinstance(private.X, Sites):  # they join the key where they are loaded
                 records = None
             options = (private.target, settings.temperature, settings.keep)
@@ -244,11 +284,11 @@ class Teachers(VotingMethod):
         )
         return zip(_parts(private, assignment), tasks, strict=True)
 
-    def default_student(self):
+    def default_student(self) -> Estimator:
         """Return the first of the estimators, so that the student is like the teachers."""
         return next(iter(self.estimators), None)
 
-    def classifiers(self):
+    def classifiers(self) -> list[Estimator]:
         """Return the estimators."""
         return self.estimators
 
@@ -277,7 +317,7 @@ class SiteTeachers(Teachers):
 
     are_sites = True
 
-    def check(self, *, soft_aggregator=None):
+    def check(self, *, soft_aggregator: SoftAggregator | None = None) -> None:
         """Refuse what `Teachers` refuses, and `keep_teachers`."""
         super().check(soft_aggregator=soft_aggregator)
         if self.keep_teachers:
@@ -285,15 +325,22 @@ class SiteTeachers(Teachers):
                 "keep_teachers must be False for Sites: fitted teachers can hold records"
             )
 
-    def prepare(self, private, X_public, *, seed=None, memory=None):
+    def prepare(
+        self,
+        private: PrivateData,
+        X_public: Rows,
+        *,
+        seed: np.random.SeedSequence | None = None,
+        memory: Memory | None = None,
+    ) -> Neighbors:
         """Return the neighboring data sets of one teacher per site; see `Method.prepare`."""
         self._check(private, memory)
         if memory is not None and seed is None:
             # A key without the names: one more site must not discard the votes of the others
             self._cached_seed = cached_seed(memory, (digest("sites"), "teachers"))
         named = PredefinedPartition(private.X.names)
-        n_teachers = len(named.names)
-        self._assignment = Assignment(None, n_teachers, "group", named.relation, named.names)
+        names: Any = named.names
+        self._assignment = Assignment(None, len(names), "group", named.relation, names)
         return self._neighbors()
 
 
@@ -305,7 +352,9 @@ ENSEMBLES: dict[type[Target], type[Teachers]] = {
 SITE_ENSEMBLES: dict[type[Target], type[Teachers]] = {ClassTarget: SiteTeachers}
 
 
-def _seeds(seed, n_teachers, names):
+def _seeds(
+    seed: np.random.SeedSequence | None, n_teachers: int, names: Sequence[str] | None
+) -> list[int]:
     """Return the seed of each teacher: it follows from its number or, if it has one, its name."""
     seed = np.random.SeedSequence() if seed is None else seed
     if names is None:
@@ -313,15 +362,20 @@ def _seeds(seed, n_teachers, names):
     return [int(number) % 2**31 for number in keyed_digests(names, seed)]
 
 
-def _parts(private, assignment):
+def _parts(private: PrivateData, assignment: Assignment) -> Iterator[Part]:
     """Yield the `Part` of each teacher; a site has the function that loads its part."""
     X, weight = private.X, private.sample_weight
     if isinstance(X, Sites):
-        yield from (Part(Site(X.load, name, private.target), None) for name in X.names)
+        yield from (
+            Part(Site(X.load, name, private.target), None)  # type: ignore[arg-type]
+            for name in X.names
+        )
         return
+    codes: Any = private.codes
+    teacher_indices: Any
     teacher_indices, n_teachers, *_ = assignment
     order = np.argsort(teacher_indices, kind="stable")
     starts = np.searchsorted(teacher_indices[order], np.arange(1, n_teachers))
     for rows in np.split(order, starts):  # ascending
         features = copied_rows(X, rows) if rows.size else None
-        yield Part(features, private.codes[rows], None if weight is None else weight[rows])
+        yield Part(features, codes[rows], None if weight is None else weight[rows])

@@ -1,8 +1,12 @@
 """The candidates of a search: their parameters, common settings and costs."""
 
+from __future__ import annotations
+
 import math
 import warnings
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import hash as fingerprint
@@ -21,6 +25,10 @@ from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
 from ..rdp.cost import no_cost
 from ..runtime.isolation import silent
 
+if TYPE_CHECKING:
+    from ..rdp.conversion import TrialCount
+    from .trials import PrivateScorer, PublicScorer
+
 
 @dataclass
 class Candidate:
@@ -36,9 +44,9 @@ class Candidate:
         Plan of a trial, once there is one.
     """
 
-    params: dict
+    params: dict[str, Any]
     estimator: PATEEstimator
-    plan: Plan | None = None
+    plan: Plan = None  # type: ignore[assignment] # until `calibrate`
 
 
 #: Parameters in which candidates cannot differ: parameters of the data, and others.
@@ -53,7 +61,9 @@ _OF_QUERIES = {"accounting", "aggregator", "delta", "epsilon", "n_queries", "que
 _NOT_IN_TEACHERS = _OF_QUERIES | {"ledger", "n_jobs", "random_state", "student", "verbose"}
 
 
-def make_candidates(estimator, param_sets, search_sets_epsilon):
+def make_candidates(
+    estimator: PATEEstimator, param_sets: Iterable[dict[str, Any]], search_sets_epsilon: bool
+) -> list[Candidate]:
     """Return a candidate for each set of parameters.
 
     Parameters
@@ -81,7 +91,9 @@ def make_candidates(estimator, param_sets, search_sets_epsilon):
     return [_candidate(estimator, params, search_sets_epsilon) for params in param_sets]
 
 
-def _candidate(estimator, params, search_sets_epsilon):
+def _candidate(
+    estimator: PATEEstimator, params: dict[str, Any], search_sets_epsilon: bool
+) -> Candidate:
     """Return a candidate whose trials print and record nothing."""
     fixed = sorted(_SAME_FOR_ALL & {name.partition("__")[0] for name in params})
     if fixed:
@@ -120,7 +132,7 @@ def _candidate(estimator, params, search_sets_epsilon):
     return Candidate(params, silent(estimator))
 
 
-def _check_nested(estimator, params):
+def _check_nested(estimator: PATEEstimator, params: dict[str, Any]) -> None:
     """Refuse parameters of a missing object or of a list."""
     for name in params:
         outer, _, inner = name.partition("__")
@@ -135,24 +147,24 @@ def _check_nested(estimator, params):
             )
 
 
-def set_plan(estimator, plan):
+def set_plan(estimator: PATEEstimator, plan: Plan) -> None:
     """Set the noise and the numbers of queries of an estimator from a plan."""
     aggregators, n_queries = map(list, zip(*plan.stages, strict=True))
     if not isinstance(estimator.aggregator, list):
         (aggregators,), (n_queries,) = aggregators, n_queries
     estimator.set_params(aggregator=aggregators)
-    if plan.spent.n_teachers is not None:  # else a table, which has no queries
+    if plan.spent.n_teachers is not None:  # type: ignore[union-attr] # else a table, which has no queries
         estimator.set_params(n_queries=n_queries)
         if not isinstance(estimator.method, Method):  # None would depend on epsilon
-            estimator.set_params(n_teachers=plan.spent.n_teachers)
+            estimator.set_params(n_teachers=plan.spent.n_teachers)  # type: ignore[union-attr]
 
 
-def plan_key(estimator):
+def plan_key(estimator: PATEEstimator) -> Hashable:
     """Return a key that is equal for candidates whose fits have the same cost."""
     return _key(estimator, without=_NOT_IN_PLAN)
 
 
-def teachers_key(estimator):
+def teachers_key(estimator: PATEEstimator) -> tuple[Hashable, ...]:
     """Return a key that is equal for candidates that can share their teachers' votes."""
     method = make_method(estimator)
     without = _NOT_IN_TEACHERS
@@ -161,7 +173,7 @@ def teachers_key(estimator):
     return _key(estimator, without=without), temperature_of(estimator, method)
 
 
-def _key(estimator, without):
+def _key(estimator: PATEEstimator, without: set[str]) -> Hashable:
     params = estimator.get_params()
     relevant = [name for name in params if name.split("__")[0] not in without]
     try:
@@ -173,7 +185,16 @@ def _key(estimator, without):
 # --- cost of a search, and epsilon of each trial --------------------------------------------------
 
 
-def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, delta):
+def calibrate(
+    candidates: list[Candidate],
+    fit_data: dict[str, Any],
+    scorer: PublicScorer | PrivateScorer,
+    count: TrialCount,
+    before: Callable[[Any], Cost] = no_cost,
+    *,
+    epsilon: float | None,
+    delta: float,
+) -> Cost:
     """Set the epsilon, the noise, the numbers of queries and the plans of the candidates.
 
     Parameters
@@ -206,12 +227,12 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
         If candidates protect different changes of the data.
     """
 
-    def cost_of(plans):
+    def cost_of(plans: list[Plan]) -> Cost:
         return before(DEFAULT_ORDERS).plus(search_cost(list(map(scorer.rdp, plans)), count))
 
     if epsilon is not None:
 
-        def search_epsilon(trial_epsilon):
+        def search_epsilon(trial_epsilon: float) -> float:
             for candidate in candidates:
                 candidate.estimator.set_params(epsilon=trial_epsilon)
             return cost_of(_spending_plans(candidates, fit_data)).epsilon(delta)[0]
@@ -222,7 +243,7 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
             trial_epsilon = _largest_trial_epsilon(search_epsilon, float(epsilon))
         for candidate in candidates:
             candidate.estimator.set_params(epsilon=trial_epsilon)
-    plan_by_key = {}
+    plan_by_key: dict[Hashable, Plan] = {}
     for candidate in candidates:
         estimator = candidate.estimator
         key = plan_key(estimator)
@@ -232,12 +253,13 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
         plan_by_key[key] = candidate.plan
         set_plan(estimator, candidate.plan)
     plans = [candidate.plan for candidate in candidates]
-    if len({(plan.spent.unit, plan.spent.relation) for plan in plans}) > 1:
+    spents: list[Any] = [plan.spent for plan in plans]
+    if len({(spent.unit, spent.relation) for spent in spents}) > 1:
         raise ValueError("all candidates must protect the same change of the data (partition)")
     return cost_of(plans)
 
 
-def _spending_plans(candidates, fit_data):
+def _spending_plans(candidates: list[Candidate], fit_data: dict[str, Any]) -> list[Plan]:
     """Return the plan of each candidate without a dry run."""
     # A plan is slow (it searches for its noise), and many candidates differ in the student alone
     keys = [plan_key(candidate.estimator) for candidate in candidates]
@@ -246,7 +268,7 @@ def _spending_plans(candidates, fit_data):
     return [plans[key] for key in keys]
 
 
-def _largest_trial_epsilon(search_epsilon, budget):
+def _largest_trial_epsilon(search_epsilon: Callable[[float], float], budget: float) -> float:
     """Return the largest epsilon of one trial, to 1%, that keeps the search within its budget.
 
     Parameters
@@ -290,7 +312,7 @@ def _largest_trial_epsilon(search_epsilon, budget):
 # --- costs of one fit, and of the best of a random number of trials -------------------------------
 
 
-def fit_rdp(plan):
+def fit_rdp(plan: Plan) -> np.ndarray:
     """Return the Renyi cost of one fit, the smallest of all bounds at each order.
 
     Parameters
@@ -323,7 +345,7 @@ def fit_rdp(plan):
     return rdp
 
 
-def search_cost(trials_rdp, count):
+def search_cost(trials_rdp: list[np.ndarray], count: TrialCount) -> Cost:
     """Return the cost of a search.
 
     Parameters

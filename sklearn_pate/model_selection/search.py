@@ -1,9 +1,14 @@
 """The two private searches: over a grid, and over randomly drawn candidates."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags, indexable
@@ -51,6 +56,15 @@ from .trials import (
     hold_out_by_coins,
 )
 
+if TYPE_CHECKING:
+    from .._typing import RandomState, Rows
+    from ..accounting.plan import Plan
+    from ..accounting.spent import PrivacySpent
+    from ..fitting.inputs import Inputs
+    from ..fitting.run import Account
+    from ..rdp.cost import Cost
+    from .candidates import Candidate
+
 
 class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     """Base class of searches that publish only the best of a random number of trials."""
@@ -70,7 +84,16 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     }
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, X_public=None, *, X_val=None, y_val=None, groups=None):
+    def fit(
+        self,
+        X: Rows,
+        y: ArrayLike,
+        X_public: Rows = None,
+        *,
+        X_val: Rows = None,
+        y_val: Rows = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Try candidates on private data and keep the best.
 
         Parameters
@@ -104,7 +127,16 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         with keeping(self, self.estimator.ledger) as account:
             return self._fit(X, y, X_public, X_val, y_val, groups, account)
 
-    def _fit(self, X, y, X_public, X_val, y_val, groups, account):
+    def _fit(
+        self,
+        X: Rows,
+        y: ArrayLike,
+        X_public: Rows,
+        X_val: Rows,
+        y_val: Rows,
+        groups: ArrayLike | None,
+        account: Account,
+    ) -> Self:
         """Fit the search, and record its cost in an account."""
         check_not_swapped(X, y, X_public)
         fit_number = next_fit_number()
@@ -122,7 +154,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         candidates = make_candidates(self.estimator, param_sets, self.epsilon is not None)
         rows, groups = indexable(indexable_rows(X, "X"), groups)  # dtypes depend on all rows
         codes, target, _ = checked_targets(self.estimator, rows, y)
-        y = target.with_one_dtype(y, codes)  # a dtype independent of the held-out rows
+        y = target.with_one_dtype(y, codes)  # type: ignore[arg-type] # a dtype independent of the held-out rows
         synthesizer = declared_synthesizer(self.estimator, X, X_public)
         if synthesizer is not None:
             set_fraction(synthesizer, reads_sums=False, is_search=True)
@@ -158,12 +190,14 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         self._publish(*best_trial(candidates, fit_data, scorer, count, rng, **of_all), account)
         return self
 
-    def _cap(self):
+    def _cap(self) -> dict[str, Any]:
         """Return the cap of the search as floats; epsilon may be None."""
         epsilon, delta = as_cap(self.epsilon, self.delta)
         return {"epsilon": epsilon, "delta": delta}
 
-    def _plan_of_rows(self, candidates, synthesizer, fit_data):
+    def _plan_of_rows(
+        self, candidates: list[Candidate], synthesizer: Any, fit_data: dict[str, Any]
+    ) -> Inputs:
         """Return the inputs of one fit, with the planned synthesis of rows for all trials.
 
         The rows are paid from the budget of the search. Teachers and students of all candidates are
@@ -180,12 +214,14 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             check_missing(of_candidate, are_synthetic=True)
         return replace(first, synthesis=synthesis)
 
-    def _publish_rows(self, of_rows, spent, seed, account):
+    def _publish_rows(
+        self, of_rows: Inputs, spent: PrivacySpent, seed: np.random.SeedSequence, account: Account
+    ) -> Rows:
         """Run the steps of the synthesizer, which all trials share, and return its rows."""
         noise_seed, other_seed = seed.spawn(2)
         n_all = of_rows.synthesis.synthesizer.n_steps
 
-        def statement(n_steps, cost):
+        def statement(n_steps: int, cost: Cost) -> PrivacySpent:
             epsilon, composition = cost.epsilon(self.delta)
             return replace(
                 spent,
@@ -211,33 +247,42 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         account.keep(account.synthesis.with_rows(np.random.default_rng(other_seed)))
         return account.synthesis.rows
 
-    def _warn_of_delta(self, plan, n_records):
+    def _warn_of_delta(self, plan: Plan, n_records: int) -> None:
         """Warn about a delta that is too large for the number of records, if it is public."""
-        neighbors = Neighbors(relation=plan.spent.relation, unit=plan.spent.unit)
-        n_records = neighbors.with_size(n_records).n_records
-        n_teachers = plan.spent.n_teachers
-        finding = large_delta(float(self.delta), n_teachers=n_teachers, n_records=n_records)
+        spent: Any = plan.spent
+        neighbors = Neighbors(relation=spent.relation, unit=spent.unit)
+        public_size = neighbors.with_size(n_records).n_records
+        finding = large_delta(float(self.delta), n_teachers=spent.n_teachers, n_records=public_size)
         if finding is not None:
             warn(str(finding))
 
-    def _spent_by(self, plans, cost, synthesizer, not_covered):
+    def _spent_by(
+        self, plans: list[Plan], cost: Cost, synthesizer: Any, not_covered: tuple[str, ...]
+    ) -> PrivacySpent:
         """Return the statement of a search with this cost, which holds for all possible trials."""
-        not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
+        spents: list[Any] = [plan.spent for plan in plans]
+        not_covered += tuple(part for spent in spents for part in spent.not_covered)
         return replace(
-            plans[0].spent.paid(),
+            spents[0].paid(),
             epsilon=cost.epsilon(self.delta)[0],
             delta=float(self.delta),
             composition="tuning",
             # The largest number over all candidates; None where records vote
-            n_teachers=max(plan.spent.n_teachers or 0 for plan in plans) or None,
-            n_queries=max(plan.spent.n_queries for plan in plans),
+            n_teachers=max(spent.n_teachers or 0 for spent in spents) or None,
+            n_queries=max(spent.n_queries for spent in spents),
             arithmetic="real",  # of the number of trials and the noise of scores
             generator=source_of_noise(self),
-            tables=_tables(synthesizer, *(plan.spent for plan in plans)),
+            tables=_tables(synthesizer, *spents),
             not_covered=dict.fromkeys(not_covered),
         )
 
-    def _hold_out_of(self, fit_data, codes, candidates, seed):
+    def _hold_out_of(
+        self,
+        fit_data: dict[str, Any],
+        codes: np.ndarray,
+        candidates: list[Candidate],
+        seed: np.random.SeedSequence,
+    ) -> PublicScorer | PrivateScorer:
         """Keep the private training rows in `fit_data`, and return a scorer on other rows."""
         size_is_private = _size_is_private(candidates)
         X, groups = fit_data["X"], fit_data["groups"]
@@ -251,11 +296,19 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
                 fit_data[name] = _safe_indexing(fit_data[name], train)
         return scorer
 
-    def _generator(self, seed):
+    def _generator(self, seed: np.random.SeedSequence) -> np.random.Generator:
         """Return the source of secret randomness: noise of scores, trials and their candidates."""
         return noise_generator(None if self.random_state is None else seed)
 
-    def _hold_out(self, X, codes, groups, seed, *, size_is_private=False):
+    def _hold_out(
+        self,
+        X: Rows,
+        codes: np.ndarray,
+        groups: ArrayLike | None,
+        seed: np.random.SeedSequence,
+        *,
+        size_is_private: bool = False,
+    ) -> tuple[np.ndarray, PrivateScorer]:
         """Return the private training rows, and a scorer on other private rows.
 
         `size_is_private` is whether records vote, and the guarantee covers an added or removed one.
@@ -282,7 +335,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             train, units = hold_out(self.estimator, X, groups, *split, n_records=n_records)
         return train, PrivateScorer(X, codes, units, self._generator(noise_seed))
 
-    def _publish(self, score, candidate, best, account):
+    def _publish(self, score: float, candidate: Candidate, best: Any, account: Account) -> None:
         """Set the published attributes of the best trial, or raise the error of its student."""
         failed = isinstance(best, StudentError)
         spent_by_trial = best.privacy_spent if failed else best.privacy_spent_
@@ -312,7 +365,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             self.feature_names_in_ = best.feature_names_in_
 
     @property
-    def privacy_spent_(self):
+    def privacy_spent_(self) -> PrivacySpent:
         """Privacy cost of the search.
 
         It is read from the best estimator, as `fit_student` may change its rows.
@@ -323,45 +376,45 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         """
         return self.best_estimator_.privacy_spent_
 
-    def _best(self):
+    def _best(self) -> PATEEstimator:
         check_is_fitted(self)
         return self.best_estimator_
 
-    def predict(self, X):
+    def predict(self, X: Rows) -> np.ndarray:
         """Predict labels with the best model; see `PATEClassifier.predict`."""
         return self._best().predict(X)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of the best model, or its R2 for regression."""
         return self._best().score(X, y, sample_weight)
 
     @available_where(delegated("predict_quantiles", "best_estimator_", "estimator"))
-    def predict_quantiles(self, X, q):
+    def predict_quantiles(self, X: Rows, q: ArrayLike) -> np.ndarray:
         """Predict quantiles with the best model; see `PATERegressor.predict_quantiles`."""
         return self._best().predict_quantiles(X, q)
 
     @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
-    def predict_proba(self, X):
+    def predict_proba(self, X: Rows) -> np.ndarray:
         """Predict class probabilities with the best model."""
         return self._best().predict_proba(X)
 
     @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Rows) -> np.ndarray:
         """Predict logarithms of class probabilities with the best model."""
         return self._best().predict_log_proba(X)
 
     @available_if(delegated("decision_function", "best_estimator_", "estimator"))
-    def decision_function(self, X):
+    def decision_function(self, X: Rows) -> np.ndarray:
         """Compute decision values with the best model."""
         return self._best().decision_function(X)
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         return get_tags(self.estimator)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         state = copied_generators(dict(super().__getstate__()))
         state = {name: unfitted(value) for name, value in state.items()}
         if "best_estimator_" in state:
@@ -371,7 +424,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         return state
 
 
-def _tables(synthesizer, *spents):
+def _tables(synthesizer: Any, *spents: PrivacySpent) -> tuple[str, ...]:
     """Return descriptions of the releases: of synthetic rows sampled once, and of trials."""
     of_rows = [] if synthesizer is None else [synthesizer.released_as]
     return tuple(dict.fromkeys([*of_rows, *(table for spent in spents for table in spent.tables)]))
@@ -477,17 +530,17 @@ class PrivateGridSearchCV(PrivateSearch):
 
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: PATEEstimator,
+        param_grid: dict[str, Any] | list[dict[str, Any]],
         *,
-        epsilon=1.0,
-        delta=1e-5,
-        n_trials=None,
-        eta=1.0,
-        scoring=None,
-        validation_fraction=0.2,
-        random_state=None,
-    ):
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        n_trials: float | None = None,
+        eta: float = 1.0,
+        scoring: str | Callable[..., Any] | None = None,
+        validation_fraction: float = 0.2,
+        random_state: RandomState = None,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon
@@ -498,7 +551,7 @@ class PrivateGridSearchCV(PrivateSearch):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    def _param_sets(self, rng):
+    def _param_sets(self, rng: np.random.Generator) -> list[dict[str, Any]]:
         return list(ParameterGrid(self.param_grid))
 
 
@@ -547,18 +600,18 @@ class PrivateRandomizedSearchCV(PrivateSearch):
 
     def __init__(
         self,
-        estimator,
-        param_distributions,
+        estimator: PATEEstimator,
+        param_distributions: dict[str, Any] | list[dict[str, Any]],
         *,
-        n_iter=10,
-        epsilon=1.0,
-        delta=1e-5,
-        n_trials=None,
-        eta=1.0,
-        scoring=None,
-        validation_fraction=0.2,
-        random_state=None,
-    ):
+        n_iter: int = 10,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        n_trials: float | None = None,
+        eta: float = 1.0,
+        scoring: str | Callable[..., Any] | None = None,
+        validation_fraction: float = 0.2,
+        random_state: RandomState = None,
+    ) -> None:
         self.estimator = estimator
         self.param_distributions = param_distributions
         self.n_iter = n_iter
@@ -570,12 +623,12 @@ class PrivateRandomizedSearchCV(PrivateSearch):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    def _param_sets(self, rng):
+    def _param_sets(self, rng: np.random.Generator) -> list[dict[str, Any]]:
         seed = int(rng.integers(2**32))
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
 
 
-def _size_is_private(candidates):
+def _size_is_private(candidates: list[Candidate]) -> bool:
     """Whether records may be added or removed; refuse methods without held-out rows."""
     methods = [candidate.estimator.method for candidate in candidates]
     for method in methods:

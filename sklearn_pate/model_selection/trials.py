@@ -3,12 +3,17 @@
 They are scored on public rows, or with noise on held-out private rows.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
@@ -27,8 +32,23 @@ from ..runtime.copies import copied_data, copied_rows, copier
 from ..runtime.isolation import attempt, isolated, suppress_output, uncounted
 from .candidates import fit_rdp, teachers_key
 
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+    from ..accounting.plan import Plan
+    from ..rdp.conversion import TrialCount
+    from .candidates import Candidate
 
-def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_synthetic):
+
+def best_trial(
+    candidates: list[Candidate],
+    fit_data: dict[str, Any],
+    scorer: PublicScorer | PrivateScorer,
+    count: TrialCount,
+    rng: np.random.Generator,
+    *,
+    are_seeded: bool,
+    are_synthetic: bool,
+) -> tuple[float, Candidate, Any]:
     """Run a random number of trials, and share votes between trials with the same teachers.
 
     Parameters
@@ -59,7 +79,7 @@ def best_trial(candidates, fit_data, scorer, count, rng, *, are_seeded, are_synt
     """
     votes = {}
 
-    def run(candidate):
+    def run(candidate: Candidate) -> tuple[tuple[float, float], Candidate, Any]:
         teachers_seed = noise_seed = None
         if are_seeded:
             teachers_seed, noise_seed = rng.integers(2**31, size=2).tolist()
@@ -114,7 +134,14 @@ class PublicScorer:
         Public rows of the fit, with the same features.
     """
 
-    def __init__(self, estimator, scoring, X_val, y_val, X_public):
+    def __init__(
+        self,
+        estimator: Estimator,
+        scoring: str | Callable[..., Any] | None,
+        X_val: Rows,
+        y_val: Rows,
+        X_public: Rows,
+    ) -> None:
         if X_val is None or y_val is None:
             raise ValueError(
                 "X_val and y_val belong together: give both public rows and their labels"
@@ -143,14 +170,14 @@ class PublicScorer:
                 f"scoring={scoring!r} failed on X_val and y_val. {type(error).__name__}: {error}"
             ) from error
 
-    def rdp(self, plan):
+    def rdp(self, plan: Plan) -> np.ndarray:
         """Return the Renyi cost of one trial, at `rdp.DEFAULT_ORDERS`."""
         return fit_rdp(plan)
 
-    def check(self, candidates, X_public):
+    def check(self, candidates: list[Candidate], X_public: Rows) -> None:
         """Do nothing, as any student can be scored on public rows."""
 
-    def score(self, estimator, plan):
+    def score(self, estimator: Estimator, plan: Plan) -> float:
         """Return the score of a fitted estimator."""
         with isolated(0):  # random draws of a scorer would reveal the number of trials
             return float(self._scorer(estimator, *self._validation))
@@ -176,46 +203,48 @@ class PrivateScorer:
         Source of the noise.
     """
 
-    def __init__(self, X, codes, units, rng):
+    def __init__(
+        self, X: Rows, codes: np.ndarray, units: Sequence[np.ndarray], rng: np.random.Generator
+    ) -> None:
         self._X = indexable_rows(X, "X")
         self._codes = codes
         self._units = units
         self._rng = rng
 
-    def rdp(self, plan):
+    def rdp(self, plan: Plan) -> np.ndarray:
         """Return the Renyi cost of one trial with its score, at `rdp.DEFAULT_ORDERS`."""
         score_rdp = DEFAULT_ORDERS / (2 * self.noise_scale(plan) ** 2)
         # A record is in one part, so it changes either the model or the score
         return np.maximum(fit_rdp(plan), score_rdp)
 
-    def noise_scale(self, plan):
+    def noise_scale(self, plan: Plan) -> float:
         """Return the noise scale, in units, with which a score costs no more than the fit."""
         matters = DEFAULT_ORDERS < 64  # higher orders seldom determine epsilon
         variances = DEFAULT_ORDERS[matters] / (2 * fit_rdp(plan)[matters])
         return float(np.sqrt(np.max(variances)))
 
-    def check(self, candidates, X_public):
+    def check(self, candidates: list[Candidate], X_public: Rows) -> None:
         """Refuse students whose prediction for a public row depends on other rows of the call."""
         for candidate in candidates:
             if candidate.plan.n_queries > 1:
                 check_scored(candidate.estimator, X_public, candidate.plan.n_queries)
 
-    def score(self, estimator, plan):
+    def score(self, estimator: Estimator, plan: Plan) -> float:
         """Return the score of a fitted estimator."""
         return self._with_noise(self._n_right(estimator), plan)
 
-    def _with_noise(self, n_right, plan):
+    def _with_noise(self, n_right: float, plan: Plan) -> float:
         noise = self._rng.normal(scale=self.noise_scale(plan))
         return float(round(n_right + noise))  # low digits of a float could reveal the sum
 
-    def _n_right(self, estimator):
+    def _n_right(self, estimator: Estimator) -> float:
         """Return the private number of correctly predicted units, as a sum of fractions."""
         fresh_student = copier(estimator.student_)
         # A failed prediction counts as wrong
         tries = (attempt(partial(self._share, fresh_student, rows)) for rows in self._units)
         return sum(share or 0.0 for share, _ in tries)
 
-    def _share(self, fresh_student, rows):
+    def _share(self, fresh_student: Callable[[], Estimator], rows: np.ndarray) -> float:
         """Return the fraction of a unit's rows that are predicted correctly."""
         with isolated(0):
             unit = copied_data(copied_rows(self._X, rows))
@@ -232,7 +261,15 @@ class PrivateScorer:
 MOST_SCORED = 1000
 
 
-def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
+def hold_out(
+    estimator: Estimator,
+    X: Rows,
+    groups: ArrayLike | None,
+    fraction: float,
+    seeds: Sequence[np.random.SeedSequence],
+    *,
+    n_records: int,
+) -> tuple[np.ndarray, list[np.ndarray]]:
     """Hold out a part of the private rows.
 
     Groups are assigned by a keyed hash, under which all names are exchangeable. So for the
@@ -280,10 +317,14 @@ def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
         raise ValueError(
             f"validation_fraction={fraction:g} is less than one of the {n_records} private records"
         )
-    assigned = {"index": getattr(X, "index", None), "groups": groups, "unit": estimator.unit}
+    assigned: dict[str, Any] = {
+        "index": getattr(X, "index", None),
+        "groups": groups,
+        "unit": estimator.unit,
+    }
     assigned |= {"n_records": n_records, "n_teachers": n_parts, "seed": split_seed}
     with suppress_output():  # warnings of libraries may quote identifiers
-        part = assign_teachers(partition, **assigned).teacher_indices
+        part: Any = assign_teachers(partition, **assigned).teacher_indices
     held = np.flatnonzero(part == 0)
     if units is None:
         shuffled = np.random.default_rng(choice_seed).permutation(held)
@@ -298,7 +339,9 @@ def hold_out(estimator, X, groups, fraction, seeds, *, n_records):
     return np.flatnonzero(part > 0), scored
 
 
-def hold_out_by_coins(fraction, rng, *, n_records):
+def hold_out_by_coins(
+    fraction: float, rng: np.random.Generator, *, n_records: int
+) -> tuple[np.ndarray, list[np.ndarray]]:
     """Hold out each private row by an independent coin, as the number of rows is private.
 
     Coins are independent of each other and of the data. So the guarantee may treat each coin as

@@ -1,6 +1,7 @@
 """Cells of the feature space: their centers, and the cells nearest to rows."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -34,7 +35,7 @@ _MOST_ROWS = 4000
 _KEPT = 0.9
 
 
-def make_centers(public, n_cells, random_state):
+def make_centers(public: np.ndarray, n_cells: int, random_state: int | None) -> np.ndarray:
     """Return the centers of cells, which are clusters of the public rows.
 
     Parameters
@@ -65,7 +66,14 @@ def make_centers(public, n_cells, random_state):
     return clusters.fit(public).cluster_centers_
 
 
-def nearest_cells(rows, centers, n_neighbors=1, *, rounding=0.0, alone=None):
+def nearest_cells(
+    rows: np.ndarray,
+    centers: np.ndarray,
+    n_neighbors: int = 1,
+    *,
+    rounding: float = 0.0,
+    alone: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> np.ndarray:
     """Return the nearest cells of each row, which depend on this row alone.
 
     Parameters
@@ -101,20 +109,22 @@ def nearest_cells(rows, centers, n_neighbors=1, *, rounding=0.0, alone=None):
     return np.sort(nearest, axis=1)
 
 
-def _parts(rows, centers):
+def _parts(rows: np.ndarray, centers: np.ndarray) -> list[np.ndarray]:
     """Return the positions of rows with finite distances from the centers, in blocks."""
     known = np.flatnonzero(have_distances(rows, centers))
     return np.array_split(known, max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME))
 
 
-def have_distances(rows, centers):
+def have_distances(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Return whether the distances of each row from all centers are finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = (rows**2).sum(axis=1) + (centers**2).sum(axis=1).max()
         return np.isfinite(16 * sizes)  # above all squared distances
 
 
-def _nearest(rows, centers, n_neighbors, rounding):
+def _nearest(
+    rows: np.ndarray, centers: np.ndarray, n_neighbors: int, rounding: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest cells of finite rows, and a mask of rows to which others may be nearer.
 
     A matrix product is fast, but the rounding of a row depends on the other rows of the batch. The
@@ -141,7 +151,7 @@ def _nearest(rows, centers, n_neighbors, rounding):
     return nearest, is_open
 
 
-def _exactly_nearest(rows, centers, n_neighbors):
+def _exactly_nearest(rows: np.ndarray, centers: np.ndarray, n_neighbors: int) -> np.ndarray:
     """Return the nearest cells of rows, with the distance of each pair computed by itself."""
     nearest = np.full((len(rows), n_neighbors), -1)
     for part in _parts(rows, centers):
@@ -155,7 +165,7 @@ def _exactly_nearest(rows, centers, n_neighbors):
     return nearest
 
 
-def explained_share(public, n_cells, random_state):
+def explained_share(public: np.ndarray, n_cells: int, random_state: int) -> float:
     """Return the fraction of the variance of public rows that cells of other public rows explain.
 
     A record contributes only the cell in which it lies. If cells do not explain the differences
@@ -191,5 +201,5 @@ def explained_share(public, n_cells, random_state):
     return float(np.clip(1 - left / spread, 0, 1)) if spread > 0 else 0.0
 
 
-def _trimmed(squares):
+def _trimmed(squares: np.ndarray) -> float:
     return np.sort(squares)[: max(1, int(_KEPT * len(squares)))].mean()

@@ -4,7 +4,10 @@ A record adds its weight, at most 1, to the count of its class in each of its ne
 records of a group add up to at most 1 in each of as many cells.
 """
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +16,22 @@ from ..identifiers import normalize_groups
 from ..rdp.discrete import TICKS
 from .centers import nearest_cells
 
+if TYPE_CHECKING:
+    from .._typing import Estimator
+    from ..encoding.targets import Target
+    from ..runtime.blocks import Block
 
-def count_block_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding, target):
+
+def count_block_in_cells(
+    block: Block,
+    *,
+    transformer: Estimator,
+    centers: np.ndarray,
+    n_neighbors: int,
+    largest: np.ndarray | None,
+    rounding: float,
+    target: Target,
+) -> np.ndarray:
     """Count the votes of a `Block` of records in a table; all else follows from public rows.
 
     Parameters
@@ -42,11 +59,20 @@ def count_block_in_cells(block, *, transformer, centers, n_neighbors, largest, r
     n_cells, n_columns = centers.shape
     numbers_of = partial(transformed_private, transformer, block.X, n_columns, largest=largest)
     cells = nearest_cells(numbers_of(), centers, n_neighbors, rounding=rounding, alone=numbers_of)
+    given: Any
     _, *given = block
     return count_votes(cells, *given, n_cells=n_cells, target=target)
 
 
-def count_votes(cells, codes, sample_weight=None, groups=None, *, n_cells, target):
+def count_votes(
+    cells: np.ndarray,
+    codes: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+    *,
+    n_cells: int,
+    target: Target,
+) -> np.ndarray:
     """Count the votes of records in a table.
 
     Parameters
@@ -87,11 +113,11 @@ def count_votes(cells, codes, sample_weight=None, groups=None, *, n_cells, targe
     return _sums_of(shares, entry, n_entries).reshape(n_cells, n_classes)
 
 
-def _sums_of(shares, place, n_places):
+def _sums_of(shares: np.ndarray, place: np.ndarray, n_places: int) -> np.ndarray:
     return np.bincount(place, shares, n_places).astype(np.int64)  # floats hold them exactly
 
 
-def numbered(groups, n_records):
+def numbered(groups: Any, n_records: int) -> np.ndarray | None:
     """Return the number of each record's group, from 0; None if there are no groups."""
     if groups is None:
         return None

@@ -1,6 +1,11 @@
 """Default student where records vote."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.kernel_approximation import Nystroem
@@ -13,6 +18,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._sklearn import _check_sample_weight
 from ..encoding.fitted_steps import as_floats, calling, linear_by_hand, scaler_by_hand
 from .smoothing import MIN_PROBA, POWERS, sharpened
+
+if TYPE_CHECKING:
+    from .._typing import Estimator, RandomState, Rows
 
 #: Maximal number of landmarks for two classes, and for more.
 _N_LANDMARKS = 300
@@ -52,10 +60,10 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, random_state=None):
+    def __init__(self, random_state: RandomState = None) -> None:
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows of numbers, (n_samples, n_features), their labels and weights."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
@@ -82,31 +90,31 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         self._model = make_pipeline(scale, cut, columns, *linear).set_output(transform="default")
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Rows) -> np.ndarray:
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         return self._ask("predict_proba", X)
 
-    def decision_function(self, X):
+    def decision_function(self, X: Rows) -> np.ndarray:
         """Return log odds, (n_samples,), or log probabilities of more than two classes."""
         return self._ask("decision_function", X)
 
-    def predict(self, X):
+    def predict(self, X: Rows) -> np.ndarray:
         """Return the likeliest labels, (n_samples,)."""
         return self._ask("predict", X)
 
-    def to_sklearn(self):
+    def to_sklearn(self) -> Estimator:
         """Return a scikit-learn Pipeline with the same predictions and the same `classes_`."""
         check_is_fitted(self)
         model = make_pipeline(as_floats(), *(step for _, step in self._model.steps))
         return model.set_output(transform="default")
 
-    def _ask(self, method, X):
+    def _ask(self, method: str, X: Rows) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return getattr(self._model, method)(X)
 
 
-def _logistic(features, shares, labels):
+def _logistic(features: np.ndarray, shares: np.ndarray, labels: np.ndarray) -> list[Any]:
     """Return a logistic regression of two classes, the last step of a Pipeline.
 
     Parameters
@@ -123,7 +131,7 @@ def _logistic(features, shares, labels):
     return [model.fit(features[row], labels[code], shares[row, code])]
 
 
-def _least_squares(features, shares, labels):
+def _least_squares(features: np.ndarray, shares: np.ndarray, labels: np.ndarray) -> list[Any]:
     """Return a ridge regression of several classes' probabilities, the last steps of a Pipeline.
 
     The parameters are the same as in `_logistic`. Noise has the same weight in all classes. The

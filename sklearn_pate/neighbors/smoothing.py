@@ -1,9 +1,12 @@
 """The public half of cells: class probabilities from a noisy table of votes, at no privacy cost."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -21,6 +24,10 @@ from ..encoding.fitted_steps import (
     sharpened_by_hand,
 )
 from .centers import have_distances, nearest_cells
+
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+    from ..encoding.targets import Target
 
 #: Number of pairs of rows and cells whose kernel is computed at a time, which caches can hold.
 _PAIRS_AT_A_TIME = 250_000
@@ -85,16 +92,16 @@ class ReleasedTable:
     counts: np.ndarray
     centers: np.ndarray
     transformer: Any
-    smoothing: dict
+    smoothing: dict[str, Any]
     n_neighbors: int = 1
 
     @property
-    def class_counts(self):
+    def class_counts(self) -> tuple[np.ndarray, float]:
         """Noisy number of votes for each class, and the standard deviation of that noise."""
         return self.counts.sum(axis=0), self.smoothing["noise_std"] * math.sqrt(len(self.counts))
 
     @cached_property
-    def p_value(self):
+    def p_value(self) -> float:
         """P-value of the counts, under equal class probabilities in all cells."""
         return p_value_of_counts(
             self.counts,
@@ -106,12 +113,12 @@ class ReleasedTable:
         )
 
     @cached_property
-    def probability_field(self):
+    def probability_field(self) -> ProbabilityField:
         """The class probabilities at any place, a `ProbabilityField`: computed when needed."""
         return smooth(self.counts, self.centers, **self.smoothing)
 
     @cached_property
-    def accuracy(self):
+    def accuracy(self) -> float:
         """Estimated accuracy of the table's predictions for the records, by `splits`."""
         shares = [
             np.take_along_axis(hidden, means.argmax(axis=1)[:, None], axis=1).sum() / hidden.sum()
@@ -119,11 +126,11 @@ class ReleasedTable:
         ]
         return float(np.clip(np.mean(shares), 0, 1))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         n_cells, n_classes = self.counts.shape
         return f"ReleasedTable({n_cells} cells, {n_classes} classes)"
 
-    def class_proba(self, X):
+    def class_proba(self, X: Rows) -> np.ndarray:
         """Return the class probabilities at rows, each by itself.
 
         Parameters
@@ -143,11 +150,11 @@ class ReleasedTable:
         """
         return self.probability_field.class_proba(numbers_of_public(self.transformer, X, "X"))
 
-    def by_hand(self):
+    def by_hand(self) -> list[Any]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows."""
         return [*numbers_by_hand(self.transformer), *self.probability_field.by_hand()]
 
-    def read(self, X):
+    def read(self, X: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Return class probabilities of public rows, and labels assigned by them.
 
         Parameters
@@ -165,13 +172,13 @@ class ReleasedTable:
         """
         return self.read_numbers(numbers_of_public(self.transformer, X))
 
-    def read_numbers(self, numbers):
+    def read_numbers(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Do the same as `read` for transformed rows, (n_public, n_columns)."""
         class_proba = self.probability_field.class_proba(numbers)
         return class_proba, assign_labels(class_proba, nearest_cells(numbers, self.centers)[:, 0])
 
 
-def numbers_of_public(transformer, X_public, name="X_public"):
+def numbers_of_public(transformer: Estimator, X_public: Rows, name: str = "X_public") -> np.ndarray:
     """Encode public rows, (n_public, n_columns); raise an error if a number is not finite."""
     numbers = transformed(transformer, X_public)
     if not have_distances(numbers, numbers).all():
@@ -213,7 +220,7 @@ class ProbabilityField(NamedTuple):
     variance: np.ndarray | None = None
     total: np.ndarray | None = None
 
-    def kernel(self, numbers):
+    def kernel(self, numbers: np.ndarray) -> np.ndarray:
         """Return the kernel of rows and cells, (n_rows, n_cells)."""
         middle = self.centers.mean(axis=0)
         away, centers = numbers - middle, self.centers - middle
@@ -222,7 +229,7 @@ class ProbabilityField(NamedTuple):
         squared = np.maximum(squares - 2 * products, 0)
         return self.height * np.exp(-self.steepness * squared) + self.slope * products
 
-    def splits(self, noisy):
+    def splits(self, noisy: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield means in each cell by one part of a noisy table, and the other part.
 
         For `noise` with the distribution of the noise of the table, and any `part`,
@@ -232,16 +239,18 @@ class ProbabilityField(NamedTuple):
         """
         between = self.kernel(self.centers)
         rng = np.random.default_rng(0)  # any seed suffices, and equal tables get equal splits
-        deviation = (np.sqrt(self.variance) * self.total)[:, None]
-        covariance = between + np.diag(self.variance * (1 + _ADDED_NOISE**2))
+        variance: Any = self.variance
+        total: Any = self.total
+        deviation = (np.sqrt(variance) * total)[:, None]
+        covariance = between + np.diag(variance * (1 + _ADDED_NOISE**2))
         factor = cho_factor(covariance, lower=True)
         for _ in range(_N_SPLITS):
             noise = deviation * rng.standard_normal(noisy.shape)
-            seen = _differences(noisy + _ADDED_NOISE * noise, self.total, self.overall)
+            seen = _differences(noisy + _ADDED_NOISE * noise, total, self.overall)
             means = self.overall + between @ cho_solve(factor, seen)
             yield means, noisy - noise / _ADDED_NOISE
 
-    def class_proba(self, numbers):
+    def class_proba(self, numbers: np.ndarray) -> np.ndarray:
         """Return the class probabilities at transformed rows, (n_rows, n_classes)."""
         n_parts = max(1, len(numbers) * len(self.centers) // _PAIRS_AT_A_TIME)
         means = [
@@ -250,12 +259,12 @@ class ProbabilityField(NamedTuple):
         ]
         return sharpened(np.concatenate(means), self.power)
 
-    def by_hand(self):
+    def by_hand(self) -> list[Any]:
         """Return fitted scikit-learn steps that compute class probabilities of transformed rows."""
         middle = self.centers.mean(axis=0)
         centers = self.centers - middle
         linear, _ = affine_by_hand(self.slope * centers.T @ self.weights, 0)
-        nearness = nearness_by_hand(centers, self.steepness, self.height * self.weights)
+        nearness = nearness_by_hand(centers, self.steepness, self.height * self.weights)  # type: ignore[operator]
         both = np.vstack([np.eye(len(self.overall))] * 2)
         return [
             scaler_by_hand(middle, np.ones(len(middle))),
@@ -265,7 +274,15 @@ class ProbabilityField(NamedTuple):
         ]
 
 
-def smooth(noisy, centers, total, *, noise_std, target, smoothing="auto"):
+def smooth(
+    noisy: np.ndarray,
+    centers: np.ndarray,
+    total: np.ndarray,
+    *,
+    noise_std: float,
+    target: Target,
+    smoothing: Literal["auto"] | float = "auto",
+) -> ProbabilityField:
     """Estimate class probabilities at any place from a noisy table.
 
     The probability of a class in a cell, minus the probability in the whole table, is modelled as
@@ -311,8 +328,8 @@ def smooth(noisy, centers, total, *, noise_std, target, smoothing="auto"):
     unit = max(np.median(squared), 1e-300)  # a single distant center does not move the median
     away = centers - centers.mean(axis=0)
     variance = (noise_std**2 + total * scatter) / total**2
-    of_noise = variance / scatter, 1 / total if target.splits_votes else None
-    height, steepness, slope, less = _likeliest(
+    of_noise: Any = variance / scatter, 1 / total if target.splits_votes else None
+    height, steepness, slope, less = _likeliest(  # type: ignore[call-arg]
         squared / unit, away @ away.T / unit, difference / np.sqrt(scatter), *of_noise, smoothing
     )
     variance = variance - (1 - less) * scatter / total
@@ -326,13 +343,19 @@ def smooth(noisy, centers, total, *, noise_std, target, smoothing="auto"):
     return probability_field._replace(weights=weights, power=power)
 
 
-def _differences(noisy, total, overall):
+def _differences(noisy: np.ndarray, total: np.ndarray, overall: np.ndarray) -> np.ndarray:
     """Return the class probabilities of each cell, minus the overall class probabilities."""
     difference = noisy / total[:, None] - overall
     return difference - difference.mean(axis=1, keepdims=True)  # class probabilities sum to 1
 
 
-def expected_votes(noisy, n_public_in, noise_std, n_votes=None, n_trusted=math.inf):
+def expected_votes(
+    noisy: np.ndarray,
+    n_public_in: np.ndarray,
+    noise_std: float,
+    n_votes: float | None = None,
+    n_trusted: float = math.inf,
+) -> np.ndarray:
     """Estimate the number of votes in each cell, from the noisy sum and from the public rows.
 
     Parameters
@@ -361,7 +384,14 @@ def expected_votes(noisy, n_public_in, noise_std, n_votes=None, n_trusted=math.i
     return np.maximum(both / (trust_in_sum + trust_in_share), expected / 20)
 
 
-def _likeliest(squared, products, difference, variance, of_votes, smoothing):
+def _likeliest(
+    squared: np.ndarray,
+    products: np.ndarray,
+    difference: np.ndarray,
+    variance: np.ndarray,
+    of_votes: np.ndarray,
+    smoothing: Literal["auto"] | float,
+) -> np.ndarray:
     """Return height, steepness and slope of the likeliest process, relative to the class variance.
 
     A wide normal prior, under which steep slopes are rare, supports the fit if cells are few or
@@ -386,7 +416,7 @@ def _likeliest(squared, products, difference, variance, of_votes, smoothing):
         start[1:3] = -2 * np.log(float(smoothing)), _NO_SLOPE
         bounds[1:3] = zip(start[1:3], start[1:3], strict=True)
 
-    def cost(point):
+    def cost(point: np.ndarray) -> tuple[float, np.ndarray]:
         steepness = np.exp(point[1]) / 2
         kernel = np.exp(point[0] - steepness * squared)
         linear = np.exp(point[2]) * products
@@ -411,19 +441,19 @@ def _likeliest(squared, products, difference, variance, of_votes, smoothing):
     return np.exp(found.x)
 
 
-def sharpened(means, power):
+def sharpened(means: np.ndarray, power: float) -> np.ndarray:
     """Convert means, (n_rows, n_classes), to class probabilities: positive, powers, with sum 1."""
     class_proba = np.clip(means, MIN_PROBA, 1) ** power
     return floored(class_proba / class_proba.sum(axis=1, keepdims=True))
 
 
-def floored(class_proba):
+def floored(class_proba: np.ndarray) -> np.ndarray:
     """Raise class probabilities, (n_rows, n_classes), to at least `MIN_PROBA`, with sum 1."""
     class_proba = np.maximum(class_proba, MIN_PROBA)
     return class_proba / class_proba.sum(axis=1, keepdims=True)
 
 
-def _sharpness(probability_field, noisy):
+def _sharpness(probability_field: ProbabilityField, noisy: np.ndarray) -> float:
     """Return the power under which one part of the table predicts the other best."""
     gain = np.zeros(len(POWERS))
     for means, hidden in probability_field.splits(noisy):
@@ -431,13 +461,13 @@ def _sharpness(probability_field, noisy):
     return POWERS[int(np.argmax(gain))]
 
 
-def shifted(class_proba, weight):
+def shifted(class_proba: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Multiply class probabilities, (n_rows, n_classes), by class weights, with sum 1."""
     class_proba = class_proba * weight
     return class_proba / class_proba.sum(axis=1, keepdims=True)
 
 
-def assign_to_similar(class_proba):
+def assign_to_similar(class_proba: np.ndarray) -> np.ndarray:
     """Assign labels by class probabilities, (n_rows, n_classes), to blocks of similar rows."""
     order = np.lexsort((class_proba.max(axis=1), class_proba.argmax(axis=1)))
     together = np.empty(len(class_proba), dtype=int)
@@ -445,7 +475,7 @@ def assign_to_similar(class_proba):
     return assign_labels(class_proba, together)
 
 
-def assign_labels(class_proba, cells):
+def assign_labels(class_proba: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """Assign labels by class probabilities, with about the same frequencies in each cell.
 
     The frequencies of the labels in a cell are about the mean class probabilities of its rows.

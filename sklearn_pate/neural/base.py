@@ -1,9 +1,13 @@
 """Common code of both neural students: the estimator, its networks, and batches for its net."""
 
+from __future__ import annotations
+
 import copy
 import math
+from collections.abc import Callable, Iterator
 from functools import partial
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -17,6 +21,9 @@ from torch.nn import functional as F
 
 from .._sklearn import CheckedEstimator, Interval, _fit_context
 from ..runtime.copies import seeded
+
+if TYPE_CHECKING:
+    from .._typing import Rows
 
 
 class NeuralStudent(ClassifierMixin, CheckedEstimator):
@@ -41,7 +48,7 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y):
+    def fit(self, X: Rows, y: Any) -> Self:
         """Train on labelled and unlabelled rows.
 
         Parameters
@@ -87,7 +94,7 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
             self.net_ = self._make_net(X, len(self.classes_)).fit(X, targets)
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Rows) -> np.ndarray:
         """Predict class probabilities.
 
         Parameters
@@ -108,7 +115,7 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
             )
         return self.net_.predict_proba(X).astype(np.float64)
 
-    def predict(self, X):
+    def predict(self, X: Rows) -> np.ndarray:
         """Predict labels.
 
         Parameters
@@ -124,13 +131,22 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
 
-    def _skorch_net(self, net_class, X, n_classes, *, generator=None, **params):
+    def _skorch_net(
+        self,
+        net_class: type[SemiSupervisedNet],
+        X: np.ndarray,
+        n_classes: int,
+        *,
+        generator: nn.Module | None = None,
+        **params: Any,
+    ) -> Any:
         """Return a skorch net with the common settings of both students."""
         network = make_module(self.module, partial(default_module, X.shape[1:], n_classes))
         module = StudentModule(network, n_classes, self.augment, generator)
         own = "lr", "max_epochs", "batch_size", "unlabeled_batch_size", "device", "verbose"
         return net_class(
-            module.to(memory_format=torch.channels_last),  # convolutions on a CPU: twice as fast
+            # Convolutions on a CPU: twice as fast
+            module.to(memory_format=torch.channels_last),  # type: ignore[call-overload]
             criterion=nn.CrossEntropyLoss,  # so skorch treats outputs as logits
             optimizer=torch.optim.Adam,
             train_split=None,
@@ -155,11 +171,11 @@ _ROWS_AT_A_TIME = 1024
 class SemiSupervisedNet(NeuralNet):
     """A skorch net whose batches are labelled rows, their targets, and rows of any kind."""
 
-    def __init__(self, *args, unlabeled_batch_size=128, **kwargs):
+    def __init__(self, *args: Any, unlabeled_batch_size: int = 128, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.unlabeled_batch_size = unlabeled_batch_size
 
-    def get_iterator(self, dataset, training=False):
+    def get_iterator(self, dataset: Any, training: bool = False) -> Any:
         """Return batches of rows or, in training, `PairedBatches`; reset the count of steps."""
         if not training:
             return self._plain_batches(dataset.X)
@@ -168,14 +184,14 @@ class SemiSupervisedNet(NeuralNet):
         self.most_steps_ = self.max_epochs * len(batches)
         return batches
 
-    def _plain_batches(self, X):
+    def _plain_batches(self, X: Any) -> Iterator[tuple[torch.Tensor, None]]:
         # Not by a DataLoader, which draws from torch's generator even without shuffling
         for start in range(0, len(X), _ROWS_AT_A_TIME):
             rows = X[start : start + _ROWS_AT_A_TIME]
             # A copy, because torch warns about read-only arrays
             yield torch.from_numpy(np.array(rows)), None
 
-    def _prepare(self, batch):
+    def _prepare(self, batch: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Move a batch to the device, augment it, and set the learning rate of this step."""
         labelled, targets, rows = (tensor.to(self.device) for tensor in batch)
         if self.module_.augment is not None:
@@ -190,14 +206,14 @@ class SemiSupervisedNet(NeuralNet):
         return labelled, targets, rows
 
     @property
-    def share_done(self):
+    def share_done(self) -> float:
         """Fraction of all steps that have been taken."""
         return self.n_steps_ / self.most_steps_
 
-    def _all_optimizers(self):
+    def _all_optimizers(self) -> list[Any]:
         return [self.optimizer_]
 
-    def _augmented(self, rows):
+    def _augmented(self, rows: torch.Tensor) -> torch.Tensor:
         changed = self.module_.augment(rows)
         if not isinstance(changed, torch.Tensor) or changed.shape != rows.shape:
             raise ValueError(
@@ -210,16 +226,18 @@ class SemiSupervisedNet(NeuralNet):
 class PairedBatches:
     """Batches of labelled rows, sampled with replacement, each paired with a batch of any rows."""
 
-    def __init__(self, X, y, batch_size, unlabeled_batch_size):
+    def __init__(
+        self, X: np.ndarray, y: np.ndarray, batch_size: int, unlabeled_batch_size: int
+    ) -> None:
         self.X = X
         self.y = y
         self.batch_size = batch_size
         self.unlabeled_batch_size = min(unlabeled_batch_size, len(X))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return max(len(self.X) // self.unlabeled_batch_size, _LEAST_STEPS)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, ...]]:
         labelled = np.flatnonzero(self.y >= 0)
         size = self.unlabeled_batch_size
         order = torch.randperm(len(self.X)).numpy()
@@ -236,14 +254,20 @@ class PairedBatches:
 class StudentModule(nn.Module):
     """A network with one logit per class, and the other modules for training."""
 
-    def __init__(self, network, n_classes, augment=None, generator=None):
+    def __init__(
+        self,
+        network: nn.Module,
+        n_classes: int,
+        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        generator: nn.Module | None = None,
+    ) -> None:
         super().__init__()
         self.augment = augment
         self.generator = generator
         self.network = network
         self.n_classes = n_classes
 
-    def forward(self, X):
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
         """Return a logit for each class."""
         logits = self.network(X)
         if logits.ndim != 2 or logits.shape[1] < self.n_classes:
@@ -253,14 +277,14 @@ class StudentModule(nn.Module):
             )
         return logits[:, : self.n_classes]
 
-    def features(self, X):
+    def features(self, X: torch.Tensor) -> torch.Tensor:
         """Return the inputs of the last linear layer."""
         linear = [layer for layer in self.network.modules() if isinstance(layer, nn.Linear)]
         if not linear:
             raise ValueError("module must have a torch.nn.Linear as its last layer")
         inputs = []
 
-        def keep(layer, args):
+        def keep(layer: Any, args: Any) -> None:
             inputs.append(args[0])
 
         hook = linear[-1].register_forward_pre_hook(keep)
@@ -271,14 +295,14 @@ class StudentModule(nn.Module):
         return inputs[-1]
 
 
-def _block(layer):
+def _block(layer: Any) -> tuple[nn.Module, ...]:
     """Return a layer, followed by batch normalisation and a leaky ReLU."""
     if isinstance(layer, nn.Linear):
         return layer, nn.BatchNorm1d(layer.out_features), nn.LeakyReLU(0.1)
     return layer, nn.BatchNorm2d(layer.out_channels), nn.LeakyReLU(0.1)
 
 
-def default_module(row_shape, n_classes):
+def default_module(row_shape: tuple[int, ...], n_classes: int) -> nn.Module:
     """Return a small network for rows of this shape."""
     if len(row_shape) == 1:
         hidden = *_block(nn.Linear(row_shape[0], 128)), *_block(nn.Linear(128, 128))
@@ -299,7 +323,7 @@ def default_module(row_shape, n_classes):
 class RowGenerator(nn.Module):
     """Network from noise to rows with features in the range of the features of `X`."""
 
-    def __init__(self, X, noise_dim):
+    def __init__(self, X: np.ndarray, noise_dim: int) -> None:
         super().__init__()
         low, high = X.min(axis=0), X.max(axis=0)
         self.register_buffer("low", torch.as_tensor(low))
@@ -308,13 +332,13 @@ class RowGenerator(nn.Module):
         second = nn.Linear(500, 500), nn.BatchNorm1d(500), nn.ReLU()
         self.layers = nn.Sequential(*first, *second, nn.Linear(500, low.size))
 
-    def forward(self, noise):
+    def forward(self, noise: torch.Tensor) -> torch.Tensor:
         """Return one row for each row of noise."""
-        shares = self.layers(noise).sigmoid().reshape(-1, *self.low.shape)
+        shares = self.layers(noise).sigmoid().reshape(-1, *self.low.shape)  # type: ignore[misc]
         return self.low + self.width * shares
 
 
-def make_module(module, default):
+def make_module(module: Any, default: Callable[[], nn.Module]) -> nn.Module:
     """Return a copy of a module, or of the result of a function; None calls the default."""
     if module is None:
         return default()
@@ -350,18 +374,20 @@ class RandomAffine(nn.Module):
     torch.Size([5, 1, 28, 28])
     """
 
-    def __init__(self, degrees=15, shift=0.07, scale=0.1, shear=0.2):
+    def __init__(
+        self, degrees: float = 15, shift: float = 0.07, scale: float = 0.1, shear: float = 0.2
+    ) -> None:
         super().__init__()
         self.degrees = degrees
         self.shift = shift
         self.scale = scale
         self.shear = shear
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """Return the parameters for the repr."""
         return f"{self.degrees}, {self.shift}, {self.scale}, {self.shear}"
 
-    def forward(self, X):
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
         """Return changed copies of images of shape (n, channels, height, width)."""
         if X.ndim != 4:
             raise ValueError(
@@ -371,7 +397,7 @@ class RandomAffine(nn.Module):
         if not self.training:
             return X
 
-        def uniform(most):
+        def uniform(most: float) -> torch.Tensor:
             """Draw one number from -most to most for each image."""
             return (torch.rand(len(X), device=X.device) * 2 - 1) * most
 

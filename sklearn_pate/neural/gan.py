@@ -1,14 +1,22 @@
 """A generative adversarial network whose discriminator is the classifier."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from .._sklearn import Interval
 from .base import NeuralStudent, RowGenerator, SemiSupervisedNet, make_module
+
+if TYPE_CHECKING:
+    from .._typing import RandomState
 
 
 class SSGANClassifier(NeuralStudent):
@@ -88,20 +96,20 @@ class SSGANClassifier(NeuralStudent):
 
     def __init__(
         self,
-        module=None,
+        module: nn.Module | Callable[..., nn.Module] | None = None,
         *,
-        generator=None,
-        noise_dim=100,
-        unlabeled_weight=1.0,
-        augment=None,
-        max_epochs=30,
-        batch_size=64,
-        unlabeled_batch_size=128,
-        lr=0.003,
-        device="cpu",
-        random_state=None,
-        verbose=0,
-    ):
+        generator: nn.Module | Callable[..., nn.Module] | None = None,
+        noise_dim: int = 100,
+        unlabeled_weight: float = 1.0,
+        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        max_epochs: int = 30,
+        batch_size: int = 64,
+        unlabeled_batch_size: int = 128,
+        lr: float = 0.003,
+        device: str = "cpu",
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         self.module = module
         self.generator = generator
         self.noise_dim = noise_dim
@@ -115,7 +123,7 @@ class SSGANClassifier(NeuralStudent):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _make_net(self, X, n_classes):
+    def _make_net(self, X: np.ndarray, n_classes: int) -> Any:
         generator = make_module(self.generator, partial(RowGenerator, X, self.noise_dim))
         params = {"noise_dim": self.noise_dim, "unlabeled_weight": self.unlabeled_weight}
         return self._skorch_net(GANNet, X, n_classes, generator=generator, **params)
@@ -124,22 +132,24 @@ class SSGANClassifier(NeuralStudent):
 class GANNet(SemiSupervisedNet):
     """The skorch net of `SSGANClassifier`: a discriminator and a generator, trained in turn."""
 
-    def __init__(self, *args, noise_dim=100, unlabeled_weight=1.0, **kwargs):
+    def __init__(
+        self, *args: Any, noise_dim: int = 100, unlabeled_weight: float = 1.0, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.noise_dim = noise_dim
         self.unlabeled_weight = unlabeled_weight
 
-    def initialize_optimizer(self, *args, **kwargs):
+    def initialize_optimizer(self, *args: Any, **kwargs: Any) -> Self:
         """Create an optimizer for the discriminator and one for the generator."""
         adam = partial(self.optimizer, lr=self.lr, betas=(0.5, 0.999))
         self.optimizer_ = adam(self.module_.network.parameters())
         self.optimizer_generator_ = adam(self.module_.generator.parameters())
         return self
 
-    def _all_optimizers(self):
+    def _all_optimizers(self) -> list[Any]:
         return [self.optimizer_, self.optimizer_generator_]
 
-    def train_step(self, batch, **fit_params):
+    def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
         """Train the discriminator and then the generator on a batch."""
         self._set_training(True)
         labelled, targets, rows = self._prepare(batch)
@@ -148,7 +158,7 @@ class GANNet(SemiSupervisedNet):
         self._train_generator(rows, fakes)
         return {"loss": loss, "y_pred": None}
 
-    def _make_fakes(self, rows):
+    def _make_fakes(self, rows: torch.Tensor) -> torch.Tensor:
         noise = torch.randn(len(rows), self.noise_dim, device=rows.device)
         fakes = self.module_.generator(noise)
         if fakes.shape != rows.shape:
@@ -158,7 +168,9 @@ class GANNet(SemiSupervisedNet):
             )
         return fakes
 
-    def _train_discriminator(self, labelled, targets, rows, fakes):
+    def _train_discriminator(
+        self, labelled: torch.Tensor, targets: torch.Tensor, rows: torch.Tensor, fakes: torch.Tensor
+    ) -> torch.Tensor:
         # In one batch, as batch normalisation of separate batches would reveal the fakes
         logits = self.module_(torch.cat([labelled, rows, fakes]))
         known, real, fake = logits.split([len(labelled), len(rows), len(fakes)])
@@ -172,7 +184,7 @@ class GANNet(SemiSupervisedNet):
         self.optimizer_.step()
         return loss
 
-    def _train_generator(self, rows, fakes):
+    def _train_generator(self, rows: torch.Tensor, fakes: torch.Tensor) -> None:
         features = self.module_.features(torch.cat([rows, fakes]))
         of_rows, of_fakes = features.split([len(rows), len(fakes)])
         mismatch = (of_fakes.mean(dim=0) - of_rows.mean(dim=0)).square().mean()

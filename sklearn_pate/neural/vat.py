@@ -1,14 +1,22 @@
 """Virtual adversarial training."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from .._sklearn import Interval
 from .base import NeuralStudent, SemiSupervisedNet
+
+if TYPE_CHECKING:
+    from .._typing import RandomState
 
 
 class VATClassifier(NeuralStudent):
@@ -90,20 +98,20 @@ class VATClassifier(NeuralStudent):
 
     def __init__(
         self,
-        module=None,
+        module: nn.Module | Callable[..., nn.Module] | None = None,
         *,
-        radius=None,
-        vat_weight=1.0,
-        entropy_weight=1.0,
-        augment=None,
-        max_epochs=30,
-        batch_size=64,
-        unlabeled_batch_size=128,
-        lr=0.002,
-        device="cpu",
-        random_state=None,
-        verbose=0,
-    ):
+        radius: float | None = None,
+        vat_weight: float = 1.0,
+        entropy_weight: float = 1.0,
+        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        max_epochs: int = 30,
+        batch_size: int = 64,
+        unlabeled_batch_size: int = 128,
+        lr: float = 0.002,
+        device: str = "cpu",
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         self.module = module
         self.radius = radius
         self.vat_weight = vat_weight
@@ -117,24 +125,31 @@ class VATClassifier(NeuralStudent):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _make_net(self, X, n_classes):
+    def _make_net(self, X: np.ndarray, n_classes: int) -> Any:
         # A quarter of the root mean square distance of the rows from their mean
         variance = np.var(X.reshape(len(X), -1), axis=0, dtype=np.float64).sum()
         radius = 0.25 * (math.sqrt(variance) or 1.0) if self.radius is None else float(self.radius)
         weights = {"vat_weight": self.vat_weight, "entropy_weight": self.entropy_weight}
-        return self._skorch_net(VATNet, X, n_classes, radius=radius, **weights)
+        return self._skorch_net(VATNet, X, n_classes, radius=radius, **weights)  # type: ignore[arg-type]
 
 
 class VATNet(SemiSupervisedNet):
     """The skorch net of `VATClassifier`."""
 
-    def __init__(self, *args, radius=1.0, vat_weight=1.0, entropy_weight=1.0, **kwargs):
+    def __init__(
+        self,
+        *args: Any,
+        radius: float = 1.0,
+        vat_weight: float = 1.0,
+        entropy_weight: float = 1.0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.radius = radius
         self.vat_weight = vat_weight
         self.entropy_weight = entropy_weight
 
-    def train_step_single(self, batch, **fit_params):
+    def train_step_single(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
         """Compute the loss of a batch, and its gradients."""
         self._set_training(True)
         labelled, targets, rows = self._prepare(batch)
@@ -148,10 +163,10 @@ class VATNet(SemiSupervisedNet):
         loss.backward()
         return {"loss": loss, "y_pred": None}
 
-    def _adversarial(self, rows, log_proba):
+    def _adversarial(self, rows: torch.Tensor, log_proba: torch.Tensor) -> torch.Tensor:
         """Return the mean divergence after the worst step (Miyato et al., algorithm 1)."""
 
-        def divergence(step):
+        def divergence(step: torch.Tensor) -> torch.Tensor:
             changed = self.infer(rows + step).log_softmax(dim=1)
             return (log_proba.exp() * (log_proba - changed)).sum(dim=1).mean()
 
@@ -161,7 +176,7 @@ class VATNet(SemiSupervisedNet):
         return divergence(self.radius * unit_steps(direction))
 
 
-def unit_steps(steps):
+def unit_steps(steps: torch.Tensor) -> torch.Tensor:
     """Scale each row's step to length 1."""
     length = steps.flatten(1).norm(dim=1).clamp_min(1e-12)
     one_per_row = [-1] + [1] * (steps.ndim - 1)

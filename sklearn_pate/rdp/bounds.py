@@ -1,15 +1,23 @@
 """Proved privacy bounds of mechanisms, and the bounds published in the PATE papers."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp
 
 from .._numbers import check_positive
 from .checks import check_cost, check_nonnegative, check_orders, check_votes
 from .noise import Noise
+
+if TYPE_CHECKING:
+    from ..aggregators.base import Mechanism
+    from .cost import Cost
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,14 +64,14 @@ class PrivacyBounds:
 
     gdp_mu: float = math.inf
     pure_epsilon: float = math.inf
-    rdp: Callable | None = None
+    rdp: Callable[..., np.ndarray] | None = None
     argmax_noise: Noise | None = None
     label_symmetric: bool = False
-    steps: Callable | None = None
-    total: Callable | None = None
+    steps: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
+    total: Callable[[NDArray[np.float64]], Cost] | None = None
     exact: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("gdp_mu", "pure_epsilon"):
             check_nonnegative(f"PrivacyBounds.{name}", getattr(self, name))
         if self.argmax_noise is not None and not isinstance(self.argmax_noise, Noise):
@@ -72,24 +80,24 @@ class PrivacyBounds:
             )
 
 
-def argmax_bounds(noise):
+def argmax_bounds(noise: Noise) -> PrivacyBounds:
     """Return the bounds of an argmax of counts with independent noise on each count."""
     return PrivacyBounds(
         gdp_mu=noise.mu, pure_epsilon=noise.pure_epsilon, argmax_noise=noise, label_symmetric=True
     )
 
 
-def defines_anything(kind):
+def defines_anything(kind: type) -> bool:
     """Whether the body of a class defines more than the attributes that Python adds."""
     return any(not name.startswith(("__", "_abc_")) for name in vars(kind))
 
 
-def age_of(kind, name):
+def age_of(kind: type, name: str) -> int:
     """Return the place in the MRO of the definition that a class uses: 0 for the class itself."""
     return next(k for k, base in enumerate(kind.__mro__) if name in vars(base))
 
 
-def check_stated(kind, stated, sampled):
+def check_stated(kind: type, stated: str, sampled: Iterable[str]) -> None:
     """Refuse a class that overrides sampling and inherits the stated cost of another class."""
     if getattr(getattr(kind, stated), "__isabstractmethod__", False):
         return  # the method is not implemented yet
@@ -102,7 +110,7 @@ def check_stated(kind, stated, sampled):
             )
 
 
-def stating_class(mechanism):
+def stating_class(mechanism: Mechanism) -> type | None:
     """Return the class whose bounds hold for a mechanism, or None.
 
     Bounds are proved for one class, and hold for subclasses that define nothing.
@@ -124,7 +132,7 @@ def stating_class(mechanism):
     return None
 
 
-def has_distribution(mechanism):
+def has_distribution(mechanism: Any) -> bool:
     """Whether a mechanism has a distribution over outcomes, from which costs can be computed.
 
     Parameters
@@ -139,7 +147,7 @@ def has_distribution(mechanism):
     return hasattr(type(mechanism), "outcome_log_proba")
 
 
-def bounds_of(mechanism):
+def bounds_of(mechanism: Mechanism) -> PrivacyBounds:
     """Return the bounds that hold for a mechanism.
 
     Parameters
@@ -172,7 +180,9 @@ def bounds_of(mechanism):
 # --- the published bounds -------------------------------------------------------------------------
 
 
-def _log_not_plurality(votes, log_tail):
+def _log_not_plurality(
+    votes: ArrayLike, log_tail: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
     """Return the log of an upper bound on Pr[outcome != plurality].
 
     It is the union bound, capped at 1 - 1/m. No class is likelier than the plurality, so its own
@@ -186,7 +196,7 @@ def _log_not_plurality(votes, log_tail):
     return np.minimum(logsumexp(terms, axis=1), math.log1p(-1.0 / votes.shape[1]))
 
 
-def lnmax_rdp(votes, gamma, orders):
+def lnmax_rdp(votes: ArrayLike, gamma: float, orders: ArrayLike) -> NDArray[np.float64]:
     """Compute the data-dependent bound on the cost of LNMax queries of the 2017 paper.
 
     The bound depends on private votes and covers one direction of the divergence only. It is meant
@@ -225,7 +235,7 @@ def lnmax_rdp(votes, gamma, orders):
     return laplace_rdp(log_q, gamma, orders)
 
 
-def laplace_rdp(log_q, gamma, orders):
+def laplace_rdp(log_q: ArrayLike, gamma: float, orders: ArrayLike) -> NDArray[np.float64]:
     """Compute the bound of the 2017 paper, Theorem 3, for a ``2 * gamma``-DP mechanism.
 
     Parameters
@@ -266,7 +276,7 @@ def laplace_rdp(log_q, gamma, orders):
     return check_cost(bound)[place]
 
 
-def gaussian_rdp(log_q, sigma, orders):
+def gaussian_rdp(log_q: ArrayLike, sigma: float, orders: ArrayLike) -> NDArray[np.float64]:
     """Compute the bound of the 2018 paper, Theorem 2, for a cost of ``a / sigma**2`` at order `a`.
 
     Parameters
@@ -312,7 +322,7 @@ def gaussian_rdp(log_q, sigma, orders):
     return check_cost(bound)[place]
 
 
-def gnmax_rdp(votes, sigma, orders):
+def gnmax_rdp(votes: ArrayLike, sigma: float, orders: ArrayLike) -> NDArray[np.float64]:
     """Compute the data-dependent bound on the cost of GNMax queries of the 2018 paper.
 
     The bound depends on private votes and covers one direction of the divergence only. It is meant
@@ -351,7 +361,9 @@ def gnmax_rdp(votes, sigma, orders):
     return gaussian_rdp(log_q, sigma, orders)
 
 
-def threshold_rdp(max_votes, threshold, sigma, orders):
+def threshold_rdp(
+    max_votes: ArrayLike, threshold: float, sigma: float, orders: ArrayLike
+) -> NDArray[np.float64]:
     """Compute the published data-dependent bound on the cost of a noisy threshold check.
 
     Parameters

@@ -3,8 +3,10 @@
 import contextlib
 import math
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from .._numbers import LARGEST_COUNT, as_float, shown
@@ -14,7 +16,7 @@ DEFAULT_ORDERS = 1.0 + np.geomspace(0.1, 2000.0, 204)
 DEFAULT_ORDERS.setflags(write=False)
 
 
-def as_array(name, value, dtype=None):
+def as_array(name: str, value: Any, dtype: Any = None) -> np.ndarray:
     """Return `value` as an array, with errors that name the argument and quote no values."""
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(
@@ -32,7 +34,7 @@ def as_array(name, value, dtype=None):
     )
 
 
-def check_orders(orders):
+def check_orders(orders: ArrayLike) -> NDArray[np.float64]:
     """Return `orders` as a 1-D float array; every order must be finite and above 1."""
     orders = np.atleast_1d(as_array("orders", orders, dtype=float))
     if orders.ndim != 1 or orders.size == 0 or not np.all(np.isfinite(orders) & (orders > 1)):
@@ -40,7 +42,7 @@ def check_orders(orders):
     return orders
 
 
-def check_delta(delta, allow_zero=False):
+def check_delta(delta: Any, allow_zero: bool = False) -> float:
     """Return `delta` as a float, strictly between 0 and 1; 0 is pure privacy, if allowed."""
     number = as_float(delta) if isinstance(delta, Real) else math.nan
     if not 0 <= number < 1 or (number == 0 and not allow_zero):
@@ -49,7 +51,7 @@ def check_delta(delta, allow_zero=False):
     return number
 
 
-def check_votes(votes):
+def check_votes(votes: ArrayLike) -> NDArray[np.int64]:
     """Return `votes` as an int64 array (n_queries, n_classes) of counts with equal row sums."""
     votes = as_array("votes", votes)
     if votes.ndim != 2 or votes.shape[1] < 2:
@@ -72,7 +74,7 @@ def check_votes(votes):
     return counts
 
 
-def check_log_proba(log_proba, *, n_classes=None):
+def check_log_proba(log_proba: ArrayLike, *, n_classes: int | None = None) -> NDArray[np.float64]:
     """Return outcome log probabilities; each row must be a distribution."""
     log_proba = np.asarray(log_proba, dtype=float)
     if n_classes is not None and (log_proba.shape[1:] not in ((n_classes,), (n_classes + 1,))):
@@ -87,7 +89,7 @@ def check_log_proba(log_proba, *, n_classes=None):
     return log_proba
 
 
-def check_nonnegative(name, value):
+def check_nonnegative(name: str, value: Any) -> float:
     """Return `value` as a float, which must be at least 0 and may be inf."""
     number = as_float(value) if isinstance(value, Real) else math.nan
     if not number >= 0:
@@ -95,23 +97,23 @@ def check_nonnegative(name, value):
     return number
 
 
-def check_cost(cost):
+def check_cost(cost: np.ndarray) -> NDArray[np.float64]:
     """Refuse NaN and negative divergences, and raise negative rounding errors to 0."""
     if np.isnan(cost).any() or (cost < -1e-9).any():
         raise ArithmeticError("a Renyi cost is negative or NaN; please report this")
     return np.maximum(cost, 0.0)
 
 
-def check_count(name, value, least=1):
+def check_count(name: str, value: Any, least: int = 1) -> int:
     """Return `value` as an int; it must be a whole number, at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be a whole number, at least {least}; got {shown(value)}")
-    if value > LARGEST_COUNT:
+    if value > LARGEST_COUNT:  # type: ignore[operator]
         raise ValueError(f"{name} must be a whole number below 2**63; got {shown(value)}")
     return int(value)
 
 
-def check_public(*, n_teachers, n_classes):
+def check_public(*, n_teachers: int | None, n_classes: int | None) -> tuple[int | None, int | None]:
     """Return public numbers as ints, or None where they are None, and refuse impossible ones.
 
     Costs are computed from them, and numpy's small integer types would overflow.
@@ -123,7 +125,7 @@ def check_public(*, n_teachers, n_classes):
     return n_teachers, n_classes
 
 
-def margins(votes):
+def margins(votes: np.ndarray) -> np.ndarray:
     """Return the largest count minus the second largest, one for each row of votes."""
     first_two = np.sort(votes, axis=-1)[..., -2:]
     return first_two[..., 1] - first_two[..., 0]

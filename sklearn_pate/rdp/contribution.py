@@ -11,10 +11,13 @@ their method; teachers that are assigned by keyed hashes cover a group that is a
 changed. A release of a user must set `counts_groups`.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Integral, Real
+from typing import Any, Self
 
 from .checks import check_count
 
@@ -52,7 +55,7 @@ class NeighboringRelation(StrEnum):
     CHANGE_ONE_NAMED_NONEMPTY = "change_one_named_nonempty"
 
     @property
-    def n_units(self):
+    def n_units(self) -> int:
         """Number of units that are in only one of the data sets: 1 for add or remove, else 2."""
         return 1 if self is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
 
@@ -90,7 +93,7 @@ class Neighbors:
     unit: str
     n_records: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         units = ("record", "group", "teacher")
         is_text = isinstance(self.relation, str) and self.relation != ""
         if not is_text or self.unit not in units or not isinstance(self.n_records, Integral | None):
@@ -108,11 +111,11 @@ class Neighbors:
                 )
 
     @property
-    def size_is_public(self):
+    def size_is_public(self) -> bool:
         """Whether both data sets have the same number of records, so that it is public."""
         return self.relation == NeighboringRelation.REPLACE_ONE and self.unit == "record"
 
-    def with_size(self, n_records):
+    def with_size(self, n_records: int) -> Neighbors:
         """Return a copy with the number of private records, if it is public under the relation.
 
         Parameters
@@ -124,10 +127,10 @@ class Neighbors:
         -------
         Neighbors
         """
-        n_records = n_records if self.size_is_public else None
-        return Neighbors(relation=self.relation, unit=self.unit, n_records=n_records)
+        size = n_records if self.size_is_public else None
+        return Neighbors(relation=self.relation, unit=self.unit, n_records=size)
 
-    def check_known(self):
+    def check_known(self) -> None:
         """Refuse a unit or relation for which only the costs of votes are known.
 
         Raises
@@ -147,12 +150,12 @@ class Neighbors:
             )
 
     @property
-    def n_units(self):
+    def n_units(self) -> int:
         """Number of units in which the data sets differ: see `NeighboringRelation.n_units`."""
         self.check_known()
-        return self.relation.n_units
+        return self.relation.n_units  # type: ignore[union-attr]
 
-    def counts(self, n_counts):
+    def counts(self, n_counts: int) -> Contribution:
         """Return the contribution to a table in which each unit adds to a few counts.
 
         Parameters
@@ -194,13 +197,13 @@ class Contribution:
     l2_squared: float
     linf: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("l1", "l2_squared", "linf"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not value > 0:  # false for NaN, too
+            value: Any = getattr(self, name)
+            if not isinstance(value, Real) or not value > 0:  # type: ignore[operator] # false for NaN, too
                 raise ValueError(f"Contribution.{name} must be a number above 0; got {value!r}")
             number = float(value)
-            if number < value:  # possible for a fraction or a long whole number
+            if number < value:  # type: ignore[operator] # possible for a fraction or a long whole number
                 number = math.nextafter(number, math.inf)
             object.__setattr__(self, name, number)
         product = self.l1 * self.linf * (1 + 1e-12)  # the product may have been rounded down
@@ -210,12 +213,12 @@ class Contribution:
             )
 
     @property
-    def l2(self):
+    def l2(self) -> float:
         """The L2 sensitivity."""
         return math.sqrt(self.l2_squared)
 
     @classmethod
-    def of_counts(cls, n_changed):
+    def of_counts(cls, n_changed: int) -> Self:
         """Return the contribution of a number of entries that change by at most 1 each.
 
         Parameters
@@ -231,7 +234,7 @@ class Contribution:
         return cls(l1=n_changed, l2_squared=n_changed, linf=1)
 
 
-def check_contribution(contribution):
+def check_contribution(contribution: Any) -> None:
     """Refuse other types, such as the `Neighbors` of a fit.
 
     Raises

@@ -3,8 +3,10 @@
 import math
 from dataclasses import dataclass
 from numbers import Real
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, expit, log_ndtr, ndtr, ndtri_exp
 
@@ -19,7 +21,12 @@ from .checks import (
 )
 
 
-def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):
+def rdp_to_epsilon(
+    rdp: ArrayLike,
+    delta: float,
+    orders: ArrayLike,
+    conversion: Literal["improved", "classic"] = "improved",
+) -> tuple[float, float]:
     """Compute the smallest epsilon that a Renyi cost curve guarantees at `delta`.
 
     Parameters
@@ -72,7 +79,12 @@ def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):
     return float(epsilons[best]), float(orders[best])
 
 
-def epsilon_by_order(rdp, delta, orders, conversion="improved"):
+def epsilon_by_order(
+    rdp: ArrayLike,
+    delta: float,
+    orders: ArrayLike,
+    conversion: Literal["improved", "classic"] = "improved",
+) -> NDArray[np.float64]:
     """Compute the epsilon that each order of a Renyi cost curve guarantees.
 
     See `rdp_to_epsilon`.
@@ -103,7 +115,9 @@ def epsilon_by_order(rdp, delta, orders, conversion="improved"):
     return np.maximum(rdp + penalty, 0.0)
 
 
-def conversion_penalty(delta, orders, conversion="improved"):
+def conversion_penalty(
+    delta: float, orders: ArrayLike, conversion: Literal["improved", "classic"] = "improved"
+) -> NDArray[np.float64]:
     """Compute the term that the conversion to epsilon adds to a Renyi cost at each order.
 
     Epsilon is the cost plus this penalty, or 0 if the sum is negative. So at one order, a cap on
@@ -134,7 +148,7 @@ def conversion_penalty(delta, orders, conversion="improved"):
     raise ValueError(f"conversion must be 'improved' or 'classic'; got {conversion!r}")
 
 
-def _gdp_delta(epsilon, mu):
+def _gdp_delta(epsilon: float, mu: float) -> float:
     """Compute the delta at `epsilon` of a `mu`-Gaussian-DP mechanism."""
     # Balle and Wang (2018), Theorem 8; Dong, Roth, Su (2022), Corollary 1
     a = mu / 2 - epsilon / mu
@@ -146,7 +160,7 @@ def _gdp_delta(epsilon, mu):
     return 0.5 * math.exp(-(a**2) / 2) * tails
 
 
-def gdp_to_epsilon(mu, delta):
+def gdp_to_epsilon(mu: float, delta: float) -> float:
     """Compute the exact epsilon of a composition of Gaussian mechanisms.
 
     Parameters
@@ -190,12 +204,12 @@ def gdp_to_epsilon(mu, delta):
     return _rounded_up(root)
 
 
-def _rounded_up(root):
+def _rounded_up(root: float) -> float:
     """Return a root from brentq, increased by its tolerances, so that it is never too small."""
     return float(root * (1 + 1e-12) + 2e-14)
 
 
-def gdp_mu(epsilon, delta):
+def gdp_mu(epsilon: float, delta: float) -> float:
     """Compute the largest Gaussian-DP parameter that implies (`epsilon`, `delta`)-DP.
 
     This is the inverse of `gdp_to_epsilon`.
@@ -232,7 +246,7 @@ def gdp_mu(epsilon, delta):
     return float(mu)
 
 
-def pure_to_gdp(epsilon):
+def pure_to_gdp(epsilon: float) -> float:
     """Compute the smallest Gaussian-DP parameter that covers all (`epsilon`, 0)-DP steps.
 
     Parameters
@@ -270,7 +284,7 @@ def pure_to_gdp(epsilon):
     return float(2 * half * (1 + 1e-12))  # a larger `mu` is on the safe side
 
 
-def pure_and_gdp_delta(epsilon, *, pure, mu):
+def pure_and_gdp_delta(epsilon: float, *, pure: float, mu: float) -> float:
     """Compute the exact delta of one pure step composed with Gaussian noise.
 
     Parameters
@@ -306,7 +320,7 @@ def pure_and_gdp_delta(epsilon, *, pure, mu):
     return 1.0 if math.inf in (pure, mu) else _pure_and_gdp_delta(epsilon, pure, mu)
 
 
-def pure_and_gdp_to_epsilon(delta, *, pure, mu):
+def pure_and_gdp_to_epsilon(delta: float, *, pure: float, mu: float) -> float:
     """Compute the exact epsilon of one pure step composed with Gaussian noise.
 
     Parameters
@@ -338,7 +352,7 @@ def pure_and_gdp_to_epsilon(delta, *, pure, mu):
     if _pure_and_gdp_delta(0.0, pure, mu) <= delta:
         return 0.0
 
-    def excess(epsilon):
+    def excess(epsilon: float) -> float:
         return _pure_and_gdp_delta(epsilon, pure, mu) - delta
 
     if excess(enough) >= 0:  # possible in the last digits
@@ -347,19 +361,19 @@ def pure_and_gdp_to_epsilon(delta, *, pure, mu):
     return min(_rounded_up(root), enough)
 
 
-def _pure_and_gdp_delta(epsilon, pure, mu):
+def _pure_and_gdp_delta(epsilon: float, pure: float, mu: float) -> float:
     above = expit(pure) * _gdp_delta_of_any(epsilon - pure, mu)
     return float(above + expit(-pure) * _gdp_delta_of_any(epsilon + pure, mu))
 
 
-def _gdp_delta_of_any(epsilon, mu):
+def _gdp_delta_of_any(epsilon: float, mu: float) -> float:
     """Compute `_gdp_delta` also for negative `epsilon` and for a `mu` of 0."""
     if epsilon < 0:  # by symmetry of Gaussian noise: the same test with exchanged data sets
         return -math.expm1(epsilon) + math.exp(epsilon) * _gdp_delta_of_any(-epsilon, mu)
     return _gdp_delta(epsilon, mu) if mu > 0 else 0.0
 
 
-def pure_rdp(epsilon, orders):
+def pure_rdp(epsilon: float, orders: ArrayLike) -> NDArray[np.float64]:
     """Compute the largest Renyi cost of any (`epsilon`, 0)-differentially private step.
 
     Randomised response attains it: ``log(cosh((a - 1/2) e) / cosh(e / 2)) / (a - 1)``.
@@ -446,7 +460,7 @@ class TrialCount:
     mean: float
     eta: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         are_numbers = isinstance(self.mean, Real) and isinstance(self.eta, Real)
         if not are_numbers or not (1.001 <= self.mean <= 1e6 and -0.9 <= self.eta <= 20):
             raise ValueError(
@@ -458,10 +472,10 @@ class TrialCount:
         object.__setattr__(self, "eta", float(self.eta))
 
     @property
-    def log_inverse_gamma(self):
+    def log_inverse_gamma(self) -> float:
         """Log of 1 / gamma, the parameter that determines the mean of the distribution."""
 
-        def excess(x):
+        def excess(x: float) -> float:
             # mean = eta (1 - g) / (g (1 - g^eta)) with g = exp(-x); its limit for eta = 0
             if abs(self.eta) < 1e-9:
                 return math.log(math.expm1(x) / x / self.mean)
@@ -470,7 +484,7 @@ class TrialCount:
 
         return brentq(excess, 1e-6, 500.0, xtol=1e-13)
 
-    def rdp(self, rdp, orders):
+    def rdp(self, rdp: ArrayLike, orders: ArrayLike) -> NDArray[np.float64]:
         """Compute the Renyi cost of publishing the best trial.
 
         Parameters
@@ -491,7 +505,7 @@ class TrialCount:
         second = (1 - 1 / orders) * rdp + self.log_inverse_gamma / orders
         return rdp + (1 + self.eta) * second.min() + math.log(self.mean) / (orders - 1)
 
-    def draw(self, rng):
+    def draw(self, rng: np.random.Generator) -> int:
         """Draw a number of trials.
 
         Parameters

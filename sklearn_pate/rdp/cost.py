@@ -1,11 +1,17 @@
 """Total costs of queries in all additive measures, and the least noise within a cap."""
 
+from __future__ import annotations
+
 import math
 import sys
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Rational
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from .._numbers import as_float, check_positive
@@ -21,8 +27,20 @@ from .conversion import (
 from .noise import Gaussian
 from .worst_case import worst_case
 
+if TYPE_CHECKING:
+    from ..aggregators.base import Mechanism
+    from .bounds import PrivacyBounds
+    from .noise import Noise
 
-def data_independent_epsilon(aggregator, n_queries, delta, *, n_teachers=None, n_classes=None):
+
+def data_independent_epsilon(
+    aggregator: Mechanism,
+    n_queries: int,
+    delta: float,
+    *,
+    n_teachers: int | None = None,
+    n_classes: int | None = None,
+) -> tuple[float, str]:
     """Compute the data-independent epsilon of `n_queries` queries, answered or not.
 
     Parameters
@@ -87,14 +105,14 @@ class Cost:
     (2.82, 'renyi')
     """
 
-    rdp: np.ndarray
+    rdp: NDArray[np.float64]
     mu_squared: float
     pure: float
     delta: float = 0.0
-    pure_part: float | None = None
-    mu_squared_part: float | None = None
+    pure_part: float = None  # type: ignore[assignment] # set below
+    mu_squared_part: float = None  # type: ignore[assignment]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         rdp = np.array(self.rdp, dtype=float)
         rdp.setflags(write=False)  # costs are cached, so they must not change
         object.__setattr__(self, "rdp", rdp)
@@ -107,7 +125,7 @@ class Cost:
             object.__setattr__(self, "pure_part", 0.0 if is_gaussian else self.pure)
             object.__setattr__(self, "mu_squared_part", self.mu_squared if is_gaussian else 0.0)
 
-    def times(self, n_queries):
+    def times(self, n_queries: int) -> Cost:
         """Return the cost of a number of queries."""
         n_queries = check_count("n_queries", n_queries, least=0)
         if n_queries == 0:  # 0 times inf is NaN
@@ -115,16 +133,16 @@ class Cost:
         numbers = [times_up(n_queries, number) for number in self._numbers()]
         return Cost(n_queries * self.rdp, *numbers)
 
-    def plus(self, other):
+    def plus(self, other: Cost) -> Cost:
         """Return the cost of both, even if the second depends on the release of the first."""
         numbers = list(map(sum_up, self._numbers(), other._numbers()))
         return Cost(self.rdp + other.rdp, *numbers)
 
-    def _numbers(self):
+    def _numbers(self) -> tuple[float, ...]:
         """Return all costs except the Renyi costs, in the order of the fields."""
         return self.mu_squared, self.pure, self.delta, self.pure_part, self.mu_squared_part
 
-    def epsilon(self, delta, orders=DEFAULT_ORDERS):
+    def epsilon(self, delta: float, orders: ArrayLike = DEFAULT_ORDERS) -> tuple[float, str]:
         """Return the smallest epsilon at `delta`, and its composition.
 
         Parameters
@@ -155,7 +173,7 @@ class Cost:
         )
         return epsilon, (method if 0 < epsilon < math.inf else "none")
 
-    def _mixed_epsilon(self, delta):
+    def _mixed_epsilon(self, delta: float) -> float:
         """Return the epsilon of pure steps composed with Gaussian noise; inf without either."""
         pure, mu_squared = self.pure_part, self.mu_squared_part
         if not (0 < pure < math.inf and 0 < mu_squared < math.inf):
@@ -163,12 +181,18 @@ class Cost:
         return pure_and_gdp_to_epsilon(delta, pure=pure, mu=math.sqrt(mu_squared))
 
 
-def no_cost(orders):
+def no_cost(orders: Sized) -> Cost:
     """Return a `Cost` of zero at these orders."""
     return Cost(np.zeros(len(orders)), 0.0, 0.0)
 
 
-def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
+def total_cost(
+    aggregator: Mechanism,
+    orders: ArrayLike = DEFAULT_ORDERS,
+    *,
+    n_teachers: int | None = None,
+    n_classes: int | None = None,
+) -> Callable[[int], Cost]:
     """Return a function from a number of queries to their data-independent `Cost`.
 
     Parameters
@@ -194,7 +218,7 @@ def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
 # --- sums and products as floats that are never below the exact ones -----------------------------
 
 
-def rounded_up(exact):
+def rounded_up(exact: Rational) -> float:
     """Return the smallest float that is at least a `fractions.Fraction`."""
     nearest = as_float(exact)
     if math.isnan(nearest):  # beyond the largest float
@@ -202,7 +226,7 @@ def rounded_up(exact):
     return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
 
-def sum_up(*costs):
+def sum_up(*costs: float) -> float:
     """Return a sum, rounded up; inf if a term is inf.
 
     Examples
@@ -220,7 +244,7 @@ def sum_up(*costs):
     return math.nextafter(total, math.inf)
 
 
-def times_up(number, cost):
+def times_up(number: int, cost: float) -> float:
     """Return a cost times a number, rounded up; inf if the cost is inf."""
     return math.inf if cost == math.inf else rounded_up(Fraction(float(cost)) * int(number))
 
@@ -238,7 +262,14 @@ LEAST_SCALE = 1e-15
 _NEAR = 8
 
 
-def gnmax_sigma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
+def gnmax_sigma(
+    epsilon: float,
+    delta: float,
+    n_queries: int,
+    *,
+    n_teachers: int | None = None,
+    n_classes: int | None = None,
+) -> float:
     """Compute the noise with which `n_queries` GNMax answers cost exactly `epsilon`.
 
     The cost holds for all votes.
@@ -274,13 +305,20 @@ def gnmax_sigma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
     n_queries = check_count("n_queries", n_queries)
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
 
-    def cost_at(sigma, orders):
-        return total_cost(_Argmax(Gaussian(sigma)), orders, **public)(n_queries)
+    def cost_at(sigma: float, orders: NDArray[np.float64]) -> Cost:
+        argmax: Any = _Argmax(Gaussian(sigma))
+        return total_cost(argmax, orders, **public)(n_queries)
 
     return least_scale(cost_at, epsilon, delta)
 
 
-def least_scale(cost_at, epsilon, delta, *, start=None):
+def least_scale(
+    cost_at: Callable[[float, NDArray[np.float64]], Cost],
+    epsilon: float,
+    delta: float,
+    *,
+    start: float | None = None,
+) -> float:
     """Compute the least noise scale with a cost of at most `epsilon`.
 
     Parameters
@@ -323,7 +361,7 @@ def least_scale(cost_at, epsilon, delta, *, start=None):
         start = max(_first_guess(cost_at, epsilon, delta), LEAST_SCALE)
     known = {}
 
-    def cost_of(power, orders):
+    def cost_of(power: float, orders: NDArray[np.float64]) -> Cost:
         key = power, orders.tobytes()
         if key not in known:
             known[key] = cost_at(start * math.exp(power), orders)
@@ -333,8 +371,8 @@ def least_scale(cost_at, epsilon, delta, *, start=None):
     log_aim = math.log(epsilon) - 3e-7
 
     # Logarithms of both cover thirty powers of ten and give nearly a straight line
-    def excess_by(orders):
-        def excess(power):
+    def excess_by(orders: NDArray[np.float64]) -> Callable[[float], float]:
+        def excess(power: float) -> float:
             reached, _ = cost_of(power, orders).epsilon(delta, orders)
             return math.log(min(max(reached, 1e-300), sys.float_info.max)) - log_aim
 
@@ -357,21 +395,21 @@ def least_scale(cost_at, epsilon, delta, *, start=None):
         near = _orders_near(best)
 
 
-def orders_near_best(cost, delta):
+def orders_near_best(cost: Cost, delta: float) -> NDArray[np.float64]:
     """Return the orders around the best order of a cost at `FEW_ORDERS`."""
     return _orders_near(_best_order(cost, delta, FEW_ORDERS))
 
 
-def _best_order(cost, delta, orders):
+def _best_order(cost: Cost, delta: float, orders: NDArray[np.float64]) -> float:
     return orders[np.argmin(epsilon_by_order(cost.rdp, delta, orders))]
 
 
-def _orders_near(order):
+def _orders_near(order: float) -> NDArray[np.float64]:
     place = int(np.searchsorted(DEFAULT_ORDERS, order))
     return DEFAULT_ORDERS[max(place - _NEAR, 0) : place + _NEAR + 1]
 
 
-def _where_it_fits(excess, high, lowest):
+def _where_it_fits(excess: Callable[[float], float], high: float, lowest: float) -> float:
     """Return the least number at which `excess` is not above 0, to 2e-7, searching downwards.
 
     If only one noise scale is calibrated, the excess has a slope between -1 and -2.
@@ -392,7 +430,9 @@ def _where_it_fits(excess, high, lowest):
     return min(root, high)
 
 
-def _first_guess(cost_at, epsilon, delta):
+def _first_guess(
+    cost_at: Callable[[float, NDArray[np.float64]], Cost], epsilon: float, delta: float
+) -> float:
     """Return a scale that fits if `mu` and pure epsilon are proportional to 1 / scale."""
     at_one = cost_at(1.0, np.array([2.0]))  # only the Renyi cost depends on the order
     if 0 < at_one.mu_squared < math.inf:
@@ -409,17 +449,19 @@ class _Argmax:
 
     uses_student_proba = False
 
-    def __init__(self, noise):
+    def __init__(self, noise: Noise) -> None:
         self._noise = noise
 
-    def outcome_log_proba(self, votes, student_proba=None):
+    def outcome_log_proba(
+        self, votes: ArrayLike, student_proba: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         return self._noise.log_argmax(votes)
 
-    def bounds(self):
+    def bounds(self) -> PrivacyBounds:
         return argmax_bounds(self._noise)
 
 
-def bisect(holds, low, high, n_steps=45):
+def bisect(holds: Callable[[Any], Any], low: Any, high: Any, n_steps: int = 45) -> tuple[Any, Any]:
     """Bisect for the largest number at which a condition holds.
 
     Parameters

@@ -1,11 +1,16 @@
 """Whole-number noise on vote counts, sampled exactly, and the cost of noise on a table."""
 
+from __future__ import annotations
+
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from operator import index
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from .._numbers import check_positive
@@ -14,6 +19,9 @@ from .checks import DEFAULT_ORDERS, check_log_proba, check_orders, check_votes
 from .contribution import check_contribution
 from .conversion import pure_rdp, pure_to_gdp
 from .cost import Cost, rounded_up
+
+if TYPE_CHECKING:
+    from .contribution import Contribution
 
 #: Largest number of terms of a sum over whole numbers: 40 MB.
 _MOST_TERMS = 5_000_000
@@ -41,13 +49,18 @@ class DiscreteNoise(ABC):
         As in `Noise`; inf where there is none, or none is claimed.
     """
 
-    mu = math.inf
-    pure_epsilon = math.inf
+    mu: float = math.inf
+    pure_epsilon: float = math.inf
 
-    def __init__(self, scale):
+    # Of every subclass
+    _log_tail: Callable[[np.ndarray], np.ndarray]
+    _log_difference_tail: Callable[[np.ndarray], np.ndarray]
+    _reach: Callable[[int], tuple[int, int]]
+
+    def __init__(self, scale: float) -> None:
         self.scale = float(scale)
 
-    def log_argmax(self, votes):
+    def log_argmax(self, votes: ArrayLike) -> NDArray[np.float64]:
         """Compute the log probability that each class wins.
 
         Parameters
@@ -74,7 +87,7 @@ class DiscreteNoise(ABC):
             log_proba = self._log_argmax(histograms)
         return check_log_proba(log_proba)[number.reshape(-1)]
 
-    def _log_argmax(self, counts):
+    def _log_argmax(self, counts: np.ndarray) -> np.ndarray:
         """Compute `log_argmax` for more than two classes and distinct histograms, by sums.
 
         Class j wins with probability
@@ -103,22 +116,22 @@ class DiscreteNoise(ABC):
                 lower_codes += log_cdf[start - 1]
         return _refine_first(check_log_proba(result))  # the refinement would hide a wrong sum
 
-    def _check_terms(self, n_terms):
+    def _check_terms(self, n_terms: float) -> None:
         if n_terms > _MOST_TERMS:
             raise ValueError(f"discrete noise of scale {self.scale:g} is too large; use continuous")
 
     @staticmethod
-    def _log_tail_at(log_tail, t):
+    def _log_tail_at(log_tail: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
         """Compute the log probability of at least `t`: `log_tail` for t > 0, else by symmetry."""
         value = log_tail(np.where(t > 0, t, 1 - t))
         return np.where(t > 0, value, np.log1p(-np.exp(value)))
 
     @abstractmethod
-    def sample(self, rng, shape):
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, exactly if `rng` draws whole numbers uniformly."""
 
     @abstractmethod
-    def log_pmf(self, x):
+    def log_pmf(self, x: np.ndarray) -> np.ndarray:
         """Compute the log probability of `x`, an array of whole numbers."""
 
 
@@ -143,34 +156,34 @@ class DiscreteLaplace(DiscreteNoise):
            [0.6266, 0.3734]])
     """
 
-    def __init__(self, gamma):
+    def __init__(self, gamma: float) -> None:
         self.gamma = float(gamma)
         super().__init__(1 / self.gamma)
 
     @property
-    def pure_epsilon(self):
+    def pure_epsilon(self) -> float:  # type: ignore[override]
         """L1 sensitivity divided by the scale."""
         return 2 * self.gamma
 
-    def sample(self, rng, shape):
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, exactly if `rng` draws whole numbers uniformly."""
         return discrete_laplace(rng, Fraction(self.gamma), shape)
 
-    def log_pmf(self, x):
+    def log_pmf(self, x: np.ndarray) -> np.ndarray:
         """Compute the log probability of `x`, an array of whole numbers."""
         return math.log(math.tanh(self.gamma / 2)) - self.gamma * np.abs(x)
 
-    def _log_tail(self, t):
+    def _log_tail(self, t: np.ndarray) -> np.ndarray:
         return -self.gamma * t - math.log1p(math.exp(-self.gamma))
 
-    def _log_difference_tail(self, t):
+    def _log_difference_tail(self, t: np.ndarray) -> np.ndarray:
         # Differences have probabilities tanh(gamma / 2)**2 exp(-gamma d) (d + coth(gamma))
         ratio = math.exp(-self.gamma)
         rest = -math.expm1(-self.gamma)  # 1 - ratio
         log_first = 2 * math.log(math.tanh(self.gamma / 2)) - self.gamma * t
         return log_first + np.log((t + 1 / math.tanh(self.gamma) + ratio / rest) / rest)
 
-    def _reach(self, n_classes):
+    def _reach(self, n_classes: int) -> tuple[int, int]:
         # Terms fall like exp(-gamma n_classes x) below, for at least three classes, and like
         # exp(-gamma x) above. Both ends are cut where the terms are below exp(-45) = 3e-20
         below = math.ceil(15 * self.scale) + 1
@@ -199,43 +212,45 @@ class DiscreteGaussian(DiscreteNoise):
            [0.5736, 0.4264]])
     """
 
-    def sample(self, rng, shape):
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, exactly if `rng` draws whole numbers uniformly."""
         return discrete_gaussian(rng, Fraction(self.scale), shape)
 
-    def log_pmf(self, x):
+    def log_pmf(self, x: np.ndarray) -> np.ndarray:
         """Compute the log probability of `x`, an array of whole numbers."""
         return -0.5 * (x / self.scale) ** 2 - self._log_sum(2, 0)
 
-    def _log_tail(self, t):
+    def _log_tail(self, t: np.ndarray) -> np.ndarray:
         return self._log_tails(t, self.log_pmf, 1)
 
-    def _log_difference_tail(self, t):
+    def _log_difference_tail(self, t: np.ndarray) -> np.ndarray:
         # Two draws x and x + d: x**2 + (x + d)**2 = d**2 / 2 + 2 (x + d / 2)**2. The remaining
         # sum over x depends only on the parity of d: d / 2 is whole or half
         of_even_and_odd = np.array([self._log_sum(1, 0), self._log_sum(1, 0.5)])
         log_factor = of_even_and_odd - 2 * self._log_sum(2, 0)
 
-        def log_pmf(d):
+        def log_pmf(d: np.ndarray) -> np.ndarray:
             return log_factor[d % 2] - 0.25 * (d / self.scale) ** 2
 
         return self._log_tails(t, log_pmf, 2)
 
-    def _log_sum(self, width, shift):
+    def _log_sum(self, width: float, shift: float) -> float:
         """Compute the log of the sum of ``exp(-(x + shift)**2 / (width * sigma**2))``."""
         self._check_terms(20 * self.scale)
         x = np.arange(math.ceil(10 * self.scale) + 2) + shift  # exp(-50) is cut off
         both = 2.0 - (x == 0)  # x and -x, which coincide at 0
         return logsumexp(-((x / self.scale) ** 2) / width, b=both)
 
-    def _log_tails(self, t, log_pmf, variance):
+    def _log_tails(
+        self, t: np.ndarray, log_pmf: Callable[[np.ndarray], np.ndarray], variance: float
+    ) -> np.ndarray:
         """Compute the log tail at `t` of `log_pmf`; one draw has a `variance` of 1."""
         most = int(t.max()) + math.ceil(10 * math.sqrt(variance) * self.scale) + 2
         self._check_terms(most)
         log_tail = np.logaddexp.accumulate(log_pmf(np.arange(most))[::-1])[::-1]
         return log_tail[t]
 
-    def _reach(self, n_classes):
+    def _reach(self, n_classes: int) -> tuple[int, int]:
         # The terms of a class are log-concave with at least the curvature of the normal density.
         # They peak between its count and the largest count or a little above. 9.5 standard
         # deviations away they are below exp(-45), and "a little" is less than 2.5
@@ -244,7 +259,7 @@ class DiscreteGaussian(DiscreteNoise):
         return below, above
 
 
-def _refine_first(log_proba):
+def _refine_first(log_proba: np.ndarray) -> np.ndarray:
     """Compute log probabilities near 1 from the other classes, where they are more accurate."""
     likely = np.flatnonzero(log_proba.max(axis=1) > math.log(0.5))
     first = log_proba[likely].argmax(axis=1)
@@ -254,7 +269,9 @@ def _refine_first(log_proba):
     return log_proba
 
 
-def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
+def discrete_gaussian_mu_squared(
+    steps: Iterable[float], squared_moves: Iterable[int], *, tau: float = 2.0
+) -> float:
     """Compute the squared Gaussian-DP parameter of discrete Gaussian noise on whole numbers.
 
     Parameters
@@ -310,6 +327,7 @@ def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
     r = 2 * first / (1 - first)  # a geometric series, which is an upper bound
     shift = Fraction(math.sqrt(2 * math.pi) * 2 * math.atanh(r) * (1 + 1e-12))
     total = Fraction(0)
+    size: Any
     for size, squares in zip(steps, squared_moves, strict=True):
         if squares == 0:
             continue
@@ -334,7 +352,13 @@ TICKS = 2**20
 GRID = 1 / TICKS
 
 
-def laplace_table_cost(scale, contribution, orders=DEFAULT_ORDERS, *, discrete=True):
+def laplace_table_cost(
+    scale: float,
+    contribution: Contribution,
+    orders: ArrayLike = DEFAULT_ORDERS,
+    *,
+    discrete: bool = True,
+) -> Cost:
     """Compute the cost of Laplace noise on every entry of a table.
 
     Parameters
@@ -386,14 +410,14 @@ def laplace_table_cost(scale, contribution, orders=DEFAULT_ORDERS, *, discrete=T
     return Cost(rdp, pure_to_gdp(pure) ** 2, pure)
 
 
-def _continuous_shift(scale, distance, orders):
+def _continuous_shift(scale: float, distance: float, orders: np.ndarray) -> np.ndarray:
     """Compute the Renyi divergence between Laplace noise and the same noise, shifted."""
     up = np.log(orders / (2 * orders - 1)) + (orders - 1) * distance / scale
     down = np.log((orders - 1) / (2 * orders - 1)) - orders * distance / scale
     return np.logaddexp(up, down) / (orders - 1)
 
 
-def _discrete_shift(scale, distance, orders):
+def _discrete_shift(scale: float, distance: float, orders: np.ndarray) -> np.ndarray:
     """Compute the Renyi divergence between discrete Laplace noise on `GRID` and shifted noise."""
     g = GRID / scale
     log_w = -(2 * orders - 1) * g
@@ -403,7 +427,13 @@ def _discrete_shift(scale, distance, orders):
     return (np.logaddexp(up, down) - log_norm) / (orders - 1)
 
 
-def gaussian_table_cost(sigma, contribution, orders=DEFAULT_ORDERS, *, discrete=True):
+def gaussian_table_cost(
+    sigma: float,
+    contribution: Contribution,
+    orders: ArrayLike = DEFAULT_ORDERS,
+    *,
+    discrete: bool = True,
+) -> Cost:
     """Compute the cost of Gaussian noise on every entry of a table.
 
     Parameters

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from .checks import DEFAULT_ORDERS
 from .contribution import Contribution
 from .cost import Cost
@@ -37,16 +39,16 @@ class Event:
     contribution: Contribution
 
     @property
-    def is_pure(self):
+    def is_pure(self) -> bool:
         """Whether the cost holds with delta 0, by its pure epsilon alone."""
         return self.mechanism.is_pure
 
     @property
-    def is_exact(self):
+    def is_exact(self) -> bool:
         """Whether the noise is sampled without rounding, given a generator of whole numbers."""
         return self.mechanism.is_exact
 
-    def cost(self, orders=DEFAULT_ORDERS):
+    def cost(self, orders: ArrayLike = DEFAULT_ORDERS) -> Cost:
         """Return the cost, which holds for every data set.
 
         Parameters
@@ -87,6 +89,6 @@ class ProvedEvent:
     is_pure: bool = False
     is_exact: bool = False
 
-    def cost(self, orders=DEFAULT_ORDERS):
+    def cost(self, orders: ArrayLike = DEFAULT_ORDERS) -> Cost:
         """Return the cost, which holds for every data set; see `Event.cost`."""
         return self.cost_at(orders)

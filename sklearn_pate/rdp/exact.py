@@ -1,12 +1,19 @@
 """The exact Renyi cost of a query on given votes, for any mechanism."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .bounds import bounds_of
 from .checks import check_log_proba, check_orders, check_votes
+
+if TYPE_CHECKING:
+    from ..aggregators.base import Aggregator
 
 #: Approximate number of moves of one vote in one computation, which bounds its memory.
 _MOVES_AT_A_TIME = 60_000
@@ -15,7 +22,12 @@ _MOVES_AT_A_TIME = 60_000
 _FEW_ORDERS = 10
 
 
-def exact_rdp(aggregator, votes, orders, student_proba=None):
+def exact_rdp(
+    aggregator: Aggregator,
+    votes: ArrayLike,
+    orders: ArrayLike,
+    student_proba: ArrayLike | None = None,
+) -> NDArray[np.float64]:
     """Compute the exact Renyi cost of each query.
 
     The cost is the largest divergence over all moves of one vote. It is computed from the outcome
@@ -81,7 +93,9 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     return costs[number.reshape(-1)][:, place]
 
 
-def _changed(aggregator, votes, student_proba, symmetric):
+def _changed(
+    aggregator: Aggregator, votes: np.ndarray, student_proba: np.ndarray | None, symmetric: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the query of each neighbour, and log probabilities of its votes and neighbour."""
     n_classes = votes.shape[1]
     query, neighbours = _neighbours(votes, symmetric)
@@ -92,7 +106,7 @@ def _changed(aggregator, votes, student_proba, symmetric):
     return query, log_p, check_log_proba(log_q, n_classes=n_classes)
 
 
-def _largest_divergences(pairs, query, orders):
+def _largest_divergences(pairs: Pairs, query: np.ndarray, orders: np.ndarray) -> np.ndarray:
     """Return the largest divergence of each query at each order over its pairs, rounded up.
 
     All pairs are computed at a few orders. Between two of these, ``(a - 1) D_a`` lies below its
@@ -101,7 +115,7 @@ def _largest_divergences(pairs, query, orders):
     """
     costs = np.zeros((query.max() + 1, orders.size))
 
-    def look(rows, places):
+    def look(rows: Any, places: Iterable[int]) -> np.ndarray:
         some = pairs.take(rows)
         for k in places:
             divergence = some.divergence(orders[k])
@@ -117,7 +131,7 @@ def _largest_divergences(pairs, query, orders):
         if not inside.size:
             continue
         # The costliest pair at an end is nearly the costliest between the ends
-        is_winner = (at_ends == costs[:, ends].T[:, query]).any(axis=0)
+        is_winner = (at_ends == costs[:, ends].T[:, query]).any(axis=0)  # type: ignore[attr-defined]
         look(is_winner, inside)
         low, high = orders[list(ends)]
         share = (orders[inside] - low) / (high - low) * ((high - 1) / (orders[inside] - 1))
@@ -130,7 +144,7 @@ def _largest_divergences(pairs, query, orders):
     return np.maximum.accumulate(round_up(costs, orders), axis=1)
 
 
-def round_up(costs, orders):
+def round_up(costs: np.ndarray, orders: np.ndarray) -> np.ndarray:
     """Increase costs by the possible rounding errors.
 
     A small divergence is quadratic: D is about ``a r**2 / 2`` for a typical ``log P - log Q`` of
@@ -140,7 +154,7 @@ def round_up(costs, orders):
     return costs * (1 + 1e-9) + (1e-14 + 4e-16 / (orders - 1)) * np.sqrt(2 * orders * costs)
 
 
-def _neighbours(votes, symmetric):
+def _neighbours(votes: np.ndarray, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return all neighbours of each query, as (query, neighbour); one per kind if `symmetric`."""
     leaves = votes > 0
     arrives = np.ones(votes.shape, dtype=bool)
@@ -164,7 +178,7 @@ class Pairs(NamedTuple):
     largest_loss: np.ndarray  # the largest |log(P / Q)|, which is the pure epsilon of the pair
 
     @classmethod
-    def from_log_proba(cls, log_p, log_q):
+    def from_log_proba(cls, log_p: np.ndarray, log_q: np.ndarray) -> Self:
         """Pair rows of log probabilities, (n_pairs, n_outcomes) each."""
         with np.errstate(over="ignore", invalid="ignore"):
             log_ratio = log_p - log_q
@@ -173,11 +187,11 @@ class Pairs(NamedTuple):
             largest_loss = np.abs(log_ratio).max(axis=1)
         return cls(log_p, log_q, log_ratio, q, drift, largest_loss)
 
-    def take(self, which):
+    def take(self, which: Any) -> Pairs:
         """Select rows."""
         return Pairs(*(part[which] for part in self))
 
-    def divergence(self, order):
+    def divergence(self, order: Any) -> np.ndarray:
         """Compute D_order(P || Q) of each row; `order` is a number, one per row, or rows of these.
 
         ``sum Q r**a = 1 + sum Q (r**a - 1) - a sum Q (r - 1)`` for ``r = P / Q``, as the last sum
@@ -199,13 +213,13 @@ class Pairs(NamedTuple):
         )
         return result
 
-    def _by_powers(self, order):
+    def _by_powers(self, order: Any) -> np.ndarray:
         """Compute divergences of moderate ratios, whose powers do not overflow."""
         growth = np.expm1(order[..., None] * self.log_ratio)
         excess = np.einsum("ij,...ij->...i", self.q, growth) - order * self.drift
         return np.log1p(np.maximum(excess, 0)) / (order - 1)
 
-    def _by_logarithms(self, order):
+    def _by_logarithms(self, order: Any) -> np.ndarray:
         """Compute divergences of large or infinite ratios in log space."""
         column = order[..., None]
         with np.errstate(invalid="ignore"):
@@ -215,12 +229,12 @@ class Pairs(NamedTuple):
         return np.maximum(np.logaddexp.reduce(log_terms, axis=1), 0) / (order - 1)
 
 
-def moves_of_one_vote(*, n_classes):
+def moves_of_one_vote(*, n_classes: int) -> tuple[np.ndarray, ...]:
     """Return all pairs of different classes, as an array of givers and one of takers."""
     return np.nonzero(~np.eye(n_classes, dtype=bool))
 
 
-def move_one_vote(votes, giver, taker):
+def move_one_vote(votes: np.ndarray, giver: np.ndarray, taker: np.ndarray) -> np.ndarray:
     """Return a copy of votes with one vote of each row moved from class `giver` to `taker`."""
     changed = np.array(votes)
     row = np.arange(len(changed))

@@ -2,14 +2,17 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from .checks import check_log_proba
 
 
-def _gauss_legendre(n_nodes):
+def _gauss_legendre(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return Gauss-Legendre nodes and weights on (0, 1)."""
     nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     return (nodes + 1) / 2, weights / 2
@@ -19,7 +22,7 @@ def _gauss_legendre(n_nodes):
 _NODES, _WEIGHTS = _gauss_legendre(40)
 
 
-def _refine_last(log_proba):
+def _refine_last(log_proba: np.ndarray) -> np.ndarray:
     """Compute log probabilities near 1 of the last class, the plurality, from the others."""
     others = np.exp(logsumexp(log_proba[:, :-1], axis=1))
     likely = others < 0.5
@@ -52,15 +55,22 @@ class Noise(ABC):
         Whether the density has no kink. If so, the costliest votes are found in fewer steps.
     """
 
-    mu = math.inf
-    pure_epsilon = math.inf
+    mu: float = math.inf
+    pure_epsilon: float = math.inf
     two_sided = True
     smooth = False
 
-    def __init__(self, scale):
+    # Of two-sided noise; the last is of smooth noise
+    log_pdf: Callable[[Any], Any]
+    log_cdf: Callable[[Any], Any]
+    nodes: Callable[..., tuple[np.ndarray, np.ndarray]]
+    _log_tail_win: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    other_class_slopes: Callable[..., np.ndarray]
+
+    def __init__(self, scale: float) -> None:
         self.scale = float(scale)
 
-    def log_argmax(self, votes):
+    def log_argmax(self, votes: ArrayLike) -> NDArray[np.float64]:
         """Compute the log probability that each class has the largest noisy count.
 
         The result is accurate near 0 and near 1. A probability of 1e-300 and a probability near 1
@@ -87,7 +97,7 @@ class Noise(ABC):
         np.put_along_axis(result, order, log_proba[number.reshape(-1)], axis=1)
         return result
 
-    def _log_argmax_of_histograms(self, counts):
+    def _log_argmax_of_histograms(self, counts: np.ndarray) -> np.ndarray:
         """Compute the log probability that each class wins.
 
         Counts are in units of the noise, of shape (n, m), and ascending in each row.
@@ -102,7 +112,7 @@ class Noise(ABC):
                 log_proba[part] = self._log_argmax(counts[part])
         return log_proba
 
-    def _log_argmax(self, counts):
+    def _log_argmax(self, counts: np.ndarray) -> np.ndarray:
         """Compute the log probabilities for more than two classes, by quadrature.
 
         Class j wins with probability ``integral pdf(x - n_j) prod_{k != j} cdf(x - n_k) dx``. All
@@ -137,16 +147,16 @@ class Noise(ABC):
         return _refine_last(check_log_proba(result))
 
     @abstractmethod
-    def sample(self, rng, shape):
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, in votes."""
 
     @staticmethod
     @abstractmethod
-    def log_win(margin):
+    def log_win(margin: Any) -> Any:
         """Compute the log probability that a count with a lead of `margin` wins against another."""
 
     @classmethod
-    def log_overtake(cls, behind, n_other_classes):
+    def log_overtake(cls, behind: float, n_other_classes: int) -> float:
         """Compute the log probability that a noisy count exceeds several others of equal counts.
 
         Parameters
@@ -165,7 +175,7 @@ class Noise(ABC):
         return logsumexp(cls.log_pdf(x + behind) + n_other_classes * cls.log_cdf(x) + log_weights)
 
     @classmethod
-    def log_other_classes(cls, first, second):
+    def log_other_classes(cls, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Compute the log probability that the first, the second or neither noisy count wins.
 
         Parameters
@@ -190,31 +200,31 @@ class Gaussian(Noise):
     smooth = True
 
     @property
-    def mu(self):
+    def mu(self) -> float:  # type: ignore[override]
         """L2 sensitivity divided by the noise standard deviation."""
         return math.sqrt(2) / self.scale
 
-    def sample(self, rng, shape):
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, in votes."""
         return rng.normal(scale=self.scale, size=shape)
 
     @staticmethod
-    def log_pdf(x):
+    def log_pdf(x: np.ndarray) -> np.ndarray:
         """Compute the log density."""
         return -0.5 * x**2 - 0.5 * math.log(2 * math.pi)
 
     @staticmethod
-    def log_cdf(x):
+    def log_cdf(x: np.ndarray) -> np.ndarray:
         """Compute the log of the distribution function."""
         return log_ndtr(x)
 
     @staticmethod
-    def log_win(margin):
+    def log_win(margin: Any) -> Any:
         """Compute the log probability that a count with a lead of `margin` wins against another."""
         return log_ndtr(margin / math.sqrt(2))
 
     @staticmethod
-    def _log_tail_win(ahead, behind):
+    def _log_tail_win(ahead: np.ndarray, behind: np.ndarray) -> np.ndarray:
         # The integrand is log-concave. It peaks near `ahead`; if the other count is more than 3
         # above, it peaks halfway between the two, with twice the curvature. 8 (or 6.5) units from
         # its peak it is about 1e-14 of the peak. If it already falls at 0, it falls about like
@@ -237,7 +247,9 @@ class Gaussian(Noise):
         return (top + np.log(terms @ _WEIGHTS[:, None] * width))[:, 0]
 
     @staticmethod
-    def other_class_slopes(first, second, log_other_classes):
+    def other_class_slopes(
+        first: np.ndarray, second: np.ndarray, log_other_classes: np.ndarray
+    ) -> np.ndarray:
         """Compute the slopes of `log_other_classes`; smooth noise must have this method.
 
         Parameters
@@ -269,7 +281,7 @@ class Gaussian(Noise):
         return np.array([of_first, of_both]).transpose(0, 2, 1)
 
     @staticmethod
-    def nodes(levels, *, n_classes):
+    def nodes(levels: np.ndarray, *, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
         """Return nodes and log weights to integrate the outcomes of votes with counts in `levels`.
 
         Parameters
@@ -298,34 +310,34 @@ class Laplace(Noise):
     """Laplace noise of scale `scale` (standard deviation ``sqrt(2) * scale``)."""
 
     @property
-    def pure_epsilon(self):
+    def pure_epsilon(self) -> float:  # type: ignore[override]
         """L1 sensitivity divided by the scale."""
         return 2 / self.scale
 
-    def sample(self, rng, shape):
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, in votes."""
         return rng.laplace(scale=self.scale, size=shape)
 
     @staticmethod
-    def log_pdf(x):
+    def log_pdf(x: np.ndarray) -> np.ndarray:
         """Compute the log density."""
         return -np.abs(x) - math.log(2)
 
     @staticmethod
-    def log_cdf(x):
+    def log_cdf(x: np.ndarray) -> np.ndarray:
         """Compute the log of the distribution function."""
         log_half = Laplace.log_pdf(x)
         return np.where(x < 0, log_half, np.log1p(-np.exp(log_half)))
 
     @staticmethod
-    def log_win(margin):
+    def log_win(margin: Any) -> Any:
         """Compute the log probability that a count with a lead of `margin` wins against another."""
         distance = np.abs(margin)
         log_lose = np.log((2 + distance) / 4) - distance
         return np.where(margin >= 0, np.log1p(-np.exp(log_lose)), log_lose)
 
     @staticmethod
-    def log_overtake(behind, n_other_classes):
+    def log_overtake(behind: float, n_other_classes: int) -> float:
         """Compute the log probability that a noisy count exceeds several others of equal counts."""
         # The integral in three pieces: above all counts, below, and in between
         log_half = -(n_other_classes + 1) * math.log(2)
@@ -342,7 +354,7 @@ class Laplace(Noise):
         return math.log(above + below + between) - behind
 
     @staticmethod
-    def _log_tail_win(ahead, behind):
+    def _log_tail_win(ahead: np.ndarray, behind: np.ndarray) -> np.ndarray:
         # The integral from 0 in three pieces, split at both counts
         low = np.maximum(np.minimum(ahead, behind), 0)
         high = np.maximum(np.maximum(ahead, behind), 0)
@@ -354,7 +366,7 @@ class Laplace(Noise):
         return np.log(below + between + above)
 
     @staticmethod
-    def nodes(levels, *, n_classes):
+    def nodes(levels: np.ndarray, *, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
         """Return nodes and log weights; see `Gaussian.nodes`."""
         # The integrand has a kink at every count. So the counts separate Gauss-Legendre panels of
         # at most one scale, with nodes for growth up to exp(n_classes * x). Below the lowest count
@@ -394,22 +406,22 @@ class Exponential(Noise):
     # One more vote for a class and one less for the best other class cost 1 / scale each
     pure_epsilon = Laplace.pure_epsilon
 
-    def sample(self, rng, shape):
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
         """Sample noise of the given shape, in votes."""
         return rng.exponential(scale=self.scale, size=shape)
 
     @staticmethod
-    def log_win(margin):
+    def log_win(margin: Any) -> Any:
         """Compute the log probability that a count with a lead of `margin` wins against another."""
         log_lose = -np.abs(margin) - math.log(2)
         return np.where(margin >= 0, np.log1p(-np.exp(log_lose)), log_lose)
 
     @staticmethod
-    def log_overtake(behind, n_other_classes):
+    def log_overtake(behind: float, n_other_classes: int) -> float:
         """Compute the log probability that a noisy count exceeds several others of equal counts."""
         return -behind - math.log(n_other_classes + 1)
 
-    def _log_argmax(self, counts):
+    def _log_argmax(self, counts: np.ndarray) -> np.ndarray:
         # With u = exp(top - x), class j wins with probability exp(n_j - top) times the integral of
         # prod_{k != j} (1 - u exp(n_k - top)) over (0, 1): a polynomial, and at least 1 / m.
         behind = counts - counts[:, -1:]

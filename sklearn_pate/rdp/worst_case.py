@@ -1,9 +1,13 @@
 """Data-independent costs of one query: over all votes, by margin, and after a check."""
 
+from __future__ import annotations
+
 import itertools
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import PchipInterpolator
 from scipy.special import log_ndtr
 
@@ -12,6 +16,11 @@ from .bounds import bounds_of, has_distribution
 from .checks import check_count, check_orders, check_public
 from .conversion import pure_rdp
 from .exact import Pairs, exact_rdp, round_up
+
+if TYPE_CHECKING:
+    from ..aggregators.base import Aggregator, Mechanism
+    from .bounds import PrivacyBounds
+    from .noise import Noise
 
 #: Two-class histograms are enumerated up to this many teachers.
 _MOST_ENUMERATED = 10_000
@@ -30,7 +39,13 @@ _LARGEST_SEARCHED = 1e8
 _MOST_SCALES = 40
 
 
-def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
+def worst_case_rdp(
+    aggregator: Mechanism,
+    orders: ArrayLike,
+    *,
+    n_teachers: int | None = None,
+    n_classes: int | None = None,
+) -> NDArray[np.float64]:
     """Compute the data-independent Renyi cost of one query, which is safe to publish.
 
     It is the largest cost over all votes.
@@ -79,7 +94,14 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
     return worst_case(aggregator, bounds_of(aggregator), check_orders(orders), **public)[0]
 
 
-def worst_case(aggregator, bounds, orders, *, n_teachers, n_classes):
+def worst_case(
+    aggregator: Mechanism,
+    bounds: PrivacyBounds,
+    orders: NDArray[np.float64],
+    *,
+    n_teachers: int | None,
+    n_classes: int | None,
+) -> tuple[NDArray[np.float64], float]:
     """Return the results of `worst_case_rdp` and `worst_case_pure`, given the privacy bounds."""
     n_teachers, n_classes = check_public(n_teachers=n_teachers, n_classes=n_classes)
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
@@ -100,7 +122,7 @@ def worst_case(aggregator, bounds, orders, *, n_teachers, n_classes):
         cost = np.minimum(cost, pure_rdp(pure, orders))
     noise = bounds.argmax_noise
     if _enumerable(aggregator, n_teachers, n_classes):
-        votes = _two_class_histograms(n_teachers)
+        votes = _two_class_histograms(n_teachers)  # type: ignore[arg-type]
         largest = exact_rdp(aggregator, votes, orders).max(axis=0)
         cost = np.minimum(cost, largest + orders * _LOST_LOSS**2 / 2)
     elif noise is not None and noise.two_sided and noise.scale <= _LARGEST_SEARCHED:
@@ -112,7 +134,9 @@ def worst_case(aggregator, bounds, orders, *, n_teachers, n_classes):
     return cost, pure
 
 
-def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
+def worst_case_pure(
+    aggregator: Mechanism, *, n_teachers: int | None = None, n_classes: int | None = None
+) -> float:
     """Compute the data-independent pure epsilon of one query.
 
     Parameters
@@ -151,7 +175,9 @@ def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
     return _pure(aggregator, bounds_of(aggregator), n_teachers, n_classes)
 
 
-def _pure(aggregator, bounds, n_teachers, n_classes):
+def _pure(
+    aggregator: Mechanism, bounds: PrivacyBounds, n_teachers: int | None, n_classes: int | None
+) -> float:
     """Return the pure epsilon of an aggregator with these bounds; see `worst_case_pure`."""
     pure = float(bounds.pure_epsilon)
     noise = bounds.argmax_noise
@@ -179,18 +205,20 @@ def _pure(aggregator, bounds, n_teachers, n_classes):
     return min(pure, float(loss * (1 + 1e-9)) + 1e-13)
 
 
-def _enumerable(aggregator, n_teachers, n_classes):
+def _enumerable(aggregator: Mechanism, n_teachers: int | None, n_classes: int | None) -> bool:
     """Whether there are few histograms, and the exact cost of each can be computed."""
     few = n_classes == 2 and n_teachers is not None and n_teachers <= _MOST_ENUMERATED
     return few and has_distribution(aggregator) and not aggregator.uses_student_proba
 
 
-def _two_class_histograms(n_teachers):
+def _two_class_histograms(n_teachers: int) -> np.ndarray:
     first = np.arange(int(n_teachers) + 1)
     return np.column_stack([first, n_teachers - first])
 
 
-def margin_rdp(aggregator, orders, *, n_teachers, n_classes):
+def margin_rdp(
+    aggregator: Aggregator, orders: ArrayLike, *, n_teachers: int, n_classes: int
+) -> NDArray[np.float64]:
     """Compute the data-independent Renyi cost of one query by half its margin, rounded down.
 
     The margin is the largest count minus the second largest. Half of it, rounded down, is an
@@ -251,7 +279,7 @@ def margin_rdp(aggregator, orders, *, n_teachers, n_classes):
     return table
 
 
-def checked_rdp(sigma, answer_rdp, orders):
+def checked_rdp(sigma: float, answer_rdp: ArrayLike, orders: ArrayLike) -> NDArray[np.float64]:
     """Compute the largest Renyi cost of a noisy check followed, if it passes, by an answer.
 
     Parameters
@@ -290,7 +318,7 @@ def checked_rdp(sigma, answer_rdp, orders):
     a = orders[:, None]
     gain = ((orders - 1) * answer_rdp)[:, None]
 
-    def cost(x, y):
+    def cost(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         failed = a * log_ndtr(-x) + (1 - a) * log_ndtr(-y)
         passed = a * log_ndtr(x) + (1 - a) * log_ndtr(y) + gain
         return np.logaddexp(failed, passed) / (a - 1)
@@ -340,7 +368,7 @@ _APART = 1e-3
 _NO_RISE = 1e-8
 
 
-def argmax_rdp(noise, orders, widest_margin):
+def argmax_rdp(noise: Noise, orders: np.ndarray, widest_margin: float) -> np.ndarray:
     """Compute the largest divergence of three outcomes for one moved vote.
 
     The outcomes are the class that loses the vote, the class that gets it, and neither, given the
@@ -369,7 +397,7 @@ def argmax_rdp(noise, orders, widest_margin):
     return np.where(at_widest | at_lowest, np.inf, cost)[place]
 
 
-def _borders(noise, orders, widest_margin):
+def _borders(noise: Noise, orders: np.ndarray, widest_margin: float) -> tuple[float, float]:
     """Return the widest margin and the lowest level of the search."""
     one_vote = 1 / noise.scale
     # A divergence of order a weights outcomes like a move of the votes by a times the distance, so
@@ -383,13 +411,13 @@ def _borders(noise, orders, widest_margin):
 class _Region:
     """The votes of the search: all levels and margins up to some borders."""
 
-    def __init__(self, noise, widest, lowest):
+    def __init__(self, noise: Noise, widest: float, lowest: float) -> None:
         self.noise = noise
         self.widest = widest
         self.lowest = lowest
         self.one_vote = 1 / noise.scale
 
-    def local_maxima_of_grid(self, orders):
+    def local_maxima_of_grid(self, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the best votes on each part of the grid, if not far below the best of all.
 
         The result has the index of their order, and their cost, margin and second count as rows.
@@ -403,7 +431,7 @@ class _Region:
         ways = (there, 1, level), (back, -1, level + margin)
         is_low = level < -2
         edges = level[is_low].max(), level[~is_low].min()
-        local_maxima = []
+        local_maxima: Any = []
         for place, order in enumerate(orders):
             for pairs, sign, second in ways:
                 cost = pairs.divergence(order)
@@ -419,27 +447,31 @@ class _Region:
         is_high = local_maxima[1] >= _HIGH_MAXIMUM * highest[place]
         return place[is_high], local_maxima[1:, is_high]
 
-    def _before_and_after(self, margin, second):
+    def _before_and_after(
+        self, margin: np.ndarray, second: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return log probabilities of the outcomes of votes, before and after one vote moves."""
         half = self.one_vote / 2
         before = self.noise.log_other_classes(second + margin + half, second - half)
         after = self.noise.log_other_classes(second + margin - half, second + half)
         return before, after
 
-    def cost_at(self, margin, level, orders):
+    def cost_at(self, margin: np.ndarray, level: np.ndarray, orders: np.ndarray) -> np.ndarray:
         """Return the cost of a vote that crosses a margin, in the costlier direction."""
         before, after = self._before_and_after(margin, level)
         there = Pairs.from_log_proba(before, after).divergence(orders)
         return np.maximum(there, Pairs.from_log_proba(after, before).divergence(orders))
 
-    def one_way(self, margin, second, orders):
+    def one_way(self, margin: np.ndarray, second: np.ndarray, orders: np.ndarray) -> np.ndarray:
         """Return the cost in one direction; a negative margin means a higher second count.
 
         It is smooth at margin 0, whereas the larger of both directions has a kink there.
         """
         return Pairs.from_log_proba(*self._before_and_after(margin, second)).divergence(orders)
 
-    def one_way_and_slopes(self, votes, orders):
+    def one_way_and_slopes(
+        self, votes: np.ndarray, orders: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the cost in one direction, and its slopes along margin and second count."""
         margin, second = votes
         half = self.one_vote / 2
@@ -450,14 +482,14 @@ class _Region:
         cost = pairs.divergence(orders)
         return cost, _slopes(pairs, slopes_before, slopes_after, orders, cost)
 
-    def costlier_way(self, margin, level, orders):
+    def costlier_way(self, margin: np.ndarray, level: np.ndarray, orders: np.ndarray) -> np.ndarray:
         """Return cost, margin and second count in the costlier direction, as rows."""
         there = self.one_way(margin, level, orders)
         back = self.one_way(-margin, level + margin, orders)
         return np.where(there >= back, [there, margin, level], [back, -margin, level + margin])
 
 
-def _costliest(region, orders):
+def _costliest(region: _Region, orders: np.ndarray) -> np.ndarray:
     """Return cost, margin and second count of the costliest votes at increasing orders, as rows.
 
     With smooth noise the costliest votes move smoothly with the order. So only a few orders are
@@ -482,7 +514,7 @@ def _costliest(region, orders):
     return votes
 
 
-def _is_only_maximum(region, orders, votes):
+def _is_only_maximum(region: _Region, orders: np.ndarray, votes: np.ndarray) -> np.ndarray:
     """Whether the votes of each order and the next are close, as for one local maximum."""
     _, margin, second = votes
     is_ridge = region.one_way(margin[:-1], second[1:], orders[:-1]) > votes[0, :-1] * (1 - 1e-6)
@@ -490,7 +522,7 @@ def _is_only_maximum(region, orders, votes):
     return is_near[0] & (is_near[1] | is_ridge)
 
 
-def _spread(orders):
+def _spread(orders: np.ndarray) -> np.ndarray:
     """Return indices of a few orders with about equal ratios, including the first and last."""
     log_orders = np.log(orders)
     n_few = math.ceil((log_orders[-1] - log_orders[0]) / _ORDER_STEP) + 1
@@ -499,7 +531,7 @@ def _spread(orders):
     return np.unique([0, *places, orders.size - 1])  # the last may differ by less than 1e-9
 
 
-def _search(region, orders):
+def _search(region: _Region, orders: np.ndarray) -> np.ndarray:
     """Return cost, margin and second count of the costliest votes at each order, as rows."""
     place, local_maxima = region.local_maxima_of_grid(orders)
     climbing = np.ones(place.size, dtype=bool)
@@ -513,13 +545,15 @@ def _search(region, orders):
         start = np.array([cost, np.abs(margin), second + np.minimum(margin, 0)])
         order = orders[place[climbing]]
         _, *top = _climb(region, order, start)
-        local_maxima[:, climbing] = region.costlier_way(*top, order)
+        local_maxima[:, climbing] = region.costlier_way(*top, order)  # type: ignore[call-arg]
     ascending = np.lexsort((local_maxima[0], place))
     last = np.flatnonzero(np.diff(place[ascending], append=orders.size))
     return local_maxima[:, ascending[last]]
 
 
-def _slopes(pairs, slopes_p, slopes_q, orders, cost):
+def _slopes(
+    pairs: Pairs, slopes_p: np.ndarray, slopes_q: np.ndarray, orders: np.ndarray, cost: np.ndarray
+) -> np.ndarray:
     """Compute the slopes of `pairs.divergence(orders)`, which is `cost`, from log P and log Q.
 
     With r = P / Q, the sum S of Q r**a has the slope S', the sum of
@@ -548,7 +582,7 @@ def _slopes(pairs, slopes_p, slopes_q, orders, cost):
     return slopes / (orders - 1)
 
 
-def _coarse_grid(widest, lowest):
+def _coarse_grid(widest: float, lowest: float) -> np.ndarray:
     """Return margins and levels, as rows, that are near every local maximum."""
     # 300 and -130 are outside all borders, because callers keep order times vote below 100
     margins = np.concatenate([np.arange(0, 5, 0.5), np.geomspace(5, 300, 31)])
@@ -561,7 +595,9 @@ def _coarse_grid(widest, lowest):
 # --- ascent with slopes, and without them --------------------------------------------------------
 
 
-def _follow_slopes(region, orders, start):
+def _follow_slopes(
+    region: _Region, orders: np.ndarray, start: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Step repeatedly towards the top of a quadratic at the votes of each order.
 
     Parameters
@@ -610,12 +646,14 @@ def _follow_slopes(region, orders, start):
     return best, is_top
 
 
-def _sizes(best):
+def _sizes(best: np.ndarray) -> np.ndarray:
     """Return the units of steps along margin and second count: wide margins take wide steps."""
     return np.array([np.maximum(1, np.abs(best[1]) / 4), np.ones(best.shape[1])])
 
 
-def _quadratic(region, votes, orders):
+def _quadratic(
+    region: _Region, votes: np.ndarray, orders: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the cost of each order's votes, its slopes (n, 2), and its curvatures (n, 2, 2)."""
     apart = _APART * np.array([[0, 1, 0], [0, 0, 1]])
     near = (votes[:, None] + apart[:, :, None]).reshape(2, -1)
@@ -626,7 +664,9 @@ def _quadratic(region, votes, orders):
     return cost[0], slope, (curve + curve.transpose(0, 2, 1)) / 2
 
 
-def _inside(best, slope, curve, widest):
+def _inside(
+    best: np.ndarray, slope: np.ndarray, curve: np.ndarray, widest: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return slopes and curvatures relative to the cost, in steps, and zero across a border."""
     cost = np.maximum(best[0], 1e-300)  # the cost of a vote is 0 if rounding hides it
     sizes = _sizes(best).T
@@ -640,7 +680,9 @@ def _inside(best, slope, curve, widest):
     return slope, curve
 
 
-def _towards_top(slope, curve, reach):
+def _towards_top(
+    slope: np.ndarray, curve: np.ndarray, reach: np.ndarray | float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return steps to the top of each quadratic, (n, 2), and its rise on the way, (n,).
 
     Steps are at most `reach` along each of its axes, and exactly `reach` where it is convex.
@@ -655,7 +697,7 @@ def _towards_top(slope, curve, reach):
     return np.einsum("nij,nj->ni", axes, along), rise
 
 
-def _climb(region, orders, start):
+def _climb(region: _Region, orders: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Move to the best of 8 neighbours of each order's votes, or halve the distance.
 
     At a smooth maximum, the cost is flat: a last step of 2e-4 leaves a relative error of about its

@@ -1,9 +1,24 @@
 """Base classes: a step of a fit, a release of your own, and the release of labels."""
 
+from __future__ import annotations
+
 from abc import ABC, ABCMeta, abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+
+if TYPE_CHECKING:
+    from .._typing import Estimator
+    from ..accounting.plan import MethodSummary, Plan
+    from ..fitting.inputs import Inputs
+    from ..methods.base import Method
+    from ..rdp.contribution import Neighbors
+    from ..rdp.event import Event, ProvedEvent
+    from ..runtime.private_data import PrivateData
+    from .published import Published
+    from .votes import Votes
 
 
 class Step(ABC):
@@ -14,18 +29,18 @@ class Step(ABC):
     """
 
     @abstractmethod
-    def gather(self):
+    def gather(self) -> Any:
         """Return the private statistic. It may take hours, and is free."""
 
     @abstractmethod
-    def pay(self):
+    def pay(self) -> None:
         """Record the cost of all steps up to the next one, before its noise is drawn."""
 
     @abstractmethod
-    def publish(self, gathered):
+    def publish(self, gathered: Any) -> None:
         """Add noise to the statistic and keep the result, also if a later step fails."""
 
-    def take(self):
+    def take(self) -> None:
         """Do all three, in this order."""
         gathered = self.gather()
         self.pay()
@@ -43,7 +58,7 @@ class BaseRelease(ABC):
     #: `with_scale`. None is the default of its kind.
     epsilon_fraction: float | None = None
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this scale; None if the noise is set, as it is here.
 
         Where the event is pure, its pure epsilon must be proportional to ``1 / scale``.
@@ -61,7 +76,7 @@ class BaseRelease(ABC):
         return None
 
     @abstractmethod
-    def event(self, neighbors):
+    def event(self, neighbors: Neighbors) -> Event | ProvedEvent:
         """Return the release as the accountant sees it: its cost must hold for every data set.
 
         Parameters
@@ -130,7 +145,7 @@ class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
     counts_groups = False
 
     @abstractmethod
-    def gather(self, private):
+    def gather(self, private: PrivateData) -> Any:
         """Compute the private statistic. It may take hours, costs nothing, and does not leave.
 
         Parameters
@@ -147,7 +162,7 @@ class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def publish(self, gathered, rng):
+    def publish(self, gathered: Any, rng: np.random.Generator) -> Any:
         """Add noise to the statistic, and return the published numbers.
 
         Parameters
@@ -164,7 +179,7 @@ class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def describe(self):
+    def describe(self) -> str:
         """Describe the release for plan and statement: a few words of public numbers.
 
         Returns
@@ -188,7 +203,7 @@ class VotesRelease(ABC):
     max_dry_run_rows = np.inf
 
     @abstractmethod
-    def mechanism(self, estimator, method):
+    def mechanism(self, estimator: Estimator, method: Method) -> Any:
         """Return the mechanism or the list of mechanisms that answer; refuse one that does not fit.
 
         Parameters
@@ -200,18 +215,20 @@ class VotesRelease(ABC):
         """
 
     @abstractmethod
-    def plan(self, inputs):
+    def plan(self, inputs: Inputs) -> Plan:
         """Return the queries and their cost, a `Plan`, by public numbers."""
 
     @abstractmethod
-    def dry_run(self, inputs, plan):
+    def dry_run(self, inputs: Inputs, plan: Plan) -> None:
         """Try the user's own mechanisms on made-up votes."""
 
     @abstractmethod
-    def forecast(self, inputs, plan):
+    def forecast(
+        self, inputs: Inputs, plan: Plan
+    ) -> tuple[MethodSummary, Iterable[str], Iterable[str]]:
         """Return a `MethodSummary`, warnings and errors, by public numbers."""
 
-    def check_votes(self, votes, method, *, is_given):
+    def check_votes(self, votes: Any, method: Method, *, is_given: bool) -> None:
         """Refuse votes that a method would not have cast.
 
         Parameters
@@ -226,21 +243,29 @@ class VotesRelease(ABC):
         return None
 
     @abstractmethod
-    def rows(self, inputs, plan):
+    def rows(self, inputs: Inputs, plan: Plan) -> np.ndarray:
         """Return the public rows that are voted on."""
 
     @abstractmethod
-    def of_rows(self, votes, rows):
+    def of_rows(self, votes: Votes, rows: np.ndarray) -> Votes:
         """Return votes on some of the rows that were voted on."""
 
     @abstractmethod
-    def gather(self, inputs, plan, rows):
+    def gather(self, inputs: Inputs, plan: Plan, rows: np.ndarray) -> Votes:
         """Return `Votes`: private, and free. It may take hours, and nothing leaves."""
 
     @abstractmethod
-    def publish(self, inputs, plan, rows, votes, published, noise):
+    def publish(
+        self,
+        inputs: Inputs,
+        plan: Plan,
+        rows: np.ndarray,
+        votes: Votes,
+        published: Published,
+        noise: np.random.Generator,
+    ) -> None:
         """Draw the noise, which is paid for, and add the results to `published`, in place."""
 
     @abstractmethod
-    def curator(self, published, votes, plan, delta):
+    def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> Any:
         """Return the private view of the results."""

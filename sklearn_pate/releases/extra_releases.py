@@ -1,11 +1,15 @@
 """Releases of the user's own: calibrated, tried on public rows, gathered, published."""
 
+from __future__ import annotations
+
 import copy
 import random
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -19,11 +23,22 @@ from ..secure import noise_generator
 from .base import Release
 from .synthetic_rows import units_of
 
+if TYPE_CHECKING:
+    from .._typing import Rows
+    from ..rdp.contribution import Neighbors
+
 #: Draws that are all equal do not follow the generator that they are given.
 _N_DRAWS = 5
 
 
-def planned(releases, private, neighbors, *, epsilon, delta):
+def planned(
+    releases: list[Release] | None,
+    private: PrivateData,
+    neighbors: Neighbors,
+    *,
+    epsilon: float | None,
+    delta: float,
+) -> tuple[Release, ...]:
     """Check releases, and set the noise of those that have none. None of them sees a record.
 
     Parameters
@@ -72,7 +87,7 @@ def planned(releases, private, neighbors, *, epsilon, delta):
     return tuple(ready)
 
 
-def dry_run(releases, X_public, private):
+def dry_run(releases: Sequence[Release], X_public: Rows, private: PrivateData) -> list[Any]:
     """Try all on public rows; return the numbers that each would publish.
 
     It comes before `gather`: errors here are shown in full.
@@ -105,7 +120,12 @@ def dry_run(releases, X_public, private):
     return tried
 
 
-def gather(releases, private, neighbors, rng):
+def gather(
+    releases: Sequence[Release],
+    private: PrivateData,
+    neighbors: Neighbors,
+    rng: np.random.Generator,
+) -> list[Any]:
     """Return the private statistic of each, which is free."""
     units = units_of(private, neighbors)
     numbers = None if units is None else np.unique(units, return_inverse=True)[1]
@@ -116,7 +136,9 @@ def gather(releases, private, neighbors, rng):
     ]
 
 
-def publish(releases, gathered, rng, tried):
+def publish(
+    releases: Sequence[Release], gathered: Any, rng: np.random.Generator, tried: list[Any]
+) -> Iterator[Any]:
     """Yield the published numbers of each, once all are paid for.
 
     Parameters
@@ -141,12 +163,12 @@ def publish(releases, gathered, rng, tried):
         yield sampled
 
 
-def _gathered(release, private):
+def _gathered(release: Release, private: PrivateData) -> Any:
     """Gather by a clone, which keeps nothing, from copies that it may write into."""
     return clone(release).gather(PrivateData(**copied_data(vars(private))))
 
 
-def _publish_once(release, gathered, rng):
+def _publish_once(release: Release, gathered: Any, rng: np.random.Generator) -> Any:
     """Draw by a clone; the result becomes plain numbers."""
     before = _global_state()
     # A copy, without other data that a table or an object may carry
@@ -160,14 +182,16 @@ def _publish_once(release, gathered, rng):
     return sampled
 
 
-def _global_state():
+def _global_state() -> tuple[Any, ...]:
     """Return what changes as the global generator of numpy, Python or torch is drawn from."""
     torch = sys.modules.get("torch")
     of_torch = None if torch is None else torch.get_rng_state().numpy().tobytes()
     return str(np.random.get_state(legacy=False)), random.getstate(), of_torch
 
 
-def _isolated_call(name, rng, function, *given):
+def _isolated_call(
+    name: str, rng: np.random.Generator, function: Callable[..., Any], *given: Any
+) -> Any:
     """Call a function without output; errors name it and quote nothing."""
     with isolated(int(rng.integers(2**32))):
         return redacted(

@@ -1,6 +1,10 @@
 """Answers to one question at a time, by votes: asked in stages and rounds, under a filter."""
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +24,14 @@ from ..students import students_view
 from .base import VotesRelease
 from .votes import Votes
 
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+    from ..accounting.plan import MethodSummary, Plan
+    from ..fitting.inputs import Inputs
+    from ..methods.base import Method
+    from ..runtime.private_data import PrivateData
+    from .published import Published
+
 #: Default mechanisms, with calibrated noise, by the kind of target.
 _AGGREGATORS = {ClassTarget: GNMax, NumberTarget: SoftVote}
 
@@ -27,13 +39,13 @@ _AGGREGATORS = {ClassTarget: GNMax, NumberTarget: SoftVote}
 class LabelsRelease(VotesRelease):
     """Labels, soft or not, of the public rows that are asked about."""
 
-    def mechanism(self, estimator, method):
+    def mechanism(self, estimator: Estimator, method: Method) -> Any:
         """Return the mechanisms that answer: those given, or one whose noise is calibrated."""
         if estimator.aggregator is not None:
             return estimator.aggregator
         return _AGGREGATORS[estimator.target_type](sigma=None)
 
-    def plan(self, inputs):
+    def plan(self, inputs: Inputs) -> Plan:
         """Return the queries and their cost, by public numbers."""
         estimator = inputs.estimator
         plan = plan_queries(
@@ -58,12 +70,13 @@ class LabelsRelease(VotesRelease):
             )
         return plan
 
-    def dry_run(self, inputs, plan):
+    def dry_run(self, inputs: Inputs, plan: Plan) -> None:
         """Try the user's own mechanisms on votes: what fails now would fail once they are paid for.
 
         Ours, with many classes, would take seconds.
         """
-        n_teachers, n_classes = inputs.n_teachers, inputs.target.n_values
+        n_teachers: Any = inputs.n_teachers
+        n_classes = inputs.target.n_values
         votes = np.zeros((2, n_classes), dtype=np.int64)
         votes[0, 0] = n_teachers  # all agree
         votes[1, 1] = n_teachers // 2  # two classes share the votes
@@ -81,10 +94,12 @@ class LabelsRelease(VotesRelease):
                     f"trained. {type(error).__name__}: {error}"
                 ) from error
 
-    def forecast(self, inputs, plan):
+    def forecast(
+        self, inputs: Inputs, plan: Plan
+    ) -> tuple[MethodSummary, Iterable[str], Iterable[str]]:
         """Return the teachers in public numbers, no warnings, and errors."""
         classifiers = () if inputs.private is None else inputs.method.classifiers()
-        method_summary = dataclasses.replace(
+        method_summary: Any = dataclasses.replace(  # type: ignore[type-var]
             plan.method_summary,
             names=tuple(type(classifier).__name__ for classifier in classifiers),
             are_sites=getattr(inputs.method, "are_sites", False),
@@ -99,22 +114,22 @@ class LabelsRelease(VotesRelease):
                 errors_of(dataclasses.replace(plan, method_summary=method_summary)),
             )
 
-    def rows(self, inputs, plan):
+    def rows(self, inputs: Inputs, plan: Plan) -> np.ndarray:
         """Return the public rows that are voted on."""
         choice = Choice(inputs.make_strategy, inputs.X_public, inputs.seeds["queries"])
         return choice.rows_to_vote_on(plan, n_classes=inputs.target.n_values)
 
-    def of_rows(self, votes, rows):
+    def of_rows(self, votes: Votes, rows: np.ndarray) -> Votes:
         """Return votes on some of the rows that were voted on."""
         return dataclasses.replace(votes, counts=votes.counts[rows])
 
-    def gather(self, inputs, plan, rows):
+    def gather(self, inputs: Inputs, plan: Plan, rows: np.ndarray) -> Votes:
         """Return the votes of the method on public rows, `Votes`: private, and free."""
         method, n_teachers = inputs.method, inputs.n_teachers
         private, X_query = inputs.private, _safe_indexing(inputs.X_public, rows)
         seed = inputs.seeds["teachers"]
 
-        def cast():
+        def cast() -> tuple[np.ndarray, Any, Any]:
             own = {"temperature": inputs.temperature, "seed": seed}
             counts = method.vote(private, X_query, **own, on_done=lambda n: done(int(n)))
             return np.asarray(counts), method.teacher_indices_, method.teachers_
@@ -149,7 +164,15 @@ class LabelsRelease(VotesRelease):
             )
         return votes
 
-    def publish(self, inputs, plan, rows, votes, published, noise):
+    def publish(
+        self,
+        inputs: Inputs,
+        plan: Plan,
+        rows: np.ndarray,
+        votes: Votes,
+        published: Published,
+        noise: np.random.Generator,
+    ) -> None:
         """Release labels, stage by stage and round by round, until the plan ends or its budget."""
         student = inputs.student()
         seed = inputs.seeds["student"]
@@ -168,7 +191,7 @@ class LabelsRelease(VotesRelease):
                     if n_queried < round_.size:  # out of budget, or stopped: the next stage goes on
                         break
 
-    def curator(self, published, votes, plan, delta):
+    def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> Curator:
         """Return the private view of the results."""
         counts = votes.counts[np.concatenate(published.positions)]
         known = {"teacher_indices": votes.teacher_indices, "teachers": votes.teachers}
@@ -176,13 +199,13 @@ class LabelsRelease(VotesRelease):
         return Curator(published.records, counts, delta, **known, test=plan.test, cap=cap)
 
 
-def handed_out(private, X_public):
+def handed_out(private: Any, X_public: Rows) -> tuple[PrivateData, Rows]:
     """Return copies of public parts for a method of the user's, which may write into them."""
     own = dataclasses.replace(private, target=copied_data(private.target))
     return own, copied_data(X_public)
 
 
-def are_complete(votes):
+def are_complete(votes: Votes) -> bool:
     """Whether each row holds one vote of each teacher, or probabilities that sum to at most 1."""
     counts, n_teachers = votes.counts, votes.n_teachers
     are_numbers = counts.ndim == 2 and counts.dtype.kind in "iuf"
@@ -190,11 +213,20 @@ def are_complete(votes):
         return False
     sums = counts.sum(axis=1, dtype=float)  # small types would round or overflow
     if votes.temperature is not None:  # probabilities are rounded down
-        return bool((sums <= n_teachers * (1 + 1e-9)).all())
+        return bool((sums <= n_teachers * (1 + 1e-9)).all())  # type: ignore[operator]
     return bool((sums == n_teachers).all() and (counts == np.floor(counts)).all())
 
 
-def _ask_round(published, plan, votes, rows, aggregator, positions, proba, noise):
+def _ask_round(
+    published: Published,
+    plan: Plan,
+    votes: Votes,
+    rows: np.ndarray,
+    aggregator: Any,
+    positions: np.ndarray,
+    proba: Any,
+    noise: np.random.Generator,
+) -> int:
     """Release the labels of one round; return how many the budget let through."""
     student_proba = proba[rows[positions]] if aggregator.uses_student_proba else None
     with suppress_output():  # a mechanism of the user's may warn of votes, or print them
@@ -213,7 +245,9 @@ def _ask_round(published, plan, votes, rows, aggregator, positions, proba, noise
     return n_queried
 
 
-def _checked_release(aggregator, votes, proba, noise):
+def _checked_release(
+    aggregator: Any, votes: np.ndarray, proba: np.ndarray | None, noise: np.random.Generator
+) -> Released:
     """Return what an aggregator releases: labels that are codes, bools, and distributions."""
     name = type(aggregator).__name__
     n_queries, n_classes = votes.shape

@@ -1,7 +1,10 @@
 """The steps that an interrupted fit has published, and its plan: `warm_start` goes on with them."""
 
+from __future__ import annotations
+
 import copy
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pandas.api.extensions import ExtensionDtype
@@ -9,6 +12,10 @@ from pandas.api.extensions import ExtensionDtype
 from ..accounting.budget import as_cap
 from ..runtime.isolation import is_ours
 from .synthetic_rows import Synthesis
+
+if TYPE_CHECKING:
+    from ..accounting.plan import Plan
+    from ..fitting.inputs import Inputs
 
 #: Parameters of a synthesizer that do not change its results.
 _OF_SPEED = ("n_jobs",)
@@ -33,10 +40,10 @@ class Prefix:
     """
 
     synthesis: Synthesis
-    fixed: dict
+    fixed: dict[str, Any]
     n_attempts: int = 1
 
-    def check_plan(self, inputs, plan):
+    def check_plan(self, inputs: Inputs, plan: Plan) -> None:
         """Refuse a plan that differs from the plan of the interrupted fit.
 
         Parameters
@@ -56,7 +63,7 @@ class Prefix:
                 "anew, and pays for all steps"
             )
 
-    def continued(self, synthesis):
+    def continued(self, synthesis: Synthesis) -> Synthesis:
         """Return the `Synthesis` with published steps, in the place of a planned one."""
         synthesizer = copy.copy(self.synthesis.synthesizer)  # it keeps what its rows released
         for name in _OF_SPEED:
@@ -65,7 +72,7 @@ class Prefix:
         return replace(self.synthesis, synthesizer=synthesizer, neighbors=synthesis.neighbors)
 
 
-def fixed_by(inputs, plan):
+def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
     """Return all that the plan of a fit fixes, by the names of parameters: it is public.
 
     Parameters
@@ -75,7 +82,8 @@ def fixed_by(inputs, plan):
     plan : Plan
         Its plan.
     """
-    estimator, spent, cost = inputs.estimator, plan.spent, plan.cost
+    spent: Any = plan.spent
+    estimator, cost = inputs.estimator, plan.cost
     synthesizer = None
     if inputs.synthesis is not None:
         own = inputs.synthesis.synthesizer
@@ -96,7 +104,7 @@ def fixed_by(inputs, plan):
     }
 
 
-def can_go_on(synthesis):
+def can_go_on(synthesis: Synthesis | None) -> bool:
     """Return whether the next fit can go on with the published steps, if there are any.
 
     A synthesizer or noise of the user's may keep records: its rows stay, and it does not.
@@ -112,7 +120,7 @@ def can_go_on(synthesis):
     return is_ours(synthesizer) and is_ours(getattr(synthesizer, "noise", synthesizer))
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """Return nested tuples of text that are equal for equal values, also after pickling."""
     if isinstance(value, pd.CategoricalDtype):
         value = ["category", value.categories, value.ordered]

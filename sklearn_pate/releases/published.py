@@ -1,8 +1,11 @@
 """Published results of a fit: labels, filled in as mechanisms answer, and their record."""
 
+from __future__ import annotations
+
 import dataclasses
 from math import ceil
 from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import binom
@@ -23,6 +26,15 @@ from ..students import (
     accepts_weights,
     heeds_weights,
 )
+
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+    from ..accounting.curator import StageRecord
+    from ..accounting.plan import Plan
+    from ..accounting.spent import PrivacySpent
+    from ..aggregators.base import Released
+    from ..encoding.targets import Target
+    from ..methods.base import Method
 
 
 class Published:
@@ -67,23 +79,25 @@ class Published:
         Why the student could not learn from labels of one class.
     """
 
-    def __init__(self, spent, estimator, n_public, target):
+    def __init__(
+        self, spent: PrivacySpent, estimator: Estimator, n_public: int, target: Target
+    ) -> None:
         self.spent = spent
         self.target = target
         self.n_classes = target.n_values
         self._class_weight = getattr(estimator, "class_weight", None)
-        self.weight = None
+        self.weight: np.ndarray | None = None
         self.labels = np.full(n_public, -1)
-        self.soft_labels = None
-        self.table = None
-        self.problem = None
+        self.soft_labels: np.ndarray | None = None
+        self.table: Any = None
+        self.problem: str | None = None
         self.query_indices = np.array([], dtype=np.intp)
-        self.extra_releases = []
-        self.records = []
+        self.extra_releases: list[Any] = []
+        self.records: list[StageRecord] = []
         self.positions = [np.array([], dtype=np.intp)]  # can be joined before any query, too
 
     @classmethod
-    def of(cls, estimator):
+    def of(cls, estimator: Estimator) -> Published:
         """Return the published results of a fitted estimator, to train another student on them."""
         labels, target = estimator.public_labels_, estimator._fitted_target
         published = cls(estimator.privacy_spent_, estimator, len(labels), target)
@@ -93,7 +107,9 @@ class Published:
         published.table = getattr(estimator, "table_", None)
         return published
 
-    def add(self, record, positions, rows, sampled):
+    def add(
+        self, record: StageRecord, positions: np.ndarray, rows: np.ndarray, sampled: Released
+    ) -> None:
         """Add the results of a mechanism in one round.
 
         Parameters
@@ -119,7 +135,7 @@ class Published:
             self.spent, n_queries=len(self.query_indices), n_answered=int((self.labels >= 0).sum())
         )
 
-    def show(self, estimator):
+    def show(self, estimator: Estimator) -> None:
         """Set the attributes of an estimator that hold published results."""
         estimator.privacy_spent_ = self.spent
         estimator.query_indices_ = self.query_indices
@@ -131,11 +147,11 @@ class Published:
             estimator.released_ = self.extra_releases
 
     @property
-    def public_labels(self):
+    def public_labels(self) -> np.ndarray:
         """For each public row, the code of its label, or its mean, NaN if none."""
         return self.target.decode(self.labels, self.soft_labels)
 
-    def student(self, estimator, method):
+    def student(self, estimator: Estimator, method: Method) -> Estimator:
         """Return the unfitted student; by default, published results may be one themselves."""
         reader = _TABLE_READERS.get(type(self.target))
         if estimator.student is None and self.table is not None and reader is not None:
@@ -144,7 +160,7 @@ class Published:
             return self.table.default_student().set_params(weight=self.weight)
         return student_of(estimator, method)
 
-    def add_class_proba(self, class_proba, labels):
+    def add_class_proba(self, class_proba: np.ndarray, labels: np.ndarray) -> None:
         """Set the class probabilities of public rows, read from a noisy table.
 
         Parameters
@@ -164,11 +180,11 @@ class Published:
         n_labels = len(self.query_indices)
         self.spent = dataclasses.replace(self.spent, n_queries=n_labels, n_answered=n_labels)
 
-    def label_of(self, code):
+    def label_of(self, code: int) -> Any:
         """Return the label of a class, as plain Python."""
         return self.target.values[[code]].tolist()[0]
 
-    def label_weights(self, labels):
+    def label_weights(self, labels: np.ndarray) -> np.ndarray | None:
         """Return the weights of labels of teachers, (n_labels,), or None: all alike."""
         shares = np.bincount(labels, minlength=self.n_classes) / len(labels)
         weight = weights_of(self._class_weight, self.target.values, shares)
@@ -177,10 +193,10 @@ class Published:
 
 #: Default students that read any released table themselves, by the kind of target. For others the
 #: table or the method has one.
-_TABLE_READERS = {NumberTarget: TableRegressor}
+_TABLE_READERS: dict[type[Target], Any] = {NumberTarget: TableRegressor}
 
 
-def student_of(estimator, method):
+def student_of(estimator: Estimator, method: Method) -> Estimator:
     """Return the student of the parameters or, by default, the student of the method."""
     if estimator.student is not None:
         return estimator.student
@@ -202,7 +218,7 @@ _FEW_RIGHT = 0.1
 _RARELY = 0.01
 
 
-def warn_of_release(plan, released, X_public):
+def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
     """Warn of useless results; last, so that a warning that is an error loses no model.
 
     All of it is computed from released numbers, public rows and the plan.
@@ -246,7 +262,7 @@ def warn_of_release(plan, released, X_public):
             )
 
 
-def _p_value_of_labels(released, X_public):
+def _p_value_of_labels(released: Published, X_public: Rows) -> float | None:
     """Return the p-value of labels of teachers, if they have nothing to do with the public rows.
 
     None of few labels, of levels, and of rows that the library makes no numbers of.
@@ -266,7 +282,7 @@ def _p_value_of_labels(released, X_public):
     return p_value_of_counts(votes, np.ones(len(votes)), numbers[labelled], 0.0)
 
 
-def warn_of_one_class(released, plan=None):
+def warn_of_one_class(released: Published, plan: Plan | None = None) -> bool:
     """Warn if all released labels are of one class, or may as well be; return whether they are.
 
     Parameters
@@ -301,7 +317,7 @@ def warn_of_one_class(released, plan=None):
     return text is not None
 
 
-def _one_class_of_records(released):
+def _one_class_of_records(released: Published) -> str | None:
     """Return what to warn of, if the released table shows records of one class alone."""
     counts, noise_std = released.table.class_counts
     code, least = only_class(counts, noise_std)
@@ -315,12 +331,14 @@ def _one_class_of_records(released):
     )
 
 
-def _one_class_of_teachers(released, labels, plan):
+def _one_class_of_teachers(
+    released: Published, labels: np.ndarray, plan: Plan | None
+) -> str | None:
     """Return what to warn of, if teachers who all vote for one class would give such labels."""
     counts = np.bincount(labels, minlength=released.n_classes)
     code = int(counts.argmax())
     with suppress_output():  # a mechanism of the user's may print the votes that are made up for it
-        right = plan.share_right(1.0)
+        right = plan.share_right(1.0)  # type: ignore[union-attr]
     by_chance = binom.sf(counts[code] - 1, labels.size, 1 / released.n_classes)
     # The share of right labels may be unknown
     if by_chance > _RARELY or not binom.cdf(counts[code], labels.size, right) > _RARELY:
@@ -333,7 +351,14 @@ def _one_class_of_teachers(released, labels, plan):
     )
 
 
-def check_class_weight(class_weight, classes, student, X_public, *, releases_proba):
+def check_class_weight(
+    class_weight: Any,
+    classes: np.ndarray,
+    student: Estimator,
+    X_public: Rows,
+    *,
+    releases_proba: bool,
+) -> None:
     """Refuse weights of no class, and students that cannot learn with weights.
 
     Parameters
@@ -376,7 +401,7 @@ def check_class_weight(class_weight, classes, student, X_public, *, releases_pro
         )
 
 
-def weights_of(class_weight, classes, shares):
+def weights_of(class_weight: Any, classes: np.ndarray, shares: np.ndarray) -> np.ndarray | None:
     """Return class weights, by the released shares of the classes.
 
     Parameters

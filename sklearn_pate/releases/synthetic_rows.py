@@ -1,8 +1,11 @@
 """Synthetic rows: the steps of a synthesizer in one fit, and the rows that follow from them."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +22,13 @@ from ..rules import default_rows_fraction
 from ..runtime.copies import copied_data, without_index
 from ..runtime.isolation import is_ours, redacted, suppress_output
 from .base import Step
+
+if TYPE_CHECKING:
+    from .._typing import Rows
+    from ..fitting.run import Account
+    from ..ledger.ledger import PrivacyLedger
+    from ..rdp.cost import Cost
+    from ..runtime.private_data import PrivateData
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +61,29 @@ class Synthesis:
     synthesizer: Any
     neighbors: Neighbors
     target: Target
-    published: tuple = ()
+    published: tuple[Any, ...] = ()
     rows: Any = None
-    entries: tuple = field(default=(), repr=False)
+    entries: tuple[Any, ...] = field(default=(), repr=False)
     generator: str | None = None
-    fixed: dict | None = field(default=None, repr=False)
-    ledgers: list = field(default_factory=list, repr=False)
+    fixed: dict[str, Any] | None = field(default=None, repr=False)
+    ledgers: list[Any] = field(default_factory=list, repr=False)
 
     @property
-    def prior(self):
+    def prior(self) -> Any:
         """The statistics that the synthesizer released with its rows; None if it keeps none."""
         return getattr(self.synthesizer, "released_", None)
 
     @classmethod
-    def planned(cls, synthesizer, private, neighbors, *, pure, epsilon, delta):
+    def planned(
+        cls,
+        synthesizer: Any,
+        private: PrivateData,
+        neighbors: Neighbors,
+        *,
+        pure: bool,
+        epsilon: float | None,
+        delta: float,
+    ) -> Synthesis:
         """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
 
         Parameters
@@ -100,31 +119,31 @@ class Synthesis:
         return cls(synthesizer, neighbors, private.target)
 
     @property
-    def cost(self):
+    def cost(self) -> Cost | None:
         """The cost of the steps that are published; None before the first."""
         return self.cost_of_steps(len(self.published)) if self.published else None
 
-    def cost_of_steps(self, n_steps):
+    def cost_of_steps(self, n_steps: int) -> Cost:
         """Return the cost of the first steps; of all of them, the cost that the plan states."""
         is_all = n_steps == self.synthesizer.n_steps
         event = self.synthesizer.event(self.neighbors, n_steps=None if is_all else n_steps)
         return priced(event, self.synthesizer)
 
-    def entry_in(self, ledger):
+    def entry_in(self, ledger: PrivacyLedger) -> Any:
         """Return the entry of a ledger that has recorded steps; None if it has not."""
         return next((entry for own, entry in self.entries if own is ledger or own == ledger), None)
 
-    def is_recorded_in(self, ledger):
+    def is_recorded_in(self, ledger: PrivacyLedger) -> bool:
         """Return whether an entry of a ledger has the cost."""
         return self.entry_in(ledger) is not None or ledger in self.ledgers
 
-    def gather(self, private):
+    def gather(self, private: PrivateData) -> Any:
         """Return the statistics of the next step: private, and free."""
         synthesizer = self.synthesizer
         units = units_of(private, self.neighbors)
         records = (private.X, private.codes, private.sample_weight, units, private.target)
 
-        def gather():
+        def gather() -> Any:
             X, codes, weight, groups, target = records
             inputs = {"sample_weight": weight, "groups": groups, "target": target}
             return synthesizer.gather(X, codes, **inputs, published=self.published)
@@ -136,7 +155,7 @@ class Synthesis:
             name = type(synthesizer).__name__
             return redacted(gather, f"gather of {name} failed:", "Its step is not paid for")
 
-    def publish(self, gathered, noise, *, generator):
+    def publish(self, gathered: Any, noise: np.random.Generator, *, generator: str) -> Synthesis:
         """Return the same with the part of the next step, which is paid for.
 
         Parameters
@@ -158,7 +177,7 @@ class Synthesis:
         generator = "seed" if self.generator == "seed" else generator  # of an earlier step
         return replace(self, published=(*self.published, part), generator=generator)
 
-    def with_rows(self, rng):
+    def with_rows(self, rng: np.random.Generator) -> Synthesis:
         """Return the same with rows, drawn from the published parts: it is free.
 
         Parameters
@@ -169,7 +188,7 @@ class Synthesis:
         synthesizer = self.synthesizer
         name = type(synthesizer).__name__
 
-        def draw():
+        def draw() -> Rows:
             rows = synthesizer.draw(self.published, rng)
             # Without index or attributes
             is_bare = isinstance(rows, np.ndarray | list | tuple)
@@ -205,7 +224,16 @@ class RowsStep(Step):
         Shows progress, as `Inputs.phase`.
     """
 
-    def __init__(self, account, private, noise, *, generator, statement, phase):
+    def __init__(
+        self,
+        account: Account,
+        private: PrivateData,
+        noise: np.random.Generator,
+        *,
+        generator: str,
+        statement: Callable[..., Any],
+        phase: Callable[..., Any],
+    ) -> None:
         self.account = account
         self.private = private
         self.noise = noise
@@ -213,39 +241,41 @@ class RowsStep(Step):
         self.statement = statement
         self.phase = phase
 
-    def gather(self):
+    def gather(self) -> Any:
         """Return the statistics of the step: private, and free."""
         with self.phase("statistics", 1) as done:
             gathered = self.account.synthesis.gather(self.private)
             done(1)
         return gathered
 
-    def pay(self):
+    def pay(self) -> None:
         """Record the cost of all steps of the synthesizer up to this one."""
         synthesis = self.account.synthesis
         n_steps = len(synthesis.published) + 1
         cost = synthesis.cost_of_steps(n_steps)
         self.account.append(self.statement(n_steps, cost), cost)
 
-    def publish(self, gathered):
+    def publish(self, gathered: Any) -> None:
         """Keep the part of the step with its noise."""
         account = self.account
         synthesis = replace(account.synthesis, entries=account.entries)
         account.keep(synthesis.publish(gathered, self.noise, generator=self.generator))
 
 
-def steps_of_rows(account, private, noise, **params):
+def steps_of_rows(
+    account: Account, private: PrivateData, noise: np.random.Generator, **params: Any
+) -> Iterator[RowsStep]:
     """Yield the steps of a synthesizer that are left; see `RowsStep`."""
     while len(account.synthesis.published) < account.synthesis.synthesizer.n_steps:
         yield RowsStep(account, private, noise, **params)
 
 
-def dry_run_rows(synthesizer):
+def dry_run_rows(synthesizer: Any) -> Rows:
     """Return rows drawn from the schema alone, in place of those that will be."""
     return synthesizer.dry_run_rows(synthesizer.n_rows, np.random.default_rng(0))
 
 
-def units_of(private, neighbors):
+def units_of(private: PrivateData, neighbors: Neighbors) -> np.ndarray | None:
     """Return the protected unit of each record; None where each is one by itself.
 
     All records of a unit count once in each histogram. So they must be known.
@@ -260,4 +290,4 @@ def units_of(private, neighbors):
             f"this fit protects groups of records ({neighbors.relation}), and groups= is None: "
             "with a synthesizer or releases of yours, give groups=, one identifier per record"
         )
-    return normalize_groups(private.groups, len(private.codes))
+    return normalize_groups(private.groups, len(private.codes))  # type: ignore[arg-type]

@@ -1,5 +1,10 @@
 """The step of tables: noisy votes of records, or sums, released at once and read at any row."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..accounting import MethodSummary, TableCurator, plan_table
@@ -9,6 +14,14 @@ from ..runtime.isolation import is_ours, redacted, suppress_output
 from .base import VotesRelease
 from .votes import Votes
 
+if TYPE_CHECKING:
+    from .._typing import Estimator
+    from ..accounting.plan import Plan
+    from ..aggregators.table import TableMechanism
+    from ..fitting.inputs import Inputs
+    from ..methods.base import TableMethod
+    from .published import Published
+
 
 class TableRelease(VotesRelease):
     """A table of noisy counts of the classes, in cells or of columns."""
@@ -16,7 +29,7 @@ class TableRelease(VotesRelease):
     releases_proba = True
     max_dry_run_rows = 500
 
-    def check_votes(self, votes, method, *, is_given):
+    def check_votes(self, votes: Any, method: TableMethod, *, is_given: bool) -> None:
         """Refuse votes that were cast by another method, or with another contribution."""
         cast_by = getattr(votes, "method", None)
         if cast_by is None:
@@ -37,11 +50,11 @@ class TableRelease(VotesRelease):
                     f"{cast_with[param]!r}: {remedy}"
                 )
 
-    def mechanism(self, estimator, method):
+    def mechanism(self, estimator: Estimator, method: TableMethod) -> TableMechanism:
         """Return the mechanism of the table; refuse one that answers one question at a time."""
         return method.mechanism(estimator.aggregator)
 
-    def plan(self, inputs):
+    def plan(self, inputs: Inputs) -> Plan:
         """Return the noise of the table, and its cost."""
         return plan_table(
             inputs.method.mechanism(inputs.estimator.aggregator),
@@ -53,14 +66,19 @@ class TableRelease(VotesRelease):
             prior_is_pure=inputs.prior_is_pure,
         )
 
-    def dry_run(self, inputs, plan):
+    def dry_run(self, inputs: Inputs, plan: Plan) -> None:
         """Try a mechanism of the user's on a made-up table."""
         ((mechanism, _),) = plan.stages
         if not is_ours(mechanism):
-            sizes = {"contribution": inputs.contribution, "n_classes": inputs.target.n_values}
+            sizes: dict[str, Any] = {
+                "contribution": inputs.contribution,
+                "n_classes": inputs.target.n_values,
+            }
             dry_run_table(mechanism, **sizes)
 
-    def forecast(self, inputs, plan):
+    def forecast(
+        self, inputs: Inputs, plan: Plan
+    ) -> tuple[MethodSummary, Iterable[str], Iterable[str]]:
         """Return the cells or sums in public numbers, warnings and errors."""
         was_polled = inputs.private is None  # `poll` has warned of the rest
         are_synthetic = was_polled or inputs.rows_are_to_draw
@@ -73,15 +91,15 @@ class TableRelease(VotesRelease):
         )
         return method_summary, () if was_polled else cells.warnings, cells.errors
 
-    def rows(self, inputs, plan):
+    def rows(self, inputs: Inputs, plan: Plan) -> np.ndarray:
         """Return all public rows."""
         return np.arange(inputs.n_public)
 
-    def of_rows(self, votes, rows):
+    def of_rows(self, votes: Votes, rows: np.ndarray) -> Votes:
         """Return the votes: the table is read at all rows."""
         return votes
 
-    def gather(self, inputs, plan, rows):
+    def gather(self, inputs: Inputs, plan: Plan, rows: np.ndarray) -> Votes:
         """Lay out the table by public rows, and count the records in it."""
         method = inputs.method
         with inputs.phase("records", method.n_steps(n_records=inputs.neighbors.n_records)) as done:
@@ -100,7 +118,15 @@ class TableRelease(VotesRelease):
             table, inputs.target, inputs.neighbors, method=method, n_public=inputs.n_public
         )
 
-    def publish(self, inputs, plan, rows, votes, published, noise):
+    def publish(
+        self,
+        inputs: Inputs,
+        plan: Plan,
+        rows: np.ndarray,
+        votes: Votes,
+        published: Published,
+        noise: np.random.Generator,
+    ) -> None:
         """Draw the noisy table, and read it at each public row."""
         ((mechanism, _),) = plan.stages
         noise_std = mechanism.noise_std  # before it gets the table, which it could depend on
@@ -118,12 +144,12 @@ class TableRelease(VotesRelease):
         of_rows = votes.method.read(table) if prior is None else table.read(inputs.X_public)
         published.add_class_proba(*of_rows)
 
-    def curator(self, published, votes, plan, delta):
+    def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> TableCurator:
         """Return the private view of the results."""
         return TableCurator(votes.counts, plan.cost, delta)
 
 
-def _public_numbers(inputs, plan):
+def _public_numbers(inputs: Inputs, plan: Plan) -> dict[str, Any]:
     """Return the numbers that the layout follows from, next to the public rows."""
     ((mechanism, _),) = plan.stages
     return {

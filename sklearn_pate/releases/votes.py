@@ -1,9 +1,10 @@
 """Votes on public rows, as they are gathered: private."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..encoding.targets import ClassTarget, Target
 from ..rdp import NeighboringRelation, Neighbors
@@ -51,12 +52,12 @@ class Votes(Private):
     n_teachers: int | None = None
     temperature: float | None = None
     teacher_indices: np.ndarray | None = None
-    teachers: list | None = None
+    teachers: list[Any] | None = None
     method: Any = None
     n_public: int | None = None
     synthesis: Any = None
-    not_covered: tuple = ()
-    errors: tuple = ()
+    not_covered: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
 
     @property
     def classes(self) -> np.ndarray:
@@ -64,7 +65,7 @@ class Votes(Private):
         return self.target.values
 
     @classmethod
-    def of_teachers(cls, counts, classes=None):
+    def of_teachers(cls, counts: np.ndarray, classes: ArrayLike | None = None) -> Self:
         """Return votes of bare counts, whose protected unit is one teacher.
 
         `classes` defaults to 0..n_classes-1.

@@ -1,6 +1,9 @@
 """Private records, counted in blocks, in worker processes or in this one."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn import config_context
@@ -8,6 +11,11 @@ from sklearn import config_context
 from .copies import copied_rows
 from .isolation import attempt, suppress_output
 from .memory import is_cached
+
+if TYPE_CHECKING:
+    from joblib import Memory
+
+    from .private_data import PrivateData
 
 #: Records of a block, independent of the number of workers, so that cached tables are, too.
 BLOCK_SIZE = 20_000
@@ -22,9 +30,10 @@ class Block(NamedTuple):
     groups: np.ndarray | None
 
 
-def blocks_of(private, groups):
+def blocks_of(private: PrivateData, groups: np.ndarray | None) -> Iterator[Block]:
     """Yield blocks of `BLOCK_SIZE` records; with groups, each block ends at the end of a group."""
-    n_records = len(private.codes)
+    codes: Any = private.codes
+    n_records = len(codes)
     unit = np.arange(n_records) if groups is None else groups
     order = np.argsort(unit, kind="stable")
     unit = unit[order]
@@ -35,7 +44,7 @@ def blocks_of(private, groups):
         rows = order[start:stop]
         yield Block(
             copied_rows(private.X, rows),
-            private.codes[rows],
+            codes[rows],
             None if private.sample_weight is None else private.sample_weight[rows],
             None if groups is None else unit[start:stop] - unit[start],
         )
@@ -50,7 +59,13 @@ class _Result(NamedTuple):
     problem: str | None = None
 
 
-def count_block(block, count, config, memory, key):
+def count_block(
+    block: Block,
+    count: Callable[[Block], np.ndarray],
+    config: dict[str, Any],
+    memory: Memory,
+    key: Any,
+) -> _Result:
     """Count one block, or return its cached table."""
     recall = memory.cache(_counted, ignore=["count", "config", "block"])
     given = count, config, block, key
@@ -62,7 +77,9 @@ def count_block(block, count, config, memory, key):
     return _Result(*counted)
 
 
-def _counted(count, config, block, key):
+def _counted(
+    count: Callable[[Block], np.ndarray], config: dict[str, Any], block: Block, key: Any
+) -> np.ndarray:
     """Return the table of a block, which memory caches by `key` alone."""
     with config_context(**config):
         return count(block)

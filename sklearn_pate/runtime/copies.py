@@ -1,5 +1,7 @@
 """Generators of random numbers, and copies of objects with their own generators."""
 
+from __future__ import annotations
+
 import contextlib
 import copy
 import io
@@ -8,7 +10,11 @@ import pickle
 import random
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 import numpy as np
@@ -19,6 +25,9 @@ from sklearn.utils import check_random_state
 
 from .._sklearn import _safe_indexing
 
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+
 #: Types of a `random_state` that is not a number.
 NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
@@ -26,7 +35,7 @@ NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGen
 locks: dict = {}
 
 
-def _make_locks():
+def _make_locks() -> None:
     """Create the locks, also in a forked process, which lacks the threads that held the old."""
     locks.update(turn=threading.RLock(), quiet=threading.Lock())
 
@@ -36,13 +45,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_make_locks)
 
 
-def seed_number(sequence):
+def seed_number(sequence: np.random.SeedSequence) -> int:
     """Return a seed of 32 bits that is derived from a `numpy.random.SeedSequence`."""
     return int(sequence.generate_state(1)[0])
 
 
 @contextlib.contextmanager
-def seeded(seed):
+def seeded(seed: int) -> Iterator[None]:
     """Seed the global generators of numpy, Python, torch and polars for a block; restore them.
 
     If torch is loaded, its generators of the CPU and of CUDA are seeded. The state of the generator
@@ -62,8 +71,8 @@ def seeded(seed):
         # Normal numbers are drawn in pairs. This state includes the second of a pair, which the
         # bit generator does not contain
         stack.callback(np.random.set_state, np.random.get_state(legacy=False))
-        stack.callback(np.random.set_bit_generator, np.random.get_bit_generator())
-        np.random.set_bit_generator(own)
+        stack.callback(np.random.set_bit_generator, np.random.get_bit_generator())  # type: ignore[attr-defined]
+        np.random.set_bit_generator(own)  # type: ignore[attr-defined]
         np.random.seed(seed)
         torch, polars = sys.modules.get("torch"), sys.modules.get("polars")
         stack.callback(_seed_afresh, had_torch=torch is not None)
@@ -79,7 +88,7 @@ def seeded(seed):
 _spare = []  # type: ignore[var-annotated]
 
 
-def _seed_torch(torch, seed, stack):
+def _seed_torch(torch: Any, seed: int, stack: ExitStack) -> None:
     """Seed torch's generators, and register their restoration with an exit stack."""
     has_gpu = torch.cuda.is_available() or torch.backends.mps.is_available()
     had_gpu = torch.cuda.is_initialized()
@@ -91,7 +100,7 @@ def _seed_torch(torch, seed, stack):
     (torch if has_gpu else torch.default_generator).manual_seed(seed)
 
 
-def _leave_gpu(torch, had_gpu):
+def _leave_gpu(torch: Any, had_gpu: bool) -> None:
     if not torch.cuda.is_initialized():
         # Torch keeps the last seed until the first use of a GPU, so the caller's is restored
         torch.cuda.manual_seed_all(torch.initial_seed())
@@ -99,7 +108,7 @@ def _leave_gpu(torch, had_gpu):
         torch.cuda.seed_all()
 
 
-def _seed_afresh(*, had_torch):
+def _seed_afresh(*, had_torch: bool) -> None:
     """Reseed the generators that cannot be restored: polars, and torch imported by the block."""
     torch, polars = sys.modules.get("torch"), sys.modules.get("polars")
     if torch is not None and not had_torch:
@@ -108,13 +117,13 @@ def _seed_afresh(*, had_torch):
         polars.set_random_seed(fresh_seed())
 
 
-def params_named(estimator, name):
+def params_named(estimator: Estimator, name: str) -> dict[str, Any]:
     """Return the parameters of a name with their values, including nested estimators."""
     params = estimator.get_params(deep=True)
     return {key: params[key] for key in params if f"__{key}".endswith(f"__{name}")}
 
 
-def set_seeds(estimator, seed, *, only_missing=False):
+def set_seeds(estimator: Estimator, seed: int, *, only_missing: bool = False) -> Estimator:
     """Set every `random_state` of an estimator, its nested ones and its CV splitters.
 
     Parameters
@@ -144,7 +153,7 @@ def set_seeds(estimator, seed, *, only_missing=False):
     return estimator
 
 
-def without_caches(estimator):
+def without_caches(estimator: Estimator) -> Estimator:
     """Set `memory` parameters to None, as teachers would share fitted steps through a cache.
 
     Parameters
@@ -162,11 +171,11 @@ def without_caches(estimator):
     return estimator
 
 
-def _is_missing(random_state):
+def _is_missing(random_state: Any) -> bool:
     return random_state is None or isinstance(random_state, NUMPY_GENERATORS)
 
 
-def new_generator(obj, seeds):
+def new_generator(obj: Any, seeds: Random) -> tuple[Any, ...] | None:
     """Return a pickle reduction to a new generator of the same kind: a callable, its arguments.
 
     The result is None if `obj` is not a generator.
@@ -182,13 +191,13 @@ def new_generator(obj, seeds):
     return None
 
 
-def _torch_generator(device, seed):
+def _torch_generator(device: str, seed: int) -> Any:
     import torch
 
     return torch.Generator(device).manual_seed(seed)
 
 
-def fresh_seed():
+def fresh_seed() -> int:
     """Return a seed from the operating system."""
     return seed_number(np.random.SeedSequence())
 
@@ -196,7 +205,7 @@ def fresh_seed():
 # --- copies, and rows without information about other rows ----------------------------------------
 
 
-def own_copy(value, seed, *, functions=False):
+def own_copy(value: Any, seed: int, *, functions: bool = False) -> Any:
     """Return a deep copy in which every generator is replaced by a new, seeded one.
 
     The copy is made by pickling, because `copy.deepcopy` shares functions and the objects that they
@@ -236,7 +245,7 @@ def own_copy(value, seed, *, functions=False):
     return value
 
 
-def isolated_clone(estimator, seed, *, functions=False):
+def isolated_clone(estimator: Estimator, seed: int, *, functions: bool = False) -> Estimator:
     """Return a clone that is also a deep copy.
 
     A frozen estimator, for instance, is its own clone.
@@ -257,7 +266,7 @@ def isolated_clone(estimator, seed, *, functions=False):
     return _without_callbacks(own_copy(cloned, seed, functions=functions))
 
 
-def _without_callbacks(estimator):
+def _without_callbacks(estimator: Estimator) -> Estimator:
     """Drop scikit-learn's callbacks in place, as clones share them and they receive records."""
     for part in (estimator, *estimator.get_params(deep=True).values()):
         if hasattr(part, "get_params") and not isinstance(part, type):
@@ -265,7 +274,7 @@ def _without_callbacks(estimator):
     return estimator
 
 
-def copied_data(data):
+def copied_data(data: Any) -> Any:
     """Return a copy of data, including the objects in the cells of a DataFrame.
 
     Parameters
@@ -285,7 +294,7 @@ def copied_data(data):
     return copy.deepcopy(data)
 
 
-def copied_rows(X, rows):
+def copied_rows(X: Rows, rows: np.ndarray) -> Rows:
     """Select rows of private data without information about other rows.
 
     Parameters
@@ -303,7 +312,7 @@ def copied_rows(X, rows):
     return without_index(_safe_indexing(X, rows))
 
 
-def without_index(rows):
+def without_index(rows: Rows) -> Any:
     """Return rows of pandas with positions as their index, and without `attrs`.
 
     An index that was cut from a larger one reveals information about the other rows: by its levels,
@@ -327,7 +336,7 @@ def without_index(rows):
     return rows
 
 
-def unfitted(value):
+def unfitted(value: Any) -> Any:
     """Return a copy of a parameter that may leave the process, with unfitted estimators.
 
     The state of a generator reveals its earlier draws, so each generator is replaced by a new one.
@@ -355,7 +364,7 @@ def unfitted(value):
     return own_copy(copied, fresh_seed())
 
 
-def copied_generators(value):
+def copied_generators(value: Any) -> Any:
     """Return an object or, if it holds a global generator, a copy with new generators.
 
     A `RandomState` that an estimator stores may be numpy's global one. Anyone who reads its state
@@ -383,12 +392,12 @@ def copied_generators(value):
     """
     seeds = random.Random(fresh_seed())
     # The global generators; the methods of the last one are the functions of `random`
-    shared = [check_random_state(None), np.random.get_bit_generator(), random._inst]
+    shared = [check_random_state(None), np.random.get_bit_generator(), random._inst]  # type: ignore[attr-defined]
     torch = sys.modules.get("torch")
     if torch is not None:
         shared += [torch.default_generator, *torch.cuda.default_generators]
 
-    def replacement(obj):
+    def replacement(obj: Any) -> Any:
         is_shared = any(obj is generator for generator in shared)
         return new_generator(obj, seeds) if is_shared else None
 
@@ -401,7 +410,7 @@ def copied_generators(value):
     return value  # it does not pickle, so it cannot leave the process in a file
 
 
-def copier(value):
+def copier(value: Any) -> Callable[[], Any]:
     """Return a function that makes copies of the current state of `value`.
 
     Parameters
@@ -424,38 +433,40 @@ def copier(value):
 class _Unpickler(pickle.Unpickler):
     """Unpickler that resolves the classes in a pickle of `_Replacing`."""
 
-    def __init__(self, content, classes):
+    def __init__(self, content: bytes, classes: list[Any]) -> None:
         super().__init__(io.BytesIO(content))
         self.classes = classes
 
-    def persistent_load(self, number):
+    def persistent_load(self, number: int) -> Any:
         return self.classes[number]
 
 
 class _Replacing:
     """A pickler that replaces some objects by the results of a function."""
 
-    def __init__(self, replacement):
+    dump: Callable[[Any], None]  # of the pickler, the second base class
+
+    def __init__(self, replacement: Callable[[Any], Any]) -> None:
         self.file = io.BytesIO()
-        super().__init__(self.file)
+        super().__init__(self.file)  # type: ignore[call-arg]
         self.replacement = replacement
         self.has_replaced = False
-        self.classes = []
+        self.classes: list[type] = []
 
-    def loader(self, value):
+    def loader(self, value: Any) -> Callable[[], Any]:
         """Return a function that makes copies, and works in this process only."""
         self.dump(value)
         content = self.file.getvalue()
         return lambda: _Unpickler(content, self.classes).load()
 
-    def persistent_id(self, obj):
+    def persistent_id(self, obj: Any) -> Any:
         # Classes are pickled by reference, as objects would not be instances of a copied class
         if not isinstance(obj, type):
             return None
         self.classes.append(obj)
         return len(self.classes) - 1
 
-    def reducer_override(self, obj):
+    def reducer_override(self, obj: Any) -> Any:
         replacement = self.replacement(obj)
         if replacement is not None:
             self.has_replaced = True

@@ -1,5 +1,7 @@
 """Isolation of teachers from each other, and suppression of private output and messages."""
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import io
@@ -9,10 +11,11 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,9 +27,12 @@ from sklearn.base import BaseEstimator
 from .._sklearn import InvalidParameterError
 from .copies import copied_rows, copier, locks, params_named, seeded
 
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+
 
 @contextlib.contextmanager
-def isolated(seed, *, descriptors=True):
+def isolated(seed: int, *, descriptors: bool = True) -> Iterator[None]:
     """Run a teacher without output, and restore the state of the process afterwards.
 
     Global generators start from the seed (see `seeded`). Afterwards they are restored, and so are
@@ -70,7 +76,13 @@ def isolated(seed, *, descriptors=True):
         yield
 
 
-def applied_to_parts(function, fitted, X, parts, seed=0):
+def applied_to_parts(
+    function: Callable[..., Any],
+    fitted: Estimator,
+    X: Rows,
+    parts: Iterable[np.ndarray],
+    seed: int = 0,
+) -> Iterator[tuple[np.ndarray, tuple[Any, str | None]]]:
     """Apply a fitted estimator to parts of rows, so that no part affects another.
 
     Parameters
@@ -96,27 +108,27 @@ def applied_to_parts(function, fitted, X, parts, seed=0):
     fresh = copier(fitted)
     for rows in parts:
         with isolated(seed):
-            outcome = attempt(lambda part=rows: function(fresh(), copied_rows(X, part)))
+            outcome = attempt(lambda part=rows: function(fresh(), copied_rows(X, part)))  # type: ignore[misc]
         yield rows, outcome
 
 
-def _put_back(read, write, before):
+def _put_back(read: Callable[[], Any], write: Callable[[Any], Any], before: Any) -> None:
     if read() != before:
         write(before)
 
 
-def _working_directory():
+def _working_directory() -> str | None:
     return attempt(os.getcwd)[0]  # None if the directory was deleted
 
 
-def _return_to(folder):
+def _return_to(folder: str | None) -> None:
     if folder is not None:
         os.chdir(folder)
 
 
-def _pandas_options(branch=None, prefix=""):
+def _pandas_options(branch: Any = None, prefix: str = "") -> dict[str, Any]:
     """Return the options of pandas by name, as `pd.get_option` for each would be slow."""
-    options = {}
+    options: dict[str, Any] = {}
     for key, value in (pd.options.d if branch is None else branch).items():
         if isinstance(value, dict):
             options |= _pandas_options(value, f"{prefix}{key}.")
@@ -125,14 +137,14 @@ def _pandas_options(branch=None, prefix=""):
     return options
 
 
-def _set_pandas_options(before):
+def _set_pandas_options(before: Any) -> None:
     now = _pandas_options()
     for name, value in before.items():
         if now.get(name) != value:  # because setting a deprecated option would warn
             pd.set_option(name, value)
 
 
-def _set_environment(before):
+def _set_environment(before: Any) -> None:
     os.environ.clear()
     os.environ.update(before)
 
@@ -148,13 +160,13 @@ _OF_TORCH = (
 )
 
 
-def _torch_defaults():
+def _torch_defaults() -> list[Any] | None:
     """Return the settings of torch; None if it is not loaded."""
     torch = sys.modules.get("torch")
     return None if torch is None else [getattr(torch, read)() for read, _ in _OF_TORCH]
 
 
-def _set_torch_defaults(before):
+def _set_torch_defaults(before: Any) -> None:
     torch = sys.modules["torch"]
     if before is None:  # the block imported torch
         before = (torch.float32, True, 0, False, "highest", torch.get_num_threads())
@@ -179,7 +191,7 @@ _SETTINGS: Any = (
 _IS_WITHIN = ContextVar("sklearn_pate_is_within_a_fit", default=False)
 
 
-def silent(estimator):
+def silent(estimator: Estimator) -> Estimator:
     """Turn off the `verbose` parameters, as compiled code does not write to Python's streams."""
     for name, value in params_named(estimator, "verbose").items():
         if value:
@@ -187,7 +199,7 @@ def silent(estimator):
     return estimator
 
 
-def limit_threads(estimator, threads):
+def limit_threads(estimator: Estimator, threads: int | None) -> Estimator:
     """Lower an estimator's `n_jobs` parameters in place to the number of cores per worker.
 
     None is no limit. Calls of joblib are sequential in a worker, so this matters for libraries with
@@ -196,7 +208,7 @@ def limit_threads(estimator, threads):
     for name, value in params_named(estimator, "n_jobs").items():
         if threads is not None and isinstance(value, Integral):
             # `effective_n_jobs` would return 1 within a task
-            n_jobs = value if value > 0 else cpu_count() + 1 + value
+            n_jobs: Any = value if value > 0 else cpu_count() + 1 + value  # type: ignore[operator]
             if n_jobs > threads:
                 estimator.set_params(**{name: threads})
     return estimator
@@ -205,32 +217,32 @@ def limit_threads(estimator, threads):
 class _Nowhere(io.StringIO):
     """A text stream that discards its input."""
 
-    def write(self, text):
+    def write(self, text: str) -> int:
         return len(text)
 
 
 @contextlib.contextmanager
-def silence():
+def silence() -> Iterator[None]:
     """Drop output, logs and warnings, even if a teacher's own settings enable them."""
     with contextlib.ExitStack() as stack:
         stack.callback(_disable_logs, logging.root.manager.disable)
         stack.callback(setattr, logging.Logger, "callHandlers", logging.Logger.callHandlers)
         _disable_logs(sys.maxsize)
         # Because a teacher may enable logs again
-        logging.Logger.callHandlers = _forget  # type: ignore[method-assign]
+        logging.Logger.callHandlers = _forget  # type: ignore[method-assign, assignment]
         stack.enter_context(warnings.catch_warnings(record=True, action="ignore"))
         stack.enter_context(contextlib.redirect_stdout(_Nowhere()))
         stack.enter_context(contextlib.redirect_stderr(_Nowhere()))
         yield
 
 
-def _disable_logs(level):
+def _disable_logs(level: int) -> None:
     """Disable logs unless they are, as `logging.disable` goes through all loggers."""
     if logging.root.manager.disable != level:
         logging.disable(level)
 
 
-def _forget(logger, record):
+def _forget(logger: Any, record: Any) -> None:
     """Discard a record of the log."""
 
 
@@ -240,17 +252,17 @@ with contextlib.suppress(AttributeError, OSError, TypeError):
     _flush_compiled = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush
 
 
-def _flush():
+def _flush() -> None:
     """Flush buffered output before streams are redirected."""
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         with contextlib.suppress(Exception):  # for a missing or closed stream
-            stream.flush()
+            stream.flush()  # type: ignore[union-attr]
     if _flush_compiled is not None:
         _flush_compiled(None)
 
 
 @contextlib.contextmanager
-def silence_below():
+def silence_below() -> Iterator[None]:
     """Drop all output to the file descriptors 1 and 2."""
     _flush()
     with contextlib.ExitStack() as stack:
@@ -276,9 +288,9 @@ class suppress_output:
     """
 
     _depth = 0
-    _silence = None
+    _silence: Any = None
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         with locks["quiet"]:
             if suppress_output._depth == 0:
                 _flush()  # before `isolated` redirects descriptors
@@ -286,7 +298,7 @@ class suppress_output:
                 suppress_output._silence.__enter__()
             suppress_output._depth += 1
 
-    def __exit__(self, *exc_info):
+    def __exit__(self, *exc_info: Any) -> None:
         with locks["quiet"]:
             suppress_output._depth -= 1
             if suppress_output._depth == 0:
@@ -297,7 +309,7 @@ class suppress_output:
 
 
 @contextlib.contextmanager
-def uncounted():
+def uncounted() -> Iterator[None]:
     """Count the fits of a block as part of the enclosing fit.
 
     A teacher whose records have one label is not fitted, so the number of fits that teachers begin
@@ -320,7 +332,7 @@ def uncounted():
 _numbers = itertools.count(1)
 
 
-def next_fit_number():
+def next_fit_number() -> int:
     """Count one more fit of this process, and return its number.
 
     The number depends on calls, never on data: a count of fits "on the same records" would reveal
@@ -345,12 +357,12 @@ def next_fit_number():
 # --- public descriptions of errors, and of the types of private data ------------------------------
 
 
-def is_ours(part):
+def is_ours(part: Any) -> bool:
     """Whether an object's class is in this library, whose messages quote no private values."""
     return type(part).__module__.partition(".")[0] == __package__.partition(".")[0]
 
 
-def attempt(function):
+def attempt(function: Callable[[], Any]) -> tuple[Any, str | None]:
     """Call a function whose errors may quote private values.
 
     Raise your own error after the call: an error that is raised within `except` keeps the caught
@@ -388,7 +400,9 @@ def attempt(function):
     return None, failed.__name__
 
 
-def redacted(function, subject, remedy, error=ValueError):
+def redacted(
+    function: Callable[[], Any], subject: str, remedy: str, error: type[Exception] = ValueError
+) -> Any:
     """Call a user's function on private values, and redact the text of its error.
 
     Parameters
@@ -459,7 +473,7 @@ _KINDS = {
 }
 
 
-def kind_of(dtype):
+def kind_of(dtype: Any) -> str:
     """Describe a numpy dtype without revealing data.
 
     Parameters
@@ -482,7 +496,7 @@ def kind_of(dtype):
     return _KINDS.get(dtype.kind, "values of another kind")
 
 
-def redacted_text(error, estimator=None):
+def redacted_text(error: BaseException, estimator: Estimator = None) -> str:
     """Return a public description of an error that may quote private data.
 
     Parameters
@@ -512,7 +526,7 @@ def redacted_text(error, estimator=None):
     return f"{type(error).__name__}: {reason}"
 
 
-def remedy_of(error):
+def remedy_of(error: BaseException) -> str:
     """Return the remedy if a torch network of float32 got float64; else an empty text.
 
     Parameters
@@ -530,7 +544,7 @@ def remedy_of(error):
     return _FLOAT32 if is_about_floats else ""
 
 
-def _wrong_parameter(estimator):
+def _wrong_parameter(estimator: Estimator) -> str | None:
     """Return scikit-learn's message about the first invalid parameter, without its value."""
     for part in [estimator, *estimator.get_params(deep=True).values()]:
         try:

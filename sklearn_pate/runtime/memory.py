@@ -14,7 +14,10 @@ import sys
 import sysconfig
 import tempfile
 import types
+from collections.abc import Callable, Iterator
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import cloudpickle
 import numpy as np
@@ -26,7 +29,7 @@ from .isolation import redacted, suppress_output
 # --- the folder --------------------------------------------------------------------------------
 
 
-def private_memory(memory):
+def private_memory(memory: str | PathLike[str] | Memory | None) -> Memory | None:
     """Return `memory`, a path or a joblib.Memory, as a joblib.Memory that others cannot read.
 
     Parameters
@@ -85,24 +88,24 @@ def private_memory(memory):
     return Memory(memory, verbose=0)
 
 
-def _others_can_replace_within(folder):
+def _others_can_replace_within(folder: Any) -> bool:
     """Return whether others may write in a folder that has no sticky bit (unlike /tmp)."""
     mode = os.stat(folder).st_mode
     return bool(mode & (stat.S_IWGRP | stat.S_IWOTH)) and not mode & stat.S_ISVTX
 
 
-def cached_seed(memory, key):
+def cached_seed(memory: Memory, key: Any) -> np.random.SeedSequence:
     """Return a `SeedSequence` that is fixed for each key while the memory exists."""
     with suppress_output():  # a user's own Memory may print the arguments
         return np.random.SeedSequence(memory.cache(_entropy)(key))
 
 
-def _entropy(key):
+def _entropy(key: Any) -> Any:
     """Return fresh entropy, which memory computes once for each key and caches."""
     return np.random.SeedSequence().entropy
 
 
-def is_cached(memory, function, *args):
+def is_cached(memory: Memory, function: Any, *args: Any) -> bool:
     """Whether memory, if any, has a result, as joblib only warns if it cannot write."""
     return memory.location is None or function.check_call_in_cache(*args)
 
@@ -110,12 +113,12 @@ def is_cached(memory, function, *args):
 # --- fingerprints of fits ----------------------------------------------------------------------
 
 
-def digest(*parts):
+def digest(*parts: Any) -> str:
     """Return a fingerprint of data and settings, for results cached in memory."""
     return _fingerprint("data that pickle", lambda: hash_of(parts))
 
 
-def code_digest(*objects):
+def code_digest(*objects: Any) -> str:
     """Return a fingerprint of estimators and of the code that they use.
 
     Libraries count by their versions. The user's own modules that define estimators count by their
@@ -148,13 +151,13 @@ def code_digest(*objects):
     return _fingerprint("estimators that pickle (base_estimator)", lambda: _code_digest(objects))
 
 
-def _fingerprint(of_what, make):
+def _fingerprint(of_what: str, make: Callable[[], str]) -> str:
     with suppress_output():  # the hashed values may be private
         subject = f"memory requires {of_what}, to detect changes; got"
         return redacted(make, subject, "Use memory=None")
 
 
-def _code_digest(objects):
+def _code_digest(objects: Any) -> str:
     modules = {"numpy", "scipy", "pandas", "sklearn", "joblib", "sklearn_pate"}
     parts = [platform.python_version().encode(), _pickled(objects, modules)]
     for name in _with_imported(modules):
@@ -167,11 +170,11 @@ def _code_digest(objects):
 class _Pickler(cloudpickle.Pickler):
     """Pickler with the same result in each process, which collects the modules of all objects."""
 
-    def __init__(self, file, modules):
+    def __init__(self, file: Any, modules: Any) -> None:
         super().__init__(file)
         self.modules = modules
 
-    def reducer_override(self, obj):
+    def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, type | types.FunctionType | types.BuiltinFunctionType):
             self.modules.add(str(obj.__module__))
         elif isinstance(obj, types.ModuleType):
@@ -180,7 +183,7 @@ class _Pickler(cloudpickle.Pickler):
             return tuple, ((obj.__wrapped__,),)
         return super().reducer_override(obj)
 
-    def persistent_id(self, obj):
+    def persistent_id(self, obj: Any) -> Any:
         if isinstance(obj, str):  # by value, because the identity of equal strings may differ
             return b"" if obj in _CLASS_NAMES else obj.encode("utf-8", "surrogatepass")
         if isinstance(obj, set | frozenset):  # sorted, because the order differs between processes
@@ -188,7 +191,7 @@ class _Pickler(cloudpickle.Pickler):
         if isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
             with contextlib.suppress(TypeError, RuntimeError):  # for a dtype that numpy lacks
                 # By value, because the pickle of a tensor contains addresses
-                return _pickled(("tensor", obj.numpy(force=True)), self.modules)
+                return _pickled(("tensor", obj.numpy(force=True)), self.modules)  # type: ignore[union-attr]
         return None
 
 
@@ -198,14 +201,14 @@ _CLASS_NAMES = getattr(cloudpickle.cloudpickle, "_DYNAMIC_CLASS_TRACKER_BY_ID", 
 _CACHED = type(functools.cache(len))
 
 
-def _pickled(obj, modules):
+def _pickled(obj: Any, modules: Any) -> bytes:
     """Return an object as bytes, and add the names of its modules to `modules`."""
     with io.BytesIO() as file:
         _Pickler(file, modules).dump(obj)
         return file.getvalue()
 
 
-def _with_imported(modules):
+def _with_imported(modules: Any) -> list[str]:
     """Return names of modules and of the imports of the user's own modules."""
     names = list(modules)
     for name in names:  # includes names that are appended in the loop
@@ -215,7 +218,7 @@ def _with_imported(modules):
     return sorted(names)
 
 
-def _imported(name, file):
+def _imported(name: str, file: Path) -> Iterator[str]:
     """Yield the imports in the source of a module: names of modules, and names in them."""
     for statement in ast.parse(file.read_bytes()).body:
         if isinstance(statement, ast.Import):
@@ -227,7 +230,7 @@ def _imported(name, file):
             yield from (f"{module}.{alias.name}" for alias in statement.names)
 
 
-def _own_file(name):
+def _own_file(name: str) -> Path | None:
     """Return the source file of a user's own module; None for a library or the script."""
     file = str(getattr(sys.modules.get(name), "__file__", None))
     is_script = name in ("__main__", "__mp_main__")  # which is pickled by value
@@ -239,7 +242,7 @@ def _own_file(name):
     return None if is_installed or any(map(path.is_relative_to, folders)) else path
 
 
-def _version(name):
+def _version(name: str) -> str:
     """Return the version of the library that contains a module, as text."""
     top = name.partition(".")[0]
     version = getattr(sys.modules.get(top), "__version__", None)

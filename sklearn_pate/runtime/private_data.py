@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 class Private:
     """Base class of private objects, whose repr shows no data and which cannot be pickled."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(private)"
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError(f"{type(self).__name__} is private: it cannot be pickled or copied")
 
 

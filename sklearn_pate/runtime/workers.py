@@ -13,8 +13,10 @@ tables come back, and fitted teachers as bytes if they are kept. A pickled estim
 
 import itertools
 import pickle
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from functools import partial
+from typing import Any
 
 import cloudpickle
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
@@ -33,14 +35,21 @@ class WorkerDeathError(RuntimeError):
     """Worker processes died while they ran private tasks; the message contains no data."""
 
 
-def batch_size(n_tasks, n_jobs):
+def batch_size(n_tasks: int, n_jobs: int | None) -> int:
     """Return the number of quick tasks in one batch for a worker."""
     # joblib's own batches of quick tasks grow without limit, and so do the results that wait in
     # memory and the time that workers wait for the last batch
     return min(max(n_tasks // (128 * effective_n_jobs(n_jobs)), 1), 16)
 
 
-def run(tasks, function, n_jobs, batch_size=1, *, may_stay=True):
+def run(
+    tasks: Iterable[tuple[Any, ...]],
+    function: Callable[..., Any],
+    n_jobs: int | None,
+    batch_size: int = 1,
+    *,
+    may_stay: bool = True,
+) -> Iterator[Any]:
     """Yield results as they come, few at a time; in rounds if the backend cannot stream them.
 
     Parameters
@@ -64,13 +73,15 @@ def run(tasks, function, n_jobs, batch_size=1, *, may_stay=True):
     WorkerDeathError
         If workers died three times. Before that, the tasks of a dead worker are run again.
     """
-    stay = []
+    stay: list[Any] = []
     remote = function
     if not _share_a_process(n_jobs):
         tasks = _packed(tasks, stay if may_stay else None)
         remote = partial(_unpacked, function)
     waiting = enumerate(tasks)
-    sent = {}  # tasks without a result, by number: few, as tasks are read when they start
+    sent: dict[
+        int, Any
+    ] = {}  # tasks without a result, by number: few, as tasks are read when they start
     for n_deaths in itertools.count(1):
         calls = _calls(itertools.chain(list(sent.items()), waiting), sent, remote)
         died = "TerminatedWorkerError"
@@ -90,19 +101,21 @@ def run(tasks, function, n_jobs, batch_size=1, *, may_stay=True):
     yield from itertools.starmap(function, stay)
 
 
-def _calls(tasks, sent, function):
+def _calls(
+    tasks: Iterable[tuple[Any, ...]], sent: Any, function: Callable[..., Any]
+) -> Iterator[Any]:
     """Yield joblib's calls of numbered tasks, and record the sent tasks."""
     for number, task in tasks:
         sent[number] = task
         yield delayed(_numbered)(function, number, task)
 
 
-def _numbered(function, number, task):
+def _numbered(function: Callable[..., Any], number: int, task: tuple[Any, ...]) -> tuple[int, Any]:
     """Return the number of a task, and its result."""
     return number, function(*task)
 
 
-def _results(calls, n_jobs, batch_size):
+def _results(calls: Iterable[Any], n_jobs: int | None, batch_size: int) -> Iterator[Any]:
     """Yield the results of calls as they come."""
     # With max_nbytes, joblib would write large private arrays to files that stay until the end
     settings = {"n_jobs": n_jobs, "batch_size": batch_size, "max_nbytes": None}
@@ -117,7 +130,7 @@ def _results(calls, n_jobs, batch_size):
         yield from parallel(calls)
 
 
-def _packed(tasks, stay):
+def _packed(tasks: Iterable[tuple[Any, ...]], stay: list[Any] | None) -> Iterator[tuple[Any, ...]]:
     """Yield tasks with pickled records, and append tasks that do not pickle to `stay`."""
     for records, *others in tasks:
         content, failed = attempt(partial(cloudpickle.dumps, records))
@@ -129,11 +142,18 @@ def _packed(tasks, stay):
             stay.append((records, *others))
 
 
-def _unpacked(function, content, *others):
+def _unpacked(function: Callable[..., Any], content: bytes, *others: Any) -> Any:
     return function(pickle.loads(content), *others)
 
 
-def add_up(add, start, tasks, *, threads, on_done=None):
+def add_up(
+    add: Callable[[Any], Any],
+    start: Callable[..., Iterator[Any]],
+    tasks: Iterable[tuple[Any, ...]],
+    *,
+    threads: int | None,
+    on_done: Callable[[int], Any] | None = None,
+) -> None:
     """Add up results as they come.
 
     Parameters
@@ -155,7 +175,7 @@ def add_up(add, start, tasks, *, threads, on_done=None):
     TeacherError
         The first failure.
     """
-    problems = []
+    problems: list[str] = []
     all_kept = True
     tasks = itertools.takewhile(lambda _: not problems, tasks)
     with suppress_output(), threadpool_limits(threads):
@@ -184,19 +204,19 @@ def add_up(add, start, tasks, *, threads, on_done=None):
         warn("memory could not keep all votes (a full disk?): a repeated fit computes some again")
 
 
-def threads_per_worker(n_jobs):
+def threads_per_worker(n_jobs: int | None) -> int | None:
     """Return the number of cores per worker, or None, which is no limit, for one worker."""
     n_workers = effective_n_jobs(n_jobs)
     return None if n_workers == 1 else max(cpu_count() // n_workers, 1)
 
 
-def _share_a_process(n_jobs):
+def _share_a_process(n_jobs: int | None) -> bool:
     """Whether tasks run in this process."""
     backend = get_active_backend()[0]
     return effective_n_jobs(n_jobs) == 1 or getattr(backend, "uses_threads", False)
 
 
-def check_timeout(timeout, n_jobs):
+def check_timeout(timeout: float | None, n_jobs: int | None) -> None:
     """Refuse a timeout for teachers that run in this process."""
     if timeout is not None and _share_a_process(n_jobs):
         raise ValueError(
@@ -205,13 +225,13 @@ def check_timeout(timeout, n_jobs):
         )
 
 
-def warn_if_taking_turns(n_jobs, who="teachers"):
+def warn_if_taking_turns(n_jobs: int | None, who: str = "teachers") -> None:
     """Warn if tasks would run concurrently in threads of one process."""
     backend = get_active_backend()[0]
     share_a_process = _share_a_process(n_jobs)
     cluster = getattr(backend, "client", None)  # Dask's
     if hasattr(cluster, "nthreads"):
-        share_a_process = max(cluster.nthreads().values(), default=1) > 1
+        share_a_process = max(cluster.nthreads().values(), default=1) > 1  # type: ignore[union-attr]
     if share_a_process and effective_n_jobs(n_jobs) > 1:
         warn(
             f"{who} run in threads of one process and take turns, so n_jobs does not speed them "

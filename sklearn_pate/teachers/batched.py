@@ -1,10 +1,15 @@
 """Training of many teachers of one network together, with stacked parameters."""
 
+from __future__ import annotations
+
 import copy
 import itertools
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +19,9 @@ from torch import nn
 from torch.func import functional_call, vmap
 
 from ..runtime.copies import seeded
+
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
 
 __all__ = ["BatchedTeachers"]
 
@@ -79,11 +87,11 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     20
     """
 
-    def __init__(self, estimator, *, max_teachers=None):
+    def __init__(self, estimator: Estimator, *, max_teachers: int | None = None) -> None:
         self.estimator = estimator
         self.max_teachers = max_teachers
 
-    def fit(self, X, y):
+    def fit(self, X: Rows, y: ArrayLike) -> Self:
         """Fit one network by its own `fit`.
 
         Parameters
@@ -102,7 +110,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = np.asarray(self.estimator_.classes_)
         return self
 
-    def predict(self, X):
+    def predict(self, X: Rows) -> np.ndarray:
         """Predict labels with the network that was fitted by itself.
 
         Parameters
@@ -118,7 +126,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Rows) -> np.ndarray:
         """Predict probabilities with the network that was fitted by itself.
 
         Parameters
@@ -134,7 +142,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
-    def why_not(self, X, X_query):
+    def why_not(self, X: Rows, X_query: Rows) -> str | None:
         """Return the reason why teachers of this network cannot be trained together.
 
         Parameters
@@ -155,7 +163,14 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             or self._trial(X_query)
         )
 
-    def train(self, trainees, X_query, *, proba=False, keep=False):
+    def train(
+        self,
+        trainees: Iterable[tuple[Any, ...]],
+        X_query: Rows,
+        *,
+        proba: bool = False,
+        keep: bool = False,
+    ) -> Iterator[tuple[Any, Any, Any]]:
         """Train teachers together and yield their votes.
 
         The teachers of a stack, and their random numbers, depend on the order of teachers alone. So
@@ -192,7 +207,9 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             else:
                 yield from ((member.key, None, None) for member in members)
 
-    def _train_stack(self, members, X_query, proba, keep):
+    def _train_stack(
+        self, members: list[_Member], X_query: Rows, proba: bool, keep: bool
+    ) -> Iterator[tuple[Any, Any, Any]]:
         """Train the members of one stack, and yield their votes."""
         device = torch.device(self.estimator.device)
         trained = [member for member in members if member.network]
@@ -215,7 +232,9 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             voted = member.proba(output) if proba else output.argmax(axis=1)
             yield member.key, voted, member.fitted(state) if keep else None
 
-    def _run_epochs(self, stack, members, trained, device):
+    def _run_epochs(
+        self, stack: _Stack, members: list[_Member], trained: list[_Member], device: Any
+    ) -> None:
         """Take all training steps of all members; `trained` are the members with a network."""
         X = torch.cat([member.X for member in trained])
         y = torch.cat([member.y for member in trained])
@@ -235,7 +254,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     y_batch = y[rows[:, step]].to(device)
                     stack.step(X_batch, y_batch, weight[:, step], step)
 
-    def _trial(self, X_query):
+    def _trial(self, X_query: Rows) -> str | None:
         """Return the problem of a dry run of training on a few public rows, or None."""
         try:
             some = np.linspace(0, len(X_query) - 1, 8).astype(int)
@@ -255,7 +274,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return f"a dry run of training on public rows failed ({type(error).__name__})"
         return None
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
@@ -270,7 +289,14 @@ class _Member:
 
     n_steps = 0
 
-    def __init__(self, key, seed, network=None, X=None, codes=None):
+    def __init__(
+        self,
+        key: Any,
+        seed: int,
+        network: Any = None,
+        X: Any = None,
+        codes: Any = None,
+    ) -> None:
         self.key = key
         self.seed = seed
         self.network = network
@@ -288,7 +314,7 @@ class _Member:
         self.n_steps = len(self.loader.batch_sampler)
         self.classes = np.unique(codes)
 
-    def batches(self):
+    def batches(self) -> list[Any]:
         """Return the rows of each batch of the next epoch.
 
         Like the DataLoader of skorch, this draws a number at the start of training and validation.
@@ -301,14 +327,14 @@ class _Member:
         self.state = torch.random.get_rng_state()
         return batches
 
-    def proba(self, output):
+    def proba(self, output: np.ndarray) -> np.ndarray:
         """Return probabilities from the outputs of the network, as in skorch."""
         normalised = isinstance(self.network.criterion_, nn.NLLLoss)
         if self.network.predict_nonlinearity == "auto" and not normalised:
             output = torch.softmax(torch.from_numpy(output), dim=1).numpy()
         return output
 
-    def fitted(self, state):
+    def fitted(self, state: dict[str, torch.Tensor]) -> Any:
         """Return the network with its trained parameters."""
         self.network.module_.load_state_dict(state, strict=False)  # tied weights have one name
         self.network.check_data(None, self.classes)  # stores the classes, like `fit`
@@ -322,7 +348,7 @@ class _Stack:
     optimizer.
     """
 
-    def __init__(self, networks, steps, device):
+    def __init__(self, networks: list[Any], steps: Any, device: Any) -> None:
         first = networks[0]
         self.device = device
         self.groups = []  # number of steps, parameters and optimizer of each group
@@ -345,7 +371,7 @@ class _Stack:
             randomness="different",
         )
 
-    def _stacked(self, tensors):
+    def _stacked(self, tensors: Any) -> Any:
         """Stack the tensors of each name; `tensors` contains one dict for each network."""
         stacks = {}
         for name, first in tensors[0].items():
@@ -353,7 +379,7 @@ class _Stack:
             stacks[name] = stack.requires_grad_(first.requires_grad)
         return stacks
 
-    def _params(self):
+    def _params(self) -> Any:
         """Return the parameters of all networks, in their order."""
         first, *others = [params for _, params, _ in self.groups]
         if not others:
@@ -361,7 +387,7 @@ class _Stack:
         parts = {name: [first[name], *(params[name] for params in others)] for name in first}
         return {name: torch.cat(tensors)[self.order] for name, tensors in parts.items()}
 
-    def step(self, X, y, mask, k):
+    def step(self, X: torch.Tensor, y: torch.Tensor, mask: torch.Tensor, k: int) -> None:
         """Take step `k` of an epoch for all networks that have it; rows of mask 0 do not count."""
         self.module.train()
         for _, _, optimizer in self.groups:
@@ -381,7 +407,7 @@ class _Stack:
                 optimizer.step()
 
     @torch.no_grad()
-    def predict(self, state, X, n_rows):
+    def predict(self, state: dict[str, torch.Tensor], X: torch.Tensor, n_rows: int) -> np.ndarray:
         """Return the outputs of a network, of shape (len(X), n_outputs); X is on the device.
 
         Networks predict one by one: many rows keep a GPU busy, and the weights of one network fit
@@ -392,7 +418,7 @@ class _Stack:
         outputs = [functional_call(self.module, state, (rows,)).float() for rows in parts]
         return torch.cat(outputs).cpu().numpy()
 
-    def states(self):
+    def states(self) -> Iterator[dict[str, torch.Tensor]]:
         """Yield the parameters and buffers of each network, by name."""
         whole = {name: value.detach() for name, value in self._params().items()} | self.buffers
         for i in range(len(self.order)):
@@ -401,7 +427,7 @@ class _Stack:
             yield {name: value[i].clone() for name, value in whole.items()}
 
 
-def _epoch(members, batch_size):
+def _epoch(members: list[_Member], batch_size: int) -> tuple[Any, Any]:
     """Return rows and weights of all batches of the next epoch.
 
     Both have the shape (n_members, n_steps, batch_size). Rows are numbered through the
@@ -423,12 +449,12 @@ def _epoch(members, batch_size):
     return rows, weight
 
 
-def _initialized(network):
+def _initialized(network: Any) -> Any:
     """Draw a network's weights on the CPU, as skorch does before moving them."""
     return network.set_params(device="cpu", verbose=0).initialize()
 
 
-def _draw():
+def _draw() -> None:
     """Draw the number that a DataLoader draws when it starts."""
     torch.empty((), dtype=torch.int64).random_()
 
@@ -450,7 +476,7 @@ ELEMENTWISE = (
 )
 
 
-def why_not_network(network):
+def why_not_network(network: Any) -> str | None:
     """Return the setting of a network that prevents training its copies together, or None."""
     if not isinstance(network, NeuralNetClassifier):
         return f"only skorch.NeuralNetClassifier can be batched; got {type(network).__name__}"
@@ -465,7 +491,7 @@ def why_not_network(network):
     return None
 
 
-def _settings(network):
+def _settings(network: Any) -> dict[str, Any]:
     """Return a dict from each relevant setting to whether it can be batched."""
     batch_size = network.get_params().get("iterator_train__batch_size", network.batch_size)
     loader = torch.utils.data.DataLoader
@@ -493,21 +519,21 @@ def _settings(network):
     return settings
 
 
-def why_not_data(X, name):
+def why_not_data(X: Any, name: str) -> str | None:
     """Return the reason why data cannot be stacked, which names only their type, or None."""
     if type(X) in (np.ndarray, np.memmap) and X.dtype.kind in "fiub":
         return None
     return f"{name} must be a numeric array; got {type(X).__name__}"
 
 
-def why_rows_meet(module, rows):
+def why_rows_meet(module: nn.Module, rows: torch.Tensor) -> str | None:
     """Return how one row of a batch may affect other rows in a module, or None."""
     before = copy.deepcopy(dict(module.named_buffers()))
     outputs = []  # of the first row: in a batch with other rows, and with copies of itself
     for batch in (rows, rows[[0] * len(rows)]):
         with seeded(0):  # so that the first row has the same dropout in both batches
             outputs.append(module(batch)[0])
-    if not torch.allclose(*outputs, rtol=1e-4, atol=1e-6):
+    if not torch.allclose(*outputs, rtol=1e-4, atol=1e-6):  # type: ignore[misc]
         return "rows of a batch influence each other, as in batch normalisation"
     if any(not torch.equal(before[name], value) for name, value in module.named_buffers()):
         return "buffers change in training, as in batch normalisation"

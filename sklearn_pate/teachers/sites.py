@@ -1,7 +1,10 @@
 """Private data that stay at their sites."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,6 +12,9 @@ from ..encoding.dtypes import difference
 from ..encoding.targets import ClassTarget
 from ..identifiers import normalize_names
 from ..runtime.isolation import PublicError, attempt
+
+if TYPE_CHECKING:
+    from .._typing import Rows
 
 
 @dataclass(frozen=True)
@@ -51,10 +57,10 @@ class Sites:
     (20, 'group')
     """
 
-    load: Callable
+    load: Callable[[str], Any]
     names: Sequence[str]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not callable(self.load):
             raise ValueError(f"load must be callable, load(name) -> (X, y); got {self.load!r}")
         names = list(self.names) if hasattr(self.names, "__next__") else self.names  # read once
@@ -62,7 +68,7 @@ class Sites:
         # A tuple, because a name that is appended to a list later could give a site several votes
         object.__setattr__(self, "names", tuple(map(str, names)))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Sites({len(self.names)} names)"
 
 
@@ -70,11 +76,11 @@ class Sites:
 class Site:
     """One site, with everything that a worker needs to load its records."""
 
-    load: Callable
+    load: Callable[[str], Any]
     name: str
     target: ClassTarget
 
-    def read(self, X_query):
+    def read(self, X_query: Rows) -> tuple[Any, np.ndarray]:
         """Load X and codes, and check them with messages that never quote loaded values."""
         loaded, failed = attempt(lambda: tuple(self.load(self.name)))
         if failed is not None:  # its text may quote records

@@ -1,5 +1,7 @@
 """Training and votes of teachers in their worker: one at a time, or networks together."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import os
@@ -7,14 +9,16 @@ import pickle
 import sys
 import threading
 import types
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from functools import partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cloudpickle
 import numpy as np
 from joblib import Memory
+from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.utils.validation import has_fit_parameter
 
@@ -35,6 +39,9 @@ from ..runtime.isolation import (
 from ..runtime.memory import digest, is_cached
 from .sites import Site, Sites
 
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+
 
 class Settings(NamedTuple):
     """Settings that all teachers of a fit share, besides the data.
@@ -53,20 +60,20 @@ class Settings(NamedTuple):
         scikit-learn's configuration in the process that called `fit`.
     timeout : float or None
         Seconds for a teacher to fit and vote; None waits forever.
-    caller : int
-        Id of the process that called `fit`.
+    caller : int or None
+        Id of the process that called `fit`; None if it is not known.
     """
 
     target: Target
     temperature: float | None
     keep: bool = False
     threads: int | None = None
-    config: dict = {}
+    config: dict[str, Any] = {}
     timeout: float | None = None
     caller: int | None = None
 
     @property
-    def needs_proba(self):
+    def needs_proba(self) -> bool:
         """Whether votes are computed from probabilities, not from predictions."""
         return self.temperature is not None and not self.target.splits_votes
 
@@ -108,8 +115,8 @@ class Task(NamedTuple):
         Cache of its votes.
     key : tuple
         Key of its votes in memory.
-    part : Part
-        Its records.
+    part : Part or None
+        Its records; None until `fit_and_vote` gets them.
     """
 
     number: int
@@ -118,7 +125,7 @@ class Task(NamedTuple):
     seed: int
     settings: Settings
     memory: Memory = Memory(None)
-    key: tuple = ()
+    key: tuple[Any, ...] = ()
     part: Part | None = None
 
 
@@ -146,7 +153,7 @@ class Result(NamedTuple):
     is_cached: bool = True
 
 
-def failure(number, problem):
+def failure(number: int, problem: str) -> Result:
     """Return the `Result` of a teacher that failed."""
     advice = (
         ". Preprocessing that teachers need (an encoder, an imputer) belongs inside base_estimator"
@@ -156,7 +163,7 @@ def failure(number, problem):
     return Result(number, problem=f"teacher {number} failed: {problem}{advice}")
 
 
-def fit_and_vote(part, task):
+def fit_and_vote(part: Part, task: Task) -> Result:
     """Train one teacher on its records, or load its cached votes, and return its `Result`."""
     settings = task.settings
     # In the caller's process `add_up` has suppressed the output of all threads already
@@ -180,7 +187,7 @@ def fit_and_vote(part, task):
     return Result(task.number, votes, fitted, is_cached=kept)
 
 
-def _call_within(seconds, function, *args):
+def _call_within(seconds: float | None, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function in a thread, and raise an error after some seconds; None waits forever.
 
     After the error the thread is abandoned, and ends with its process. Until then the output of
@@ -188,9 +195,9 @@ def _call_within(seconds, function, *args):
     """
     if seconds is None:
         return function(*args)
-    future = Future()
+    future: Future[Any] = Future()
 
-    def run():
+    def run() -> None:
         try:
             with suppress_output():  # outlasts the caller's own context if this thread is abandoned
                 result = function(*args)
@@ -204,18 +211,18 @@ def _call_within(seconds, function, *args):
     return future.result()
 
 
-def _loaded(task):
+def _loaded(task: Task) -> Task:
     """Load the data of a task's site, and add them to its key in memory."""
-    site = task.part.X
+    site = task.part.X  # type: ignore[union-attr]
     if not isinstance(site, Site):
         return task
     with isolated(task.seed), config_context(**task.settings.config):
         X, codes = site.read(task.X_query)
-    key = None if task.memory.location is None else (*task.key, digest(X, codes))
+    key: Any = None if task.memory.location is None else (*task.key, digest(X, codes))
     return task._replace(part=Part(X, codes), key=key)
 
 
-def _train(key, task):
+def _train(key: Any, task: Task) -> tuple[np.ndarray, Any]:
     """Fit a teacher and return its votes, which memory caches by `key` alone."""
     had_torch = "torch" in sys.modules
     result = fit_and_predict(task)
@@ -226,7 +233,7 @@ def _train(key, task):
     return result
 
 
-def fit_and_predict(task):
+def fit_and_predict(task: Task) -> tuple[np.ndarray, Any]:
     """Fit a teacher in isolation, and return its votes, and the teacher itself if it is kept."""
     settings = task.settings
     with isolated(task.seed), config_context(**settings.config):
@@ -237,7 +244,7 @@ def fit_and_predict(task):
     return votes, fitted
 
 
-def _votes_and_teacher(task):
+def _votes_and_teacher(task: Task) -> tuple[np.ndarray, Any]:
     """Run the steps of `fit_and_predict` in the isolated block."""
     settings = task.settings
     # Kept teachers must pickle, which copied functions of the main program do not
@@ -264,11 +271,11 @@ def _votes_and_teacher(task):
 # --- votes: codes of labels, or ticks of probability ---------------------------------------------
 
 
-def constant_votes(task):
+def constant_votes(task: Task) -> np.ndarray | None:
     """Return the votes of a teacher with one class or no record; None for more classes."""
     settings, n_queries = task.settings, _num_samples(task.X_query)
     target = settings.target
-    present = np.unique(task.part.codes)
+    present = np.unique(task.part.codes)  # type: ignore[union-attr, arg-type]
     if present.size > 1:
         return None
     # Without records the vote depends on the teacher's number, which is public
@@ -278,18 +285,25 @@ def constant_votes(task):
     return target.votes_at(np.full(n_queries, code))
 
 
-def votes_of(answered, classes, X_query, settings):
+def votes_of(
+    answered: np.ndarray, classes: ArrayLike, X_query: Rows, settings: Settings
+) -> np.ndarray:
     """Return the predictions of a teacher, or its probabilities, as votes."""
     n_queries = _num_samples(X_query)
     if not settings.needs_proba:
         return settings.target.votes_of(answered, n_queries)
     if np.shape(answered)[:1] != (n_queries,):
         raise PublicError("predict_proba must return one row of probabilities per row")
-    sizes = {"n_classes": settings.target.n_values, "temperature": settings.temperature}
+    sizes: dict[str, Any] = {
+        "n_classes": settings.target.n_values,
+        "temperature": settings.temperature,
+    }
     return probability_shares(answered, classes, **sizes)
 
 
-def probability_shares(proba, classes, *, n_classes, temperature):
+def probability_shares(
+    proba: ArrayLike, classes: Any, *, n_classes: int, temperature: float
+) -> np.ndarray:
     """Return probabilities in whole ticks, a column for each class; rows sum to 1 at most."""
     proba = np.asarray(proba, dtype=float)
     if proba.ndim != 2 or proba.shape[1] != len(classes) or not (proba >= 0).all():
@@ -316,7 +330,7 @@ class _ByName:
     By value, cloudpickle would copy a worker's state of a class into the class of the script.
     """
 
-    def persistent_id(self, obj):
+    def persistent_id(self, obj: Any) -> Any:
         is_of_script = (
             isinstance(obj, type | types.FunctionType)
             and obj.__module__ == "__main__"
@@ -334,11 +348,11 @@ class _CloudPickler(_ByName, cloudpickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def persistent_load(self, name):
+    def persistent_load(self, name: str) -> Any:
         return attrgetter(name)(sys.modules["__main__"])
 
 
-def pickled(fitted):
+def pickled(fitted: Any) -> bytes:
     """Return a kept teacher as bytes; call it in isolation, which pickling by joblib lacks.
 
     If joblib itself failed to pickle it, joblib would stop all workers, even while they send
@@ -349,10 +363,10 @@ def pickled(fitted):
         _, failed = attempt(partial(pickler(file).dump, fitted))
         if failed is None:
             return file.getvalue()
-    raise PublicError(_not_changed(failed))  # raised, so that memory does not cache it
+    raise PublicError(_not_changed(str(failed)))  # raised, so that memory does not cache it
 
 
-def received(fitted):
+def received(fitted: Any) -> tuple[Any, str | None]:
     """Return the fitted teacher of a `Result`, and a message if it could not be loaded."""
     if not isinstance(fitted, bytes):
         return fitted, None
@@ -361,7 +375,7 @@ def received(fitted):
     return teacher, None if failed is None else _not_changed(failed)
 
 
-def _not_changed(failed):
+def _not_changed(failed: str) -> str:
     return (
         f"it could not be sent back by a worker process, or kept in memory ({failed}). With "
         "keep_teachers=True all its objects must pickle and be importable: define them in a "
@@ -372,7 +386,7 @@ def _not_changed(failed):
 # --- networks of skorch, which are refused as teachers or trained together ------------------------
 
 
-def check_callbacks(estimator):
+def check_callbacks(estimator: Estimator) -> None:
     """Refuse callbacks of skorch that use files, as teachers would share these files."""
     skorch = sys.modules.get("skorch")
     if skorch is None:
@@ -390,7 +404,7 @@ def check_callbacks(estimator):
                 )
 
 
-def _leaves(value):
+def _leaves(value: Any) -> Iterator[Any]:
     """Yield the elements of lists, tuples and dicts, at any depth."""
     if isinstance(value, dict):
         value = list(value.values())
@@ -401,7 +415,9 @@ def _leaves(value):
         yield value
 
 
-def batched_network(estimators, X, X_query, timeout):
+def batched_network(
+    estimators: list[Estimator], X: Rows, X_query: Rows, timeout: float | None
+) -> Any:
     """Return the network whose copies will be trained together, or None."""
     skorch = sys.modules.get("skorch")
     if skorch is None:
@@ -415,7 +431,7 @@ def batched_network(estimators, X, X_query, timeout):
     if not isinstance(batched, BatchedTeachers):
         return None
     if others:
-        reason = "base_estimator is a list"
+        reason: str | None = "base_estimator is a list"
     elif isinstance(X, Sites):
         reason = "the data of sites stay with their workers"
     elif timeout is not None:
@@ -428,11 +444,13 @@ def batched_network(estimators, X, X_query, timeout):
     return batched
 
 
-def train_together(batched, tasks, X_query, settings):
+def train_together(
+    batched: Any, tasks: Iterable[tuple[Part, Task]], X_query: Rows, settings: Settings
+) -> Iterator[Result]:
     """Train teachers together, in this process, and yield the `Result` of each."""
-    number = None  # of the last prepared teacher: a failure is from it or from its stack
+    number: Any = None  # of the last prepared teacher: a failure is from it or from its stack
 
-    def trainees():
+    def trainees() -> Iterator[tuple[Any, ...]]:
         nonlocal number
         for part, task in tasks:
             number = task.number
@@ -456,13 +474,14 @@ def train_together(batched, tasks, X_query, settings):
         raise KeyboardInterrupt
 
 
-def _trainee(task, batched):
+def _trainee(task: Task, batched: Any) -> tuple[Any, ...]:
     """Return the input of `BatchedTeachers.train`; without a network if the votes are cached.
 
     Its key is a function that makes the `Result` of a yielded output, and stores it in memory.
     """
     settings = task.settings
-    X, codes, _ = task.part
+    codes: Any
+    X, codes, _ = task.part  # type: ignore[misc]
     constant = constant_votes(task)
     recall = task.memory.cache(_recall, ignore=["result"])
     try:
@@ -474,7 +493,7 @@ def _trainee(task, batched):
     silent(set_seeds(network, task.seed))
     classes = network.classes if network.classes is not None else np.unique(codes)
 
-    def result_of(voted, fitted):
+    def result_of(voted: np.ndarray, fitted: Any) -> Result:
         votes = votes_of(voted, classes, task.X_query, settings)
         recall(task.key, (votes, fitted))
         is_there = is_cached(task.memory, recall, task.key, (votes, fitted))
@@ -483,7 +502,7 @@ def _trainee(task, batched):
     return result_of, task.seed, network, X, codes
 
 
-def _recall(key, result):
+def _recall(key: Any, result: Any) -> Any:
     """Return the given result; memory calls this only if it has no result for the key.
 
     So a call with None looks a key up, and raises an error if memory has no result. A call with a
