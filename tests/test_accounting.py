@@ -48,7 +48,7 @@ PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "epsilon": 1.0, 
 # --- data-independent cost ---------------------------------------------------------------------
 
 
-def test_a_known_cost_is_that_of_the_same_mechanism_among_the_same_teachers():
+def test_cached_costs_equal_those_of_the_same_mechanism_and_sizes():
     sizes = {"n_teachers": 40, "n_classes": 3}
     stages = GNMax(20.0), GNMax(20.0), GNMax(30.0), LNMax(0.05), ExponentialNMax(0.05)
     some = DEFAULT_ORDERS[::9]
@@ -67,7 +67,7 @@ def test_a_known_cost_is_that_of_the_same_mechanism_among_the_same_teachers():
         assert (known.pure, known.mu_squared) == (computed.pure, computed.mu_squared)
 
 
-def test_costs_of_a_mechanism_of_ones_own_are_not_remembered():
+def test_costs_of_custom_mechanisms_are_not_cached():
     class Mine(GNMax):
         n_queried = 0
 
@@ -89,7 +89,7 @@ def test_gaussian_cost_is_at_most_exact_composition():
         assert epsilon == composed if best == "gaussian" else 0.75 < epsilon / composed < 1
 
 
-def test_bounded_counts_make_few_queries_of_large_noise_pure():
+def test_data_independent_epsilon_is_pure_for_few_queries_of_large_noise():
     # one noise scale is beyond the largest margin: the loss of a label is bounded
     epsilon, method = data_independent_epsilon(GNMax(40.0), 1, 1e-5, n_teachers=20, n_classes=10)
     assert method == "pure" and epsilon < 0.6 * data_independent_epsilon(GNMax(40.0), 1, 1e-5)[0]
@@ -125,7 +125,9 @@ def test_laplace_cost_covers_the_optimal_composition(n_queries):
     st.integers(1, 900),
     st.sampled_from([2, 3]),
 )
-def test_own_noise_stops_before_the_cap_and_not_earlier(epsilon, aggregator, requested, n_classes):
+def test_plan_with_fixed_noise_stops_at_the_cap_and_not_earlier(
+    epsilon, aggregator, requested, n_classes
+):
     public = {"n_teachers": 250, "n_classes": n_classes}
     with warnings.catch_warnings(action="ignore"):
         plan = plan_queries(aggregator, requested, **(PUBLIC | public | {"epsilon": epsilon}))
@@ -136,7 +138,7 @@ def test_own_noise_stops_before_the_cap_and_not_earlier(epsilon, aggregator, req
     assert plan.n_queries == requested or spent[1] > epsilon
 
 
-def test_default_number_of_queries_keeps_the_noise_below_that_of_the_rule():
+def test_plan_default_n_queries_bounds_the_noise():
     most = 250 / (2 * math.sqrt(3))
     cap = PUBLIC | {"epsilon": 2.0, "n_classes": 3}
     plan = plan_queries(GNMax(None), None, **cap)
@@ -147,7 +149,7 @@ def test_default_number_of_queries_keeps_the_noise_below_that_of_the_rule():
     assert plan_queries(GNMax(None), None, **(cap | {"n_public": 7})).n_queries == 7
 
 
-def test_at_least_five_queries_a_class_are_asked():
+def test_plan_default_n_queries_is_at_least_five_per_class():
     few = PUBLIC | {"n_teachers": 100}
     plan = plan_queries(GNMax(None), None, **few)
     assert plan.n_queries == 5 * PUBLIC["n_classes"]
@@ -156,18 +158,18 @@ def test_at_least_five_queries_a_class_are_asked():
     assert plan_queries(GNMax(None), None, **(few | {"n_public": 12})).n_queries == 12
 
 
-def test_a_cap_that_cuts_the_queries_is_warned_of():
+def test_plan_warns_of_a_cap_that_cuts_queries():
     with pytest.warns(UserWarning, match="epsilon=1 pays for 75 of the 500"):
         plan = plan_queries(GNMax(40), 500, **PUBLIC)
     assert plan.n_queries == 75
 
 
-def test_too_few_teachers_for_any_useful_query_are_refused():
+def test_plan_refuses_too_few_teachers_for_any_query():
     with pytest.raises(BudgetExceededError, match="n_teachers=10 can outvote .* more teachers"):
         plan_queries(GNMax(None), None, **(PUBLIC | {"n_teachers": 10}))
 
 
-def test_discrete_noise_is_paid_for_without_gaussian_composition():
+def test_discrete_noise_costs_are_composed_by_renyi():
     plan = plan_queries(GNMax(40.0, noise="discrete"), None, **PUBLIC)
     assert plan.composition == "renyi" and 0.97 < plan.epsilon <= 1.0
     every = rdp.rdp_to_epsilon(plan.n_queries * DEFAULT_ORDERS / 40**2, 1e-5, DEFAULT_ORDERS)[0]
@@ -175,7 +177,7 @@ def test_discrete_noise_is_paid_for_without_gaussian_composition():
     assert plan.n_queries < plan_queries(GNMax(40.0), None, **PUBLIC).n_queries
 
 
-def test_the_delta_of_a_private_test_adds_up():
+def test_ptr_cost_adds_up_delta():
     public = {"n_public": 500, "n_teachers": 250, "n_classes": 2, "delta": 1e-5}
     plan = plan_queries(GNMax(40.0), 500, **public, epsilon=1.6, accounting="ptr")
     assert plan.composition == "propose-test-release"
@@ -195,7 +197,7 @@ def curator(aggregator, votes):
     (GNMax(40.0), rdp.gnmax_rdp, 40.0),
     (LNMax(0.05), rdp.lnmax_rdp, 0.05),
 )
-def test_curators_epsilon_is_exact_or_the_published_bound(aggregator, bound, noise):
+def test_curator_epsilon_equals_exact_or_published_bound(aggregator, bound, noise):
     votes = np.random.default_rng(0).multinomial(250, [0.8, 0.15, 0.05], size=300)
     view = curator(aggregator, votes)
     total = bound(votes, noise, DEFAULT_ORDERS).sum(axis=0)
@@ -212,14 +214,14 @@ def test_curators_epsilon_is_exact_or_the_published_bound(aggregator, bound, noi
     assert view.epsilon(delta=1e-3) < view.epsilon() < view.epsilon(bound="published") < independent
 
 
-def test_the_curators_view_cannot_leave():
+def test_curator_refuses_pickle_and_copy():
     view = curator(GNMax(40.0), [[7, 3]])
     assert repr(view) == str(view) == "Curator(private)"
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         pytest.raises(TypeError, leave, view).match("private")
 
 
-def test_costs_that_are_kept_cannot_be_changed():
+def test_cached_costs_are_read_only():
     for stage in (GNMax(20.0), StableArgmax(3.0)):
         cost = stage.costs(n_teachers=200, n_classes=2)(30)
         for change in (np.multiply, np.add):
@@ -274,7 +276,7 @@ def warned_texts(clf, *data, **kwargs):
 
 
 @cases("n_teachers, agreement", (7, 0.8), (250, 0.51), (250, 1.0))
-def test_of_two_classes_it_is_the_normal_distributions(n_teachers, agreement):
+def test_share_right_of_two_classes_equals_normal_cdf(n_teachers, agreement):
     plan = planned(GNMax(30.0), n_teachers=n_teachers, n_classes=2)
     expected = norm.cdf((2 * math.ceil(agreement * n_teachers) - n_teachers) / (30 * math.sqrt(2)))
     assert plan.share_right(agreement) == pytest.approx(expected, rel=1e-9)
@@ -288,7 +290,7 @@ def test_of_two_classes_it_is_the_normal_distributions(n_teachers, agreement):
     (ExponentialNMax(0.02), lambda rng, shape: rng.exponential(50, size=shape)),
     (GNMax(60.0, "discrete"), lambda rng, shape: np.rint(rng.normal(scale=60, size=shape))),
 )
-def test_of_ten_classes_it_is_that_of_sampled_noise(aggregator, sample, global_random_seed):
+def test_share_right_of_ten_classes_equals_sampled_noise(aggregator, sample, global_random_seed):
     """Finds shares that are wrong by 0.012, in all but one of 10^5 runs."""
     noisy = sample(np.random.default_rng(global_random_seed), (100_000, 10))
     noisy[:, :2] += 200, 50
@@ -301,7 +303,7 @@ def share_is_close(share, expected, n, scales=6):
     return abs(share - expected) < scales * math.sqrt(expected * (1 - expected) / n)
 
 
-def test_of_answers_alone_where_a_mechanism_may_refuse(global_random_seed):
+def test_share_right_counts_answered_queries_only(global_random_seed):
     """Finds shares that are wrong by 0.015, in all but one of 10^5 runs."""
     rng = np.random.default_rng(global_random_seed)
     noisy = rng.normal(scale=40, size=(200_000, 10))
@@ -313,7 +315,7 @@ def test_of_answers_alone_where_a_mechanism_may_refuse(global_random_seed):
     assert share_is_close(right.mean(), plan.share_right(0.6), len(right))
 
 
-def test_of_stages_by_their_queries_and_answers():
+def test_share_right_of_stages_weights_queries_and_answers():
     confident = ConfidentGNMax(0.9, 5.0, 40.0)
     alone = [planned(confident), planned(GNMax(60.0))]
     both = plan_queries([confident, GNMax(60.0)], [100, 300], **SIZES, epsilon=None)
@@ -326,14 +328,14 @@ def test_of_stages_by_their_queries_and_answers():
 
 
 @pytest.mark.parametrize("aggregator", [GNMax(3.0), LNMax(0.3), ExponentialNMax(0.3)])
-def test_no_spread_of_the_other_votes_is_worse(aggregator):
+def test_share_right_is_the_minimum_over_votes_of_other_classes(aggregator):
     least = planned(aggregator, n_teachers=10, n_classes=4).share_right(0.6)
     spreads = [[6, a, b, 4 - a - b] for a in range(5) for b in range(5 - a)]
     right = np.exp(aggregator.outcome_log_proba(spreads)[:, 0])
     assert right.min() == pytest.approx(least, rel=1e-9) and right.max() > least + 0.001
 
 
-def test_queries_that_share_a_cost_stop_together():
+def test_share_answered_of_stable_argmax_is_all_or_none():
     plan = planned(StableArgmax(1.0, 2), 300, n_teachers=1000, n_classes=2)
     assert plan.share_answered(0.6) == pytest.approx(1, abs=0.05) and plan.share_right(0.6) == 1
     few = planned(StableArgmax(1.0, 2), 300, n_teachers=20, n_classes=2)
@@ -343,7 +345,7 @@ def test_queries_that_share_a_cost_stop_together():
 
 
 @pytest.mark.parametrize("agreement", [0.5, 0.2, 1.01, -1, math.nan])
-def test_an_agreement_of_which_most_are_not_right_is_refused(agreement):
+def test_share_right_refuses_agreement_without_majority(agreement):
     with pytest.raises(ValueError, match="agreement must be a share of the teachers"):
         planned(GNMax(40.0)).share_right(agreement)
     with pytest.raises(ValueError, match="share_right requires teachers"):
@@ -353,7 +355,7 @@ def test_an_agreement_of_which_most_are_not_right_is_refused(agreement):
 # --- labels --------------------------------------------------------------------------------------
 
 
-def test_labels_that_a_budget_lets_through_are_those_of_a_fit():
+def test_plan_n_labels_equals_answers_of_a_fit():
     aggregator = ConfidentGNMax(0.6, 10.0, 6.0)
     clf = pate(aggregator=aggregator, n_queries=400, epsilon=5.0)
     votes = np.tile([100, 0, 0], (400, 1))
@@ -374,7 +376,7 @@ def test_labels_that_a_budget_lets_through_are_those_of_a_fit():
 # --- advice --------------------------------------------------------------------------------------
 
 
-def test_more_teachers_are_advised_where_labels_are_few():
+def test_plan_advises_more_teachers_for_few_labels():
     sizes = {"n_public": 2000, "n_classes": 4, "epsilon": 1.0, "delta": 1e-5}
     text = plan_queries(GNMax(sigma=None), None, n_teachers=60, **sizes).advice[0]
     assert text.startswith("4 classes and 60 teachers: ")
@@ -382,7 +384,7 @@ def test_more_teachers_are_advised_where_labels_are_few():
     assert not plan_queries(GNMax(None), None, n_teachers=300, **sizes).advice
 
 
-def test_advice_for_sites_names_no_other_method():
+def test_plan_of_sites_advises_no_other_method():
     sites = Sites(lambda name: None, list("0123456789"))
     advice = PATEClassifier(GaussianNB(), classes=[0, 1]).plan(sites, None, np.eye(50, 2)).advice
     assert len(advice) == 2 and any("exceeds the votes" in text for text in advice)
@@ -395,7 +397,7 @@ def test_advice_for_sites_names_no_other_method():
     (ConfidentGNMax(0.6, 100.0, 40.0), 200, 60.0, 40, "set less noise"),
     ids=str,
 )
-def test_more_teachers_are_advised_where_the_noise_exceeds_the_votes(
+def test_plan_advises_more_teachers_where_noise_exceeds_votes(
     aggregator, n_queries, epsilon, n_teachers, helps
 ):
     sizes = {"n_public": 1000, "n_classes": 10, "epsilon": epsilon, "delta": 1e-5}
@@ -413,17 +415,17 @@ def test_more_teachers_are_advised_where_the_noise_exceeds_the_votes(
     (GNMax(None), 60, {"epsilon": 1.0}, "ask more queries, n_queries=100 or None, or set"),
     (GNMax(40.0), None, {"epsilon": 0.5}, "raise epsilon, or set method='neighbors'"),
 )
-def test_what_more_teachers_do_not_change_is_not_advised(aggregator, n_queries, changes, advised):
+def test_plan_advises_remedies_other_than_teachers(aggregator, n_queries, changes, advised):
     assert advised in planned(aggregator, n_queries, **{"epsilon": 8.0} | changes).advice[0]
 
 
-def test_a_plan_with_enough_of_all_needs_no_advice():
+def test_plan_gives_no_advice_where_all_is_enough():
     assert planned(GNMax(60.0)).advice == []
     assert planned(GNMax(40.0), 10, n_classes=2, n_teachers=1000).advice != []  # 5 labels per class
     assert planned(GNMax(60.0), 20, n_classes=2).advice == []
 
 
-def test_where_promises_get_weak_and_deltas_large():
+def test_weak_promise_and_large_delta_start_at_their_limits():
     assert weak_promise(10.0, "record") is None
     group = str(weak_promise(10.18, "group"))
     assert "one group may make an outcome 26,000 times as likely" in group
@@ -437,7 +439,7 @@ def test_where_promises_get_weak_and_deltas_large():
 # --- refused, and warned of ----------------------------------------------------------------------
 
 
-def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(ledger):
+def test_fit_refuses_fewer_queries_than_classes_before_spending(ledger):
     clf = pate(n_queries=2, epsilon=8.0, ledger=ledger, random_state=None)
     message = "cannot learn all classes from 2 labels. No more are requested"
     with pytest.raises(BadPlanError, match=message) as caught:
@@ -453,7 +455,7 @@ def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(ledger)
     assert not hasattr(clf, "privacy_spent_") and len(ledger.history()) == 0
 
 
-def test_a_budget_for_fewer_queries_than_classes_is_refused():
+def test_plan_refuses_a_budget_for_fewer_queries_than_classes():
     clf = pate(n_teachers=20, epsilon=1.0, aggregator=GNMax(7.0))
     refused = (
         r"2 labels. Epsilon pays for no more \(the cost is 0\.\d+\); raise epsilon, or set "
@@ -464,7 +466,7 @@ def test_a_budget_for_fewer_queries_than_classes_is_refused():
     assert plan.n_labels == 2 and re.search(refused, plan.errors[0])
 
 
-def test_as_many_queries_as_classes_are_asked():
+def test_plan_accepts_as_many_queries_as_classes():
     stages = {"aggregator": [GNMax(9.0), GNMax(9.0)], "n_queries": [1, 2], "epsilon": None}
     plan = pate(**stages).plan(X, Y, X_PUBLIC)
     assert plan.n_labels == 3 and plan.errors == ()
@@ -473,7 +475,7 @@ def test_as_many_queries_as_classes_are_asked():
 
 
 @cases("n_rows, is_warned, is_refused", (5, True, True), (6, True, False), (24, False, False))
-def test_few_rows_are_warned_of_and_very_few_refused(n_rows, is_warned, is_refused):
+def test_plan_warns_of_few_rows_and_refuses_very_few(n_rows, is_warned, is_refused):
     public = X_PUBLIC[:n_rows]
     plan = pate(method=ReverseNeighbors(), epsilon=9.0).plan(X, Y, public)
     text = (
@@ -486,7 +488,7 @@ def test_few_rows_are_warned_of_and_very_few_refused(n_rows, is_warned, is_refus
         pate(method=ReverseNeighbors(), epsilon=9.0).fit(X, Y, equal)
 
 
-def test_teachers_are_refused_only_if_noise_exceeds_votes_that_all_agree():
+def test_plan_refuses_teachers_only_if_noise_exceeds_unanimous_votes():
     assert pate(n_queries=300, epsilon=0.5).plan(X, Y, X_PUBLIC).errors == ()
     plan = pate(n_queries=300, epsilon=0.01).plan(X, Y, X_PUBLIC)
     (text,) = plan.errors
@@ -505,7 +507,7 @@ def test_teachers_are_refused_only_if_noise_exceeds_votes_that_all_agree():
         ["delta=0.1 is not below one over the number of records, 1847"],
     ),
 )
-def test_what_is_warned_of_is_advice_and_once(params, beginnings):
+def test_fit_warnings_equal_plan_advice(params, beginnings):
     texts = warned_texts(pate(**params), X, Y, X_PUBLIC)
     assert len(texts) == len(beginnings)
     for text, beginning in zip(texts, beginnings, strict=True):
@@ -518,7 +520,7 @@ def test_what_is_warned_of_is_advice_and_once(params, beginnings):
     {"aggregator": GNMax(4000.0), "n_queries": 50},
     {"method": ReverseNeighbors(), "epsilon": 0.001},
 )
-def test_a_poll_is_refused_if_it_draws_rows(params):
+def test_poll_with_a_synthesizer_refuses_a_hopeless_plan(params):
     drawing = pate(synthesizer=MarginalSynthesizer((-9, 9), missing=[], n_rows=300), **params)
     for act in (drawing.poll, drawing.fit):
         pytest.raises(BadPlanError, act, X, Y).match("cannot work: .*exceeds the votes")
@@ -528,7 +530,7 @@ def test_a_poll_is_refused_if_it_draws_rows(params):
 # --- the forecast --------------------------------------------------------------------------------
 
 
-def test_forecast_does_not_read_as_released():
+def test_forecast_summary_differs_from_that_of_a_release():
     clf = pate(method=ReverseNeighbors(), epsilon=4.0)
     spent = clf.plan(X, Y, X_PUBLIC).spent
     text = spent.summary()
@@ -543,7 +545,7 @@ def test_forecast_does_not_read_as_released():
 # --- text and pages ------------------------------------------------------------------------------
 
 
-def test_all_that_a_page_shows_is_escaped():
+def test_plan_html_is_escaped():
     evil = "<script>alert('x')</script>&"
     method_summary = MethodSummary(n_teachers=250, n_classes=10, names=(evil,), reason=evil)
     plan = dataclasses.replace(
@@ -603,7 +605,7 @@ def test_plan_is_independent_of_a_private_number_of_records(params):
     )
 
 
-def test_a_plan_holds_no_private_data():
+def test_plan_pickle_contains_no_private_data():
     people = np.array([f"person-{k:05d}-SECRET" for k in range(N_RECORDS)])
     rows = MarginalSynthesizer((-9, 9), missing=[], n_rows=600)
     for params in ({}, {"method": ReverseNeighbors()}, {"synthesizer": rows, "epsilon": 8.0}):
@@ -659,7 +661,7 @@ def test_fit_refuses_a_hopeless_plan(clf, private, public, words, tmp_path):
     assert insists.privacy_spent_.epsilon > 0
 
 
-def test_what_works_is_not_refused():
+def test_fit_accepts_a_plan_that_works():
     assert of_two().plan(CELLS, ILL, X_public=OTHER_CELLS).errors == ()
     clf = of_two(GaussianNB(), n_teachers=40, epsilon=2, random_state=0)
     assert clf.fit(CELLS, ILL, OTHER_CELLS).n_teachers_ == 40
@@ -669,14 +671,14 @@ def test_what_works_is_not_refused():
 
 
 @pytest.mark.parametrize("n_columns, low, high", [(2, 0.9, 1), (10, 0.3, 0.8), (200, 0, 0.05)])
-def test_what_cells_explain_falls_with_independent_columns(n_columns, low, high):
+def test_explained_share_falls_with_independent_columns(n_columns, low, high):
     public = np.random.default_rng(0).normal(size=(3000, n_columns))
     assert low <= explained_share(public, 100, 0) <= high
     assert explained_share(np.ones((50, n_columns)), 10, 0) == 0
 
 
 @pytest.mark.slow
-def test_many_weak_columns_are_warned_of():
+def test_plan_warns_of_many_weak_columns():
     rng = np.random.default_rng(0)
     wide = rng.normal(size=(9000, 200))
     slopes = 4 * rng.normal(size=200) / np.sqrt(200)
@@ -689,7 +691,7 @@ def test_many_weak_columns_are_warned_of():
         clf.fit(wide[:6000], labels[:6000], X_public=wide[6000:])
 
 
-def test_table_without_signal_is_warned_of():
+def test_fit_warns_of_a_table_without_signal():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(5000, 4))
     coins, labels = rng.integers(2, size=5000), (rows[:, 0] > 0).astype(int)
@@ -705,12 +707,12 @@ def test_table_without_signal_is_warned_of():
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
-def test_cells_of_unrelated_truth_values_explain_nothing(share):
+def test_explained_share_of_unrelated_truth_values_is_zero(share):
     rows = (np.random.default_rng(0).random((1000, 100)) < share).astype(float)
     assert explained_share(rows, 1, 0) < 0.01 and explained_share(rows, 100, 0) < 0.05
 
 
-def test_warnings_that_are_errors_lose_no_model(monkeypatch):
+def test_fit_keeps_the_model_where_warnings_are_errors(monkeypatch):
     monkeypatch.setattr(ReleasedTable, "p_value", 0.5)
     clf = of_two()
     raises = pytest.raises(UserWarning, match="little better than a coin flip")
@@ -719,7 +721,7 @@ def test_warnings_that_are_errors_lose_no_model(monkeypatch):
     assert clf.predict(OTHER_CELLS).shape == (219,)
 
 
-def test_student_of_one_class_is_warned_of():
+def test_fit_warns_of_released_labels_of_one_class():
     clf = of_two(GaussianNB(), n_teachers=20, epsilon=20, n_queries=30)
     clf.student = DecisionTreeClassifier()
     with pytest.warns(

@@ -48,7 +48,7 @@ def test_outcome_distribution_agrees_with_mpmath(mechanism, counts):
 @pytest.mark.parametrize("mechanism", [LNMax(0.05), LNMax(2.0), GNMax(40.0), GNMax(0.5)])
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 400), min_size=2, max_size=30).filter(lambda n: sum(n) > 0))
-def test_outcome_distribution_is_one_and_follows_the_classes(mechanism, counts):
+def test_outcome_distribution_sums_to_one_and_follows_the_classes(mechanism, counts):
     log_proba = mechanism.outcome_log_proba([counts, counts[::-1]])
     assert np.isfinite(log_proba).all()
     np.testing.assert_allclose(logsumexp(log_proba, axis=1), 0, atol=1e-9)
@@ -71,7 +71,7 @@ def test_samples_follow_the_outcome_distribution(mechanism, counts, global_rando
     assert_drawn_from(np.bincount(labels, minlength=len(counts)), proba)
 
 
-def test_histograms_that_fill_memory_are_computed_in_parts():
+def test_log_argmax_of_many_rows_equals_that_of_each_row():
     votes = np.random.default_rng(0).integers(0, 3000, (60, 3))
     parts = np.vstack([GNMax(1.0)._noise().log_argmax(row[None]) for row in votes])
     np.testing.assert_allclose(GNMax(1.0)._noise().log_argmax(votes), parts, rtol=1e-9, atol=1e-12)
@@ -89,7 +89,7 @@ def test_noise_is_fresh_unless_seeded(mechanism):
     np.testing.assert_array_equal(*[mechanism.aggregate(votes, random_state=3) for _ in range(2)])
 
 
-def test_plurality_takes_the_lowest_code_of_a_tie():
+def test_plurality_returns_the_lowest_code_of_a_tie():
     votes = [[3, 5, 5], [4, 4, 5]]
     np.testing.assert_array_equal(PluralityVote().aggregate(votes), [1, 2])
     certain = [[-np.inf, 0, -np.inf], [-np.inf, -np.inf, 0]]
@@ -100,7 +100,7 @@ def test_plurality_takes_the_lowest_code_of_a_tie():
     np.testing.assert_array_equal(immutable.outcome_log_proba(votes), certain)
 
 
-def test_own_mechanism_needs_its_outcome_distribution_only(global_random_seed):
+def test_custom_mechanism_requires_its_outcome_distribution_only(global_random_seed):
     class Coin(Aggregator):
         """Answer the plurality or refuse, each with probability 1/2."""
 
@@ -120,14 +120,14 @@ class Echo(Aggregator):
             return np.log(student_proba)
 
 
-def test_own_mechanism_is_given_the_student_and_must_have_an_outcome_for_each_class():
+def test_custom_mechanism_gets_student_proba_and_requires_all_classes():
     assert Echo().aggregate([[1, 9]] * 3, np.eye(3)).tolist() == [0, 1, -1]
     for n_outcomes in (1, 4):
         with pytest.raises(ValueError, match="a column for each of the 2 classes"):
             Echo().aggregate([[1, 9]] * n_outcomes, np.eye(n_outcomes))
 
 
-def test_no_votes_give_no_labels():
+def test_aggregate_of_no_votes_returns_no_labels():
     for mechanism in (LNMax(), GNMax(), ExponentialNMax(), GNMax(4, "discrete"), PluralityVote()):
         for n_classes in (2, 3):
             empty = np.empty((0, n_classes), dtype=int)
@@ -137,19 +137,19 @@ def test_no_votes_give_no_labels():
 
 @pytest.mark.parametrize("mechanism", [GNMax(), LNMax(noise="discrete"), PluralityVote()])
 @pytest.mark.parametrize("votes", [[[5, -1]], [[5, 5], [4, 5]], [5, 5]])
-def test_bad_votes_raise(mechanism, votes):
+def test_aggregate_refuses_bad_votes(mechanism, votes):
     for call in (mechanism.aggregate, mechanism.outcome_log_proba):
         pytest.raises(ValueError, call, votes).match("votes")
 
 
-def test_noise_too_small_for_its_distribution_is_refused_and_still_samples():
+def test_outcome_distribution_refuses_too_small_noise_that_aggregate_accepts():
     for mechanism in (GNMax(1e-6), LNMax(1e6)):
         with pytest.raises(ValueError, match="too small; use a larger scale"):
             mechanism.outcome_log_proba([[250, 0, 0]])
         assert mechanism.aggregate([[250, 0, 0]]).tolist() == [0]
 
 
-def test_a_distribution_of_ones_own_takes_the_sampler_of_the_parent_with_it(global_random_seed):
+def test_outcome_distribution_of_a_subclass_replaces_the_parent_sampler(global_random_seed):
     class Immutable(ImmutableArgmax):
         def outcome_log_proba(self, votes, student_proba=None):
             return GNMax(40.0).outcome_log_proba(votes)
@@ -162,7 +162,7 @@ def test_a_distribution_of_ones_own_takes_the_sampler_of_the_parent_with_it(glob
 
 @pytest.mark.parametrize("name", ["aggregate", "draw"])
 @pytest.mark.parametrize("parent", [GNMax, StableArgmax])
-def test_a_sampler_without_its_distribution_is_refused(name, parent):
+def test_sampler_without_its_distribution_is_refused(name, parent):
     def method(self, votes, student_proba=None, random_state=None):
         return np.argmax(votes, axis=1)
 
@@ -186,7 +186,7 @@ def log_of(proba):
 
 @pytest.mark.parametrize("gamma", [0.05, 3.0, 1e4])
 @pytest.mark.parametrize("counts", [*CASES, [120, 130], [9, 8] + [3] * 60])
-def test_exponential_outcomes_are_the_integral_of_a_polynomial(gamma, counts):
+def test_exponential_outcomes_equal_the_integral_of_a_polynomial(gamma, counts):
     with mp.workdps(60):
         weights = [mp.exp((n - max(counts)) / mp.mpf(1 / gamma)) for n in counts]
         proba = []
@@ -207,7 +207,7 @@ def test_exponential_outcomes_are_the_integral_of_a_polynomial(gamma, counts):
     (LNMax(0.05, "discrete"), 0.1, pure_rdp(0.1, [2.0])[0]),
     (GNMax(20.0, "discrete"), math.inf, 2 / 400),
 )
-def test_other_noise_claims_what_is_known(mechanism, pure, at_2):
+def test_bounds_of_exponential_and_discrete_noise_equal_known_ones(mechanism, pure, at_2):
     bounds = bounds_of(mechanism)
     assert (bounds.gdp_mu, bounds.pure_epsilon) == (math.inf, pure)
     assert np.isinf(mechanism.published_rdp([[30, 20]], [2.0])).all()
@@ -267,7 +267,7 @@ def test_discrete_outcomes_agree_with_sums(mechanism, counts):
 @pytest.mark.parametrize("mechanism", [LNMax(0.2, "discrete"), GNMax(3.0, "discrete")])
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 60), min_size=2, max_size=12).filter(lambda n: sum(n) > 0))
-def test_discrete_ties_favour_low_codes(mechanism, counts):
+def test_discrete_ties_favor_low_codes(mechanism, counts):
     log_proba = mechanism.outcome_log_proba([counts])[0]
     assert not bounds_of(mechanism).label_symmetric and bounds_of(mechanism).argmax_noise is None
     np.testing.assert_allclose(logsumexp(log_proba), 0, atol=1e-12)
@@ -294,14 +294,14 @@ def test_discrete_samples_follow_their_probabilities(noise, word, monkeypatch, g
     assert_drawn_from(np.bincount(draws.ravel() + 400, minlength=801), proba)
 
 
-def test_discrete_samples_far_beyond_64_bits_of_scale(global_random_seed):
+def test_discrete_laplace_samples_a_scale_beyond_64_bits(global_random_seed):
     # gamma = 1e-9 has a denominator of 2**82
     draws = DiscreteLaplace(1e-9).sample(np.random.default_rng(global_random_seed), (20_000,))
     assert np.abs(draws).mean() == pytest.approx(1e9, rel=0.043)  # 6 standard errors
     assert_drawn_from(np.bincount(draws % 2), [0.5, 0.5])
 
 
-def test_discrete_noise_beyond_64_bits_is_sampled(global_random_seed):
+def test_discrete_gaussian_samples_noise_beyond_64_bits(global_random_seed):
     draws = DiscreteGaussian(2.0**70).sample(np.random.default_rng(global_random_seed), (2000,))
     assert draws.dtype == object
     assert draws.astype(float).std() == pytest.approx(2.0**70, rel=0.1)  # 6 standard errors
@@ -316,7 +316,7 @@ def test_soft_labels_of_sums_beyond_64_bits_are_distributions():
     np.testing.assert_allclose(soft, 1 / 1100, rtol=1e-6)
 
 
-def test_discrete_noise_too_large_for_its_distribution_is_refused_and_still_samples():
+def test_outcome_distribution_refuses_too_large_noise_that_aggregate_accepts():
     for mechanism in (GNMax(1e7, "discrete"), LNMax(1e-7, "discrete")):
         with pytest.raises(ValueError, match="too large; use continuous"):
             mechanism.outcome_log_proba([[250, 0, 0]])
@@ -359,7 +359,7 @@ def own_names(kind):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-def test_a_subclass_that_defines_anything_states_nothing_until_it_does(mechanism):
+def test_bounds_are_lost_in_a_subclass_that_defines_anything(mechanism):
     kind = type(mechanism)
     assert not states_nothing(bounds_of(mechanism))
     for name in own_names(kind):
@@ -390,12 +390,12 @@ class Sure:
         return aggregators.PluralityVote().outcome_log_proba(votes)
 
 
-def test_other_bases_in_between_state_nothing():
+def test_bounds_are_lost_with_other_bases_in_between():
     for base in (Sure, Unstable):
         assert states_nothing(bounds_of(type("Mixed", (base, aggregators.GNMax), {})(40.0)))
 
 
-def test_a_subclass_may_state_its_own():
+def test_bounds_of_a_subclass_are_used_in_its_calibration():
     class Twice(aggregators.GNMax):
         """The votes count twice: a vote moves two counts by two."""
 
@@ -440,7 +440,7 @@ class Shifted(aggregators.GNMax):
     (aggregators.ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
     ids=["own", "inherited", "none", "too large"],
 )
-def test_an_infinite_cost_names_the_missing_claim(mechanism, parts):
+def test_plan_error_for_infinite_cost_names_the_missing_bounds(mechanism, parts):
     with pytest.raises(BudgetExceededError) as caught:
         plan_queries(mechanism, 10, **PUBLIC)
     for part in [*parts, "epsilon=None"]:
@@ -467,7 +467,7 @@ class Geometric(aggregators.Aggregator):
 
 
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_a_mechanism_of_ones_own_is_calibrated_by_the_same_method():
+def test_custom_mechanism_is_calibrated_by_its_bounds():
     ((stage, n_queries),) = plan_queries(Geometric(), 50, **PUBLIC).stages
     assert n_queries == 50 and 1 - 1e-5 < rdp.data_independent_epsilon(stage, 50, 1e-5)[0] <= 1.0
     with pytest.raises(ValueError, match=r"Geometric\(\) is calibrated to epsilon, but .* None"):
@@ -484,7 +484,7 @@ def test_a_mechanism_of_ones_own_is_calibrated_by_the_same_method():
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:.*almost no query will be answered")
-def test_whatever_has_no_noise_is_calibrated_to_the_cap(aggregator, n_queries, n_classes):
+def test_aggregators_without_noise_are_calibrated_to_the_cap(aggregator, n_queries, n_classes):
     plan = plan_queries(aggregator, n_queries, **(PUBLIC | {"n_classes": n_classes}))
     assert 1 - 1e-5 < plan.epsilon <= 1.0
     public = {"n_teachers": 250, "n_classes": n_classes}
@@ -493,7 +493,7 @@ def test_whatever_has_no_noise_is_calibrated_to_the_cap(aggregator, n_queries, n
     assert total.epsilon(1e-5)[0] == plan.epsilon
 
 
-def test_noise_that_changes_nothing_is_refused():
+def test_calibration_refuses_noise_that_changes_no_cost():
     class Deaf(Geometric):
         def bounds(self):
             return rdp.PrivacyBounds(pure_epsilon=2.0)
@@ -563,7 +563,7 @@ MISTAKES = {
 
 @table("body, message", MISTAKES)
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_mistakes_in_a_mechanism_are_found_before_teachers_train(body, message, ledger):
+def test_mechanism_mistakes_are_reported_before_training(body, message, ledger):
     own = {name: vars(Mine)[name] for name in ("outcome_log_proba", "bounds")}
     text = refused_early(ledger, aggregator=type("Wrong", (aggregators.Aggregator,), own | body)())
     assert re.search(message, text, re.DOTALL), text
@@ -581,13 +581,13 @@ class FewRows(GaussianNB):
 
 
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_a_student_that_predicts_no_class_or_few_rows_is_found_before_teachers_train(ledger):
+def test_student_mistakes_are_reported_before_training(ledger):
     text = refused_early(ledger, student=KeepsMissing())
     assert "codes from 0 to 2" in text and "-1 marks a row" in text
     assert "got numbers of shape (3,)" in refused_early(ledger, student=FewRows())
 
 
-def test_what_a_student_predicts_later_is_checked_as_well():
+def test_student_predictions_are_checked_after_the_fit():
     class Later(GaussianNB):
         def predict(self, X):
             codes = super().predict(X)
@@ -601,7 +601,7 @@ def test_what_a_student_predicts_later_is_checked_as_well():
 
 
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_what_a_mechanism_draws_later_is_checked_as_well():
+def test_mechanism_labels_are_checked_in_the_fit():
     class Later(Mine):
         """Draws a code that does not exist, of votes that are not made up."""
 
@@ -631,7 +631,7 @@ for _name in ("normal", "standard_normal", "random", "uniform", "laplace", "expo
     setattr(WholeNumbersOnly, _name, None)
 
 
-def test_soft_labels_see_noisy_whole_numbers_and_nothing_else(monkeypatch):
+def test_soft_labels_depend_on_noisy_whole_numbers_only(monkeypatch):
     # Whatever comes out of one data set could have come out of its neighbour, digit by digit: the
     # noise makes up for the difference. Floating-point noise does not.
     rng = np.random.default_rng(0)
@@ -659,7 +659,7 @@ def test_soft_labels_are_sampled_as_whole_numbers():
 
 
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
-def test_soft_noise_is_as_claimed(noise, global_random_seed):
+def test_soft_vote_noise_has_the_claimed_std(noise, global_random_seed):
     """Finds noise of 3 % less on a sum."""
     sums = np.tile([600.0, 400.0], (50_000, 1))
     soft_vote = aggregators.SoftVote(20.0, noise=noise)
@@ -671,14 +671,14 @@ def test_soft_noise_is_as_claimed(noise, global_random_seed):
     assert aggregators.SoftVote(sigma=0.1).soft_labels([[-5.0, -5.0]]).tolist() == [[0.5, 0.5]]
 
 
-def test_soft_labels_are_of_whole_shares():
+def test_soft_labels_require_multiples_of_ticks():
     with pytest.raises(ValueError, match="needs multiples of 2"):
         aggregators.SoftVote(40.0).soft_labels([[0.1, 0.9]])
     assert aggregators.SoftVote(40.0, noise="continuous").soft_labels([[0.1, 0.9]]).shape == (1, 2)
 
 
 @pytest.mark.parametrize("sigma", [0.3, 2.0, 40.0])
-def test_discrete_soft_votes_cost_what_whole_gaussians_do(sigma):
+def test_discrete_soft_votes_cost_as_much_as_whole_gaussians(sigma):
     # one teacher moves all its weight from one class to another: two sums shift by 2**20 units
     orders = np.array([1.5, 4.0, 30.0])
     claimed = rdp.worst_case_rdp(aggregators.SoftVote(sigma), orders)
@@ -711,7 +711,7 @@ class Clipped(aggregators.SoftAggregator):
         return rdp.PrivacyBounds(gdp_mu=math.sqrt(2) / self.sigma)
 
 
-def test_a_soft_mechanism_of_ones_own_releases_soft_labels():
+def test_custom_soft_mechanism_releases_soft_labels():
     params = {"n_teachers": 30, "n_queries": 20, "epsilon": 9.0, "classes": CLASSES}
     clf = PATEClassifier(GaussianNB(), aggregator=Clipped(), **params)
     clf.fit(X[:600], Y, X[600:])
@@ -722,7 +722,7 @@ def test_a_soft_mechanism_of_ones_own_releases_soft_labels():
     assert clf.privacy_spent_.n_answered == 20 and clf.poll(X[:600], Y, X[600:]).temperature == 2.0
 
 
-def test_a_soft_mechanism_has_no_distribution_over_classes():
+def test_soft_mechanism_has_no_distribution_over_classes():
     assert has_distribution(aggregators.GNMax()) and not has_distribution(aggregators.SoftVote())
     assert aggregators.GNMax().temperature is None
     assert aggregators.SoftVote(temperature=3.0).temperature == 3.0
@@ -731,7 +731,7 @@ def test_a_soft_mechanism_has_no_distribution_over_classes():
         type("Louder", (aggregators.SoftVote,), {"aggregate": argmax})
 
 
-def test_votes_have_no_temperature():
+def test_custom_aggregator_of_votes_refuses_temperature():
     class Softmax(Mine):
         def __init__(self, temperature=1.0):
             self.temperature = temperature

@@ -29,9 +29,7 @@ def counts_of(rng, *, share, slope, noise_std=2.8, n_cells=40, n=1500):
 
 
 @pytest.mark.parametrize("share", [[0.5, 0.5], [0.95, 0.05], [0.1] * 10])
-def test_p_values_of_counts_without_relation_are_small_as_often_as_stated(
-    share, global_random_seed
-):
+def test_p_values_of_counts_without_relation_have_the_stated_level(share, global_random_seed):
     """Finds a level of 0.12 in 99 % of runs; fails by chance once in 10^5 at a level of 0.055."""
     rng = np.random.default_rng(global_random_seed)
     sampled = (counts_of(rng, share=np.array(share), slope=0.0) for _ in range(N_TABLES))
@@ -46,7 +44,7 @@ def test_p_values_of_counts_with_relation_are_small(global_random_seed):
 
 
 @pytest.mark.parametrize("share", [0.5, 0.95])
-def test_p_values_of_sums_without_relation_are_small_as_often_as_stated(share, global_random_seed):
+def test_p_values_of_sums_without_relation_have_the_stated_level(share, global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     spread = np.linspace(0.2, 1.8, 12)
     small = 0
@@ -62,7 +60,7 @@ def test_p_values_of_sums_without_relation_are_small_as_often_as_stated(share, g
     assert 0.005 < small / N_TABLES < 0.11
 
 
-def test_combined_p_values_are_between_them():
+def test_combined_p_values_lie_between_them():
     assert combined([0.3, 0.3]) == pytest.approx(0.3)
     assert combined([0.5, 1e-9]) < 1e-8 and combined([1.0, 1.0]) > 0.99
 
@@ -97,7 +95,7 @@ METHODS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", METHODS)
-def test_labels_of_one_class_are_warned_of_in_each_fit(name, seed):
+def test_fit_of_each_method_warns_of_labels_of_one_class(name, seed):
     clf = METHODS[name].set_params(classes=[0, 1, 2], epsilon=1.0, random_state=seed)
     public = {} if name == "class sums" else {"X_public": PUBLIC}
     clf.set_params(on_bad_plan="warn")
@@ -105,7 +103,7 @@ def test_labels_of_one_class_are_warned_of_in_each_fit(name, seed):
 
 
 @pytest.mark.parametrize("name", ["cells", "column sums", "class sums"])
-def test_weak_relations_are_not_called_noise(name):
+def test_fit_does_not_warn_of_weak_relations(name):
     """The AUC of these models is about 0.65 to 0.7."""
     score = 0.9 * PRIVATE @ np.array([1, -1, 1, 0, 0]) / np.sqrt(3)
     y = (score + np.random.default_rng(1).logistic(size=2000) > 0).astype(int)
@@ -114,7 +112,7 @@ def test_weak_relations_are_not_called_noise(name):
     assert "little better" not in warned(clf, PRIVATE, y, **public)
 
 
-def test_labels_of_teachers_that_are_noise_are_warned_of():
+def test_fit_of_teachers_warns_of_labels_that_are_noise():
     clf = PATEClassifier(GaussianNB(), n_teachers=60, n_queries=40, classes=[0, 1], epsilon=1.0)
     clf.set_params(random_state=2, on_bad_plan="warn")
     coins = np.random.default_rng(0).integers(2, size=2000)
@@ -124,7 +122,7 @@ def test_labels_of_teachers_that_are_noise_are_warned_of():
 
 
 @pytest.mark.slow
-def test_eighty_classes_are_warned_of_by_the_plan_and_after_the_fit():
+def test_plan_and_fit_warn_of_eighty_classes():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(3700, 3))
     score = rows.sum(axis=1) + 0.3 * rng.normal(size=3700)
@@ -144,7 +142,7 @@ INTERACTIVE = [ConfidentGNMax(0.7, 15.0, 6.0), InteractiveGNMax(0.5, 15.0, 6.0, 
 TEACHERS = {"base_estimator": GaussianNB(), "n_teachers": 30}
 
 
-def test_two_stages_that_a_cap_stops_are_warned_of_by_the_plan():
+def test_plan_warns_of_two_stages_that_a_cap_stops():
     public = {"n_public": 1000, "n_teachers": 100, "n_classes": 2, "epsilon": 8.0, "delta": 1e-5}
     plan = plan_queries(INTERACTIVE, [450, 450], **public)
     (text,) = (text for text in plan.advice if "answers to the 900 requested queries" in text)
@@ -162,7 +160,7 @@ def test_two_stages_that_a_cap_stops_are_warned_of_by_the_plan():
     {"method": ReverseNeighbors(), "epsilon": 0.02},
     {"method": ClassSums(), "epsilon": 0.02},
 )
-def test_all_warnings_of_a_fit_but_those_of_released_numbers_are_in_the_plan(params):
+def test_fit_warnings_without_released_numbers_are_in_the_plan(params):
     of_released = (
         "the released numbers may be",
         "of one class",
@@ -187,7 +185,7 @@ def test_all_warnings_of_a_fit_but_those_of_released_numbers_are_in_the_plan(par
 
 
 @cases("n_positives", 8, 1000)
-def test_plans_have_the_size_of_a_rare_class_and_do_not_depend_on_y(n_positives):
+def test_plan_prints_the_size_of_a_rare_class_without_using_y(n_positives):
     y = (np.arange(2000) < n_positives).astype(int)
     of_cells = PATEClassifier(method=ReverseNeighbors(), classes=[0, 1], epsilon=1.0)
     plan = of_cells.plan(PRIVATE, y, PUBLIC)

@@ -45,7 +45,7 @@ from sklearn_pate.rdp import (
 )
 
 
-def test_the_immutable_argmax_fails_at_its_claimed_figure():
+def test_audit_of_immutable_argmax_exceeds_its_claimed_epsilon():
     immutable = ImmutableArgmax(sigma=40.0)
     cost = immutable.claimed_rdp([[250, 0]], DEFAULT_ORDERS)[0]
     claimed = rdp_to_epsilon(cost, 1e-5, DEFAULT_ORDERS)[0]
@@ -72,13 +72,13 @@ def assert_seldom(wrong, chance):
     assert binom.sf(np.sum(wrong) - 1, len(wrong), chance) > 1e-7
 
 
-def test_the_audit_finds_most_of_a_known_loss(global_random_seed):
+def test_audit_epsilon_reaches_most_of_a_known_loss(global_random_seed):
     found = audit_aggregator(response(0.75), [5, 6], random_state=global_random_seed)
     assert 0.95 * math.log(3) < found.epsilon <= math.log(3) and found.event in ((0,), (1,))
 
 
 @pytest.mark.parametrize(("revealed", "delta"), [(0.0, 1e-12), (0.05, 0.05)])
-def test_a_bound_is_wrong_as_seldom_as_claimed(revealed, delta, global_random_seed):
+def test_audit_epsilon_errs_as_rarely_as_claimed(revealed, delta, global_random_seed):
     """At the exact edge of a guarantee; finds bounds wrong in 0.36 of runs instead of 0.2."""
     given = {"delta": delta, "n_samples": 2000, "confidence": 0.8}
     seeds = 1000 * global_random_seed + np.arange(300)
@@ -112,7 +112,7 @@ def by_all_events(log_p, log_q, delta):
     [LNMax(0.3), GNMax(5.0), ConfidentGNMax(9, sigma1=2.0, sigma2=3.0), ExponentialNMax(0.3)],
     ids=str,
 )
-def test_exact_epsilon_is_the_worst_event(mechanism, delta):
+def test_exact_epsilon_equals_the_worst_event(mechanism, delta):
     votes = np.random.default_rng(0).multinomial(15, [0.4, 0.4, 0.1, 0.1], size=8) + [0, 1, 0, 0]
     others = votes + [1, -1, 0, 0]
     pairs = np.stack([votes, others], axis=1)
@@ -122,7 +122,7 @@ def test_exact_epsilon_is_the_worst_event(mechanism, delta):
     assert exact_epsilon(mechanism, votes[0], others[0], delta) == pytest.approx(found[0])
 
 
-def test_exact_epsilon_of_many_deltas_falls_and_stays_below_the_account():
+def test_exact_epsilon_falls_with_delta_and_stays_below_the_account():
     deltas = np.geomspace(1e-12, 0.1, 8)
     votes, others = [[20, 10], [29, 1]], [[19, 11], [30, 0]]
     public = {"n_teachers": 30, "n_classes": 2}
@@ -149,14 +149,14 @@ def every_pair(n_teachers, n_classes):
 
 @cases("mechanism", LNMax(0.3), GNMax(3.0), ConfidentGNMax(9, sigma1=2.0, sigma2=3.0), ids=str)
 @pytest.mark.parametrize("size", [(40, 2), (12, 3)])
-def test_the_search_finds_the_worst_of_all_pairs(mechanism, size):
+def test_search_finds_the_worst_of_all_pairs(mechanism, size):
     worst = exact_epsilon(mechanism, *every_pair(*size), 1e-5).max()
     found = searched(mechanism, 10**12, n_teachers=size[0], n_classes=size[1])
     assert exact_epsilon(mechanism, *found, 1e-5) >= 0.98 * worst
     assert found[0].sum() == size[0] and np.abs(found[0] - found[1]).sum() == 2
 
 
-def test_the_search_by_samples_finds_a_leak():
+def test_search_by_samples_finds_a_leak():
     def leaks_at_one_tie(votes, rng):  # noise everywhere but between 12 and 13 votes
         noisy = votes[:, 0] + rng.normal(scale=5, size=len(votes))
         return np.where(votes[:, 0] == 12, 0, np.where(noisy > 10, 0, 1))
@@ -186,7 +186,7 @@ EVERY = {
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_no_aggregator_is_above_its_claim(name, global_random_seed):
+def test_audit_of_each_aggregator_stays_below_its_claim(name, global_random_seed):
     mechanism, student = EVERY[name]
     given = student | {"random_state": global_random_seed, "confidence": 1 - 1e-9}
     given["n_samples"] = 1000 if "discrete" in name or "SoftVote" in name else 5000
@@ -200,12 +200,12 @@ def test_no_aggregator_is_above_its_claim(name, global_random_seed):
         assert 0 <= found.epsilon <= claimed
 
 
-def test_queries_that_share_noise_are_refused():
+def test_audit_refuses_queries_that_share_noise():
     with pytest.raises(ValueError, match="share noise"):
         audit_aggregator(StableArgmax(run_epsilon=1.0), [20, 10])
 
 
-def test_outcomes_need_not_be_classes():
+def test_audit_accepts_outcomes_that_are_no_classes():
     def far_out(votes, rng):
         return np.where(votes[:, 0] > 5, 7, 3) + rng.integers(2, size=len(votes))
 
@@ -260,7 +260,7 @@ def lead(votes):
     (liar(20.0), 250, 3, -1, 0.22, True),
     (liar(40.0), 250, 3, -1, 0.11, False),  # the truth
 )
-def test_a_sampler_without_the_noise_that_it_states_is_seen(
+def test_audit_contradicts_a_sampler_without_the_stated_noise(
     sampler, n_teachers, n_classes, least, most, lies, global_random_seed
 ):
     given = {"n_teachers": n_teachers, "n_classes": n_classes, "random_state": global_random_seed}
@@ -269,7 +269,7 @@ def test_a_sampler_without_the_noise_that_it_states_is_seen(
     assert f"contradicts={lies}" in repr(found)
 
 
-def test_samples_of_a_given_pair_are_compared_as_well():
+def test_audit_contradicts_wrong_samples_of_a_given_pair():
     pair = [150, 100], [149, 101]
     for mechanism, contradicts in (
         (liar(36.0), True),
@@ -284,7 +284,7 @@ def test_samples_of_a_given_pair_are_compared_as_well():
 
 
 @pytest.mark.parametrize("other", [2, -1])  # no class, and "no answer", which GNMax never gives
-def test_outcomes_that_are_not_stated_contradict(other):
+def test_audit_contradicts_outcomes_that_are_not_stated(other):
     def sample(votes, rng):
         labels = GNMax(40.0).aggregate(votes, random_state=rng)
         return np.where(rng.random(len(labels)) < 0.01, other, labels)
@@ -300,7 +300,7 @@ def test_outcomes_that_are_not_stated_contradict(other):
     {"votes": [14, 13, 3], "neighbour_votes": [13, 14, 3]},
     ids=["searched", "pair"],
 )
-def test_true_statements_are_contradicted_as_seldom_as_claimed(votes, global_random_seed):
+def test_audit_contradicts_true_statements_as_rarely_as_claimed(votes, global_random_seed):
     """Finds alarms in 0.6 of runs instead of 0.2."""
     seeds = 1000 * global_random_seed + np.arange(60)
     given = {"n_samples": 8000, "confidence": 0.8}
@@ -309,7 +309,7 @@ def test_true_statements_are_contradicted_as_seldom_as_claimed(votes, global_ran
 
 
 @pytest.mark.slow
-def test_a_bound_on_a_liar_is_wrong_as_seldom_as_claimed(global_random_seed):
+def test_audit_epsilon_of_a_wrong_sampler_errs_as_rarely_as_claimed(global_random_seed):
     """Finds bounds wrong in 0.6 of runs instead of 0.2."""
     given = {"delta": 1e-12, "n_samples": 3000, "confidence": 0.8, "n_teachers": 11, "n_classes": 2}
     seeds, liar_ = 1000 * global_random_seed + np.arange(60), States(response(0.75))
@@ -320,7 +320,7 @@ def test_a_bound_on_a_liar_is_wrong_as_seldom_as_claimed(global_random_seed):
     assert np.median(bounds) > 0.8
 
 
-def test_a_true_statement_is_the_guide():
+def test_audit_searches_pairs_by_a_true_statement():
     size = {"n_teachers": 250, "n_classes": 3}
     found = audit_aggregator(GNMax(40.0), **size, n_samples=20_000, random_state=0)
     pair = searched(GNMax(40.0), 20_000, **size)
@@ -332,7 +332,7 @@ def test_a_true_statement_is_the_guide():
 # --- one-run audits ----------------------------------------------------------------------------
 
 
-def test_one_run_bound_without_delta_is_the_binomials():
+def test_one_run_epsilon_without_delta_equals_the_binomial_bound():
     for n in (5, 23, 200):
         q = 0.001 ** (1 / n)
         expected = max(math.log(q / (1 - q)), 0)
@@ -345,7 +345,7 @@ def test_one_run_bound_without_delta_is_the_binomials():
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.02])
 @pytest.mark.parametrize("confidence", [0.8, 0.99])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
-def test_one_run_bound_errs_as_seldom_as_claimed(epsilon, confidence, delta):
+def test_one_run_epsilon_errs_as_rarely_as_claimed(epsilon, confidence, delta):
     # each bit by randomised response, revealed with probability delta: exact probabilities
     n, q = 25, delta + (1 - delta) / (1 + math.exp(-epsilon))
     bounds = np.array([one_run_epsilon(v, n, n, delta, confidence) for v in range(n + 1)])
@@ -387,7 +387,7 @@ BITS = np.arange(600) % 2
 
 @pytest.mark.parametrize("attack", ["labels", "student"])
 @pytest.mark.parametrize("canaries", ["mislabelled", "out_of_distribution"])
-def test_an_estimator_of_known_epsilon_is_not_refuted_and_nearly_reached(canaries, attack):
+def test_audit_estimator_nearly_reaches_a_known_epsilon(canaries, attack):
     for runs, m in ((1, 500), (10, 50)):
         given = {"canaries": canaries, "attack": attack, "n_runs": runs, "random_state": 1}
         found = audit_estimator(Response(2.0), IDS, BITS, None, m, claimed=2.0, **given)
@@ -396,7 +396,7 @@ def test_an_estimator_of_known_epsilon_is_not_refuted_and_nearly_reached(canarie
     assert audit_estimator(Response(9.0), IDS, BITS, None, 300, claimed=2.0).refuted
 
 
-def test_audits_of_estimators_err_as_seldom_as_they_say(global_random_seed):
+def test_audit_estimator_errs_as_rarely_as_claimed(global_random_seed):
     """Finds bounds wrong in 0.6 of runs instead of 0.2."""
     given = {"n_canaries": 60, "confidence": 0.8}
     seeds = 1000 * global_random_seed + np.arange(60)
@@ -405,7 +405,7 @@ def test_audits_of_estimators_err_as_seldom_as_they_say(global_random_seed):
     assert_seldom([f.epsilon > 1.0 for f in found], 0.2)
 
 
-def test_abstaining_keeps_the_best_guesses():
+def test_audit_estimator_with_n_guesses_counts_the_best_guesses():
     def knows_some(fitted):  # sure and right about the first 50, else nothing
         return np.where(np.arange(200) < 50, 1 - 2.0 * fitted.public_labels_[-200:], 0.0)
 
@@ -452,7 +452,7 @@ class Votes(BaseEstimator):
 CLAIM = {"claimed": 1.0, "delta": 1e-5}
 
 
-def test_overlapping_parts_are_caught_in_one_run():
+def test_audit_estimator_refutes_overlapping_partitions_in_one_run():
     X = np.random.default_rng(0).normal(size=(300, 3))
     y = (X[:, 0] > 0).astype(int)
     for canaries in ("mislabelled", "out_of_distribution"):
@@ -464,7 +464,7 @@ def test_overlapping_parts_are_caught_in_one_run():
 
 
 @pytest.mark.slow
-def test_a_tenth_of_the_noise_is_caught_in_forty_runs():
+def test_audit_estimator_refutes_a_tenth_of_the_noise_in_forty_runs():
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = (X[:, 0] > 0).astype(int)
     # one teacher, one query: the canary decides it, and noise as accounted for is tight
@@ -474,7 +474,7 @@ def test_a_tenth_of_the_noise_is_caught_in_forty_runs():
 
 
 @cases("kind", "mislabelled", "out_of_distribution")
-def test_canaries_keep_the_types_of_a_table(kind):
+def test_canaries_have_the_types_of_a_table(kind):
     columns = {"age": np.arange(20, dtype=np.int32), "share": np.linspace(0, 1, 20)}
     columns["job"] = pd.Categorical(["a", "b"] * 10)
     table = pd.DataFrame(columns, index=[f"r{k}" for k in range(20)])
@@ -499,7 +499,7 @@ def test_canaries_keep_the_types_of_a_table(kind):
     audit_estimator(Looks(1.0), table, y, canaries=canaries, n_copies=2, n_runs=2)
 
 
-def test_a_group_and_the_seed_are_handled():
+def test_audit_estimator_handles_groups_and_seeds():
     X = np.random.default_rng(0).normal(size=(500, 2))
     y = (X[:, 0] > 0).astype(int)
     given = {"n_teachers": 60, "unit": "group", "n_queries": 10, "random_state": 3}
@@ -535,11 +535,11 @@ ONE = np.ones((2, 2), int)
     ({"canaries": Canaries(ONE[:, 0] * [3, 3], IDS[:2], ONE * [0, 1])}, "different positions from"),
     ({"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])}, "two different labels and one row"),
 )
-def test_wrong_arguments_are_named(given, match):
+def test_audit_estimator_refuses_wrong_arguments(given, match):
     pytest.raises(ValueError, audit_estimator, Response(1.0), IDS, BITS, **given).match(match)
 
 
-def test_an_audit_needs_delta_and_numbers_that_fit():
+def test_audit_functions_require_delta_and_ordered_numbers():
     with pytest.raises(ValueError, match="delta must be a number from 0 to below 1; got None"):
         audit_estimator(KNeighborsClassifier(), IDS, BITS)
     for numbers in ((5, 4, 10), (3, 11, 10), (-1, 4, 10), (2.5, 4, 10)):
@@ -547,7 +547,7 @@ def test_an_audit_needs_delta_and_numbers_that_fit():
             one_run_epsilon(*numbers, delta=0)
 
 
-def test_size_of_histograms_is_checked():
+def test_audit_aggregator_refuses_wrong_sizes_and_pairs():
     with pytest.raises(ValueError, match="without votes, give n_teachers and n_classes"):
         audit_aggregator(GNMax(), n_teachers=3)
     with pytest.raises(ValueError, match="n_classes must be a whole number, at least 2; got 1"):
@@ -576,11 +576,11 @@ class NeverFitted(KNeighborsClassifier):
         "no delta": (NeverFitted(), BITS, {}, "got None, and NeverFitted has no delta: give"),
     },
 )
-def test_an_audit_that_cannot_be_made_is_refused_before_a_fit(estimator, labels, params, message):
+def test_audit_estimator_refuses_impossible_audits_before_a_fit(estimator, labels, params, message):
     with pytest.raises(ValueError, match=message):
         audit_estimator(estimator, IDS, labels, **params)
 
 
-def test_an_audit_of_a_class_is_refused():
+def test_audit_estimator_refuses_a_class():
     with pytest.raises(TypeError, match=r"PATEClassifier\(\); got the class"):
         audit_estimator(PATEClassifier, IDS, BITS)

@@ -62,7 +62,7 @@ def the_same_each_time(honest, table, random_state):
     (GaussianMechanism(2.0), 2, 0.01, 500, 0.0),
     (GaussianMechanism(2.0, "continuous"), 5, None, 3000, 0.0),
 )
-def test_a_share_of_the_loss_of_honest_noise_is_found(
+def test_audit_table_finds_a_fraction_of_the_loss_of_honest_noise(
     mechanism, n_changed, delta, n_samples, share, global_random_seed
 ):
     """Most seeds find 0.6 of Laplace noise; one of four entries that moves alone would be 0.25."""
@@ -73,7 +73,7 @@ def test_a_share_of_the_loss_of_honest_noise_is_found(
     assert found.delta == (delta if delta is not None else 0.0 if mechanism.is_pure else 1e-5)
 
 
-def test_a_bound_is_wrong_as_seldom_as_it_says(global_random_seed):
+def test_audit_table_errs_as_rarely_as_claimed(global_random_seed):
     """Finds bounds that are wrong in 70 % of audits, not in 20 %, in 99 % of runs."""
     # at confidence 0.8, on an entry that moves by a whole ballot: the exact edge of the claim
     given = {"contribution": ONE, "delta": 1e-12, "n_samples": 300, "confidence": 0.8}
@@ -90,19 +90,19 @@ def test_a_bound_is_wrong_as_seldom_as_it_says(global_random_seed):
     (careless(LaplaceMechanism(2.0), one_draw_for_a_row), None, 1000),
     (careless(LaplaceMechanism(2.0), the_same_each_time), None, 300),
 )
-def test_less_noise_than_is_charged_for_is_caught(mechanism, delta, n_samples, global_random_seed):
+def test_audit_table_refutes_noise_below_its_cost(mechanism, delta, n_samples, global_random_seed):
     given = {"delta": delta, "n_samples": n_samples, "random_state": global_random_seed}
     assert audit_table(mechanism, **given).refuted
 
 
 @pytest.mark.parametrize("there", [[[3, 5]], [[4, 6]]])
-def test_two_ballots_at_the_price_of_one_are_caught(there, global_random_seed):
+def test_audit_table_refutes_two_votes_at_the_cost_of_one(there, global_random_seed):
     noise = LaplaceMechanism(1.0, "continuous")
     given = {"contribution": ONE, "n_samples": 3000, "random_state": global_random_seed}
     assert audit_table(noise, [[5, 5]], there, **given).refuted
 
 
-def test_parts_of_ballots_count_as_parts(global_random_seed):
+def test_audit_table_counts_fractions_of_votes_as_fractions(global_random_seed):
     noise = LaplaceMechanism(0.5, "continuous")  # epsilon 2 for a whole ballot
     given = {"contribution": ONE, "delta": 0, "n_samples": 4000, "random_state": global_random_seed}
     whole = audit_table(noise, [[5]], [[4]], **given)
@@ -122,12 +122,12 @@ def test_parts_of_ballots_count_as_parts(global_random_seed):
     ({"mechanism": LaplaceMechanism()}, "calibrates it"),
     ({"mechanism": GNMax(40.0)}, "a TableMechanism; got .* Use audit_aggregator"),
 )
-def test_wrong_arguments_are_named(given, match):
+def test_audit_table_refuses_wrong_arguments(given, match):
     with pytest.raises(ValueError, match=match):
         audit_table(**{"mechanism": LaplaceMechanism(2.0), **given})
 
 
-def test_a_table_is_no_query():
+def test_audit_aggregator_refuses_a_table_mechanism():
     with pytest.raises(ValueError, match="audit it with audit_table"):
         audit_aggregator(LaplaceMechanism(2.0), [5, 5])
 
@@ -165,12 +165,12 @@ def many(global_random_seed):
     return {"n_runs": 8, "n_guesses": 1000, "random_state": global_random_seed}
 
 
-def test_of_honest_ballots_half_of_the_loss_is_found(many):
+def test_audit_of_cells_finds_half_of_the_loss_of_honest_votes(many):
     found = audit_of_cells(pate(method=make_neighbors(), epsilon=3.0), **many)
     assert 1.5 < found.epsilon <= found.claimed == 3.0
 
 
-def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
+def test_audit_of_cells_counts_a_changed_label_as_two_changes(many):
     clf = pate(method=make_neighbors(relation="add_or_remove_one"), epsilon=1.5)
     message = "add or remove one record. A changed label is two such changes. Set claimed to"
     with pytest.raises(ValueError, match=message):
@@ -183,7 +183,7 @@ def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
     (counting, "count_votes", lambda *args, **given: 2 * count_votes(*args, **given)),
     (LaplaceMechanism, "_noise", lambda self, scale: DiscreteLaplace(2 * GRID / scale)),
 )
-def test_two_ballots_of_each_record_or_half_the_noise_are_caught(
+def test_audit_of_cells_refutes_doubled_votes_and_halved_noise(
     monkeypatch, owner, name, fault, many
 ):
     monkeypatch.setattr(owner, name, fault)
@@ -205,7 +205,9 @@ def fitted_on_private(prepare):
 
 
 @pytest.mark.parametrize("attack", ["labels", "class_proba"])
-def test_a_transformer_that_saw_private_labels_is_caught(monkeypatch, attack, global_random_seed):
+def test_audit_of_cells_refutes_a_transformer_fitted_on_private_labels(
+    monkeypatch, attack, global_random_seed
+):
     # It makes of each place the label of the record there, so a cell is a class
     encoder = TargetEncoder(smooth=1e-9, target_type="binary")
     X, y = PLACES, np.arange(N_CANARIES) % 2
@@ -281,14 +283,14 @@ def audit_of_counts(**given):
 
 
 @ONE_CLASS
-def test_of_honest_counts_some_of_the_loss_is_found_and_no_more(global_random_seed):
+def test_audit_of_counts_finds_some_of_the_honest_loss(global_random_seed):
     """Of the guesses 68 % are right, by 4 standard deviations more than 0.1 needs."""
     found = audit_of_counts(random_state=global_random_seed)
     assert 0.1 < found.epsilon <= found.claimed == 2.0
 
 
 @ONE_CLASS
-def test_an_unpaid_histogram_is_caught(monkeypatch, global_random_seed):
+def test_audit_of_counts_refutes_a_histogram_without_cost(monkeypatch, global_random_seed):
     """Of the guesses 97 % are right, by 5 standard deviations more than the bound needs."""
     monkeypatch.setattr(MarginalSynthesizer, "n_tables", 1)
     found = audit_of_counts(random_state=global_random_seed)
@@ -296,7 +298,7 @@ def test_an_unpaid_histogram_is_caught(monkeypatch, global_random_seed):
 
 
 @ONE_CLASS
-def test_counts_without_noise_are_caught(monkeypatch, global_random_seed):
+def test_audit_of_counts_refutes_counts_without_noise(monkeypatch, global_random_seed):
     def bare(self, table, random_state=None):
         return np.asarray(table) / GRID
 

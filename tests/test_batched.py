@@ -109,19 +109,19 @@ NETWORKS = {
 FEW = {"X": X[:320], "y": Y[:320], "n_teachers": 4}
 
 
-def test_together_as_one_by_one():
+def test_batched_teachers_equal_teachers_trained_alone():
     assert_alike(poll(network(), **FEW), poll(BatchedTeachers(network()), **FEW))
 
 
 @pytest.mark.slow
 @table("net", NETWORKS)
-def test_each_kind_of_network_together_as_one_by_one(net):
+def test_batched_teachers_of_each_network_equal_teachers_trained_alone(net):
     together = BatchedTeachers(net, max_teachers=3)  # two chunks
     assert_alike(poll(net, **FEW), poll(together, **FEW))
 
 
 @pytest.mark.slow
-def test_parts_of_many_sizes_and_of_one_class():
+def test_batched_teachers_handle_steps_of_many_sizes_and_one_class():
     groups = np.repeat(np.arange(24), np.arange(24) * 4 + 4)
     y = np.where(groups == 5, 3, Y)
     given = {"unit": "group", "partition": "predefined"}
@@ -134,7 +134,7 @@ def test_parts_of_many_sizes_and_of_one_class():
 
 
 @pytest.mark.slow
-def test_probabilities():
+def test_batched_teachers_return_the_same_probabilities():
     soft = FEW | {"aggregator": SoftVote(1.0, temperature=2.0)}
     one, together = poll(NETWORKS["nll"], **soft), poll(BatchedTeachers(NETWORKS["nll"]), **soft)
     np.testing.assert_allclose(one.counts, together.counts, atol=1e-4)
@@ -143,7 +143,7 @@ def test_probabilities():
 
 @pytest.mark.slow
 @cases("change", "relabel", "one class", "fewer steps", "more steps", "no records", "memory")
-def test_a_teacher_that_changes_moves_no_other_not_even_by_rounding(change, tmp_path):
+def test_batched_teacher_with_changed_records_changes_no_other(change, tmp_path):
     y, rows = Y.copy(), np.arange(1200)
     of_it = rows[rows % 12 == 3]
     if change == "relabel":
@@ -170,7 +170,7 @@ def test_a_teacher_that_changes_moves_no_other_not_even_by_rounding(change, tmp_
     assert (votes[1][3] is None) == (change in ("one class", "no records"))
 
 
-def test_the_callers_random_numbers_are_left_alone(capsys, monkeypatch):
+def test_batched_teachers_keep_random_state_of_the_caller(capsys, monkeypatch):
     state, on_gpu = torch.random.get_rng_state(), []
     monkeypatch.setattr(torch.cuda, "manual_seed_all", on_gpu.append)
     poll(BatchedTeachers(network(verbose=1)))
@@ -182,7 +182,7 @@ def test_the_callers_random_numbers_are_left_alone(capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_memory_keeps_finished_teachers(tmp_path, monkeypatch):
+def test_memory_keeps_finished_batched_teachers(tmp_path, monkeypatch):
     net = BatchedTeachers(network(), max_teachers=4)
     first = poll(net, memory=tmp_path)
     n_trained = lambda self, networks, *args: len(set(networks))  # noqa: E731
@@ -201,7 +201,7 @@ class Failing(nn.Linear):
         return super().forward(X)
 
 
-def test_failures_are_told_without_their_text():
+def test_teacher_error_of_batched_teachers_hides_its_text():
     net = network(Failing, module__in_features=64, module__out_features=10)
     with pytest.raises(
         TeacherError, match=r"teacher \d+ failed: or one trained with it: ValueError"
@@ -210,7 +210,7 @@ def test_failures_are_told_without_their_text():
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_an_interrupt_stays_one(monkeypatch):
+def test_interrupt_of_batched_teachers_hides_its_text(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt(SECRET)
 
@@ -220,7 +220,7 @@ def test_an_interrupt_stays_one(monkeypatch):
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_on_a_gpu_without_being_asked(monkeypatch):
+def test_batched_network_is_used_for_one_network_on_a_gpu(monkeypatch):
     monkeypatch.setattr(BatchedTeachers, "_trial", lambda self, X_query: None)
     on_gpu = network(device="cuda")
     assert isinstance(batched_network([on_gpu], X, X_PUBLIC, None), BatchedTeachers)
@@ -229,13 +229,13 @@ def test_on_a_gpu_without_being_asked(monkeypatch):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
-def test_what_fails_on_the_device_is_found_before_teachers_train():
+def test_batched_network_warns_of_a_device_that_fails_a_dry_run():
     with pytest.warns(UserWarning, match="one by one, not together: a dry run of"):
         assert batched_network([network(device="cuda")], X, X_PUBLIC, None) is None
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_on_a_gpu_as_on_a_cpu():
+def test_votes_of_a_gpu_equal_votes_of_a_cpu():
     one = poll(network(cnn))
     with warnings.catch_warnings(action="error"):  # it must not fall back
         together = poll(network(cnn, device="cuda"))
@@ -273,7 +273,7 @@ ALONE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reason", ALONE)
-def test_falls_back_in_one_line(reason):
+def test_batched_teachers_fall_back_with_one_warning(reason):
     given = {"X": X[:300], "y": Y[:300], "n_teachers": 3}
     with pytest.warns(UserWarning, match="one by one, not together") as caught:
         votes = poll(BatchedTeachers(ALONE[reason]), **given)
@@ -287,7 +287,7 @@ def load(name):
 
 
 @pytest.mark.slow
-def test_sites_are_not_brought_together():
+def test_batched_teachers_of_sites_are_trained_alone():
     given = {"X": Sites(load, list("01234")), "y": None, "n_teachers": 5, "keep_teachers": False}
     with pytest.warns(UserWarning, match="the data of sites stay with their workers"):
         votes = poll(BatchedTeachers(network()), **given)
@@ -299,6 +299,6 @@ def test_sites_are_not_brought_together():
     ([BatchedTeachers(network())] * 2, "base_estimator is a list"),
     (BatchedTeachers(LogisticRegression()), "got LogisticRegression"),
 )
-def test_falls_back_for_what_it_is_given(teachers, reason):
+def test_batched_teachers_fall_back_for_lists_and_other_models(teachers, reason):
     with pytest.warns(UserWarning, match=reason):
         assert poll(teachers, n_teachers=3).counts.sum() == 900

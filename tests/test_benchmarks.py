@@ -38,7 +38,7 @@ def right_on_average(epsilon):
     return 1 - (1 + epsilon / 4) * np.exp(-epsilon / 2) / 2
 
 
-def test_the_page_has_the_odds_of_a_record():
+def test_odds_in_privacy_page_and_readme_equal_formulas():
     text = (ROOT / "docs" / "privacy.md").read_text()
     row = r"^\| ([\d.]+) \| at most ([\d.]+) % \| at most ([\d.]+) % \| ([\d.]+) %"
     rows = re.findall(row, text, re.M)
@@ -52,7 +52,7 @@ def test_the_page_has_the_odds_of_a_record():
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 4.0])
-def test_the_best_guess_about_a_changed_ballot_is_right_so_often(epsilon, global_random_seed):
+def test_right_on_average_equals_the_best_guess_about_a_vote(epsilon, global_random_seed):
     """Finds an error of 0.02 in 99 % of runs; fails by chance once in two millions."""
     mechanism = LaplaceMechanism(2 / epsilon)
     n_draws = 20_000
@@ -81,7 +81,7 @@ def frame(results):
     return firsts(found(results, SEEDS))
 
 
-def test_tables_and_words_of_pages_written_by_hand_are_those_of_the_files(results, frame):
+def test_results_page_and_readme_equal_tables_of_the_files(results, frame):
     made = page.render(results)
     shares = re.search(r"(?:^\|.*\n)+", made, re.M)[0]
     titles = ["Where ours is below", "All scores", "More of it, at epsilon 1", "Fits that failed"]
@@ -97,7 +97,7 @@ def test_tables_and_words_of_pages_written_by_hand_are_those_of_the_files(result
     assert f"Ours is compared with {len(other_models(public=True))} private classifiers" in text
 
 
-def test_scores_beside_another_paper_are_those_of_the_files(frame):
+def test_results_page_row_of_another_paper_equals_the_files(frame):
     (row,) = re.findall(r"^\| S-BDT.*$", (DOCS / "results.md").read_text(), re.M)
     at = frame[(frame.table == "Adult") & (frame.epsilon == 0.1)]
     means = at.groupby("model")[["accuracy", "AUC"]].mean()
@@ -105,7 +105,7 @@ def test_scores_beside_another_paper_are_those_of_the_files(frame):
     assert f"ours {ours[0]}, without public rows {ours[1]}." in row
 
 
-def test_every_model_was_measured_in_every_cell(frame):
+def test_results_contain_each_model_in_each_cell(frame):
     assert not frame.duplicated(["model", "table", "epsilon", "seed"]).any()
     for model in MODELS:
         n_epsilons = len(model.epsilons) if model.is_private else 1
@@ -131,14 +131,14 @@ def made_frame(ours, theirs, epsilon=1.0):
     ([0.90, 0.91, 0.89, 0.90, 0.90], False, True),
     ([0.90, 0.91, np.nan, 0.90, 0.90], True, False),
 )
-def test_a_cell_is_lost_below_the_interval_and_won_above(ours, is_lost, is_won):
+def test_verdicts_compare_with_the_interval_of_the_best_peer(ours, is_lost, is_won):
     theirs = {"Opacus, network": [0.86] * 5, "diffprivlib, random forest": [0.5] * 5}
     lines = verdicts(made_frame(ours, theirs), "accuracy", public=True)
     assert list(lines["is lost"]) == [is_lost] and list(lines["is won"]) == [is_won]
     assert list(lines["best"]) == ["Opacus, network"]
 
 
-def test_peers_that_need_public_rows_count_only_where_there_are_any():
+def test_verdicts_count_peers_with_public_rows_only_with_public_rows():
     with_columns = "Opacus, network on columns of public rows"
     with_public = {with_columns: [0.9] * 5, "Opacus, network": [0.6] * 5}
     frame = made_frame([0.8] * 5, with_public)
@@ -147,7 +147,7 @@ def test_peers_that_need_public_rows_count_only_where_there_are_any():
     assert not verdicts(none, "accuracy", public=False)["is lost"].any()
 
 
-def test_own_relation_is_half_of_what_a_replaced_record_costs():
+def test_own_relation_halves_the_epsilon_of_a_replaced_record():
     frame = made_frame([0.8] * 5, {"Opacus, network": [0.7] * 5}, epsilon=0.5)
     own = own_relation(pd.concat([frame, frame.assign(epsilon=0.25)]))
     opacus = own[own.model == "Opacus, network"]
@@ -155,14 +155,14 @@ def test_own_relation_is_half_of_what_a_replaced_record_costs():
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_a_replaced_record_is_two_changes(epsilon):
+def test_own_epsilon_of_a_replaced_record_covers_two_changes(epsilon):
     """Group privacy: after a second change, P <= e^own (e^own Q + delta) + delta."""
     own, delta = BY_NAME["Opacus, network"].own(epsilon, 1e-6)
     assert 2 * own == pytest.approx(epsilon) and delta * np.exp(own) + delta == pytest.approx(1e-6)
     assert BY_NAME["diffprivlib, logistic regression"].own(epsilon, 1e-6) == (epsilon, 1e-6)
 
 
-def test_settings_are_chosen_on_other_tables():
+def test_chosen_settings_depend_on_other_tables():
     model = BY_NAME["diffprivlib, random forest"]
     first, second, third = model.settings
     by_table = {"a": (0.9, 0.1, 0.1), "b": (0.5, 0.6, 0.1), "c": (0.5, 0.6, 0.1)}
@@ -178,7 +178,7 @@ def test_settings_are_chosen_on_other_tables():
 # --- the papers -----------------------------------------------------------------------------------
 
 
-def test_the_page_has_every_section():
+def test_papers_page_has_every_section():
     made = papers.render(DOCS, command.NAMES)
     for name in command.NAMES:
         results = json.loads((DOCS / "results" / f"{name}.json").read_text())
@@ -205,7 +205,7 @@ AGAINST_PAPERS = [
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?%?")
 
 
-def test_the_results_page_has_numbers_of_the_files():
+def test_results_page_numbers_equal_those_of_the_files():
     text = (DOCS / "results.md").read_text(encoding="utf-8")
     section = text.split("\n## Against the papers\n")[1].split("\n![")[0]
     shown = re.sub(r"arXiv [\d.]+|50,000 dollars", "", section)  # names, and what the data ask

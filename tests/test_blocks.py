@@ -105,7 +105,7 @@ def in_tens(monkeypatch):
     (3, {"groups": GROUPS}, True),
     (2, {"sample_weight": WEIGHT, "groups": GROUPS}, False),
 )
-def test_the_table_does_not_depend_on_the_blocks(monkeypatch, n_neighbors, given, fails):
+def test_votes_of_blocks_equal_votes_of_all_records(monkeypatch, n_neighbors, given, fails):
     rows = X.copy()
     if fails:
         rows[[0, 30, 31, 60]] = 100.0
@@ -136,7 +136,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_rows_of_all_forms_are_cut_into_blocks(form, in_tens):
+def test_votes_of_blocks_do_not_depend_on_the_form_of_rows(form, in_tens):
     rows, public = FORMS[form]
     method = make_neighbors(FunctionTransformer())
     expected = table(pate(method=method), groups=GROUPS)
@@ -152,12 +152,12 @@ def seen_blocks(monkeypatch, groups=None):
     return seen
 
 
-def test_each_record_is_read_once_and_few_at_a_time(monkeypatch, in_tens):
+def test_blocks_read_each_record_once(monkeypatch, in_tens):
     seen = seen_blocks(monkeypatch)
     assert sum(seen, []) == list(range(61)) and [len(rows) for rows in seen] == [10] * 6 + [1]
 
 
-def test_a_block_ends_where_a_group_ends(monkeypatch, in_tens):
+def test_blocks_end_where_a_group_ends(monkeypatch, in_tens):
     seen = seen_blocks(monkeypatch, GROUPS)
     assert sorted(sum(seen, [])) == list(range(61))
     assert sum(len(set(GROUPS[rows])) for rows in seen) == 9  # no group is in two
@@ -165,7 +165,7 @@ def test_a_block_ends_where_a_group_ends(monkeypatch, in_tens):
     assert [len(rows) for rows in seen] == [26, 15, 10, 10]
 
 
-def test_positions_start_from_0_in_each_block(monkeypatch, in_tens):
+def test_blocks_number_their_rows_from_zero(monkeypatch, in_tens):
     seen = []
 
     class Spy(FunctionTransformer):
@@ -177,7 +177,7 @@ def test_positions_start_from_0_in_each_block(monkeypatch, in_tens):
     assert seen[-4:] == [list(range(size)) for size in (26, 15, 10, 10)]
 
 
-def test_private_rows_stay_as_they_are(in_tens):
+def test_private_rows_are_not_changed_by_a_transformer(in_tens):
     """A transformer that writes into its rows gets copies."""
 
     class Writes(FunctionTransformer):
@@ -200,7 +200,7 @@ def test_private_rows_stay_as_they_are(in_tens):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_the_table_does_not_depend_on_the_workers(in_tens, tmp_path, backend):
+def test_votes_of_blocks_do_not_depend_on_workers(in_tens, tmp_path, backend):
     mapped = np.lib.format.open_memmap(tmp_path / "rows.npy", "w+", float, X.shape)
     mapped[:] = X
     for transformer in (None, FrozenEstimator(StandardScaler().fit(X_PUBLIC))):
@@ -217,12 +217,12 @@ def test_the_table_does_not_depend_on_the_workers(in_tens, tmp_path, backend):
 
 
 @pytest.mark.slow
-def test_a_transformer_is_silent_in_each_worker(in_tens, capfd):
+def test_transformer_output_is_suppressed_in_each_worker(in_tens, capfd):
     table(pate(method=make_neighbors(FunctionTransformer(talk)), n_jobs=2))
     assert capfd.readouterr() == ("", "")
 
 
-def test_after_a_failure_no_more_blocks_are_sent(in_tens, monkeypatch):
+def test_blocks_are_not_sent_after_a_failure(in_tens, monkeypatch):
     seen = []
 
     def fail(numbers, *args, **params):
@@ -247,12 +247,12 @@ def lines(clf, capsys, **given):
     return [text.strip() for text in capsys.readouterr().out.replace("\n", "\r").split("\r")]
 
 
-def test_progress_is_shown_by_blocks(in_tens, capsys):
+def test_progress_is_printed_by_blocks(in_tens, capsys):
     shown = [text for text in lines(pate(), capsys) if text.startswith("records")]
     assert [text.split()[1].rstrip(",") for text in shown] == [f"{k}/7" for k in range(8)]
 
 
-def test_progress_shows_no_private_number(in_tens, capsys):
+def test_progress_does_not_print_private_numbers(in_tens, capsys):
     for clf, groups in (
         (pate(method=make_neighbors(relation="add_or_remove_one")), None),
         (pate(), GROUPS),
@@ -279,7 +279,7 @@ def caching(tmp_path, method=None, **params):
     )
 
 
-def test_counted_blocks_are_not_counted_again(tmp_path, counted):
+def test_memory_keeps_counted_blocks(tmp_path, counted):
     expected = table(caching(tmp_path), X[:60], Y[:60])
     assert counted() == 6
     again = table(caching(tmp_path, n_jobs=2), X[:60].copy(), Y[:60].tolist(), X_PUBLIC.copy())
@@ -288,7 +288,7 @@ def test_counted_blocks_are_not_counted_again(tmp_path, counted):
     assert stat.S_IMODE((tmp_path / "memory" / "joblib").stat().st_mode) == 0o700
 
 
-def test_without_a_seed_cells_stay_and_noise_is_fresh(tmp_path, counted):
+def test_memory_without_a_seed_keeps_cells_and_draws_fresh_noise(tmp_path, counted):
     clf = caching(tmp_path, random_state=None)
     first, again = (clone(clf).fit(X[:60], Y[:60], X_public=X_PUBLIC) for _ in range(2))
     assert counted() == 6
@@ -322,7 +322,7 @@ CHANGED = [
 
 
 @pytest.mark.slow
-def test_what_changed_is_counted_anew(tmp_path, counted):
+def test_memory_counts_changed_blocks_anew(tmp_path, counted):
     clf = caching(tmp_path, {"random_state": 0})
     data = {"features": X[:60], "codes": Y[:60], "sample_weight": np.full(60, 0.5)}
     table(clf, **data)
@@ -337,13 +337,13 @@ def test_what_changed_is_counted_anew(tmp_path, counted):
         counted()
 
 
-def test_full_disk_is_warned_of(tmp_path, counted, monkeypatch):
+def test_memory_on_a_full_disk_is_warned_of(tmp_path, counted, monkeypatch):
     monkeypatch.setattr(blocks, "is_cached", lambda *args: False)
     with pytest.warns(UserWarning, match="memory could not keep all votes"):
         table(caching(tmp_path), X[:60], Y[:60])
 
 
-def test_an_interrupted_fit_goes_on_where_it_was(tmp_path, counted):
+def test_memory_continues_an_interrupted_fit(tmp_path, counted):
     private = PrivateData(X=X[:60], codes=Y[:60], target=THREE)
     memory = joblib.Memory(tmp_path / "memory", verbose=0)
 

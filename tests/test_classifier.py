@@ -70,7 +70,7 @@ def fit(clf=None, **data):
 # --- a fit from start to end ---------------------------------------------------------------------
 
 
-def test_a_fit_from_start_to_end():
+def test_fit_sets_attributes_that_agree_with_the_report():
     clf = fit()
     assert clf.score(X_TEST, Y_TEST) > 0.85
     assert (clf.n_teachers_, clf.n_features_in_, clf.classes_.tolist()) == (100, 6, [0, 1])
@@ -88,7 +88,7 @@ def test_a_fit_from_start_to_end():
     assert spent.n_teachers == 100 and spent.n_answered == spent.n_queries
 
 
-def test_student_sees_the_released_labels_only():
+def test_student_gets_the_released_labels_only():
     class Memory(DummyClassifier):
         def fit(self, X, y):
             self.seen_ = X, y
@@ -102,7 +102,7 @@ def test_student_sees_the_released_labels_only():
 
 
 @pytest.mark.parametrize("aggregator", [LNMax(0.05), PluralityVote()])
-def test_without_a_cap_all_public_rows_are_asked(aggregator):
+def test_fit_without_a_cap_queries_all_public_rows(aggregator):
     clf = fit(pate(GaussianNB(), aggregator=aggregator, epsilon=None))
     spent = clf.privacy_spent_
     assert spent.n_queries == 400 and clf.score(X_TEST, Y_TEST) > 0.9
@@ -112,7 +112,7 @@ def test_without_a_cap_all_public_rows_are_asked(aggregator):
         np.testing.assert_array_equal(clf.public_labels_[clf.query_indices_], plurality)
 
 
-def test_noise_that_is_given_stops_before_the_cap_and_says_how_many_were_answered():
+def test_fit_with_fixed_noise_stops_before_the_cap_with_a_warning():
     with pytest.warns(UserWarning, match="pays for [0-9]+ of the 300 requested queries"):
         clf = fit(pate(GaussianNB(), aggregator=GNMax(25.0), n_queries=300))
     spent = clf.privacy_spent_
@@ -120,7 +120,7 @@ def test_noise_that_is_given_stops_before_the_cap_and_says_how_many_were_answere
     assert (clf.public_labels_ >= 0).sum() == spent.n_answered == len(clf.curator_.votes)
 
 
-def test_data_dependent_epsilon_is_in_the_curators_view_only():
+def test_curator_epsilon_is_below_its_published_bounds():
     clf = fit(pate(GaussianNB(), aggregator=GNMax(25.0), epsilon=None, n_queries=50))
     bound = clf.curator_.epsilon(bound="published")
     classic_bound = clf.curator_.epsilon(bound="published", conversion="classic")
@@ -136,7 +136,7 @@ def test_data_dependent_epsilon_is_in_the_curators_view_only():
     *[("ny", str), ("ny", object), ([0, 1], bool), ([-7, 3], int), ([0, 1], float)],
     *[("ny", "category"), ("ny", "str")],
 )
-def test_labels_of_any_kind(labels, dtype):
+def test_labels_of_any_dtype_are_predicted(labels, dtype):
     labels = pd.Series(list(labels)).astype(dtype)
     y = labels[Y_PRIVATE]
     if not isinstance(dtype, str):
@@ -150,7 +150,7 @@ def test_labels_of_any_kind(labels, dtype):
     assert (codes == Y_TEST).mean() > 0.85 and set(clf.public_labels_.tolist()) == {-1, 0, 1}
 
 
-def test_more_than_two_classes_and_columns_for_classes_never_released():
+def test_predict_proba_has_columns_for_classes_never_released():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica", "unseen"])
     clf = quick(n_teachers=10, n_queries=None, aggregator=LNMax(20.0), classes=names)
@@ -164,7 +164,7 @@ def test_more_than_two_classes_and_columns_for_classes_never_released():
     assert clf.score(X, names[y]) > 0.85
 
 
-def test_decision_values_of_classes_never_released_are_minus_infinity():
+def test_decision_function_of_classes_never_released_is_minus_infinity():
     clf = fit(quick(classes=range(3), aggregator=PluralityVote()))
     for student in (LogisticRegression(), SVC(decision_function_shape="ovo")):
         values = clf.fit_student(X_PUBLIC, student).decision_function(X_TEST)
@@ -172,7 +172,7 @@ def test_decision_values_of_classes_never_released_are_minus_infinity():
         np.testing.assert_array_equal(values.argmax(axis=1), clf.predict(X_TEST))
 
 
-def test_lists_of_classifiers_and_the_default_student():
+def test_default_student_follows_the_teachers():
     few = {"X": X_PRIVATE[:300], "y": Y_PRIVATE[:300], "X_public": X_PUBLIC[:100]}
     clf = quick([GaussianNB(), LogisticRegression()], n_queries=50)
     assert isinstance(fit(clf, **few).student_, GaussianNB)
@@ -181,7 +181,7 @@ def test_lists_of_classifiers_and_the_default_student():
     assert isinstance(fit(clf.set_params(n_teachers=None), **few).student_[0], RowVectorizer)
 
 
-def test_records_vote_unless_a_parameter_speaks_of_teachers():
+def test_records_vote_unless_a_parameter_selects_teachers():
     few = {"X": X_PRIVATE[:300], "y": Y_PRIVATE[:300], "X_public": X_PUBLIC[:100]}
     bare = PATEClassifier(epsilon=4.0, classes=[0, 1], random_state=0).fit(**few)
     assert bare.privacy_spent_.n_teachers is None and bare.privacy_spent_.delta == 0
@@ -202,7 +202,7 @@ def test_records_vote_unless_a_parameter_speaks_of_teachers():
     assert neighbors_method.fit(**few).privacy_spent_.n_teachers is None
 
 
-def test_votes_decide_the_default_electorate():
+def test_fit_votes_selects_teachers_by_default():
     votes = np.array([[20, 0], [3, 17], [2, 18], [19, 1]] * 20)
     clf = PATEClassifier(epsilon=20.0, classes=[0, 1]).fit_votes(votes, X_PUBLIC[:80])
     assert clf.n_teachers_ == 20 and isinstance(clf.student_[-1], LogisticRegression)
@@ -210,7 +210,7 @@ def test_votes_decide_the_default_electorate():
     assert isinstance(clf.student_[-1], LogisticRegression)
 
 
-def test_numbers_of_teachers_follow_from_public_numbers():
+def test_n_teachers_default_follows_from_public_numbers():
     clf = PATEClassifier(GaussianNB(), aggregator=GNMax(30.0), classes=[0, 1])
     assert fit(clf).n_teachers_ == int(2 * math.sqrt(1500 * 2))
     # Of groups the number of records is private
@@ -226,7 +226,7 @@ def test_sample_weight_reaches_the_teachers():
 # --- randomness ----------------------------------------------------------------------------------
 
 
-def test_a_seed_reproduces_the_whole_fit_for_any_n_jobs():
+def test_random_state_reproduces_the_fit_for_any_n_jobs():
     tree = DecisionTreeClassifier(splitter="random")
     first, again = fit(quick(tree)), quick(tree, n_jobs=2)
     with joblib.parallel_config(backend="threading"):
@@ -236,7 +236,7 @@ def test_a_seed_reproduces_the_whole_fit_for_any_n_jobs():
     np.testing.assert_array_equal(first.predict_proba(X_TEST), again.predict_proba(X_TEST))
 
 
-def test_without_a_seed_nothing_repeats():
+def test_random_state_none_repeats_nothing():
     clf = quick(random_state=None)
     np.random.seed(0)
     first = fit(clone(clf))
@@ -247,7 +247,7 @@ def test_without_a_seed_nothing_repeats():
 
 
 @cases("backend", "threading", pytest.param("multiprocessing", marks=slow))
-def test_no_stream_of_random_numbers_is_used_twice(backend):
+def test_random_streams_are_used_once(backend):
     """Finds any repetition; two of 40 seeds are alike by chance once in millions of runs."""
     seeds = []
     released = []
@@ -264,7 +264,7 @@ def test_no_stream_of_random_numbers_is_used_twice(backend):
         assert all(50 < (labels == other).sum() < 150 for other in released[:k])
 
 
-def test_a_random_state_instance_moves_on():
+def test_random_state_instance_advances_between_fits():
     clf = quick(random_state=np.random.RandomState(0))
     first = fit(clf).query_indices_
     assert (first != fit(clf).query_indices_).any()
@@ -275,7 +275,7 @@ def test_a_random_state_instance_moves_on():
 # --- the student ---------------------------------------------------------------------------------
 
 
-def test_students_that_cannot_work_are_found_by_plans_and_before_votes_are_used():
+def test_student_that_fails_on_public_rows_is_refused_before_votes():
     clf = pate(student=RaisesIt(ValueError("could not convert string to float")))
     votes = np.tile([[70, 30]], (len(X_PUBLIC), 1))
     for act, data in ((clf.plan, (X_PRIVATE, Y_PRIVATE)), (clf.fit_votes, (votes,))):
@@ -283,7 +283,7 @@ def test_students_that_cannot_work_are_found_by_plans_and_before_votes_are_used(
     assert not hasattr(clf, "privacy_spent_")
 
 
-def test_labels_survive_a_student_that_fails():
+def test_student_error_keeps_released_labels():
     clf = quick(student=Unwilling())
     with pytest.raises(exceptions.StudentError, match="not today.*paid for.*fit_student") as caught:
         fit(clf)
@@ -297,7 +297,7 @@ def test_labels_survive_a_student_that_fails():
     assert clf.score(X_TEST, Y_TEST) > 0.85 and clf.privacy_spent_ == error.privacy_spent
 
 
-def test_one_released_class_makes_a_constant_of_a_student_that_needs_two():
+def test_student_of_one_released_class_is_a_constant():
     clf = pate(aggregator=PluralityVote(), epsilon=None, n_teachers=5)
     with pytest.warns(UserWarning, match="400 released labels are of one class.*yours failed"):
         clf.fit(X_PRIVATE, np.zeros(1500, dtype=int), X_PUBLIC)
@@ -316,13 +316,13 @@ class Silent(Aggregator):
         return np.hstack([np.full(np.shape(votes), -np.inf), np.zeros((len(votes), 1))])
 
 
-def test_no_answer_at_all_is_a_student_error():
+def test_student_error_is_raised_without_any_answer():
     with pytest.raises(exceptions.StudentError, match="no query was answered") as caught:
         fit(quick(aggregator=Silent()))
     assert (caught.value.public_labels == -1).all() and caught.value.privacy_spent.n_answered == 0
 
 
-def test_fit_student_costs_nothing_and_asks_for_the_same_rows():
+def test_fit_student_keeps_labels_and_costs_nothing():
     clf = fit(quick(LogisticRegression()))
     spent = clf.privacy_spent_
     labels = clf.public_labels_.copy()
@@ -333,7 +333,7 @@ def test_fit_student_costs_nothing_and_asks_for_the_same_rows():
 
 
 @pytest.mark.parametrize("student", [KNeighborsClassifier(), Perceptron(), LogisticRegression()])
-def test_predictors_are_there_if_the_student_has_them(student):
+def test_prediction_methods_exist_if_the_student_has_them(student):
     clf = quick(student=student)
     for _ in range(2):
         for method in ("predict_proba", "predict_log_proba", "decision_function"):
@@ -354,13 +354,13 @@ def test_predictors_are_there_if_the_student_has_them(student):
     ({"accounting": "ptr", "aggregator": GNMax(25.0), "epsilon": 0.2}, "would fail even if"),
     ({"accounting": "ptr", "aggregator": PluralityVote()}, "would fail even if"),
 )
-def test_over_budget_is_refused_before_any_teacher_trains(params, message):
+def test_budget_is_checked_before_any_teacher_trains(params, message):
     clf = pate(RaisesIt(AssertionError("a teacher trained")), n_queries=200, **params)
     pytest.raises(exceptions.BudgetExceededError, fit, clf).match(message)
     assert not hasattr(clf, "privacy_spent_") and not hasattr(clf, "curator_")
 
 
-def test_a_failed_refit_loses_nothing():
+def test_failed_refit_keeps_the_earlier_fit():
     clf = fit(quick())
     predicted = clf.predict(X_TEST)
     spent = clf.privacy_spent_
@@ -380,7 +380,7 @@ def test_a_failed_refit_loses_nothing():
 
 
 @slow
-def test_defaults_are_useful_on_adult(data_home):
+def test_classifier_defaults_gain_accuracy_on_adult(data_home):
     from sklearn_pate.datasets import fetch_adult
 
     private = fetch_adult(data_home=data_home, subset="train")
@@ -408,7 +408,7 @@ def passed():
     return fit(ptr())
 
 
-def test_labels_that_pass_the_test_cost_less_than_any_votes(passed):
+def test_ptr_labels_that_pass_cost_less_than_any_votes(passed):
     clf = passed
     spent = clf.privacy_spent_
     assert (spent.epsilon, spent.composition) == (2.2, "propose-test-release")
@@ -419,7 +419,7 @@ def test_labels_that_pass_the_test_cost_less_than_any_votes(passed):
     assert not hasattr(pickle.loads(pickle.dumps(clf)), "curator_")
 
 
-def test_labels_that_fail_the_test_are_not_released(passed):
+def test_ptr_labels_that_fail_are_not_released(passed):
     rng = np.random.default_rng(0)
     new = ptr()
     for clf in (new, copy.copy(passed)):
@@ -440,7 +440,7 @@ def test_labels_that_fail_the_test_are_not_released(passed):
 
 
 @pytest.mark.slow
-def test_the_outcome_of_the_test_is_random(global_random_seed):
+def test_ptr_outcome_is_random(global_random_seed):
     """At the edge, 53 % pass: finds any fixed outcome, and fails by chance once in 10^10 runs."""
     clf = ptr(epsilon=1.75)
     votes = clf.poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
@@ -456,7 +456,7 @@ def test_the_outcome_of_the_test_is_random(global_random_seed):
     raise AssertionError(f"of 40 tests, each {outcomes.pop()}")
 
 
-def test_a_cap_that_any_votes_meet_needs_no_test():
+def test_ptr_is_skipped_where_any_votes_meet_the_cap():
     clf = fit(ptr(epsilon=8.0))
     assert clf.privacy_spent_.composition == "renyi" and clf.privacy_spent_.epsilon < 8.0
     assert clf.curator_.test is None
@@ -465,7 +465,7 @@ def test_a_cap_that_any_votes_meet_needs_no_test():
 # --- mechanisms that may refuse to answer --------------------------------------------------------
 
 
-def test_the_guarantee_is_for_the_queries_asked_not_answered():
+def test_epsilon_depends_on_queries_and_not_on_answers():
     """Finds a price of the answers alone; both seeds answer fewer than all 60."""
     mechanism = ConfidentGNMax(72, 20.0, 30.0)
     params = {"aggregator": mechanism, "epsilon": 9.0}
@@ -511,7 +511,7 @@ def fitted(neighbors_method, **params):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("neighbors_method", VOTERS)
-def test_a_rare_class_is_found(neighbors_method):
+def test_class_weight_balanced_finds_a_rare_class(neighbors_method):
     balanced = fitted(neighbors_method, class_weight="balanced")
     predicted = [clf.predict(ROWS[TEST]) for clf in (plain(neighbors_method), balanced)]
     found = [balanced_accuracy_score(RARE[TEST], codes) for codes in predicted]
@@ -520,7 +520,7 @@ def test_a_rare_class_is_found(neighbors_method):
 
 
 @pytest.mark.parametrize("neighbors_method", ["cells", "columns"])
-def test_rates_are_shifted_by_the_weights(neighbors_method):
+def test_class_weight_scales_class_probabilities(neighbors_method):
     shifted = fitted(neighbors_method, class_weight={1: 4.0})
     expected = plain(neighbors_method).public_soft_labels_ * [1.0, 4.0]
     expected /= expected.sum(axis=1, keepdims=True)
@@ -529,7 +529,7 @@ def test_rates_are_shifted_by_the_weights(neighbors_method):
     np.testing.assert_array_equal(shifted.table_.class_proba(ROWS[TEST]), class_proba)
 
 
-def test_another_student_and_export_count_classes_alike():
+def test_class_weight_is_the_same_in_export_and_another_student():
     clf = fitted("columns", class_weight="balanced")
     model = clf.export(ROWS[PUBLIC])
     np.testing.assert_allclose(model.predict_proba(ROWS[TEST]), clf.predict_proba(ROWS[TEST]))
@@ -544,10 +544,10 @@ def test_another_student_and_export_count_classes_alike():
     ({"class_weight": {1: np.nan}}, "finite numbers above 0"),
     ({"class_weight": "even"}, "class_weight"),
 )
-def test_mistakes(params, match):
+def test_class_weight_refuses_wrong_values(params, match):
     pytest.raises(ValueError, fitted, "cells", **params).match(match)
 
 
-def test_teachers_need_a_student_with_weights():
+def test_class_weight_of_teachers_requires_a_student_with_weights():
     with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight"):
         fitted("teachers", student=KNeighborsClassifier(), class_weight="balanced")

@@ -58,7 +58,7 @@ OF_NUMBERS = GIVEN | {"bounds": (-500, 500), "aggregator": SoftVote(1e-3)}
     [SelfPublic(LogisticRegression(), **GIVEN), NumbersSelfPublic(Ridge(), **OF_NUMBERS)],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
-def test_sklearn_checks(estimator, check):
+def test_estimators_pass_sklearn_checks(estimator, check):
     check(estimator)
 
 
@@ -95,5 +95,5 @@ EXPECTED_OF_DRAWN = {
     ],
     expected_failed_checks=lambda estimator: EXPECTED_OF_DRAWN,
 )
-def test_sklearn_checks_where_rows_are_drawn(estimator, check):
+def test_estimators_pass_sklearn_checks_without_public_rows(estimator, check):
     check(estimator)

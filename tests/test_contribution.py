@@ -76,7 +76,7 @@ def table_of(data_set):
 
 @pytest.mark.parametrize("n_counts", [1, 2])
 @pytest.mark.parametrize("relation", NeighboringRelation)
-def test_the_contribution_of_counts_equals_the_sensitivity_by_enumeration(relation, n_counts):
+def test_contribution_of_counts_equals_sensitivity_by_enumeration(relation, n_counts):
     pairs = itertools.combinations(data_sets(n_counts), 2)
     changes = np.array(
         [table_of(a) - table_of(b) for a, b in pairs if are_neighbors(relation, a, b)]
@@ -90,7 +90,7 @@ def test_the_contribution_of_counts_equals_the_sensitivity_by_enumeration(relati
         assert Neighbors(relation=str(relation), unit=unit).counts(n_counts) == stated
 
 
-def test_short_numbers_of_counts_do_not_overflow():
+def test_contribution_of_short_integers_does_not_overflow():
     neighbors = Neighbors(relation="replace_one", unit="record")
     for short in (np.uint8(129), np.int8(127)):
         assert neighbors.counts(short) == Contribution.of_counts(2 * short.item())
@@ -112,12 +112,12 @@ STATED = {"relation": "replace_one", "unit": "record"}
     {"n_records": "400"},
     {"n_records": 7.5},
 )
-def test_neighbors_that_cannot_be_are_refused(wrong):
+def test_neighbors_refuse_wrong_arguments(wrong):
     with pytest.raises(ValueError, match="Neighbors requires a relation .* whole number or None"):
         Neighbors(**STATED | wrong)
 
 
-def test_an_error_about_a_number_of_records_does_not_quote_it():
+def test_neighbors_error_does_not_quote_n_records():
     with pytest.raises(ValueError, match="got 'replace_one', 'record' and float") as error:
         Neighbors(**STATED, n_records=86420.5)
     assert "86420" not in str(error.value)
@@ -125,7 +125,7 @@ def test_an_error_about_a_number_of_records_does_not_quote_it():
 
 @pytest.mark.parametrize("unit", ["record", "group", "teacher"])
 @pytest.mark.parametrize("relation", NeighboringRelation)
-def test_a_private_number_of_records_cannot_be_stated(relation, unit):
+def test_neighbors_refuse_a_private_n_records(relation, unit):
     neighbors = Neighbors(relation=str(relation), unit=unit)
     is_public = (relation, unit) == (NeighboringRelation.REPLACE_ONE, "record")
     assert neighbors.relation is relation and neighbors.size_is_public == is_public
@@ -138,7 +138,7 @@ def test_a_private_number_of_records_cannot_be_stated(relation, unit):
     assert "86420" not in str(error.value)
 
 
-def test_a_relation_of_the_users_own_has_no_known_costs_and_no_public_size():
+def test_neighbors_with_a_custom_relation_have_no_known_costs():
     neighbors = Neighbors(relation="replace one household", unit="record")
     assert type(neighbors.relation) is str and neighbors.with_size(400).n_records is None
     for use in (neighbors.check_known, lambda: neighbors.n_units, lambda: neighbors.counts(1)):
@@ -149,7 +149,7 @@ def test_a_relation_of_the_users_own_has_no_known_costs_and_no_public_size():
 
 
 @pytest.mark.parametrize("n_counts", [0, -1, 1.5, True, "2", None, np.float32(2)])
-def test_a_number_of_counts_must_be_a_whole_number(n_counts):
+def test_counts_refuse_numbers_that_are_not_whole(n_counts):
     with pytest.raises(ValueError, match="n_counts must be a whole number, at least 1"):
         Neighbors(**STATED).counts(n_counts)
     with pytest.raises(ValueError, match="n_changed must be a whole number, at least 1"):
@@ -161,18 +161,18 @@ NORMS = {"l1": 2.5, "l2_squared": 1.25, "linf": 0.5}
 
 @pytest.mark.parametrize("name", NORMS)
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, "1", None])
-def test_a_norm_that_is_no_number_above_0_is_refused(name, value):
+def test_contribution_refuses_norms_that_are_not_above_0(name, value):
     with pytest.raises(ValueError, match=f"Contribution.{name} must be a number above 0; got"):
         Contribution(**NORMS | {name: value})
 
 
 @cases("wrong", {"linf": 3.0}, {"linf": math.inf}, {"l2_squared": 1.2501}, {"l1": 2.4999})
-def test_norms_that_contradict_each_other_are_refused(wrong):
+def test_contribution_refuses_norms_that_contradict_each_other(wrong):
     with pytest.raises(ValueError, match="must have linf <= l1 and l2_squared <= l1 . linf; got"):
         Contribution(**NORMS | wrong)
 
 
-def test_norms_that_were_rounded_do_not_contradict_each_other():
+def test_contribution_accepts_rounded_norms():
     for n in range(1, 200):
         for step in (0.1, 0.07, 1 / 3):
             found = Contribution(l1=n * step, l2_squared=n * step**2, linf=step)
@@ -180,7 +180,7 @@ def test_norms_that_were_rounded_do_not_contradict_each_other():
             assert found.l2_squared == n * step**2
 
 
-def test_norms_are_floats_that_are_rounded_up():
+def test_contribution_norms_are_floats_rounded_up():
     short = Contribution(l1=np.float16(2.5), l2_squared=np.float32(1.25), linf=np.int8(1))
     assert [type(norm) for norm in (short.l1, short.l2_squared, short.linf)] == [float] * 3
     for exact in (Fraction(1, 3), Fraction(2, 3), 2**53 + 1):
@@ -197,7 +197,7 @@ def test_norms_are_floats_that_are_rounded_up():
     lambda contribution: audit_table(LaplaceMechanism(2.0), contribution=contribution),
 )
 @cases("wrong", 2, 1.5, Neighbors(**STATED), ids=["int", "float", "neighbors"])
-def test_costs_of_what_is_no_contribution_are_refused(cost, wrong):
+def test_costs_refuse_anything_but_a_contribution(cost, wrong):
     with pytest.raises(ValueError, match="contribution must be an rdp.Contribution, such as"):
         cost(wrong)
 
@@ -234,7 +234,7 @@ def of_any_l2(contribution):
     return Contribution(l1=l1, l2_squared=l1 * linf, linf=linf)
 
 
-def test_the_changes_are_all_that_are_allowed():
+def test_changes_within_a_contribution_are_complete():
     contribution = of_any_l2(CONTRIBUTIONS[0])
     changes = changes_within(contribution)
     assert max(change.sum() for change in changes) == contribution.l1
@@ -258,7 +258,7 @@ def laplace_divergence(scale, shift, order):
 
 @pytest.mark.parametrize("scale", [0.4, 3.0])
 @pytest.mark.parametrize("contribution", CONTRIBUTIONS)
-def test_laplace_costs_are_those_of_the_worst_change(contribution, scale):
+def test_laplace_cost_covers_the_worst_change(contribution, scale):
     shifts = STEP * np.arange(1, int(contribution.linf / STEP) + 1)
     of_shift = {s: np.array([laplace_divergence(scale, s, a) for a in ORDERS]) for s in shifts}
     changes = changes_within(of_any_l2(contribution))
@@ -276,7 +276,7 @@ def test_laplace_costs_are_those_of_the_worst_change(contribution, scale):
 
 @pytest.mark.parametrize("discrete", [True, False])
 @pytest.mark.parametrize("contribution", CONTRIBUTIONS)
-def test_the_pure_cost_of_laplace_noise_is_rounded_up(contribution, discrete):
+def test_laplace_pure_cost_is_rounded_up(contribution, discrete):
     for scale in (0.4, 1.0, 7.3):
         cost = laplace_table_cost(scale, contribution, discrete=discrete)
         exact = Fraction(contribution.l1) * Fraction(1 / scale)
@@ -285,7 +285,7 @@ def test_the_pure_cost_of_laplace_noise_is_rounded_up(contribution, discrete):
 
 
 @pytest.mark.parametrize("contribution", CONTRIBUTIONS)
-def test_laplace_epsilons_against_loss_distributions(contribution):
+def test_laplace_epsilon_covers_loss_distributions(contribution):
     """Each of 5 tables changes as much as it can."""
     scale, most = 3.0, contribution.l1
     step = {"value_discretization_interval": 2e-3}
@@ -303,7 +303,7 @@ def compose(one, other):
     return one.compose(other)
 
 
-def test_discrete_laplace_costs_by_sums_over_all_outcomes(monkeypatch):
+def test_discrete_laplace_cost_covers_sums_over_all_outcomes(monkeypatch):
     """Between steps of the grid no entry changes, and the cost of a finer change is no less."""
     monkeypatch.setattr(rdp.discrete, "GRID", STEP)  # sums over 2**20 steps would take long
     scale = 0.6
@@ -337,7 +337,7 @@ def gaussian_delta(epsilon, mu):
 @pytest.mark.parametrize("discrete", [True, False])
 @pytest.mark.parametrize("sigma", [0.7, 5.0])
 @pytest.mark.parametrize("contribution", CONTRIBUTIONS)
-def test_gaussian_costs_are_those_of_the_worst_change(contribution, sigma, discrete):
+def test_gaussian_cost_equals_that_of_the_worst_change(contribution, sigma, discrete):
     distances = [math.sqrt((change**2).sum()) / sigma for change in changes_within(contribution)]
     cost = gaussian_table_cost(sigma, contribution, ORDERS, discrete=discrete)
     worst = max(distances)
@@ -351,7 +351,7 @@ def test_gaussian_costs_are_those_of_the_worst_change(contribution, sigma, discr
 
 
 @pytest.mark.parametrize("l2_squared", [0.3, 1 / 3, 2.5, 1e-9])
-def test_squares_of_steps_are_rounded_up(l2_squared):
+def test_gaussian_mu_squared_is_rounded_up(l2_squared):
     contribution = Contribution(l1=2.5, l2_squared=l2_squared, linf=1.0)
     for sigma in (0.1, 3.0, 1e3):
         found = gaussian_table_cost(sigma, contribution).mu_squared
@@ -360,7 +360,7 @@ def test_squares_of_steps_are_rounded_up(l2_squared):
         assert exact <= found <= exact * (1 + Fraction(1, 10**9)) + one_step
 
 
-def test_a_norm_that_is_not_known_costs_without_bound():
+def test_unknown_norms_cost_infinity():
     unknown = Contribution(l1=math.inf, l2_squared=0.5, linf=math.inf)
     cost = laplace_table_cost(2.0, unknown)
     assert (cost.rdp == math.inf).all() and cost.pure == cost.mu_squared == math.inf

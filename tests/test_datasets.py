@@ -150,7 +150,7 @@ def mnist_home(tmp_path):
     (fetch_diabetes130, "diabetes_home", (4, 47), "f8", "Strack"),
     (fetch_mnist, "mnist_home", (5, 784), "u1", "MNIST"),
 )
-def test_a_frame_and_arrays(request, calls, fetch, home, shape, dtype, described):
+def test_fetchers_return_a_frame_or_arrays(request, calls, fetch, home, shape, dtype, described):
     home = request.getfixturevalue(home)
     frame, arrays = (fetch(data_home=home, as_frame=as_frame) for as_frame in (True, False))
     assert frame.data.shape == arrays.data.shape == shape
@@ -174,7 +174,9 @@ def test_a_frame_and_arrays(request, calls, fetch, home, shape, dtype, described
     (fetch_diabetes130, "diabetes130", "Diabetes130US", 1, "diabetes.zip or diabetic_data.csv"),
     (fetch_mnist, "mnist", "mnist_784", 1, "train-images-idx3-ubyte.gz or train-images-idx3-"),
 )
-def test_nothing_found(fetch, folder, name, version, files, tmp_path, monkeypatch, calls):
+def test_fetchers_without_files_name_the_folders(
+    fetch, folder, name, version, files, tmp_path, monkeypatch, calls
+):
     first, second = tmp_path / "first", tmp_path / "second"
     monkeypatch.setenv("SKLEARN_PATE_DATA", str(second))
     with pytest.raises(FileNotFoundError) as error:
@@ -189,7 +191,7 @@ def test_nothing_found(fetch, folder, name, version, files, tmp_path, monkeypatc
 # ------------------------------------------------------------------------------ Adult
 
 
-def test_adult_frame(adult_home):
+def test_fetch_adult_returns_the_columns_and_labels(adult_home):
     dataset = fetch_adult(data_home=adult_home)
     X, y = dataset.data, dataset.target
     assert list(X.index) == list(y.index) == list(range(5))
@@ -201,7 +203,7 @@ def test_adult_frame(adult_home):
     assert missing[missing > 0].to_dict() == {"workclass": 1, "occupation": 1, "native-country": 2}
 
 
-def test_adult_levels_do_not_depend_on_the_subset(adult_home):
+def test_fetch_adult_categories_do_not_depend_on_the_subset(adult_home):
     subsets = "train", "test", "all"
     train, test, both = (fetch_adult(data_home=adult_home, subset=s).data for s in subsets)
     assert train.dtypes.tolist() == test.dtypes.tolist() == both.dtypes.tolist()
@@ -216,7 +218,7 @@ def test_adult_levels_do_not_depend_on_the_subset(adult_home):
     (TRAIN, "", "no rows"),
     ("28, Private", "28.5, Private", "a fraction in column 'age'"),
 )
-def test_adult_damaged(adult_home, old, new, reason):
+def test_fetch_adult_refuses_damaged_files(adult_home, old, new, reason):
     path = adult_home / "adult.data"
     path.write_text(TRAIN.replace(old, new))
     with pytest.raises(ValueError, match="damaged or not the expected file") as error:
@@ -237,7 +239,7 @@ def openml_adult(home):
 
 
 @pytest.mark.slow
-def test_adult_from_openml(adult_home, openml, calls):
+def test_fetch_adult_from_openml_equals_the_files(adult_home, openml, calls):
     table = openml_adult(adult_home)
     expected = fetch_adult(data_home=adult_home)
     (adult_home / "adult.data").unlink()
@@ -256,7 +258,7 @@ def test_adult_from_openml(adult_home, openml, calls):
 # ------------------------------------------------------------------------------ Diabetes 130-US
 
 
-def test_diabetes_frame(diabetes_home):
+def test_fetch_diabetes130_returns_columns_labels_and_groups(diabetes_home):
     dataset = fetch_diabetes130(data_home=diabetes_home)
     X, y, groups = dataset.data, dataset.target, dataset.groups
     for part in (X, y, groups):
@@ -275,7 +277,7 @@ def test_diabetes_frame(diabetes_home):
         fetch_diabetes130(subset="test")
 
 
-def test_diabetes_damaged(diabetes_home):
+def test_fetch_diabetes130_refuses_damaged_files(diabetes_home):
     path, csv = diabetes_home / "dataset_diabetes.zip", diabetes_home / "diabetic_data.csv"
     whole = path.read_bytes()
 
@@ -295,7 +297,7 @@ def test_diabetes_damaged(diabetes_home):
     is_refused("diabetic_data.csv is damaged.*unknown label 'no'")
 
 
-def test_diabetes_from_openml(diabetes_home, openml, calls):
+def test_fetch_diabetes130_from_openml_equals_the_files(diabetes_home, openml, calls):
     expected = fetch_diabetes130(data_home=diabetes_home)
     (diabetes_home / "dataset_diabetes.zip").unlink()
     table = diabetes_table().replace("?", np.nan)
@@ -316,7 +318,7 @@ def test_diabetes_from_openml(diabetes_home, openml, calls):
 # ------------------------------------------------------------------------------ MNIST
 
 
-def test_mnist(mnist_home):
+def test_fetch_mnist_returns_images_and_labels(mnist_home):
     for subset, rows in (("all", slice(0, 5)), ("train", slice(0, 3)), ("test", slice(3, 5))):
         dataset = fetch_mnist(data_home=mnist_home, subset=subset)
         np.testing.assert_array_equal(dataset.data.reshape(-1, 28, 28), IMAGES[rows])
@@ -338,7 +340,7 @@ IMAGES_GZ, LABELS_GZ = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz
     (LABELS_GZ, gzip.compress(idx(DIGITS[:3] + 1)), "labels up to 10"),
     ids=lambda value: "bytes" if isinstance(value, bytes) else value,
 )
-def test_mnist_damaged(mnist_home, name, content, reason):
+def test_fetch_mnist_refuses_damaged_files(mnist_home, name, content, reason):
     (mnist_home / name).write_bytes(content)
     with pytest.raises(ValueError, match="damaged or not the expected file") as error:
         fetch_mnist(data_home=mnist_home, subset="train")
@@ -350,7 +352,7 @@ def test_mnist_damaged(mnist_home, name, content, reason):
 
 @pytest.mark.slow
 @needs_data
-def test_the_real_files(monkeypatch):
+def test_fetchers_read_the_real_files(monkeypatch):
     train = fetch_adult(data_home=DATA, subset="train")
     assert np.bincount(train.target).tolist() == [24_720, 7_841]
     X = fetch_adult(data_home=DATA).data

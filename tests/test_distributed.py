@@ -131,7 +131,7 @@ def released(client):
     return False
 
 
-def test_votes_labels_and_student_are_those_of_one_process(client):
+def test_dask_fit_equals_that_of_one_process(client):
     tree = DecisionTreeClassifier(splitter="random", max_depth=5)
     fitted = model(tree).fit(X, Y, X_PUBLIC)
     with parallel_config(backend="loky"):
@@ -140,7 +140,7 @@ def test_votes_labels_and_student_are_those_of_one_process(client):
     assert np.array_equal(fitted.student_.theta_, expected.student_.theta_)
 
 
-def test_each_worker_gets_its_part_and_the_queries_and_keeps_nothing(client, monkeypatch):
+def test_dask_workers_get_their_records_and_keep_nothing(client, monkeypatch):
     cloudpickle = pytest.importorskip("cloudpickle", reason="comes with dask")
 
     def size_and_number(*args, tasks, **kwargs):
@@ -161,7 +161,7 @@ def test_each_worker_gets_its_part_and_the_queries_and_keeps_nothing(client, mon
     assert released(client)
 
 
-def test_results_are_counted_as_they_come(client, tmp_path):
+def test_dask_votes_are_counted_as_they_arrive(client, tmp_path):
     file, trained, held = tmp_path / "trained", [], []
 
     def on_done(done):
@@ -175,7 +175,7 @@ def test_results_are_counted_as_they_come(client, tmp_path):
 
 
 @posix
-def test_a_killed_worker_loses_nothing(client, tmp_path):
+def test_dask_votes_survive_a_killed_worker(client, tmp_path):
     flag = tmp_path / "flag"
     votes, _ = votes_of(Deadly(str(flag), os.getpid()))
     assert flag.exists()
@@ -191,7 +191,7 @@ def load(name, home=None):
     return X[rows], np.array(["no", "yes"])[Y[rows]]
 
 
-def test_sites_are_loaded_by_the_workers(client):
+def test_dask_workers_load_sites(client):
     sites = Sites(partial(load, home=os.getpid()), [str(i) for i in range(24)])
     votes = model(GaussianNB(), classes=["no", "yes"]).poll(sites, None, X_PUBLIC)
     with parallel_config(backend="sequential"):
@@ -207,7 +207,7 @@ def write_to(path):
             os.dup2(file.fileno(), stream)
 
 
-def test_what_teachers_say_stays_on_the_workers(client, tmp_path, capfd, caplog):
+def test_dask_output_of_teachers_stays_on_the_workers(client, tmp_path, capfd, caplog):
     said = tmp_path / "said"
     client.run(write_to, str(said))
     client.run(print, "heard", flush=True)

@@ -39,7 +39,7 @@ SLOW = ("extending", "tutorial")
         if ">>> " in text_of(page)
     ],
 )
-def test_examples_print_what_the_page_says(page):
+def test_examples_of_pages_print_their_output(page):
     text = FENCES.sub("", text_of(page))
     examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
     options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -49,7 +49,7 @@ def test_examples_print_what_the_page_says(page):
     assert outcome.failed == 0, "".join(printed)
 
 
-def test_errata_print_what_they_say():
+def test_errata_example_prints_its_comments():
     """Lines that begin with an arrow are what the code before them prints."""
     code = text_of(ROOT / "examples" / "papers_errata.py")
     printed = io.StringIO()
@@ -81,7 +81,7 @@ def test_links_between_pages_resolve(page):
 # --- names ---------------------------------------------------------------------------------------
 
 
-def test_reference_has_every_public_name(monkeypatch):
+def test_api_reference_contains_every_public_name(monkeypatch):
     monkeypatch.syspath_prepend(DOCS)
     pages = importlib.import_module("api_pages").pages()
     package = ROOT / "sklearn_pate"
@@ -103,7 +103,7 @@ def test_reference_has_every_public_name(monkeypatch):
 # --- what is said of privacy ---------------------------------------------------------------------
 
 
-def test_delta_is_nowhere_the_probability_of_a_failure():
+def test_delta_is_not_called_the_probability_of_a_failure():
     """Delta is added to a factor; the probability that the promise fails can be larger."""
     wrong = r"(?<!not the )probability,?[^.]{0,60}(guarantee|promise|costs?)\b[^.]{0,60}"
     wrong = re.compile(wrong + r"(\bfails?\b|do(es)? not hold)", re.I)
@@ -124,7 +124,7 @@ SENT = {
 }
 
 
-def test_privacy_page_names_all_that_a_worker_is_sent():
+def test_privacy_page_names_all_fields_of_a_task():
     (row,) = re.findall(r"^\| \*\*Cluster\*\* .*$", text_of(DOCS / "privacy.md"), re.M)
     assert set(SENT) == set(Task._fields)
     assert all(words in row for words in SENT.values())
@@ -135,7 +135,7 @@ def glossary():
     return text_of(DOCS / "privacy.md").split("\n## Glossary\n")[1]
 
 
-def test_the_pages_are_short():
+def test_pages_have_a_limited_number_of_words():
     def words(text):
         return len(re.findall(r"\w+", text))
 
@@ -144,7 +144,7 @@ def test_the_pages_are_short():
     assert sum(words(text_of(page)) for page in PAGES) <= 25_000
 
 
-def test_names_in_the_glossary_exist():
+def test_glossary_names_exist():
     rooms = {path.stem for path in (ROOT / "sklearn_pate").iterdir()}
     dotted = re.findall(r"`(\w+)\.(\w+)`", glossary())
     ours = [(room, name) for room, name in dotted if room in rooms]
@@ -156,7 +156,7 @@ def test_names_in_the_glossary_exist():
 # --- measurements --------------------------------------------------------------------------------
 
 
-def test_pages_of_measurements_have_every_table_and_links_lead_to_them(monkeypatch):
+def test_measured_pages_contain_every_table_and_link_target(monkeypatch):
     monkeypatch.syspath_prepend(DOCS)
     measured_pages = importlib.import_module("measured_pages")
     # test_benchmarks.py has this page
@@ -183,7 +183,7 @@ def test_pages_of_measurements_have_every_table_and_links_lead_to_them(monkeypat
     assert found <= made
 
 
-def test_numbers_of_the_page_are_those_that_were_measured():
+def test_results_page_table_equals_the_mean_of_five_fits():
     """Each cell of the table of numbers is the mean of five fits of its file."""
     fits = json.loads((DOCS / "results" / "regression.json").read_text())["fits"]
     page = (DOCS / "results.md").read_text().partition("\n## Numbers\n")[2]

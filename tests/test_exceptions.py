@@ -55,7 +55,7 @@ WARNING = {
 
 
 @table("act, message, line", WARNING)
-def test_a_warning_points_to_the_line_that_called(act, message, line):
+def test_warnings_point_to_the_line_of_the_user(act, message, line):
     kind = PrivacyLeakWarning if message in (READ, "X_public is X") else UserWarning
     with pytest.warns(kind, match=message) as caught:
         act()
@@ -64,7 +64,7 @@ def test_a_warning_points_to_the_line_that_called(act, message, line):
     assert line in linecache.getline(warning.filename, warning.lineno)
 
 
-def test_a_plan_that_is_refused_comes_with_its_error():
+def test_bad_plan_error_carries_the_plan_and_pickles():
     clf = pate(aggregator=GNMax(400.0), n_queries=20)
     with pytest.raises(BadPlanError, match="this cannot work: .*exceeds the votes") as caught:
         clf.fit(*DATA)

@@ -131,7 +131,7 @@ def assert_same(model, clf, X):
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_an_export_predicts_the_same(name):
+def test_export_predicts_as_the_classifier(name):
     clf, X = made(name)
     assert_same(clf.export(), clf, X)
     assert_same(clf.export(X), clf, X)
@@ -139,7 +139,7 @@ def test_an_export_predicts_the_same(name):
     assert clf.student_.predict(X[:1])[0] in range(3)  # its own student still knows codes
 
 
-def test_an_export_of_odd_rows_predicts_the_same():
+def test_export_predicts_odd_rows_as_the_classifier():
     clf, X = made("default_of_table")
     held = pd.to_timedelta([pd.NaT] * 3)
     odd = X[:3].assign(age=[np.nan, 1e9, -1e9], city=["unseen", None, ""], held=held)
@@ -147,7 +147,7 @@ def test_an_export_of_odd_rows_predicts_the_same():
 
 
 @pytest.mark.parametrize("name", ["default_of_declared_table", "default_of_sums_and_cells"])
-def test_an_export_of_odd_rows_without_public_ones_predicts_the_same(name):
+def test_export_without_public_rows_predicts_odd_rows_as_the_classifier(name):
     clf, X = made(name)
     odd = X[:4].assign(
         age=[np.nan, 1e9, -1e9, 0.0],  # a gap where none was declared
@@ -159,7 +159,7 @@ def test_an_export_of_odd_rows_without_public_ones_predicts_the_same(name):
     assert_same(clf.export(), clf, odd[:1])
 
 
-def test_sums_with_labels_of_one_class_are_exported():
+def test_export_of_sums_classifier_handles_labels_of_one_class():
     clf, X = made("default_of_declared_array")
     student = SumsClassifier(clf.table_).fit(X[:2], np.array([2, 2]))
     model = student.to_sklearn()
@@ -196,7 +196,7 @@ LOAD = """if True:
 
 
 @pytest.mark.slow
-def test_an_export_loads_without_this_library(tmp_path):
+def test_export_loads_without_this_library(tmp_path):
     skops_io = pytest.importorskip("skops.io", reason="needs skops")
     for name in MADE:
         clf, X = made(name)
@@ -230,13 +230,13 @@ TRUSTED = {"operator.methodcaller", "numpy.dtype", "numpy.asarray", "numpy.inter
 TRUSTED |= {"numpy.clip", "numpy.nan_to_num"}
 
 
-def test_the_page_lists_the_types_that_skops_asks_about():
+def test_privacy_page_lists_the_types_of_skops():
     page = (Path(__file__).parents[1] / "docs" / "privacy.md").read_text()
     assert all(f"`{name}`" in page for name in TRUSTED)
 
 
 @pytest.mark.parametrize("name", ["default_of_table", "linear"])
-def test_skops_keeps_the_classifier_itself(name, tmp_path):
+def test_skops_keeps_the_classifier(name, tmp_path):
     skops_io = pytest.importorskip("skops.io", reason="needs skops")
     clf, X = made(name)
     file = tmp_path / "model.skops"
@@ -252,7 +252,7 @@ def test_skops_keeps_the_classifier_itself(name, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_the_example_of_onnx_runs_or_names_what_is_missing(capsys):
+def test_onnx_example_runs_or_names_the_missing_package(capsys):
     runpy.run_path(str(Path(__file__).parents[1] / "examples" / "plot_onnx.py"))
     printed = capsys.readouterr().out
     assert "is not installed" in printed or "same labels: 100.0%" in printed
@@ -294,7 +294,7 @@ def sklearns():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_every_classifier_of_scikit_learn_predicts_labels():
+def test_export_of_every_sklearn_classifier_predicts_labels():
     for kind, student in sklearns():
         print(kind)  # the last one is that which failed
         check_handed_over(kind, student)
@@ -339,7 +339,7 @@ class Contrary(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmin(axis=1)]
 
 
-def test_a_classifier_that_predicts_another_class_than_the_likeliest_keeps_its_labels():
+def test_export_keeps_labels_of_a_student_with_other_probabilities():
     X, codes = coded(3)
     clf = taught(Contrary(), X, codes, LETTERS)
     model = handed_over(clf, X)
@@ -350,7 +350,7 @@ def test_a_classifier_that_predicts_another_class_than_the_likeliest_keeps_its_l
 
 
 @pytest.mark.parametrize("student", [GaussianNB(), RidgeClassifier()])
-def test_a_label_that_was_never_released_has_no_column(student):
+def test_export_has_no_column_for_a_label_never_released(student):
     X, codes = coded(3)
     clf = taught(student, X[codes != 1], codes[codes != 1], LETTERS)
     model = handed_over(clf, X)
@@ -360,7 +360,7 @@ def test_a_label_that_was_never_released_has_no_column(student):
         np.testing.assert_array_equal(model.predict_proba(X), clf.predict_proba(X)[:, [0, 2]])
 
 
-def test_students_of_other_rooms():
+def test_export_of_students_of_this_library_predicts_labels():
     X, codes = coded(2)
     for student in (
         make_pipeline(RowVectorizer(), StandardScaler(), LandmarkClassifier()),
@@ -398,7 +398,7 @@ def of_this_library():
     (of_the_program, r"holds __main__\.Contrary, of the program"),
     (lambda: make_pipeline(FunctionTransformer(lambda X: X), GaussianNB()), "cannot be pickled"),
 )
-def test_a_student_that_cannot_be_handed_over_is_refused(make, reason, monkeypatch):
+def test_export_refuses_students_it_cannot_copy(make, reason, monkeypatch):
     X, codes = coded(2)
     clf = taught(make(), X, codes, LETTERS[:2])
     if make is of_the_program:
@@ -408,7 +408,7 @@ def test_a_student_that_cannot_be_handed_over_is_refused(make, reason, monkeypat
     pytest.raises(ValueError, handed_over, clf, X).match(reason)
 
 
-def test_an_export_holds_nothing_private():
+def test_export_contains_nothing_private():
     clf, _ = fitted(*numbers(2), GaussianNB(), n_teachers=20, random_state=None)
     model = clf.export()
     assert set(vars(model)) - set(vars(clf.student_)) == {"privacy_spent_", "libraries_"}
@@ -417,7 +417,7 @@ def test_an_export_holds_nothing_private():
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_a_model_of_frames_names_pandas_and_takes_arrays_of_numbers():
+def test_export_of_frames_names_pandas_and_accepts_arrays():
     X, y = numbers(2)
     frame = pd.DataFrame(X[:, :2], columns=["age", "income"])
     encoder = make_column_transformer((StandardScaler(), ["age", "income"]))
@@ -427,7 +427,7 @@ def test_a_model_of_frames_names_pandas_and_takes_arrays_of_numbers():
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
-def test_synthetic_rows_need_not_be_given():
+def test_export_requires_no_synthetic_rows():
     X, y = numbers(2)
     X = X.clip(-4, 4)
     rows = MarginalSynthesizer((-4, 4), missing=[])
@@ -443,7 +443,7 @@ def test_synthetic_rows_need_not_be_given():
 NUMBERS = {"n_teachers": np.int64(9), "n_queries": 5, "n_answered": np.int64(4)}
 
 
-def test_the_statement_is_a_dict_and_json():
+def test_privacy_statement_converts_to_dict_and_json():
     spent = PrivacySpent(np.float64(0.75), 1e-5, "renyi", "record", "replace one", **NUMBERS)
     record = spent.to_dict()
     assert record["format"] == 1 and record["kind"] == "spent"
@@ -454,14 +454,14 @@ def test_the_statement_is_a_dict_and_json():
     assert PrivacySpent(**rebuilt) == spent
 
 
-def test_json_has_no_infinite_number():
+def test_privacy_statement_json_has_no_infinite_number():
     spent = PrivacySpent(float("inf"), 0.0, "none", "record", "replace one", **NUMBERS)
     text = spent.to_json()
     assert json.loads(text)["epsilon"] == "Infinity"
     assert float(json.loads(text)["epsilon"]) == spent.to_dict()["epsilon"] == float("inf")
 
 
-def test_a_card_rounds_up_and_shows_all_of_delta():
+def test_privacy_statement_html_rounds_up_and_shows_delta():
     spent = PrivacySpent(0.7501, 1.25e-6, "renyi", "record", "a < b", **NUMBERS)
     card = spent._repr_html_()
     assert "<td>0.751</td>" in card and "<td>1.25e-06</td>" in card and "a &lt; b" in card

@@ -98,7 +98,7 @@ AFTER = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("phase", BEFORE)
-def test_interrupted_before_anything_is_spent(phase, ledger, monkeypatch):
+def test_interrupt_before_spending_keeps_the_earlier_fit(phase, ledger, monkeypatch):
     clf = model(ledger=ledger).fit(X, Y, X_PUBLIC)
     spent, proba = clf.privacy_spent_, clf.predict_proba(X)
     new = model(ledger=ledger)
@@ -117,7 +117,7 @@ def test_interrupted_before_anything_is_spent(phase, ledger, monkeypatch):
 
 
 @pytest.mark.parametrize("phase", AFTER)
-def test_interrupted_when_it_is_paid_for(phase, ledger, monkeypatch):
+def test_interrupt_after_spending_is_recorded_once(phase, ledger, monkeypatch):
     for clf in (model(ledger=ledger), model(ledger=ledger).fit(X, Y, X_PUBLIC)):
         before = len(ledger.history())
         with monkeypatch.context() as patched:
@@ -132,7 +132,7 @@ def test_interrupted_when_it_is_paid_for(phase, ledger, monkeypatch):
 
 
 @pytest.mark.parametrize("owner, name", [(run, "_show_public_attributes"), (run, "Published")])
-def test_an_interrupt_says_no_less_than_was_spent(owner, name, ledger, monkeypatch):
+def test_interrupt_reports_at_least_the_cost_spent(owner, name, ledger, monkeypatch):
     clf = model(ledger=ledger, n_queries=2).fit(X, Y, X_PUBLIC)
     with monkeypatch.context() as patched:
         interrupt(patched, owner, name)
@@ -145,9 +145,7 @@ def test_an_interrupt_says_no_less_than_was_spent(owner, name, ledger, monkeypat
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("searches", [False, True])
-def test_an_interrupt_of_the_ledger_may_have_been_after_it_wrote(
-    searches, after, ledger, monkeypatch
-):
+def test_interrupt_of_the_ledger_is_reported_as_spent(searches, after, ledger, monkeypatch):
     clf = model(ledger=ledger)
     if searches:
         clf = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=300.0, n_trials=2)
@@ -158,7 +156,7 @@ def test_an_interrupt_of_the_ledger_may_have_been_after_it_wrote(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call, n_queried", [(2, 20), (3, 40)])
-def test_interrupted_between_stages(call, n_queried, monkeypatch):
+def test_interrupt_between_stages_keeps_the_finished_stage(call, n_queried, monkeypatch):
     clf = model(aggregator=STAGES, n_queries=[20, 20], student=Student(), epsilon=20.0)
     interrupt(monkeypatch, Student, "fit", call)
     pytest.raises(KeyboardInterrupt, clf.fit, X, Y, X_PUBLIC)
@@ -203,7 +201,7 @@ class Hanging(GaussianNB):
 
 @pytest.mark.slow
 @cases("backend, where", ("loky", "fit"), ("multiprocessing", "predict"))
-def test_a_teacher_that_hangs_fails_the_fit(backend, where, capfd, tmp_path):
+def test_timeout_fails_the_fit_with_a_teacher_that_hangs(backend, where, capfd, tmp_path):
     marked = X.copy()
     marked[7, 2] = 100
     clf = model(Hanging(where), timeout=HANGS / 2, n_jobs=2, random_state=0)
@@ -230,7 +228,7 @@ def write_to(folder):
 
 
 @pytest.mark.slow
-def test_in_time_is_in_time_and_settings_reach_the_thread():
+def test_timeout_keeps_votes_and_settings_of_timely_teachers():
     without = model(random_state=0, keep_teachers=True).fit(X, Y, X_PUBLIC)
     within = model(random_state=0, timeout=60, n_jobs=2).fit(X, Y, X_PUBLIC)
     assert np.array_equal(without.curator_.votes, within.curator_.votes)
@@ -247,7 +245,7 @@ class Pandas(GaussianNB):
 
 
 @pytest.mark.parametrize("backend, n_jobs", [("loky", 1), ("threading", 2)])
-def test_a_timeout_needs_processes(backend, n_jobs):
+def test_timeout_requires_processes(backend, n_jobs):
     clf = model(timeout=60, n_jobs=n_jobs)
     with joblib.parallel_config(backend=backend), pytest.raises(ValueError, match="timeout=60"):
         clf.fit(X, Y, X_PUBLIC)
@@ -281,7 +279,7 @@ def test_probabilities_that_do_not_sum_to_one_count_as_one_vote(scale):
 
 
 @pytest.mark.parametrize("odd", [(-0.1, 1.1), (np.nan, 1.0), (0.0, 0.0), (np.inf, 0.0)])
-def test_what_is_no_probability_fails(odd):
+def test_probabilities_that_are_invalid_fail(odd):
     pytest.raises(TeacherError, soft_fit, 1.0, odd).match("predict_proba")
 
 
@@ -291,7 +289,7 @@ class Dying(GaussianNB):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_a_killed_worker_ends_the_fit_and_the_next_one_works():
+def test_killed_worker_fails_the_fit_and_not_the_next_one():
     clf = model(Dying(), n_jobs=2)
     message = r"worker processes died 3 times \(\w+\), perhaps out of memory"
     with pytest.raises(TeacherError, match=message) as caught:
@@ -305,7 +303,7 @@ def test_a_killed_worker_ends_the_fit_and_the_next_one_works():
 # --- a full disk ---------------------------------------------------------------------------------
 
 
-def test_a_full_disk_costs_the_memory_and_not_the_fit(tmp_path, monkeypatch):
+def test_memory_on_a_full_disk_is_warned_of(tmp_path, monkeypatch):
     want = model(random_state=0).fit(X, Y, X_PUBLIC).curator_.votes
     monkeypatch.setattr("sklearn_pate.teachers.training.is_cached", lambda *args: False)
     with pytest.warns(UserWarning, match="memory could not keep all votes"):

@@ -77,7 +77,7 @@ VOTERS = {
     *(("records", kind) for kind in ("pandas", "polars", "polars with nulls")),
     *((who, "polars with nulls") for who in ("teachers by default", "teachers with columns")),
 )
-def test_frames_of_numbers_texts_categories_and_nulls(who, kind):
+def test_frames_of_mixed_columns_are_fitted(who, kind):
     private, y = rows(300)
     public, y_public = rows(150, seed=1)
     X, X_public = private, public
@@ -93,7 +93,7 @@ def test_frames_of_numbers_texts_categories_and_nulls(who, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_transformers_that_put_out_frames_change_nothing(n_classes):
+def test_transform_output_pandas_changes_no_prediction(n_classes):
     private, _ = rows(300)
     y = np.digitize(private["real"], np.linspace(-0.5, 0.5, n_classes - 1))
     fits = []
@@ -107,7 +107,7 @@ def test_transformers_that_put_out_frames_change_nothing(n_classes):
     np.testing.assert_allclose(*fits)
 
 
-def test_polars_and_pandas_are_the_same_rows():
+def test_row_vectorizer_transforms_polars_like_pandas():
     frame, _ = rows(100)
     of_pandas = RowVectorizer().fit(frame).transform(frame)
     table = in_polars(frame)
@@ -134,7 +134,7 @@ def with_missing_text(n, dtype, seed=0):
     *(("records", dtype) for dtype in ("string", "str")),
     ("teachers by default", object),
 )
-def test_text_of_pandas_with_missing_values(who, dtype):
+def test_text_with_missing_values_is_fitted(who, dtype):
     X, y = with_missing_text(300, dtype)
     X_public, y_public = with_missing_text(150, dtype, seed=1)
     assert VOTERS[who]().fit(X, y, X_public).score(X_public, y_public) > 0.9
@@ -142,7 +142,7 @@ def test_text_of_pandas_with_missing_values(who, dtype):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["string", object])
-def test_encoders_want_nan_for_text_that_is_missing_and_the_error_says_so(dtype):
+def test_missing_text_error_prints_code_that_works(dtype):
     frames = [with_missing_text(300, dtype), with_missing_text(150, dtype, seed=1)]
     (X, y), (X_public, y_public) = frames
     clf = pate(columns(), n_teachers=12)
@@ -178,7 +178,7 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
-def test_fixed_sentences_of_libraries_are_told(sentence):
+def test_redacted_text_shows_fixed_messages_of_libraries(sentence):
     said = redacted_text(error_of(SENTENCES[sentence]))
     assert said.endswith(f": {sentence}") and "SECRET" not in said
 
@@ -230,7 +230,7 @@ def few_teachers(base, **params):
     ({"base": imputing(), "student": GaussianNB()}, "student, a GaussianNB"),
     ids=["teachers", "one of two", "student"],
 )
-def test_teachers_and_students_that_take_no_missing_values_are_refused(params, who, rows):
+def test_missing_values_are_refused_by_teachers_and_students_without_support(params, who, rows):
     Counting.n_fits = 0
     clf = few_teachers(**params, query_strategy=AtRandom(rows))
     message = (
@@ -244,12 +244,12 @@ def test_teachers_and_students_that_take_no_missing_values_are_refused(params, w
 
 @pytest.mark.parametrize("rows", [range(20), range(10, 30)], ids=["queried", "not asked"])
 @pytest.mark.parametrize("base", [imputing(), HistGradientBoostingClassifier(max_iter=2), None])
-def test_those_that_take_missing_values_are_not(base, rows):
+def test_missing_values_are_accepted_by_teachers_with_support(base, rows):
     clf = few_teachers(base, query_strategy=AtRandom(rows)).fit(X, Y, WITH_NAN)
     assert clf.privacy_spent_.n_queries == 20 and np.isfinite(clf.predict_proba(WITH_NAN)).all()
 
 
-def test_rows_that_are_left_out_and_an_imputer_are_the_remedies():
+def test_missing_values_error_names_remedies_that_work():
     with pytest.raises(ValueError, match="leave these rows out") as caught:
         few_teachers(GaussianNB()).fit(X, Y, WITH_NAN)
     (code,) = re.findall(r"make_pipeline\(SimpleImputer\(\), \.\.\.\)", str(caught.value))
@@ -258,7 +258,7 @@ def test_rows_that_are_left_out_and_an_imputer_are_the_remedies():
     few_teachers(GaussianNB()).fit(X, Y, WITH_NAN[~np.isnan(WITH_NAN).any(axis=1)])
 
 
-def test_missing_values_are_seen_in_every_form():
+def test_is_missing_in_finds_missing_values_of_every_form():
     forms = WITH_NAN, WITH_NAN.astype(object), sparse.csr_array(WITH_NAN), pd.DataFrame(WITH_NAN)
     for rows in forms:
         assert np.flatnonzero(is_missing_in(rows)).tolist() == [7, 50]
@@ -279,7 +279,7 @@ class WithoutText:
 @pytest.mark.parametrize(
     "value", [Decimal("sNaN"), WithoutText(), 10**5000], ids=["signaling", "own", "huge"]
 )
-def test_values_without_a_text_are_missing_to_default_teachers(value):
+def test_values_without_text_count_as_missing_for_default_teachers(value):
     X, y = rows(200)
     X["text"] = X["text"].astype(object)
     params = {"n_teachers": 2, "n_queries": 20, "epsilon": None, "classes": [0, 1]}

@@ -62,7 +62,7 @@ HUGE = [
 
 @cases("form, value", *HUGE)
 @pytest.mark.filterwarnings("ignore")  # which teachers do not show
-def test_default_teachers_learn_from_rows_with_a_huge_number(form, value):
+def test_row_vectorizer_accepts_rows_with_a_huge_number(form, value):
     rows = FORMS[form](value)
     for model in (LogisticRegression(max_iter=20), RidgeCV()):
         fitted = make_pipeline(RowVectorizer(random_state=0), model).fit(rows, Y[:N])
@@ -70,7 +70,7 @@ def test_default_teachers_learn_from_rows_with_a_huge_number(form, value):
 
 
 @cases("form", "array", "units", "wide", "images", "frame", "objects")
-def test_infinity_counts_as_missing(form):
+def test_row_vectorizer_counts_infinity_as_missing(form):
     with_gap = FORMS[form](np.nan)
     for value in (np.inf, -np.inf):
         rows = FORMS[form](value)
@@ -80,7 +80,7 @@ def test_infinity_counts_as_missing(form):
         )
 
 
-def test_infinite_entries_of_sparse_rows_count_as_zero():
+def test_row_vectorizer_counts_infinite_sparse_entries_as_zero():
     rows = with_huge(X[:N], 0.0)
     expected = RowVectorizer(random_state=0).fit_transform(sparse.csr_array(rows))
     for value in (np.inf, -np.inf, np.nan, 1e300):
@@ -100,14 +100,14 @@ MODELS = {
 @pytest.mark.filterwarnings(
     "ignore:about 5 labels per class", "ignore:epsilon=50", "ignore:the released numbers"
 )
-def test_one_infinite_number_fails_and_warns_of_no_fit(model):
+def test_fit_accepts_an_infinite_number_without_warnings(model):
     rows = with_huge(X[:N], np.inf)
     rows[5, 2] = 1e300
     fitted = MODELS[model]().fit(rows, Y[:N], X_public=X[N:])
     assert np.isfinite(fitted.predict(with_huge(X[N:], -np.inf))).all()
 
 
-def test_teachers_on_synthetic_rows_learn_from_an_infinite_number():
+def test_fit_of_synthetic_rows_accepts_an_infinite_number():
     clf = PATEClassifier(n_teachers=10, n_queries=10, epsilon=20, classes=[0, 1], schema=(-4, 4))
     clf.fit(with_huge(X[:N], -np.inf), Y[:N])
     assert clf.predict(with_huge(X, np.inf)).shape == (2 * N,)
@@ -122,7 +122,7 @@ NO_NUMBERS = ["text", 10**400, -(10**5000), 1j, [1], None, pd.NA, Fraction(10**4
 
 
 @cases("value", *NO_NUMBERS, ids=map(str, range(len(NO_NUMBERS))))
-def test_an_object_that_is_no_number_counts_as_missing(value):
+def test_row_vectorizer_counts_objects_without_number_as_missing(value):
     rows = OBJECTS.copy()
     rows[3, 1] = value
     numbers = RowVectorizer().fit_transform(rows)
@@ -137,7 +137,7 @@ def with_texts(n_texts):
     return rows
 
 
-def test_a_column_with_more_texts_than_numbers_is_refused_in_an_array():
+def test_row_vectorizer_refuses_array_columns_of_mostly_text():
     numbers = RowVectorizer().fit_transform(with_texts(50))
     expected = RowVectorizer().fit_transform(
         np.where(with_texts(50) == "unknown", None, OBJECTS[:100])
@@ -147,7 +147,7 @@ def test_a_column_with_more_texts_than_numbers_is_refused_in_an_array():
         RowVectorizer().fit(with_texts(51))
 
 
-def test_texts_in_private_arrays_fail_no_default_teacher():
+def test_fit_of_default_teachers_accepts_text_in_private_arrays():
     """Some teachers get columns with more texts than numbers, or with texts alone."""
     rows = OBJECTS.copy()
     rows[:140, 1] = "unknown"
@@ -197,7 +197,7 @@ def test_numbers_beyond_the_bounds_count_at_the_bound(make):
     assert model.score(beyond, Y[:5]) == model.score(edge, Y[:5])
 
 
-def test_models_of_arrays_with_a_schema_take_huge_numbers():
+def test_predictions_of_arrays_count_huge_numbers_at_the_bound():
     clf = PATEClassifier(
         method=ReverseNeighbors(n_cells=20), synthesizer=sums((-3.0, 3.0)), **CLASSIFIER
     )
@@ -210,14 +210,14 @@ def test_models_of_arrays_with_a_schema_take_huge_numbers():
     np.testing.assert_allclose(clf.predict_proba(rows), expected)
 
 
-def test_an_export_predicts_infinite_numbers_as_the_model_does():
+def test_export_predicts_infinite_numbers_as_the_model():
     clf = PATEClassifier(n_teachers=10, n_queries=40, epsilon=40, classes=[0, 1])
     clf.fit(X[:N], Y[:N], X_public=X[N:])
     rows = with_huge(X, np.inf)
     np.testing.assert_array_equal(clf.export().predict_proba(rows), clf.predict_proba(rows))
 
 
-def test_a_transformer_that_makes_infinite_numbers_names_the_rows_given():
+def test_class_proba_error_for_infinite_transformed_rows_names_x():
     class Divides(RowVectorizer):
         def transform(self, X):
             return 1 / np.where(X == 7.0, np.inf, X) * np.where(X == 7.0, np.inf, 1.0)

@@ -52,7 +52,7 @@ QUICK += "records, releases", "numbers, sums"
     "name, number",
     [pytest.param(*point, marks=[pytest.mark.slow] * (point[0] not in QUICK)) for point in POINTS],
 )
-def test_an_interruption_costs_published_steps_only(name, number, tmp_path, monkeypatch):
+def test_interrupted_fit_costs_published_steps_only(name, number, tmp_path, monkeypatch):
     ledger = Watched(tmp_path / "ledger")
     model, run = fit(name, ledger)
 
@@ -65,7 +65,7 @@ def test_an_interruption_costs_published_steps_only(name, number, tmp_path, monk
     check_spent(caught.value, model, ledger, watch, PATHS[name][2][number - 1])
 
 
-def test_a_poll_that_is_interrupted_costs_published_steps_only(tmp_path, monkeypatch):
+def test_interrupted_poll_costs_published_steps_only(tmp_path, monkeypatch):
     for number, expected in enumerate(PATHS["sums, records"][2], start=1):
         ledger = Watched(tmp_path / f"ledger {number}")
         model, run = fit("sums, records", ledger)
@@ -79,7 +79,7 @@ def test_a_poll_that_is_interrupted_costs_published_steps_only(tmp_path, monkeyp
 
 
 @pytest.mark.slow
-def test_interruptions_at_any_line_of_gather_cost_published_steps_only(tmp_path, monkeypatch):
+def test_interrupt_at_any_line_costs_published_steps_only(tmp_path, monkeypatch):
     """A hundred, over all paths."""
     rng = np.random.default_rng()
     n_lines, n_interrupted = {}, 0
@@ -128,7 +128,7 @@ def with_workers(name, ledger):
     "name, number",
     [pytest.param(*p, marks=[pytest.mark.slow] * (p not in FAST)) for p in OF_WORKERS],
 )
-def test_workers_that_die_cost_published_steps_only(
+def test_dead_workers_cost_published_steps_only(
     name, number, tmp_path, monkeypatch, forked_workers
 ):
     ledger = Watched(tmp_path / "ledger")
@@ -156,9 +156,7 @@ def test_workers_that_die_cost_published_steps_only(
         for p in itertools.product(["sums alone", "records", "teachers"], [1, 2])
     ],
 )
-def test_tasks_of_workers_that_died_run_again(
-    name, n_deaths, tmp_path, monkeypatch, forked_workers
-):
+def test_tasks_of_dead_workers_run_again(name, n_deaths, tmp_path, monkeypatch, forked_workers):
     """What is published is that of one process."""
     monkeypatch.setattr(statistic, "_ROWS", 64)
     fits = []

@@ -53,7 +53,7 @@ def draw(n=3):
 
 @pytest.mark.parametrize("with_torch", [False, True])
 @pytest.mark.parametrize("context", [seeded, isolated])
-def test_generators_start_from_the_seed_and_are_as_before(context, with_torch):
+def test_generators_start_from_the_seed_and_are_restored(context, with_torch):
     if with_torch:
         pytest.importorskip("torch", reason="needs the extra 'torch'")
     np.random.normal()  # half of a pair is cached
@@ -70,7 +70,7 @@ def test_generators_start_from_the_seed_and_are_as_before(context, with_torch):
     assert draws_between == before == generator_states()
 
 
-def test_polars_starts_from_the_seed_and_then_from_a_fresh_one():
+def test_polars_generator_starts_from_the_seed_and_is_reseeded():
     polars = pytest.importorskip("polars", reason="needs polars")
     numbers = polars.Series(range(2**20))
     sampled, afterwards = [], []
@@ -84,7 +84,7 @@ def test_polars_starts_from_the_seed_and_then_from_a_fresh_one():
     assert sampled[1] == sampled[3] == sampled[0] and afterwards[0] != afterwards[1]
 
 
-def test_an_error_and_isolation_within_put_all_back():
+def test_generators_are_restored_after_errors_and_nested_isolation():
     before = generator_states()
     with seeded(1):
         expected = draw()
@@ -96,7 +96,7 @@ def test_an_error_and_isolation_within_put_all_back():
     assert generator_states() == before
 
 
-def test_threads_take_turns():
+def test_seeded_threads_run_in_turn():
     def sampled(seed):
         with seeded(seed):
             first = draw(50)
@@ -110,7 +110,7 @@ def test_threads_take_turns():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_process_forked_while_another_thread_has_its_turn_does_not_wait_for_it():
+def test_seeded_fork_does_not_wait_for_another_thread():
     code = """if True:
         import os, threading
         from sklearn_pate.runtime.copies import seeded
@@ -133,7 +133,7 @@ def test_a_process_forked_while_another_thread_has_its_turn_does_not_wait_for_it
 # --- settings of the process --------------------------------------------------------------------
 
 
-def test_settings_are_put_back(tmp_path, monkeypatch):
+def test_settings_are_restored_after_isolation(tmp_path, monkeypatch):
     monkeypatch.setenv("SKLEARN_PATE_TEST", "as it was")
     before = process_settings()
     with isolated(0):
@@ -155,7 +155,7 @@ def test_settings_are_put_back(tmp_path, monkeypatch):
     assert process_settings() == before
 
 
-def test_defaults_of_torch_are_put_back():
+def test_torch_defaults_are_restored_after_isolation():
     torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 
     def defaults():
@@ -175,7 +175,7 @@ def test_defaults_of_torch_are_put_back():
     assert defaults() == before
 
 
-def test_a_teacher_is_silent_whatever_it_sets(capfd, caplog):
+def test_output_is_suppressed_in_isolation(capfd, caplog):
     for change in (lambda: logging.disable(logging.NOTSET), warnings.resetwarnings, bool):
         with isolated(0):
             change()
@@ -230,7 +230,7 @@ ctypes.CDLL(None).fflush(None)  # what was held back is heard
 @pytest.mark.skipif(os.name != "posix", reason="needs a C library that is found by itself")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_what_is_written_below_pythons_streams_is_dropped(n_jobs):
+def test_output_below_python_streams_is_dropped(n_jobs):
     run = run_script(BELOW, n_jobs)
     assert run.returncode == 0, run.stderr
     assert "private" not in run.stdout + run.stderr
@@ -238,7 +238,7 @@ def test_what_is_written_below_pythons_streams_is_dropped(n_jobs):
     assert run.stdout.count("teachers 4/4") == 2  # progress is heard
 
 
-def test_what_is_written_to_a_closed_stream_is_dropped_too():
+def test_output_to_a_closed_stream_is_dropped():
     code = """if True:
         import os
         from sklearn_pate.runtime.isolation import isolated
@@ -257,7 +257,7 @@ def test_what_is_written_to_a_closed_stream_is_dropped_too():
 # --- seeds --------------------------------------------------------------------------------------
 
 
-def test_parameters_leave_without_generators_and_unfitted():
+def test_unfitted_removes_generators_and_fitted_attributes():
     rng = np.random.RandomState(0)
     forest = RandomForestClassifier(3, random_state=rng).fit([[0], [1]], [0, 1])
     left = unfitted({"a": [forest, (DummyClassifier(), 3)], "b": np.arange(2), "c": "text"})
@@ -288,7 +288,7 @@ class Holds(TransformerMixin, BaseEstimator):
     [np.random.mtrand._rand, np.random.get_bit_generator(), np.random.normal, random.random],
     ids=["RandomState", "bit generator", "method", "Python's method"],
 )
-def test_what_shares_a_generator_becomes_a_copy_that_does_not(shared):
+def test_copied_generators_share_no_state(shared):
     held = {"deep": [Holds(shared)], "other": np.arange(3)}
     own = copied_generators(held)
     assert own["deep"][0].what is not shared and own["other"].tolist() == [0, 1, 2]
@@ -299,7 +299,7 @@ def test_what_shares_a_generator_becomes_a_copy_that_does_not(shared):
     assert np.random.get_state()[1].tobytes()[:64] not in pickled[0]
 
 
-def test_copies_are_of_the_same_class():
+def test_copies_have_the_same_class():
     class Local(LogisticRegression):
         def fit(self, X, y):
             return super().fit(X, y)
@@ -357,7 +357,7 @@ class Boot(ClassifierMixin, BaseEstimator):
 
 
 @pytest.mark.slow
-def test_what_a_teacher_runs_in_parallel_stays_in_its_isolation(capfd):
+def test_parallel_runs_of_a_teacher_stay_in_isolation(capfd):
     search = GridSearchCV(Boot(), {"n": [0, 1]}, cv=ShuffleSplit(1, random_state=0), n_jobs=2)
     found = []
     for rows in (slice(0, None), slice(1, None)):
@@ -384,7 +384,7 @@ class Tokens(TransformerMixin, BaseEstimator):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_teachers_that_write_into_cells_reach_nobody(n_jobs):
+def test_teachers_that_write_into_cells_change_no_other(n_jobs):
     def frame(n, words, seed):
         rng = np.random.default_rng(seed)
         return pd.DataFrame({"words": [list(rng.choice(words, 6)) for _ in range(n)]})
@@ -405,7 +405,7 @@ def test_teachers_that_write_into_cells_reach_nobody(n_jobs):
 
 
 @pytest.mark.slow
-def test_functions_that_hold_a_cache_reach_nobody():
+def test_functions_that_hold_a_cache_change_no_other_teacher():
     seen = {}
 
     def embed(X):
@@ -424,7 +424,7 @@ def test_functions_that_hold_a_cache_reach_nobody():
 
 
 @pytest.mark.slow
-def test_a_pipelines_cache_is_not_shared(tmp_path):
+def test_pipeline_memory_is_not_shared(tmp_path):
     X = np.tile(RNG.normal(size=(12, 6)), (10, 1))  # all teachers have the same records
     given = {"teacher_indices": np.repeat(np.arange(10), 12), "n_teachers": 10, "n_classes": 2}
     given |= {"keep_teachers": True}
@@ -458,7 +458,7 @@ class Indexed(DummyClassifier):
         return super().fit(X, y)
 
 
-def test_index_and_notes_of_a_part_show_no_other():
+def test_index_and_attrs_of_teacher_rows_are_reset():
     frame = FRAME.copy()
     frame.attrs["mean"] = 119.5
     seen = [teacher.seen_ for teacher in teachers_of(Indexed(), frame)]
@@ -487,7 +487,7 @@ class Noting(BaseEstimator):
         return len(self.seen), np.random.random()
 
 
-def test_parts_of_the_rows_reach_no_other_part():
+def test_blocks_of_rows_do_not_influence_each_other():
     X = np.array([[1.0], [2.0], [-3.0], [4.0]])
     parts = np.arange(4)[:, None]
     found = [outcome for _, outcome in applied_to_parts(Noting.noted, Noting(), X, parts)]
@@ -495,7 +495,7 @@ def test_parts_of_the_rows_reach_no_other_part():
     assert found == [sampled, sampled, (None, "ValueError"), sampled]
 
 
-def test_sites_load_in_isolation():
+def test_sites_are_loaded_in_isolation():
     counts = []
     for state in (0, 1):
         np.random.seed(state)
@@ -515,7 +515,7 @@ class Late(LogisticRegression):
         return super().predict(X)
 
 
-def test_a_generator_that_a_student_takes_after_the_fit_is_not_pickled():
+def test_generators_of_a_student_are_not_pickled():
     clf = pate(LogisticRegression(), student=Late(), n_teachers=20)
     clf.fit(X, Y, X_public=X_PUBLIC).predict(X_PUBLIC)
     word = np.random.get_state()[1].tobytes()[:256]
@@ -530,7 +530,7 @@ class OwnOrder(Holds):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["splitter", "distribution", "strategy", "own"])
-def test_a_generator_shared_with_parts_does_not_give_the_noise_away(where):
+def test_generator_shared_with_parameters_is_not_pickled(where):
     rng = np.random.RandomState(12345)
     splitter, distribution = ShuffleSplit(2, random_state=rng), loguniform(0.1, 10)
     distribution.random_state = rng
@@ -549,7 +549,7 @@ def test_a_generator_shared_with_parts_does_not_give_the_noise_away(where):
     assert word not in pickle.dumps(clf.student_)
 
 
-def test_messages_of_wrong_parameters_are_shown():
+def test_redacted_text_shows_messages_of_wrong_parameters():
     error = InvalidParameterError("The 'Ada' parameter of Lovelace must be 86420. Got 1")
     tree = DecisionTreeClassifier(max_depth=-3)
     message = "InvalidParameterError: The 'max_depth' parameter of DecisionTreeClassifier must be"
@@ -570,13 +570,13 @@ def test_messages_of_wrong_parameters_are_shown():
         "old": "expected scalar type Float but found Double",
     },
 )
-def test_rows_of_float64_for_a_network_are_named(words):
+def test_redacted_text_names_float32_for_networks(words):
     assert "X, X_public = X.astype('float32')" in redacted_text(RuntimeError(words))
     assert "float32" not in redacted_text(ValueError(words))
     assert remedy_of(RuntimeError("a float")) == ""
 
 
-def test_networks_that_get_float64_name_the_dtype_before_anything_is_spent():
+def test_networks_refuse_float64_before_spending():
     torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
     skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
     X = np.random.default_rng(0).normal(size=(90, 2))

@@ -96,7 +96,7 @@ def test_infinite_costs_at_whole_orders_stay_infinite():
 
 
 @pytest.mark.parametrize("counts", list(itertools.permutations([20, 30, 200])), ids=str)
-def test_sensitivity_does_not_depend_on_the_order_of_the_counts(counts):
+def test_smooth_sensitivity_does_not_depend_on_the_order_of_counts(counts):
     # 2018: local sensitivity from the first two counts as if they were the largest two
     cost = rdp.margin_rdp(GNMax(40.0), [10.0], n_teachers=250, n_classes=3)[:, 0]
     own = half_margins([counts])
@@ -116,7 +116,7 @@ def test_sensitivity_does_not_depend_on_the_order_of_the_counts(counts):
 # --- 6. expected instead of realised cost --------------------------------------------------------
 
 
-def test_the_cost_of_answers_is_neither_expected_nor_realised():
+def test_plan_cost_exceeds_expected_and_realized_cost():
     # capc and others: a checked query is charged its check, and its answer times the probability
     # (or the fact) that it was answered
     mechanism, delta = ConfidentGNMax(60, sigma1=4.0, sigma2=0.3), 1e-5
@@ -136,7 +136,7 @@ def test_the_cost_of_answers_is_neither_expected_nor_realised():
 # --- 7. order and beta picked on private votes ---------------------------------------------------
 
 
-def test_nothing_is_chosen_by_looking_at_the_votes():
+def test_ptr_order_and_limit_do_not_depend_on_votes():
     # 2018 (smooth_sensitivity_table): the order, and beta, that give the smallest figure on these
     # votes are taken, and their choice is not paid for
     n_queries, public = 100, {"n_teachers": 250, "n_classes": 2}
@@ -164,7 +164,7 @@ def test_nothing_is_chosen_by_looking_at_the_votes():
 # --- 8. rounding in the accounting only ---------------------------------------------------------
 
 
-def test_the_check_is_rounded_neither_in_the_mechanism_nor_in_its_account(global_random_seed):
+def test_interactive_check_is_not_rounded(global_random_seed):
     # 2018: the largest of counts minus expectations is rounded, half to even, before its cost is
     # computed; the mechanism compares the number itself, and so rounded its sensitivity would be 2
     sigma = 0.6
@@ -185,7 +185,7 @@ def test_the_check_is_rounded_neither_in_the_mechanism_nor_in_its_account(global
 # --- 9. exp(gap) --------------------------------------------------------------------------------
 
 
-def test_large_margins_do_not_overflow():
+def test_outcome_distribution_of_large_margins_does_not_overflow():
     # 2017 (`compute_q_noisy_max`): exp(gamma * gap), which overflows from 710 on
     for mechanism, tail in (
         (LNMax(1.0), lambda g: (2 + g) / 4 * mp.exp(-g)),
@@ -218,7 +218,7 @@ def noisy(**params):
 
 
 @pytest.mark.parametrize("seed", [SEED, np.random.RandomState(SEED)], ids=["int", "instance"])
-def test_the_seed_of_the_noise_does_not_leave_with_the_model(seed):
+def test_pickle_of_the_model_contains_no_seed(seed):
     # tinydp and kin: the generator, or its seed, is an attribute of the model and pickled with it
     clf = noisy(random_state=seed).fit_votes(VOTES, ROWS)
     content = pickle.dumps(clf)
@@ -234,14 +234,14 @@ def test_the_seed_of_the_noise_does_not_leave_with_the_model(seed):
         assert 0 < clf.public_labels_.mean() < 1
 
 
-def test_a_seed_does_not_leave_with_a_fit_whose_student_failed():
+def test_pickle_state_after_a_failed_student_contains_no_seed():
     clf = noisy(random_state=SEED, student=Unwilling())
     pytest.raises(StudentError, clf.fit_votes, VOTES, ROWS)
     state = clf.__getstate__()
     assert state["random_state"] is None and "curator_" not in state
 
 
-def test_no_two_uses_share_a_source_of_randomness(monkeypatch):
+def test_seed_streams_of_noise_and_queries_are_independent(monkeypatch):
     # which rows are asked is published: drawn from the same source as the noise, it tells it
     fixed = {use: np.random.SeedSequence(i) for i, use in enumerate(seed_streams(0))}
 
@@ -257,7 +257,7 @@ def test_no_two_uses_share_a_source_of_randomness(monkeypatch):
         assert (other[0] != queries, other[1] != labels) == (use == "queries", use == "noise")
 
 
-def test_the_private_test_has_a_source_of_its_own(monkeypatch):
+def test_seed_stream_of_the_private_test_is_separate(monkeypatch):
     sampled = []
 
     def passes(self, votes, random_state=None):

@@ -77,7 +77,7 @@ def no_wait_for_the_disk(request, monkeypatch):
 
 
 @pytest.mark.parametrize("aggregator", [GNMax(40.0), LNMax(0.05)], ids=["GNMax", "LNMax"])
-def test_fits_add_up_as_one_fit_of_all_queries_would(path, aggregator):
+def test_ledger_total_of_fits_is_close_to_one_fit_of_all_queries(path, aggregator):
     ledger = PrivacyLedger(path, epsilon=3.0)
     for done in range(1, 9):
         fit_votes(ledger, aggregator, 20, epsilon=None)
@@ -99,9 +99,7 @@ SPENT = PrivacySpent(1.0, 1e-5, "renyi", "record", "replace_one", **NUMBERS)
 
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=12), st.floats(0.3, 4.0))
-def test_the_total_never_exceeds_the_budget_by_an_independent_sum(
-    tmp_path_factory, queried, epsilon
-):
+def test_ledger_total_covers_an_independent_sum_within_budget(tmp_path_factory, queried, epsilon):
     ledger = PrivacyLedger(tmp_path_factory.mktemp("ledger") / "one", epsilon=epsilon)
     total = COSTS(sum(n for n in queried if recorded(ledger, [COSTS(n)]))).epsilon(1e-5)[0]
     assert total <= ledger.epsilon_spent + 1e-9 <= epsilon + 2e-9
@@ -112,7 +110,7 @@ def test_the_total_never_exceeds_the_budget_by_an_independent_sum(
     [(0.5, BudgetExceededError, "ledger's epsilon=0.5"), (2.0, TeacherError, "teacher 0 failed")],
     ids=["over budget", "teachers fail"],
 )
-def test_what_is_over_budget_is_refused_before_teachers_train(path, budget, error, message):
+def test_ledger_refuses_fits_over_budget_before_training(path, budget, error, message):
     ledger = PrivacyLedger(path, epsilon=budget)
     with pytest.raises(error, match=message):
         clf = PATEClassifier(RaisesIt(RuntimeError("trained")), classes=[0, 1], ledger=ledger)
@@ -120,7 +118,7 @@ def test_what_is_over_budget_is_refused_before_teachers_train(path, budget, erro
     assert ledger.epsilon_spent == 0.0
 
 
-def test_what_is_spent_is_written_down_before_labels_are_released(path, monkeypatch):
+def test_ledger_records_costs_before_labels_are_released(path, monkeypatch):
     def interrupted(self, given, *args):
         assert len(given.estimator.ledger.history()) == 1
         raise KeyboardInterrupt
@@ -132,7 +130,7 @@ def test_what_is_spent_is_written_down_before_labels_are_released(path, monkeypa
     assert PrivacyLedger(path, epsilon=1.0).epsilon_spent > 0.99
 
 
-def test_a_private_test_is_paid_for_whether_it_passes_or_not(path):
+def test_ledger_records_a_private_test_that_fails(path):
     votes = np.full((200, 2), 125)
     given = {"aggregator": GNMax(28.0), "n_queries": 200, "accounting": "ptr"}
     given["ledger"] = PrivacyLedger(path, epsilon=3.0, reserved_delta=5e-6)
@@ -142,7 +140,7 @@ def test_a_private_test_is_paid_for_whether_it_passes_or_not(path):
     assert clf.ledger.epsilon_spent == 1.5
 
 
-def test_a_filter_costs_its_cap_below_its_order_and_the_total_above():
+def test_filter_cost_is_its_cap_below_its_order_and_the_total_above():
     public = {"n_public": 2000, "n_teachers": 250, "n_classes": 2}
     stage = ConfidentGNMax(threshold=0.8, sigma1=100.0, sigma2=40.0)
     plan = plan_queries(stage, 2000, **public, epsilon=1.0, delta=1e-5)
@@ -155,7 +153,7 @@ def test_a_filter_costs_its_cap_below_its_order_and_the_total_above():
 
 
 @pytest.mark.slow
-def test_clones_pickles_and_searches_share_the_file(path):
+def test_ledger_file_is_shared_by_clones_pickles_and_searches(path):
     X, y, X_public = data(200, 60)
     ledger = PrivacyLedger(path, epsilon=8.0)
     given = {"aggregator": GNMax(8.0), "n_queries": 2, "classes": [0, 1], "student": GaussianNB()}
@@ -194,7 +192,7 @@ def recorded(ledger, costs):
     return taken
 
 
-def test_gaussian_and_pure_fits_share_a_gaussian_ledger(path):
+def test_gaussian_ledger_adds_gaussian_and_pure_fits(path):
     mus = [0.5, 0.8, 0.3]
     pures = [0.4, 1.0]
     ledger = PrivacyLedger(path, epsilon=8.0, composition="gaussian", reserved_delta=0)
@@ -205,7 +203,7 @@ def test_gaussian_and_pure_fits_share_a_gaussian_ledger(path):
 
 
 @pytest.mark.slow
-def test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allows(path):
+def test_gaussian_ledger_pays_for_as_many_fits_as_exact_composition(path):
     ledger = PrivacyLedger(path, epsilon=4.0, composition="gaussian", reserved_delta=0)
     assert recorded(ledger, [gaussian_cost(0.1)] * 200) == int(rdp.gdp_mu(4.0, 1e-5) ** 2 / 0.1**2)
     ledger = PrivacyLedger(path.with_name("3"), epsilon=4.0, composition="gaussian")
@@ -230,7 +228,7 @@ RENYI = "composition='renyi'"
     ("renyi", replace(COSTS(1), pure=math.nan), "no negative numbers and no NaN"),
     ("renyi", replace(COSTS(1), rdp=COSTS(1).rdp[:5]), "one Renyi cost for each of the 204"),
 )
-def test_costs_that_cannot_be_added_up_or_give_budget_back_are_refused(
+def test_ledger_refuses_costs_that_are_negative_or_cannot_be_added(
     path, composition, cost, message
 ):
     ledger = PrivacyLedger(path, epsilon=8.0, composition=composition)
@@ -240,7 +238,7 @@ def test_costs_that_cannot_be_added_up_or_give_budget_back_are_refused(
 
 
 @pytest.mark.parametrize("composition", ["gaussian", "pure"])
-def test_searches_are_refused_before_teachers_train(path, composition):
+def test_ledger_without_renyi_refuses_searches_before_training(path, composition):
     ledger = PrivacyLedger(path, epsilon=4.0, composition=composition)
     clf = PATEClassifier(RaisesIt(RuntimeError("trained")), classes=[0, 1], ledger=ledger)
     search = PrivateGridSearchCV(clf, {"n_teachers": [50, 60]}, epsilon=2.0, n_trials=2)
@@ -251,7 +249,7 @@ def test_searches_are_refused_before_teachers_train(path, composition):
 
 @pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
 @pytest.mark.parametrize("epsilon, delta", [(0.01, 1e-5), (1.0, 1e-9), (8.0, 1e-3)])
-def test_the_parts_of_delta_are_no_more_than_delta(path, composition, epsilon, delta):
+def test_ledger_parts_of_delta_sum_to_delta(path, composition, epsilon, delta):
     ledger = PrivacyLedger(path, epsilon, delta, composition=composition)
     with sqlite3.connect(path) as db:
         parts = [part for (part,) in db.execute("SELECT delta FROM filters")]
@@ -259,7 +257,7 @@ def test_the_parts_of_delta_are_no_more_than_delta(path, composition, epsilon, d
     assert delta * 0.999 <= sum(parts) + ledger.reserved_delta <= delta * (1 + 1e-12)
 
 
-def test_how_costs_add_up_is_fixed_when_the_file_is_made(path):
+def test_ledger_composition_is_fixed_by_its_file(path):
     PrivacyLedger(path, 1.0, composition="gaussian")
     with pytest.raises(ValueError, match="delta=1e-05, composition='gaussian', .*; got .*'renyi'"):
         PrivacyLedger(path, 1.0)
@@ -274,7 +272,7 @@ def test_how_costs_add_up_is_fixed_when_the_file_is_made(path):
 
 
 @pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
-def test_pure_fits_add_up_in_every_ledger_and_deltas_to_what_is_set_aside(path, composition):
+def test_ledger_of_each_composition_adds_pure_fits_and_deltas(path, composition):
     ledger = PrivacyLedger(path, epsilon=8.0, composition=composition)
     assert recorded(ledger, [pure_cost(1.0)] * 12) == 8 and ledger.epsilon_spent == 8.0
     given = {"composition": composition, "reserved_delta": 3e-6}
@@ -338,7 +336,7 @@ KINDS = [gnmax_pair, pure_pair, soft_pair]
 
 
 @pytest.mark.slow
-def test_random_sequences_of_fits_cost_no_more_than_the_ledger_states(tmp_path):
+def test_ledger_total_covers_random_sequences_of_fits(tmp_path):
     tightest = {}
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -370,7 +368,7 @@ def test_random_sequences_of_fits_cost_no_more_than_the_ledger_states(tmp_path):
 
 
 @pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
-def test_no_strategy_that_looks_at_what_was_released_gets_more_than_delta(tmp_path, composition):
+def test_ledger_bounds_delta_of_adaptive_strategies(tmp_path, composition):
     # The largest probability of a loss that the guarantee does not cover, over all strategies:
     # by the number of steps of each kind so far and the loss of what they released
     epsilon, delta = 1.0, 0.05
@@ -410,13 +408,13 @@ def test_no_strategy_that_looks_at_what_was_released_gets_more_than_delta(tmp_pa
 # --- which file -------------------------------------------------------------------------
 
 
-def test_what_a_ledger_is_cannot_be_set(path):
+def test_ledger_attributes_cannot_be_set(path):
     ledger = PrivacyLedger(path, epsilon=1.0)
     for name in ("epsilon", "delta", "path", "composition", "reserved_delta"):
         pytest.raises(AttributeError, setattr, ledger, name, 50.0)
 
 
-def test_a_lost_file_is_an_error_and_not_a_new_budget(path):
+def test_ledger_raises_for_a_lost_file(path):
     ledger = PrivacyLedger(path, epsilon=1.0)
     path.unlink()
     pytest.raises(ValueError, fit_votes, ledger, GNMax(40.0), 5).match("nothing was recorded")
@@ -427,7 +425,7 @@ REPLACED = "cannot be used as a ledger|is another ledger|is the ledger of Ledger
 
 
 @pytest.mark.parametrize("budget", [1.0, 100.0])
-def test_objects_refuse_a_file_that_replaced_theirs(path, budget):
+def test_ledger_refuses_a_file_that_replaced_its_own(path, budget):
     ledger = PrivacyLedger(path, 100.0)
     clf = PATEClassifier(GaussianNB(), aggregator=GNMax(40.0), n_queries=5, ledger=ledger)
     kept = pickle.dumps(clf)
@@ -510,7 +508,7 @@ def old_file(path, unit, text):
 
 
 @pytest.mark.parametrize("unit, text, relation", OLD_TEXTS)
-def test_an_old_file_takes_fits_of_its_relation_alone(path, unit, text, relation):
+def test_ledger_of_version_0_1_accepts_fits_of_its_relation_only(path, unit, text, relation):
     ledger = old_file(path, unit, text)
     with transaction(path) as db:
         _, _, protected = read_budget(db)
@@ -536,7 +534,7 @@ def test_an_old_file_takes_fits_of_its_relation_alone(path, unit, text, relation
     assert written == [(unit, relation)]
 
 
-def test_an_old_text_of_another_unit_is_no_relation_of_the_library(path):
+def test_ledger_of_version_0_1_keeps_a_text_of_another_unit_as_custom(path):
     ledger = old_file(path, "record", OLD_TEXTS[1][1])  # of groups, by a partition of the user's
     with pytest.raises(ValueError, match="costs of one change of the data"):
         fit_with(ledger, "record", "replace_one")
@@ -545,7 +543,7 @@ def test_an_old_text_of_another_unit_is_no_relation_of_the_library(path):
 
 
 @cases("text", "replace one record", "replace one household")
-def test_fits_of_a_partition_that_states_a_text_add_up(path, text):
+def test_ledger_adds_fits_of_a_partition_with_a_custom_relation(path, text):
     ledger = PrivacyLedger(path, epsilon=50.0)
     for n_fits in (1, 2):
         fit_with(ledger, "record", text)
@@ -563,7 +561,7 @@ def test_fits_of_a_partition_that_states_a_text_add_up(path, text):
 # --- power cuts, kills ----------------------------------------------------------------------------
 
 
-def test_entries_survive_a_power_cut(path):
+def test_ledger_entries_survive_a_power_cut(path):
     PrivacyLedger(path, epsilon=1.0)
     with transaction(path) as db:
         assert db.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA: the folder, too
@@ -627,7 +625,7 @@ print(killed, len(ledger.history()))
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_path):
+def test_ledger_survives_killed_processes_without_lock_or_lost_entry(tmp_path):
     # Whenever one is killed, which happens each 0.05 s at least, another starts that will fit 15
     # times, which takes longer: so four are killed before the last one ends
     n_processes, n_fits = 4, 15
@@ -642,7 +640,7 @@ def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_p
     db.close()
 
 
-def test_what_a_ledger_shows_of_itself(path):
+def test_ledger_repr_and_history_have_their_columns(path):
     plain = PrivacyLedger(path, epsilon=1.0, delta=1e-5)
     assert repr(plain).startswith(
         f"PrivacyLedger({path.name!r}, LedgerTerms(epsilon=1.0, delta=1e-05, "
@@ -655,7 +653,7 @@ def test_what_a_ledger_shows_of_itself(path):
     assert other.history()["time"][0].endswith("+00:00")
 
 
-def test_an_entry_of_rows_grows_once_and_never_shrinks(path):
+def test_ledger_entry_of_rows_grows_once_and_never_shrinks(path):
     ledger = PrivacyLedger(path, epsilon=4.0)
     entry = ledger.record(replace(SPENT, n_queries=0), gaussian_cost(0.3))
     with pytest.raises(ValueError, match="has queries, or its cost is not a part of this cost"):
@@ -668,7 +666,7 @@ def test_an_entry_of_rows_grows_once_and_never_shrinks(path):
     assert len(ledger.history()) == 1 and ledger.epsilon_spent == alone.epsilon_spent
 
 
-def test_an_entry_that_another_fit_has_grown_grows_no_more(path):
+def test_ledger_entry_that_has_grown_counts_again_for_another_fit(path):
     """Two copies of an interrupted fit go on with one entry: each publishes, and each counts."""
     ledger = PrivacyLedger(path, epsilon=20.0)
     of_rows = replace(SPENT, n_queries=0)
@@ -696,7 +694,7 @@ AMOUNTS = st.floats(0, math.inf) | st.sampled_from([-0.0, 5e-324, math.inf])
 
 @settings(max_examples=30, deadline=None)
 @given(st.tuples(*[AMOUNTS] * 6))
-def test_cost_is_the_same_after_a_round_trip(tmp_path_factory, numbers):
+def test_ledger_cost_is_the_same_after_a_round_trip(tmp_path_factory, numbers):
     path = tmp_path_factory.mktemp("ledger") / "one"
     PrivacyLedger(path, 1.0)
     rdp_scale, *others = numbers
@@ -718,7 +716,7 @@ STEPS = st.one_of(
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(STEPS, min_size=1, max_size=4))
-def test_epsilon_agrees_in_an_open_and_a_reopened_ledger(tmp_path_factory, steps):
+def test_ledger_epsilon_agrees_after_reopening(tmp_path_factory, steps):
     path = tmp_path_factory.mktemp("ledger") / "one"
     cost = reduce(rdp.Cost.plus, steps)
     stated, _ = cost.epsilon(1e-5)
@@ -729,7 +727,7 @@ def test_epsilon_agrees_in_an_open_and_a_reopened_ledger(tmp_path_factory, steps
         assert ledger.epsilon_spent <= stated
 
 
-def test_mixed_fit_leaves_its_own_epsilon_in_the_ledger(path):
+def test_ledger_contains_the_epsilon_of_a_mixed_fit(path):
     ledger = PrivacyLedger(path, epsilon=1.0)
     X, y, _ = data(1000)
     # Gaussian noise on class sums, and Laplace noise on the cells of the rows sampled from them
@@ -755,7 +753,7 @@ def make_old(path):
         db.execute("DROP TABLE new")
 
 
-def test_files_of_0_1_0_open_and_never_count_less(path):
+def test_ledger_files_of_0_1_0_open_and_never_count_less(path):
     ledger = PrivacyLedger(path, epsilon=4.0)
     for cost in (mixed_cost(), pure_cost(0.3), gaussian_cost(0.1)):
         ledger.record(SPENT, cost)
@@ -774,7 +772,7 @@ def test_files_of_0_1_0_open_and_never_count_less(path):
     assert ledger.epsilon_spent > spent
 
 
-def test_columns_are_added_with_the_entry_or_not_at_all(path):
+def test_ledger_columns_are_added_with_the_entry_or_not_at_all(path):
     ledger = PrivacyLedger(path, epsilon=1.0)
     ledger.record(SPENT, pure_cost(0.5))
     make_old(path)
@@ -821,7 +819,7 @@ def in_use(path, monkeypatch):
 
 
 @cases("is_old", False, True)
-def test_truncated_files_are_refused(in_use, path, is_old):
+def test_ledger_refuses_truncated_files(in_use, path, is_old):
     if is_old:
         make_old(path)
     whole = path.read_bytes()
@@ -834,7 +832,7 @@ def test_truncated_files_are_refused(in_use, path, is_old):
 
 
 @cases("garbage", b"\0", b"\xff", None)
-def test_overwritten_files_are_refused_or_count_in_full(in_use, path, garbage):
+def test_ledger_refuses_overwritten_files_or_counts_in_full(in_use, path, garbage):
     rng = np.random.default_rng(0)
     whole = path.read_bytes()
     n_refused = 0
@@ -861,7 +859,7 @@ NAMES = ("rdp", "mu_squared", "pure", "delta", "pure_part", "mu_squared_part", "
 
 
 @cases("name", *NAMES)
-def test_changed_entries_are_refused(in_use, path, name):
+def test_ledger_refuses_changed_entries(in_use, path, name):
     whole = path.read_bytes()
     for value in (None, -1.0, 0.25, "x", b"", -np.ones(204), np.full(204, np.nan), np.zeros(204)):
         stored = value.tobytes() if isinstance(value, np.ndarray) else value
@@ -872,7 +870,7 @@ def test_changed_entries_are_refused(in_use, path, name):
 
 @cases("name", "rdp", "mu_squared", "pure", "delta")
 @cases("value", None, -1.0, "x", b"")
-def test_impossible_entries_of_0_1_0_are_refused(in_use, path, name, value):
+def test_ledger_refuses_impossible_entries_of_0_1_0(in_use, path, name, value):
     make_old(path)
     replace_row(path, f"UPDATE spending SET {name} = ? WHERE fit = 3", value)
     check_refused(path, in_use)
@@ -887,19 +885,19 @@ def test_impossible_entries_of_0_1_0_are_refused(in_use, path, name, value):
     "DELETE FROM filters WHERE rowid = 2",
     "UPDATE budget SET unit = NULL",
 )
-def test_changed_filters_are_refused(in_use, path, statement):
+def test_ledger_refuses_changed_filters(in_use, path, statement):
     replace_row(path, statement)
     check_refused(path, in_use)
 
 
 @cases("statement", "UPDATE budget SET epsilon = 1000", "UPDATE budget SET delta = NULL")
-def test_changed_budgets_are_refused(in_use, path, statement):
+def test_ledger_refuses_changed_budgets(in_use, path, statement):
     replace_row(path, statement)
     check_refused(path, in_use, "is another ledger")
     pytest.raises(ValueError, PrivacyLedger, path, 10.0).match("is the ledger of LedgerTerms")
 
 
-def test_objects_refuse_a_file_with_less_than_they_have_seen(path):
+def test_ledger_refuses_a_file_with_fewer_entries_than_read_before(path):
     ledger = PrivacyLedger(path, epsilon=10.0)
     other = PrivacyLedger(path, epsilon=10.0)
     ledger.record(SPENT, pure_cost(0.5))
@@ -916,7 +914,7 @@ def test_objects_refuse_a_file_with_less_than_they_have_seen(path):
     assert [ledger.epsilon_spent, kept.epsilon_spent, other.epsilon_spent] == [1.0] * 3
 
 
-def test_entries_that_were_not_committed_are_not_expected_later(path, monkeypatch):
+def test_ledger_does_not_expect_entries_without_commit(path, monkeypatch):
     ledger = PrivacyLedger(path, epsilon=10.0)
 
     def full_disk(*args):
@@ -929,7 +927,7 @@ def test_entries_that_were_not_committed_are_not_expected_later(path, monkeypatc
     ledger.record(SPENT, pure_cost(0.5))
 
 
-def test_ledger_that_could_not_be_made_leaves_no_file(path, monkeypatch):
+def test_ledger_leaves_no_file_if_it_could_not_be_made(path, monkeypatch):
     def full_disk(*args):
         raise sqlite3.OperationalError("database or disk is full")
 
@@ -940,7 +938,7 @@ def test_ledger_that_could_not_be_made_leaves_no_file(path, monkeypatch):
     assert PrivacyLedger(path, 1.0).epsilon_spent == 0.0
 
 
-def test_threads_that_make_one_ledger_at_once_share_it(path):
+def test_ledger_is_shared_by_threads_that_make_it_at_once(path):
     for k in range(5):
         same = path.with_name(str(k))
         with ThreadPoolExecutor(4) as pool:

@@ -57,7 +57,9 @@ def student_for(counts, share=0.7):
     ImmutableArgmax(constant=3.0, sigma=20.0),
     ids=str,
 )
-def test_samples_agree_with_the_outcome_distribution(mechanism, counts, global_random_seed):
+def test_samples_of_staged_mechanisms_follow_the_outcome_distribution(
+    mechanism, counts, global_random_seed
+):
     """Finds noise of 5 % less on any of its counts, where an outcome is neither sure nor rare."""
     n_samples = 100_000
     votes = np.tile(counts, (n_samples, 1))
@@ -85,7 +87,7 @@ def test_interactive_reinforces_a_confident_student_only():
 
 @pytest.mark.parametrize(("n_teachers", "n_classes"), [(20, 2), (14, 3), (9, 4)])
 @pytest.mark.parametrize("threshold", [2, 7, 0.8])
-def test_confident_costs_no_more_than_its_worst_case(n_teachers, n_classes, threshold):
+def test_confident_cost_is_at_most_its_worst_case(n_teachers, n_classes, threshold):
     orders = [1.2, 2.0, 8.0, 30.0]
     for sigma1, sigma2 in ((3.0, 4.0), (20.0, 3.0), (1.0, 10.0)):
         confident = ConfidentGNMax(threshold, sigma1=sigma1, sigma2=sigma2)
@@ -111,7 +113,7 @@ def test_confident_costs_no_more_than_its_worst_case(n_teachers, n_classes, thre
     st.floats(1, 40),
     st.floats(1, 40),
 )
-def test_interactive_costs_no_more_than_its_worst_case(counts, data, sigma1, sigma2):
+def test_interactive_cost_is_at_most_its_worst_case(counts, data, sigma1, sigma2):
     weights = [data.draw(st.floats(0, 1)) + 1e-3 for _ in counts]
     proba = np.array(weights) / sum(weights)
     threshold = data.draw(st.integers(1, 40))
@@ -123,7 +125,7 @@ def test_interactive_costs_no_more_than_its_worst_case(counts, data, sigma1, sig
 
 
 @pytest.mark.parametrize("sigma", [0.1, 0.7, 2.646223, 40.0])
-def test_the_check_by_a_dense_grid(sigma):
+def test_checked_rdp_covers_a_dense_grid(sigma):
     orders = np.array([1.1, 1.2472462545, 2.0919, 5.0, 30.0])
     for answer in (np.zeros(5), orders / 500**2, np.full(5, 1.92119e-5), np.full(5, 0.001), orders):
         got, step = rdp.checked_rdp(sigma, answer, orders), 1 / sigma
@@ -138,7 +140,7 @@ def test_the_check_by_a_dense_grid(sigma):
             assert bound <= (r + a * step**2 / 2) * (1 + 1e-9)
 
 
-def test_published_bounds_of_both_steps():
+def test_published_rdp_of_confident_adds_check_and_answer():
     votes = np.array([[200, 50], [130, 120]])
     confident = ConfidentGNMax(150, sigma1=40.0, sigma2=30.0)
     check = rdp.threshold_rdp([200, 130], 150, 40.0, rdp.DEFAULT_ORDERS)
@@ -152,7 +154,7 @@ def test_published_bounds_of_both_steps():
 
 
 @pytest.mark.parametrize("noise", [{"sigma": 3.0}, {"gamma": 0.5}])
-def test_immutable_costs_no_more_than_its_worst_case_and_without_end(noise):
+def test_immutable_cost_is_at_most_its_worst_case_and_unbounded(noise):
     public = {"n_teachers": 12, "n_classes": 3}
     exact = rdp.exact_rdp(ImmutableArgmax(4.0, **noise), histograms_of(12, 3), [1.5, 4.0])
     worst = rdp.worst_case_rdp(ImmutableArgmax(4.0, **noise), [1.5, 4.0], **public)
@@ -163,7 +165,7 @@ def test_immutable_costs_no_more_than_its_worst_case_and_without_end(noise):
 
 
 @pytest.mark.parametrize("constant", [0, 0.5, 4.0])
-def test_immutables_counts_change_by_one_and_the_constant(constant):
+def test_immutable_rdp_counts_a_change_by_one_and_the_constant(constant):
     # a vote goes, and the constant with it: two counts change by 1 + constant each
     orders = np.array([1.5, 8.0])
     gaussian = rdp.worst_case_rdp(ImmutableArgmax(constant, sigma=7.0), orders)
@@ -172,7 +174,7 @@ def test_immutables_counts_change_by_one_and_the_constant(constant):
     np.testing.assert_allclose(laplace_, rdp.pure_rdp(2 * 0.2 * (1 + constant), orders))
 
 
-def test_immutables_constant_is_the_papers():
+def test_immutable_constant_equals_that_of_the_paper():
     assert ImmutableArgmax(gamma=0.05)._added(10) == pytest.approx(math.log(1000) / 0.05)
     expected = math.sqrt(2 * 40**2 * math.log(2000))
     assert ImmutableArgmax(sigma=40.0)._added(10) == pytest.approx(expected)
@@ -180,7 +182,7 @@ def test_immutables_constant_is_the_papers():
 
 
 @cases("scale, bound", ({"gamma": 0.05}, rdp.laplace_rdp), ({"sigma": 40.0}, rdp.gaussian_rdp))
-def test_immutables_claim_is_the_noises_bound_at_the_raised_counts(scale, bound):
+def test_immutable_claimed_rdp_equals_the_noise_bound_at_raised_counts(scale, bound):
     immutable = ImmutableArgmax(3.0, **scale)
     log_q = immutable.outcome_log_proba([[130, 120]])[:, 1]
     claim = immutable.claimed_rdp([[130, 120], [250, 0]], [2.0, 9.0])
@@ -188,7 +190,7 @@ def test_immutables_claim_is_the_noises_bound_at_the_raised_counts(scale, bound)
     assert (claim[1] < claim[0]).all()
 
 
-def test_immutable_says_what_is_wrong_with_it():
+def test_immutable_plan_warns_of_its_leak():
     public = {"n_public": 20, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
     with pytest.warns(
         PrivacyLeakWarning, match="different answers almost surely.*Use StableArgmax"
@@ -202,7 +204,7 @@ def test_immutable_says_what_is_wrong_with_it():
 
 @settings(max_examples=50)
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=5))
-def test_distances_change_by_one_and_are_zero_where_the_argmax_may(counts):
+def test_distance_to_instability_changes_by_one_and_reaches_zero(counts):
     counts[0] += 1
     neighbours = moves(counts)
     here, there = distance_to_instability([counts])[0], distance_to_instability(neighbours)
@@ -211,7 +213,7 @@ def test_distances_change_by_one_and_are_zero_where_the_argmax_may(counts):
     assert not changes.any() or (here == 0 and (there[changes] == 0).all())
 
 
-def test_stables_threshold_fails_as_seldom_as_it_says(global_random_seed):
+def test_stability_threshold_fails_as_rarely_as_claimed(global_random_seed):
     """Finds a rate that is 5 % above what it says."""
     stable = StableArgmax(1.0, max_unstable=3, delta=0.05)
     on_threshold, on_distance = stable._scales()
@@ -226,7 +228,7 @@ def test_stables_threshold_fails_as_seldom_as_it_says(global_random_seed):
 
 
 @pytest.mark.parametrize("failure", [1e-6, 1e-60, 1e-300])
-def test_stables_threshold_fails_as_seldom_as_a_closed_form_says(failure):
+def test_stability_threshold_agrees_with_a_closed_form(failure):
     stable = StableArgmax(1.0, max_unstable=1, delta=failure)
     on_threshold, on_distance = map(mpmath.mpf, stable._scales())
     bar = mpmath.mpf(stable.stability_needed(1))
@@ -238,7 +240,7 @@ def test_stables_threshold_fails_as_seldom_as_a_closed_form_says(failure):
     assert math.exp(stable.outcome_log_proba([[5, 5]])[0, 0]) == pytest.approx(float(rate))
 
 
-def test_stable_stops_after_its_runs_and_pays_once_for_all():
+def test_stable_argmax_stops_after_its_runs_and_pays_once():
     stable = StableArgmax(run_epsilon=2.0, max_unstable=3)
     votes = np.tile([990, 10], (50, 1))
     votes[[5, 9, 20, 30]] = [500, 500]
@@ -251,7 +253,7 @@ def test_stable_stops_after_its_runs_and_pays_once_for_all():
     assert costs(1).epsilon(1e-6)[0] == math.inf  # nothing left of delta
 
 
-def test_every_run_has_a_threshold_of_its_own(monkeypatch, global_random_seed):
+def test_stable_argmax_draws_a_threshold_for_each_run(monkeypatch, global_random_seed):
     """With one noisy threshold for all runs, two queries would fail together more often."""
     monkeypatch.setattr(StableArgmax, "stability_needed", lambda self, n_queries: 30.0)
     stable = StableArgmax(run_epsilon=1.0, max_unstable=2)
@@ -270,7 +272,7 @@ def test_every_run_has_a_threshold_of_its_own(monkeypatch, global_random_seed):
     np.testing.assert_allclose(shares, [1 / 2, 1 / 4, together], atol=0.046)  # 5 standard errors
 
 
-def test_the_comparisons_of_a_run_are_pure():
+def test_stable_argmax_run_costs_its_pure_epsilon():
     # many queries pass and one fails, whose distances one teacher moves in opposite directions
     run_epsilon = 1.5
     on_threshold, on_distance = StableArgmax(run_epsilon)._scales()
@@ -295,7 +297,7 @@ def test_the_comparisons_of_a_run_are_pure():
 # --- filter --------------------------------------------------------------------------------------
 
 
-def test_filter_sets_aside_before_and_refunds_after():
+def test_filter_reserves_costs_before_and_refunds_after():
     budget = RenyiFilter(order=5.0, limit=1.001)
     assert budget.allow(np.array([False] * 20), check=0.1, answer=0.3) == 7
     assert budget.spent == pytest.approx(0.7)
@@ -305,7 +307,7 @@ def test_filter_sets_aside_before_and_refunds_after():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_interactive", [False, True])
-def test_the_guarantee_of_stopped_runs(is_interactive, global_random_seed):
+def test_filter_guarantee_holds_for_stopped_runs(is_interactive, global_random_seed):
     """Runs of 40 queries under a filter, each with its exact likelihood ratio.
 
     The mean of max(0, 1 - exp(epsilon) Q / P) estimates the hockey-stick divergence without bias.
@@ -391,7 +393,7 @@ def test_stages_that_may_fail_share_delta():
     assert plan_queries(stages, [5, 5], **public, delta=1e-5).epsilon == math.inf
 
 
-def test_a_filter_stops_the_stages_at_the_cap(monkeypatch):
+def test_stages_are_stopped_by_the_filter_at_the_cap(monkeypatch):
     allowed, allow = {}, RenyiFilter.allow
 
     def noted(self, paid, check, answer):
@@ -428,7 +430,7 @@ class Free(GNMax):
         return labels, np.zeros(len(labels), dtype=bool)
 
 
-def test_a_check_that_costs_nothing_refunds_nothing():
+def test_filter_refunds_nothing_for_a_check_without_cost():
     queried = []
     for first in (Free(14.0), GNMax(14.0)):
         with (
@@ -446,7 +448,7 @@ def test_stages_without_noise_share_one_scale_that_costs_the_cap():
     assert first.sigma == last.sigma and 3.0 * (1 - 1e-4) <= clf.privacy_spent_.epsilon <= 3.0
 
 
-def test_the_student_between_stages_is_fitted_on_what_was_released():
+def test_student_between_stages_is_fitted_on_released_labels():
     seen = []
 
     class Watched(LogisticRegression):
@@ -458,19 +460,19 @@ def test_the_student_between_stages_is_fitted_on_what_was_released():
     assert seen == [100, 40, clf.privacy_spent_.n_answered]  # the first with made-up labels
 
 
-def test_a_student_that_fails_between_stages_keeps_what_is_paid_for():
+def test_student_error_between_stages_keeps_released_labels():
     with pytest.raises(StudentError, match="on 40 released labels") as caught:
         staged([GNMax(20.0), INTERACTIVE], [40, 60], student=Unwilling())
     assert (caught.value.public_labels >= 0).sum() == 40
     assert caught.value.privacy_spent.n_queries == 40
 
 
-def test_stages_that_are_tested_together_are_refused():
+def test_ptr_refuses_several_stages():
     with pytest.raises(ValueError, match="accounting='ptr' supports one stage"):
         staged([GNMax(20.0), GNMax(20.0)], [9, 9], accounting="ptr")
 
 
-def test_a_stage_that_cannot_ask_a_query_is_refused_before_anything_is_spent():
+def test_plan_refuses_a_stage_that_cannot_pay_for_a_query():
     public = {"n_public": 100, "n_teachers": 250, "n_classes": 2, "delta": 1e-5}
     for dear in (PluralityVote(), GNMax(1.0), ConfidentGNMax(0.6, 3.0, 1.0)):
         with pytest.raises(BudgetExceededError, match=f"one query of {type(dear).__name__}"):
@@ -506,7 +508,7 @@ def test_soft_votes_release_noisy_sums_of_probabilities(noise):
     st.lists(st.floats(0, 1), min_size=6, max_size=6),
     st.sampled_from([0.3, 1.0, 5.0]),
 )
-def test_one_teachers_shares_have_bounded_norm(first, second, temperature):
+def test_probability_shares_have_a_bounded_norm(first, second, temperature):
     pair = [np.array([v]) + 1e-6 for v in (first, second[: len(first)])]
     given = {"n_classes": len(first), "temperature": temperature}
     codes = np.arange(len(first))
@@ -515,7 +517,7 @@ def test_one_teachers_shares_have_bounded_norm(first, second, temperature):
     assert np.linalg.norm(shares[0] - shares[1]) <= math.sqrt(2)
 
 
-def test_a_student_of_an_interactive_stage_needs_probabilities():
+def test_interactive_stage_requires_a_student_with_probabilities():
     with pytest.raises(ValueError, match="Interactive.* needs a student with predict_proba"):
         staged([GNMax(20.0), INTERACTIVE], [5, 5], student=Perceptron())
 
@@ -523,7 +525,7 @@ def test_a_student_of_an_interactive_stage_needs_probabilities():
 # --- parameters ----------------------------------------------------------------------------------
 
 
-def test_thresholds_are_votes_or_shares():
+def test_thresholds_accept_votes_or_fractions():
     votes = [[150, 100], [200, 50]]
     for same in (np.int64(150), 150, 0.6):
         np.testing.assert_allclose(
@@ -532,7 +534,7 @@ def test_thresholds_are_votes_or_shares():
         )
 
 
-def test_interactive_needs_probabilities():
+def test_interactive_requires_valid_student_proba():
     interactive = InteractiveGNMax(10, 10.0, 10.0, confidence=0.5)
     for proba in (None, [[0.5, 0.2]], [[0.5, 0.5]] * 2, [[1.5, -0.5]], [[np.nan, 1.0]]):
         with pytest.raises(ValueError, match="student_proba must hold"):

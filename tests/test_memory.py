@@ -40,7 +40,7 @@ def model(tmp_path, **params):
 
 
 @pytest.mark.slow
-def test_finished_teachers_are_not_trained_again(tmp_path, trained):
+def test_memory_keeps_finished_teachers(tmp_path, trained):
     first = model(tmp_path).fit(X, Y, X_PUBLIC)
     assert trained() == 8
     again = model(tmp_path, n_jobs=2).fit(X.copy(), Y.tolist(), X_PUBLIC.copy())
@@ -69,7 +69,7 @@ CHANGES = {
 
 @pytest.mark.slow
 @table("data, params", CHANGES)
-def test_what_changed_is_done_anew(tmp_path, trained, data, params):
+def test_memory_trains_teachers_anew_after_a_change(tmp_path, trained, data, params):
     model(tmp_path).poll(X, Y, X_PUBLIC)
     trained()
     model(tmp_path).set_params(**params).poll(**{"X": X, "y": Y, "X_public": X_PUBLIC} | data)
@@ -158,7 +158,7 @@ def trained_by_script(folder, script=SCRIPT, own=OWN, seed="0"):
 
 
 @pytest.mark.slow
-def test_code_that_changed_is_run_anew_and_the_same_is_not(tmp_path):
+def test_memory_trains_teachers_anew_after_changes_of_code_only(tmp_path):
     assert trained_by_script(tmp_path) == [4, 0]
     # A module that was compiled before, another order of sets, what is not named
     unnamed = SCRIPT.replace("rng = np", "OTHER = 7\n\nrng = np")
@@ -179,7 +179,7 @@ NUMBERS = re.findall(r".{1,9}\b\d+\.\d+", SCRIPT + OWN)
 
 
 @pytest.mark.parametrize(("old", "new"), [*EDITED, *((number, number + "5") for number in NUMBERS)])
-def test_each_edit_of_code_is_noticed(before, old, new):
+def test_code_digest_changes_with_each_edit(before, old, new):
     assert SCRIPT.count(old) + OWN.count(old) == 1
     folder, fingerprint = before
     script, own = SCRIPT.replace(old, new), OWN.replace(old, new)
@@ -207,7 +207,7 @@ def digest_by_script(folder, script, own):
         return code_digest(main.make_teacher())
 
 
-def test_tensors_count_by_their_values():
+def test_code_digest_depends_on_values_of_tensors():
     torch = pytest.importorskip("torch")
     ones, same, zeros = torch.ones(3, requires_grad=True), torch.ones(3), torch.zeros(3)
     array = np.ones(3, dtype=np.float32)
@@ -216,13 +216,13 @@ def test_tensors_count_by_their_values():
 
 
 @pytest.mark.parametrize("name", ["sklearn", "numpy", "sklearn_pate"])
-def test_another_version_of_a_library_counts_as_a_change(name, monkeypatch):
+def test_code_digest_depends_on_library_versions(name, monkeypatch):
     before = code_digest(GaussianNB())
     monkeypatch.setattr(f"{name}.__version__", "0.0.1")
     assert code_digest(GaussianNB()) != before
 
 
-def test_what_does_not_concern_teachers_is_free(tmp_path, trained):
+def test_memory_is_used_after_changes_outside_teachers(tmp_path, trained):
     model(tmp_path, n_queries=20, query_strategy="uncertainty").fit(X, Y, X_PUBLIC)
     assert trained() == 8
     more = {"aggregator": GNMax(2.0), "n_queries": 30, "query_strategy": "uncertainty"}
@@ -230,7 +230,7 @@ def test_what_does_not_concern_teachers_is_free(tmp_path, trained):
     assert trained() == 0
 
 
-def test_without_a_seed_teachers_stay_and_noise_is_fresh(tmp_path, trained):
+def test_memory_without_a_seed_keeps_teachers_and_draws_fresh_noise(tmp_path, trained):
     settings = {"random_state": None, "aggregator": GNMax(5.0)}
     one, two = (model(tmp_path, **settings).fit(X, Y, X_PUBLIC) for _ in range(2))
     assert trained() == 8
@@ -243,7 +243,7 @@ def test_without_a_seed_teachers_stay_and_noise_is_fresh(tmp_path, trained):
     assert np.array_equal(other.query_indices_, one.query_indices_)
 
 
-def test_teachers_are_kept_on_request(tmp_path, trained):
+def test_memory_keeps_teachers_on_request(tmp_path, trained):
     for keep in (True, True, False):
         kept = model(tmp_path, keep_teachers=keep).fit(X, Y, X_PUBLIC).curator_.teachers
         assert (kept is None) != keep and (kept is None or type(kept[0]) is Marked)
@@ -258,7 +258,7 @@ class Unlucky(Marked):
         return self
 
 
-def test_failures_are_not_remembered(tmp_path, trained):
+def test_memory_does_not_keep_failures(tmp_path, trained):
     clf = model(tmp_path).set_params(base_estimator=Unlucky(str(tmp_path / "trained")))
     (tmp_path / "trained.bad").touch()
     pytest.raises(TeacherError, clf.fit, X, Y, X_PUBLIC)
@@ -273,7 +273,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="file modes")
 
 @posix
 @pytest.mark.parametrize(("outer", "inner"), [(None, None), (0o755, None), (0o1777, 0o700)])
-def test_the_folder_is_private_and_one_that_is_there_keeps_its_mode(tmp_path, outer, inner):
+def test_memory_folder_is_private_and_keeps_an_existing_mode(tmp_path, outer, inner):
     folders(tmp_path, outer, inner)
     model(tmp_path).fit(X, Y, X_PUBLIC)
     assert stat.S_IMODE((tmp_path / "votes").stat().st_mode) == (outer or 0o700)
@@ -281,7 +281,7 @@ def test_the_folder_is_private_and_one_that_is_there_keeps_its_mode(tmp_path, ou
 
 
 @pytest.mark.slow
-def test_workers_find_a_relative_folder(tmp_path, monkeypatch):
+def test_memory_finds_a_relative_folder_in_workers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model(tmp_path, n_jobs=2, memory="votes").fit(X, Y, X_PUBLIC)
     assert len(list(tmp_path.rglob("output.pkl"))) == 8
@@ -297,7 +297,7 @@ def folders(tmp_path, outer, inner=None, *, parents=False):
 
 @posix
 @cases("outer, inner", (0o700, 0o755), (0o700, 0o711), (0o775, None))
-def test_folders_that_others_may_read_or_write_are_refused(tmp_path, trained, outer, inner):
+def test_memory_refuses_folders_that_others_may_use(tmp_path, trained, outer, inner):
     folders(tmp_path, outer, inner)
     message = "other users own one of these folders, may write"
     pytest.raises(ValueError, model(tmp_path).fit, X, Y, X_PUBLIC).match(message)
@@ -305,7 +305,7 @@ def test_folders_that_others_may_read_or_write_are_refused(tmp_path, trained, ou
 
 
 @posix
-def test_parents_that_are_made_are_private_under_any_umask(tmp_path):
+def test_memory_makes_private_parents_under_any_umask(tmp_path):
     before = os.umask(0)
     try:
         private_memory(tmp_path / "a/b/votes")
@@ -318,7 +318,7 @@ def test_parents_that_are_made_are_private_under_any_umask(tmp_path):
 @posix
 @cases("mode, is_refused", (0o777, True), (0o775, True), (0o1777, False), (0o755, False))
 @cases("place", "shared", "linked", "inner")
-def test_parents_that_others_may_write_in_are_refused(tmp_path, mode, is_refused, place):
+def test_memory_refuses_parents_that_others_may_write(tmp_path, mode, is_refused, place):
     shared = tmp_path / "shared"
     folders(shared, 0o700, 0o700, parents=True)
     memory = shared / "votes"
@@ -338,7 +338,7 @@ def test_parents_that_others_may_write_in_are_refused(tmp_path, mode, is_refused
 
 
 @posix
-def test_a_folder_of_another_user_is_refused(tmp_path, monkeypatch, trained):
+def test_memory_refuses_a_folder_of_another_user(tmp_path, monkeypatch, trained):
     folders(tmp_path, 0o1777, 0o700)
     user = os.getuid()
     monkeypatch.setattr("os.getuid", lambda: user + 1)
@@ -348,7 +348,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path, monkeypatch, trained):
 
 
 @posix
-def test_a_joblib_memory_is_the_users_to_protect_and_silent(tmp_path, trained, capfd):
+def test_memory_accepts_a_joblib_memory_and_suppresses_its_output(tmp_path, trained, capfd):
     folders(tmp_path, 0o755, 0o755)
     for location in (tmp_path / "votes", None):  # the second keeps nothing
         for _ in range(2):
@@ -402,7 +402,7 @@ print(n_done)
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
-def test_killed_five_times_the_sixth_has_the_same_votes(tmp_path):
+def test_memory_keeps_votes_of_a_process_killed_five_times(tmp_path):
     run = run_script(KILLED_FIVE_TIMES, tmp_path / "done", tmp_path / "kept")
     assert run.returncode == 0, run.stderr
     assert 120 <= int(run.stdout) <= 120 + 5  # at most the one under way was done again

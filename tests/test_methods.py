@@ -63,7 +63,7 @@ def fit(classifier):
     return classifier.fit(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
 
 
-def test_own_method_replaces_teachers():
+def test_custom_method_replaces_teachers():
     classifier = fit(model(random_state=0))
     assert classifier.n_teachers_ == 400 and classifier.privacy_spent_.n_teachers == 400
     assert classifier.privacy_spent_.relation == NeighboringRelation.REPLACE_ONE
@@ -72,7 +72,7 @@ def test_own_method_replaces_teachers():
     assert classifier.curator_.teacher_indices is None
 
 
-def test_own_method_plans_polls_pickles_and_is_searched():
+def test_custom_method_works_in_plan_poll_pickle_and_search():
     classifier = model(epsilon=8.0, aggregator=None, n_queries=20)
     plan = classifier.plan(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
     assert plan.spent.epsilon == pytest.approx(8.0, rel=1e-3) and plan.n_queries == 20
@@ -99,7 +99,7 @@ def test_own_method_plans_polls_pickles_and_is_searched():
     ({"unit": "group"}, "unit='group', but these votes protect"),
     ({"aggregator": SoftVote(20.0)}, "Near casts votes, and SoftVote"),
 )
-def test_parameters_that_the_method_does_not_use_are_refused(params, match):
+def test_custom_method_refuses_parameters_it_does_not_use(params, match):
     pytest.raises(ValueError, fit, model(**params)).match(match)
 
 
@@ -145,7 +145,7 @@ class Odd(Near):
     ("vote", "vote", TeacherError),
     ("teachers", "vote", TeacherError),
 )
-def test_errors_and_output_of_own_method_are_redacted(where, function, kind, capfd):
+def test_custom_method_errors_and_output_are_redacted(where, function, kind, capfd):
     with pytest.raises(kind, match=f"{function} of Odd failed with ValueError") as caught:
         fit(model(Odd(where=where)))
     error = caught.value
@@ -153,7 +153,7 @@ def test_errors_and_output_of_own_method_are_redacted(where, function, kind, cap
     assert SECRET not in "".join(capfd.readouterr())
 
 
-def test_result_of_prepare_is_checked():
+def test_prepare_result_is_checked():
     with pytest.raises(TypeError, match=r"must return rdp\.Neighbors.* got another type"):
         fit(model(Odd(prepared=(400, "record"))))
 
@@ -178,20 +178,20 @@ class Counts(Near):
 
 
 @cases("number", "12", 0, 1.5, None, SECRET)
-def test_n_teachers_that_prepare_sets_is_checked(number, capfd):
+def test_n_teachers_set_by_prepare_is_checked(number, capfd):
     with pytest.raises(ValueError, match="Counts must set n_teachers_, .* from 1; got") as error:
         fit(model(Counts(number=number)))
     assert SECRET not in str(error.value) and capfd.readouterr() == ("", "")
 
 
-def test_error_of_n_teachers_is_redacted(capfd):
+def test_n_teachers_error_is_redacted(capfd):
     with pytest.raises(ValueError, match="prepare of Counts failed with ValueError") as error:
         fit(model(Counts(number="raises")))
     assert SECRET not in str(error.value) and capfd.readouterr() == ("", "")
     assert error.value.__cause__ is None and error.value.__context__ is None
 
 
-def test_output_of_n_teachers_is_suppressed(capfd):
+def test_n_teachers_output_is_suppressed(capfd):
     assert fit(model(Counts(number=len(PRIVATE_Y)))).n_teachers_ == 400
     assert capfd.readouterr() == ("", "")
 
@@ -220,12 +220,12 @@ def test_n_teachers_of_a_short_type_does_not_overflow():
     lambda counts: SECRET,
     ids=["one too many", "negative", "a row less", "a class less", "halves", "text"],
 )
-def test_result_of_vote_is_checked(change):
+def test_vote_result_is_checked(change):
     with pytest.raises(TeacherError, match=r"vote of Odd must return 100 rows of 2 counts"):
         fit(model(Odd(change=change)))
 
 
-def test_private_data_are_neither_shown_nor_pickled():
+def test_private_data_refuse_pickle_and_hide_their_repr():
     private = PrivateData(X=[[SECRET]], codes=np.array([0]), target=ClassTarget([0, 1]))
     assert SECRET not in repr(private)
     pytest.raises(TypeError, pickle.dumps, private).match("PrivateData is private")
@@ -243,7 +243,7 @@ def reseed(private, X_public):
     np.random.seed(int(private.codes.sum()))
 
 
-def test_own_method_changes_nothing_outside():
+def test_custom_method_changes_nothing_outside():
     public, state = PUBLIC_X.copy(), generator_states()
     for before in (shift, rename, reseed):
         assert fit(model(Odd(before=before))).classes_.tolist() == [0, 1]
@@ -251,7 +251,7 @@ def test_own_method_changes_nothing_outside():
     assert generator_states() == state
 
 
-def test_used_teachers_are_pickled_without_data():
+def test_teachers_method_is_pickled_without_data():
     ensemble = Teachers([LogisticRegression()], n_teachers=5, keep_teachers=True)
     ensemble.prepare(PRIVATE, PUBLIC_X)
     ensemble.vote(PRIVATE, PUBLIC_X)
@@ -260,13 +260,13 @@ def test_used_teachers_are_pickled_without_data():
     assert vars(loaded).keys() == ensemble.get_params(deep=False).keys()
 
 
-def test_wrong_n_records_is_refused():
+def test_neighbors_with_wrong_n_records_are_refused():
     wrong = Neighbors(n_records=7, **STATED)
     with pytest.raises(ValueError, match="n_records of Odd must be the number of private"):
         fit(model(Odd(prepared=wrong)))
 
 
-def test_private_searches_hold_no_rows_out_from_own_methods():
+def test_private_search_refuses_custom_methods():
     search = PrivateGridSearchCV(model(n_queries=10), {"epsilon": [1.0, 2.0]}, epsilon=None)
     clf = PATEClassifier(classes=[0, 1], n_queries=10)
     hashed = {"method": [Teachers([LogisticRegression()], partition="hash")]}
@@ -296,7 +296,7 @@ def test_soft_labels_at_the_cost_of_labels_are_refused():
 
 
 @pytest.mark.parametrize("method", ["auto", "sums"])
-def test_polled_class_sums_are_read_again(method):
+def test_fit_votes_accepts_polled_class_sums(method):
     clf = PATEClassifier(method=method, schema=(-9, 9), classes=[0, 1], epsilon=1.0)
     votes = clf.poll(X, Y)
     assert votes.counts.shape == (0, 2)
@@ -304,7 +304,7 @@ def test_polled_class_sums_are_read_again(method):
     assert 0.99 < clf.privacy_spent_.epsilon <= 1.0
 
 
-def test_votes_of_another_method_than_the_named_one_are_refused():
+def test_fit_votes_refuses_votes_of_another_method():
     schema = {"schema": (-9, 9), "classes": [0, 1], "epsilon": 8.0}
     neighbors = PATEClassifier(method="neighbors", **schema)
     votes = neighbors.poll(X, Y)
@@ -333,7 +333,7 @@ class Tables(VotingMethod):
 @pytest.mark.parametrize(
     "method", [Tables(), type("Own", (ReverseNeighbors,), {})(), type("Sums", (ClassSums,), {})()]
 )
-def test_tables_of_ones_own_are_refused_before_private_data_are_read(method):
+def test_custom_tables_are_refused_before_private_data_are_read(method):
     clf = PATEClassifier(method=method, classes=[0, 1])
     for run in (clf.plan, clf.fit, clf.poll):
         with pytest.raises(ValueError, match="is a method of your own, or a subclass, that"):
@@ -341,7 +341,7 @@ def test_tables_of_ones_own_are_refused_before_private_data_are_read(method):
 
 
 @pytest.mark.parametrize("partition", ["hash", HashPartition()])
-def test_a_private_number_of_records_does_not_set_the_number_of_teachers(partition):
+def test_n_teachers_does_not_depend_on_a_private_n_records(partition):
     frame = pd.DataFrame(X, columns=["a", "b"], index=[f"r{i}" for i in range(len(X))])
     numbers = set()
     for n_records in (300, 301, 400):

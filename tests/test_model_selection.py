@@ -84,7 +84,7 @@ def name(count):
 
 
 @pytest.mark.parametrize("count", COUNTS, ids=name)
-def test_number_of_trials_has_the_claimed_mean_and_distribution(count, global_random_seed):
+def test_trial_count_has_the_claimed_mean_and_distribution(count, global_random_seed):
     """Finds a mean that is 20 % off in 99 % of runs."""
     rng = np.random.default_rng(global_random_seed)
     sampled = np.array([count.draw(rng) for _ in range(12_000)])
@@ -100,7 +100,7 @@ def test_number_of_trials_has_the_claimed_mean_and_distribution(count, global_ra
 
 
 @pytest.mark.parametrize("count", COUNTS, ids=name)
-def test_best_of_random_trials_costs_at_most_the_bound_and_not_much_less(count):
+def test_trial_count_rdp_covers_the_best_of_random_trials_closely(count):
     # trials with few outcomes, where the distribution of the best is known exactly
     rng, orders = np.random.default_rng(1), np.concatenate([[1.1, 1.5], np.geomspace(2, 500, 20)])
     tightest = 0.0
@@ -138,7 +138,7 @@ def search(grid=None, kind=PrivateGridSearchCV, clf=None, **params):
 
 
 @pytest.mark.parametrize("public", [{}, VALIDATION], ids=["on private rows", "on public rows"])
-def test_a_search_spends_its_budget_and_no_more(public, monkeypatch):
+def test_search_spends_its_budget_and_no_more(public, monkeypatch):
     score_at_most(100, monkeypatch)
     found = search(epsilon=20.0, random_state=0).fit(X, y, X_public, **public)
     spent = found.privacy_spent_
@@ -149,7 +149,7 @@ def test_a_search_spends_its_budget_and_no_more(public, monkeypatch):
     assert 0.7 < (found.best_score_ if public else found.best_score_ / 100) < 1.2
 
 
-def test_cost_of_a_search_is_that_of_its_parts():
+def test_search_cost_equals_that_of_its_steps():
     grid = {"n_queries": [10, 40], "aggregator": [GNMax(30.0)]}
     clf = pate(epsilon=None, n_teachers=60)
     found = search(grid, clf=clf, epsilon=None, n_trials=7, eta=0.5)
@@ -167,7 +167,7 @@ def test_cost_of_a_search_is_that_of_its_parts():
 
 
 @pytest.mark.slow
-def test_candidates_may_differ_in_epsilon():
+def test_search_candidates_may_differ_in_epsilon():
     clf = pate(n_queries=20)
     spent = []
     for grid in ([2.0], [2.0, 10.0], [10.0, 2.0], [10.0]):
@@ -177,7 +177,7 @@ def test_candidates_may_differ_in_epsilon():
     assert 1.2 * spent[0] < spent[1] < spent[3]
 
 
-def test_noise_of_a_private_score_costs_no_more_than_a_trial():
+def test_score_noise_costs_no_more_than_a_trial():
     public = search(epsilon=None).fit(X, y, X_public, **VALIDATION)
     private = search(epsilon=None).fit(X, y, X_public)
     assert private.privacy_spent_.epsilon <= 1.02 * public.privacy_spent_.epsilon
@@ -188,7 +188,7 @@ def test_noise_of_a_private_score_costs_no_more_than_a_trial():
     assert 0.5 * plan.epsilon < alone < 1.15 * plan.epsilon
 
 
-def test_what_is_not_published_is_not_kept():
+def test_search_keeps_published_attributes_only():
     found = search(epsilon=2.0, random_state=7).fit(X, y, X_public)
     assert not hasattr(found.best_estimator_, "curator_")
     published = ["best_estimator_", "best_params_", "best_score_", "classes_", "n_features_in_"]
@@ -198,7 +198,7 @@ def test_what_is_not_published_is_not_kept():
     assert (again.predict(X) == found.predict(X)).all()
 
 
-def test_a_search_is_one_entry_of_a_ledger(tmp_path):
+def test_search_is_one_entry_of_a_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=3.0)
     clf = pate(ledger=ledger)
     found = search(clf=clf, epsilon=2.0).fit(X, y, X_public)
@@ -211,7 +211,7 @@ def test_a_search_is_one_entry_of_a_ledger(tmp_path):
 
 
 @pytest.mark.slow
-def test_each_candidate_has_the_teachers_that_it_was_planned_with():
+def test_search_candidates_have_their_planned_teachers():
     estimator = PATEClassifier(GaussianNB(), classes=[0, 1])
     grid = {"epsilon": [1.0, 8.0], "student": [GaussianNB()]}
     for seed in range(2):
@@ -230,7 +230,7 @@ class Perfect:
 
 
 @pytest.mark.parametrize("partition", ["random", "hash", "groups", "predefined"])
-def test_each_partition_holds_out_whole_units(partition, monkeypatch):
+def test_hold_out_of_each_partition_keeps_whole_units(partition, monkeypatch):
     score_at_most(1000, monkeypatch)
     n = len(X)
     names = pd.Index([f"p{i // 4}" for i in range(n)], name="id")
@@ -279,7 +279,7 @@ MEETING = {
 
 
 @cases("student, partition", *((student, "random") for student in MEETING), ("remembers", "hash"))
-def test_one_held_out_record_changes_the_score_by_one_at_most(student, partition):
+def test_private_score_changes_by_at_most_one_with_a_held_out_record(student, partition):
     index = np.array([f"p{i}" for i in range(len(X))])
     found = search(clf=pate(partition=partition), epsilon=None, random_state=0)
     fitted = SimpleNamespace(student_=clone(MEETING[student]).fit(X_public, X_public[:, 0] > 0))
@@ -306,7 +306,7 @@ def test_one_held_out_record_changes_the_score_by_one_at_most(student, partition
     assert np.any(np.abs(changed) == 1) or student == "scaled together"  # to a constant, alone
 
 
-def test_the_published_model_has_seen_no_held_out_record():
+def test_private_score_leaves_the_published_model_unchanged():
     found = search({"student": [Moody()]}, epsilon=20.0)
     pytest.raises(ValueError, found.fit, X, y, X_public).match("depends on other rows of the batch")
     _, scorer = found._hold_out(X, y, None, np.random.SeedSequence(0))
@@ -336,7 +336,7 @@ class Drops(GaussianNB):
 
 
 @cases("student", Panics(), Drops())
-def test_units_that_cannot_be_predicted_are_wrong_and_no_more(student):
+def test_private_score_counts_units_that_cannot_be_predicted_as_wrong(student):
     fitted = SimpleNamespace(student_=student.fit(X_public, X_public[:, 0] > 0))
     _, scorer = search(epsilon=None)._hold_out(X.copy(), y, None, np.random.SeedSequence(0))
     n_right = scorer._n_right(fitted)
@@ -344,7 +344,7 @@ def test_units_that_cannot_be_predicted_are_wrong_and_no_more(student):
     assert 0 < n_right - 1 <= scorer._n_right(fitted) <= n_right
 
 
-def test_one_missing_value_in_a_list_does_not_decide_how_all_are_scored():
+def test_search_refuses_lists_with_a_missing_value():
     student = make_pipeline(FunctionTransformer(np.abs), LogisticRegression())
     rows = X.tolist()
     rows[17][0] = None
@@ -354,7 +354,7 @@ def test_one_missing_value_in_a_list_does_not_decide_how_all_are_scored():
 
 
 @pytest.mark.slow
-def test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were():
+def test_scorer_draws_do_not_depend_on_the_number_of_trials():
 
     def bootstrapped(estimator, X, y):
         rows = np.random.randint(len(y), size=len(y))
@@ -369,7 +369,7 @@ def test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were():
     assert len(set(sampled)) == 1
 
 
-def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
+def test_scored_units_are_random_and_limited(monkeypatch):
     score_at_most(100, monkeypatch)
     X, y, X_public = data(2000)
     names = np.array([f"p{i // 2}" for i in range(2000)])
@@ -396,7 +396,7 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
     (False, None, SystemGenerator, "system"),
     (False, 0, np.random.Generator, "seed"),
 )
-def test_a_search_draws_what_is_secret_from_the_system(monkeypatch, secure, seed, kind, generator):
+def test_search_secrets_are_drawn_from_the_system(monkeypatch, secure, seed, kind, generator):
     """The number of trials, the candidates, and the noise on scores."""
     sources = [note_calls(monkeypatch, TrialCount, "draw", lambda count, rng: type(rng))]
     for owner, name, note in (
@@ -409,7 +409,7 @@ def test_a_search_draws_what_is_secret_from_the_system(monkeypatch, secure, seed
     assert found.privacy_spent_.generator == generator
 
 
-def test_students_that_fail_lose_against_those_that_do_not():
+def test_search_prefers_students_that_do_not_fail():
     grid = {"student": [Unwilling(), GaussianNB()]}
     found = search(grid, epsilon=4.0, n_trials=20, random_state=1)
     found.fit(X, y, X_public, **VALIDATION)
@@ -457,7 +457,7 @@ BAD = {
 
 
 @table("params, message", BAD)
-def test_bad_searches_are_refused_before_anything_is_spent(params, message, ledger):
+def test_search_refuses_wrong_parameters_before_spending(params, message, ledger):
     params = {"epsilon": 2.0} | params
     found = search(**params)
     if hasattr(found.estimator, "ledger"):
@@ -468,7 +468,7 @@ def test_bad_searches_are_refused_before_anything_is_spent(params, message, ledg
     assert ledger.epsilon_spent == 0.0
 
 
-def test_trials_print_nothing_and_warn_of_nothing(capfd):
+def test_search_trials_print_nothing_and_warn_of_nothing(capfd):
     """Warnings of trials would reveal the number of trials."""
 
     class Loud(GaussianNB):
@@ -483,7 +483,7 @@ def test_trials_print_nothing_and_warn_of_nothing(capfd):
     assert capfd.readouterr() == ("", "") and not caught
 
 
-def test_pickles_hold_no_seed_after_a_failure_and_nothing_that_was_fitted():
+def test_search_pickle_contains_no_seed_and_no_fitted_candidate():
     failed = search({"student": [Unwilling()]}, epsilon=2.0, random_state=5)
     pytest.raises(StudentError, failed.fit, X, y, X_public)
     assert pickle.loads(pickle.dumps(failed)).random_state is None
@@ -495,7 +495,7 @@ def test_pickles_hold_no_seed_after_a_failure_and_nothing_that_was_fitted():
         assert type(student) is KNeighborsClassifier and not hasattr(student, "_fit_X")
 
 
-def test_scores_that_are_no_numbers_lose():
+def test_search_never_chooses_scores_that_are_nan():
     scores = iter([0.0, np.nan, *([0.5] * 1000)])  # the first is of the check before the search
 
     def scoring(estimator, X, y):
@@ -506,7 +506,7 @@ def test_scores_that_are_no_numbers_lose():
 
 
 @pytest.mark.slow
-def test_soft_and_counted_votes_are_kept_apart():
+def test_search_accepts_soft_and_counted_votes():
     grid = {"aggregator": [[GNMax(9.0)], [SoftVote(9.0)]], "n_queries": [[20]]}
     found = search(grid, epsilon=20.0, n_trials=10).fit(X, y, X_public)
     assert len(found.best_estimator_.query_indices_) == 20
@@ -548,7 +548,7 @@ def parts_of(draws, fraction):
 
 @pytest.mark.parametrize("most", [1, 3, 1000])
 @pytest.mark.parametrize("fraction", [0.2, 0.5])
-def test_a_record_that_joins_changes_no_other(fraction, most, monkeypatch):
+def test_hold_out_by_coins_is_stable_when_a_record_joins(fraction, most, monkeypatch):
     monkeypatch.setattr(trials, "MOST_SCORED", most)
     rng = np.random.default_rng(0)
     for n_records in range(30):
@@ -564,7 +564,7 @@ def test_a_record_that_joins_changes_no_other(fraction, most, monkeypatch):
             assert len(more_scored) == len(set(more_scored)) <= most
 
 
-def test_each_record_has_a_coin_of_its_own(global_random_seed):
+def test_hold_out_by_coins_draws_each_record_independently(global_random_seed):
     """Finds a chance that is 0.04 off, and the -1/7 of a permutation, in 99 % of runs."""
     rng = np.random.default_rng(global_random_seed)
     held = np.zeros((8000, 8))
@@ -590,7 +590,7 @@ def test_each_record_has_a_coin_of_its_own(global_random_seed):
     ("replace_one", True, "replace one group, or add, remove or change some of its records"),
     ("add_or_remove_one", True, "add or remove one group, with all of its records"),
 )
-def test_records_that_vote_are_held_out(relation, by_group, text, monkeypatch):
+def test_search_of_records_holds_out_units(relation, by_group, text, monkeypatch):
     monkeypatch.setattr(trials, "MOST_SCORED", 30)
     groups = np.arange(1200) // 3 if by_group else None
     found = search_records(relation).fit(ROWS, CODES, PUBLIC_ROWS, groups=groups)
@@ -609,7 +609,7 @@ def test_records_that_vote_are_held_out(relation, by_group, text, monkeypatch):
         assert all(number in held for rows in scorer._units for number in groups[rows])
 
 
-def test_the_number_held_out_varies_where_it_is_private():
+def test_hold_out_size_varies_where_n_records_is_private():
     def numbers(size_is_private):
         found = search_records("add_or_remove_one" if size_is_private else "replace_one")
         seeds = [np.random.SeedSequence(seed) for seed in range(40)]
@@ -620,7 +620,7 @@ def test_the_number_held_out_varies_where_it_is_private():
     assert numbers(False) == {960} and len(numbers(True)) > 10
 
 
-def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
+def test_secure_search_draws_its_coins_from_the_system(monkeypatch):
     found = search_records(random_state=None)
     found.estimator.set_params(secure=True)
     sampled = []
@@ -647,12 +647,12 @@ def planned(found, n_records):
 
 
 @pytest.mark.parametrize("n_records", [40, 400])
-def test_plan_is_independent_of_a_private_number_of_records(n_records):
+def test_search_plan_is_independent_of_a_private_n_records(n_records):
     found = search_records(validation_fraction=0.5)
     assert planned(found, n_records) == planned(found, n_records + 1)
 
 
-def test_a_small_part_is_refused_where_the_number_is_public_and_nowhere_else():
+def test_small_validation_fraction_is_refused_if_n_records_is_public():
     with pytest.raises(ValueError, match="less than one of the 1200 private records"):
         search_records("replace", validation_fraction=0.0005).fit(ROWS, CODES, PUBLIC_ROWS)
     texts = []
@@ -666,7 +666,7 @@ def test_a_small_part_is_refused_where_the_number_is_public_and_nowhere_else():
 
 
 @pytest.mark.slow
-def test_parts_of_no_records_are_no_error(monkeypatch):
+def test_search_accepts_splits_without_records(monkeypatch):
     """Else an error would distinguish one record from two, at any epsilon."""
     tables = []
     vote = ReverseNeighbors.vote
@@ -696,7 +696,7 @@ class Lookup(GaussianNB):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [10, 1000])
-def test_a_record_that_joins_changes_the_score_by_one_at_most(most, monkeypatch):
+def test_private_score_changes_by_at_most_one_when_a_record_joins(most, monkeypatch):
     monkeypatch.setattr(trials, "MOST_SCORED", most)
     rng = np.random.default_rng(0)
     student = Lookup()
@@ -721,12 +721,12 @@ def test_a_record_that_joins_changes_the_score_by_one_at_most(most, monkeypatch)
     {"method__relation": ["replace_one", "add_or_remove_one"]},
     {"method": [ReverseNeighbors(relation="add_or_remove_one"), "teachers"]},
 )
-def test_candidates_that_cover_different_changes_are_refused(grid):
+def test_search_refuses_candidates_of_different_relations(grid):
     with pytest.raises(ValueError, match="same change of the data"):
         search_records(grid=grid).fit(ROWS, CODES, PUBLIC_ROWS)
 
 
-def test_coins_follow_the_methods_of_the_candidates(monkeypatch):
+def test_hold_out_by_coins_follows_methods_of_candidates(monkeypatch):
     def number_and_part(fraction, *rest, n_records):
         return n_records, fraction
 
@@ -743,7 +743,7 @@ def test_coins_follow_the_methods_of_the_candidates(monkeypatch):
 
 
 @cases("relation, groups", ("replace_one", True), ("add_or_remove_one", False))
-def test_a_partition_is_refused_all_the_same(relation, groups):
+def test_search_of_records_refuses_a_partition(relation, groups):
     found = search_records(relation)
     found.estimator.set_params(partition="predefined")
     with pytest.raises(ValueError, match="partition='predefined' is for teachers"):
@@ -752,7 +752,7 @@ def test_a_partition_is_refused_all_the_same(relation, groups):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["one", "other"])
-def test_groups_of_other_names_are_held_out_as_often(name, global_random_seed):
+def test_hold_out_frequency_does_not_depend_on_group_names(name, global_random_seed):
     """Finds a group that is held out twice as often as others, in 99 % of runs."""
     found = search_records("replace_one")
     groups = np.array(["same"] * 600 + [name] * 600, dtype=object)

@@ -55,7 +55,7 @@ def pate(method=None, **params):
 # --- cells ---------------------------------------------------------------------------------------
 
 
-def test_a_row_lies_in_the_cell_with_the_nearest_center():
+def test_nearest_cells_have_the_nearest_centers():
     centers = make_centers(X_PUBLIC, 20, 0)
     assert centers.shape == (20, 5)
     distance = ((X[:, None] - centers) ** 2).sum(axis=2)
@@ -65,14 +65,14 @@ def test_a_row_lies_in_the_cell_with_the_nearest_center():
     np.testing.assert_array_equal(np.sort(found), np.sort(alone))
 
 
-def test_rows_without_finite_numbers_lie_nowhere():
+def test_nearest_cells_of_nonfinite_rows_are_none():
     rows = np.array([[0.0, 0.0], [np.nan, 0.0], [np.inf, 0.0], [1e200, -1e200]])
     found = nearest_cells(rows, np.array([[0.0, 0.0], [5.0, 5.0]]), 2)
     assert found.tolist() == [[0, 1], *[[-1, -1]] * 3]
     assert not have_distances(rows[:1], np.full((1, 2), 1e200)).any()
 
 
-def test_near_ties_go_to_the_lowest_cell():
+def test_nearest_cells_break_near_ties_by_the_lowest_cell():
     centers = np.array([[2.0], [0.0], [4.0]])
     rows = [[1.0], [1.0 + 1e-12], [1.0 - 1e-12], [3.0], [-9.0]]
     assert nearest_cells(np.array(rows), centers)[:, 0].tolist() == [0, 0, 0, 0, 1]
@@ -84,7 +84,7 @@ def test_near_ties_go_to_the_lowest_cell():
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 3])
-def test_each_record_casts_n_neighbors_votes(n_neighbors):
+def test_record_adds_n_neighbors_votes(n_neighbors):
     votes = pate(method=make_neighbors(n_neighbors=n_neighbors)).poll(X, Y, X_public=X_PUBLIC)
     assert votes.counts.sum() == 600 * n_neighbors
     contribution = votes.method.contribution(votes.neighbors)
@@ -94,7 +94,7 @@ def test_each_record_casts_n_neighbors_votes(n_neighbors):
 
 
 @pytest.mark.parametrize("kind", [ValueError, SystemExit])
-def test_a_record_that_cannot_be_transformed_casts_no_vote_and_shows_nothing(kind, capsys):
+def test_record_that_cannot_be_transformed_adds_no_vote(kind, capsys):
     def refuse(rows):
         if (np.asarray(rows) > 100).any():
             raise kind(f"secret {rows}")
@@ -110,7 +110,7 @@ def test_a_record_that_cannot_be_transformed_casts_no_vote_and_shows_nothing(kin
     assert clf.fit_votes(votes, X_PUBLIC).n_features_in_ == 5 and capsys.readouterr() == ("", "")
 
 
-def test_a_group_casts_one_vote_in_all():
+def test_group_adds_one_vote_in_all():
     names = np.repeat([f"person {k}" for k in range(6)], [1, 3, 96, 100, 200, 200])
     assert 6 - 600 * GRID <= pate().poll(X, Y, X_public=X_PUBLIC, groups=names).counts.sum() <= 6
     with pytest.raises(ValueError, match="give groups=, one identifier per record"):
@@ -245,7 +245,7 @@ class Upset(Unfitted):
         return X
 
 
-def test_a_record_that_upsets_the_transformer_changes_its_own_votes_alone():
+def test_record_that_breaks_the_transformer_changes_its_own_votes_only():
     clf = pate(method=make_neighbors(transformer=Upset()))
     before = clf.poll(X, Y, X_public=X_PUBLIC).counts
     for k in (0, 299, 599):
@@ -263,7 +263,7 @@ class RoundsByTheBatch(Unfitted):
         return X * (1 + 1e-6 * np.sin(len(X)))
 
 
-def test_rows_near_the_border_of_cells_are_transformed_by_themselves():
+def test_rows_near_borders_of_cells_are_transformed_alone():
     """Where rounding could move a record, no other record moves it: 47 lie on borders."""
     clf = pate(method=make_neighbors(transformer=RoundsByTheBatch(), relation="add_or_remove_one"))
     method = clf.poll(X, Y, X_public=X_PUBLIC).method
@@ -279,7 +279,7 @@ def test_rows_near_the_border_of_cells_are_transformed_by_themselves():
         assert np.abs(counts - fewer.counts).sum() == 1
 
 
-def test_one_public_row_far_from_all_does_no_harm():
+def test_public_row_far_from_others_keeps_the_score():
     scores = []
     for number in (X_PUBLIC[7, 0], 1e3, 1e9):
         public = X_PUBLIC.copy()
@@ -308,7 +308,7 @@ def frame_of_all_kinds(n):
     return frame, (frame["age"].fillna(40) > 40).to_numpy().astype(int)
 
 
-def test_columns_of_all_kinds_have_a_default():
+def test_default_transformer_accepts_columns_of_all_kinds():
     frame, y = frame_of_all_kinds(900)
     clf = pate(method=ReverseNeighbors(random_state=0), classes=[0, 1])
     with pytest.warns(UserWarning, match="columns .*'nothing'.* have one value"):
@@ -316,7 +316,7 @@ def test_columns_of_all_kinds_have_a_default():
     assert clf.score(frame[600:], y[600:]) > 0.6
 
 
-def test_columns_in_other_units_count_alike():
+def test_default_transformer_scales_columns_in_other_units():
     """Wine's largest column is in units of hundreds, and alone decided which rows were near."""
     X, y = load_wine(return_X_y=True)
     public, later, _, y_later = train_test_split(X, y, test_size=0.5, random_state=0)
@@ -328,7 +328,7 @@ def test_columns_in_other_units_count_alike():
     assert numbers.shape == (len(later), 2 * later.shape[1])
 
 
-def test_columns_in_one_unit_stay_as_they_are():
+def test_row_vectorizer_keeps_columns_in_one_unit():
     np.testing.assert_array_equal(RowVectorizer().fit_transform(X_PUBLIC), X_PUBLIC)
     assert RowVectorizer().fit_transform(np.full((4, 2), np.nan)).shape == (4, 2)
 
@@ -363,7 +363,7 @@ def in_polars():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*ROWS_OF_MANY_KINDS, "polars"])
-def test_our_transformer_treats_each_row_by_itself(kind):
+def test_row_vectorizer_treats_each_row_alone(kind):
     """So a fit does not try it, as it tries all others."""
     rows = in_polars() if kind == "polars" else ROWS_OF_MANY_KINDS[kind]
     fitted = RowVectorizer(random_state=0).fit(rows)
@@ -392,7 +392,7 @@ def test_our_transformer_treats_each_row_by_itself(kind):
     ({"aggregator": [LaplaceMechanism()]}, "must be a TableMechanism"),
     ({"epsilon": None}, "epsilon is None"),
 )
-def test_what_makes_no_sense_together_is_refused(params, reason):
+def test_parameters_that_contradict_reverse_neighbors_are_refused(params, reason):
     clf = pate().set_params(**params)
     pytest.raises(ValueError, clf.fit, X, Y, X_public=X_PUBLIC).match(reason)
     assert not hasattr(clf, "privacy_spent_")
@@ -419,7 +419,7 @@ def test_method_data_and_votes_must_agree():
         teachers.fit_votes(votes, X_PUBLIC)
 
 
-def test_warning_of_noise_is_independent_of_a_private_number_of_records():
+def test_noise_warning_is_independent_of_a_private_n_records():
     clf = pate(method=make_neighbors(relation="add_or_remove_one"), epsilon=0.001)
     message = "there are 300 public rows, as many records as"
     texts = []
@@ -432,7 +432,7 @@ def test_warning_of_noise_is_independent_of_a_private_number_of_records():
     pytest.raises(BadPlanError, clf.fit, X, Y, X_public=X_PUBLIC).match(message)
 
 
-def test_public_rows_in_another_order_are_refused(ledger):
+def test_fit_votes_refuses_public_rows_in_another_order(ledger):
     clf = pate(ledger=ledger, random_state=None)
     votes = clf.poll(X, Y, X_public=X_PUBLIC)
     swapped = X_PUBLIC.copy()
@@ -453,7 +453,7 @@ def test_public_rows_in_another_order_are_refused(ledger):
     ({"relation": "add_or_remove_one"}, "relation='replace_one'"),
     ({"n_neighbors": 2}, "n_neighbors=1"),
 )
-def test_votes_that_were_cast_under_another_guarantee_are_refused(params, remedy):
+def test_fit_votes_refuses_votes_of_another_relation(params, remedy):
     votes = pate().poll(X, Y, X_public=X_PUBLIC)
     clf = pate(method=make_neighbors(**params))
     with pytest.raises(ValueError, match=f"or set method__{remedy}"):
@@ -463,7 +463,7 @@ def test_votes_that_were_cast_under_another_guarantee_are_refused(params, remedy
     assert clf.fit_votes(votes, X_PUBLIC).privacy_spent_.relation == "replace_one"
 
 
-def test_an_interruption_stops_the_fit_and_quotes_no_row():
+def test_interrupt_stops_the_fit_and_quotes_no_row():
     def interrupted(rows):
         if (np.asarray(rows) == 1234.5).any():  # no public row, nor an odd copy of one
             raise KeyboardInterrupt(f"secret {rows}")
@@ -482,14 +482,14 @@ def test_an_interruption_stops_the_fit_and_quotes_no_row():
 # --- from the table to labels --------------------------------------------------------------------
 
 
-def test_displays_of_queries_are_refused():
+def test_displays_of_queries_refuse_tables():
     clf = pate(student=GaussianNB()).fit(X, Y, X_public=X_PUBLIC)
     for display in (PrivacySpentDisplay, BudgetDisplay, MarginDisplay):
         with pytest.raises(ValueError, match="records voted in a table that was released at"):
             display.from_estimator(clf)
 
 
-def test_labels_are_assigned_by_class_probabilities():
+def test_assigned_labels_follow_class_probabilities():
     class_proba = np.tile([0.2, 0.5, 0.3], (40, 1))
     labels = assign_labels(class_proba, np.arange(40) % 2)
     for cell in range(2):
@@ -497,14 +497,14 @@ def test_labels_are_assigned_by_class_probabilities():
     assert assign_labels(np.eye(3), np.zeros(3, dtype=int)).tolist() == [0, 1, 2]
 
 
-def test_students_that_learn_from_unlabelled_rows_get_the_surest_labels():
+def test_sure_labels_are_those_with_the_highest_probability():
     second = np.sort(np.random.default_rng(0).beta(0.3, 1.2, size=200))
     labels = sure_labels(np.stack([1 - second, second], axis=1))
     n_second = int(np.ceil(second.sum() / 2))
     np.testing.assert_array_equal(np.flatnonzero(labels == 1), np.arange(200 - n_second, 200))
 
 
-def test_a_student_that_takes_unlabelled_rows_gets_all_rows():
+def test_student_of_unlabeled_rows_gets_all_rows():
     clf = pate(student=SelfTrainingClassifier(GaussianNB())).fit(X, Y, X_public=X_PUBLIC)
     labels = sure_labels(clf.public_soft_labels_)
     np.testing.assert_array_equal(clf.student_.labeled_iter_ == 0, labels >= 0)
@@ -514,7 +514,7 @@ def test_a_student_that_takes_unlabelled_rows_gets_all_rows():
 # --- what is around a fit ------------------------------------------------------------------------
 
 
-def test_pickles_hold_nothing_private():
+def test_pickle_of_a_table_fit_contains_nothing_private():
     votes = pate().poll(X, Y, X_public=X_PUBLIC)
     pytest.raises(TypeError, pickle.dumps, votes).match("private")
     assert repr(votes) == "Votes(private)"
@@ -528,7 +528,7 @@ def test_pickles_hold_nothing_private():
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "Sparse[int]", "Sparse[float]", "timedelta64[s]"])
-def test_numbers_of_every_dtype_are_ranked_alike(dtype):
+def test_row_vectorizer_ranks_numbers_of_every_dtype_alike(dtype):
     numbers = pd.Series(np.random.default_rng(0).integers(0, 9, 300))
     column = pd.to_timedelta(numbers, "s") if dtype[0] == "t" else numbers
     plain = pd.DataFrame({"y": X[:300, 0], "z": numbers.astype(float)})
@@ -542,13 +542,13 @@ def test_numbers_of_every_dtype_are_ranked_alike(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["boolean", "Sparse[bool]", "string", "period[D]"])
-def test_others_than_numbers_are_one_hot(dtype):
+def test_row_vectorizer_encodes_other_dtypes_as_one_hot(dtype):
     values = {"s": ["a", "b"], "p": pd.period_range("2020", periods=2)}.get(dtype[0], [True, False])
     frame = pd.DataFrame({"z": pd.Series(list(values) * 50, dtype=dtype)})
     np.testing.assert_array_equal(RowVectorizer().fit(frame).transform(frame).sum(axis=0), [50, 50])
 
 
-def test_searches_plan_each_number_of_votes():
+def test_search_plans_each_n_neighbors():
     grid = {"method__n_neighbors": [3, 1], "student": [GaussianNB()]}
     clf = pate(random_state=None, epsilon=None)
     search = PrivateGridSearchCV(clf, grid, epsilon=6.0, random_state=0, n_trials=2)
@@ -559,7 +559,7 @@ def test_searches_plan_each_number_of_votes():
     assert spent.epsilon <= 6.0 and spent.n_teachers is None and spent.composition == "tuning"
 
 
-def test_a_subclass_that_is_not_checked_is_refused():
+def test_reverse_neighbors_subclass_is_refused():
     class Mine(ReverseNeighbors):
         pass
 
@@ -584,7 +584,7 @@ class Own(TableMechanism):
         return laplace_table_cost(math.sqrt(2), contribution, orders, discrete=False)
 
 
-def test_a_mechanism_of_ones_own_releases_tables_and_keeps_none():
+def test_custom_table_mechanism_releases_tables_and_keeps_none():
     own = Own()
     clf = pate(aggregator=own).fit(X, Y, X_public=X_PUBLIC)
     assert clf.score(X_PUBLIC, Y_PUBLIC) > 0.7
@@ -626,14 +626,14 @@ BROKEN = {
 }
 
 
-def test_a_mechanism_that_draws_in_its_own_way_states_what_it_costs():
+def test_table_mechanism_subclass_requires_its_own_cost():
     for name in ("noisy", "_noise", "noise_std"):
         with pytest.raises(TypeError, match=f"Broken overrides {name}, .* inherits cost"):
             type("Broken", (LaplaceMechanism,), {name: None})
 
 
 @table("mechanism, reason", BROKEN)
-def test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent(mechanism, reason, ledger):
+def test_custom_table_mechanism_is_checked_before_spending(mechanism, reason, ledger):
     clf = pate(aggregator=mechanism, ledger=ledger, random_state=None)
     for act in (clf.plan, clf.fit):
         pytest.raises((ValueError, TypeError), act, X, Y, X_public=X_PUBLIC).match(reason)
@@ -699,11 +699,11 @@ def change_by(value, transformer=ROUNDING):
     "value, transformer",
     *((1e4, ROUNDING), (1e15, ROUNDING), (-1e30, ROUNDING), (1e5, SHORT), (1e300, None)),
 )
-def test_one_record_changes_two_votes(value, transformer):
+def test_record_far_from_public_rows_changes_two_votes(value, transformer):
     assert change_by(value, transformer) <= 2
 
 
-def test_larger_changes_would_be_seen(monkeypatch):
+def test_votes_change_more_without_sizes_of_public_rows(monkeypatch):
     monkeypatch.setattr(custom, "largest_sizes", lambda X_public: None)
     assert change_by(1e17) > 2
 
@@ -717,7 +717,7 @@ def test_larger_changes_would_be_seen(monkeypatch):
     lambda rows: pd.DataFrame(rows).astype("category"),
     lambda rows: pd.DataFrame(rows).map(Decimal),
 )
-def test_rows_of_all_kinds_have_sizes(kind):
+def test_largest_sizes_find_far_rows_of_all_kinds(kind):
     public = kind([[1.0, -5.0], [np.nan, 2.0]])
     given = kind([[1.0, -900.0], [2e6, 0.0], [np.inf, 1.0], [np.nan, np.nan]])
     assert are_far(given, largest_sizes(public)).tolist() == [False, True, True, False]

@@ -56,7 +56,7 @@ BATCHES = {"batch_size": 32, "unlabeled_batch_size": 32, "lr": 0.01, "random_sta
         "check_methods_subset_invariance": "float32 sums depend on the batch, by about 1e-7",
     },
 )
-def test_sklearn_checks(estimator, check):
+def test_neural_students_pass_sklearn_checks(estimator, check):
     check(estimator)
 
 
@@ -69,7 +69,7 @@ def test_sklearn_checks(estimator, check):
     (partial(VATClassifier, max_epochs=2), ["vat_weight", "entropy_weight"], 0.03),
     (partial(SSGANClassifier, max_epochs=3), ["unlabeled_weight"], 0.01),
 )
-def test_students_learn_from_unlabelled_rows(kind, weights, better):
+def test_neural_students_gain_from_unlabeled_rows(kind, weights, better):
     few = np.where(np.arange(len(DIGITS)) < 80, DIGITS_Y, -1)
     students = (kind(random_state=0, **dict.fromkeys(weights, weight)) for weight in (0.0, 1.0))
     fits = (student.fit(DIGITS, few) for student in students)
@@ -78,7 +78,7 @@ def test_students_learn_from_unlabelled_rows(kind, weights, better):
 
 
 @pytest.mark.usefixtures("whole_epochs")
-def test_the_adversarial_step_is_worse_than_random_ones():
+def test_adversarial_step_diverges_more_than_random_ones():
     from sklearn_pate.neural.vat import unit_steps
 
     net = VATClassifier(max_epochs=5, random_state=0).fit(MOONS, FEW).net_
@@ -101,7 +101,7 @@ def test_the_adversarial_step_is_worse_than_random_ones():
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_same_seed_same_student_and_nothing_else_changes(kind):
+def test_neural_students_repeat_with_a_seed_and_keep_the_generator(kind):
     state = torch.random.get_rng_state()
     rows = MOONS.astype(np.float32)
     rows.flags.writeable = False  # torch warns of it
@@ -113,7 +113,7 @@ def test_same_seed_same_student_and_nothing_else_changes(kind):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_labels_of_other_kinds(kind):
+def test_neural_students_accept_labels_of_other_kinds(kind):
     some = np.array(["no", "yes", -1], dtype=object)[FEW]
     assert kind(max_epochs=1).fit(MOONS, some).classes_.tolist() == ["no", "yes"]
     pytest.raises(ValueError, kind().fit, MOONS, some.astype(str)).match(
@@ -122,7 +122,7 @@ def test_labels_of_other_kinds(kind):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_own_modules(kind):
+def test_neural_students_accept_custom_modules(kind):
     def make(n_outputs=2):
         return nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, n_outputs))
 
@@ -141,7 +141,7 @@ def test_own_modules(kind):
         kind(max_epochs=1).fit(MOONS.reshape(-1, 2, 1), FEW)
 
 
-def test_own_generators_and_modules_without_features():
+def test_ssgan_accepts_custom_generators_and_requires_features():
     own = nn.Sequential(nn.Linear(5, 2))
     clf = SSGANClassifier(generator=own, noise_dim=5, max_epochs=1).fit(MOONS, FEW)
     assert clf.net_.module_.generator(torch.zeros(3, 5)).shape == (3, 2)
@@ -154,7 +154,7 @@ def test_own_generators_and_modules_without_features():
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_wrong_input_is_refused(kind):
+def test_neural_students_refuse_wrong_input(kind):
     holed = np.where(MOONS > 1, np.nan, MOONS)
     for params, X, y, match in (
         ({}, MOONS, np.where(FEW == 0, 0, -1), "at least 2 classes"),
@@ -177,20 +177,20 @@ def test_wrong_input_is_refused(kind):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
-def test_cuda_that_is_not_there_is_refused():
+def test_vat_classifier_refuses_missing_cuda():
     with pytest.raises((AssertionError, RuntimeError), match="CUDA|NVIDIA"):
         VATClassifier(device="cuda").fit(MOONS, FEW)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 @pytest.mark.parametrize("kind", BOTH)
-def test_students_on_cuda(kind):
+def test_neural_students_train_on_cuda(kind):
     clf = kind(max_epochs=5, device="cuda", random_state=0).fit(MOONS, FEW)
     assert next(clf.net_.module_.parameters()).is_cuda and clf.score(MOONS, MOONS_Y) > 0.8
 
 
 @pytest.mark.usefixtures("whole_epochs")
-def test_augmentation_happens_in_training_only():
+def test_augmentation_is_applied_in_training_only():
     images = torch.rand(8, 1, 12, 12)
     layer = RandomAffine()
     assert not torch.equal(layer(images), images) and torch.equal(layer.eval()(images), images)
@@ -206,7 +206,7 @@ def test_augmentation_happens_in_training_only():
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_students_of_pate_see_all_public_rows_and_all_classes(kind):
+def test_neural_students_in_pate_get_all_public_rows_and_classes(kind):
     X, y = make_blobs(1500, centers=4, random_state=0)
     names = np.array(["a", "b", "c", "d"])[y]
     keep = names[:1000] != "c"  # a class that no teacher knows
@@ -237,7 +237,7 @@ def skorch_pate(**params):
     return PATEClassifier(**(given | params)).fit(X[:700], MOONS_Y[:700], X_public=X[700:])
 
 
-def test_skorch_teachers_vote_the_same_for_any_number_of_jobs(capsys):
+def test_skorch_teachers_vote_the_same_for_any_n_jobs(capsys):
     one = skorch_pate(student=GaussianNB())
     assert capsys.readouterr().out == ""  # skorch's own tables are private
     with parallel_config(backend="multiprocessing"):  # forked, where torch is loaded
@@ -269,7 +269,7 @@ except Exception as error:
 """
 
 
-def test_a_model_whose_student_needs_no_torch_loads_without_it(tmp_path):
+def test_pickle_of_the_model_loads_without_torch(tmp_path):
     clf, X = skorch_pate(student=GaussianNB()), MOONS.astype(np.float32)
     (tmp_path / "model.pkl").write_bytes(pickle.dumps((clf, X)))
     run = run_script(WITHOUT_TORCH, tmp_path / "model.pkl")

@@ -344,7 +344,7 @@ HISTOGRAMS = DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}
     ("sums of columns", {"method": ClassSums(), "class_weight": "balanced"}, "random"),
     ("records that join", {"method": JOINING, "class_weight": "balanced"}, "groups"),
 )
-def test_statistics_of_columns(stream, params, partition):
+def test_fit_of_class_sums_reveals_no_private_data(stream, params, partition):
     make = lambda: PATEClassifier(classes=[0, 1], on_bad_plan="warn", **params)  # noqa: E731
     assert_nothing_differs(stream, make, partition)
 
@@ -386,7 +386,7 @@ class ContinuedLate(Continued):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [Interrupted, InterruptedLate, Continued, ContinuedLate])
-def test_published_steps_of_interrupted_fits(stream, kind):
+def test_interrupted_fit_reveals_no_private_data(stream, kind):
     for params in (BESIDE, ALONE):
         given = {"classes": [0, 1], "on_bad_plan": "warn", "warm_start": True} | params
         assert_nothing_differs(stream, partial(kind, **given), "groups")
@@ -412,7 +412,7 @@ class OfColumn(PATERegressor):
     ("teachers", {"base_estimator": NUMBERS_FOREST, "aggregator": SoftVote(5.0)}, "groups"),
     ("schema", DECLARED, "random"),
 )
-def test_numbers(stream, params, partition):
+def test_regressor_fit_reveals_no_private_data(stream, params, partition):
     fixed = {"bounds": (-2, 2), "epsilon": 20.0, "on_bad_plan": "warn", "verbose": 1}
     assert_nothing_differs(stream, lambda: OfColumn(**fixed | params), partition)
 
@@ -483,14 +483,14 @@ VARIED = {
 }
 
 
-def test_a_fit(stream):
+def test_fit_of_teachers_reveals_no_private_data(stream):
     """The others, slow, vary its parts."""
     assert_nothing_differs(stream, lambda: model(Draws()))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("partition", ["random", "hash", "groups", "predefined", "own"])
-def test_partitions(stream, partition):
+def test_fit_with_each_partition_reveals_no_private_data(stream, partition):
     named = {"groups": "random", "own": OwnPartition(check_random_state(None))}
     teacher = selecting() if partition == "hash" else Draws()
     searched = {"aggregator": GNMax(), "partition": named.get(partition, partition)}
@@ -500,14 +500,14 @@ def test_partitions(stream, partition):
 @pytest.mark.slow
 @pytest.mark.parametrize("what", VARIED)
 @pytest.mark.filterwarnings("ignore")
-def test_a_fit_with_another(stream, what):
+def test_fit_with_each_setting_reveals_no_private_data(stream, what):
     teacher, params = VARIED[what]
     make = lambda: model(Draws() if teacher is None else teacher, **params)  # noqa: E731
     assert_nothing_differs(stream, make, "random" if what == "seed" else "hash")
 
 
 @pytest.mark.slow
-def test_torch(stream, monkeypatch):
+def test_fit_with_torch_reveals_no_private_data(stream, monkeypatch):
     pytest.importorskip("torch", reason="needs the extra 'torch'")
     neural = pytest.importorskip("sklearn_pate.neural", reason="needs the extra 'torch'")
     monkeypatch.setattr(neural.base, "_LEAST_STEPS", 3)
@@ -517,7 +517,7 @@ def test_torch(stream, monkeypatch):
 
 
 @pytest.mark.slow
-def test_memory(stream, tmp_path):
+def test_fit_with_memory_reveals_no_private_data(stream, tmp_path):
     left, found = (
         everything(stream, lambda k=k: model(Draws(), memory=tmp_path / str(k)), given, 0)[0]
         for k, given in enumerate(two_sets("hash"))
@@ -527,7 +527,7 @@ def test_memory(stream, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_ledgers_file(stream, tmp_path, monkeypatch):
+def test_ledger_file_reveals_no_private_data(stream, tmp_path, monkeypatch):
     moment = SimpleNamespace(now=lambda zone: datetime(2020, 1, 1, tzinfo=zone))
     monkeypatch.setattr("sklearn_pate.ledger.file.datetime", moment)
     monkeypatch.setattr("sklearn_pate.ledger.file.token_hex", lambda n: stream.bytes(n).hex())
@@ -635,7 +635,7 @@ def table_model(transformer, method, **params):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", TABLES)
-def test_tables(stream, kind):
+def test_fit_of_tables_reveals_no_private_data(stream, kind):
     method, params, partition = TABLES[kind]
     transformer = None if kind == "plain" else Unlike("draws")
     make = lambda: table_model(transformer, method, **{"student": Draws()} | params)  # noqa: E731
@@ -647,7 +647,7 @@ def test_tables(stream, kind):
     ("what", "is_frozen"),
     [*((what, False) for what in UNLIKE), ("draws", True), ("changes_itself", True)],
 )
-def test_tables_whatever_the_transformer_does_with_private_rows(stream, capfd, what, is_frozen):
+def test_transformer_side_effects_reveal_no_private_data(stream, capfd, what, is_frozen):
     def make():
         transformer = Unlike(what)
         frozen = FrozenEstimator(transformer.fit(PUBLIC))
@@ -685,7 +685,7 @@ CANDIDATES = {"student": [Remembers(), *KEEP], "n_teachers": [10, 20]}
         "random",
     ),
 )
-def test_searches(stream, kind, params, candidates, given, partition):
+def test_search_reveals_no_private_data(stream, kind, params, candidates, given, partition):
     def make():
         clf = model(Draws(), partition="hash" if partition == "hash" else "random", **params)
         return kind(clf, candidates, n_trials=4, **given)
@@ -704,7 +704,7 @@ class Topics(FunctionTransformer):
         return super().fit(X)
 
 
-def test_a_transformer_fitted_on_public_rows(stream):
+def test_fit_on_public_depends_on_no_global_generator(stream):
     contents = []
     for state in (0, 1):
         stream.restart()
@@ -924,7 +924,7 @@ def outcome_of(fit, how, folder):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("how", REFUSED)
-def test_errors_are_the_same_whatever_was_in_the_data(how, tmp_path):
+def test_errors_are_the_same_for_any_private_values(how, tmp_path):
     assert_the_same_whatever_was_in_the_data(outcome_of(fit_of, how, tmp_path))
 
 
@@ -932,7 +932,7 @@ def test_errors_are_the_same_whatever_was_in_the_data(how, tmp_path):
 @pytest.mark.parametrize(
     "how", [h for h in REFUSED if h.split(",")[0] in ("labels", "groups", "weights", "features")]
 )
-def test_tables_tell_the_same_whatever_was_in_the_data(how, tmp_path):
+def test_errors_of_tables_are_the_same_for_any_private_values(how, tmp_path):
     assert_the_same_whatever_was_in_the_data(outcome_of(table_fit_of, how, tmp_path))
 
 
@@ -1014,7 +1014,7 @@ LOUD = {
 
 
 @pytest.mark.parametrize("what", LOUD)
-def test_nothing_says_what_private_values_are(what, tmp_path, capsys):
+def test_warnings_and_output_show_no_private_values(what, tmp_path, capsys):
     with warnings.catch_warnings(record=True, action="always") as caught:
         # By this seed soft labels are of both classes, so that the fit looks for one class alone
         params = {"student": GaussianNB(), "random_state": 1}
@@ -1028,7 +1028,7 @@ def test_nothing_says_what_private_values_are(what, tmp_path, capsys):
     ("module", "kind"),
     [("mine", ValueError), ("sklearn_pate_extras", SystemExit), ("mine", GeneratorExit)],
 )
-def test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors(module, kind):
+def test_mechanism_errors_do_not_quote_votes(module, kind):
     class Quotes(LoudMechanism):
         def seen(self, votes):
             raise kind(f"votes {np.asarray(votes).tolist()}")
@@ -1041,7 +1041,7 @@ def test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors(module, kind
 
 
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_a_mechanism_that_keeps_votes_is_not_the_one_that_is_published():
+def test_mechanism_that_keeps_votes_is_not_published():
     class Keeps(LoudMechanism):
         def seen(self, votes):
             self.seen_ = votes
@@ -1053,7 +1053,7 @@ def test_a_mechanism_that_keeps_votes_is_not_the_one_that_is_published():
 
 
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_warnings_after_a_fit_do_not_depend_on_votes_that_a_mechanism_keeps():
+def test_warnings_after_a_fit_do_not_depend_on_kept_votes():
     has_votes = []
 
     class Keeps(LoudMechanism):
@@ -1088,7 +1088,7 @@ class Nosy:
 @pytest.mark.skipif(
     not hasattr(LogisticRegression, "set_callbacks"), reason="scikit-learn has callbacks from 1.9"
 )
-def test_callbacks_of_teachers_and_students_see_nothing():
+def test_callbacks_of_teachers_and_students_are_not_called():
     nosy = Nosy()
     teacher = LogisticRegression().set_callbacks(nosy)
     student = make_pipeline(StandardScaler(), LogisticRegression().set_callbacks(nosy))

@@ -27,7 +27,7 @@ PLAIN = [name for name in ESTIMATORS if name not in WITH_TORCH]
     ("i", "name"),
     [pytest.param(*row, marks=() if row[1] in QUICK else slow) for row in enumerate(PLAIN)],
 )
-def test_whatever_the_estimator(i, name):
+def test_changed_record_moves_one_teacher_of_any_estimator(i, name):
     partition, kind = PARTITIONS[i % 4], CHANGES[i // 4 % 2]
     (teachers,) = changed(Combination(name, partition, "sequential", i // 8 % 2 == 0, kind))
     assert teachers in ([], [0])
@@ -35,7 +35,7 @@ def test_whatever_the_estimator(i, name):
 
 @pytest.mark.parametrize("kind", CHANGES)
 @pytest.mark.parametrize("partition", PARTITIONS)
-def test_whatever_the_partition_the_first_teacher_moves(partition, kind):
+def test_changed_record_moves_the_first_teacher_of_any_partition(partition, kind):
     assert changed(Combination("draws, numpy", partition, "sequential", True, kind)) == [[0]]
 
 
@@ -48,7 +48,7 @@ def test_whatever_the_partition_the_first_teacher_moves(partition, kind):
     ("fork", [("draws, random", "random", "other records")]),
     ("Dask", [("bagging", "hash", "one class"), ("draws, numpy", "predefined", "one class")]),
 )
-def test_whatever_the_backend(backend, rows):
+def test_changed_record_moves_one_teacher_on_any_backend(backend, rows):
     if backend == "Dask":
         pytest.importorskip("distributed", reason="needs the extra dask")
     found = changed(*(Combination(*row, backend, backend != "loky", kind) for *row, kind in rows))
@@ -59,7 +59,7 @@ def test_whatever_the_backend(backend, rows):
 
 
 @slow
-def test_teachers_that_draw_from_torch():
+def test_changed_record_moves_one_teacher_that_draws_from_torch():
     pytest.importorskip("skorch", reason="needs the extra 'torch'")
     rows = [("skorch", "random"), ("draws, torch", "predefined"), ("draws, torch", "hash")]
     faults = [None, None, "no isolation"]
@@ -73,7 +73,7 @@ def test_teachers_that_draw_from_torch():
 
 
 @slow
-def test_the_first_to_import_torch_is_seeded_as_others_are():
+def test_lazy_import_of_torch_is_seeded_as_others():
     """With a change of the first teacher, another one is the first."""
     pytest.importorskip("torch", reason="needs the extra 'torch'")
     row = Combination("lazy torch", "predefined", "sequential", True, "one class")
@@ -90,11 +90,11 @@ def test_the_first_to_import_torch_is_seeded_as_others_are():
 
 @pytest.mark.slow
 @cases("estimator", "draws, numpy", "draws, random", "settings", "k best")
-def test_without_isolation_others_move(estimator):
+def test_changed_record_moves_others_without_isolation(estimator):
     row = Combination(estimator, "hash", "sequential", True, "one class", "no isolation")
     assert len(changed(row)[0]) > 1
 
 
-def test_without_copies_a_frozen_generator_is_shared():
+def test_changed_record_moves_others_without_copies():
     row = Combination("frozen", "random", "sequential", True, "other records", "no copies")
     assert len(changed(row)[0]) > 1

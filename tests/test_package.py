@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "sklearn_pate"
 
 
-def test_importing_needs_the_core_dependencies_only():
+def test_import_requires_the_core_dependencies_only():
     code = """if True:
         import sys
 
@@ -58,7 +58,7 @@ def test_importing_needs_the_core_dependencies_only():
     assert first == "PATEClassifier()" and "pip install matplotlib" in without_matplotlib
 
 
-def test_documented_attributes_and_parameters_are_the_estimators():
+def test_docstring_lists_all_attributes_and_parameters():
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 2)), columns=["a", "b"])
     clf = sklearn_pate.PATEClassifier(GaussianNB(), n_teachers=60, classes=[0, 1])
     given = X[:200], (X["a"][:200] > 0).astype(int), X[200:]
@@ -83,7 +83,7 @@ def is_public(node):
     return name == "__init__" or name[0] != "_"
 
 
-def test_public_numbers_are_given_by_name():
+def test_public_numbers_are_keyword_only():
     numbers = {"n_teachers", "n_classes", "n_records", "n_public"}
     swappable = {}
     for path in (ROOT / "sklearn_pate").rglob("*.py"):
@@ -99,7 +99,7 @@ def test_public_numbers_are_given_by_name():
     assert not [name for name, by_place in swappable.items() if by_place]
 
 
-def test_each_fault_that_is_made_changes_one_place():
+def test_faults_change_exactly_one_place():
     faults = tomllib.loads((ROOT / "tests" / "faults.toml").read_text())["fault"]
     assert len(faults) > 60
     for fault in faults:
@@ -107,13 +107,13 @@ def test_each_fault_that_is_made_changes_one_place():
         assert text.count(fault["old"]) == 1, fault["name"]
 
 
-def test_ci_runs_the_readmes_test_command():
+def test_ci_runs_the_test_command_of_the_readme():
     commands = re.findall(r"```bash\n(.*?)\n```", (ROOT / "README.md").read_text(), re.S)
     assert len(commands) == 2 and "examples/quickstart.py" in commands[0]
     assert commands[1] in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
-def test_version_is_that_of_changelog_and_citation():
+def test_version_agrees_with_changelog_and_citation():
     version = sklearn_pate.__version__
     assert f"## {version.partition('.dev')[0]}" in (ROOT / "CHANGELOG.md").read_text()
     assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
@@ -123,7 +123,7 @@ def project():
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def test_the_oldest_versions_that_are_tried_are_those_that_are_allowed():
+def test_minimum_versions_of_ci_are_those_required():
     requirements = [*project()["dependencies"], *project()["optional-dependencies"]["plot"]]
     allowed = dict(requirement.split(">=") for requirement in requirements)
     lines = (ROOT / ".github" / "minimum.txt").read_text()
@@ -131,7 +131,7 @@ def test_the_oldest_versions_that_are_tried_are_those_that_are_allowed():
     assert {name: tried.get(name, "").removesuffix(".0") for name in allowed} == allowed
 
 
-def test_ci_tries_the_pythons_that_are_allowed():
+def test_python_versions_of_ci_are_those_required():
     tried = re.findall(r'python: "([\d.]+)"', (ROOT / ".github/workflows/ci.yml").read_text())
     named = [name.rpartition(" ")[2] for name in project()["classifiers"] if ":: 3." in name]
     assert project()["requires-python"] == f">={tried[0]}" and {named[0], named[-1]} == set(tried)

@@ -63,7 +63,7 @@ def teachers_of(*args, **kwargs):
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 300), st.integers(1, 40), st.integers(0, 2**32 - 1))
-def test_random_parts_are_near_equal_and_disjoint(n_records, n_teachers, entropy):
+def test_random_partition_has_near_equal_disjoint_blocks(n_records, n_teachers, entropy):
     if n_teachers > n_records:
         return
     found = assigned(n=n_records, n_teachers=n_teachers, seed=np.random.SeedSequence(entropy))
@@ -77,14 +77,14 @@ def test_random_parts_are_near_equal_and_disjoint(n_records, n_teachers, entropy
     [{"n": 50}, {"partition": "hash", "index": [f"p{i}" for i in range(50)]}],
     ids=["random", "hash"],
 )
-def test_teachers_depend_on_the_seed(given_):
+def test_partition_depends_on_the_seed(given_):
     seeds = map(np.random.SeedSequence, (1, 1, 2))
     first, again, other = (teachers_of(n_teachers=5, seed=seed, **given_) for seed in seeds)
     np.testing.assert_array_equal(first, again)
     assert (first != other).any() and (first != np.arange(50) % 5).any()
 
 
-def test_hash_spreads_records_evenly(global_random_seed):
+def test_hash_partition_spreads_records_evenly(global_random_seed):
     """Chi-square: finds residues of one byte, which leave 44 teachers empty, in all runs."""
     names = [f"p{i}" for i in range(30_000)]
     seed = np.random.SeedSequence(global_random_seed)
@@ -92,7 +92,7 @@ def test_hash_spreads_records_evenly(global_random_seed):
     assert ((sizes - 100) ** 2 / 100).sum() < chi2.isf(1e-8, 299)
 
 
-def test_all_records_of_a_group_go_to_one_teacher_and_the_unit_is_the_group():
+def test_groups_stay_with_one_teacher_and_become_the_unit():
     groups = np.repeat(np.arange(50), 4)
     for partition, unit in (("random", "record"), ("hash", "record"), ("random", "group")):
         found = assigned(partition, 10, unit=unit, groups=groups)
@@ -102,12 +102,12 @@ def test_all_records_of_a_group_go_to_one_teacher_and_the_unit_is_the_group():
             assert np.unique(found.teacher_indices[groups == group]).size == 1
 
 
-def test_more_teachers_than_identifiers_is_no_error_because_their_number_is_private():
+def test_n_teachers_may_exceed_a_private_number_of_identifiers():
     assert assigned("hash", 9, index=["a", "b"]).n_teachers == 9
     assert assigned("random", 9, groups=["a", "b"]).n_teachers == 9
 
 
-def test_predefined_gives_each_named_group_its_teacher():
+def test_predefined_partition_assigns_each_name_its_teacher():
     found = assigned("predefined", 100, groups=["north", "south", "north", "east"])
     assert found.n_teachers == 3 and found.unit == "group"
     assert found.teacher_indices[0] == found.teacher_indices[2]
@@ -124,13 +124,13 @@ class Own:
         return np.asarray(self.teachers)
 
 
-def test_own_partition_object():
+def test_custom_partition_sets_teachers_and_relation():
     found = assigned(Own([0, 0, 0, 1, 1, 1]), 2, n=6)
     assert found.teacher_indices.tolist() == [0, 0, 0, 1, 1, 1]
     assert found.relation == "replace one record within its half"
 
 
-def test_no_partition_can_see_labels_or_features():
+def test_partition_assign_receives_no_labels_or_features():
     seen = {"self", "n_records", "n_teachers", "index", "groups", "seed"}
     for partition in (RandomPartition, HashPartition, GroupPartition, PredefinedPartition):
         assert set(inspect.signature(partition.assign).parameters) == seen
@@ -140,7 +140,7 @@ def test_no_partition_can_see_labels_or_features():
 
 
 @pytest.mark.parametrize("partition", [RandomPartition(), HashPartition()])
-def test_a_partition_that_splits_groups_cannot_claim_the_unit(partition):
+def test_partition_that_splits_groups_is_refused_for_unit_group(partition):
     groups = np.repeat(np.arange(10), 20)
     index = [f"r{i}" for i in range(200)]
     with pytest.raises(ValueError, match="splits groups"):
@@ -198,7 +198,7 @@ def changes_of(kind, data, rng):
 
 
 @pytest.mark.parametrize("kind", ["random", "hash", "groups", "predefined"])
-def test_no_change_reaches_more_teachers_than_the_relation_claims(kind, global_random_seed):
+def test_relation_bounds_the_teachers_that_a_change_reaches(kind, global_random_seed):
     rng, reached = np.random.default_rng(global_random_seed), {}
     for _ in range(100):
         n_names = {"groups": 40, "predefined": 12}.get(kind, 60)
@@ -326,7 +326,7 @@ def made(container, values):
     return given
 
 
-def test_equal_identifiers_are_spelled_alike():
+def test_equal_identifiers_are_normalized_alike():
     spellings = [spelled_alone(value) for value in VALUES]
     assert None not in spellings
     for one, text in zip(VALUES, spellings, strict=True):
@@ -339,7 +339,7 @@ def test_equal_identifiers_are_spelled_alike():
 @pytest.mark.parametrize("container", CONTAINERS)
 @settings(max_examples=40, deadline=None)
 @given(chosen=st.lists(st.sampled_from(range(len(VALUES))), min_size=1, max_size=6))
-def test_a_spelling_depends_on_nothing_beside_the_identifier(container, chosen):
+def test_normalized_identifier_depends_on_no_other(container, chosen):
     values = [VALUES[i] for i in chosen]
     given_ = made(container, values)
     if given_ is None:
@@ -355,7 +355,7 @@ def large(value):
 
 
 @pytest.mark.parametrize("value", REFUSED, ids=lambda value: f"{type(value).__name__}")
-def test_what_has_no_one_spelling_is_refused_whatever_is_beside_it(value):
+def test_identifiers_without_a_normal_form_are_refused(value):
     for others in ([], ["x"], [1], [DAY], [INSTANT]):
         for values in ([value, *others], objects([value, *others]), [*others, value]):
             with pytest.raises(ValueError, match="^x has .*; every record requires") as caught:
@@ -363,7 +363,7 @@ def test_what_has_no_one_spelling_is_refused_whatever_is_beside_it(value):
             assert "0x" not in str(caught.value)
 
 
-def test_rows_that_are_masked_are_missing():
+def test_masked_identifiers_count_as_missing():
     with pytest.raises(ValueError, match="missing"):
         normalize_identifiers(np.ma.MaskedArray([1, 2], mask=[True, False]), "x")
 
@@ -375,7 +375,7 @@ def test_rows_that_are_masked_are_missing():
     *([first, first + datetime.timedelta(1)] for first in (DAY, INSTANT)),
     ids=lambda values: str(type(values[0])),
 )
-def test_arrow_spells_as_python_does(values):
+def test_arrow_identifiers_are_normalized_like_python_values(values):
     pa = pytest.importorskip("pyarrow", reason="needs pyarrow")
     columns = [pa.array(values)]
     if values[1] == "x":
@@ -413,7 +413,7 @@ def votes_by_name(clf, names, rows=slice(None)):
 
 
 @pytest.mark.parametrize("name", [HOSPITALS[0], HOSPITALS[5], HOSPITALS[11]])
-def test_all_records_of_a_name_leave_and_one_teacher_moves(name):
+def test_named_teacher_moves_alone_when_its_records_leave(name):
     clf, less = with_names(), with_names()
     before = votes_by_name(clf, HOSPITALS)
     after = votes_by_name(less, HOSPITALS, HOSPITAL != name)
@@ -431,7 +431,7 @@ def test_all_records_of_a_name_leave_and_one_teacher_moves(name):
 
 
 @pytest.mark.parametrize("names", [HOSPITALS, "predefined"], ids=["given", "read"])
-def test_another_name_leaves_the_teachers_of_others_as_they_are(names):
+def test_named_teachers_stay_when_another_name_leaves(names):
     rows, others = HOSPITAL != HOSPITALS[0], HOSPITALS[1:]
     whole = votes_by_name(with_names(names), HOSPITALS)
     without = votes_by_name(with_names(names if names == "predefined" else others), others, rows)
@@ -439,7 +439,7 @@ def test_another_name_leaves_the_teachers_of_others_as_they_are(names):
     assert len({tuple(votes) for votes in whole.values()}) == 12
 
 
-def test_without_names_the_relation_needs_each_name_to_stay():
+def test_relation_without_names_requires_each_name_to_stay():
     ways = "predefined", None
     fits = (with_names(names).fit(X, Y, X_PUBLIC, groups=HOSPITAL) for names in ways)
     spent = [clf.privacy_spent_ for clf in fits]
@@ -449,7 +449,7 @@ def test_without_names_the_relation_needs_each_name_to_stay():
     assert "Each row is protected by itself" not in spent[0].summary()
 
 
-def test_a_record_of_a_name_that_is_not_listed_is_refused_and_not_quoted():
+def test_unlisted_name_is_refused_and_not_quoted():
     with pytest.raises(ValueError, match="groups has a name that is not among the 11") as caught:
         with_names(HOSPITALS[1:]).fit(X, Y, X_PUBLIC, groups=HOSPITAL)
     assert "hospital" not in str(caught.value)
@@ -462,20 +462,20 @@ def test_a_record_of_a_name_that_is_not_listed_is_refused_and_not_quoted():
     (["a", None], "missing value"),
     ([object()], "cannot be compared"),
 )
-def test_names_that_cannot_be_told_apart_are_refused(names, message):
+def test_names_that_cannot_be_compared_are_refused(names, message):
     for make in (PredefinedPartition, lambda names: Sites(len, names)):
         pytest.raises(ValueError, make, names).match(message)
 
 
 @pytest.mark.parametrize("make", [list, np.array, iter])
-def test_names_are_kept_as_a_tuple(make):
+def test_names_are_stored_as_a_normalized_tuple(make):
     partition = PredefinedPartition(make(["b", "a", "01"]))
     assert partition.names == ("b", "a", "1")
     assert pickle.loads(pickle.dumps(partition)) == clone(partition, safe=False) == partition
 
 
 @pytest.mark.parametrize("random_state", [0, None])
-def test_kept_votes_go_by_the_name(tmp_path, random_state):
+def test_memory_keeps_votes_by_name(tmp_path, random_state):
     def load(name, more=()):
         return X[HOSPITAL == name] + (name in more), Y[HOSPITAL == name]
 
@@ -498,7 +498,7 @@ def test_kept_votes_go_by_the_name(tmp_path, random_state):
         assert same == counts
 
 
-def test_text_says_what_a_column_would_have_been():
+def test_text_identifiers_are_normalized_like_typed_columns():
     # a table that is read with one malformed value has text where it would have other types
     text = ["2020-01-01", "2020-01-01 00:00:00+01:00", "1.0", "-07", "TRUE", "false"]
     aware = INSTANT - datetime.timedelta(hours=1)
@@ -527,7 +527,7 @@ AS_DATES = {"parse_dates": ["id"]}
     ([f"2020-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(84)], AS_DATES),
     ([f"2020{i % 12 + 1:02}{i % 28 + 1:02}" for i in range(84)], AS_DATES),
 )
-def test_one_malformed_row_of_a_file_moves_nobody(rows, options):
+def test_malformed_row_of_a_file_moves_no_other_record(rows, options):
     whole, rest = column([*rows, "x"], **options), column(rows, **options)
     assert pd.api.types.is_string_dtype(whole) and not pd.api.types.is_string_dtype(rest)
     changed, kept = (teachers_of(unit="group", groups=ids) for ids in (whole, rest))
@@ -554,7 +554,7 @@ NEAR = st.builds(  # so near a whole number that reading rounds
 @example("4.0000000000000001", ("", ""))
 @example("1e-400", ("", ""))
 @example("4503599627370497.5", ("", ""))
-def test_a_number_of_a_file_is_spelled_as_its_text(text, pads):
+def test_numbers_of_a_file_are_normalized_like_their_text(text, pads):
     before, after = pads
     text = before + text + after
     number = normalized(column([text]))
@@ -571,7 +571,7 @@ def text_index(values):
 
 
 @pytest.mark.parametrize("make", [list, objects, np.array, text_series, text_index])
-def test_text_is_told_apart_by_itself(make):
+def test_text_identifiers_are_compared_exactly(make):
     # pandas takes a lone surrogate for the text of its escape sequence, and some end at a NUL
     names = ["'\\udce9'", "\udce9", *(f"\ud800{i}" for i in range(99)), "a\0b", "a\0c"]
     assert normalized(make(names)) == names
@@ -587,7 +587,7 @@ def test_text_is_told_apart_by_itself(make):
         np.testing.assert_array_equal(whole[1:], less)
 
 
-def test_a_date_is_the_number_of_its_compact_text():
+def test_dates_are_normalized_to_their_compact_text():
     dates = [DAY, DAY.date(), np.datetime64(DAY), "2020-01-01", "20200101", 20200101, 20200101.0]
     assert {spelled_alone(date) for date in dates} == {"20200101"}
     others = [INSTANT, DAY + datetime.timedelta(0, 1), datetime.date(1, 1, 1)]
@@ -601,14 +601,14 @@ PARTITIONS += [PredefinedPartition(names=["north", "south"])]
 
 
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda partition: type(partition).__name__)
-def test_the_number_of_records_is_public_only_where_one_is_replaced(partition):
+def test_n_records_is_public_only_if_one_record_is_replaced(partition):
     for unit in ("record", "group"):
         is_public = isinstance(partition, RandomPartition) and unit == "record"
         neighbors = Neighbors(relation=str(partition.relation), unit=unit).with_size(7)
         assert neighbors.n_records == (7 if is_public else None)
 
 
-def test_what_is_published_and_kept_is_plain_text(ledger):
+def test_relation_is_published_as_plain_text(ledger):
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = (X[:, 0] > 0).astype(int)
     clf = PATEClassifier(GaussianNB(), n_teachers=20, epsilon=20.0, classes=[0, 1], ledger=ledger)
@@ -624,7 +624,7 @@ def test_what_is_published_and_kept_is_plain_text(ledger):
 
 
 @pytest.mark.parametrize("relation", [*NeighboringRelation, "replace one household"])
-def test_a_loaded_statement_equals_the_one_that_was_saved(relation):
+def test_privacy_statement_equals_its_saved_copy(relation):
     numbers = {"n_teachers": 20, "n_queries": 9, "n_answered": 8, "not_covered": ["this"]}
     spent = PrivacySpent(1.0, 1e-5, "renyi", "group", str(relation), **numbers)
     record = json.loads(spent.to_json())

@@ -102,7 +102,7 @@ def texts(ax):
 
 @pytest.mark.filterwarnings("ignore:the best Renyi order")  # from the curator, of costs near 0
 @pytest.mark.parametrize("name", FITS)
-def test_curves_end_at_the_curators_epsilons(fitted, name):
+def test_privacy_spent_display_ends_at_the_epsilons_of_the_curator(fitted, name):
     clf = fitted(name)
     display = PrivacySpentDisplay.from_estimator(clf)
     assert display.n_queries[-1] == clf.privacy_spent_.n_queries
@@ -120,7 +120,7 @@ def test_curves_end_at_the_curators_epsilons(fitted, name):
         assert display.data_independent[-1] == pytest.approx(clf.privacy_spent_.epsilon)
 
 
-def test_curves_of_votes_are_those_of_the_first_queries(three_classes):
+def test_privacy_spent_display_of_votes_equals_costs_of_first_queries(three_classes):
     counts = three_classes[0][:130]
     display = PrivacySpentDisplay.from_votes(counts, GNMax(8.0), delta=1e-6)
     for i in (0, 57, len(display.n_queries) - 1):
@@ -135,13 +135,13 @@ def test_curves_of_votes_are_those_of_the_first_queries(three_classes):
         assert display.data_independent[i] == pytest.approx(known[0], rel=1e-12)
 
 
-def test_a_budget_is_the_guarantee_from_the_first_query_on(fitted):
+def test_privacy_spent_display_of_a_filter_is_constant(fitted):
     clf = fitted("filter")
     display = PrivacySpentDisplay.from_estimator(clf)
     assert clf.privacy_spent_.composition == "filter" and (display.data_independent == 5.0).all()
 
 
-def test_the_guarantee_alone_is_drawn_from_a_published_model(fitted):
+def test_privacy_spent_display_of_a_pickle_draws_the_guarantee_only(fitted):
     clf = fitted("GNMax")
     display = PrivacySpentDisplay.from_estimator(pickle.loads(pickle.dumps(clf)), private=False)
     assert display.exact is None and display.bound is None
@@ -158,7 +158,9 @@ def test_the_guarantee_alone_is_drawn_from_a_published_model(fitted):
     (LNMax(), "gamma", [0.02, 0.3]),
     (ConfidentGNMax(0.7, 10.0, 10.0), "threshold", [0.5, 45]),
 )
-def test_accuracy_is_that_of_draws(three_classes, aggregator, name, values, global_random_seed):
+def test_label_accuracy_display_equals_accuracy_of_draws(
+    three_classes, aggregator, name, values, global_random_seed
+):
     """Finds an accuracy that is 1.5 points off, in 99 % of runs."""
     votes, y = three_classes
     sweep = {"param_name": name, "param_range": values}
@@ -176,7 +178,7 @@ def test_accuracy_is_that_of_draws(three_classes, aggregator, name, values, glob
             assert abs(found - sampled) <= 5.5 * np.sqrt(sampled * (1 - sampled) / n) + 1e-9
 
 
-def test_labels_that_do_not_belong_are_refused(fitted, votes):
+def test_label_accuracy_display_refuses_labels_that_do_not_match(fitted, votes):
     from_estimator = LabelAccuracyDisplay.from_estimator
     from_votes = LabelAccuracyDisplay.from_votes
     for draw, given, name, values, reason in (
@@ -194,7 +196,7 @@ def test_labels_that_do_not_belong_are_refused(fitted, votes):
 # --- MarginDisplay -----------------------------------------------------------------------------
 
 
-def test_margins_are_counted(fitted):
+def test_margin_display_counts_margins(fitted):
     clf = fitted("GNMax")
     display = MarginDisplay.from_estimator(clf)
     margins = np.diff(np.sort(clf.curator_.votes, axis=1)[:, -2:])[:, 0]
@@ -206,14 +208,14 @@ def test_margins_are_counted(fitted):
 
 
 @pytest.mark.parametrize("name", sorted(set(FITS) - {"no noise", "ptr"}))
-def test_shares_add_up(fitted, name):
+def test_budget_display_fractions_sum_to_one(fitted, name):
     display = BudgetDisplay.from_estimator(fitted(name))
     n_stages = len(FITS[name]["n_queries"]) if isinstance(FITS[name]["n_queries"], list) else 1
     assert display.shares.shape == (n_stages, 2) and (display.shares >= 0).all()
     assert display.shares.sum() == pytest.approx(1)
 
 
-def test_shares_of_a_budget_with_refunds(fitted):
+def test_budget_display_of_a_filter_counts_refunds(fitted):
     clf = fitted("filter")
     display = BudgetDisplay.from_estimator(clf)
     order = np.array([display.order])
@@ -225,7 +227,7 @@ def test_shares_of_a_budget_with_refunds(fitted):
     np.testing.assert_allclose(display.shares, [expected], rtol=1e-6)
 
 
-def test_numbers_that_are_not_public_are_not_guessed(votes):
+def test_budget_display_refuses_private_numbers(votes):
     stages = [ConfidentGNMax(0.7, 20.0, 8.0), InteractiveGNMax(0.4, 20.0, 8.0, 0.9)]
     params = {**PARAMS, "aggregator": stages, "epsilon": 3.2, "n_queries": [20, 16]}
     clf = PATEClassifier(GaussianNB(), **params)
@@ -243,7 +245,7 @@ def audit(epsilon, **more):
     return types.SimpleNamespace(epsilon=epsilon, **more)
 
 
-def test_audits_are_drawn_against_their_claims():
+def test_audit_display_draws_audits_and_claims():
     results = [audit(0.0, claimed=1.0), audit(1.7, claimed=1.0), audit(0.4, claimed=None)]
     names = ["sound", "broken", "unknown"]
     display = AuditDisplay.from_results(dict(zip(names, results, strict=True)))
@@ -269,7 +271,7 @@ DRAW = {
 
 
 @table("draw, private", DRAW)
-def test_axes_are_used_and_marked_and_wrong_estimators_refused(fitted, draw, private):
+def test_displays_use_given_axes_and_refuse_wrong_estimators(fitted, draw, private):
     figure, ax = plt.subplots()
     display = draw(fitted("GNMax"), ax=ax, alpha=0.5)
     assert display.ax_ is ax and display.figure_ is figure and (MARK in texts(ax)) == private
@@ -281,7 +283,7 @@ def test_axes_are_used_and_marked_and_wrong_estimators_refused(fitted, draw, pri
         draw(LogisticRegression())
 
 
-def test_votes_are_checked():
+def test_displays_refuse_wrong_votes():
     for draw in (lambda v: PrivacySpentDisplay.from_votes(v, GNMax(8.0)), MarginDisplay.from_votes):
         pytest.raises(ValueError, draw, [[3, 1], [3, 2]]).match("sum to the number of teachers")
         pytest.raises(ValueError, draw, np.zeros((0, 3), dtype=int)).match("there are no queries")

@@ -78,7 +78,7 @@ def fitted():
     return clf, (out + log + "".join(message for _, message in told)), public
 
 
-def test_the_search_finds_what_is_planted(fitted):
+def test_secrets_in_finds_planted_secrets(fitted):
     clf, _, _ = fitted
     assert secrets_in(f"...{TEXT}...", clf) == ["text"]
     assert secrets_in(pickle.dumps(np.array([NUMBER])), clf) == ["number"]
@@ -109,19 +109,19 @@ WAYS_OUT = {
 
 
 @pytest.mark.parametrize("way_out", WAYS_OUT)
-def test_nothing_private_leaves(fitted, way_out):
+def test_fitted_classifier_reveals_nothing_private(fitted, way_out):
     clf, _, _ = fitted
     assert secrets_in(WAYS_OUT[way_out](clf), clf) == []
 
 
-def test_nothing_private_is_said_while_fitting(fitted):
+def test_fit_output_reveals_nothing_private(fitted):
     clf, said, _ = fitted
     assert re.search(r"teachers (\d+)/\1 in", said) and secrets_in(said, clf) == []
     assert LABEL not in said
 
 
 @cases("make_copy", copy.copy, copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf)))
-def test_copies_predict_but_have_no_curator_and_no_seed(fitted, make_copy):
+def test_copies_predict_without_curator_and_seed(fitted, make_copy):
     clf, _, public = fitted
     copied = make_copy(clf)
     np.testing.assert_array_equal(copied.predict(public), clf.predict(public))
@@ -130,7 +130,7 @@ def test_copies_predict_but_have_no_curator_and_no_seed(fitted, make_copy):
     assert copy.deepcopy(model(random_state=3)).random_state == 3  # not fitted
 
 
-def test_parameters_are_pickled_as_unfitted_clones():
+def test_pickle_contains_parameters_as_unfitted_clones():
     private, y, public = data()
     clf = model(n_queries=40, epsilon=None)
     clf.base_estimator.fit(private, y)  # by a careless user, on all private rows
@@ -165,7 +165,7 @@ def kept_by_two_workers(teacher):
     ("loky", "sent back by a worker"),
     (None, "or kept in memory .*memory=None"),
 )
-def test_a_fitted_teacher_that_cannot_be_sent_back_or_kept_says_nothing(backend, message, tmp_path):
+def test_teacher_that_cannot_be_returned_or_kept_is_not_quoted(backend, message, tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 2))
     clf = kept_by_two_workers(CannotComeBack())
     if backend is None:
@@ -195,7 +195,7 @@ class Mine(LogisticRegression):
 
 
 @pytest.mark.slow
-def test_a_worker_changes_no_class_of_the_script(monkeypatch):
+def test_worker_changes_no_class_of_the_script(monkeypatch):
     script = types.ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", script)
     exec(OF_SCRIPT, vars(script))
@@ -211,7 +211,7 @@ def test_a_worker_changes_no_class_of_the_script(monkeypatch):
 @pytest.mark.slow
 @cases("backend", "loky", "multiprocessing")
 @pytest.mark.parametrize("who", ["teachers", "records"])
-def test_one_object_that_does_not_pickle_fails_no_fit(who, backend):
+def test_record_that_does_not_pickle_fails_no_fit(who, backend):
     X = np.random.default_rng(0).normal(size=(300, 2))
     private = pd.DataFrame(X[:200], columns=["a", "b"]).assign(note="none")
     private["note"] = private["note"].astype(object)

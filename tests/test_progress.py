@@ -42,7 +42,7 @@ def model(**params):
 # --- lines ---------------------------------------------------------------------------------------
 
 
-def test_one_updating_line_per_phase(capsys):
+def test_progress_prints_one_line_per_phase(capsys):
     X, y, X_public = data()
     model(verbose=1, n_queries=20).fit(X, y, X_public)
     *lines, after = capsys.readouterr().out.split("\n")
@@ -51,7 +51,7 @@ def test_one_updating_line_per_phase(capsys):
     assert shown == ["teachers 5/5", "queries 20/20", "student 1/1"]
 
 
-def test_silence_is_the_default_and_every_call_has_its_own_phases(capsys):
+def test_progress_is_off_by_default_and_printed_per_call(capsys):
     X, y, X_public = data()
     model().fit(X, y, X_public)
     votes = model().poll(X, y, X_public)
@@ -61,7 +61,7 @@ def test_silence_is_the_default_and_every_call_has_its_own_phases(capsys):
     assert phase.findall(capsys.readouterr().out) == ["queries", "student"]
 
 
-def test_a_private_search_does_not_show_its_trials_whose_number_is_a_secret(capfd):
+def test_progress_of_private_search_trials_is_not_printed(capfd):
     X, y, X_public = data()
     clf = model(aggregator=GNMax(1.0), n_queries=10, n_teachers=20, verbose=1)
     search = PrivateGridSearchCV(clf, {"n_teachers": [20, 30]}, epsilon=90.0, n_trials=2)
@@ -72,7 +72,7 @@ def test_a_private_search_does_not_show_its_trials_whose_number_is_a_secret(capf
 # --- what a notebook shows, and the summary ------------------------------------------------------
 
 
-def test_a_notebook_shows_nothing_of_the_curators():
+def test_html_repr_shows_nothing_of_the_curator():
     clf = model().fit(*data())
     secret = object()
     clf.curator_.votes = secret
@@ -131,14 +131,14 @@ def statement(**changes):
 
 
 @table("changes, words", CONTRACT)
-def test_the_summary_is_fit_for_a_contract(changes, words):
+def test_summary_contains_what_a_contract_needs(changes, words):
     paragraphs = statement(**changes).summary().split("\n\n")
     assert len(paragraphs) >= 4 and any(words in part for part in paragraphs)
     if changes:
         assert words not in statement().summary()
 
 
-def test_printed_epsilon_is_rounded():
+def test_repr_rounds_epsilon():
     spent = statement(epsilon=0.999999804)
     assert repr(spent).startswith("PrivacySpent(epsilon=1.0, delta=1e-05, composition='renyi', ")
     assert spent.epsilon == 0.999999804
@@ -146,7 +146,7 @@ def test_printed_epsilon_is_rounded():
     assert "epsilon=inf" in repr(statement(epsilon=np.inf, composition="none"))
 
 
-def test_summary_omits_what_does_not_hold():
+def test_summary_omits_statements_that_do_not_hold():
     for changes, words in (
         ({"epsilon": np.inf, "composition": "none"}, "changes the probability"),
         ({"unit": "group", "relation": "add_or_remove_one"}, "protected by itself"),
@@ -216,7 +216,7 @@ def warned_of_seeds(*actions):
     ({"base_estimator": GaussianNB()}, 42),
     ({"method": ReverseNeighbors()}, np.random.RandomState(42)),
 )
-def test_seeded_fit_shows_its_seed_everywhere(params, seed):
+def test_random_state_is_reported_in_warning_and_statement(params, seed):
     with pytest.warns(UserWarning, match=f"{MESSAGE}.*{REMEDY}"):
         clf = pate(random_state=seed, **params).fit(X, Y, X_PUBLIC)
     assert clf.privacy_spent_.generator == "seed" and "generator='seed'" in repr(clf.privacy_spent_)
@@ -227,7 +227,7 @@ def test_seeded_fit_shows_its_seed_everywhere(params, seed):
     assert "with a seed" not in bare.privacy_spent_.summary()
 
 
-def test_the_warning_comes_once_in_a_process():
+def test_random_state_warns_once_in_a_process():
     def fit(seed):
         return lambda: pate(GaussianNB(), random_state=seed).fit(X, Y, X_PUBLIC)
 
@@ -239,7 +239,7 @@ def test_the_warning_comes_once_in_a_process():
 
 
 @pytest.mark.slow
-def test_a_seeded_search_warns_and_its_silent_trials_do_not_use_the_warning_up():
+def test_random_state_of_a_search_warns_but_not_in_its_trials():
     grid = {"n_teachers": [20, 40]}
     assert warned_of_seeds(lambda: search(grid)) == 0
     assert warned_of_seeds(lambda: search(grid, random_state=0)) == 1
@@ -254,7 +254,7 @@ def number_of(clf):
 
 
 @pytest.mark.slow
-def test_search_of_scikit_learn_shows_the_number_of_fits():
+def test_fit_number_is_shown_after_a_search_of_sklearn():
     search = GridSearchCV(pate(), {"epsilon": [10.0, 20.0]}, cv=2)
     search.fit(X, Y, X_public=PublicData(X_PUBLIC))
     best = search.best_estimator_
@@ -264,19 +264,19 @@ def test_search_of_scikit_learn_shows_the_number_of_fits():
 
 
 @pytest.mark.slow
-def test_worker_processes_count_for_themselves():
+def test_fit_number_is_counted_for_each_worker_process():
     search = GridSearchCV(pate(), {"epsilon": [10.0, 20.0]}, cv=2, n_jobs=2)
     search.fit(X, Y, X_public=PublicData(X_PUBLIC))
     assert number_of(search.best_estimator_) == 1
 
 
-def test_the_count_does_not_look_at_the_data():
+def test_fit_number_does_not_depend_on_data():
     fits = [pate().fit(rows, Y[: len(rows)], X_PUBLIC) for rows in (X, X, -X, X[:300])]
     assert [number_of(clf) for clf in fits] == [1, 2, 3, 4]
     assert "fit number" not in fits[0].privacy_spent_.summary()
 
 
-def test_fits_that_failed_count_and_plans_do_not():
+def test_fit_number_counts_failed_fits_and_no_plans():
     clf = pate(RaisesIt(ValueError("no")), n_teachers=5)
     pytest.raises(TeacherError, clf.fit, X, Y, X_PUBLIC)
     labels = Y.copy()
@@ -288,19 +288,19 @@ def test_fits_that_failed_count_and_plans_do_not():
     assert number_of(pate().fit(X, Y, X_PUBLIC)) == 3
 
 
-def test_votes_that_are_used_twice_are_two_fits():
+def test_fit_number_counts_votes_used_twice():
     clf = pate(GaussianNB(), n_teachers=20)
     votes = clf.poll(X, Y, X_PUBLIC)
     assert number_of(clf.fit_votes(votes, X_PUBLIC)) == 1
     assert number_of(clf.fit_votes(votes, X_PUBLIC)) == 2
 
 
-def test_a_private_search_is_one_fit_whatever_its_number_of_trials():
+def test_fit_number_counts_a_private_search_once():
     found = search({"n_teachers": [20, 30]})
     assert number_of(found) == number_of(found.best_estimator_) == 1 and next_fit_number() == 2
 
 
-def test_records_of_what_was_spent_are_equal_whatever_their_number():
+def test_privacy_statements_are_equal_for_any_fit_number():
     given = (1.0, 1e-5, "renyi", "record", "replace_one")
     numbers = {"n_teachers": 5, "n_queries": 3, "n_answered": 3}
     first, second = (PrivacySpent(*given, **numbers, fit_number=k) for k in (1, 2))

@@ -73,7 +73,7 @@ def model(kind=PATEClassifier, **params):
 # --- PublicData --------------------------------------------------------------------------------
 
 
-def test_public_data_holds_what_it_was_given_through_copies_and_pickles():
+def test_public_data_survives_copies_and_pickles():
     X = np.arange(6.0).reshape(3, 2)
     wrapped = PublicData(X)
     for other in (wrapped, copy.copy(wrapped), copy.deepcopy(wrapped), clone(wrapped, safe=False)):
@@ -85,7 +85,7 @@ def test_public_data_holds_what_it_was_given_through_copies_and_pickles():
 
 
 @ROUTING
-def test_searches_leave_public_data_whole_at_equal_lengths(routing):
+def test_public_data_is_not_split_by_searches(routing):
     X, y, X_public = data()
     Recorder.seen.clear()
     with sklearn.config_context(enable_metadata_routing=routing):
@@ -111,7 +111,7 @@ WITH_ROUTING_ONLY = {
 
 @ROUTING
 @pytest.mark.parametrize("habit", [*HABITS, *WITH_ROUTING_ONLY])
-def test_meta_estimators(habit, routing):
+def test_meta_estimators_pass_public_data(habit, routing):
     X, y, X_public = data()
     with sklearn.config_context(enable_metadata_routing=routing):
         outer = (HABITS | WITH_ROUTING_ONLY)[habit](model())
@@ -123,7 +123,7 @@ def test_meta_estimators(habit, routing):
         assert outer.score(X, y) > 0.8 and outer.predict_proba(X).shape == (N, 2)
 
 
-def test_groups_that_searches_drop_are_an_error():
+def test_groups_dropped_by_searches_are_an_error():
     X, y, X_public = data()
     clf, params = model(unit="group"), {"X_public": PublicData(X_public)}
     with pytest.raises(ValueError, match="drop groups unless metadata routing is on"):
@@ -154,7 +154,7 @@ def bagging_of(clf):
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_bagging_takes_public_frames_next_to_the_arrays_that_it_makes(kind, routing_on):
+def test_bagging_accepts_public_frames_of_numbers(kind, routing_on):
     frame, y = TABLES[kind], data()[1]
     bagging = bagging_of(PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote()))
     bagging.fit(frame[:200], y[:200], X_public=PublicData(frame[200:]))
@@ -169,7 +169,7 @@ METHODS = {
 
 @pytest.mark.parametrize("params", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize("kind", OF_TEXT)
-def test_bagging_of_frames_of_text_is_refused_with_a_remedy(kind, params, routing_on):
+def test_bagging_of_text_frames_is_refused_with_a_remedy(kind, params, routing_on):
     frame, y = OF_TEXT[kind], data()[1]
     bagging = bagging_of(PATEClassifier(**params))
     public = PublicData(frame[200:])
@@ -199,7 +199,7 @@ def test_public_frames_and_arrays_give_one_model():
 # --- stacks -------------------------------------------------------------------------------------
 
 
-def test_a_stack_hands_public_rows_to_its_final_estimator(routing_on):
+def test_stacking_passes_public_data_to_its_final_estimator(routing_on):
     X, y, X_public = data()
     Recorder.seen.clear()
     stacked = StackingClassifier([("pate", model(Recorder))], LogisticRegression(), cv=5)
@@ -210,7 +210,7 @@ def test_a_stack_hands_public_rows_to_its_final_estimator(routing_on):
 
 @pytest.mark.slow
 @ROUTING
-def test_a_stack_of_models_with_a_schema_is_fitted(routing):
+def test_stacking_fits_models_with_a_schema(routing):
     X, y, X_public = data()
     clf = PATEClassifier(schema=(-4.0, 4.0), epsilon=20.0, classes=range(2), random_state=0)
     with sklearn.config_context(enable_metadata_routing=routing):
@@ -219,7 +219,7 @@ def test_a_stack_of_models_with_a_schema_is_fitted(routing):
 
 
 @ROUTING
-def test_a_stack_of_fitted_models_spends_nothing(routing):
+def test_stacking_of_fitted_models_spends_nothing(routing):
     X, y, X_public = data()
     clf = model(Recorder).fit(X, y, X_public=X_public)
     Recorder.seen.clear()
@@ -229,7 +229,7 @@ def test_a_stack_of_fitted_models_spends_nothing(routing):
     assert stacked.score(X, y) > 0.8 and Recorder.seen == []
 
 
-def test_a_vote_takes_public_rows_and_numbers_the_labels(routing_on):
+def test_voting_accepts_public_data_and_requires_numbered_classes(routing_on):
     X, y, X_public = data()
     labels = np.array(["no", "yes"])[y]
     vote = VotingClassifier([("pate", model(Recorder, classes=range(2)))], voting="soft")
@@ -259,14 +259,14 @@ def test_models_of_frames_predict_arrays_of_numbers(kind, params):
             assert np.allclose(clf.predict_proba(rows), expected)
 
 
-def test_models_of_frames_with_columns_without_names_predict_arrays():
+def test_models_of_frames_without_names_predict_arrays():
     frame, y = pd.DataFrame(data()[0]), data()[1]
     clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
     clf.fit(frame[:200], y[:200], X_public=frame[200:])
     assert np.array_equal(clf.predict(frame.to_numpy()), clf.predict(frame))
 
 
-def test_models_of_frames_of_polars_predict_arrays():
+def test_models_of_polars_frames_predict_arrays():
     table, y = as_polars(data()[0]), data()[1]
     clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
     clf.fit(table[:200], y[:200], X_public=table[200:])
@@ -275,7 +275,7 @@ def test_models_of_frames_of_polars_predict_arrays():
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_tools_of_scikit_learn_that_pass_arrays_explain_models_of_frames():
+def test_models_of_frames_work_in_sklearn_inspection():
     frame, y = TABLES["numbers"], data()[1]
     clf = model().fit(frame[:200], y[:200], X_public=frame[200:])
     found = permutation_importance(clf, frame.to_numpy(), y, n_repeats=2, random_state=0)
@@ -286,7 +286,7 @@ def test_tools_of_scikit_learn_that_pass_arrays_explain_models_of_frames():
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("kind", OF_TEXT)
-def test_arrays_without_types_of_columns_are_refused_with_the_remedy(kind):
+def test_text_arrays_are_refused_by_models_of_frames_with_a_remedy(kind):
     frame, y = OF_TEXT[kind], data()[1]
     clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
     X, X_public = frame[:200], frame[200:]
@@ -315,7 +315,7 @@ def test_truth_values_other_than_0_and_1_are_refused():
 # --- pipelines ---------------------------------------------------------------------------------
 
 
-def test_pipeline_with_preprocessing_on_public_rows(routing_on):
+def test_pipeline_preprocesses_on_public_rows(routing_on):
     X, y, X_public = data(scale=np.array([1.0, 1000.0, 1e-3]))
     steps = [("scale", FitOnPublic(StandardScaler())), ("pate", model(random_state=0))]
     pipe = Pipeline(steps, transform_input=["X_public"]).fit(X, y, X_public=X_public)
@@ -342,11 +342,11 @@ class OnItself(FitOnPublic):
 
 @pytest.mark.filterwarnings(f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning")
 @parametrize_with_checks([OnItself(StandardScaler())])
-def test_fit_on_public_passes_scikit_learns_checks(estimator, check):
+def test_fit_on_public_passes_sklearn_checks(estimator, check):
     check(estimator)
 
 
-def test_fit_on_public_hands_on_what_the_transformer_has():
+def test_fit_on_public_delegates_to_its_transformer():
     X, _, X_public = data()
     frame = pd.DataFrame(X_public, columns=["a", "b", "c"])
     fitted = FitOnPublic(StandardScaler()).fit(X, X_public=PublicData(frame))
@@ -387,14 +387,14 @@ SLICES = {
 
 @pytest.mark.parametrize("make", [np.asarray, as_frame])
 @pytest.mark.parametrize("which", SLICES)
-def test_slices_of_the_private_rows_are_warned_of(which, make):
+def test_slices_of_private_rows_are_warned_of(which, make):
     X = make(data()[0])
     warning = "X_public shares memory with X, as a slice of it does"
     assert warnings_of_public_rows(X, SLICES[which](X)) == [warning]
 
 
 @pytest.mark.parametrize("make", [np.asarray, as_frame, as_polars])
-def test_a_warning_of_memory_goes_by_the_objects_and_not_by_their_values(make):
+def test_memory_warning_depends_on_objects_and_not_on_values(make):
     rows = data()[0]
     table = make(rows)
     # Equal values elsewhere, and other rows of one table, even interlocked: no word
@@ -432,7 +432,7 @@ def test_overlap_finds_copies_of_private_rows_of_any_form():
     assert overlap(images, None, images[5:9].copy()).public_rows.tolist() == [0, 1, 2, 3]
 
 
-def test_overlap_sees_missing_values_types_and_renamed_labels():
+def test_overlap_finds_missing_values_and_renamed_labels():
     private = pd.DataFrame({"age": [30, 40, None, 30], "copy": ["no", "yes", "yes", "no"]})
     private = private.assign(kind=pd.Categorical(["a", "b", None, "a"]), constant=1)
     public = private.iloc[[2, 0]].astype({"kind": object, "constant": float})
@@ -443,7 +443,7 @@ def test_overlap_sees_missing_values_types_and_renamed_labels():
         overlap(private, None, public[["age", "kind"]])
 
 
-def test_what_overlap_finds_stays_with_the_curator():
+def test_overlap_refuses_pickle_and_copy():
     X, y, _ = data()
     found = overlap(X, y, X[[7, 123]])
     assert repr(found) == "Overlap(private)"
@@ -490,7 +490,7 @@ def test_useless_columns_are_named_and_others_are_not(name):
         assert f"columns ['{name}'] " in text and expected in text
 
 
-def test_useless_columns_of_arrays_are_whole_numbers_that_differ():
+def test_useless_columns_of_arrays_are_distinct_whole_numbers():
     rng = np.random.default_rng(0)
     assert useless_columns(rng.normal(size=(2000, 3))) == []
     whole = np.column_stack([rng.integers(9, size=500), np.zeros(500, int), 100 + np.arange(500)])
@@ -500,11 +500,11 @@ def test_useless_columns_of_arrays_are_whole_numbers_that_differ():
 
 
 @pytest.mark.parametrize("load", [load_digits, load_breast_cancer, load_iris])
-def test_arrays_of_measurements_have_no_useless_columns(load):
+def test_useless_columns_are_not_found_in_measurements(load):
     assert useless_columns(load().data) == []
 
 
-def test_plans_warn_of_useless_columns_by_public_rows_alone():
+def test_plan_warns_of_useless_columns_by_public_rows_only():
     public = pd.DataFrame(columns_of(300) | {"id": np.arange(300)})
     private = pd.DataFrame(columns_of(900) | {"id": np.zeros(900, int)})
     clf = PATEClassifier(classes=[0, 1], epsilon=4.0)

@@ -47,7 +47,7 @@ def fitted(**params):
 # --- each strategy alone -----------------------------------------------------------------------
 
 
-def test_a_first_round_is_random_and_no_row_is_asked_twice():
+def test_uncertainty_queries_start_at_random_and_repeat_no_row():
     strategy = UncertaintyQueries()
     first = [strategy.select(X_PUBLIC, 30, random_state=seed) for seed in (0, 0, 1)]
     assert np.array_equal(first[0], first[1]) and not np.array_equal(first[0], first[2])
@@ -59,7 +59,7 @@ def test_a_first_round_is_random_and_no_row_is_asked_twice():
 
 @given(st.integers(0, 10**6), st.integers(2, 6), st.integers(1, 20))
 @settings(max_examples=50, deadline=None)
-def test_uncertainty_asks_the_lowest_maximum_probability_first(seed, n_classes, n_queries):
+def test_uncertainty_queries_select_the_lowest_maximum_probability(seed, n_classes, n_queries):
     rng = np.random.default_rng(seed)
     proba, queried = rng.dirichlet(np.ones(n_classes), size=40), rng.permutation(40)[:15]
     shown = {"queried": queried, "labels": queried % 2, "student_proba": proba}
@@ -70,7 +70,7 @@ def test_uncertainty_asks_the_lowest_maximum_probability_first(seed, n_classes, 
 
 @given(st.integers(0, 10**6), st.integers(1, 5))
 @settings(max_examples=40, deadline=None)
-def test_diversity_covers_within_twice_the_optimum(seed, k):
+def test_diversity_queries_cover_within_twice_the_optimum(seed, k):
     points = np.random.default_rng(seed).normal(size=(9, 2))
     distance = pairwise_distances(points)
 
@@ -83,7 +83,7 @@ def test_diversity_covers_within_twice_the_optimum(seed, k):
     assert radius(rows) <= 2 * best + 1e-9
 
 
-def test_diversity_takes_duplicates_images_sparse_rows_and_a_transformer():
+def test_diversity_queries_accept_rows_of_many_forms():
     assert sorted(DiversityQueries().select(np.zeros((6, 2)), 6)) == list(range(6))
     dense = np.random.default_rng(0).normal(size=(30, 8))
     forms = dense, sparse.csr_array(dense), dense.reshape(30, 2, 2, 2)
@@ -116,7 +116,7 @@ class Spy(RandomQueries):
 # --- in rounds ---------------------------------------------------------------------------------
 
 
-def test_rounds_see_public_rows_and_released_labels_only():
+def test_rounds_receive_public_rows_and_released_labels_only():
     seen = []
     clf = fitted(query_strategy=Spy(4, seen), n_queries=42)
     rehearsals, seen = seen[:2], seen[2:]  # before teachers train, with made-up labels
@@ -142,7 +142,7 @@ def test_rounds_see_public_rows_and_released_labels_only():
     assert [n for n, _ in seen_in_stages[2:]] == [10] * 4 and len(set(clf.query_indices_)) == 40
 
 
-def test_rounds_choose_the_same_rows_whatever_the_votes_behind_the_labels():
+def test_rounds_select_the_same_rows_for_votes_of_equal_plurality():
     # unanimous and narrow votes with the same plurality
     codes = Y[1000:1300]
     unanimous, narrow = 20 * np.eye(3, dtype=int)[codes], np.full((300, 3), 6)
@@ -158,7 +158,7 @@ def test_rounds_choose_the_same_rows_whatever_the_votes_behind_the_labels():
     [(GNMax(sigma=None), None, 5.0), ([GNMax(20.0), GNMax(10.0)], [30, 15], 10.0)],
     ids=str,
 )
-def test_rounds_cost_what_the_queries_cost_at_once(aggregator, n_queries, epsilon):
+def test_rounds_cost_as_much_as_queries_at_once(aggregator, n_queries, epsilon):
     params = {"aggregator": aggregator, "n_queries": n_queries, "epsilon": epsilon}
     strategies = "random", Spy(5)
     at_once, rounds = (fitted(query_strategy=s, n_teachers=60, **params) for s in strategies)
@@ -190,7 +190,7 @@ def test_rounds_stop_at_the_budget_of_a_filter():
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:.*counts a query as stable")
-def test_rounds_that_cannot_be_are_refused_before_teachers_train(params, message, monkeypatch):
+def test_rounds_are_refused_before_training_where_impossible(params, message, monkeypatch):
     monkeypatch.setattr(DecisionTreeClassifier, "fit", lambda *args: 1 / 0)
     clf = pate(**{"query_strategy": "uncertainty", **params})
     with pytest.raises(ValueError, match=message) as caught:
@@ -210,7 +210,7 @@ class Broken(Spy):
         return super().select(X_public, n_queries, random_state, queried=queried, **shown)
 
 
-def test_a_strategy_that_fails_midway_loses_nothing(monkeypatch):
+def test_query_strategy_that_fails_midway_keeps_released_labels(monkeypatch):
     clf = pate(query_strategy=Broken(healthy=2))
     with pytest.raises(StudentError, match="query_strategy failed.*none queried before") as caught:
         clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
@@ -233,7 +233,7 @@ class ThreeForOne(GNMax):
         return PrivacyBounds(total=lambda orders: one.costs(orders)(1))
 
 
-def test_a_cost_that_is_not_known_to_add_up_is_refused_in_rounds():
+def test_rounds_refuse_a_cost_that_may_not_add_up():
     with pytest.raises(ValueError, match="ThreeForOne.*all queries at once"):
         fitted(query_strategy=Spy(), aggregator=ThreeForOne(5.0))
 
@@ -248,7 +248,7 @@ def test_a_cost_that_is_not_known_to_add_up_is_refused_in_rounds():
     ("diversity", [SoftVote(5.0, temperature=2.0)]),
     ids=str,
 )
-def test_poll_and_fit_votes_do_what_fit_does(strategy, aggregator):
+def test_poll_and_fit_votes_equal_fit(strategy, aggregator):
     n_queries = [40] if isinstance(aggregator, list) else 40
     params = {"query_strategy": strategy, "aggregator": aggregator, "n_queries": n_queries}
     at_once = fitted(**params)
@@ -262,7 +262,7 @@ def test_poll_and_fit_votes_do_what_fit_does(strategy, aggregator):
     assert np.array_equal(later.predict(X), at_once.predict(X))
 
 
-def test_bare_counts_protect_one_teacher():
+def test_bare_votes_protect_one_teacher():
     counts = np.eye(3, dtype=np.int16)[Y[1000:1300]] * 20
     clf = pate(classes=None).fit_votes(counts, X_PUBLIC)  # no warning: columns are public
     assert clf.privacy_spent_.unit == "teacher" and clf.privacy_spent_.n_teachers == 20
@@ -273,7 +273,7 @@ def test_bare_counts_protect_one_teacher():
         pate(classes=["c", "a", "b"]).fit_votes(counts, X_PUBLIC)
 
 
-def test_votes_that_do_not_fit_are_refused():
+def test_fit_votes_refuses_votes_that_do_not_match():
     votes = pate().poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
     soft = pate(aggregator=SoftVote(3.0)).poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
     counts, warm = votes.counts, {"aggregator": SoftVote(3.0)}

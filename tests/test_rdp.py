@@ -118,7 +118,7 @@ def test_costs_cover_the_divergence(counts, mechanism, order):
 
 
 @cases("mechanism, counts, order", (LNMax(1 / 1.5), [29, 20], 5.0), (GNMax(3.0), [249, 1], 63.0))
-def test_reverse_direction_can_exceed_the_published_bound(mechanism, counts, order):
+def test_reverse_divergence_can_exceed_the_published_bound(mechanism, counts, order):
     # So the published bound is no guarantee: the two cases of THEORY's section on it
     forward, reverse = divergences(mechanism, counts, order)
     bound = mechanism.published_rdp([counts], [order])[0, 0]
@@ -131,7 +131,7 @@ def test_reverse_direction_can_exceed_the_published_bound(mechanism, counts, ord
 
 @settings(max_examples=30, deadline=None)
 @given(histograms, st.floats(1, 100))
-def test_one_gnmax_answer_keeps_its_gaussian_guarantee(counts, sigma):
+def test_gnmax_answer_has_its_gaussian_guarantee(counts, sigma):
     delta = 1e-3
     epsilon = rdp.gdp_to_epsilon(GNMax(sigma).bounds().gdp_mu, delta)
     p = np.exp(GNMax(sigma).outcome_log_proba([counts]))
@@ -155,7 +155,7 @@ def test_gnmax_bound_ends_at_its_largest_order(sigma):
 
 @settings(max_examples=100, deadline=None)
 @given(st.floats(1e-6, 60), st.floats(1.01, 2000))
-def test_pure_rdp_is_randomised_response(epsilon, order):
+def test_pure_rdp_equals_randomized_response(epsilon, order):
     with mp.workdps(80):
         e, a = mp.mpf(epsilon), mp.mpf(order)
         p, q = mp.exp(e) / (1 + mp.exp(e)), 1 / (1 + mp.exp(e))
@@ -182,14 +182,14 @@ def test_improved_conversion_agrees_with_dp_accounting(scale, delta):
     assert expected == 0 or got_order == order
 
 
-def test_conversions_are_ordered_and_the_classic_one_is_the_formula():
+def test_classic_conversion_equals_its_formula_above_the_improved_one():
     costs = rdp.DEFAULT_ORDERS / 100
     classic, order = rdp.rdp_to_epsilon(costs, 1e-5, rdp.DEFAULT_ORDERS, conversion="classic")
     assert classic == pytest.approx(order / 100 + math.log(1e5) / (order - 1))
     assert rdp.rdp_to_epsilon(costs, 1e-5, rdp.DEFAULT_ORDERS)[0] < classic
 
 
-def test_the_edge_of_the_grid_warns():
+def test_rdp_to_epsilon_warns_at_the_edge_of_the_grid():
     with pytest.warns(UserWarning, match="edge of the grid"):
         rdp.rdp_to_epsilon([0.5, 0.6], 1e-5, [2.0, 3.0])
 
@@ -202,7 +202,7 @@ def gdp_delta(epsilon, mu):
 
 @settings(max_examples=100, deadline=None)
 @given(st.floats(1e-3, 30), st.sampled_from([1e-2, 1e-5, 1e-9]))
-def test_gaussian_epsilon_is_the_least_one(mu, delta):
+def test_gdp_to_epsilon_returns_the_least_epsilon(mu, delta):
     epsilon = rdp.gdp_to_epsilon(mu, delta)
     assert gdp_delta(epsilon, mu) <= delta  # rounded up to the last digit
     if epsilon > 0:
@@ -210,7 +210,7 @@ def test_gaussian_epsilon_is_the_least_one(mu, delta):
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-5, 0.1, 0.999, 1.0, 5.0, 40.0, 800.0, 1e6])
-def test_a_pure_step_is_gaussian_dp_by_mpmath(epsilon):
+def test_pure_to_gdp_agrees_with_mpmath(epsilon):
     mu = rdp.pure_to_gdp(epsilon)
 
     def log_odds(h):  # log(Phi(h) / Phi(-h)) is epsilon at the exact mu / 2, and grows with it
@@ -224,7 +224,7 @@ def test_a_pure_step_is_gaussian_dp_by_mpmath(epsilon):
         assert log_odds(half * (1 - mp.mpf("3e-12"))) < mp.mpf(epsilon) <= log_odds(half)
 
 
-def test_pure_to_gdp_at_its_ends_and_what_it_refuses():
+def test_pure_to_gdp_handles_its_ends_and_refuses_wrong_numbers():
     assert rdp.pure_to_gdp(0) == 0.0 and rdp.pure_to_gdp(math.inf) == math.inf
     for wrong in (-0.1, math.nan, "1", None):
         with pytest.raises(ValueError, match="epsilon must be a number, at least 0; got"):
@@ -256,7 +256,7 @@ def both_delta(epsilon, pure, mu):
     "pure, mu, delta",
     *((1e-3, 0.01, 1e-9), (1.0, 3.0, 1e-3), (5.0, 0.01, 1e-3), (5.0, 0.27, 1e-9)),
 )
-def test_a_pure_step_and_gaussian_noise_cost_the_least_epsilon(pure, mu, delta):
+def test_pure_and_gdp_to_epsilon_returns_the_least_epsilon(pure, mu, delta):
     epsilon = rdp.pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
     at_it = both_delta(epsilon, pure, mu)
     assert at_it <= delta * (1 + 1e-12)
@@ -268,14 +268,14 @@ def test_a_pure_step_and_gaussian_noise_cost_the_least_epsilon(pure, mu, delta):
 
 
 @pytest.mark.parametrize(("pure", "mu"), [(1e-3, 3.0), (5.0, 0.27)])
-def test_delta_of_a_pure_step_and_gaussian_noise_by_quadrature(pure, mu):
+def test_pure_and_gdp_delta_agrees_with_quadrature(pure, mu):
     for epsilon in (0.0, pure / 2, 2 * pure + mu):
         exact = float(both_delta(epsilon, pure, mu))
         assert rdp.pure_and_gdp_delta(epsilon, pure=pure, mu=mu) == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-9])
-def test_a_pure_step_and_gaussian_noise_at_the_ends(delta):
+def test_pure_and_gdp_to_epsilon_agrees_with_its_limits(delta):
     for mu in (0.01, 0.3, 4.0):
         alone = rdp.gdp_to_epsilon(mu, delta)
         assert rdp.pure_and_gdp_to_epsilon(delta, pure=0.0, mu=mu) == pytest.approx(alone, rel=1e-9)
@@ -296,7 +296,7 @@ def test_a_pure_step_and_gaussian_noise_at_the_ends(delta):
 
 
 @pytest.mark.parametrize("height", [1e-8, 1e-4, 1.0])
-def test_a_search_for_noise_ends_on_the_side_that_fits(height):
+def test_noise_search_ends_on_the_side_that_fits(height):
     for place in np.random.default_rng(0).uniform(-30, 3, 100):  # of a jump: no root to be found
 
         def excess(power, place=place):
@@ -307,7 +307,7 @@ def test_a_search_for_noise_ends_on_the_side_that_fits(height):
 
 
 @cases("epsilon, delta, n_queries", (1e-3, 1e-10, 1), (1.0, 1e-5, 5000), (50.0, 1e-3, 1))
-def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta, n_queries):
+def test_gnmax_sigma_costs_the_cap_and_not_more(epsilon, delta, n_queries):
     assert epsilon * (1 - 1e-6) <= rdp.gdp_to_epsilon(rdp.gdp_mu(epsilon, delta), delta) <= epsilon
     sigma = rdp.gnmax_sigma(epsilon, delta, n_queries)
     spent, _ = rdp.data_independent_epsilon(GNMax(sigma), n_queries, delta)
@@ -324,7 +324,7 @@ def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta, n_queries):
     ("adult_250_random_forest", 500, (2.55, 2.28, 0.98), (None, 1.35, 0.90)),
     ("mnist_250_cnn", 1000, (5.14, 4.65, 1.50), (2.49, 2.16, 1.28)),
 )
-def test_numbers_on_real_votes(data_home, file, n_queried, lnmax, gnmax):
+def test_costs_of_real_votes_equal_measured_values(data_home, file, n_queried, lnmax, gnmax):
     votes = np.load(data_home / "votes" / f"{file}.npz")["votes"][:n_queried]
     for mechanism, expected in ((LNMax(0.05), lnmax), (GNMax(40.0), gnmax)):
         bound = mechanism.published_rdp(votes, rdp.DEFAULT_ORDERS)
@@ -351,7 +351,7 @@ def test_numbers_on_real_votes(data_home, file, n_queried, lnmax, gnmax):
     ([[0, 0]], "at least 1"),
     ([[2**62] * 5] * 2, "at most 2..53"),  # their sum in 64 bits is 2**62
 )
-def test_bad_votes_raise_without_quoting_them(votes, message):
+def test_votes_check_refuses_bad_votes(votes, message):
     pytest.raises(ValueError, check_votes, votes).match(message)
 
 
@@ -366,7 +366,7 @@ def test_bad_votes_raise_without_quoting_them(votes, message):
     (lambda: rdp.pure_and_gdp_delta(-1.0, pure=1.0, mu=1.0), "epsilon must be"),
     (lambda: rdp.pure_and_gdp_delta(1.0, pure="1", mu=1.0), "pure must be"),
 )
-def test_parameters_out_of_range_raise_and_are_named(call, name):
+def test_rdp_parameters_out_of_range_are_named(call, name):
     pytest.raises(ValueError, call).match(name)
 
 
@@ -376,7 +376,7 @@ COSTS = st.floats(0, 1e6, allow_subnormal=False)
 
 
 @given(st.lists(COSTS, min_size=1, max_size=8))
-def test_a_sum_is_the_least_float_that_is_not_below(costs):
+def test_sum_up_returns_the_least_float_not_below(costs):
     exact = sum(map(Fraction, costs))
     total = sum_up(*costs)
     assert total >= exact
@@ -384,17 +384,17 @@ def test_a_sum_is_the_least_float_that_is_not_below(costs):
 
 
 @given(COSTS, st.integers(0, 10**6))
-def test_a_product_is_not_below(cost, number):
+def test_times_up_is_not_below_the_exact_product(cost, number):
     assert times_up(number, cost) >= Fraction(cost) * number
     assert times_up(number, cost) <= number * cost * (1 + 3e-16) + 5e-324
 
 
-def test_infinite_costs_stay():
+def test_sum_up_and_times_up_keep_infinite_costs():
     assert sum_up(1.0, math.inf) == times_up(3, math.inf) == math.inf
     assert rounded_up(Fraction(1, 10)) > Fraction(1, 10) > Fraction(math.nextafter(0.1, 0))
 
 
-def test_plans_with_synthetic_rows_publish_no_epsilon_below_the_exact_sum():
+def test_plan_table_epsilon_is_not_below_the_exact_sum():
     rng = np.random.default_rng(0)
     for _ in range(100):
         epsilon = float(np.exp(rng.uniform(-3, 2)))
@@ -408,7 +408,7 @@ def test_plans_with_synthetic_rows_publish_no_epsilon_below_the_exact_sum():
         assert plan.epsilon <= epsilon
 
 
-def test_queries_and_a_ledger_add_up_so_too():
+def test_query_and_ledger_costs_are_not_below_the_exact_sum():
     assert LNMax(0.05).costs()(7).pure >= Fraction(LNMax(0.05).costs()(1).pure) * 7
     budget = LedgerTerms(10.0, 1e-5, "pure", 1e-5)
     costs = [rdp.Cost(np.zeros(204), 0.0, pure, delta) for pure, delta in [(0.1, 1e-7)] * 3]
@@ -470,7 +470,7 @@ ORDERS = [1.1, 2.0, 17.0, 200.0, 1000.0]
     (GNMax(3.0), [1] + [0] * 3),
     (LNMax(0.3), [5] * 30),
 )
-def test_exact_costs_agree_with_mpmath(mechanism, counts):
+def test_exact_rdp_agrees_with_mpmath(mechanism, counts):
     expected = reference_cost(mechanism, counts, ORDERS)
     got = rdp.exact_rdp(mechanism, [counts], ORDERS)[0]
     for ours, reference in zip(got, expected, strict=True):
@@ -483,7 +483,7 @@ def test_exact_costs_agree_with_mpmath(mechanism, counts):
 
 
 @pytest.mark.parametrize("mechanism", [GNMax(0.8), GNMax(3.0), LNMax(1.3)])
-def test_exact_of_every_small_histogram(mechanism):
+def test_exact_rdp_equals_the_divergence_of_every_small_histogram(mechanism):
     # at high orders the worst move may be the last vote of a class, or towards one that has none
     from_single = 0
     for n_teachers, n_classes in ((1, 3), (9, 2), (5, 3), (3, 4)):
@@ -503,7 +503,7 @@ def test_exact_of_every_small_histogram(mechanism):
 
 @settings(max_examples=25, deadline=None)
 @given(any_histograms, mechanisms)
-def test_exact_grows_with_the_order_and_stays_below_the_data_independent_cost(counts, mechanism):
+def test_exact_rdp_grows_with_order_below_data_independent_cost(counts, mechanism):
     orders = rdp.DEFAULT_ORDERS[::8]
     cost = rdp.exact_rdp(mechanism, [counts], orders)[0]
     assert (np.diff(cost) >= -1e-8 * cost[1:]).all()
@@ -516,7 +516,7 @@ def test_exact_grows_with_the_order_and_stays_below_the_data_independent_cost(co
 
 @pytest.mark.parametrize("n_teachers", [1, 255])
 @pytest.mark.parametrize("scale", [0.01, 0.06694177748211866, 1.0])
-def test_tiny_noise_costs_much_at_every_order(scale, n_teachers):
+def test_worst_case_rdp_of_tiny_noise_grows_with_the_order(scale, n_teachers):
     # The divergence is flat in the order: rounding must not make a winner look like a loser
     for mechanism in (GNMax(scale), LNMax(1 / scale)):
         some, public = (
@@ -529,7 +529,7 @@ def test_tiny_noise_costs_much_at_every_order(scale, n_teachers):
         assert (np.diff(costs) >= -1e-8 * costs[1:]).all() and costs[0] > 0
 
 
-def test_tiny_noise_never_slips_under_a_cap():
+def test_plan_refuses_tiny_noise_under_a_cap():
     public = {"n_teachers": 1, "n_classes": 2, "delta": 1e-5}
     epsilon, _ = rdp.data_independent_epsilon(GNMax(0.07), 10, **public)
     assert epsilon == pytest.approx(542.6, abs=0.1)
@@ -537,7 +537,7 @@ def test_tiny_noise_never_slips_under_a_cap():
         plan_queries(GNMax(0.07), 10, n_public=20, epsilon=1.0, **public)
 
 
-def test_a_distribution_that_is_none_is_refused():
+def test_outcome_distribution_that_does_not_sum_to_one_is_refused():
     class Scores(Aggregator):
         def outcome_log_proba(self, votes, student_proba=None):
             return 0.05 * np.asarray(votes, dtype=float)
@@ -562,7 +562,7 @@ class Biased(Aggregator):
             return np.log(proba)
 
 
-def test_an_own_mechanism_gets_its_exact_cost_from_its_outcome_distribution():
+def test_exact_rdp_of_a_custom_mechanism_follows_its_distribution():
     # [5, 4]: a move to [4, 5] turns P(1) from 0 to 3/4: infinite
     costs = rdp.exact_rdp(Biased(), [[5, 4], [7, 2], [8, 1]], [2.0, 3.0])
     assert np.isinf(costs[0]).all()
@@ -570,7 +570,7 @@ def test_an_own_mechanism_gets_its_exact_cost_from_its_outcome_distribution():
     assert np.isinf(costs[2]).all()  # unanimity is one move away, and may be silent
 
 
-def test_infinite_costs_do_not_hide_those_of_other_queries_or_orders():
+def test_exact_rdp_keeps_finite_costs_next_to_infinite_ones():
     votes = [[5, 4, 0], [7, 2, 0], [8, 1, 0], [4, 3, 2]]
     for mechanism in (Biased(), PluralityVote()):
         together = rdp.exact_rdp(mechanism, votes, rdp.DEFAULT_ORDERS)
@@ -587,7 +587,7 @@ def test_infinite_costs_do_not_hide_those_of_other_queries_or_orders():
 
 @pytest.mark.parametrize("n_teachers", [1, 25, 250])
 @pytest.mark.parametrize("mechanism", [GNMax(40.0), GNMax(3.0), LNMax(0.05), LNMax(1.0)])
-def test_two_class_worst_case_is_the_largest_over_all_gaps(mechanism, n_teachers):
+def test_worst_case_rdp_of_two_classes_is_the_largest_over_gaps(mechanism, n_teachers):
     orders = [1.5, 20.0] if n_teachers > 100 else [1.1, 8.0, 300.0]
     got = rdp.worst_case_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=2)
     with mp.workdps(40):
@@ -603,7 +603,7 @@ def test_two_class_worst_case_is_the_largest_over_all_gaps(mechanism, n_teachers
             assert cost == pytest.approx(float(largest), rel=1e-6) and cost >= largest
 
 
-def test_worst_case_of_mechanisms_without_a_closed_form():
+def test_worst_case_rdp_without_closed_form_enumerates_two_classes():
     # two classes: by enumeration, from the outcome distribution alone; else no guarantee
     class Quarter(Aggregator):
         """The plurality's label with probability 3/4, the other with 1/4; ties even."""
@@ -651,7 +651,7 @@ def assert_same_costs(got, expected, orders):
 
 @pytest.mark.slow
 @cases("given", (40, 5.0, 4), (5000, 30.0, 60))
-def test_orders_together_in_any_order_cost_what_each_costs_alone(given):
+def test_exact_rdp_of_many_orders_equals_each_alone(given):
     counts = random_votes(*given)
     for mechanism in (GNMax(60.0), LNMax(1 / 60)):
         together = rdp.exact_rdp(mechanism, [counts], np.append(rdp.DEFAULT_ORDERS[::-1], 2.0))[0]
@@ -662,7 +662,7 @@ def test_orders_together_in_any_order_cost_what_each_costs_alone(given):
 
 
 @cases("n_teachers, concentration, scale", (40, 5.0, 0.7), (250, 0.02, 30.0), (5000, 30.0, 1e6))
-def test_costs_of_many_classes_are_the_largest_over_all_moves(n_teachers, concentration, scale):
+def test_exact_rdp_of_many_classes_is_the_largest_over_moves(n_teachers, concentration, scale):
     counts = random_votes(n_teachers, concentration, 21)
     for mechanism in (GNMax(scale), LNMax(1 / scale)):
         expected = by_definition(mechanism, counts, MANY_ORDERS[::7])
@@ -678,7 +678,7 @@ any_noise = st.floats(-1.0, 6.0).map(lambda digits: 10.0**digits)
 
 @settings(max_examples=15, deadline=None)
 @given(few_classes, any_noise, st.sampled_from([GNMax, LNMax]), st.randoms(use_true_random=False))
-def test_costs_are_the_largest_over_all_moves(counts, scale, kind, random):
+def test_exact_rdp_is_the_largest_over_moves(counts, scale, kind, random):
     mechanism = kind(scale) if kind is GNMax else kind(1 / scale)
     shuffled = random.sample(counts, len(counts))
     got = rdp.exact_rdp(mechanism, [counts, shuffled], MANY_ORDERS)
@@ -691,7 +691,7 @@ def test_costs_are_the_largest_over_all_moves(counts, scale, kind, random):
 SOME_ORDERS = [1.1, 2.0, 8.0, 20.0, 60.0, 300.0, 2000.0]
 
 
-def test_a_search_that_ends_at_its_border_has_no_answer(monkeypatch):
+def test_argmax_rdp_that_ends_at_its_border_is_infinite(monkeypatch):
     monkeypatch.setattr("sklearn_pate.rdp.worst_case._borders", lambda *args: (0.3, -12.0))
     assert np.isinf(argmax_rdp(rdp.Gaussian(5.0), np.array([2.0, 30.0]), 1000.0)).all()
 
@@ -701,7 +701,7 @@ def test_a_search_that_ends_at_its_border_has_no_answer(monkeypatch):
 
 @pytest.mark.parametrize("noise", [rdp.Gaussian, rdp.Laplace])
 @pytest.mark.parametrize("counts", [(0.3, 0.7), (30.0, -2.0)])
-def test_three_outcomes_against_mpmath(noise, counts):
+def test_log_other_classes_agree_with_mpmath(noise, counts):
     def pdf(x):
         return mp.npdf(x) if noise is rdp.Gaussian else mp.exp(-abs(x)) / 2
 
@@ -728,7 +728,7 @@ def test_three_outcomes_against_mpmath(noise, counts):
 @pytest.mark.parametrize("noise", [rdp.Gaussian, rdp.Laplace, rdp.Exponential])
 @pytest.mark.parametrize("n_other_classes", [1, 9, 150])
 @pytest.mark.parametrize("behind", [0.0, 0.02, 25.0])
-def test_overtaking_equal_counts_is_as_likely_as_winning_among_all(noise, n_other_classes, behind):
+def test_log_overtake_equals_argmax_among_all(noise, n_other_classes, behind):
     by_all = noise(1.0).log_argmax([[0.0] + [behind] * n_other_classes])[0, 0]
     assert noise.log_overtake(behind, n_other_classes) == pytest.approx(
         by_all, rel=1e-12, abs=2e-13
@@ -742,7 +742,7 @@ def test_overtaking_equal_counts_is_as_likely_as_winning_among_all(noise, n_othe
     "votes, scale, order",
     *(((0.0, 0.7), 0.5, 60.0), ((2.5, -3.0), 20.0, 1.1), ((1.0, 9.0), 3000.0, 1500.0)),
 )
-def test_slopes_of_the_cost_are_its_differences(votes, scale, order):
+def test_region_slopes_equal_finite_differences(votes, scale, order):
     region = _Region(rdp.Gaussian(scale), 100.0, -200.0)
     orders = np.array([order])
     cost, slopes = region.one_way_and_slopes(np.array(votes)[:, None], orders)
@@ -768,7 +768,7 @@ def dense_supremum(noise, order, gaps, levels):
 
 @pytest.mark.parametrize("scale", [2.0, 5.0, 40.0])
 @pytest.mark.parametrize("mechanism", [GNMax, LNMax])
-def test_no_point_of_a_dense_grid_exceeds_the_supremum(mechanism, scale):
+def test_worst_case_rdp_covers_a_dense_grid(mechanism, scale):
     aggregator = mechanism(scale if mechanism is GNMax else 1 / scale)
     orders = np.array([1.1, 8.0, 60.0])
     for order, bound in zip(orders, rdp.worst_case_rdp(aggregator, orders), strict=True):
@@ -781,7 +781,7 @@ def test_no_point_of_a_dense_grid_exceeds_the_supremum(mechanism, scale):
 
 @pytest.mark.parametrize("scale", [100, 1e5])
 @pytest.mark.parametrize("noise", [rdp.Laplace, rdp.Gaussian])
-def test_a_peak_as_narrow_as_one_vote_is_found(noise, scale):
+def test_argmax_rdp_finds_a_local_maximum_within_one_vote(noise, scale):
     # with Laplace noise, the cost falls off within one vote of margin 0
     orders = np.array([1.5, 35.6])
     found = argmax_rdp(noise(scale), orders, np.inf)
@@ -797,7 +797,7 @@ def test_a_peak_as_narrow_as_one_vote_is_found(noise, scale):
     # when the gap is limited, a high order costs most if both classes are unlikely
     *((10, 50, 119), (40, 20, 479), (100, 50, 1000)),
 )
-def test_peaks_that_are_hard_to_find_with_few_teachers_are_found(scale, n_teachers, order):
+def test_argmax_rdp_finds_local_maxima_of_few_teachers(scale, n_teachers, order):
     gaps = np.linspace(0, (n_teachers - 1) / scale, 81)
     dense = dense_supremum(rdp.Gaussian(scale), order, gaps, np.linspace(-25, 10, 501))
     cost = argmax_rdp(rdp.Gaussian(scale), np.array([order]), n_teachers / scale)[0]
@@ -805,7 +805,7 @@ def test_peaks_that_are_hard_to_find_with_few_teachers_are_found(scale, n_teache
 
 
 @pytest.mark.parametrize(("scale", "n_teachers"), [(20.0, 50), (1.51, 5)])
-def test_orders_searched_together_cost_what_each_costs_alone(scale, n_teachers):
+def test_argmax_rdp_of_many_orders_equals_each_alone(scale, n_teachers):
     noise = rdp.Gaussian(scale)
     orders = rdp.DEFAULT_ORDERS[rdp.DEFAULT_ORDERS / scale < 100][::5]
     orders = np.append(orders, [99.99999999999999, 100.0])
@@ -818,7 +818,7 @@ def test_orders_searched_together_cost_what_each_costs_alone(scale, n_teachers):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("scale", [1e7, 1e12, 1e20, 1e100])
-def test_rounding_hides_no_vote(scale, n_classes):
+def test_worst_case_rdp_of_huge_noise_is_not_rounded_down(scale, n_classes):
     orders = np.array([1.1, 2.0, 20.0, 2000.0])
     public = {"n_teachers": 100, "n_classes": n_classes}
     # of two level counts, one vote moves the chance to win by phi(0) sqrt(2) / scale
@@ -828,7 +828,7 @@ def test_rounding_hides_no_vote(scale, n_classes):
     assert (rdp.worst_case_rdp(LNMax(1 / scale), orders, **public) >= least * (1 - 1e-6)).all()
 
 
-def test_supremum_has_the_known_values():
+def test_worst_case_rdp_equals_known_values():
     expected = [0.05134, 0.2228, 0.713]
     np.testing.assert_allclose(rdp.worst_case_rdp(GNMax(5.0), [2, 8, 20]), expected, rtol=5e-4)
     shares = rdp.worst_case_rdp(GNMax(40.0), [2, 10, 60, 120]) / np.array([2, 10, 60, 120]) * 1600
@@ -842,7 +842,7 @@ def test_supremum_has_the_known_values():
     (GNMax(40.0), 500, {"n_teachers": 250, "n_classes": 2}, 2.81),
     (LNMax(0.05), 500, {"n_teachers": 250, "n_classes": 2}, 5.36),
 )
-def test_publishable_epsilons(mechanism, n_queries, public, expected):
+def test_data_independent_epsilon_equals_known_values(mechanism, n_queries, public, expected):
     epsilon, method = rdp.data_independent_epsilon(mechanism, n_queries, 1e-5, **public)
     assert epsilon == pytest.approx(expected, rel=0.003) and method == "renyi"
 
@@ -865,7 +865,7 @@ def costs_and_loss(mechanism, n_teachers, n_classes):
     *(GNMax(0.5, "discrete"), GNMax(40.0, "discrete")),
     ids=str,
 )
-def test_enumeration_never_exceeds_the_worst_case(mechanism, n_teachers, n_classes):
+def test_worst_case_rdp_covers_enumeration(mechanism, n_teachers, n_classes):
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
     exact, loss = costs_and_loss(mechanism, **public)
     pure = rdp.worst_case_pure(mechanism, **public)
@@ -878,7 +878,7 @@ def test_enumeration_never_exceeds_the_worst_case(mechanism, n_teachers, n_class
         assert n_teachers == 1 or pure == pytest.approx(loss, rel=1e-6)
 
 
-def test_the_worst_case_is_nearly_reached():
+def test_worst_case_rdp_is_nearly_reached():
     exact = rdp.exact_rdp(GNMax(5.0), histograms_of(30, 3), SOME_ORDERS).max(axis=0)
     bounded = rdp.worst_case_rdp(GNMax(5.0), SOME_ORDERS, n_teachers=30, n_classes=3)
     assert (bounded[:3] <= 1.05 * exact[:3]).all()  # at low orders
@@ -896,7 +896,7 @@ def test_the_worst_case_is_nearly_reached():
         st.builds(GNMax, sigma=st.floats(0.7, 200)), st.builds(LNMax, gamma=st.floats(0.005, 2))
     ),
 )
-def test_the_worst_case_covers_any_votes(counts, mechanism):
+def test_worst_case_rdp_covers_any_votes(counts, mechanism):
     orders = [1.2, 3.0, 15.0, 150.0]
     public = {"n_teachers": sum(counts), "n_classes": len(counts)}
     exact = rdp.exact_rdp(mechanism, [counts], orders)[0]
@@ -924,14 +924,14 @@ THREE = [[counts, neighbour] for counts in THREE for neighbour in moves(counts)]
 
 @pytest.mark.parametrize("mechanism", [GNMax(40.0), LNMax(0.05)])
 @pytest.mark.parametrize(("pairs", "n_queries"), [(TWO, 1), (TWO, 100), (TWO, 500), (THREE, 60)])
-def test_the_published_epsilon_covers_the_exact_composition(mechanism, pairs, n_queries):
+def test_data_independent_epsilon_covers_exact_composition(mechanism, pairs, n_queries):
     public = {"n_teachers": 250, "n_classes": len(pairs[0][0])}
     epsilon, _ = rdp.data_independent_epsilon(mechanism, n_queries, 1e-5, **public)
     largest = max(composed_delta(mechanism, pair, n_queries, epsilon) for pair in pairs)
     assert 1e-8 < largest <= 1e-5
 
 
-def test_a_cost_that_depends_on_the_student_is_not_enumerated():
+def test_worst_case_rdp_does_not_enumerate_student_dependent_costs():
     class Student(Aggregator):
         uses_student_proba = True
 
@@ -951,13 +951,13 @@ def test_a_cost_that_depends_on_the_student_is_not_enumerated():
 # --- pure costs ----------------------------------------------------------------------------------
 
 
-def test_unbounded_votes_have_none_with_gaussian_noise():
+def test_worst_case_pure_of_gaussian_noise_is_infinite():
     assert rdp.worst_case_pure(GNMax(40.0)) == math.inf
     assert rdp.worst_case_pure(GNMax(40.0), n_teachers=100) == math.inf
     assert rdp.worst_case_pure(LNMax(0.05)) == 0.1
 
 
-def test_one_sided_noise_may_rule_out_an_outcome():
+def test_exponential_noise_is_one_sided():
     assert not rdp.Exponential.two_sided and rdp.Gaussian.two_sided and rdp.Laplace.two_sided
 
 
@@ -969,7 +969,9 @@ def test_one_sided_noise_may_rule_out_an_outcome():
     "epsilon, n_queries, n_teachers, n_classes",
     *((1.0, 1, None, None), (0.1, 40, 60, 2), (8.0, 40, 300, 10)),
 )
-def test_calibration_is_the_least_noise_that_fits(unset, epsilon, n_queries, n_teachers, n_classes):
+def test_least_scale_returns_the_least_noise_that_fits(
+    unset, epsilon, n_queries, n_teachers, n_classes
+):
     def calibrated(**public):
         def cost_at(scale, orders):
             return unset.with_scale(scale).costs(orders, **public)(n_queries)

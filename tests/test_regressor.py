@@ -83,7 +83,7 @@ def tiny_method(n_neighbors, relation="replace_one"):
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 2])
-def test_no_record_changes_more_votes_than_is_charged(n_neighbors):
+def test_record_changes_at_most_its_contribution(n_neighbors):
     others = [(1.0, 0.7), (-1.0, 2.0)]
     vote, contribution = tiny_method(n_neighbors)
     found = [vote([record, *others]) for record in TINY]
@@ -99,7 +99,7 @@ def test_no_record_changes_more_votes_than_is_charged(n_neighbors):
     assert max((change**2).sum() for change in joined) <= of_joined.l2_squared <= of_joined.l1
 
 
-def test_a_group_changes_no_more_than_a_record():
+def test_group_changes_at_most_as_much_as_a_record():
     """Groups of one to three, whose records have weights, and their neighbours of any size."""
     rng = np.random.default_rng(1)
     largest = 0.0
@@ -121,7 +121,7 @@ def test_a_group_changes_no_more_than_a_record():
 
 
 @pytest.mark.filterwarnings("ignore:.*exceeds|.*explain")
-def test_an_audit_finds_no_more_than_is_claimed(global_random_seed):
+def test_audit_table_of_the_regressor_stays_below_its_claim(global_random_seed):
     """And catches votes that count three times; each bound fails once in a million."""
     mechanism = LaplaceMechanism(2.0, noise="continuous")
     method = ReverseNeighbors(StandardScaler(), n_cells=1, random_state=0)
@@ -157,7 +157,7 @@ def test_an_audit_finds_no_more_than_is_claimed(global_random_seed):
     ("teachers, a schema", {"schema": (-1, 1), "base_estimator": LinearRegression()}, 0.5),
 )
 @pytest.mark.filterwarnings("ignore:.*histograms|.*noise")
-def test_methods(params, least):
+def test_regressor_of_each_method_scores_and_reports(params, least):
     reg = fitted(**params, on_bad_plan="warn")
     epsilon, _ = reg.privacy_spent_
     assert epsilon <= reg.epsilon and reg.score(X[TEST], Y[TEST]) > least
@@ -168,7 +168,7 @@ def test_methods(params, least):
     assert not hasattr(reg, "classes_") and "private" not in repr(reg).lower()
 
 
-def test_only_rows_that_teachers_were_asked_about_have_means():
+def test_means_are_released_for_queried_rows_only():
     reg = fitted(base_estimator=LinearRegression(), n_queries=7)
     queried = np.zeros(500, dtype=bool)
     queried[reg.query_indices_] = True
@@ -178,7 +178,7 @@ def test_only_rows_that_teachers_were_asked_about_have_means():
     assert reg.privacy_spent_.n_answered == 7 and reg.aggregator_.sigma is not None
 
 
-def test_without_noise_a_teacher_is_what_it_predicts():
+def test_teacher_without_noise_is_reproduced():
     given_ = {"n_teachers": 1, "aggregator": SoftVote(1e-6), "epsilon": None}
     reg = fitted(base_estimator=LinearRegression(), student=LinearRegression(), **given_)
     plain = LinearRegression().fit(X[PRIVATE], Y[PRIVATE])
@@ -186,7 +186,7 @@ def test_without_noise_a_teacher_is_what_it_predicts():
     np.testing.assert_allclose(reg.predict(X[TEST]), plain.predict(X[TEST]), atol=1e-3)
 
 
-def test_a_teacher_without_numbers_or_with_one():
+def test_teacher_of_few_records_votes_by_a_fixed_rule():
     names = [f"clinic {k}" for k in range(3)]
     groups = np.where(np.arange(2000) < 1, names[0], names[1])
     reg = PATERegressor(LinearRegression(), bounds=(0, 40), partition=PredefinedPartition(names))
@@ -215,7 +215,7 @@ def test_numbers_beyond_all_floats_count_at_the_edge(huge):
     np.testing.assert_array_equal(one.counts, other.counts)
 
 
-def test_all_of_a_unit_casts_one_vote():
+def test_unit_adds_one_vote_in_all():
     """Ten times each record, in groups of ten: the same table as once each."""
     rows, y = np.repeat(X[:300], 10, axis=0), np.repeat(Y[:300], 10)
     method = ReverseNeighbors(n_cells=20, random_state=0)
@@ -226,7 +226,7 @@ def test_all_of_a_unit_casts_one_vote():
     np.testing.assert_allclose(votes.counts, once.counts, atol=40 * 10 / WHOLE)
 
 
-def test_sums_of_two_levels_are_least_squares():
+def test_class_sums_of_two_levels_equal_least_squares():
     """With hardly any noise, as scikit-learn has them on the same rows of length 1."""
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(20_000, 6))
@@ -241,7 +241,7 @@ def test_sums_of_two_levels_are_least_squares():
     assert np.abs(reg.predict(rows) - expected).mean() < 0.02 * y.std()
 
 
-def test_votes_that_scatter_less_are_read_as_that():
+def test_smoothing_of_numbers_has_a_lower_error_than_of_classes():
     """Numbers that follow from the place: with little noise, all differences are true ones."""
     rng = np.random.default_rng(0)
     centers = rng.normal(size=(200, 2))
@@ -259,7 +259,7 @@ def test_votes_that_scatter_less_are_read_as_that():
 
 
 @pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
-def test_quantiles_of_split_votes_are_those_of_the_numbers(q):
+def test_quantiles_of_interpolated_votes_equal_those_of_numbers(q):
     """Of 100,000 numbers over 10 levels, off by less than a tenth of a level."""
     y = np.random.default_rng(0).normal(20, 6, size=100_000).clip(0, 40)
     target = NumberTarget.between((0, 40), 10)
@@ -269,7 +269,7 @@ def test_quantiles_of_split_votes_are_those_of_the_numbers(q):
     assert found[0, 0] == pytest.approx(np.quantile(y, q), abs=0.1 * 40 / 9)
 
 
-def test_quantiles_cover():
+def test_predict_quantiles_cover_the_numbers():
     reg = fitted(n_levels=12, epsilon=4.0)
     low, middle, high = reg.predict_quantiles(X[TEST], [0.1, 0.5, 0.9]).T
     assert (low < middle).all() and (middle < high).all()
@@ -277,7 +277,7 @@ def test_quantiles_cover():
     np.testing.assert_array_equal(reg.predict_quantiles(X[TEST], 0.5), middle)
 
 
-def test_quantiles_that_are_none(of_records):
+def test_predict_quantiles_refuses_wrong_fits_and_levels(of_records):
     assert not hasattr(of_records, "predict_quantiles")
     of_teachers = fitted(n_levels=3, base_estimator=Ridge())
     pytest.raises(ValueError, of_teachers.predict_quantiles, X, 0.5).match("teachers voted")
@@ -331,7 +331,7 @@ class Loses(RegressorMixin, BaseEstimator):
     ("queries", {"base_estimator": Ridge(), "query_strategy": "uncertainty"}, "predict_proba"),
     ("two numbers", {"student": Loses("two")}, "one number for each row"),
 )
-def test_what_is_refused_before_anything_is_spent(params, match, ledger):
+def test_regressor_refuses_wrong_input_before_spending(params, match, ledger):
     params = {"random_state": None, "ledger": ledger} | params
     y = params.pop("y", Y)
     reg = PATERegressor(**{"bounds": (0, 40)} | params)
@@ -342,18 +342,18 @@ def test_what_is_refused_before_anything_is_spent(params, match, ledger):
     assert ledger.history().empty and not hasattr(reg, "privacy_spent_")
 
 
-def test_displays_of_teachers_of_numbers():
+def test_displays_of_regressor_teachers_are_drawn():
     reg = fitted(base_estimator=Ridge(), n_teachers=50)
     assert BudgetDisplay.from_estimator(reg).shares.sum() == pytest.approx(1)
     assert PrivacySpentDisplay.from_estimator(reg).data_independent[-1] <= 4.0
 
 
 @cases("how, match", ("nan", "returned missing numbers"), ("two", "one number per row"))
-def test_teachers_that_predict_no_numbers(how, match):
+def test_teachers_that_predict_no_numbers_are_refused(how, match):
     pytest.raises(TeacherError, fitted, base_estimator=Loses(how)).match(match)
 
 
-def test_a_student_that_fails_loses_no_means():
+def test_student_error_keeps_released_means():
     class Fails(Ridge):
         def fit(self, X, y):
             if len(np.unique(y)) > 2:  # not made up
@@ -366,12 +366,12 @@ def test_a_student_that_fails_loses_no_means():
     assert not np.isnan(caught.value.public_labels).any()
 
 
-def test_sites_are_refused():
+def test_regressor_refuses_sites():
     with pytest.raises(ValueError, match="PATERegressor cannot be fitted when X is Sites"):
         PATERegressor(bounds=(0, 1)).fit(Sites(print, ["a", "b"]), None, X[PUBLIC])
 
 
-def test_noise_above_all_votes_is_refused():
+def test_regressor_refuses_noise_above_all_votes():
     with pytest.raises(BadPlanError, match="the noise exceeds the votes"):
         PATERegressor(bounds=(0, 40), epsilon=0.01).fit(X[:100], Y[:100], X[PUBLIC])
 
@@ -379,13 +379,13 @@ def test_noise_above_all_votes_is_refused():
 # --- scikit-learn, and all that a fit may be part of ---------------------------------------------
 
 
-def test_it_works_where_regressors_do():
+def test_regressor_works_in_grid_search():
     search = GridSearchCV(PATERegressor(bounds=(0, 40), epsilon=2.0), {"n_levels": [2, 4]}, cv=2)
     search.fit(X[PRIVATE], Y[PRIVATE], X_public=PublicData(X[PUBLIC]))
     assert search.best_score_ > 0.8 and search.score(X[TEST], Y[TEST]) > 0.8
 
 
-def test_the_bounds_of_a_transformed_number_are_in_its_unit():
+def test_bounds_of_a_transformed_target_are_in_its_unit():
     y = np.exp(Y / 10)
     reg = PATERegressor(bounds=(0, 4), epsilon=4.0)
     logs = TransformedTargetRegressor(reg, func=np.log, inverse_func=np.exp)
@@ -397,7 +397,7 @@ def test_the_bounds_of_a_transformed_number_are_in_its_unit():
         wrong.fit(X[PRIVATE], y[PRIVATE], X_public=X[PUBLIC])
 
 
-def test_several_numbers_share_a_ledger(tmp_path):
+def test_multi_output_regressors_share_a_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=3)
     reg = MultiOutputRegressor(PATERegressor(bounds=(0, 40), epsilon=1.0, ledger=ledger))
     reg.fit(X[PRIVATE], np.column_stack([Y, 40 - Y])[PRIVATE], X_public=X[PUBLIC])
@@ -405,7 +405,7 @@ def test_several_numbers_share_a_ledger(tmp_path):
     assert len(ledger.history()) == 2 and 1.0 < ledger.epsilon_spent <= 2.0
 
 
-def test_a_private_search():
+def test_private_search_of_a_regressor_requires_public_rows():
     candidates = {"student": [LinearRegression(), RandomForestRegressor(5)]}
     reg = PATERegressor(bounds=(0, 40))
     search = PrivateGridSearchCV(reg, candidates, epsilon=8.0, n_trials=2, random_state=0)
@@ -419,7 +419,7 @@ def test_a_private_search():
         PrivateGridSearchCV(reg, {"n_levels": [2, 3]}).fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
 
 
-def test_votes_are_cast_once_and_read_often():
+def test_polled_votes_of_numbers_can_be_read_again():
     votes = fitted(how="poll")
     one = PATERegressor(bounds=(0, 40), epsilon=8.0).fit_votes(votes, X[PUBLIC])
     assert one.score(X[TEST], Y[TEST]) > 0.85
@@ -433,7 +433,7 @@ def test_votes_are_cast_once_and_read_often():
 
 
 @cases("params", {}, {"base_estimator": LinearRegression()}, ids=["records", "teachers"])
-def test_pickles_and_copies_say_the_same(params):
+def test_regressor_pickle_predicts_without_curator_and_seed(params):
     reg = fitted(**params)
     copy = pickle.loads(pickle.dumps(reg))
     np.testing.assert_array_equal(copy.predict(X[TEST]), reg.predict(X[TEST]))
@@ -441,7 +441,7 @@ def test_pickles_and_copies_say_the_same(params):
     assert hasattr(reg, "curator_") and "PATERegressor" in reg._repr_html_()
 
 
-def test_another_student_is_free():
+def test_fit_student_of_a_regressor_costs_nothing():
     reg = fitted()
     before = reg.privacy_spent_
     reg.fit_student(X[PUBLIC], RandomForestRegressor(20, random_state=0))
@@ -453,7 +453,7 @@ def test_another_student_is_free():
 
 
 @cases("name", "student", "base_estimator")
-def test_a_stacking_regressor_is_accepted(name):
+def test_stacking_regressor_is_accepted(name):
     stacking = StackingRegressor([("ridge", Ridge()), ("linear", LinearRegression())])
     params = {name: make_pipeline(StandardScaler(), stacking)}
     if name == "base_estimator":
@@ -461,7 +461,7 @@ def test_a_stacking_regressor_is_accepted(name):
     assert fitted(**params).score(X[TEST], Y[TEST]) > 0.8
 
 
-def test_export(of_records):
+def test_regressor_export_predicts_as_the_regressor(of_records):
     reg = fitted(student=make_pipeline(StandardScaler(), Ridge()))
     model = reg.export(X[PUBLIC])
     np.testing.assert_array_equal(model.predict(X[TEST]), reg.predict(X[TEST]))
@@ -477,7 +477,7 @@ def test_export(of_records):
     ({"schema": (-1, 1)}, "ReleasedSums("),
     ({"synthesizer": MarginalSynthesizer((-1, 1), n_bins=8)}, "ReleasedHistograms("),
 )
-def test_default_students_of_numbers_are_exported(params, student_reads):
+def test_regressor_export_of_default_students_predicts_alike(params, student_reads):
     reg = fitted(**params)
     assert student_reads in repr(reg.student_.released)
     assert_exported(reg, X[TEST])
@@ -498,23 +498,23 @@ def assert_exported(reg, rows):
     ("teachers", {"base_estimator": Ridge(), "n_levels": 3}, ["means", "of 3 levels"]),
     ("noise above the signal", {"n_teachers": 50, "epsilon": 1.0}, ["the signal of the means"]),
 )
-def test_plan_names_levels(params, expected):
+def test_plan_of_a_regressor_names_levels(params, expected):
     plan = fitted(how="plan", **params)
     text = " ".join(str(plan).split())
     assert all(words in text for words in expected) and "class" not in text.lower()
 
 
-def test_a_classifier_has_classes_and_no_levels():
+def test_classifier_has_classes_and_no_levels():
     clf = PATEClassifier(classes=[0, 1], random_state=0).fit(X[PRIVATE], Y[PRIVATE] > 20, X[PUBLIC])
     assert not hasattr(clf, "levels_") and clf.public_labels_.dtype.kind == "i"
 
 
-def test_teachers_that_are_regressors_are_refused_for_classes():
+def test_regressor_teachers_are_refused_by_the_classifier():
     with pytest.raises(ValueError, match="RegressorTeachers votes for numbers"):
         PATEClassifier(method=RegressorTeachers([Ridge()]), classes=[0, 1]).plan(X, Y > 20, X)
 
 
-def test_every_parameter_and_attribute_is_documented(of_records):
+def test_regressor_docstring_lists_parameters_and_attributes(of_records):
     reg = fitted(base_estimator=LinearRegression())
     names = set(vars(reg)) | set(vars(of_records)) | set(reg.get_params(deep=False))
     public = {name for name in names if not name.startswith("_")} - {"feature_names_in_"}

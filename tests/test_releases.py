@@ -92,7 +92,7 @@ def plan(clf, **more):
 # --- what it costs, and where that is shown ------------------------------------------------------
 
 
-def test_noise_costs_its_share_and_all_costs_the_cap():
+def test_release_costs_its_epsilon_fraction_within_the_cap():
     planned = plan(model(Counts()))
     assert planned.extra_releases == (("how many are above 0", pytest.approx(0.25)),)
     assert planned.epsilon == pytest.approx(1.0) and planned.epsilon <= 1
@@ -109,7 +109,7 @@ def test_noise_costs_its_share_and_all_costs_the_cap():
     {"n_teachers": 10, "aggregator": ConfidentGNMax(5, 4.0, 4.0), "n_queries": 80, "epsilon": 4.0},
     {"aggregator": GaussianMechanism()},
 )
-def test_a_cost_that_is_not_pure_adds_up_under_the_cap(params):
+def test_release_cost_that_is_not_pure_adds_up_under_the_cap(params):
     planned = plan(model(Gaussian(), **params))
     cap = params.get("epsilon", 1.0)
     alone = Gaussian(planned_scale(planned, params)).event(REPLACED).cost().epsilon(1e-5)[0]
@@ -130,7 +130,7 @@ def planned_scale(planned, params):
     return high
 
 
-def test_statement_card_and_plan_show_what_is_released():
+def test_release_is_shown_in_statement_html_and_plan():
     clf = fit(model(Counts()))
     spent = clf.privacy_spent_
     assert spent.extra_releases == ("how many are above 0",)
@@ -141,7 +141,7 @@ def test_statement_card_and_plan_show_what_is_released():
     assert "releases    how many are above 0; of the epsilon below, 0.25" in str(plan(clf))
 
 
-def test_a_delta_before_a_filter_is_taken_from_its_own():
+def test_release_delta_before_a_filter_is_subtracted():
     class Failing(Gaussian):
         def event(self, neighbors):
             return ProvedEvent(lambda orders: Cost(np.zeros(len(orders)), 0.0, np.inf, 0.9e-5))
@@ -152,7 +152,7 @@ def test_a_delta_before_a_filter_is_taken_from_its_own():
     assert planned.cost.epsilon(1e-5)[0] <= planned.epsilon <= 3.0
 
 
-def test_a_ledger_records_it_and_stops_the_next(tmp_path):
+def test_release_is_recorded_in_a_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=1.5, composition="pure")
     clf = fit(model(Counts(), random_state=None, ledger=ledger))
     assert ledger.epsilon_spent == pytest.approx(1.0) and len(ledger.history()) == 1
@@ -161,7 +161,7 @@ def test_a_ledger_records_it_and_stops_the_next(tmp_path):
     assert not hasattr(caught.value, "privacy_spent") and len(ledger.history()) == 1
 
 
-def test_drawn_rows_and_it_are_one_entry(ledger):
+def test_release_and_synthetic_rows_are_one_ledger_entry(ledger):
     schema = [(-4, 4), (-4, 4)]
     clf = model(Counts(), random_state=None, ledger=ledger, schema=schema)
     clf.fit(X, Y)
@@ -174,7 +174,7 @@ def test_drawn_rows_and_it_are_one_entry(ledger):
 # --- what is published ---------------------------------------------------------------------------
 
 
-def test_what_is_drawn_is_published_with_fresh_noise_or_by_a_seed():
+def test_release_has_fresh_noise_or_follows_the_seed():
     first, again = (fit(model(Counts())).released_[0] for _ in range(2))
     fresh = fit(model(Counts(), random_state=None)).released_[0]
     np.testing.assert_array_equal(first, again)
@@ -183,25 +183,25 @@ def test_what_is_drawn_is_published_with_fresh_noise_or_by_a_seed():
 
 
 @cases("seed, source", (None, SystemGenerator), (0, np.random.Generator))
-def test_its_noise_comes_from_the_system_or_from_the_seed(monkeypatch, seed, source):
+def test_release_noise_comes_from_the_system_or_the_seed(monkeypatch, seed, source):
     sources = note_calls(monkeypatch, Counts, "publish", lambda release, gathered, rng: type(rng))
     fit(model(Counts(), random_state=seed))
     assert sources[-1] is source
 
 
-def test_labels_are_those_of_a_fit_without_it_at_the_same_noise():
+def test_release_leaves_labels_of_the_same_noise_unchanged():
     noise = {"aggregator": LaplaceMechanism(4.0), "epsilon": None}
     with_it, without = fit(model(Counts(9.0), **noise)), fit(model(**noise))
     np.testing.assert_array_equal(with_it.public_labels_, without.public_labels_)
 
 
-def test_a_pickle_holds_what_was_published_and_no_state():
+def test_release_pickle_contains_published_values_and_no_state():
     loaded = pickle.loads(pickle.dumps(fit(model(Counts()))))
     assert loaded.released_[0].shape == (2,)
     assert vars(loaded.releases[0]) == {"scale": None, "epsilon_fraction": 0.25}
 
 
-def test_a_model_predicts_where_the_class_of_a_release_is_missing(monkeypatch):
+def test_release_of_a_missing_class_keeps_the_model_usable(monkeypatch):
     pickled = pickle.dumps(fit(model(Counts())))
     monkeypatch.delattr(f"{__name__}.Counts")
     loaded = pickle.loads(pickled)
@@ -225,7 +225,7 @@ class Keeping(Counts):
         return super().publish(gathered, rng)
 
 
-def test_a_careless_one_leaves_nothing_behind(capsys):
+def test_release_with_side_effects_changes_nothing_outside(capsys):
     before = X.copy(), Y.copy(), np.random.get_state()[1].copy()
     clf = fit(model(Keeping()))
     assert capsys.readouterr() == ("", "")
@@ -244,7 +244,7 @@ def neighbours():
 
 
 @cases("part, is_refuted", (1, False), (0.5, True))
-def test_an_audit_refutes_half_the_noise(part, is_refuted, global_random_seed):
+def test_audit_release_refutes_half_the_noise(part, is_refuted, global_random_seed):
     def publish(self, gathered, rng):  # continuous noise, which takes less time
         return gathered[0] + rng.laplace(scale=part * self.scale, size=2)
 
@@ -254,7 +254,7 @@ def test_an_audit_refutes_half_the_noise(part, is_refuted, global_random_seed):
     assert found.epsilon > 0.3
 
 
-def test_a_cost_with_a_delta_claims_nothing_without_it():
+def test_audit_release_with_delta_claims_nothing_without_it():
     def event(self, neighbors):
         mechanism, counts = LaplaceMechanism(self.scale), neighbors.counts(1)
         return ProvedEvent(lambda orders: replace(mechanism.cost(counts, orders), delta=1e-3))
@@ -301,7 +301,7 @@ def assert_shows_no_secret(error):
         error = error.__cause__ or error.__context__
 
 
-def test_error_of_gather_is_redacted_and_free(ledger):
+def test_gather_error_is_redacted_and_costs_nothing(ledger):
     clf = model(Failing(), ledger=ledger, random_state=None)
     with pytest.raises(ValueError, match="gather of Failing failed with ValueError") as caught:
         fit(clf)
@@ -317,7 +317,7 @@ def test_error_of_gather_is_redacted_and_free(ledger):
     ("longer", "must return an array of the form"),
     ("whole", "must return an array of the form"),
 )
-def test_error_of_publish_is_redacted_and_paid(ledger, what, match):
+def test_publish_error_is_redacted_and_paid_for(ledger, what, match):
     clf = model(Counts(9.0), Failing(where="publish", what=what), ledger=ledger, random_state=None)
     with pytest.raises(ValueError, match=match) as caught:
         fit(clf)
@@ -363,12 +363,12 @@ TRIED = "Wrong failed when tried on public rows"
     (Counts(), {"epsilon": None, "aggregator": LaplaceMechanism(9.0)}, "epsilon is None"),
     (Counts(1.0), {}, "epsilon=2"),
 )
-def test_what_cannot_be_paid_for_or_run_is_refused_while_planning(release, params, match):
+def test_release_that_cannot_be_paid_or_run_is_refused_by_plan(release, params, match):
     errors = (ValueError, TypeError, BudgetExceededError)
     pytest.raises(errors, plan, model(release, **params)).match(match)
 
 
-def test_groups_count_as_one_or_are_refused():
+def test_release_counts_groups_as_one_or_is_refused():
     groups = np.arange(300) // 3
     with pytest.raises(ValueError, match="Counts does not set counts_groups, and this fit"):
         fit(model(Counts()), groups=groups)
@@ -381,7 +381,7 @@ def test_groups_count_as_one_or_are_refused():
     assert fit(model(OfGroups(), **given), groups=sites).released_[0].shape == (2,)
 
 
-def test_records_under_one_identifier_count_as_one_or_are_refused():
+def test_release_of_shared_identifiers_is_refused():
     frame = pd.DataFrame(X, columns=list("ab"), index=[f"person {k}" for k in range(300)])
     public = pd.DataFrame(X_PUBLIC, columns=list("ab"))
     clf = model(Counts(), partition="hash", n_teachers=5, epsilon=8.0)
@@ -389,7 +389,7 @@ def test_records_under_one_identifier_count_as_one_or_are_refused():
         clf.fit(frame, Y, X_public=public)
 
 
-def test_where_no_records_are_at_hand_it_is_refused():
+def test_release_without_records_is_refused():
     clf = model(Counts())
     votes = model().poll(X, Y, X_public=X_PUBLIC)
     pytest.raises(ValueError, clf.fit_votes, votes, X_PUBLIC).match("has no private records")
@@ -434,23 +434,23 @@ def without_noise(self, gathered, rng):
     return gathered[0]
 
 
-def test_cost_is_that_of_the_noise_that_is_drawn():
+def test_release_cost_is_that_of_the_noise_drawn():
     with pytest.raises(BudgetExceededError):  # noise of 1, as will be published: 2 of a cap of 1
         plan(model(Forgets()))
 
 
 @cases("careless", wrong(publish=by_a_seed), wrong(publish=without_noise))
-def test_noise_that_does_not_follow_the_generator_is_refused(careless):
+def test_release_noise_that_ignores_its_generator_is_refused(careless):
     pytest.raises(ValueError, plan, model(careless)).match("5 draws were all equal")
 
 
-def test_lacks_of_the_system_generator_are_errors_before_anything_is_spent():
+def test_release_that_the_system_generator_cannot_run_is_refused():
     lacking = wrong(publish=lambda self, gathered, rng: rng.standard_exponential(size=2))
     pytest.raises(ValueError, plan, model(lacking)).match("NotImplementedError")
 
 
 @cases("numbers", (0.04, 0.0), (0.0, 20.0))
-def test_a_cost_that_contradicts_itself_is_refused(numbers):
+def test_release_cost_that_contradicts_itself_is_refused(numbers):
     class Contradicts(Gaussian):
         def event(self, neighbors):
             return ProvedEvent(lambda orders: Cost(np.asarray(orders) / 50, *numbers))
@@ -460,7 +460,7 @@ def test_a_cost_that_contradicts_itself_is_refused(numbers):
     )
 
 
-def test_parts_of_a_cost_follow_from_it():
+def test_release_cost_parts_are_recomputed():
     def stale(one):
         return replace(one, rdp=4 * one.rdp, mu_squared=4 * one.mu_squared)
 
@@ -478,7 +478,7 @@ def test_parts_of_a_cost_follow_from_it():
     assert stale == right
 
 
-def test_class_sums_and_releases_do_not_exceed_the_cap():
+def test_release_and_class_sums_do_not_exceed_the_cap():
     rows = np.random.default_rng(0).normal(size=(400, 3))
     labels = (rows[:, 0] > 0).astype(int)
     given = {"schema": (-4, 4), "classes": [0, 1], "releases": [Counts()], "on_bad_plan": "warn"}

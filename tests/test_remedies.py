@@ -111,7 +111,7 @@ if HAS_TEXT:
 
 
 @pytest.mark.parametrize("which", TYPES)
-def test_types_of_frames_are_made_equal(which):
+def test_dtype_remedy_makes_frames_equal(which):
     private, public = frame(200, **TYPES[which]), frame(60)
     before = private.copy()
     _, X, _ = mended(private, public)
@@ -130,18 +130,18 @@ def test_types_of_frames_are_made_equal(which):
     (sparse.csr_array(ROWS.astype(np.float32)), sparse.csr_array(PUBLIC.astype(float))),
     ids=["NaN", "objects", "sparse"],
 )
-def test_types_of_arrays_are_made_equal(X, X_public):
+def test_dtype_remedy_makes_arrays_equal(X, X_public):
     mended(X, X_public)
 
 
-def test_texts_of_another_length_are_not_cut():
+def test_dtype_remedy_does_not_cut_texts():
     X, X_public = ROWS.round(6).astype("U40"), PUBLIC.astype(float).astype("U9")
     encoder = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
     assert (mended(X, X_public, teachers(encoder))[1] == X).all()
 
 
 @pytest.mark.parametrize("names", [[0, 1, 3], [2, 1, 0]], ids=["other names", "another order"])
-def test_columns_get_the_public_names(names):
+def test_column_remedy_uses_the_public_names(names):
     X = pd.DataFrame(ROWS, columns=names)
     X_public = pd.DataFrame(PUBLIC.astype(float))
     found = mended(X.copy(), X_public)[1]
@@ -150,7 +150,7 @@ def test_columns_get_the_public_names(names):
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
-def test_text_becomes_dates_and_dates_do_not_become_text(zone):
+def test_dtype_remedy_converts_text_to_dates(zone):
     dates = [pd.date_range("2020", periods=n, tz=zone) for n in (200, 60)]
     private, public = frame(200, day=dates[0]), frame(60, day=dates[1].astype(str))
     message, *mended_rows = mended(private, public)
@@ -161,7 +161,7 @@ def test_text_becomes_dates_and_dates_do_not_become_text(zone):
         assert (rows["day"] == days).all()
 
 
-def test_columns_of_public_rows_are_those_of_private_rows():
+def test_column_remedy_selects_columns_of_private_rows():
     private, public = frame(200), frame(60)
     turned = public.columns[::-1]
     with_label = public.assign(label=1)[["label", *turned]]
@@ -174,7 +174,7 @@ def test_columns_of_public_rows_are_those_of_private_rows():
     assert "names = [" not in renamed
 
 
-def test_frames_of_two_libraries_become_one_kind():
+def test_frame_remedy_converts_two_libraries_to_one():
     polars = pytest.importorskip("polars", reason="needs polars")
     frames = [frame(n)[["whole", "real"]] for n in (200, 60)]
     for k in (0, 1):
@@ -184,7 +184,7 @@ def test_frames_of_two_libraries_become_one_kind():
         assert "give both as one kind" in message and "Pipeline" not in message
 
 
-def test_types_of_polars_are_made_equal():
+def test_dtype_remedy_makes_polars_frames_equal():
     polars = pytest.importorskip("polars", reason="needs polars")
     frames = (frame(n).astype({"kind": object}).to_dict("list") for n in (200, 60))
     private, public = map(polars.DataFrame, frames)
@@ -195,7 +195,7 @@ def test_types_of_polars_are_made_equal():
         mended(X, public)
 
 
-def test_a_table_whose_types_cannot_be_read_is_converted():
+def test_table_remedy_converts_unreadable_types():
     arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
     X, X_public = (arrow.Table.from_pandas(frame(n).drop(columns="kind")) for n in (200, 60))
     mended(X, X_public)
@@ -204,7 +204,7 @@ def test_a_table_whose_types_cannot_be_read_is_converted():
 # --- what a fit is given -------------------------------------------------------------------------
 
 
-def test_rows_of_one_axis_are_reshaped():
+def test_reshape_remedy_works_for_rows_of_one_axis():
     x = ROWS[:, 0]
     message = failure(lambda: pate().fit(x, Y, PUBLIC[:, :1].astype(float)))
     one_feature, one_sample = re.findall(r"X\.reshape\([-\d, ]+\)", message)
@@ -213,7 +213,7 @@ def test_rows_of_one_axis_are_reshaped():
     assert len(clf.predict(value_of(one_sample, X=x[:1]))) == 1
 
 
-def test_public_rows_that_are_missing():
+def test_missing_public_rows_remedy_works():
     message = failure(lambda: pate().fit(ROWS, Y))
     (call,) = re.findall(r"Call (fit\(X, y, X_public=)\.\.\.\)", message)
     run(f"clf.{call}X_public)", clf=pate(), X=ROWS, y=Y, X_public=PUBLIC.astype(float))
@@ -223,14 +223,14 @@ def test_public_rows_that_are_missing():
     assert clf.fit(ROWS, Y).privacy_spent_.n_synthetic > 0
 
 
-def test_labels_in_the_place_of_rows():
+def test_swapped_labels_remedy_works():
     (call,) = re.findall(r"Call (fit\(X, y\)), ", failure(lambda: pate().fit(Y, ROWS, PUBLIC)))
     clf = pate()
     run(f"clf.{call[:-1]}, X_public)", clf=clf, X=ROWS, y=Y, X_public=PUBLIC.astype(float))
     assert clf.public_labels_.shape == PUBLIC.shape[:1]
 
 
-def test_an_index_of_positions_is_replaced_by_a_column():
+def test_hash_index_remedy_works():
     X, X_public = (pd.DataFrame(rows, columns=list("abc")) for rows in (ROWS, PUBLIC.astype(float)))
     X = X.assign(id=[f"p{i}" for i in range(len(X))])
     clf = teachers(partition="hash")
@@ -242,7 +242,7 @@ def test_an_index_of_positions_is_replaced_by_a_column():
 # --- pipelines, students, transformers -----------------------------------------------------------
 
 
-def test_a_transformer_without_public_rows():
+def test_fit_on_public_remedy_works():
     message = failure(lambda: FitOnPublic(StandardScaler()).fit(ROWS, Y))
     (enable,) = re.findall(r"sklearn\.set_config\(.*?\)", message)
     ((made, call),) = re.findall(r"(Pipeline\(.*?transform_input=.*?\))\.(fit\(.*?=)", message)
@@ -278,7 +278,7 @@ UNLIKE = {
 
 
 @table("transformer, X, X_public", UNLIKE)
-def test_steps_before_that_transformed_private_rows_alone(transformer, X, X_public):
+def test_pipeline_step_remedies_work(transformer, X, X_public):
     pipe = make_pipeline(transformer, pate())
     message = failure(lambda: pipe.fit(X, Y, pateclassifier__X_public=X_public))
     # The first remedy
@@ -295,7 +295,7 @@ def test_steps_before_that_transformed_private_rows_alone(transformer, X, X_publ
     assert fitted.predict(X[:3]).shape == (3,)
 
 
-def test_a_student_of_soft_labels_has_its_preprocessing_outside():
+def test_soft_label_student_remedy_works():
     inside = SoftLabelClassifier(make_pipeline(StandardScaler(), LogisticRegression()))
     clf = teachers(student=inside, aggregator=SoftVote(0.5), n_queries=30)
     message = failure(lambda: clf.fit(ROWS, Y, PUBLIC.astype(float)))
@@ -313,7 +313,7 @@ def declare(X, **params):
     return MarginalSynthesizer(**({"missing": []} | params)).declare(X, ClassTarget([0, 1]))
 
 
-def test_tables_that_a_synthesizer_does_not_take_are_converted():
+def test_synthesizer_table_remedy_works():
     with_rows = {"bounds": (-9, 9)}
     message = failure(lambda: declare(sparse.csr_array(ROWS), **with_rows))
     (code,) = re.findall(r"X\.toarray\(\)", message)
@@ -325,6 +325,6 @@ def test_tables_that_a_synthesizer_does_not_take_are_converted():
     assert len(declare(value_of(code, X=polars.DataFrame(ROWS)), **with_rows).schema_.columns) == 3
 
 
-def test_a_list_is_taken_for_floats():
+def test_synthesizer_reads_a_list_as_floats():
     for rows in ([[1, 2]], [[1, None], [2.5, 3]]):
         assert declare(rows, bounds=(-9, 9)).schema_.dtype == float

@@ -122,7 +122,7 @@ def of_groups(relation):
 
 
 @pytest.mark.parametrize("relation", NeighboringRelation)
-def test_groups_are_protected_only_where_they_are_known(monkeypatch, ledger, relation):
+def test_synthesizer_requires_groups_for_relations_of_groups(monkeypatch, ledger, relation):
     for clf in of_groups(relation):
         clf.set_params(ledger=ledger)
         for method in (clf.fit, clf.poll, clf.plan):
@@ -138,7 +138,7 @@ def test_groups_are_protected_only_where_they_are_known(monkeypatch, ledger, rel
     assert "group" in spent.change and "row of the table" not in spent.summary()
 
 
-def test_votes_that_protect_teachers_are_refused():
+def test_synthesizer_refuses_votes_that_protect_teachers():
     for relation in NeighboringRelation:
         with raises("these votes protect one teacher"):
             agreed(relation, "teacher").fit(X, Y, groups=HOUSEHOLDS)
@@ -148,7 +148,7 @@ def test_votes_that_protect_teachers_are_refused():
 
 
 @pytest.mark.slow
-def test_a_record_is_a_unit_by_its_identifier_if_it_has_one(monkeypatch):
+def test_synthesizer_counts_identifiers_as_units_for_one_relation_only(monkeypatch):
     by_index = FRAME.set_axis(HOUSEHOLDS)
     for relation in OF_RECORDS:
         clf = teachers(partition=Stated(str(relation)))
@@ -162,7 +162,7 @@ def test_a_record_is_a_unit_by_its_identifier_if_it_has_one(monkeypatch):
     (agreed("replace_one", "group"), [None, *range(599)], "a missing value"),
     (agreed("replace_one", "group"), [1, 2], "per record, shape .600,.; got shape .2,"),
 )
-def test_identifiers_are_normalized_before_anything_is_paid_for(ledger, clf, groups, message):
+def test_identifiers_are_checked_before_rows_are_paid_for(ledger, clf, groups, message):
     odd = FRAME.set_axis([0.5, *range(599)])
     with pytest.raises(ValueError, match=message):
         clf.set_params(ledger=ledger).fit(odd, Y, groups=groups)
@@ -207,7 +207,7 @@ class Own(TableMechanism):
         return {"short": noisy[:2], "nan": noisy * np.nan}.get(self.twist, noisy)
 
 
-def test_own_noise_is_refused_before_it_is_paid_for(ledger):
+def test_custom_noise_is_refused_before_it_is_paid_for(ledger):
     clf = records(marginals(noise=Own(twist="misshapen")), ledger=ledger)
     for method in (clf.plan, clf.fit, clf.poll):
         pytest.raises(ValueError, method, X, Y).match("failed in a dry run on a made-up table")
@@ -215,7 +215,7 @@ def test_own_noise_is_refused_before_it_is_paid_for(ledger):
 
 
 @pytest.mark.parametrize("twist", ["raises", "nan", "short"])
-def test_own_noise_with_counts_in_its_errors_is_redacted(ledger, capfd, twist):
+def test_custom_noise_errors_are_redacted_and_paid_for(ledger, capfd, twist):
     clf = records(marginals(noise=Own(twist=twist)), ledger=ledger)
     with pytest.raises(ValueError, match="publish of .* failed: [A-Za-z]+, whose text") as caught:
         clf.fit(X, Y)
@@ -226,7 +226,7 @@ def test_own_noise_with_counts_in_its_errors_is_redacted(ledger, capfd, twist):
 
 # Its noise is larger than it states, which noisy counts may take for lost records
 @pytest.mark.filterwarnings("ignore:(many|nearly all) records:UserWarning")
-def test_own_noise_states_its_size_before_it_sees_counts(monkeypatch):
+def test_custom_noise_std_is_read_before_counts(monkeypatch):
     sizes = note_calls(monkeypatch, synthesizers, "denoised", lambda *given: given[3])
     records(marginals(noise=Own(scale=10.0, twist="stays"))).poll(X, Y)
     assert sizes.pop() == 3.0
@@ -242,7 +242,7 @@ def test_own_noise_states_its_size_before_it_sees_counts(monkeypatch):
 
 @pytest.mark.parametrize("of_rows", ["discrete", "continuous"])
 @pytest.mark.parametrize("of_labels", ["discrete", "continuous"])
-def test_delta_is_0_only_if_nothing_is_rounded(of_rows, of_labels):
+def test_delta_is_zero_only_without_rounding(of_rows, of_labels):
     clf = records(marginals(noise=LaplaceMechanism(noise=of_rows)))
     plan = clf.set_params(aggregator=LaplaceMechanism(noise=of_labels)).plan(X, Y)
     are_exact = of_rows == of_labels == "discrete"
@@ -277,7 +277,7 @@ def search_of(clf, grid=None, **params):
     return PrivateGridSearchCV(clf, grid, **({"epsilon": 8.0, "n_trials": 2} | params))
 
 
-def test_published_rows_share_no_source_of_a_search(monkeypatch):
+def test_search_shares_no_source_of_randomness_with_published_rows(monkeypatch):
     of_system, of_noise = sources_of_a_search(monkeypatch)
     assert len({entropy for entropy, _ in of_system}) == len(of_system) >= 4
     assert len(of_noise) >= 2  # of the rows and of a table: without a seed, they reveal nothing
@@ -316,7 +316,7 @@ def test_teachers_are_tried_before_rows_are_paid_for(ledger, clf, X):
 
 
 @pytest.mark.slow
-def test_teachers_that_take_what_may_be_drawn_are_accepted():
+def test_teachers_are_accepted_if_they_handle_all_categories():
     # So many labels are of both classes: ten are of one in two fits of a hundred
     clf = teachers(encoded(handle_unknown="ignore"), marginals(bounds=BOUNDS), n_queries=40)
     assert clf.fit(RARE, Y).X_synthetic_.dtypes.equals(RARE.dtypes)
@@ -337,19 +337,19 @@ def test_students_are_tried_on_missing_values_before_rows_are_paid_for(ledger):
 
 
 @pytest.mark.parametrize("params", [{"timeout": 5.0}, {"timeout": 5.0, "n_jobs": 1}, {"n_jobs": 0}])
-def test_workers_that_cannot_be_are_refused_before_anything_is_paid_for(ledger, params):
+def test_n_jobs_is_checked_before_rows_are_paid_for(ledger, params):
     pytest.raises(ValueError, teachers(ledger=ledger, **params).fit, X, Y).match("n_jobs")
     assert ledger.epsilon_spent == 0
 
 
-def test_weights_that_no_teacher_takes_are_refused_before_rows_are_paid_for(ledger):
+def test_sample_weight_is_checked_before_rows_are_paid_for(ledger):
     with pytest.raises(ValueError, match="the fit of base_estimator takes none"):
         teachers(KNeighborsClassifier(), ledger=ledger).fit(X, Y, sample_weight=np.ones(600))
     assert ledger.epsilon_spent == 0
 
 
 @cases("params", {"aggregator": GNMax(1.0), "n_queries": 100}, {"n_queries": 1000})
-def test_a_poll_that_no_labels_can_follow_is_refused(ledger, params):
+def test_poll_that_no_labels_can_follow_is_refused(ledger, params):
     pytest.raises(ValueError, teachers(ledger=ledger, epsilon=1.0, **params).poll, X, Y)
     assert ledger.epsilon_spent == 0
 
@@ -370,7 +370,7 @@ FIRST = X[7]
 
 
 @pytest.mark.parametrize(("how", "error"), [("fails", TeacherError), ("stops", KeyboardInterrupt)])
-def test_a_failure_after_the_drawing_loses_the_rows_alone(monkeypatch, ledger, how, error):
+def test_failure_after_sampling_costs_the_rows_only(monkeypatch, ledger, how, error):
     clf = teachers(Fragile(), n_jobs=1, ledger=ledger).fit(X, Y)
     whole = ledger.history()["epsilon"]
     assert whole.tolist() == pytest.approx([8.0], rel=1e-3)
@@ -394,7 +394,7 @@ def test_a_failure_after_the_drawing_loses_the_rows_alone(monkeypatch, ledger, h
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of old pandas
-def test_no_record_decides_whether_rows_are_drawn(ledger):
+def test_fit_samples_rows_despite_an_odd_record(ledger):
     job = pd.Series(["nurse"] * (len(Y) - 1) + [Decimal("sNaN")], dtype=object)
     synthesizer = marginals(bounds={"a": (0, 1)}, categories={"job": ["nurse", "clerk"]})
     clf = records(synthesizer, ledger=ledger).fit(pd.DataFrame({"a": X[:, 0], "job": job}), Y)
@@ -420,7 +420,7 @@ def test_errors_of_any_type_state_what_was_spent(monkeypatch, error):
 # --- ledgers -------------------------------------------------------------------------------------
 
 
-def test_a_ledger_misses_no_rows(tmp_path):
+def test_ledger_counts_rows_of_poll_once(tmp_path):
     pure = {"epsilon": 20.0, "composition": "pure"}
     first, second = (PrivacyLedger(tmp_path / name, **pure) for name in "ab")
     without = records()
@@ -454,7 +454,7 @@ class Counter:
         return entry
 
 
-def test_ledger_of_ones_own_gets_one_entry_that_grows():
+def test_custom_ledger_gets_one_entry_that_grows():
     ledger = Counter()
     records(ledger=ledger).fit(X, Y)
     assert ledger.recorded == pytest.approx([1.6, 4.0])
@@ -466,7 +466,7 @@ class WithoutEntries(Counter):
         pass
 
 
-def test_ledger_without_entries_is_refused_before_anything_is_spent():
+def test_custom_ledger_without_entries_is_refused_before_spending():
     ledger = WithoutEntries()
     with pytest.raises(
         TypeError, match=r"ledger must have check\(spent, cost, entry=None\)"
@@ -498,7 +498,7 @@ class Twisted(MarginalSynthesizer):
         return rows.set_axis([f"{self.first[0]} {k}" for k in range(len(rows))])
 
 
-def test_rows_of_ones_own_have_no_notes_and_change_no_record():
+def test_custom_rows_have_a_plain_index_and_change_no_record():
     X = FRAME.copy()
     sampled = records(Twisted((0, 1), missing=[], n_rows=100)).fit(X, Y).X_synthetic_
     assert sampled.index.equals(pd.RangeIndex(100)) and sampled.attrs == {}
@@ -512,7 +512,7 @@ def test_rows_of_ones_own_have_no_notes_and_change_no_record():
     ("dtype", lambda rows: rows.astype("float32")),
     ("array", lambda rows: rows.to_numpy()),
 )
-def test_rows_of_ones_own_are_rows_and_nothing_else(ledger, twist):
+def test_custom_rows_of_another_form_are_refused(ledger, twist):
     synthesizer = type("OfOnesOwn", (Twisted,), {"twist": staticmethod(twist)})
     clf = records(synthesizer((0, 1), missing=[], n_rows=100), ledger=ledger)
     with raises("must return n_rows=100 rows with the columns") as caught:
@@ -523,7 +523,7 @@ def test_rows_of_ones_own_are_rows_and_nothing_else(ledger, twist):
 # --- seeds in what is polled ---------------------------------------------------------------------
 
 
-def test_rows_drawn_from_a_seed_are_stated(ledger):
+def test_rows_sampled_from_a_seed_are_stated_and_refused_by_a_ledger(ledger):
     votes = records().set_params(random_state=7).poll(X, Y)
     spent = records().fit_votes(votes).privacy_spent_
     assert spent.generator == "seed" and "seed" in spent.summary()

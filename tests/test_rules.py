@@ -21,7 +21,7 @@ X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=X.columns)
 # --- blind to private values: see test_accounting.py for plans ------------------------------------
 
 
-def test_public_numbers_do_change_defaults():
+def test_n_teachers_default_changes_with_public_numbers():
     of_teachers = []
     for n_records, epsilon in ((N_RECORDS, 1.0), (N_RECORDS, 4.0), (1000, 1.0)):
         clf = PATEClassifier(GaussianNB(), epsilon=epsilon, classes=CLASSES, random_state=0)
@@ -30,7 +30,7 @@ def test_public_numbers_do_change_defaults():
     assert of_teachers == [196, 69, 109]
 
 
-def test_where_their_number_is_private_records_and_groups_have_100_teachers():
+def test_n_teachers_default_is_100_for_plans_with_private_n_records():
     named = X.set_axis([f"name {k}" for k in range(N_RECORDS)])
     said = set()
     for n_records in (N_RECORDS, 2000):
@@ -50,7 +50,7 @@ def test_where_their_number_is_private_records_and_groups_have_100_teachers():
 
 @pytest.mark.parametrize("n_classes", [1, 2, 26, 1000])
 @pytest.mark.parametrize("epsilon", [None, 1e-3, 0.25, 1, np.float32(4), 1e6])
-def test_teachers_grow_with_records_and_classes_and_shrink_with_epsilon(n_classes, epsilon):
+def test_n_teachers_default_is_monotone_in_records_classes_and_epsilon(n_classes, epsilon):
     sizes = (1, 4, 5, 99, 1000, 10**5, 10**9)
     found = [default_n_teachers(n_records=n, n_classes=n_classes, epsilon=epsilon) for n in sizes]
     assert all(type(n) is int for n in found) and found == sorted(found)
@@ -63,13 +63,13 @@ def test_teachers_grow_with_records_and_classes_and_shrink_with_epsilon(n_classe
         assert fewer <= n_teachers
 
 
-def test_teachers_are_as_many_for_a_small_epsilon_and_none_as_for_1():
+def test_n_teachers_default_is_constant_up_to_epsilon_1():
     public = {"n_records": 20_000, "n_classes": 2}
     found = {default_n_teachers(**public, epsilon=e) for e in (None, 0.01, 0.25, 1.0)}
     assert found == {400} and default_n_teachers(n_records=20_000, n_classes=2, epsilon=16.0) == 50
 
 
-def test_a_private_number_of_records_gives_100_teachers():
+def test_n_teachers_default_is_100_for_private_n_records():
     for n_classes, epsilon in ((2, 0.25), (26, 4.0), (2, None)):
         assert default_n_teachers(n_records=None, n_classes=n_classes, epsilon=epsilon) == 100
 
@@ -79,7 +79,7 @@ def n_cells(**changes):
     return default_n_cells(**numbers | changes)
 
 
-def test_cells_grow_with_records_and_shrink_with_noise_and_few_are_doubled_up_to_32():
+def test_n_cells_default_is_monotone_and_doubled_up_to_32():
     by_records = [n_cells(n_records=n) for n in (1, 100, 1000, 5000, 10**4, 10**6)]
     assert by_records == sorted(by_records) and by_records[0] == 8 and by_records[-1] == 1000
     by_noise = [n_cells(noise_std=noise) for noise in (0.01, 2.83, 10.0, 100.0, 1e9)]
@@ -90,16 +90,16 @@ def test_cells_grow_with_records_and_shrink_with_noise_and_few_are_doubled_up_to
     assert n_cells(n_records=700) == int(700 / (7 * 2.83)) == 35
 
 
-def test_cells_are_at_least_four_a_class_and_at_most_half_the_public_rows():
+def test_n_cells_default_is_bounded_by_classes_and_public_rows():
     assert n_cells(n_records=10, n_classes=26) == 104 and n_cells(n_records=600, n_public=50) == 25
     assert n_cells(n_records=10, n_public=1) == 1 and n_cells(n_public=1200) == 600
 
 
-def test_public_rows_stand_for_records_whose_number_is_private():
+def test_n_cells_default_uses_public_rows_for_private_n_records():
     assert n_cells(n_records=None, n_public=10_000) == n_cells(n_records=10_000, n_public=10_000)
 
 
-def test_rows_leave_most_of_epsilon_to_votes():
+def test_rows_fraction_default_leaves_most_epsilon_to_votes():
     assert default_rows_fraction() == 0.4
     synthesizer = MarginalSynthesizer((-3, 3), missing=[], noise=LaplaceMechanism())
     plan = PATEClassifier(classes=CLASSES, synthesizer=synthesizer).plan(X, Y)

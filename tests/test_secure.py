@@ -59,7 +59,7 @@ ALMOST_NEVER = 1e-9  # p-value below which an exact sampler is called wrong
     ("exponential", stats.expon),
     ("gumbel", stats.gumbel_r),
 )
-def test_continuous_draws_have_their_distribution(method, law):
+def test_system_generator_draws_continuous_distributions(method, law):
     rng = SystemGenerator()
     sampled = getattr(rng, method)(size=(N // 2, 2))
     assert sampled.shape == (N // 2, 2) and np.isfinite(sampled).all()
@@ -72,13 +72,13 @@ def test_continuous_draws_have_their_distribution(method, law):
 
 
 @pytest.mark.parametrize("low, high", [(0, 2), (-5, 6), (3, 1000)])
-def test_whole_numbers_are_uniform(low, high):
+def test_system_generator_integers_are_uniform(low, high):
     sampled = SystemGenerator().integers(low, high, size=N)
     assert sampled.min() >= low and sampled.max() < high
     assert stats.chisquare(np.bincount(sampled - low, minlength=high - low)).pvalue > ALMOST_NEVER
 
 
-def test_large_whole_numbers_are_drawn_again_where_some_would_be_likelier():
+def test_system_generator_large_integers_are_uniform():
     width = 2**63 - 2**61  # two thirds of what does not fit would fall below a third of the width
     sampled = SystemGenerator().integers(width, size=N) / width
     assert stats.kstest(sampled, "uniform").pvalue > ALMOST_NEVER
@@ -87,7 +87,7 @@ def test_large_whole_numbers_are_drawn_again_where_some_would_be_likelier():
 
 
 @cases("noise", rdp.DiscreteLaplace(1.7), rdp.DiscreteGaussian(0.6), rdp.DiscreteGaussian(7.5))
-def test_discrete_noise_is_exact(noise):
+def test_system_generator_draws_discrete_noise_exactly(noise):
     sampled = noise.sample(SystemGenerator(), (N,))
     most = int(noise.scale * 4 if noise.scale > 1 else 4)
     inside = np.exp(noise.log_pmf(np.arange(-most, most + 1)))
@@ -96,7 +96,7 @@ def test_discrete_noise_is_exact(noise):
     assert_drawn_from(counts, [outside, *inside, outside])
 
 
-def test_parameters_that_are_arrays_have_a_draw_each():
+def test_system_generator_draws_once_for_each_array_entry():
     rng, loc = SystemGenerator(), np.zeros((2, 3))
     for sampled in (
         rng.normal(loc, 40.0),
@@ -108,7 +108,7 @@ def test_parameters_that_are_arrays_have_a_draw_each():
     assert len(np.unique(rng.exponential(np.ones(9)))) == 9
 
 
-def test_tails_are_not_cut(monkeypatch):
+def test_system_generator_does_not_cut_tails(monkeypatch):
     words = iter([5 << 12, 0, 0, 1 << 63])
 
     def bits(self, size):
@@ -119,7 +119,7 @@ def test_tails_are_not_cut(monkeypatch):
     assert 2.0**-106 < tiny < 2.0**-104  # two words of zeros, and half of the third
 
 
-def test_what_numpy_would_draw_from_elsewhere_is_refused():
+def test_system_generator_refuses_other_methods_of_numpy():
     rng = SystemGenerator()
     for name in set(dir(np.random.Generator)) - {"bit_generator"}:
         if name.startswith("_") or name in OWN:
@@ -133,7 +133,7 @@ def test_what_numpy_would_draw_from_elsewhere_is_refused():
 OWN = {"random", "integers", "normal", "laplace", "exponential", "gumbel"}
 
 
-def test_there_is_no_state_to_take_along():
+def test_system_generator_refuses_pickle_and_copy():
     for take in (pickle.dumps, copy.copy, copy.deepcopy):
         pytest.raises(TypeError, take, SystemGenerator()).match("no state")
 
@@ -150,7 +150,7 @@ def queried(monkeypatch):
     "secure, aggregator",
     *((False, GNMax(5.0)), (True, ConfidentGNMax(10, 5.0, 5.0)), (True, GNMax(5.0, "discrete"))),
 )
-def test_a_fit_draws_all_noise_from_the_system(queried, secure, aggregator):
+def test_fit_draws_all_noise_from_the_system(queried, secure, aggregator):
     given = {"n_teachers": 20, "epsilon": None, "classes": [0, 1], "student": GaussianNB()}
     clf = PATEClassifier(GaussianNB(), aggregator=aggregator, random_state=0, **given)
     clf.fit(X, Y, X_PUBLIC)
@@ -190,7 +190,7 @@ def mechanism_calls():
 
 
 @pytest.mark.parametrize("number", range(len(list(mechanism_calls()))))
-def test_mechanisms_called_by_themselves_draw_from_the_system(queried, number):
+def test_mechanisms_called_alone_draw_from_the_system(queried, number):
     call, n_bytes = list(mechanism_calls())[number]
     call()
     assert sum(queried) >= n_bytes
@@ -200,7 +200,7 @@ def test_mechanisms_called_by_themselves_draw_from_the_system(queried, number):
     assert not queried
 
 
-def test_a_table_and_rows_that_are_drawn_have_noise_from_the_system(queried):
+def test_tables_and_synthetic_rows_draw_noise_from_the_system(queried):
     synthesizer = MarginalSynthesizer((-4, 4), missing=[], n_rows=200)
     for params, public in (({}, X_PUBLIC), ({"synthesizer": synthesizer}, None)):
         clf = PATEClassifier(classes=[0, 1], epsilon=8.0, random_state=0, **params)
@@ -218,7 +218,7 @@ def test_a_table_and_rows_that_are_drawn_have_noise_from_the_system(queried):
         queried.clear()
 
 
-def test_a_private_test_in_a_fit_draws_from_the_system(queried, monkeypatch):
+def test_ptr_draws_from_the_system(queried, monkeypatch):
     sampled, passes = [], ProposeTestRelease.passes
 
     def recorded(self, votes, random_state=None):
@@ -241,7 +241,7 @@ def test_a_private_test_in_a_fit_draws_from_the_system(queried, monkeypatch):
 
 
 @pytest.mark.parametrize("call", ["fit", "plan", "poll", "fit_votes"])
-def test_a_seed_is_refused(call):
+def test_secure_refuses_a_seed(call):
     clf = PATEClassifier(GaussianNB(), n_teachers=20, classes=[0, 1], secure=True, random_state=0)
     given = (np.full((60, 2), 10), X_PUBLIC) if call == "fit_votes" else (X, Y, X_PUBLIC)
     message = "secure=True .* give random_state=None, got random_state=0"
@@ -259,14 +259,14 @@ def planned(n_queries, epsilon):
 
 
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=6))
-def test_one_teacher_changes_a_half_margin_by_at_most_one(counts):
+def test_half_margins_change_by_at_most_one(counts):
     counts[0] += 1
     assert np.abs(half_margins([counts]) - half_margins(moves(counts))).max() <= 1
 
 
 @pytest.mark.parametrize("n_teachers", [1, 2, 7, 12, 13])
 @pytest.mark.parametrize("mechanism", [GNMax(3.0), LNMax(0.7), GNMax(40.0)])
-def test_table_of_two_classes_is_the_exact_cost_of_each_margin(mechanism, n_teachers):
+def test_margin_rdp_of_two_classes_equals_the_exact_cost(mechanism, n_teachers):
     orders, votes = [1.5, 8.0, 60.0], histograms_of(n_teachers, 2)
     table = margin_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=2)
     assert len(table) == n_teachers // 2 + 1
@@ -276,7 +276,7 @@ def test_table_of_two_classes_is_the_exact_cost_of_each_margin(mechanism, n_teac
 
 @pytest.mark.parametrize(("n_teachers", "n_classes"), [(24, 3), (25, 3), (9, 4)])
 @pytest.mark.parametrize("mechanism", [GNMax(3.0), LNMax(1.5), LNMax(0.7)])
-def test_table_covers_all_votes_in_both_directions(mechanism, n_teachers, n_classes):
+def test_margin_rdp_covers_all_votes(mechanism, n_teachers, n_classes):
     orders, votes = [1.5, 5.0, 60.0], histograms_of(n_teachers, n_classes)
     table = margin_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=n_classes)
     assert (exact_rdp(mechanism, votes, orders) <= table[half_margins(votes)] * (1 + 1e-9)).all()
@@ -292,7 +292,7 @@ def test_table_covers_all_votes_in_both_directions(mechanism, n_teachers, n_clas
     st.lists(st.integers(0, 5), min_size=1, max_size=2),
     st.floats(0.01, 2),
 )
-def test_smooth_sensitivity_by_enumeration(cost, half_margin, beta):
+def test_smooth_sensitivity_covers_enumeration(cost, half_margin, beta):
     cost, half_margin = np.array(cost), [min(j, len(cost) - 1) for j in half_margin]
     every = np.array(list(itertools.product(range(len(cost)), repeat=len(half_margin))))
     sums = cost[every].sum(axis=1)
@@ -329,7 +329,7 @@ def divergence_of_normals(order, shift, scale):
 
 
 @pytest.mark.parametrize("order, beta, sigma", [(20, 0.015, 6), (20, 0.0225, 6), (5, 0.08, 2)])
-def test_release_cost_against_quadrature(order, beta, sigma):
+def test_smooth_release_rdp_agrees_with_quadrature(order, beta, sigma):
     worst = 0.0
     for log_ratio in np.linspace(-beta, beta, 9):  # of the two smooth sensitivities
         mine, other = 1.0, math.exp(log_ratio)
@@ -339,7 +339,7 @@ def test_release_cost_against_quadrature(order, beta, sigma):
     assert smooth_release_rdp([order], 1 / order, sigma)[0] == math.inf
 
 
-def test_sanitised_bound_covers_as_often_as_it_says(global_random_seed):
+def test_sanitized_bound_covers_as_often_as_claimed(global_random_seed):
     """Finds a bound that misses in 0.09 of all draws instead of 0.05."""
     failure, n_draws = 0.05, 2_000
     release = SanitizedRelease(order=12.0, failure_probability=failure)
@@ -352,7 +352,7 @@ def test_sanitised_bound_covers_as_often_as_it_says(global_random_seed):
     assert len(np.unique(draws)) == n_draws
 
 
-def test_sanitised_release_is_shifted_by_a_noisy_scale(global_random_seed):
+def test_sanitized_release_is_shifted_by_a_noisy_scale(global_random_seed):
     # were it shifted by the smooth sensitivity itself, its mean would depend on that, unpaid for
     release = SanitizedRelease(order=12.0, failure_probability=0.01)
     cost, half_margin = np.linspace(1.0, 0.0, 21), np.array([4, 9, 15])
@@ -369,7 +369,7 @@ def test_sanitised_release_is_shifted_by_a_noisy_scale(global_random_seed):
     assert z * scale > z + 10 * math.sqrt(variance / 2_000)
 
 
-def test_sanitised_release_costs_both_draws():
+def test_sanitized_release_costs_both_draws():
     release = SanitizedRelease(order=12.0, beta=0.02, sigma_scale=8.0, sigma_cost=6.0)
     assert release.rdp == pytest.approx(12 / (2 * 64) + smooth_release_rdp([12.0], 0.02, 6.0)[0])
 
@@ -385,7 +385,7 @@ def small_test(mechanism, n_teachers, n_queries, share, delta):
 
 
 @cases("mechanism, share, delta", (GNMax(4.0), 0.7, 1e-3), (LNMax(0.4), 0.8, 1e-2))
-def test_the_guarantee_by_enumeration_of_all_neighbours(mechanism, share, delta):
+def test_ptr_delta_covers_enumeration_of_neighbors(mechanism, share, delta):
     # 3 queries, two classes: outcomes are "fail" and 8 label vectors; one teacher moves the count
     # of each query by -1, 0 or 1
     n_teachers, n_queries = 80, 3
@@ -414,7 +414,7 @@ def test_the_guarantee_by_enumeration_of_all_neighbours(mechanism, share, delta)
     assert min(passed) == pytest.approx(delta) and max(passed) > 0.9  # both kinds were drawn
 
 
-def test_each_step_of_the_curve_costs_at_most_the_budget():
+def test_ptr_steps_of_pass_probability_cost_at_most_the_budget():
     test = planned(500, 1.6)
     a, p = test.order, test.pass_probability_at
     assert p[0] == pytest.approx(1e-5) and (np.diff(p) >= 0).all() and p[-1] > 0.99
@@ -425,7 +425,7 @@ def test_each_step_of_the_curve_costs_at_most_the_budget():
         assert math.log(moment) / (a - 1) + conversion <= 1.6
 
 
-def test_distance_counts_teachers():
+def test_ptr_pass_probability_counts_teachers_to_the_limit():
     test = planned(100, 0.8)
     reached = []
 
@@ -443,7 +443,7 @@ def test_distance_counts_teachers():
     assert reached[0] == 0 and reached[-1] > 20
 
 
-def test_passes_as_often_as_it_says(global_random_seed):
+def test_ptr_passes_as_often_as_claimed(global_random_seed):
     """Finds a chance that is 0.1 off."""
     test = planned(100, 0.8)
     votes = np.tile([200, 50], (100, 1))
@@ -455,7 +455,7 @@ def test_passes_as_often_as_it_says(global_random_seed):
     assert abs(passes / 1000 - expected) < 6 * math.sqrt(expected * (1 - expected) / 1000)
 
 
-def test_a_hopeless_test_is_not_planned():
+def test_ptr_plan_is_none_where_the_test_is_hopeless():
     assert ProposeTestRelease.plan(GNMax(40.0), 500, **PUBLIC, epsilon=0.5) is None
     assert ProposeTestRelease.plan(PluralityVote(), 500, **PUBLIC, epsilon=5.0) is None
     # a mechanism whose cost does not depend on the margin leaves nothing to test
@@ -463,7 +463,7 @@ def test_a_hopeless_test_is_not_planned():
     assert ProposeTestRelease.plan(LNMax(0.001), 5, **three, epsilon=1e-4) is None
 
 
-def test_a_publishable_epsilon_far_below_the_worst_case_on_real_votes(data_home):
+def test_ptr_epsilon_is_below_the_worst_case_on_real_votes(data_home):
     adult = np.load(data_home / "votes" / "adult_250_random_forest.npz")["votes"][:500]
     assert data_independent_epsilon(GNMax(40.0), 500, 1e-5, n_teachers=250, n_classes=2)[0] > 2.8
     test = planned(500, 1.6)
@@ -475,12 +475,12 @@ def test_a_publishable_epsilon_far_below_the_worst_case_on_real_votes(data_home)
     assert test.pass_probability(mnist) > 0.99
 
 
-def test_two_draws_never_share_noise():
+def test_sanitized_release_draws_fresh_noise():
     release, cost = SanitizedRelease(order=12.0), np.linspace(1, 0, 20)
     assert release.draw(cost, [3]) != release.draw(cost, [3])
 
 
-def test_half_margins_and_votes_of_another_kind_are_refused():
+def test_sanitized_release_and_ptr_refuse_other_votes():
     release, cost = SanitizedRelease(order=12.0), np.linspace(1, 0, 20)
     for half_margin in ([25], [-1], [1.5], [[1]]):
         with pytest.raises(ValueError, match="half_margin must be whole numbers below 20"):

@@ -72,7 +72,7 @@ SMALL = {"delta": 1e-6}
     (aggregators.SoftVote, {"sigma": 41.7}),
     (aggregators.SoftVote, {"sigma": 120}),
 )
-def test_mechanisms_cost_and_draw_the_same(mechanism, params, kind):
+def test_aggregators_of_short_numbers_cost_and_draw_the_same(mechanism, params, kind):
     short, long = short_and_long(kind, params)
     short, long = mechanism(**short), mechanism(**long)
     assert cost_of(short) == cost_of(long)
@@ -93,7 +93,7 @@ FRACTION = Fraction(7, 3)
     (aggregators.StableArgmax, {"run_epsilon": FRACTION, "max_unstable": 120} | SMALL),
     (aggregators.SoftVote, {"sigma": FRACTION, "temperature": FRACTION}),
 )
-def test_fractions_cost_and_draw_the_same_as_floats(mechanism, params):
+def test_aggregators_of_fractions_cost_and_draw_the_same(mechanism, params):
     found, expected = mechanism(**params), mechanism(**{n: float(v) for n, v in params.items()})
     if mechanism is aggregators.StableArgmax:
         expected.set_params(max_unstable=120)
@@ -102,7 +102,7 @@ def test_fractions_cost_and_draw_the_same_as_floats(mechanism, params):
     np.testing.assert_array_equal(first.labels, second.labels)
 
 
-def test_fits_take_fractions_as_floats(tmp_path):
+def test_fits_of_fractions_equal_fits_of_floats(tmp_path):
     X = np.random.default_rng(0).normal(size=(400, 2))
     y = (X[:, 0] > 0).astype(int)
     given = {"epsilon": Fraction(1, 2), "delta": Fraction(1, 10**5)}
@@ -120,7 +120,7 @@ def test_fits_take_fractions_as_floats(tmp_path):
 
 
 @pytest.mark.slow
-def test_searches_take_fractions():
+def test_searches_accept_fractions():
     X = np.random.default_rng(0).normal(size=(900, 2))
     y = (X[:, 0] > 0).astype(int)
     noise = {"aggregator": aggregators.GNMax(Fraction(9, 2)), "n_queries": 5}
@@ -134,13 +134,13 @@ def test_searches_take_fractions():
 
 
 @cases("number", 0.5, Fraction(1, 2), 2.5, -1, 10**400)
-def test_costs_are_of_whole_numbers_of_queries(number):
+def test_costs_refuse_n_queries_that_are_not_whole(number):
     costs = aggregators.LNMax(0.05).costs()
     with pytest.raises(ValueError, match="n_queries must be a whole number"):
         costs(number)
 
 
-def test_costs_are_floats_and_never_below_what_was_given():
+def test_costs_are_floats_rounded_up():
     whole = Cost(np.ones(204), Fraction(1, 3), 10**400, Fraction(1, 10**6))
     assert type(whole.mu_squared) is float and whole.mu_squared >= Fraction(1, 3)
     assert whole.pure == math.inf and whole.delta >= Fraction(1, 10**6)
@@ -152,7 +152,7 @@ def test_costs_are_floats_and_never_below_what_was_given():
 @pytest.mark.parametrize("kind", SHORT)
 @pytest.mark.parametrize("mechanism", [aggregators.LaplaceMechanism, aggregators.GaussianMechanism])
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
-def test_tables_cost_and_draw_the_same(mechanism, noise, kind):
+def test_table_mechanisms_of_short_numbers_cost_and_draw_the_same(mechanism, noise, kind):
     size = kind(6.7)
     short, long = mechanism(size, noise), mechanism(size.item(), noise)
     assert short.noise_std == long.noise_std
@@ -163,7 +163,7 @@ def test_tables_cost_and_draw_the_same(mechanism, noise, kind):
 
 @pytest.mark.parametrize("kind", SHORT)
 @cases("mechanism", aggregators.LaplaceMechanism(), aggregators.GaussianMechanism())
-def test_calibrated_tables_can_be_drawn(mechanism, kind):
+def test_table_mechanisms_are_calibrated_to_a_short_epsilon(mechanism, kind):
     epsilon = kind(1.3)
     public = {"contribution": TWO, "n_rows": 9, "delta": np.float32(1e-4)}
     plans = [plan_table(mechanism, epsilon=cap, **public) for cap in (epsilon, epsilon.item())]
@@ -173,14 +173,14 @@ def test_calibrated_tables_can_be_drawn(mechanism, kind):
     np.testing.assert_array_equal(first.noisy(VOTES, 0), second.noisy(VOTES, 0))
 
 
-def test_a_short_share_is_not_rounded_up():
+def test_calibrated_short_fraction_is_not_rounded_up():
     event_of = partial(Event, contribution=TWO)
     part = calibrated(aggregators.LaplaceMechanism(), event_of, 0.7, 1e-5, fraction=np.float16(0.5))
     assert part.cost(TWO).pure <= 0.35
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
-def test_a_cost_just_above_the_cap_is_not_rounded_to_it(kind):
+def test_cost_just_above_a_short_cap_is_refused_or_cut(kind):
     cap = kind(1.0)
     above = aggregators.LaplaceMechanism(2 * (1 - 1e-9))
     with pytest.raises(BudgetExceededError, match="more than the cap"):
@@ -194,7 +194,7 @@ def test_a_cost_just_above_the_cap_is_not_rounded_to_it(kind):
 
 @pytest.mark.parametrize("kind", SHORT)
 @pytest.mark.parametrize("eta", [0.3, 2, 20])
-def test_numbers_of_trials_cost_and_are_drawn_the_same(eta, kind):
+def test_trial_counts_of_short_numbers_cost_and_draw_the_same(eta, kind):
     mean, eta = kind(120), kind(eta)
     short = TrialCount(mean, eta)
     long = TrialCount(mean.item(), eta.item())
@@ -207,7 +207,7 @@ def test_numbers_of_trials_cost_and_are_drawn_the_same(eta, kind):
 
 @pytest.mark.filterwarnings("ignore:the noise exceeds")
 @pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
-def test_a_record_pays_for_every_cell_that_it_casts_in(relation):
+def test_record_pays_for_all_cells_of_a_short_n_neighbors(relation):
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = (X[:, 0] > 0).astype(int)
     n_neighbors = np.uint8(129)

@@ -93,7 +93,7 @@ READ = {
 @LEAKS
 @pytest.mark.filterwarnings("ignore:X_public is X or a part of it")
 @table("fitted, words", READ)
-def test_what_was_read_from_private_data_is_stated_first(fitted, words):
+def test_statement_begins_with_private_data_that_is_not_covered(fitted, words):
     spent = fitted().privacy_spent_
     if np.isfinite(spent.epsilon):
         assert "changes the probability" in spent.summary()
@@ -101,7 +101,7 @@ def test_what_was_read_from_private_data_is_stated_first(fitted, words):
 
 
 @LEAKS
-def test_plans_and_exports_state_it_too():
+def test_statement_of_plan_and_export_names_what_is_not_covered():
     clf = pate(GaussianNB(), n_teachers=20, n_queries=10, classes=None)
     assert "classes_, read from" in clf.plan(X, Y, X_PUBLIC).spent.summary()
     model = clf.fit(X, Y, X_PUBLIC).export(X_PUBLIC)
@@ -109,7 +109,7 @@ def test_plans_and_exports_state_it_too():
     assert pickle.loads(pickle.dumps(clf)).privacy_spent_ == clf.privacy_spent_
 
 
-def test_a_fit_that_reads_nothing_states_nothing_of_it():
+def test_statement_names_nothing_for_a_fit_without_leaks():
     for clf, public in ((pate(), [X_PUBLIC]), (synthetic(), [])):
         spent = clf.fit(X, Y, *public).privacy_spent_
         assert spent.not_covered == () and spent.summary().startswith("Any one record")
@@ -119,7 +119,7 @@ def test_a_fit_that_reads_nothing_states_nothing_of_it():
 # --- synthetic rows, and others ------------------------------------------------------------------
 
 
-def test_other_rows_than_synthetic_ones_are_not_protected():
+def test_statement_names_rows_of_fit_student_unless_synthetic():
     clf = synthetic().fit(X, Y)
     almost = clf.X_synthetic_.copy()
     almost[1] += 1.0  # of a row that a digest of a hundred rows does not see
@@ -132,7 +132,7 @@ def test_other_rows_than_synthetic_ones_are_not_protected():
         assert clf.fit_student(rows).privacy_spent_.not_covered == ()
 
 
-def test_a_search_states_what_its_best_estimator_states():
+def test_statement_of_a_search_equals_that_of_its_best_estimator():
     search = search_of(synthetic().set_params(synthesizer__n_rows=50))
     assert not hasattr(search, "privacy_spent_")
     search.fit(X, Y)
@@ -159,7 +159,7 @@ HISTOGRAMS = "noisy histograms of the columns"
         (pate(GaussianNB(), n_teachers=20, n_queries=10), ()),
     ],
 )
-def test_what_is_released_of_records_is_named(clf, tables):
+def test_statement_names_the_released_tables(clf, tables):
     given = {} if clf.schema or clf.synthesizer else {"X_public": X_PUBLIC}
     plan = clf.plan(X, Y, **given)
     spent = clf.fit(X, Y, **given).privacy_spent_
@@ -181,7 +181,7 @@ def failing(monkeypatch, step):
     return caught.value
 
 
-def test_rows_that_were_paid_for_without_labels_are_named(monkeypatch):
+def test_statement_after_a_failed_gather_covers_synthetic_rows(monkeypatch):
     error = failing(monkeypatch, "gather")
     spent = error.privacy_spent
     assert spent.covers == spent.to_dict()["covers"] == "rows" and spent.epsilon < 19
@@ -193,7 +193,7 @@ def test_rows_that_were_paid_for_without_labels_are_named(monkeypatch):
     assert "the student" not in text and "votes" not in text
 
 
-def test_labels_that_were_paid_for_are_stated_after_rows(monkeypatch):
+def test_statement_after_a_failed_publish_covers_the_fit(monkeypatch):
     error = failing(monkeypatch, "publish")
     spent = error.privacy_spent
     assert spent.epsilon == pytest.approx(20.0) and spent.covers == "fit"
@@ -201,7 +201,7 @@ def test_labels_that_were_paid_for_are_stated_after_rows(monkeypatch):
     assert "It labelled no row." in spent.summary()
 
 
-def test_a_fit_whose_student_fails_states_that_labels_were_released():
+def test_statement_after_a_failed_student_names_released_labels():
     clf = synthetic().fit(X, Y)
     with pytest.raises(StudentError) as caught:
         clf.fit_student(student=RaisesIt(ValueError("no")))
@@ -212,7 +212,7 @@ def test_a_fit_whose_student_fails_states_that_labels_were_released():
 # --- fits within fits ----------------------------------------------------------------------------
 
 
-def test_fits_of_teachers_do_not_count_as_their_number_is_private():
+def test_fit_number_does_not_count_fits_of_teachers():
     inner = synthetic().set_params(synthesizer__n_rows=20)
     clf = pate(inner, n_teachers=2, n_queries=4, student=DummyClassifier())
     numbers = []
@@ -231,7 +231,7 @@ def test_fits_of_teachers_do_not_count_as_their_number_is_private():
     ("name", "value"),
     [("epsilon", -0.1), ("epsilon", np.nan), ("delta", -1e-9), ("delta", np.nan), ("delta", 1.5)],
 )
-def test_numbers_that_no_mechanism_has_are_refused(name, value):
+def test_privacy_spent_refuses_impossible_numbers(name, value):
     numbers = {"epsilon": 1.0, "delta": 1e-5, "n_teachers": 100, "n_queries": 20, "n_answered": 15}
     protected = {"unit": "record", "relation": "replace_one"}
     with pytest.raises(ValueError, match=f"{name} must be a number"):

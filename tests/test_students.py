@@ -49,7 +49,7 @@ def pate(student, classes=(0, 1), **params):
     make_pipeline(StandardScaler(), LabelSpreading(gamma=30)),
     ids=lambda s: type(s[-1] if hasattr(s, "steps") else s).__name__,
 )
-def test_semi_supervised_students_use_the_unlabelled_rows(student):
+def test_semi_supervised_students_gain_from_unlabeled_rows(student):
     clf = pate(student).fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
     last = clf.student_[-1] if hasattr(clf.student_, "steps") else clf.student_
     assert len(last.transduction_) == 500
@@ -65,7 +65,7 @@ def test_semi_supervised_students_use_the_unlabelled_rows(student):
     [LabelSpreading(), SelfTrainingClassifier(GaussianNB()), GaussianNB()],
     ids=lambda s: type(s).__name__,
 )
-def test_a_class_that_was_never_released_keeps_its_column(student):
+def test_class_never_released_keeps_its_column(student):
     clf = pate(student, classes=["a", "b", "c"], aggregator=PluralityVote(), n_queries=40)
     clf.fit(X[:3000], np.array(["a", "c"])[Y[:3000]], X_public=X_PUBLIC)
     proba = clf.predict_proba(X_TEST)
@@ -91,7 +91,7 @@ def test_soft_labels_weight_every_class():
 
 
 @pytest.mark.parametrize("temperature", [1.0, 5.0])
-def test_distillation_from_noisy_probabilities(temperature):
+def test_soft_labels_of_noisy_probabilities_are_learned(temperature):
     student = SoftLabelClassifier(LogisticRegression())
     params = {"aggregator": SoftVote(6.0, temperature), "n_queries": 100}
     clf = pate(student, **params).fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
@@ -101,14 +101,14 @@ def test_distillation_from_noisy_probabilities(temperature):
     np.testing.assert_allclose(again.predict_proba(X_TEST), clf.predict_proba(X_TEST), rtol=1e-6)
 
 
-def test_a_student_without_weights_is_refused_before_teachers_train():
+def test_soft_label_student_without_weights_is_refused_before_training():
     with pytest.raises(ValueError, match="tried on public rows.*takes no sample_weight"):
         clf = pate(SoftLabelClassifier(KNeighborsClassifier()), aggregator=SoftVote(6.0))
         clf.fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
     assert not hasattr(SoftLabelClassifier(SVC()), "predict_proba")
 
 
-def test_soft_labels_of_records_are_tried_before_anything_is_spent():
+def test_soft_label_student_of_records_is_refused_before_spending():
     clf = PATEClassifier(student=SoftLabelClassifier(KNeighborsClassifier()), classes=[0, 1])
     with pytest.raises(ValueError, match="tried on public rows.*takes no sample_weight") as caught:
         clf.fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
@@ -170,7 +170,7 @@ NAMED = [("nb", GaussianNB()), ("lr", LogisticRegression())]
     (FailsWithWeights(), False),
     ids=lambda value: str(value).partition("(")[0],
 )
-def test_a_dry_run_finds_out_whether_weights_are_used(student, uses):
+def test_heeds_weights_finds_whether_weights_are_used(student, uses):
     before = np.random.get_state()[1].tolist()
     assert heeds_weights(student, X_PUBLIC) == uses
     assert np.random.get_state()[1].tolist() == before and not hasattr(student, "classes_")
@@ -184,7 +184,7 @@ def frame_with_gaps():
 
 
 @cases("kind", "frame", "sparse")
-def test_a_dry_run_takes_rows_of_any_kind(kind):
+def test_heeds_weights_accepts_rows_of_any_kind(kind):
     rows, encoder = frame_with_gaps()
     if kind == "sparse":
         rows, encoder = sparse.csr_matrix(X_PUBLIC), StandardScaler(with_mean=False)
@@ -192,7 +192,7 @@ def test_a_dry_run_takes_rows_of_any_kind(kind):
     assert not heeds_weights(CalibratedClassifierCV(make_pipeline(encoder, TREE)), rows)
 
 
-def test_a_wrapper_that_drops_weights_learns_assigned_labels():
+def test_student_that_drops_weights_learns_assigned_labels():
     clf = PATEClassifier(student=TREE, epsilon=2.0, classes=[0, 1], random_state=0)
     clf.fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
     bare = clf.score(X_TEST, Y_TEST)
@@ -203,7 +203,7 @@ def test_a_wrapper_that_drops_weights_learns_assigned_labels():
     np.testing.assert_array_equal(clf.predict(X_TEST), student.predict(X_TEST))
 
 
-def test_students_that_need_weights_and_drop_them_are_refused():
+def test_students_that_require_weights_and_drop_them_are_refused():
     given = {"X": X[:3000], "y": Y[:3000], "X_public": X_PUBLIC}
     clf = pate(SoftLabelClassifier(dropping(TREE)), aggregator=SoftVote(6.0))
     with pytest.raises(ValueError, match="accepts sample_weight and does not use it, which soft"):
@@ -232,13 +232,13 @@ STACKING = StackingClassifier(NAMED)
     (make_pipeline(StandardScaler()), False, False),
     (None, False, False),
 )
-def test_methods_that_exist_after_fitting_count(estimator, predicts, gives_proba):
+def test_has_method_counts_methods_that_exist_after_fitting(estimator, predicts, gives_proba):
     found = has_method(estimator, "predict"), has_method(estimator, "predict_proba")
     assert found == (predicts, gives_proba)
 
 
 @cases("name", "student", "base_estimator")
-def test_a_stacking_classifier_is_accepted(name):
+def test_stacking_classifier_is_accepted(name):
     estimator = make_pipeline(StandardScaler(), STACKING)
     params = {"student": None, "n_queries": 40} | {name: estimator}
     clf = pate(**params) if name == "student" else PATEClassifier(**params, n_teachers=10)

@@ -90,7 +90,7 @@ def rows_of(blocks):
 @pytest.mark.parametrize(
     "blocks, part", [(WITHOUT_PUBLIC_ROWS, 0.3), (WITHOUT_PUBLIC_ROWS, 1.0), (WITH_PUBLIC_ROWS, 0)]
 )
-def test_sensitivity_is_that_of_all_neighbouring_pairs(n_classes, blocks, part):
+def test_class_sums_sensitivity_equals_enumeration(n_classes, blocks, part):
     weight = part * statistic.free_weight(n_classes)
     of_all = product(rows_of(blocks), range(min(n_classes, 3)))
     records = [contribution(psi, label, n_classes, blocks, weight) for psi, label in of_all]
@@ -105,7 +105,7 @@ def test_sensitivity_is_that_of_all_neighbouring_pairs(n_classes, blocks, part):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 10, 100])
-def test_the_moment_is_free_and_no_larger_weight_is(n_classes):
+def test_free_weight_of_the_moment_costs_nothing_and_is_the_largest(n_classes):
     def change(weight):
         given = {"n_classes": n_classes, "moment_weight": weight}
         return statistic.sensitivity(2, WITHOUT_PUBLIC_ROWS, **given)
@@ -120,7 +120,7 @@ def test_the_moment_is_free_and_no_larger_weight_is(n_classes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5, 17, 1000])
-def test_a_record_that_joins_costs_less_than_is_charged(n_classes):
+def test_joining_record_costs_less_than_charged(n_classes):
     weight = statistic.free_weight(n_classes)
     given = {"n_classes": n_classes, "moment_weight": weight}
     one, two = (statistic.sensitivity(k, WITHOUT_PUBLIC_ROWS, **given) for k in (1, 2))
@@ -177,7 +177,7 @@ def draw(sampled, psi, codes, target, sizes, *, rng=None, units=None, weight=Non
 
 @pytest.mark.parametrize("n_classes", [2, 7])
 @cases("kind", "records", "weights", "groups", "numbers", "groups of numbers")
-def test_noise_is_that_which_is_paid_for(n_classes, kind, monkeypatch):
+def test_released_statistics_change_at_most_by_the_claimed_mu(n_classes, kind, monkeypatch):
     """Squared changes beside their noise, summed over all that is released, are mu squared at most.
 
     The code's own sums, in whole steps, of two tables that differ in one record or group. Votes
@@ -238,7 +238,7 @@ def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
 
 
 @pytest.mark.parametrize("n_classes, n_blocks, most", [(40, 1, 2**62), (2, 9, 0)])
-def test_sums_by_class_beyond_64_bits_are_exact(n_classes, n_blocks, most, monkeypatch):
+def test_class_sums_beyond_64_bits_are_exact(n_classes, n_blocks, most, monkeypatch):
     """Many classes, or many blocks, where one block fits into 64 bits."""
     of_block = 2**60 + np.arange(3 * n_classes).reshape(n_classes, 3)
     monkeypatch.setattr(secure, "_MOST_IN_64_BITS", most)
@@ -260,12 +260,12 @@ def test_sums_by_class_beyond_64_bits_are_exact(n_classes, n_blocks, most, monke
 
 
 @pytest.mark.parametrize("bad", [np.nan, 1.1])
-def test_rows_that_are_too_long_or_not_finite_cast_nothing(bad, monkeypatch):
+def test_rows_too_long_or_not_finite_add_nothing(bad, monkeypatch):
     sums_of = noiseless(np.array([[0.6, 0.0], [bad, 0.5]]), np.array([0, 1]), 2, monkeypatch)
     assert (sums_of.counts == [1, 0]).all() and sums_of.total[0] == pytest.approx(0.6, abs=1e-4)
 
 
-def test_an_audit_finds_what_is_claimed(global_random_seed, monkeypatch):
+def test_sampled_noise_matches_the_claimed_mu(global_random_seed, monkeypatch):
     """Two tables that differ as much as can be are mu apart, beside noise along their difference.
 
     300 draws: its size has a standard deviation of 4 %. Noise that is smaller by the root of two
@@ -309,7 +309,7 @@ def tables_of_one(kind):
 
 
 @cases("kind", "records", "groups", "weights")
-def test_the_mean_changes_by_its_part_of_the_cost(kind, monkeypatch):
+def test_mean_changes_by_its_fraction_of_the_cost(kind, monkeypatch):
     """The whole numbers of the package, for all pairs of one unit, next to its noise."""
     monkeypatch.setattr(statistic, "threadpool_limits", nullcontext)
     tables = np.array(tables_of_one(kind))
@@ -335,7 +335,7 @@ def renyi(p, q, order):
     return np.log(np.exp(order * p + (1 - order) * q).sum()) / (order - 1)
 
 
-def test_the_mean_costs_what_sums_over_outcomes_give():
+def test_mean_cost_equals_sums_over_outcomes():
     """Renyi costs, and delta at the claimed epsilon, of the two outcomes that differ most."""
     multiplier, orders, delta = 0.125, np.array([1.5, 2.0, 4.0]), 1e-5
     sigma = statistic.noise_sizes(1 / multiplier, n_classes=2)[0] / statistic.STEP
@@ -367,7 +367,7 @@ def noiseless(psi, codes, n_classes, monkeypatch):
     return released(psi, codes, ticks_of(len(psi)), Still(None), *noise, target=target)
 
 
-def test_without_noise_they_are_linear_discriminants(monkeypatch):
+def test_discriminants_without_noise_equal_linear_discriminant_analysis(monkeypatch):
     """Of five ordered classes as well, where regression on indicators masks the middle ones."""
     rng = np.random.default_rng(0)
     trait = rng.normal(size=20_000)
@@ -381,7 +381,7 @@ def test_without_noise_they_are_linear_discriminants(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_noise_alone_gives_the_majority_and_a_large_p_value(seed):
+def test_class_sums_of_noise_predict_the_majority_with_a_warning(seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(3000, 20))
     y = (rng.random(3000) < 0.2).astype(int)
@@ -391,7 +391,7 @@ def test_noise_alone_gives_the_majority_and_a_large_p_value(seed):
     assert clf.score(X, y) > max(np.bincount(y)) / len(y) - 0.05
 
 
-def test_synthetic_rows_are_as_was_declared():
+def test_synthetic_rows_match_the_schema():
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"age": pd.array(rng.integers(18, 90, 4000), dtype="Int64")})
     rows["job"] = rng.choice(["clerk", "farmer", "spy"], 4000)
@@ -411,7 +411,7 @@ def test_synthetic_rows_are_as_was_declared():
     assert clf.privacy_spent_.not_covered == () and "farmer" in repr(schema)
 
 
-def test_no_record_makes_an_error():
+def test_odd_values_of_records_raise_no_error():
     rows = pd.DataFrame({"infinite": [np.inf, -np.inf], "huge": [1e300, 5e-324]}, index=[0, 599])
     rows = rows.reindex(range(600), fill_value=0.5).assign(b=np.linspace(0, 1, 600))
     unmasked = np.array([np.nan, *[0.5] * 599]), np.zeros(600, dtype=bool)
@@ -421,7 +421,7 @@ def test_no_record_makes_an_error():
     assert np.isfinite(clf.fit(rows, labels).predict_proba(rows[1:-1])).all()
 
 
-def test_a_dtype_with_categories_that_were_not_declared():
+def test_schema_refuses_categories_of_the_dtype_it_omits():
     rows = pd.DataFrame({"job": pd.Categorical(["clerk", "farmer", "spy"] * 200)})
     clf = PATEClassifier(schema={"job": ["clerk", "farmer"]}, classes=[0, 1])
     with pytest.raises(ValueError, match="categories of its dtype, which are published"):
@@ -429,7 +429,7 @@ def test_a_dtype_with_categories_that_were_not_declared():
 
 
 @pytest.mark.parametrize("given", ["groups", "unit"])
-def test_where_the_number_of_records_is_private_no_rule_uses_it(given):
+def test_plan_of_class_sums_is_independent_of_a_private_n_records(given):
     """Around 300 records for each of 4 numbers, by which the rule decides who votes."""
     X = np.random.default_rng(0).random((1201, 3))
     y = (X[:, 0] > 0.5).astype(int)
@@ -449,7 +449,7 @@ def on_declared(**params):
     return *three_classes(900, 6), PATEClassifier(**given)
 
 
-def test_a_fit_on_declared_columns(tmp_path):
+def test_fit_with_a_schema_scores_pickles_and_exports(tmp_path):
     X, y = load_digits(return_X_y=True)
     clf = PATEClassifier(schema=(0, 16), classes=range(10), epsilon=2)
     plan = str(clf.plan(X, y))
@@ -490,7 +490,7 @@ def test_teachers_vote_on_synthetic_rows(params):
 
 
 @pytest.mark.parametrize("kind", ["groups", "weights"])
-def test_groups_and_weights(kind):
+def test_class_sums_handle_groups_and_weights(kind):
     X, y, clf = on_declared()
     given = {"groups": np.arange(len(y)) // 2} if kind == "groups" else {"sample_weight": y < 2}
     clf.fit(X, y, **given)
@@ -512,20 +512,20 @@ SCHEMA = dict.fromkeys(range(6), (0, 16))
     ((16, 0), "bounds"),
     (dict.fromkeys(SCHEMA, 3), "a tuple of numbers"),
 )
-def test_what_is_no_schema(schema, message, ledger):
+def test_schema_refuses_wrong_values(schema, message, ledger):
     X, y, clf = on_declared(schema=schema, ledger=ledger)
     pytest.raises(ValueError, clf.fit, X, y).match(message)
     assert ledger.epsilon_spent == 0
 
 
-def test_columns_are_declared_once():
+def test_schema_and_synthesizer_bounds_are_refused_together():
     X, y, clf = on_declared(synthesizer=MarginalSynthesizer(bounds=(-9, 9)))
     pytest.raises(ValueError, clf.fit, X, y).match("declared once")
     rows = MarginalSynthesizer(n_rows=100, noise=LaplaceMechanism())
     assert clf.set_params(synthesizer=rows, epsilon=10).fit(X, y).X_synthetic_.shape == (100, 6)
 
 
-def test_sums_below_their_noise_are_refused():
+def test_class_sums_below_their_noise_are_refused():
     X, y, clf = on_declared(epsilon=0.01)
     with pytest.raises(BadPlanError, match="the noise exceeds the sums"):
         clf.fit(X[:100], y[:100])
@@ -536,12 +536,12 @@ def test_sums_below_their_noise_are_refused():
         clf.set_params(epsilon=1, n_teachers=5, synthesizer=synthesizer).fit(X, y)
 
 
-def test_polled_sums_are_read_by_each_call():
+def test_polled_class_sums_are_read_by_fit_votes():
     X, y, clf = on_declared()
     assert clf.fit_votes(clf.poll(X, y)).score(X, y) > 0.7 and clf.privacy_spent_.epsilon <= 2
 
 
-def test_failure_after_sums_are_paid_states_the_cost(monkeypatch, tmp_path):
+def test_interrupt_after_sums_are_paid_states_the_cost(monkeypatch, tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10, delta=1e-5, composition="gaussian")
     X, y, clf = on_declared(ledger=ledger)
     with monkeypatch.context() as patch:
@@ -560,7 +560,7 @@ def test_failure_after_sums_are_paid_states_the_cost(monkeypatch, tmp_path):
     assert ledger.epsilon_spent == pytest.approx(gdp_to_epsilon(both, 1e-5), rel=0.01)
 
 
-def test_a_synthesizer_that_declares_columns_leads_to_the_same_fit():
+def test_synthesizer_bounds_give_the_fit_of_a_schema():
     X, y, clf = on_declared(schema=None, random_state=0, on_bad_plan="warn")
     ways = {"schema": (-9, 9)}, {"synthesizer": ClassSumsSynthesizer((-9, 9), missing=[])}
     fits = [clone(clf).set_params(**given).fit(X[:400], y[:400]) for given in ways]
@@ -569,7 +569,7 @@ def test_a_synthesizer_that_declares_columns_leads_to_the_same_fit():
 
 
 @cases("given", {}, {"n_bins": 4}, {"noise": LaplaceMechanism()})
-def test_a_synthesizer_that_is_given_is_used(given):
+def test_synthesizer_parameter_is_used(given):
     rows = MarginalSynthesizer((-9, 9), missing=[], n_rows=200, **given)
     X, y, clf = on_declared(schema=None, synthesizer=rows, epsilon=50, random_state=0)
     assert type(clf.plan(X, y).synthesizer) is MarginalSynthesizer
@@ -577,7 +577,7 @@ def test_a_synthesizer_that_is_given_is_used(given):
     assert len(clf.X_synthetic_) == 200 and not isinstance(clf.table_, ReleasedSums)
 
 
-def test_sums_do_not_depend_on_the_workers(forked_workers, monkeypatch):
+def test_class_sums_of_a_schema_do_not_depend_on_workers(forked_workers, monkeypatch):
     monkeypatch.setattr(statistic, "_ROWS", 64)
     X, y, clf = on_declared(random_state=0)
     fits = [clone(clf).set_params(n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2)]
@@ -618,7 +618,7 @@ RECORDS += [np.array([0.0, 0.0]), np.array([1e9, -1.0]), np.array([np.nan, np.in
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 7])
 @cases("codes", [0, 1, 2], [0.0, 0.25, 0.999999, 1.0, 1.5], ids=["classes", "split votes"])
-def test_no_pair_of_records_changes_more_than_is_charged(n_classes, codes):
+def test_class_sums_votes_change_at_most_as_charged(n_classes, codes):
     codes = sorted({min(code, n_classes - 1) for code in codes})
     given = {"n_classes": n_classes}
     tables = [table_of([row], [code], **given) for row, code in product(RECORDS, codes)]
@@ -630,7 +630,7 @@ def test_no_pair_of_records_changes_more_than_is_charged(n_classes, codes):
 
 
 @pytest.mark.parametrize("how", ["groups", "weight", "both"])
-def test_a_group_changes_no_more_than_a_record(how):
+def test_group_changes_at_most_as_much_as_a_record(how):
     rng = np.random.default_rng(1)
     X, codes = 5 * rng.normal(size=(6, 2)), rng.integers(3, size=6)
     others = rng.normal(size=(3, 2))
@@ -650,7 +650,7 @@ def test_a_group_changes_no_more_than_a_record(how):
         assert np.linalg.norm(change) <= most(3)
 
 
-def test_one_odd_record_changes_no_other():
+def test_odd_record_changes_no_other():
     odd = [[np.nan, 1.0], [1e300, -1e300], [np.inf, 0.0]]
     X, codes = RNG.normal(size=(500, 2)), RNG.integers(2, size=500)
     before = table_of(X[1:], codes[1:], n_classes=2)
@@ -664,7 +664,7 @@ def test_one_odd_record_changes_no_other():
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_cost_is_that_of_gaussian_noise(epsilon):
+def test_class_sums_plan_costs_gaussian_noise(epsilon):
     X, y, rows = wide()
     clf = PATEClassifier(method=ClassSums(), epsilon=epsilon, classes=[0, 1], on_bad_plan="warn")
     plan = clf.plan(X, y, X_public=rows)
@@ -674,7 +674,7 @@ def test_cost_is_that_of_gaussian_noise(epsilon):
 
 
 @pytest.mark.parametrize("part, fits", [(1.0, True), (math.sqrt(0.5), False)])
-def test_an_attack_finds_what_is_charged(part, fits):
+def test_class_sums_noise_resists_an_attack_as_charged(part, fits):
     """Power: 10,000 draws tell mu of 1 from 1.41 by more than 15 standard errors."""
     far = [table_of([[x, 0.0]], [0], n_classes=2) for x in (9.0, -9.0)]
     change = far[0] - far[1]
@@ -703,7 +703,7 @@ def fitted(**params):
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_without_noise_columns_are_linear_discriminants(n_classes):
+def test_class_sums_without_noise_equal_linear_discriminant_analysis(n_classes):
     X, y, _ = wide(20_000, 20, n_classes)
     rows, _, _ = wide(20_000, 20, seed=1)
     clf = PATEClassifier(
@@ -718,7 +718,7 @@ def test_without_noise_columns_are_linear_discriminants(n_classes):
     assert np.abs(clf.predict_proba(X) - expected).mean() < 0.01
 
 
-def test_wide_tables_are_read_by_their_columns():
+def test_wide_tables_are_read_by_class_sums():
     clf, X, y, _ = fitted()
     plan = clf.plan(X, y, X_public=wide()[2])
     assert "class sums, of all columns of the records (by default" in " ".join(str(plan).split())
@@ -736,7 +736,7 @@ def test_extra_columns_show_effects_that_rise_and_fall():
     assert straight < 0.6 and folded > 0.8
 
 
-def test_labels_that_follow_from_nothing_are_warned_of():
+def test_random_labels_are_warned_of():
     X, _, rows = wide()
     coins = np.random.default_rng(5).integers(2, size=len(X))
     with pytest.warns(UserWarning, match="little better than a coin flip"):
@@ -747,7 +747,7 @@ def test_labels_that_follow_from_nothing_are_warned_of():
     "explained, n_classes, signal, expected",
     [(0.5, 2, 6, True), (0.61, 2, 99, False), (0.5, 3, 99, False), (0.1, 2, 4.9, False)],
 )
-def test_public_numbers_decide(explained, n_classes, signal, expected):
+def test_choose_method_depends_on_public_numbers(explained, n_classes, signal, expected):
     noise_std = 2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(1.0, 1e-5)
     counts = PublicCounts(
         n_records=math.ceil(signal * n_classes * noise_std * math.sqrt(50)),
@@ -759,7 +759,7 @@ def test_public_numbers_decide(explained, n_classes, signal, expected):
     assert (choose_method(MethodParameters(), counts).name == "sums") == expected
 
 
-def test_groups_leave_the_choice_to_public_rows():
+def test_choose_method_with_groups_depends_on_public_rows():
     X, y, rows = wide()
     clf, thrice = PATEClassifier(classes=[0, 1]), (np.tile(X, (3, 1)), np.tile(y, 3))
     plans = [clf.plan(*data, rows, groups=np.arange(len(data[0]))) for data in ((X, y), thrice)]
@@ -769,7 +769,7 @@ def test_groups_leave_the_choice_to_public_rows():
 # --- all that holds for a table ------------------------------------------------------------------
 
 
-def test_votes_are_cast_once_and_read_often():
+def test_polled_votes_can_be_read_again():
     clf, X, y, rows = fitted()
     votes = clf.poll(X, y, X_public=rows)
     twice = [PATEClassifier(epsilon=e, classes=[0, 1], random_state=0) for e in (1.0, 1.0)]
@@ -783,7 +783,7 @@ def test_votes_are_cast_once_and_read_often():
     assert isinstance(tree.student_, DecisionTreeClassifier)
 
 
-def test_mistakes():
+def test_class_sums_refuse_wrong_input():
     X, y, rows = wide()
     clf = PATEClassifier(method=ClassSums(), classes=[0, 1])
     with pytest.raises(ValueError, match="ClassSums takes DataFrames, and arrays"):
@@ -794,7 +794,7 @@ def test_mistakes():
         clf.set_params(method__relation="swap").fit(X, y, X_public=rows)
 
 
-def test_sums_and_cells_have_noise_of_their_own_kind():
+def test_class_sums_and_cells_refuse_the_mechanism_of_the_other():
     X, y, rows = wide(d=3)
     of_cells = PATEClassifier(aggregator=LaplaceMechanism(), classes=[0, 1], on_bad_plan="warn")
     assert of_cells.plan(X, y, rows).method_summary.name == ReverseNeighbors.__name__
@@ -812,14 +812,14 @@ def test_sums_and_cells_have_noise_of_their_own_kind():
 
 
 @pytest.mark.parametrize("public", [1, 3])
-def test_hardly_any_public_rows_are_refused(public):
+def test_few_public_rows_are_refused(public):
     X, y, rows = wide()
     for method in ("auto", ClassSums()):
         with pytest.raises(BadPlanError, match="are few for 2 classes"):
             PATEClassifier(method=method, classes=[0, 1]).fit(X, y, X_public=rows[:public])
 
 
-def test_votes_of_others_are_refused():
+def test_fit_votes_refuses_votes_of_another_method():
     X, y, rows = wide()
     cells = PATEClassifier(method=ReverseNeighbors(), classes=[0, 1], on_bad_plan="warn")
     columns = PATEClassifier(method=ClassSums(), classes=[0, 1])
@@ -833,7 +833,7 @@ def test_votes_of_others_are_refused():
 
 
 @pytest.mark.parametrize("student", [None, LogisticRegression()])
-def test_a_search_may_ask_for_them(student, monkeypatch):
+def test_private_search_accepts_class_sums(student, monkeypatch):
     monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     X, y, rows = wide(2000, 10)
     clf = PATEClassifier(method=ClassSums(), classes=[0, 1], student=student)
@@ -842,7 +842,7 @@ def test_a_search_may_ask_for_them(student, monkeypatch):
     assert search.fit(X, y, X_public=rows).score(X, y) > 0.8
 
 
-def test_large_groups_count():
+def test_large_groups_are_counted():
     X, y, rows = wide(9000, 20)
     clf = PATEClassifier(method=ClassSums(extra_columns=False), classes=[0, 1], on_bad_plan="warn")
     votes = clf.poll(X, y, X_public=rows, groups=np.arange(9000) // 4500)
@@ -853,7 +853,7 @@ def test_large_groups_count():
 @pytest.mark.slow
 @pytest.mark.parametrize("odd", [pd.NaT, 3, b"\xff", "caf\udce9"], ids=repr)
 @pytest.mark.parametrize("method", [ClassSums(), ReverseNeighbors(random_state=0)])
-def test_one_odd_text_changes_no_other(method, odd):
+def test_odd_text_changes_no_other_record(method, odd):
     def frame(texts):
         x = np.linspace(0, 1, len(texts))
         return pd.DataFrame({"c": pd.Series(texts, dtype=object), "x": x})
@@ -869,7 +869,7 @@ def test_one_odd_text_changes_no_other(method, odd):
     assert changed < 8
 
 
-def test_columns_that_do_not_vary_say_nothing():
+def test_constant_columns_have_no_influence():
     X, y, rows = wide()
     constant = np.zeros((len(X), 5))
     constant[y == 1] = 1.0  # the label itself, which public rows do not have
@@ -880,7 +880,7 @@ def test_columns_that_do_not_vary_say_nothing():
     assert (model.predict(np.hstack([X, constant])) == clf.predict(np.hstack([X, constant]))).all()
 
 
-def test_sums_are_kept_and_do_not_depend_on_the_workers(tmp_path, forked_workers, monkeypatch):
+def test_class_sums_are_cached_and_do_not_depend_on_workers(tmp_path, forked_workers, monkeypatch):
     monkeypatch.setattr("sklearn_pate.runtime.blocks.BLOCK_SIZE", 1000)
     X, y, rows = wide()
     groups = np.arange(len(y)) // 3
@@ -899,9 +899,7 @@ def test_sums_are_kept_and_do_not_depend_on_the_workers(tmp_path, forked_workers
 
 
 @pytest.mark.parametrize("n_classes, n_blocks, most", [(40, 1, 2**62), (2, 9, 0)])
-def test_columns_beyond_64_bits_are_summed_and_released_exactly(
-    n_classes, n_blocks, most, monkeypatch
-):
+def test_class_sums_votes_beyond_64_bits_are_exact(n_classes, n_blocks, most, monkeypatch):
     """Many classes, or many blocks, where one block fits into 64 bits."""
     of_block = 2**60 + np.arange(3 * n_classes).reshape(n_classes, 3)
     monkeypatch.setattr(secure, "_MOST_IN_64_BITS", most)
@@ -926,7 +924,7 @@ def test_columns_beyond_64_bits_are_summed_and_released_exactly(
     assert (noisy == np.array([[float(number) * step for number in row] for row in table])).all()
 
 
-def test_wide_whole_numbers_change_no_fit(monkeypatch):
+def test_wide_integers_change_no_fit(monkeypatch):
     X, y, rows = wide(500, 6)
     fits = []
     for most in (2**62, 0):
@@ -940,7 +938,7 @@ def test_wide_whole_numbers_change_no_fit(monkeypatch):
         np.testing.assert_array_equal(narrow.public_soft_labels_, exact.public_soft_labels_)
 
 
-def test_many_records_of_many_classes_are_no_error():
+def test_forecast_of_many_records_and_classes_has_no_errors():
     """300,000 records of 2,000 classes: 64 bits do not hold their sums in whole steps."""
     method = ClassSums(extra_columns=False, relation="add_or_remove_one")
     given = {"groups": None, "sample_weight": None, "target": ClassTarget(range(2000))}

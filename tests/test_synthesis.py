@@ -106,7 +106,7 @@ def note_moved(reached, change, changed, n_tables):
 @pytest.mark.parametrize(
     ("missing", "is_weighted"), [([], False), (["kind"], False), ([], True), (["kind"], True)]
 )
-def test_a_record_moves_no_more_than_is_paid_for(missing, is_weighted):
+def test_record_changes_at_most_its_contribution(missing, is_weighted):
     synthesizer = small(missing, [])
     n_tables = synthesizer.n_tables
     assert n_tables == 3
@@ -128,7 +128,7 @@ def test_a_record_moves_no_more_than_is_paid_for(missing, is_weighted):
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_a_group_moves_no_more_than_a_record(is_weighted):
+def test_group_changes_at_most_as_much_as_a_record(is_weighted):
     rng = np.random.default_rng(0)
     synthesizer = small(["kind"], [])
     reached = {"replace": 0.0, "remove": 0.0}
@@ -151,7 +151,7 @@ def test_a_group_moves_no_more_than_a_record(is_weighted):
         assert reached["replace"] == 6 and 3 * (1 - 1e-5) < reached["remove"] <= 3
 
 
-def test_the_histograms_hold_what_they_say():
+def test_histograms_contain_counts_of_each_column_and_label():
     records = [(-7, "a", 0), (0, "b", 0), (1, None, 1), (99, "a", 1), (99, None, 1)]
     below_and_0, of_1, above = [2, 0], [0, 1], [0, 2]
     expected = [below_and_0, of_1, above, [1, 1], [1, 0], [2, 3]]  # a, b, and the labels
@@ -167,7 +167,7 @@ def test_the_histograms_hold_what_they_say():
 @cases(
     "noise", LaplaceMechanism(40.0), GaussianMechanism(40.0), GaussianMechanism(40.0, "continuous")
 )
-def test_the_cost_is_the_mechanisms_for_all_histograms(noise, relation, n_units):
+def test_synthesizer_cost_is_that_of_all_histograms(noise, relation, n_units):
     synthesizer = MarginalSynthesizer((0, 9), missing=[], noise=noise)
     synthesizer.declare(np.zeros((1, 5)), TWO)
     event = synthesizer.event(Neighbors(relation=relation, unit="record"))
@@ -178,7 +178,7 @@ def test_the_cost_is_the_mechanisms_for_all_histograms(noise, relation, n_units)
     assert (event.is_pure, event.is_exact) == (noise.is_pure, noise.is_exact)
 
 
-def test_noise_is_set_once_and_the_schema_stays():
+def test_synthesizer_noise_is_set_once_and_keeps_the_schema():
     X = np.arange(12.0).reshape(6, 2)
     unset = MarginalSynthesizer((0, 12), missing=[]).declare(X, TWO)
     half = unset.with_scale(12.0)
@@ -190,7 +190,7 @@ def test_noise_is_set_once_and_the_schema_stays():
         pytest.raises(ValueError, action).match("has no noise level of its own: PATEClassifier")
 
 
-def test_the_noise_is_the_mechanisms_own_and_all_of_it():
+def test_synthesizer_noise_is_drawn_by_the_mechanism_alone():
     """Its generator draws the noise alone, and another draws the rows alone."""
     seen = []
 
@@ -223,7 +223,7 @@ def test_the_noise_is_the_mechanisms_own_and_all_of_it():
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=7))
-def test_shares_are_the_nearest_ones(numbers):
+def test_on_simplex_returns_the_nearest_fractions(numbers):
     found = on_simplex(numbers)
     assert (found >= 0).all() and found.sum() == pytest.approx(1, abs=1e-12)
     # nearest: all lost as much, but for those that would be below 0
@@ -232,17 +232,17 @@ def test_shares_are_the_nearest_ones(numbers):
 
 
 @pytest.mark.parametrize("numbers", [[1e300, -1e300], [0.0] * 4, [-1e18, -1e18 + 4096], [1e-320]])
-def test_shares_of_extreme_numbers(numbers):
+def test_on_simplex_handles_extreme_numbers(numbers):
     found = on_simplex(numbers)
     assert np.isfinite(found).all() and found.sum() == pytest.approx(1)
 
 
-def test_values_without_a_bin_are_not_spread_over_the_others():
+def test_bin_shares_are_not_raised_for_values_without_a_bin():
     counts = np.array([400.0, 100.0, 0.0])
     np.testing.assert_allclose(bin_shares_of(counts, 1000.0, 5.0), [0.8, 0.2, 0.0], atol=1e-12)
 
 
-def test_rows_follow_the_marginals_given_the_label(global_random_seed):
+def test_synthetic_rows_follow_the_marginals_given_the_label(global_random_seed):
     """Finds marginals that are 3 % off, and a correlation that is 0.07 off, in 99 % of runs."""
     rng = np.random.default_rng(global_random_seed)
     y = (rng.random(20_000) < 0.3).astype(int)
@@ -264,7 +264,7 @@ def test_rows_follow_the_marginals_given_the_label(global_random_seed):
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float32])
-def test_a_bound_that_many_values_have_is_drawn_as_it_is(dtype, global_random_seed):
+def test_synthetic_rows_keep_a_bound_that_many_values_have(dtype, global_random_seed):
     """Finds a share that is 3 % off in 99 % of runs."""
     rng = np.random.default_rng(global_random_seed)
     gain = np.where(rng.random(4000) < 0.9, 0, rng.integers(1, 99_999, size=4000))
@@ -277,7 +277,7 @@ def test_a_bound_that_many_values_have_is_drawn_as_it_is(dtype, global_random_se
 
 
 @pytest.mark.parametrize("scale", [1e-5, 1e6])
-def test_a_class_or_column_without_records_is_no_obstacle(scale):
+def test_class_or_column_without_records_raises_no_error(scale):
     X = pd.DataFrame({"a": [1.0] * 50, "b": [np.nan] * 50})
     for y in (np.zeros(50, dtype=int), np.arange(50) % 2):
         synthesizer = with_noise((0, 3), scale, missing=["a"])
@@ -318,7 +318,7 @@ def check_form(X, rows):
 
 
 @table("column, bounds", COLUMNS)
-def test_rows_have_the_form_of_the_private_table(column, bounds):
+def test_synthetic_rows_have_the_form_of_the_private_table(column, bounds):
     X = pd.DataFrame({"column": column, 3: 1.5})
     y = np.arange(len(X)) % 2
     bounds = {3: (0, 2)} | ({} if bounds is None else {"column": bounds})
@@ -341,7 +341,7 @@ def test_rows_have_the_form_of_the_private_table(column, bounds):
 
 
 @table("column, categories", WITH_CATEGORIES)
-def test_rows_have_the_categories_that_are_given(column, categories):
+def test_synthetic_rows_have_the_declared_categories(column, categories):
     X = pd.DataFrame({"column": column})
     missing = ["column"] if column.isna().any() else []
     synthesizer = with_noise(categories={"column": categories}, missing=missing, n_rows=300)
@@ -355,7 +355,7 @@ def test_rows_have_the_categories_that_are_given(column, categories):
         assert part["column"].isna().any() == bool(missing)
 
 
-def test_columns_of_arrow():
+def test_synthetic_rows_of_arrow_columns_have_their_dtype():
     pytest.importorskip("pyarrow", reason="needs pyarrow")
     X = pd.DataFrame({"n": [2**60 + 1, None, 7], "x": [0.5, None, 2.0], "word": ["a", None, "b"]})
     X = X.astype({"n": "int64[pyarrow]", "x": "double[pyarrow]", "word": "string[pyarrow]"})
@@ -366,7 +366,7 @@ def test_columns_of_arrow():
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int16", ">f8"])
-def test_arrays_in_arrays_out(dtype):
+def test_synthetic_rows_of_an_array_are_an_array(dtype):
     X = np.array([[0, 1], [1, 1], [1, 0]]).astype(dtype)
     synthesizer = with_noise(None if dtype == "bool" else (0, 1), n_rows=40)
     rows = draw(synthesizer.declare(X, TWO), X, [0, 1, 1])
@@ -379,7 +379,7 @@ def test_arrays_in_arrays_out(dtype):
 
 @pytest.mark.parametrize("n_bins", [3, 5, 32])
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (-7, 25), (0, 2**62)])
-def test_whole_numbers_between_bounds_are_in_one_bin_each(low, high, n_bins):
+def test_integers_between_bounds_are_in_one_bin_each(low, high, n_bins):
     X = pd.DataFrame({"n": np.unique(np.linspace(low, high, 2000).astype(np.int64))})
     synthesizer = MarginalSynthesizer((low, high), missing=[], n_bins=n_bins)
     synthesizer = synthesizer.declare(X, TWO)
@@ -396,7 +396,7 @@ def test_whole_numbers_between_bounds_are_in_one_bin_each(low, high, n_bins):
 
 @pytest.mark.parametrize("n_bins", [3, 32])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
-def test_numbers_between_bounds_are_in_one_bin_each(n_bins, dtype):
+def test_floats_between_bounds_are_in_one_bin_each(n_bins, dtype):
     X = pd.DataFrame({"x": np.linspace(0.1, 7, 999).astype(dtype)})
     synthesizer = MarginalSynthesizer((0.1, 7), n_bins=n_bins, missing=[]).declare(X, TWO)
     column = synthesizer.schema_.columns[0]
@@ -410,7 +410,7 @@ def test_numbers_between_bounds_are_in_one_bin_each(n_bins, dtype):
     assert column.bins(far).tolist() == [0, 0, -1, n_bins - 1, n_bins - 1]
 
 
-def test_edges_that_are_given():
+def test_bin_edges_are_used_as_declared():
     X = pd.DataFrame({"n": [0, 0, 5, 700, 10**6], "x": [0.0, 0.5, 5, 700, 1e6]})
     edges = (0, 1, 10, 1000, 2000)
     synthesizer = MarginalSynthesizer(edges, missing=[]).declare(X, TWO)
@@ -479,7 +479,7 @@ def with_odd(X, values):
     return odd
 
 
-def test_private_rows_reach_nothing_but_the_counts():
+def test_synthetic_rows_depend_on_counts_only():
     one = everything(*private_table(0))
     assert one == everything(*private_table(1))
     assert one == everything(*private_table(2, n_records=7), sample_weight=np.full(7, 1e300))
@@ -488,7 +488,7 @@ def test_private_rows_reach_nothing_but_the_counts():
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_one_odd_value_reaches_nothing_but_the_counts(name, capfd):
+def test_odd_value_changes_counts_only(name, capfd):
     X, y = private_table(0)
     odd = with_odd(X, ODD[name])
     assert everything(odd, y) == everything(X, y) and capfd.readouterr() == ("", "")
@@ -501,7 +501,7 @@ def test_one_odd_value_reaches_nothing_but_the_counts(name, capfd):
     assert changed.max() <= 1 and changed.sum() <= 2 * len(ODD[name])
 
 
-def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
+def test_counting_error_is_redacted(monkeypatch):
     X, y = private_table(0)
     synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant(4.0)).declare(X, TWO)
 
@@ -519,7 +519,7 @@ def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
 # --- the protocol --------------------------------------------------------------------------------
 
 
-def test_another_table_is_refused():
+def test_synthesize_refuses_another_table():
     X, y = private_table(0)
     synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant(4.0)).declare(X, TWO)
     kinds = pd.Categorical(X["kind"].astype(object), ["a", "b", "c"])
@@ -569,12 +569,12 @@ def by_hand(row):
 
 
 @pytest.mark.parametrize("row", [(0, "a"), (2.9, "b"), (2, None), (-50, "a"), (9, "b"), (2, "new")])
-def test_the_posterior_is_that_of_naive_bayes(row):
+def test_class_proba_of_histograms_equals_naive_bayes(row):
     class_proba = released().released_.class_proba(framed_rows([row]))
     np.testing.assert_allclose(class_proba[0], by_hand(row), atol=1e-3)
 
 
-def test_noise_pulls_rates_to_those_of_all_records():
+def test_class_proba_of_histograms_shrinks_with_noise():
     table = released().released_
     rows = framed_rows([(0, "a"), (3, "b")])
     stds = 0.0, 20.0, 1e6
@@ -584,12 +584,12 @@ def test_noise_pulls_rates_to_those_of_all_records():
     np.testing.assert_allclose(none, 0.0, atol=1e-3)
 
 
-def test_flat_is_what_noise_explains():
+def test_p_value_of_histograms_is_large_where_noise_explains_them():
     assert released(1.0, repeat=50).released_.p_value < 0.001
     assert released(1e4, repeat=50).released_.p_value > 0.05
 
 
-def test_dtypes_of_other_rows_may_be_others():
+def test_class_proba_of_histograms_accepts_other_dtypes():
     table = released().released_
     rows = [(1, "a"), (3, "b"), (0, "a")]
     expected = table.class_proba(framed_rows(rows))
@@ -598,7 +598,7 @@ def test_dtypes_of_other_rows_may_be_others():
         np.testing.assert_array_equal(table.class_proba(as_dtype), expected)
 
 
-def test_whole_numbers_beyond_bounds_count_at_the_edge_in_any_dtype():
+def test_class_proba_counts_integers_beyond_bounds_at_the_edge():
     X = pd.DataFrame({"n": np.arange(8, dtype=np.uint8)})
     synthesizer = MarginalSynthesizer({"n": (0, 7)}, missing=[], noise=LaplaceMechanism(1e-5))
     synthesizer.declare(X, TWO)
@@ -623,7 +623,7 @@ def fitted():
     return X, y, clf.fit(X, y)
 
 
-def test_records_vote_beside_histograms(fitted):
+def test_records_vote_in_addition_to_histograms(fitted):
     X, y, clf = fitted
     assert "ReleasedHistograms" in repr(clf.table_)
     assert type(clf.student_.steps[-1][1]) is LandmarkClassifier and clf.score(X, y) > 0.85
@@ -635,7 +635,7 @@ def test_records_vote_beside_histograms(fitted):
     np.testing.assert_array_equal(loaded.table_.class_proba(X[:50]), clf.table_.class_proba(X[:50]))
 
 
-def test_another_student_and_votes_that_were_polled(fitted):
+def test_fit_votes_and_fit_student_work_with_histograms(fitted):
     X, y, clf = fitted
     other = clone(clf)
     other.fit_votes(other.poll(X, y))

@@ -44,7 +44,7 @@ def drawing():
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 0.3])
-def test_rows_drawn_elsewhere_cost_nothing_on_unrelated_data(drawing, epsilon):
+def test_synthetic_rows_of_another_fit_cost_nothing(drawing, epsilon):
     rows = pickle.loads(pickle.dumps(drawing)).X_synthetic_
     clf = pate(epsilon=epsilon).fit(UNRELATED_X, UNRELATED_Y, X_public=rows)
     spents = [clf.privacy_spent_]
@@ -56,7 +56,7 @@ def test_rows_drawn_elsewhere_cost_nothing_on_unrelated_data(drawing, epsilon):
     assert clf.aggregator_.scale == pytest.approx(2 / epsilon)  # all of epsilon is for votes
 
 
-def test_rows_of_another_fit_bring_no_statistics_of_it():
+def test_synthetic_rows_of_another_fit_carry_no_statistics():
     rows = pate(
         synthesizer=ClassSumsSynthesizer((-4, 4), missing=[], n_rows=200, epsilon_fraction=0.25),
         epsilon=4.0,
@@ -66,7 +66,7 @@ def test_rows_of_another_fit_bring_no_statistics_of_it():
 
 
 @pytest.mark.slow
-def test_searches_and_students_take_rows_of_another_fit_as_public(drawing, monkeypatch):
+def test_synthetic_rows_of_another_fit_are_public_to_searches_and_students(drawing, monkeypatch):
     monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     rows = drawing.X_synthetic_
     search = PrivateGridSearchCV(pate(), {"method__n_cells": [8]}, epsilon=3, n_trials=2)
@@ -86,7 +86,7 @@ class Fixed(MarginalSynthesizer):
         return PUBLIC.copy()
 
 
-def test_statements_do_not_depend_on_earlier_fits_of_the_process():
+def test_statement_does_not_depend_on_earlier_fits():
     def statement(**params):
         count_fits_from_one()
         spent = pate(random_state=3, **params).fit(X, Y, X_public=PUBLIC).privacy_spent_
@@ -155,7 +155,7 @@ def test_votes_carry_the_cost_of_their_rows_to_another_estimator():
     assert pate().fit_votes(counts, votes.synthesis.rows).privacy_spent_.n_synthetic == 0
 
 
-def test_votes_on_equal_rows_carry_the_cost_of_their_own_draw():
+def test_votes_on_equal_rows_carry_the_cost_of_their_own_rows():
     grid = (X[:, :1] > 0).astype(int)
     costs = []
     for scale in (1.0, 40.0):  # the second draw is cheaper, and of the same two values
@@ -181,7 +181,7 @@ def gaussian_delta(epsilon, mu):
 
 
 @pytest.mark.parametrize("method", ["neighbors", "teachers"])
-def test_fit_votes_with_the_parameters_of_poll_states_its_plan(method):
+def test_fit_votes_with_the_parameters_of_poll_has_its_plan(method):
     clf = pate(synthesizer=SUMS, method=method, on_bad_plan="warn")
     planned = clf.plan(X, Y).spent
     votes = clf.poll(X, Y)
@@ -215,7 +215,7 @@ def test_fit_votes_under_another_plan_adds_both_guarantees(changed):
         assert cost.pure == pytest.approx(left, rel=1e-6)
 
 
-def test_noise_that_follows_from_the_rows_costs_more_than_one_plan():
+def test_noise_under_another_plan_exceeds_that_of_one_plan():
     """One plan of Gaussian rows and Laplace votes claims less than their sum."""
     clf = pate(synthesizer=SUMS, method="neighbors", on_bad_plan="warn")
     votes = clf.poll(X, Y)
@@ -224,7 +224,7 @@ def test_noise_that_follows_from_the_rows_costs_more_than_one_plan():
     assert clf.privacy_spent_.composition == "sum" and clf.aggregator_.scale > together
 
 
-def test_a_cap_that_the_rows_use_up_is_refused():
+def test_fit_votes_refuses_a_cap_that_the_rows_use_up():
     clf = pate(synthesizer=SUMS, method="neighbors", on_bad_plan="warn")
     votes = clf.poll(X, Y)
     mu = np.sqrt(votes.synthesis.cost.mu_squared)
@@ -234,7 +234,7 @@ def test_a_cap_that_the_rows_use_up_is_refused():
         clf.fit_votes(votes)
 
 
-def test_a_ledger_without_the_rows_refuses_labels_under_another_plan(tmp_path):
+def test_ledger_without_the_rows_refuses_labels_under_another_plan(tmp_path):
     """One entry would count as one plan: (1.7, 1e-5) would hold Laplace or Gaussian labels."""
     votes = pate(synthesizer=SUMS, method="neighbors", on_bad_plan="warn").poll(X, Y)
     ledger = PrivacyLedger(tmp_path / "late.sqlite", epsilon=1.7)
@@ -246,7 +246,7 @@ def test_a_ledger_without_the_rows_refuses_labels_under_another_plan(tmp_path):
     assert len(ledger.history()) == 1
 
 
-def test_a_ledger_gets_labels_under_another_plan_once(tmp_path):
+def test_ledger_adds_labels_under_another_plan_once(tmp_path):
     ledger = PrivacyLedger(tmp_path / "mixed.sqlite", epsilon=9.0, delta=1e-3)
     clf = pate(synthesizer=SUMS, method="neighbors", on_bad_plan="warn", ledger=ledger)
     votes = clf.poll(X, Y)

@@ -53,7 +53,7 @@ def shift_divergence(log_pmf, shift, order):
 
 
 @pytest.mark.parametrize(("scale", "order"), [(0.6, 1.1), (0.6, 30.0), (3.0, 2.0), (3.0, 8.0)])
-def test_a_moved_entry_by_40_digits(monkeypatch, scale, order):
+def test_laplace_table_cost_agrees_with_40_digits(monkeypatch, scale, order):
     monkeypatch.setattr(rdp.discrete, "GRID", 0.125)  # sums over 2**20 steps would take long
     rate = mp.mpf(0.125) / scale
 
@@ -67,7 +67,7 @@ def test_a_moved_entry_by_40_digits(monkeypatch, scale, order):
 
 
 @pytest.mark.parametrize("scale", [0.3, 2.0, 40.0, 1e4])
-def test_fine_steps_cost_what_real_numbers_do(scale):
+def test_laplace_table_cost_of_fine_steps_equals_continuous_noise(scale):
     orders = rdp.DEFAULT_ORDERS
     costs = (laplace_table_cost(scale, ONE, orders, discrete=kind) for kind in (True, False))
     fine, real = (cost.rdp for cost in costs)
@@ -82,7 +82,7 @@ def test_fine_steps_cost_what_real_numbers_do(scale):
 
 @pytest.mark.parametrize("n_changed", [1, 2, 6])
 @pytest.mark.parametrize("scale", [0.5, 2.0, 7.3, 1e3])
-def test_pure_epsilon_is_that_of_the_sampled_noise(scale, n_changed):
+def test_laplace_table_pure_cost_equals_that_of_sampled_noise(scale, n_changed):
     exact = n_changed * Fraction(GRID / scale) / Fraction(GRID)
     cost = laplace_table_cost(scale, Contribution.of_counts(n_changed))
     assert exact <= cost.pure <= exact * (1 + Fraction(2, 10**16)) and (cost.rdp <= cost.pure).all()
@@ -109,7 +109,7 @@ def test_calibrated_noise_spends_the_cap_at_delta(mechanism):
     assert plan.composition == ("gaussian" if isinstance(mechanism, GaussianMechanism) else "pure")
 
 
-def test_noise_that_costs_more_than_the_cap_is_refused():
+def test_plan_table_refuses_noise_that_costs_more_than_the_cap():
     with pytest.raises(BudgetExceededError, match=r"costs epsilon=1, more than the cap"):
         plan_table(LaplaceMechanism(2.0), contribution=TWO, n_rows=9, epsilon=0.9, delta=1e-5)
     with pytest.raises(ValueError, match="epsilon is None"):
@@ -120,7 +120,7 @@ def test_noise_that_costs_more_than_the_cap_is_refused():
 
 @pytest.mark.parametrize("n_changed", [1, 2, 4])
 @pytest.mark.parametrize("scale", [3.0, 10.0])
-def test_several_tables_against_loss_distributions(n_changed, scale):
+def test_table_costs_of_five_tables_cover_loss_distributions(n_changed, scale):
     # each of 5 tables: as many entries as can change, each by a whole vote
     step = {"value_discretization_interval": 1e-4}
     one = privacy_loss_distribution.from_laplace_mechanism(scale, sensitivity=1, **step)
@@ -164,7 +164,7 @@ def exact_delta(epsilon, log_pmf, loss):
     *((2.5, [1]), (3.0, [2]), (8.0, [1]), (8.3, [5]), (20.0, [40]), (64.0, [17])),
     *((3.0, [1, 2]), (8.0, [1, 3]), (20.0, [8, 8]), (3.0, [1, 1, 4]), (4.0, [3, 2, 1])),
 )
-def test_discrete_gaussian_noise_by_sums_over_all_outcomes(steps, moves):
+def test_discrete_gaussian_delta_is_covered_by_sums_over_outcomes(steps, moves):
     norm = math.sqrt(sum(move**2 for move in moves))
     outcomes = outcomes_of(steps, moves)
     pure = 0.7  # of one step beside, the one that costs most
@@ -184,7 +184,7 @@ def test_discrete_gaussian_noise_by_sums_over_all_outcomes(steps, moves):
     ("steps", "move", "delta", "least"),
     [(0.7, 1, 1e-5, 0.04), (1.0, 1, 1e-3, 0.04), (2.0, 2, 1e-2, 0.01), (8.0, 2, 1e-2, 5e-4)],
 )
-def test_coarse_noise_costs_more_than_continuous_noise(steps, move, delta, least):
+def test_discrete_gaussian_coarse_noise_costs_more_than_continuous(steps, move, delta, least):
     same = rdp.gdp_to_epsilon(move / steps, delta)
     outcomes = outcomes_of(steps, [move])
     exact = brentq(lambda epsilon: exact_delta(epsilon, *outcomes) - delta, 0, 100)
@@ -194,7 +194,7 @@ def test_coarse_noise_costs_more_than_continuous_noise(steps, move, delta, least
 
 
 @pytest.mark.parametrize("tau", [0.5, 0.6, 0.8])
-def test_discrete_noise_is_rounded_continuous_noise_but_for_eta(tau):
+def test_discrete_gaussian_noise_equals_rounded_noise_within_eta(tau):
     steps = 3.0
     u, z = np.arange(-40, 40, 0.01), np.arange(-60, 61)
     rounded = np.exp(-((z - u[:, None]) ** 2) / (2 * tau**2))
@@ -209,7 +209,7 @@ def test_discrete_noise_is_rounded_continuous_noise_but_for_eta(tau):
     assert np.abs(np.log(ratio)).max() <= eta
 
 
-def test_the_parameter_of_discrete_gaussian_noise_is_rounded_up():
+def test_discrete_gaussian_mu_squared_is_rounded_up():
     for steps, squares in [(2.5, 1), (1e3, 7), (2.0**55, 2**81), (1e9 * 2**20, 3 * 2**40)]:
         exact = Fraction(squares) / (Fraction(steps) ** 2 - 4)
         found = Fraction(rdp.discrete_gaussian_mu_squared([steps], [squares]))
@@ -226,7 +226,7 @@ def test_the_parameter_of_discrete_gaussian_noise_is_rounded_up():
 
 
 @pytest.mark.parametrize("n_changed", [1, 2, 6])
-def test_a_discrete_table_costs_what_a_continuous_one_does(n_changed):
+def test_discrete_gaussian_table_costs_as_much_as_continuous(n_changed):
     contribution = Contribution.of_counts(n_changed)
     for sigma in (0.01, 0.5, 3.0, 1e3, 1e9):
         kinds = True, False
@@ -275,7 +275,7 @@ def neighbours(n_records, relation):
 @pytest.mark.parametrize("weights", [None, [0.3, 1.7, -2.0, 0.999]])
 @pytest.mark.parametrize("n_neighbors", [1, 2, 3])
 @pytest.mark.parametrize(("relation", "n_units"), [("replace_one", 2), ("add_or_remove_one", 1)])
-def test_a_record_changes_no_more_than_is_claimed(relation, n_units, n_neighbors, weights):
+def test_record_changes_at_most_its_contribution(relation, n_units, n_neighbors, weights):
     reached = 0.0
     for before, after in neighbours(3, relation):
         before = tables_of(before, n_neighbors, weights, by_group=False)
@@ -289,7 +289,7 @@ def test_a_record_changes_no_more_than_is_claimed(relation, n_units, n_neighbors
 
 @pytest.mark.parametrize("n_neighbors", [1, 2])
 @pytest.mark.parametrize(("relation", "n_units"), [("replace_one", 2), ("add_or_remove_one", 1)])
-def test_a_group_changes_no_more_than_one_record(relation, n_units, n_neighbors):
+def test_group_changes_at_most_as_much_as_a_record(relation, n_units, n_neighbors):
     rng = np.random.default_rng(0)
     reached = 0.0
 
@@ -308,7 +308,7 @@ def test_a_group_changes_no_more_than_one_record(relation, n_units, n_neighbors)
     assert reached > 0.9 * n_units * n_neighbors
 
 
-def test_the_order_of_records_makes_no_difference():
+def test_count_votes_does_not_depend_on_the_order_of_records():
     rng = np.random.default_rng(0)
     cells, codes = rng.integers(0, 5, size=(300, 2)), rng.integers(0, 3, size=300)
     weight, groups = rng.random(300), rng.integers(0, 40, size=300)
@@ -327,7 +327,7 @@ def test_the_order_of_records_makes_no_difference():
 
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 @cases("mechanism, law", (LaplaceMechanism, stats.laplace), (GaussianMechanism, stats.norm))
-def test_the_noise_follows_its_law(mechanism, law, noise, global_random_seed):
+def test_table_noise_follows_its_distribution(mechanism, law, noise, global_random_seed):
     """Finds noise that is 4 % too small or too large."""
     counts = np.arange(60_000).reshape(-1, 3) % 50
     mechanism = mechanism(3.0, noise)
@@ -338,7 +338,7 @@ def test_the_noise_follows_its_law(mechanism, law, noise, global_random_seed):
 
 
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
-def test_tables_and_noise_that_cannot_be_are_refused(mechanism):
+def test_table_mechanism_refuses_wrong_tables_and_noise(mechanism):
     pytest.raises(ValueError, mechanism(3.0).noisy, [[0.1, 3.0]]).match("multiples of 2")
     pytest.raises(ValueError, mechanism().noisy, [[1.0, 3.0]]).match("calibrates it")
     for size in (0.0, 1e-300, 2.0**-21, 2e9, math.inf, math.nan):
@@ -351,14 +351,14 @@ def test_tables_and_noise_that_cannot_be_are_refused(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
-def test_noise_that_is_yet_to_be_set_has_no_deviation(mechanism):
+def test_noise_std_is_none_before_calibration(mechanism):
     assert mechanism().noise_std is None
     assert mechanism(2.0).noise_std > 0
 
 
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-9])
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism(), GaussianMechanism()])
-def test_an_epsilon_out_of_reach_is_named(mechanism, epsilon):
+def test_plan_table_names_an_epsilon_out_of_reach(mechanism, epsilon):
     with pytest.raises(ValueError, match="cannot be calibrated to epsilon=1e") as caught:
         plan_table(mechanism, contribution=TWO, n_rows=9, epsilon=epsilon, delta=1e-12)
     assert "in the range" not in str(caught.value) and caught.value.__context__ is None
@@ -366,7 +366,7 @@ def test_an_epsilon_out_of_reach_is_named(mechanism, epsilon):
 
 @pytest.mark.parametrize("epsilon", [1e14, 1e20, 1e308])
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism(), GaussianMechanism()])
-def test_an_epsilon_above_the_cost_of_all_noise_gets_the_least(mechanism, epsilon):
+def test_plan_table_uses_the_least_noise_for_a_huge_epsilon(mechanism, epsilon):
     plan = plan_table(
         mechanism, contribution=Contribution.of_counts(2), n_rows=9, epsilon=epsilon, delta=1e-12
     )
@@ -376,7 +376,7 @@ def test_an_epsilon_above_the_cost_of_all_noise_gets_the_least(mechanism, epsilo
 
 
 @pytest.mark.parametrize("epsilon", [1e3, 1e4, 1e20])
-def test_large_epsilons_are_calibrated_without_public_rows(epsilon):
+def test_plan_without_public_rows_is_calibrated_to_large_epsilons(epsilon):
     clf = PATEClassifier(schema=[(-5, 5)] * 2, classes=[0, 1, 2], epsilon=epsilon)
     with warnings.catch_warnings(action="ignore"):  # hardly a promise
         plan = clf.plan(X[:, :2], Y)
@@ -406,7 +406,7 @@ def teachers(**params):
 # --- records that vote ---------------------------------------------------------------------------
 
 
-def test_table_read_at_public_rows_is_what_was_released():
+def test_released_table_read_at_public_rows_equals_released_labels():
     clf = pate().fit(X, Y, X_public=X_PUBLIC)
     assert isinstance(clf.table_, ReleasedTable)
     assert clf.table_.counts.shape == clf.curator_.votes.shape
@@ -418,7 +418,7 @@ def test_table_read_at_public_rows_is_what_was_released():
     np.testing.assert_allclose(one_by_one, clf.public_soft_labels_[:20], atol=1e-9)
 
 
-def test_other_public_rows_cost_nothing(tmp_path):
+def test_fit_student_on_other_public_rows_costs_nothing(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=5.0, delta=1e-5)  # pays for one fit
     clf = pate(ledger=ledger, random_state=None).fit(X, Y, X_public=X_PUBLIC)
     spent = clf.privacy_spent_
@@ -431,7 +431,7 @@ def test_other_public_rows_cost_nothing(tmp_path):
     assert clf.privacy_spent_.n_answered == len(clf.query_indices_) == 600
 
 
-def test_labels_follow_rows_in_another_order():
+def test_released_labels_follow_the_order_of_rows():
     clf = pate().fit(X, Y, X_public=X_PUBLIC)
     class_proba, proba = clf.public_soft_labels_, clf.predict_proba(X_LATER)
     loaded = pickle.loads(pickle.dumps(clf))
@@ -447,7 +447,7 @@ def test_labels_follow_rows_in_another_order():
     assert loaded.fit_student(X_LATER).score(X_LATER, Y_LATER) > 0.85
 
 
-def test_rows_that_cannot_be_read_change_nothing():
+def test_fit_student_with_wrong_rows_changes_nothing():
     clf = pate(method=ReverseNeighbors(StandardScaler())).fit(X, Y, X_public=X_PUBLIC)
     before = clf.student_, clf.public_labels_
     wider = X_LATER[:, 1:]
@@ -456,7 +456,7 @@ def test_rows_that_cannot_be_read_change_nothing():
     assert clf.student_ is before[0] and clf.public_labels_ is before[1]
 
 
-def test_a_fit_with_teachers_forgets_the_table():
+def test_refit_with_teachers_removes_the_table():
     clf = pate().fit(X, Y, X_public=X_PUBLIC)
     clf.set_params(**teachers().get_params(deep=False)).fit(X, Y, X_public=X_PUBLIC)
     assert not hasattr(clf, "table_") and clf.n_teachers_ == 20
@@ -465,7 +465,7 @@ def test_a_fit_with_teachers_forgets_the_table():
 # --- teachers ------------------------------------------------------------------------------------
 
 
-def test_rows_in_another_order_are_warned_of():
+def test_fit_student_warns_of_rows_in_another_order():
     clf = teachers().fit(X, Y, X_public=X_PUBLIC)
     for rows in (X_PUBLIC[::-1], X_LATER, X_PUBLIC + 0.01):
         with pytest.warns(UserWarning, match="Labels go by position"):
@@ -474,12 +474,12 @@ def test_rows_in_another_order_are_warned_of():
 
 @cases("rows", X_PUBLIC.copy(), X_PUBLIC.astype(np.float32), np.asfortranarray(X_PUBLIC))
 @pytest.mark.filterwarnings("error")
-def test_the_same_rows_are_not_warned_of(rows):
+def test_fit_student_does_not_warn_of_the_same_rows(rows):
     loaded = pickle.loads(pickle.dumps(teachers().fit(X, Y, X_public=X_PUBLIC)))
     assert loaded.fit_student(rows).score(X_LATER, Y_LATER) > 0.7
 
 
-def test_rows_are_known_again_whatever_holds_them():
+def test_rows_digest_depends_on_values_and_not_on_containers():
     mixed = pd.DataFrame({"age": [20, 30, 40], "city": ["Oslo", "Bern", None]})
     digest = rows_digest(mixed)
     assert rows_digest(mixed.astype({"city": "category"})) == digest
@@ -503,13 +503,13 @@ class Shared(TransformerMixin, BaseEstimator):
         return X
 
 
-def test_a_table_holds_no_global_generator():
+def test_released_table_contains_no_global_generator():
     clf = pate(method=ReverseNeighbors(Shared())).fit(X, Y, X_public=X_PUBLIC)
     assert clf.table_.transformer.rng_ is not check_random_state(None)
     assert np.random.get_state()[1].tobytes()[:400] not in pickle.dumps(clf.table_)
 
 
-def test_public_rows_leave_what_they_were_cut_from_behind():
+def test_released_table_keeps_no_index_and_attrs_of_public_rows():
     people = pd.MultiIndex.from_product([["public", "secret"], range(300)])
     frame = pd.DataFrame(np.vstack([X_PUBLIC, X_LATER]), people, list("abcde"))
     frame.attrs["note"] = "secret"
@@ -528,7 +528,7 @@ def test_public_rows_leave_what_they_were_cut_from_behind():
     assert kept.attrs == {} and type(kept.index) is pd.RangeIndex
 
 
-def test_continuous_noise_has_no_digits_that_depend_on_votes(global_random_seed):
+def test_continuous_noise_has_digits_independent_of_votes(global_random_seed):
     """Unrounded, the lowest digits of half of the entries differed between 0 and 1.
 
     Finds digits that are even in 52 % of entries, in 99 % of runs.
@@ -540,7 +540,7 @@ def test_continuous_noise_has_no_digits_that_depend_on_votes(global_random_seed)
     np.testing.assert_allclose(even, 0.5, atol=0.0125)  # 5.6 standard deviations
 
 
-def test_an_interrupt_while_a_table_is_smoothed_keeps_it(monkeypatch):
+def test_interrupt_while_smoothing_keeps_the_released_table(monkeypatch):
     X, y = load_iris(return_X_y=True)
     clf = PATEClassifier(epsilon=10, classes=[0, 1, 2], random_state=0)
     with monkeypatch.context() as patch:
@@ -571,21 +571,21 @@ def sharpness(votes, noise_std, height, rng):
     return _sharpness(probability_field, noisy)
 
 
-def test_means_of_one_class_a_cell_are_sharpened():
+def test_sharpness_rises_for_cells_of_one_class():
     """Each ten cells are of one class, so means that noise pulls together are too timid."""
     votes = np.repeat(30.0 * np.eye(10), 10, axis=0)
     assert sharpness(votes, noise_std=12.0, height=0.3, rng=np.random.default_rng(0)) >= 2
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_means_that_differ_by_noise_alone_are_left(seed):
+def test_sharpness_is_one_for_means_that_differ_by_noise(seed):
     """Each cell has the same class probabilities: the means differ by noise alone."""
     rng = np.random.default_rng(seed)
     votes = rng.multinomial(40, [0.5, 0.5], size=100).astype(float)
     assert sharpness(votes, noise_std=15.0, height=0.1, rng=rng) == 1
 
 
-def test_a_smooth_table_is_recovered():
+def test_smooth_recovers_a_smooth_table():
     """Proportions that change slowly are found through noise that hides them in each cell."""
     rng = np.random.default_rng(0)
     public = rng.random((2000, 2))
@@ -609,12 +609,12 @@ def test_a_smooth_table_is_recovered():
 # scikit-learn's checks skip some of their own
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks([LandmarkClassifier(random_state=0)])
-def test_sklearn_checks(estimator, check):
+def test_landmark_classifier_passes_sklearn_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
-def test_a_unit_that_all_columns_share_makes_no_difference(unit):
+def test_landmark_classifier_is_independent_of_a_common_unit(unit):
     X, y = make_moons(200, noise=0.1, random_state=0)
     fits = ((LandmarkClassifier(random_state=0).fit(rows, y), rows) for rows in (X, X * unit))
     plain, scaled = (clf.predict_proba(rows) for clf, rows in fits)
@@ -622,7 +622,7 @@ def test_a_unit_that_all_columns_share_makes_no_difference(unit):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_weights_are_as_good_as_repeats(n_classes):
+def test_landmark_classifier_weights_equal_repeated_rows(n_classes):
     """A row that counts three times is like three rows, and one that counts nothing like none."""
     X, y = make_moons(60, noise=0.2, random_state=0)
     y = y + (X[:, 0] > 1) * (n_classes - 2)
@@ -632,6 +632,6 @@ def test_weights_are_as_good_as_repeats(n_classes):
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)
 
 
-def test_equal_rows_are_one_landmark():
+def test_landmark_classifier_merges_equal_rows():
     same = LandmarkClassifier().fit(np.ones((6, 2)), [0, 0, 1, 1, 1, 1])
     np.testing.assert_allclose(same.predict_proba(np.ones((1, 2))), [[1 / 3, 2 / 3]], atol=0.01)

@@ -43,7 +43,7 @@ LEVELS = NumberTarget.between((0, 40), 3)
     ("a short type", np.arange(200), np.arange(200, dtype="uint8")),
     ("categories", ["a", "b"], pd.Series(["b", "a"], dtype="category")),
 )
-def test_classes_come_back_from_codes(classes, y):
+def test_class_target_decodes_encoded_labels(classes, y):
     target = ClassTarget(classes)
     codes = target.encode(y)
     assert codes.dtype == np.int64
@@ -60,7 +60,7 @@ N_LEVELS = some.integers(2, 12)
 @given(some.lists(FINITE, min_size=1, max_size=5), N_LEVELS)
 @example([-1e308, 1e308], 3)
 @example([np.nextafter(0.1, 0), 5e-324], 10)
-def test_numbers_come_back_from_codes_within_the_bounds(y, n_levels):
+def test_number_target_decodes_encoded_numbers_within_bounds(y, n_levels):
     target = NumberTarget.between((-3.0, 0.1), n_levels)
     codes = target.encode([*y, 0.0])  # if all were beyond the bounds, they would be refused
     assert codes.dtype == np.float64 and (codes >= 0).all() and (codes <= n_levels - 1).all()
@@ -71,7 +71,7 @@ def test_numbers_come_back_from_codes_within_the_bounds(y, n_levels):
 
 
 @cases("target", CLASSES, LEVELS, ids=["classes", "numbers"])
-def test_made_up_codes_are_like_encoded_ones(target):
+def test_alternating_codes_are_like_encoded_ones(target):
     made_up = target.alternating(7)
     encoded = target.encode(target.values)
     assert made_up.dtype == encoded.dtype and made_up.shape == (7,)
@@ -79,7 +79,7 @@ def test_made_up_codes_are_like_encoded_ones(target):
     np.testing.assert_array_equal(made_up[target.n_values :], made_up[: 7 - target.n_values])
 
 
-def test_classes_are_read_from_labels():
+def test_class_target_of_labels_reads_classes():
     assert ClassTarget.of_labels(["b", "a", "b"]) == ClassTarget(["a", "b"])
 
 
@@ -90,7 +90,7 @@ def test_classes_are_read_from_labels():
 @given(FINITE, FINITE, N_LEVELS, some.integers(0, WHOLE), some.integers(0, WHOLE))
 @example(-1e308, 1e308, 3, WHOLE, WHOLE)
 @example(np.nextafter(0.1, 0), 5e-324, 10, WHOLE, WHOLE)
-def test_split_votes_sum_to_their_shares(y, other, n_levels, n_shares, n_of_other):
+def test_split_votes_sum_to_their_ticks(y, other, n_levels, n_shares, n_of_other):
     """So two votes differ by at most all of their shares: L1 is 2 exactly, L2 the root of 2."""
     target = NumberTarget.between((-3.0, 0.1), n_levels)
     votes = []
@@ -134,7 +134,7 @@ def test_contributions_of_one_record_equal_enumeration(target, codes):
 # --- teachers ------------------------------------------------------------------------------------
 
 
-def test_votes_of_numbers_sum_to_one_and_change_by_the_root_of_two():
+def test_votes_of_numbers_sum_to_one_and_change_by_root_two():
     target = NumberTarget.between((0, 40), 5)
     numbers = np.array([-1e300, np.inf, -np.inf, 0.0, 10.0, 12.3, 39.9999999, 40.0, 1e9])
     votes = target.votes_of(numbers, len(numbers))
@@ -169,13 +169,13 @@ def test_votes_of_classes_are_codes_of_the_smallest_type(dtype, votes):
     ("few numbers", LEVELS, [0.5, 1], "one number per row, a 1-D array"),
     ("two columns of numbers", LEVELS, np.zeros((3, 2)), "one number per row, a 1-D array"),
 )
-def test_predictions_of_teachers_that_are_no_votes_are_refused(target, predicted, match):
+def test_votes_of_refuses_wrong_predictions(target, predicted, match):
     with pytest.raises(PublicError, match=match) as caught:
         target.votes_of(predicted, 3)
     assert SECRET not in str(caught.value)
 
 
-def test_teachers_without_records_vote_by_their_number():
+def test_code_without_records_depends_on_the_number_of_the_teacher():
     assert [CLASSES.code_without_records(number) for number in range(5)] == [0, 1, 2, 0, 1]
     middle = LEVELS.votes_at(np.array([LEVELS.code_without_records(7)]))
     np.testing.assert_array_equal(middle, [[0, TICKS, 0]])
@@ -184,7 +184,7 @@ def test_teachers_without_records_vote_by_their_number():
 # --- published values ----------------------------------------------------------------------------
 
 
-def test_labels_are_published_as_codes():
+def test_class_target_publishes_labels_as_codes():
     labels = np.array([0, 2, -1])
     for proba in (None, np.full((3, 3), 1 / 3)):
         published = CLASSES.decode(labels, proba)
@@ -192,7 +192,7 @@ def test_labels_are_published_as_codes():
         np.testing.assert_array_equal(CLASSES.labels_of(published), labels)
 
 
-def test_numbers_are_published_as_means():
+def test_number_target_publishes_means():
     proba = np.array([[0.75, 0.25, 0.0], [np.nan] * 3, [0.0, 0.0, 1.0]])
     published = LEVELS.decode(np.array([0, -1, 1]), proba)
     np.testing.assert_array_equal(published, [5.0, np.nan, 40.0])
@@ -201,7 +201,7 @@ def test_numbers_are_published_as_means():
 
 
 @cases("labels, is_so", ([1, 1], True), ([0, 1], False), ([], False))
-def test_labels_of_one_class_are_found_and_numbers_have_none(labels, is_so):
+def test_labels_of_one_class_are_found_for_classes_only(labels, is_so):
     assert CLASSES.are_of_one_class(np.array(labels)) == is_so
     assert not LEVELS.are_of_one_class(np.array(labels))
 
@@ -227,19 +227,19 @@ def test_quantiles_rise_within_the_bounds(weights):
     ("two numbers", LEVELS, [[0, 1], [1, 2]], "one number for each row"),
     ("text for numbers", LEVELS, ["a", "b"], "one number for each row"),
 )
-def test_predictions_of_students_are_checked(target, predicted, match):
+def test_check_predicted_refuses_wrong_predictions(target, predicted, match):
     with pytest.raises(ValueError, match=f"predict of the student must return .*{match}"):
         target.check_predicted(predicted, n_rows=2)
 
 
-def test_predictions_of_students_are_codes_or_numbers():
+def test_check_predicted_returns_codes_or_numbers():
     codes = CLASSES.check_predicted([0.0, 2.0], n_rows=2)
     assert codes.dtype == np.intp and codes.tolist() == [0, 2]
     numbers = LEVELS.check_predicted([7, 99])
     assert numbers.dtype == float and numbers.tolist() == [7.0, 99.0]
 
 
-def test_public_labels_of_other_classes_are_refused():
+def test_check_public_labels_refuses_other_classes():
     CLASSES.check_public_labels("y_val", [0, 2, 2])
     LEVELS.check_public_labels("y_val", [-5.0, 99.0])
     with pytest.raises(ValueError, match=r"y_val has labels that are not in classes: \[3, 4\]"):
@@ -260,7 +260,7 @@ def test_public_labels_of_other_classes_are_refused():
     ("mixed", np.array([0, "a"], dtype=object), "labels of one type, which can be sorted"),
     ("ragged", [[0], [1, 2]], "classes must be array-like"),
 )
-def test_classes_that_are_refused(classes, match):
+def test_class_target_refuses_wrong_classes(classes, match):
     pytest.raises(ValueError, ClassTarget, classes).match(match)
 
 
@@ -275,7 +275,7 @@ def test_classes_that_are_refused(classes, match):
     ("two axes", [[0.0, 1.0]], "finite numbers"),
     ("text", ["a", "b"], "levels must be array-like, with rows of one length that hold numbers"),
 )
-def test_levels_that_are_refused(levels, match):
+def test_number_target_refuses_wrong_levels(levels, match):
     pytest.raises(ValueError, NumberTarget, levels).match(match)
 
 
@@ -290,7 +290,7 @@ def test_levels_that_are_refused(levels, match):
     ("too near", (1.0, np.nextafter(1, 2)), 9, "bounds must be two finite numbers"),
     ("one level", (0, 1), 1, "n_levels must be 2 or more; got 1"),
 )
-def test_bounds_that_are_refused(bounds, n_levels, match):
+def test_number_target_refuses_wrong_bounds(bounds, n_levels, match):
     pytest.raises(ValueError, NumberTarget.between, bounds, n_levels).match(match)
 
 
@@ -327,7 +327,7 @@ def test_private_y_that_is_refused_is_not_quoted(target, y, match):
     assert caught.value.__context__ is None and caught.value.__cause__ is None
 
 
-def test_labels_that_are_bytes_are_refused():
+def test_private_y_of_bytes_is_refused():
     with pytest.raises(TypeError, match="y holds bytes.*decode them"):
         ClassTarget([b"a", b"b"]).encode([b"a", b"b"])
 
@@ -339,7 +339,7 @@ def test_labels_that_are_bytes_are_refused():
     ("fractions", [0.5, 1.5], "Unknown label type"),
     ("missing", [0, np.nan], "NaN or infinity"),
 )
-def test_private_labels_without_classes_are_refused_unquoted(y, match):
+def test_private_labels_without_classes_are_refused_and_not_quoted(y, match):
     with pytest.raises((TypeError, ValueError), match=match) as caught:
         ClassTarget.of_labels(y)
     assert SECRET not in str(caught.value)
@@ -352,7 +352,7 @@ def test_private_labels_without_classes_are_refused_unquoted(y, match):
     ("a classifier", LEVELS, LogisticRegression(), ValueError, "student must be a regressor"),
     ("no estimator", LEVELS, 5, ValueError, "student must be a regressor; got 5"),
 )
-def test_estimators_of_another_kind_of_target_are_refused(target, estimator, error, match):
+def test_check_predicts_refuses_estimators_of_another_target(target, estimator, error, match):
     pytest.raises(error, target.check_predicts, "student", estimator).match(match)
 
 
@@ -369,7 +369,7 @@ def test_targets_are_equal_by_kind_and_values(target):
         target.values = [0, 1]
 
 
-def test_classes_that_are_numbers_are_no_levels():
+def test_targets_of_classes_and_levels_differ():
     assert ClassTarget([0.0, 1.0]) != NumberTarget([0.0, 1.0])
     assert ClassTarget([0, 1]) == ClassTarget([1.0, 0.0])
 
@@ -380,7 +380,7 @@ def test_classes_that_are_numbers_are_no_levels():
     ("none", PATEClassifier(), None),
     ("numbers", PATERegressor(bounds=(0, 40), n_levels=3), LEVELS),
 )
-def test_estimators_declare_their_target_and_fit_it(estimator, declared):
+def test_estimators_declare_and_fit_their_target(estimator, declared):
     assert estimator._declared_target() == declared
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = np.where(X[:, 0] > 0, "b", "a") if estimator.target_type is ClassTarget else 20 + X[:, 0]
@@ -393,7 +393,7 @@ def test_estimators_declare_their_target_and_fit_it(estimator, declared):
 
 
 @pytest.mark.filterwarnings("ignore:classes_ is read")
-def test_a_plan_holds_no_class_that_is_read_from_labels():
+def test_plan_contains_no_class_read_from_labels():
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = np.where(X[:, 0] > 0, SECRET, "b")
     plan = PATEClassifier(epsilon=8.0).plan(X, y, X_public=X[:100] + 0.5)
@@ -401,7 +401,7 @@ def test_a_plan_holds_no_class_that_is_read_from_labels():
     assert SECRET.encode() not in pickle.dumps(plan)
 
 
-def test_a_student_of_a_table_is_cloned_with_its_target():
+def test_table_regressor_is_cloned_with_its_target():
     assert clone(TableRegressor(None, LEVELS)).target == LEVELS
 
 
@@ -419,7 +419,7 @@ class Overwrites(MarginalSynthesizer):
         return gathered
 
 
-def test_a_synthesizer_of_ones_own_cannot_change_the_target():
+def test_custom_synthesizer_cannot_change_the_target():
     X = np.random.default_rng(0).normal(size=(400, 2)).clip(-3, 3)
     clf = PATEClassifier(epsilon=8.0, classes=[0, 1], random_state=0)
     clf.set_params(synthesizer=Overwrites((-3, 3), missing=[], n_rows=100))

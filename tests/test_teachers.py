@@ -69,7 +69,7 @@ class Slow(Teacher):
 
 
 @pytest.mark.parametrize("weight", [None, rng.uniform(size=240)], ids=["plain", "weighted"])
-def test_votes_are_those_of_a_plain_loop(weight):
+def test_votes_equal_those_of_a_plain_loop(weight):
     votes, teachers = votes_of(GaussianNB(), sample_weight=weight)
     expected = np.zeros((30, 3), dtype=int)
     for i in range(8):
@@ -89,13 +89,13 @@ def test_votes_do_not_depend_on_workers(backend):
     np.testing.assert_array_equal(votes, votes_of(tree)[0])
 
 
-def test_a_list_of_classifiers_is_dealt_in_turn_and_each_has_a_seed_of_its_own():
+def test_teachers_of_a_list_are_assigned_in_turn_with_their_own_seed():
     _, teachers = votes_of([GaussianNB(), DecisionTreeClassifier()], keep_teachers=True)
     assert [type(teacher) for teacher in teachers] == [GaussianNB, DecisionTreeClassifier] * 4
     assert len({teacher.random_state for teacher in teachers[1::2]}) == 4
 
 
-def test_empty_and_one_class_parts_vote_by_a_fixed_rule():
+def test_teachers_without_records_or_of_one_class_vote_by_a_fixed_rule():
     indices = np.where(TEACHER_INDICES == 5, 4, TEACHER_INDICES)  # teacher 5 gets nothing
     codes = np.where(indices == 2, 1, Y)  # teacher 2 sees class 1 only
     given = {"teacher_indices": indices, "keep_teachers": True}
@@ -107,7 +107,7 @@ def test_empty_and_one_class_parts_vote_by_a_fixed_rule():
     assert (votes.sum(axis=1) == 8).all() and (votes[:, 1] >= 1).all() and (votes[:, 2] >= 1).all()
 
 
-def test_weights_go_to_those_that_take_them():
+def test_sample_weight_is_passed_to_teachers_that_accept_it():
     mixed = [GaussianNB(), KNeighborsClassifier()]
     votes, _ = votes_of(mixed, sample_weight=np.ones(240))
     np.testing.assert_array_equal(votes, votes_of(mixed)[0])
@@ -125,7 +125,7 @@ class Keeper(Teacher):
         return np.zeros(X.shape[0], dtype=int)
 
 
-def test_frames_sparse_rows_and_images_pass_through():
+def test_teachers_get_frames_sparse_rows_and_images():
     frame = pd.DataFrame({"city": rng.choice(["a", "b"], 240), "age": rng.integers(0, 9, 240)})
     frame["kind"] = pd.Categorical(rng.choice(["x", "y"], 240))
     for rows in (frame, sparse.csr_matrix(X), rng.normal(size=(240, 1, 5, 5))):
@@ -150,7 +150,7 @@ class Vandal(Teacher):
 
 
 @BACKENDS
-def test_a_teacher_that_writes_to_its_input_changes_nothing_for_others(backend):
+def test_teacher_that_writes_to_its_input_changes_no_other(backend):
     private, public = np.repeat(X, 150, axis=1), X_QUERY.repeat(150, axis=1)
     before = private.copy(), public.copy()
     for max_nbytes in (None, 1000):  # parts above joblib's limit are mapped from disk
@@ -175,7 +175,7 @@ def failing(message, kind=ValueError):
     ("unable to parse: deceased, SECRET", "its text may quote records and is redacted"),
     ("", "its text may quote records and is redacted"),
 )
-def test_what_is_told_of_an_error(text, told):
+def test_redacted_text_shows_fixed_messages_only(text, told):
     said = redacted_text(ValueError(text))
     assert said.startswith(f"ValueError: {told}") and "SECRET" not in said
 
@@ -185,7 +185,7 @@ SECRET = "xanthippe"  # named, so that tracebacks show the name and not the text
 
 @N_JOBS
 @pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit])
-def test_whatever_a_teacher_raises_is_its_failure(kind, n_jobs):
+def test_teacher_error_is_raised_for_any_exception_and_redacted(kind, n_jobs):
     told = f"^teacher . failed: {kind.__name__}: its text may quote records"
     with pytest.raises(TeacherError, match=told) as caught:
         votes_of(failing(f"bad row '{SECRET}'", kind), n_jobs=n_jobs)
@@ -194,7 +194,7 @@ def test_whatever_a_teacher_raises_is_its_failure(kind, n_jobs):
 
 
 @BACKENDS
-def test_output_is_back_when_a_failure_is_raised(backend):
+def test_output_is_restored_after_a_failure(backend):
     stdout, disabled = sys.stdout, logging.root.manager.disable
     teachers = [Slow(), Slow(), failing("no"), Slow()]
     with joblib.parallel_config(backend=backend), pytest.raises(TeacherError):
@@ -202,14 +202,14 @@ def test_output_is_back_when_a_failure_is_raised(backend):
     assert sys.stdout is stdout and logging.root.manager.disable == disabled
 
 
-def test_no_more_teachers_are_sent_after_a_failure():
+def test_teachers_are_not_trained_after_a_failure():
     Counted.n_fits = 0
     pytest.raises(TeacherError, votes_of, [failing("no"), Counted()]).match("teacher 0 failed")
     assert Counted.n_fits == 0
 
 
 @BACKENDS
-def test_settings_of_scikit_learn_reach_every_worker(backend):
+def test_sklearn_config_reaches_every_worker(backend):
     class Pandas(Teacher):
         def fit(self, X, y):
             self.output_ = type(StandardScaler().fit_transform(X)).__name__
@@ -233,7 +233,7 @@ class Cores(Teacher):
 
 
 @cases("backend", "threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing")))
-def test_workers_share_the_cores(backend, monkeypatch):
+def test_workers_divide_the_cores(backend, monkeypatch):
     monkeypatch.setattr("sklearn_pate.runtime.workers.cpu_count", lambda: 6)
     for n_jobs in (2, 3):
         with joblib.parallel_config(backend=backend), threadpoolctl.threadpool_limits(5):
@@ -244,14 +244,14 @@ def test_workers_share_the_cores(backend, monkeypatch):
             assert threads == 6 // n_jobs
 
 
-def test_one_worker_alone_is_not_limited():
+def test_single_worker_is_not_limited():
     with threadpoolctl.threadpool_limits(2):
         counts, _ = votes_of(Cores(n_jobs=5), X_query=X_QUERY[:3], n_classes=8)
     assert counts[:2].argmax(axis=1).tolist() == [5, 2]
 
 
 @N_JOBS
-def test_a_memory_map_is_read_part_by_part(tmp_path, n_jobs):
+def test_memory_map_is_read_by_teacher(tmp_path, n_jobs):
     np.save(tmp_path / "X.npy", X)
     readonly = np.load(tmp_path / "X.npy", mmap_mode="r")
     votes, teachers = votes_of(Sized(), X=readonly, n_jobs=n_jobs, keep_teachers=True)
@@ -286,7 +286,7 @@ AT_SITES = {"codes": None, "teacher_indices": None, "classes": np.array(["a", "b
 
 
 @N_JOBS
-def test_sites_vote_as_the_same_records_would_from_here(n_jobs):
+def test_sites_vote_as_the_same_records_in_memory(n_jobs):
     want, _ = votes_of(DecisionTreeClassifier(), names=NAMES)
     got, _ = votes_of(DecisionTreeClassifier(), X=Sites(load, NAMES), n_jobs=n_jobs, **AT_SITES)
     assert np.array_equal(got, want)
@@ -298,7 +298,7 @@ def fit_sites(**params):
     return PATEClassifier(GaussianNB(), **(given | params)).fit(Sites(load, NAMES), None, X_QUERY)
 
 
-def test_one_site_is_one_teacher_and_what_is_protected():
+def test_sites_are_teachers_and_protected_groups():
     clf = fit_sites()
     assert clf.n_teachers_ == 8 and clf.privacy_spent_.unit == "group"
     assert "one named group" in clf.privacy_spent_.change
@@ -316,11 +316,11 @@ def test_sites_cannot_change_after_they_are_checked(make):
         pytest.raises(FrozenInstanceError, setattr, sites, name, value)
 
 
-def test_teachers_of_sites_cannot_be_kept():
+def test_sites_refuse_keep_teachers():
     pytest.raises(ValueError, fit_sites, keep_teachers=True).match("keep_teachers must be False")
 
 
-def test_a_site_without_records_votes_by_a_fixed_rule():
+def test_sites_without_records_vote_by_a_fixed_rule():
     def some(name):
         X, y = load(name)
         return (X[:0], y[:0]) if name == "4" else (X, y)
@@ -346,7 +346,7 @@ NO_VOTES |= {"too few": np.zeros(29, dtype=int), "two columns": np.zeros((30, 2)
 
 
 @pytest.mark.parametrize("answer", NO_VOTES)
-def test_votes_that_are_no_votes_fail(answer):
+def test_predictions_that_are_no_votes_are_refused(answer):
     with warnings.catch_warnings(action="error"), pytest.raises(TeacherError, match="predict"):
         votes_of(Odd(NO_VOTES[answer]))
     assert (votes_of(Odd(np.full(30, 2.0)))[0] == [0, 0, 8]).all()  # whole floats are votes
@@ -366,7 +366,7 @@ class Chatty(Teacher):
 
 
 @BACKENDS
-def test_what_teachers_say_stays_inside(backend, capfd, caplog):
+def test_teacher_output_is_suppressed(backend, capfd, caplog):
     with warnings.catch_warnings(record=True) as caught, joblib.parallel_config(backend=backend):
         warnings.simplefilter("always")
         votes_of(Chatty(), n_jobs=2)
@@ -377,7 +377,7 @@ def test_what_teachers_say_stays_inside(backend, capfd, caplog):
     assert "heard again" in capfd.readouterr().out and "logged again" in caplog.text
 
 
-def test_output_comes_back_after_fits_in_overlapping_threads(capfd):
+def test_output_is_restored_after_fits_in_overlapping_threads(capfd):
     stdout, disabled = sys.stdout, logging.root.manager.disable
     threads = [threading.Thread(target=votes_of, args=(Slow(),)) for _ in range(6)]
     for thread in threads:

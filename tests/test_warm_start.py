@@ -73,7 +73,7 @@ POINTS = {
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_continued_fit_pays_for_published_steps_once(point, tmp_path, monkeypatch):
+def test_warm_start_pays_for_published_steps_once(point, tmp_path, monkeypatch):
     owner, name, first = POINTS[point]
     ledger = Watched(tmp_path / "ledger")
     clf = model(ledger=ledger)
@@ -96,7 +96,7 @@ def test_a_continued_fit_pays_for_published_steps_once(point, tmp_path, monkeypa
     assert clf._prefix is None
 
 
-def test_a_step_may_be_interrupted_many_times(tmp_path, monkeypatch):
+def test_warm_start_continues_after_many_interruptions(tmp_path, monkeypatch):
     ledger = Watched(tmp_path / "ledger")
     clf = model(ledger=ledger)
     for name in ("gather_total", "gather_sums", "gather_sums", "publish_sums", "gather_sums"):
@@ -108,14 +108,14 @@ def test_a_step_may_be_interrupted_many_times(tmp_path, monkeypatch):
     assert ledger.epsilon_of_entries == pytest.approx(clf.privacy_spent_.epsilon)
 
 
-def test_an_attempt_that_pays_for_nothing_changes_nothing(monkeypatch):
+def test_warm_start_after_a_free_attempt_starts_anew(monkeypatch):
     clf = model()
     assert not hasattr(stop(clf, monkeypatch, synthesizers, "gather_total"), "privacy_spent")
     assert clf._prefix is None
     costs(clf.fit(X, Y), OF_SUMS, OF_TABLE)
 
 
-def test_other_records_go_on_with_the_same_steps(monkeypatch):
+def test_warm_start_continues_with_other_records(monkeypatch):
     clf = model()
     stop(clf, monkeypatch, synthesizers, "gather_sums", X[::-1] / 2, 1 - Y)
     costs(clf.fit(X, Y), OF_SUMS, OF_TABLE)
@@ -142,7 +142,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("point", ["mean", "rows"])
 @pytest.mark.parametrize("name", CHANGES)
-def test_another_plan_is_refused(name, point, tmp_path, monkeypatch):
+def test_warm_start_refuses_another_plan(name, point, tmp_path, monkeypatch):
     ledger = Watched(tmp_path / "ledger")
     clf = model(ledger=ledger)
     owner, function, first = POINTS[point]
@@ -164,7 +164,7 @@ def test_another_plan_is_refused(name, point, tmp_path, monkeypatch):
     assert len(ledger.costs) == 1
 
 
-def test_other_public_rows_and_units_are_refused(monkeypatch):
+def test_warm_start_refuses_other_public_rows_and_units(monkeypatch):
     clf = model()
     stop(clf, monkeypatch, synthesizers, "gather_sums")
     with pytest.raises(ValueError, match="changed since: synthesizer or schema"):
@@ -175,7 +175,7 @@ def test_other_public_rows_and_units_are_refused(monkeypatch):
     costs(clf, OF_TABLE)
 
 
-def test_a_student_is_no_part_of_the_plan(monkeypatch):
+def test_warm_start_accepts_another_student(monkeypatch):
     clf = model()
     stop(clf, monkeypatch, synthesizers, "gather_sums")
     clf.set_params(student=LogisticRegression(), n_jobs=1)
@@ -183,7 +183,7 @@ def test_a_student_is_no_part_of_the_plan(monkeypatch):
     assert isinstance(clf.student_, LogisticRegression)
 
 
-def test_calibrated_noise_goes_on(monkeypatch):
+def test_warm_start_continues_with_calibrated_noise(monkeypatch):
     params = {"aggregator": LaplaceMechanism(), "epsilon": 3.0}
     clf = model(synthesizer=ClassSumsSynthesizer(bounds=(-1, 1)), **params)
     for name in ("gather_sums", "publish_sums"):
@@ -197,7 +197,7 @@ def test_calibrated_noise_goes_on(monkeypatch):
 # --- ledgers --------------------------------------------------------------------------------------
 
 
-def test_another_ledger_gets_all_steps(tmp_path, monkeypatch):
+def test_warm_start_records_all_steps_in_another_ledger(tmp_path, monkeypatch):
     first, second = Watched(tmp_path / "first"), Watched(tmp_path / "second")
     clf = model(ledger=first)
     stop(clf, monkeypatch, synthesizers, "gather_sums")
@@ -208,7 +208,7 @@ def test_another_ledger_gets_all_steps(tmp_path, monkeypatch):
     assert [cost.mu_squared for cost in first.costs.values()] == pytest.approx([OF_MEAN])
 
 
-def test_a_ledger_counts_published_steps_once(tmp_path, monkeypatch):
+def test_warm_start_counts_published_steps_once_in_a_ledger(tmp_path, monkeypatch):
     own = gaussian_epsilon(math.sqrt(OF_SUMS + OF_TABLE))
     clf = model(ledger=Watched(tmp_path / "full", epsilon=1.2 * own))
     stop(clf, monkeypatch, TableRelease, "gather")
@@ -220,7 +220,7 @@ def test_a_ledger_counts_published_steps_once(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
-def test_copies_of_an_interrupted_fit_count_each(point, tmp_path, monkeypatch):
+def test_warm_start_copies_count_each(point, tmp_path, monkeypatch):
     ledger = Watched(tmp_path / "ledger")
     clf = model(ledger=ledger)
     stop(clf, monkeypatch, *POINTS[point][:2])
@@ -251,7 +251,7 @@ class Spy:
         return "the first" if entry is None else entry
 
 
-def test_steps_of_continued_fits_share_an_entry_of_any_ledger(monkeypatch):
+def test_warm_start_steps_share_an_entry_of_a_custom_ledger(monkeypatch):
     ledger = Spy()
     clf = model(ledger=ledger)
     error = stop(clf, monkeypatch, synthesizers, "gather_sums")
@@ -269,7 +269,7 @@ def test_steps_of_continued_fits_share_an_entry_of_any_ledger(monkeypatch):
 # --- what starts anew -----------------------------------------------------------------------------
 
 
-def test_pickles_go_on_and_clones_start_anew(monkeypatch):
+def test_warm_start_continues_after_pickle_and_not_after_clone(monkeypatch):
     clf = model()
     stop(clf, monkeypatch, synthesizers, "gather_sums")
     mean = clf._prefix.synthesis.published[0].mean
@@ -281,7 +281,7 @@ def test_pickles_go_on_and_clones_start_anew(monkeypatch):
         assert (new.table_.prior.centre.mean != mean).all()
 
 
-def test_synthesizers_and_noise_of_ones_own_do_not_go_on(monkeypatch):
+def test_warm_start_does_not_continue_custom_synthesizers_and_noise(monkeypatch):
     class Noise(LaplaceMechanism):
         pass
 
@@ -303,7 +303,7 @@ def test_synthesizers_and_noise_of_ones_own_do_not_go_on(monkeypatch):
     assert not hasattr(clf, "_prefix")
 
 
-def test_complete_fits_start_anew():
+def test_warm_start_after_a_complete_fit_starts_anew():
     for make in (classifier, regressor):
         clf = make(
             method=ReverseNeighbors(n_cells=4),
@@ -320,7 +320,7 @@ def test_complete_fits_start_anew():
     assert clf.X_synthetic_ is not rows
 
 
-def test_a_fit_whose_labels_were_paid_for_starts_anew(tmp_path, monkeypatch):
+def test_warm_start_after_labels_were_paid_for_starts_anew(tmp_path, monkeypatch):
     ledger = Watched(tmp_path / "ledger")
     clf = model(ledger=ledger)
     error = stop(clf, monkeypatch, run, "_run_private_test")
@@ -333,7 +333,7 @@ def test_a_fit_whose_labels_were_paid_for_starts_anew(tmp_path, monkeypatch):
     assert clf.X_synthetic_ is not rows and len(ledger.costs) == 2
 
 
-def test_after_the_outcome_of_a_private_test_a_fit_starts_anew(tmp_path, monkeypatch):
+def test_warm_start_after_a_private_test_starts_anew(tmp_path, monkeypatch):
     ledger = Watched(tmp_path / "ledger", delta=1e-4, reserved_delta=5e-5)
     params = teachers() | {"n_teachers": 100, "n_queries": 40, "aggregator": GNMax(4.0)}
     params |= {"accounting": "ptr", "synthesizer": sums(noise_multiplier=2.0)}
@@ -347,7 +347,7 @@ def test_after_the_outcome_of_a_private_test_a_fit_starts_anew(tmp_path, monkeyp
 # --- polls, searches, seeds -----------------------------------------------------------------------
 
 
-def test_polled_rows_are_paid_for_once(tmp_path):
+def test_warm_start_pays_for_polled_rows_once(tmp_path):
     ledger = Watched(tmp_path / "ledger")
     clf = model(ledger=ledger)
     votes = clf.poll(X, Y)
@@ -366,14 +366,14 @@ def test_polled_rows_are_paid_for_once(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_best_model_of_a_search_starts_anew():
+def test_warm_start_is_not_used_in_the_best_model_of_a_search():
     search = searched(method=ReverseNeighbors(n_cells=4), synthesizer=sums())
     search.estimator.set_params(warm_start=True)
     best = search.fit(X, Y).best_estimator_
     assert best._prefix is None and best.warm_start
 
 
-def test_a_continued_fit_has_noise_of_its_own(monkeypatch):
+def test_warm_start_draws_its_own_noise(monkeypatch):
     """The same seed, once with one fit, once with two: only the published mean is the same."""
     fresh = model(random_state=7).fit(X, Y)
     for name, is_cached in (("gather_sums", True), ("publish_centre", False)):
@@ -387,7 +387,7 @@ def test_a_continued_fit_has_noise_of_its_own(monkeypatch):
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_seeded_noise_of_published_steps_stays_seeded(point, tmp_path, monkeypatch):
+def test_warm_start_keeps_the_seed_of_published_steps_on_record(point, tmp_path, monkeypatch):
     clf = model(random_state=7)
     stop(clf, monkeypatch, *POINTS[point][:2])
     clf.set_params(random_state=None, ledger=Watched(tmp_path / "ledger"))
@@ -434,9 +434,7 @@ class Books:
 
 
 @pytest.mark.slow
-def test_chains_of_fits_interrupted_at_any_line_count_all_that_they_published(
-    tmp_path, monkeypatch
-):
+def test_warm_start_chains_interrupted_at_any_line_count_all_steps(tmp_path, monkeypatch):
     rng = np.random.default_rng()
     counted = Lines()
     with counted.within():
@@ -476,7 +474,7 @@ def test_chains_of_fits_interrupted_at_any_line_count_all_that_they_published(
 
 
 @pytest.mark.parametrize("pickled", [False, True])
-def test_tables_of_categories_go_on(monkeypatch, pickled):
+def test_warm_start_continues_with_tables_of_categories(monkeypatch, pickled):
     """Categories of pandas hold weak references, which differ from fit to fit."""
     kind = pd.Categorical(["x", "y"] * (len(X) // 2), categories=["x", "y", "z"])
     frame = pd.DataFrame({"a": X[:, 0], "kind": kind, "text": ["u", "v"] * (len(X) // 2)})

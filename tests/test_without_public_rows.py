@@ -106,7 +106,7 @@ def sources(monkeypatch):
 
 
 @pytest.mark.parametrize("make", [by_records, teachers])
-def test_a_fit_without_public_rows(make):
+def test_fit_without_public_rows_scores_and_pickles(make):
     clf = make(random_state=0, epsilon=8.0)
     if make is teachers:
         clf.set_params(base_estimator=make_pipeline(NUMBERS, LogisticRegression(max_iter=1000)))
@@ -121,7 +121,7 @@ def test_a_fit_without_public_rows(make):
     np.testing.assert_array_equal(loaded.predict(X_TEST), clf.predict(X_TEST))
 
 
-def test_a_fit_with_public_rows_forgets_the_synthetic_ones():
+def test_refit_with_public_rows_removes_synthetic_ones():
     clf = on_array().fit(ARRAY, Y)
     clf.set_params(synthesizer=None).fit(ARRAY, Y, X_public=ARRAY[:100].copy())
     assert not hasattr(clf, "X_synthetic_") and clf.privacy_spent_.n_synthetic == 0
@@ -132,7 +132,7 @@ def test_a_fit_with_public_rows_forgets_the_synthetic_ones():
 
 
 @cases("relation, n_units, share", ("replace_one", 2, None), ("add_or_remove_one", 1, 0.25))
-def test_pure_costs_add_up_to_epsilon(relation, n_units, share):
+def test_pure_costs_of_rows_and_votes_sum_to_epsilon(relation, n_units, share):
     clf = on_array(epsilon_fraction=share, epsilon=2.0)
     clf.set_params(method__relation=relation, synthesizer__n_rows=400)
     plan = clf.plan(ARRAY, Y)
@@ -144,7 +144,7 @@ def test_pure_costs_add_up_to_epsilon(relation, n_units, share):
     assert (spent.delta, spent.composition, spent.arithmetic) == (0, "pure", "exact")
 
 
-def test_noise_suits_the_votes():
+def test_synthesizer_noise_matches_that_of_the_votes():
     for clf, rows, kind in [
         (on_array(), ARRAY, LaplaceMechanism),
         (on_array(aggregator=GaussianMechanism()), ARRAY, GaussianMechanism),
@@ -184,7 +184,7 @@ def test_pure_steps_and_gaussian_noise_are_composed_exactly():
     assert pure.plus(Cost(DEFAULT_ORDERS * 0.01, math.inf, math.inf)).epsilon(1e-5)[1] == "renyi"
 
 
-def test_a_filter_leaves_room_for_the_rows():
+def test_filter_budget_is_reduced_by_the_rows():
     confident = ConfidentGNMax(40, sigma1=30.0, sigma2=20.0)
     noise = GaussianMechanism(noise="continuous")
     clf = teachers(marginals(noise=noise), aggregator=confident, epsilon=3.0)
@@ -197,7 +197,7 @@ def test_a_filter_leaves_room_for_the_rows():
     assert with_rows.cost.epsilon(1e-5)[0] <= 3.0
 
 
-def test_noise_that_is_set_pays_for_fewer_queries_after_the_rows():
+def test_plan_with_fixed_noise_has_fewer_queries_after_the_rows():
     clf = teachers(marginals(noise=LaplaceMechanism(8.0)), aggregator=GNMax(20.0), epsilon=3.0)
     plan = clf.plan(X, Y)
     (_, n_queries), *_ = plan.stages
@@ -207,7 +207,7 @@ def test_noise_that_is_set_pays_for_fewer_queries_after_the_rows():
     assert plan.epsilon <= 3.0 < rows.plus(labels(n_queries + 1)).epsilon(1e-5)[0]
 
 
-def test_a_search_pays_for_the_rows_beside_its_trials():
+def test_search_pays_for_the_rows_in_addition_to_its_trials():
     grid = {"method__n_cells": [8, 40]}
     scored = {"X_val": ARRAY[:50].copy(), "y_val": Y[:50]}
     costs = []
@@ -218,7 +218,7 @@ def test_a_search_pays_for_the_rows_beside_its_trials():
     assert costs[1] - costs[0] > 2.0  # alone, the rows cost 6 / scale: 0.006 and 3
 
 
-def test_a_private_test_leaves_room_for_the_rows():
+def test_ptr_epsilon_is_reduced_by_the_rows():
     given = {"aggregator": GNMax(15.0), "n_queries": 150, "accounting": "ptr", "n_teachers": 150}
     clf = teachers(marginals(noise=LaplaceMechanism()), **given)
     plan = clf.plan(X, Y)
@@ -230,7 +230,7 @@ def test_a_private_test_leaves_room_for_the_rows():
     assert plan.test.epsilon + left == pytest.approx(4.0) and plan.test.delta == 5e-6
 
 
-def test_rows_that_cost_all_of_it_are_refused():
+def test_rows_that_cost_all_of_epsilon_are_refused():
     greedy = LaplaceMechanism(1.0)  # costs 6, and 8 with three columns
     with pytest.raises(BudgetExceededError, match="leaves nothing of the cap epsilon=4"):
         on_array(greedy).fit(ARRAY, Y)
@@ -241,7 +241,7 @@ def test_rows_that_cost_all_of_it_are_refused():
 # --- paid once -----------------------------------------------------------------------------------
 
 
-def test_rows_and_labels_are_one_entry_of_a_ledger(tmp_path):
+def test_ledger_has_one_entry_for_rows_and_labels(tmp_path):
     ledger = PrivacyLedger(tmp_path / "fits", epsilon=5.0, composition="pure")
     on_array(ledger=ledger).fit(ARRAY, Y)
     assert ledger.history()["epsilon"].tolist() == pytest.approx([4.0])
@@ -249,7 +249,7 @@ def test_rows_and_labels_are_one_entry_of_a_ledger(tmp_path):
     assert len(ledger.history()) == 1
 
 
-def test_polled_rows_are_paid_for_once(tmp_path):
+def test_ledger_counts_polled_rows_once(tmp_path):
     ledger = PrivacyLedger(tmp_path / "fits", epsilon=9.0, composition="pure")
     clf = on_array(ledger=ledger)
     votes = clf.poll(ARRAY, Y)
@@ -263,16 +263,14 @@ def test_polled_rows_are_paid_for_once(tmp_path):
         clf.fit_votes(votes, ARRAY[:100].copy())
 
 
-def test_a_seed_and_a_ledger_do_not_go_together(ledger):
+def test_ledger_refuses_random_state(ledger):
     clf = on_array(ledger=ledger, random_state=0)
     for method in (clf.poll, clf.fit, clf.plan):
         pytest.raises(ValueError, method, ARRAY, Y).match("ledger refuses fits with a random_state")
     assert ledger.epsilon_spent == 0
 
 
-def test_a_search_draws_once_from_the_training_rows_and_all_candidates_use_these(
-    draws, sources, monkeypatch
-):
+def test_search_samples_rows_once_from_training_records(draws, sources, monkeypatch):
     def are_known(self, X_public, *, are_synthetic=False, **numbers):
         return are_synthetic
 
@@ -298,7 +296,7 @@ def test_a_search_draws_once_from_the_training_rows_and_all_candidates_use_these
     assert noise.spawn_key != rng.spawn_key
 
 
-def test_candidates_share_a_synthesizer():
+def test_search_candidates_share_a_synthesizer():
     for grid in ({"synthesizer__n_rows": [10, 20]}, {"synthesizer": [None, marginals()]}):
         with pytest.raises(ValueError, match="candidates cannot differ in synthesizer"):
             PrivateGridSearchCV(by_records(), grid).fit(X, Y)
@@ -319,7 +317,7 @@ PEOPLE = np.arange(900) // 3
     (partial(teachers, partition="hash"), PEOPLE, {}, 300, "record"),
     ids=["records", "records, groups", "teachers, groups", "teachers, index"],
 )
-def test_all_rows_of_a_unit_count_once(make, index, given, n_units, unit, draws):
+def test_synthesizer_counts_rows_of_a_unit_once(make, index, given, n_units, unit, draws):
     clf = make()
     rows = ARRAY if isinstance(clf.method, ReverseNeighbors) else X
     if index is not None:
@@ -337,7 +335,7 @@ class OneHousehold:
         return np.arange(n_records) % n_teachers
 
 
-def test_a_relation_of_the_users_own_is_refused_with_a_synthesizer():
+def test_custom_relation_is_refused_with_a_synthesizer():
     with pytest.raises(ValueError, match="is not an rdp.NeighboringRelation, so the cost"):
         teachers(partition=OneHousehold()).fit(X, Y)
 
@@ -345,7 +343,7 @@ def test_a_relation_of_the_users_own_is_refused_with_a_synthesizer():
 # --- what leaves ---------------------------------------------------------------------------------
 
 
-def test_nothing_leaves_but_what_mechanisms_release(capfd):
+def test_fit_reveals_only_what_mechanisms_release(capfd):
     clf = by_records(marginals(noise=Constant()), aggregator=Constant(), random_state=0)
     clf.set_params(epsilon=8.0, verbose=0)
     other = X.copy()
@@ -398,7 +396,7 @@ class Own(Synthesizer):
         return self.dry_run_rows(self.n_rows, rng)
 
 
-def test_a_synthesizer_of_ones_own():
+def test_custom_synthesizer_is_paid_for_and_used():
     clf = by_records(Own(), epsilon=6.0, random_state=0).fit(X, Y)
     assert clf.privacy_spent_.epsilon == pytest.approx(6.0)
     assert clf.aggregator_.scale == pytest.approx(2 / 3) and clf.score(X_TEST, Y_TEST) > 0.6
@@ -419,7 +417,7 @@ class Talks(Own):
         return super().declare(X, target)
 
 
-def test_a_synthesizer_of_ones_own_shows_no_rows_as_it_declares(capfd):
+def test_custom_synthesizer_declare_shows_no_rows(capfd):
     with pytest.raises(ValueError, match="declare of Talks failed with ValueError, whose text is"):
         by_records(Talks(fails=True), epsilon=6.0, random_state=0).fit(X, Y)
     with warnings.catch_warnings(record=True, action="always") as caught:
@@ -446,7 +444,7 @@ class Costly(Own):
     (Cost(0.0, 0.0, math.nan), r"must return (an )?rdp\.Cost"),
     (Cost(DEFAULT_ORDERS * 0 - 1.0, 0.0, -3.0), "at least 0"),
 )
-def test_what_is_no_cost_is_refused(price, message):
+def test_custom_synthesizer_refuses_wrong_costs(price, message):
     with pytest.raises((TypeError, ValueError), match=message):
         by_records(Costly(price)).fit(X, Y)
 
@@ -454,7 +452,7 @@ def test_what_is_no_cost_is_refused(price, message):
 # --- refused before anything is spent ------------------------------------------------------------
 
 
-def test_what_makes_no_sense_is_refused(ledger):
+def test_synthesizer_refuses_wrong_input_before_spending(ledger):
     clf = by_records(ledger=ledger)
 
     for given, message in [
@@ -479,7 +477,7 @@ WORDS = np.array(["no", "yes"])[Y]
 
 
 @pytest.mark.slow
-def test_cross_validation():
+def test_cross_validate_fits_on_synthetic_rows():
     given = {"classes": ["no", "yes"], "epsilon": 8.0, "random_state": 0}
     of_teachers = {"base_estimator": LogisticRegression(), "n_teachers": 50, "method": "teachers"}
     for clf in (on_array(**given), on_array(**given, **of_teachers)):

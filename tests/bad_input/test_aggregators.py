@@ -64,7 +64,7 @@ WRONG = [
         for value in values
     ],
 )
-def test_a_parameter_of_a_wrong_type_or_size(aggregator, name, value):
+def test_aggregator_parameter_refuses_wrong_type_or_range(aggregator, name, value):
     wrong = clone(aggregator).set_params(**{name: value})
     stages = [GNMax(1.5), wrong] if isinstance(wrong, InteractiveGNMax) else wrong
     params = {"aggregator": stages, "n_queries": [3, 3] if stages is not wrong else 6}
@@ -91,7 +91,7 @@ def two(n_queries):
     return one([GNMax(1.5), GNMax(1.5)], n_queries=n_queries)
 
 
-test_an_aggregator_that_cannot_be_used = mistakes(
+test_aggregator_is_refused_where_it_cannot_run = mistakes(
     ("threshold above 1, a float", one(ConfidentGNMax(3.0, 3.0, 3.0)), "threshold=3.0 is"),
     ("above", one(ConfidentGNMax(5, 2.0, 2.0)), "threshold=5 of ConfidentGNMax.*than n_teachers=4"),
     (
@@ -137,7 +137,7 @@ test_an_aggregator_that_cannot_be_used = mistakes(
 # --- aggregate and draw --------------------------------------------------------------------------
 
 
-test_votes_that_cannot_be_aggregated = mistakes(
+test_votes_are_refused_where_they_cannot_be_aggregated = mistakes(
     ("no noise", lambda: GNMax(None).aggregate([[5, 5]]), "Set sigma to a num"),
     ("wrong noise", lambda: SoftVote(0).aggregate([[5.0, 5.0]]), "'sigma' parameter"),
     ("fractions", lambda: StableArgmax().draw([[5.5, 4.5]]), "votes must be finite"),
@@ -223,7 +223,7 @@ WRONG_ARGUMENTS = [
         for function in functions
     },
 )
-def test_an_argument_that_is_wrong_in_itself(function, name, values, message):
+def test_rdp_functions_refuse_wrong_arguments(function, name, values, message):
     for value in values:
         with h.refused(f"{name} {message}"):
             call(function, **{name: value})
@@ -247,13 +247,13 @@ NO_CAP = {"aggregator": GNMax(None), "epsilon": None}
     ("no sigma", plan_queries, NO_CAP, "sigma=None.* epsilon is None"),
     ("gamma", plan_queries, {"aggregator": ExponentialNMax(None)}, "'gamma' parameter of Expon"),
 )
-def test_arguments_that_are_refused(function, changes, message):
+def test_rdp_functions_refuse_unsuitable_arguments(function, changes, message):
     with h.refused(message):
         call(function, **changes)
 
 
 @h.each("neighbour_votes", ([7, 3], [5, 5], [5, 4, 1]))
-def test_votes_that_are_no_neighbours(neighbour_votes):
+def test_audit_aggregator_refuses_votes_that_are_no_neighbors(neighbour_votes):
     with h.refused("neighbour_votes must be votes with one"):
         call(audit_aggregator, neighbour_votes=neighbour_votes)
 
@@ -273,7 +273,7 @@ def stopped():
         return PATEClassifier(GaussianNB(), **(h.QUICK | params)).fit_votes(h.VOTES, h.X_PUBLIC)
 
 
-test_the_curator_of_wrong_arguments = h.mistakes(
+test_curator_refuses_wrong_arguments = h.mistakes(
     ("method", lambda: h.fitted().curator_.epsilon(bound="rdp"), "bound must be"),
     ("conversion", lambda: h.fitted().curator_.epsilon(conversion="best"), CONVERSION),
     ("rdp, method", lambda: h.fitted().curator_.rdp(bound=None), "bound must be .*None"),
@@ -287,7 +287,7 @@ test_the_curator_of_wrong_arguments = h.mistakes(
     "fit, method",
     [(h.fitted, "exact"), (h.fitted, "data_independent"), (stopped, "data_independent")],
 )
-def test_the_curator_of_a_wrong_delta(fit, method):
+def test_curator_refuses_wrong_delta(fit, method):
     curator = fit().curator_
     for delta in (0, 1, -1, h.NAN, "x", [1]):
         with h.refused(f"delta {DELTAS}"):

@@ -53,7 +53,7 @@ WRONG = {
 
 
 @h.each_of(WRONG)
-def test_a_parameter_of_a_wrong_type_or_size(name, value):
+def test_classifier_parameter_refuses_wrong_type_or_range(name, value):
     with h.refused(rf"'{name}' parameter of PATEClassifier must be .*Got"):
         h.fit({name: value})
 
@@ -86,7 +86,7 @@ CALIBRATED = {"aggregator": None}
     ("ptr, no n_queries", PTR | {"n_queries": None}, f"{NO_PTR}.*set n_queries to a number"),
     ("ptr, rounds", PTR | {"query_strategy": "uncertainty"}, f"asks in rounds.*{NO_PTR}"),
 )
-def test_a_parameter_that_does_not_fit_the_others(params, message):
+def test_classifier_parameter_is_refused_if_it_contradicts_others(params, message):
     with h.refused(message):
         h.fit(params)
 
@@ -94,7 +94,7 @@ def test_a_parameter_that_does_not_fit_the_others(params, message):
 POOR = CALIBRATED | {"epsilon": 0.001, "n_queries": None}
 
 
-test_calls_that_are_refused = h.mistakes(
+test_classifier_calls_are_refused_with_their_reason = h.mistakes(
     ("teachers", lambda: h.fit({"base_estimator": GaussianNB}), r"GaussianNB\(\)", TypeError),
     ("class", lambda: h.fit({"student": GaussianNB}), "must be an estimator", TypeError),
     ("no query", lambda: h.fit(POOR), "=0.001 does not pay for one query", BudgetExceededError),
@@ -118,7 +118,7 @@ LARGE_DELTA = "delta=.* is not below one over the number of"
 GROUPS = np.arange(40)  # with groups the number of records is private
 
 
-test_parameters_that_are_accepted = h.works(
+test_classifier_accepts_parameters_at_their_limits = h.works(
     ("n_teachers=1", lambda: teachers(n_teachers=1, **NO_NOISE) == 1),
     ("n_teachers: all records", lambda: teachers(n_teachers=40) == 40),
     ("n_queries: numpy", lambda: spent(n_queries=np.int32(5)).n_queries == 5),
@@ -154,7 +154,7 @@ NO_LIST = "classes must be a list of labels"
     ("another", [0, 2], r"not in classes, which are \[0, 2\]; .* in the type that y has$"),
     ("three, two alike", [0, 1, 1], "list each label once; got 3 labels, 2 of them"),
 )
-def test_wrong_classes(classes, message):
+def test_classes_parameter_refuses_wrong_labels(classes, message):
     with h.refused(message):
         h.fit({"classes": classes})
 
@@ -163,7 +163,7 @@ def test_wrong_classes(classes, message):
 
 
 @h.each("method", ("predict", "predict_proba", "fit_student"))
-def test_a_method_before_fit(method):
+def test_methods_raise_not_fitted_error_before_fit(method):
     with h.refused("not fitted yet", NotFittedError):
         getattr(h.pate(), method)(h.X)
 
@@ -176,7 +176,7 @@ def test_a_method_before_fit(method):
     ("lengths", [[h.NUMBER], [1, 2]], "X must be array-like"),
     ("NaN", h.changed(h.X, h.NAN), "Input X contains NaN"),
 )
-def test_predictions_for_wrong_rows(X, message):
+def test_predictions_refuse_wrong_rows(X, message):
     for method in (h.fitted().predict, h.fitted().predict_proba):
         with h.refused(message):
             method(X)
@@ -186,7 +186,7 @@ ROWS_GIVEN = "X_public has 29 rows, and labels were released for the 30 rows"
 FEATURES = "X_public does not have the features of X"
 
 
-test_a_new_student_that_cannot_be_fitted = h.mistakes(
+test_fit_student_refuses_wrong_rows_and_students = h.mistakes(
     ("no rows", lambda: h.fitted().fit_student(None), "X_public is missing: the rows given"),
     ("a row missing", lambda: h.fitted().fit_student(h.X_PUBLIC[1:]), ROWS_GIVEN),
     ("a column missing", lambda: h.fitted().fit_student(h.X_PUBLIC[:, 1:]), FEATURES),
@@ -213,7 +213,7 @@ test_a_new_student_that_cannot_be_fitted = h.mistakes(
     ("memory", {"memory": Memory}, "Memory"),
     ("releases", {"releases": [Release]}, "Release"),
 )
-def test_classes_in_the_place_of_instances_are_refused(params, name):
+def test_parameters_refuse_classes_in_place_of_instances(params, name):
     with h.refused(rf"must be an \w+, {name}\(.*\)\. Got the class instead\.$"):
         h.fit(params)
 
@@ -237,12 +237,12 @@ def test_classes_in_the_place_of_instances_are_refused(params, name):
     ),
     ("strategy", lambda: DiversityQueries(StandardScaler)._validate_params()),
 )
-def test_classes_within_other_objects_are_refused(made):
+def test_nested_objects_refuse_classes_in_place_of_instances(made):
     with h.refused("Got the class instead"):
         made()
 
 
-def test_rows_that_are_given_as_a_parameter_are_not_quoted():
+def test_parameter_errors_do_not_quote_rows():
     for params in ({"base_estimator": h.X}, {"student": h.frame()}, {"n_teachers": h.X[:, 2]}):
         with h.refused(r"Got (ndarray|DataFrame) instead\.$"):
             h.fit(params)
@@ -262,7 +262,7 @@ class Locked(StandardScaler):
         return super().fit(X, y)
 
 
-def test_parts_that_cannot_be_copied_are_refused_for_that():
+def test_components_that_cannot_be_copied_are_refused():
     of_records = {"classes": [0, 1], "epsilon": 8.0}
     clf = PATEClassifier(method=ReverseNeighbors(Locked()), **of_records)
     with h.refused("transformer of ReverseNeighbors cannot be copied.*Use one that can be pickled"):
@@ -272,7 +272,7 @@ def test_parts_that_cannot_be_copied_are_refused_for_that():
         clf.fit(h.X, h.Y, h.X_PUBLIC)
 
 
-def test_votes_that_are_labels_of_teachers_are_counted_by_the_code_in_the_message():
+def test_votes_error_prints_code_that_counts_labels_of_teachers():
     labels, classes = np.arange(90).reshape(30, 3) % 2, [0, 1]
     with h.refused("column for each teacher are counted by") as caught:
         h.fit_votes(np.c_[labels, h.VOTES])
@@ -282,7 +282,7 @@ def test_votes_that_are_labels_of_teachers_are_counted_by_the_code_in_the_messag
     assert (names["votes"].sum(axis=1) == 3).all()
 
 
-def test_quantiles_of_two_levels_name_the_parameter():
+def test_predict_quantiles_with_two_levels_names_n_levels():
     reg = PATERegressor(bounds=(0, 1))
     search = PrivateGridSearchCV(reg, {"n_queries": [3]})
     for estimator in (reg, search):
@@ -291,7 +291,7 @@ def test_quantiles_of_two_levels_name_the_parameter():
     assert hasattr(PATERegressor(bounds=(0, 1), n_levels=10), "predict_quantiles")
 
 
-def test_a_student_of_released_labels_gets_the_hint_of_a_fit():
+def test_fit_student_error_gives_the_hint_of_fit():
     class NeedsText(GaussianNB):
         def fit(self, X, y, sample_weight=None):
             raise ValueError("could not convert string to float: 'a'")

@@ -81,7 +81,7 @@ WRONG = {
         for message, values in by_message.items()
     }
 )
-def test_wrong_values(value, message):
+def test_fit_refuses_wrong_private_arrays(value, message):
     name, wrong = value
     with h.refused(message):
         h.fit(**{name: wrong})
@@ -102,7 +102,7 @@ HOLED = h.changed(h.X_PUBLIC, h.NAN, (slice(None), 1))
 STUDENT_FAILED = "the student failed when tried on public rows.*contains NaN"
 
 
-test_rows_labels_and_weights_that_are_refused = h.mistakes(
+test_fit_refuses_rows_labels_and_weights_that_do_not_match = h.mistakes(
     ("none", lambda: h.fit(X=h.X[:0], y=[]), r"X has 0 sample\(s\)"),
     ("one", lambda: h.fit(X=h.X[:1], y=h.Y[:1]), "n_teachers=4 is more .* n_samples=1"),
     ("names", lambda: h.fit(X=TWO_TYPES), "X: Feature names .* all", TypeError),
@@ -128,7 +128,7 @@ test_rows_labels_and_weights_that_are_refused = h.mistakes(
     ),
     ("complex", h.X + 1j, h.X_PUBLIC + 1j, "ValueError: Complex data not supported"),
 )
-def test_rows_that_a_teacher_refuses(X, X_public, message):
+def test_teacher_error_shows_fixed_messages_for_refused_rows(X, X_public, message):
     message = rf"teacher \d failed: {message}.*base_estimator"
     with h.refused(message, TeacherError, by_teachers=True):
         h.fit({"random_state": 0}, X=X, X_public=X_public)
@@ -141,7 +141,7 @@ class OneRow(GaussianNB):
         return super().predict_proba(X)[:1]
 
 
-def test_probabilities_of_too_few_rows():
+def test_teacher_probabilities_of_too_few_rows_are_refused():
     with h.refused("one row of probabilities per row", TeacherError, by_teachers=True):
         h.fit({"base_estimator": OneRow(), "aggregator": SoftVote(0.5), "epsilon": None})
 
@@ -149,7 +149,7 @@ def test_probabilities_of_too_few_rows():
 OBJECTS = {"X": h.X.astype(object), "X_public": h.X_PUBLIC.astype(object)}
 
 
-test_rows_that_are_accepted = h.works(
+test_fit_accepts_object_rows_and_one_row = h.works(
     ("objects", lambda: h.fit(**OBJECTS).n_features_in_ == 3),
     ("one row", lambda: h.fit({"n_teachers": 1} | NO_NOISE, X=h.X[:1], y=[1]).n_teachers_ == 1),
 )
@@ -158,7 +158,7 @@ test_rows_that_are_accepted = h.works(
 # --- labels --------------------------------------------------------------------------------------
 
 
-def test_labels_of_one_class_where_classes_is_none():
+def test_labels_of_one_class_are_refused_without_classes():
     message = "at least 2 classes; y has 1 class"
     with h.refused(message, warning="classes_ is read from the private labels"):
         h.fit({"classes": None}, y=np.full(40, h.LABEL))
@@ -168,7 +168,7 @@ def classes_of(y, classes=(0, 1)):
     return h.fit({"classes": list(classes)}, y=y).classes_.tolist()
 
 
-test_labels_that_are_accepted = h.works(
+test_fit_accepts_labels_of_several_types = h.works(
     ("whole floats", lambda: classes_of(h.Y.astype(float)) == [0, 1]),
     ("one column", lambda: classes_of(h.Y[:, None]) == [0, 1], "A column-vector y was passed"),
     ("text", lambda: classes_of(np.where(h.Y, "yes", "no"), ["no", "yes"]) == ["no", "yes"]),
@@ -181,7 +181,7 @@ test_labels_that_are_accepted = h.works(
 
 
 @h.each("groups", ([h.TEXT] * 40, pd.Series([h.TEXT, "b"] * 20), [(i, h.TEXT) for i in range(40)]))
-def test_groups_that_are_accepted(groups):
+def test_groups_of_several_types_are_accepted(groups):
     with h.accepted():
         assert h.fit(groups=groups).privacy_spent_.unit == "group"
 
@@ -189,7 +189,7 @@ def test_groups_that_are_accepted(groups):
 # --- the checks of this folder -------------------------------------------------------------------
 
 
-def test_the_search_for_private_values_finds_what_is_there():
+def test_shown_finds_values_in_causes_and_messages():
     with pytest.raises(ValueError) as caught:
         raise ValueError("the cause") from KeyError(h.TEXT)
     assert h.TEXT in h.shown(caught.value) and str(h.NUMBER) in h.shown(ValueError(h.X[0, 2]))
@@ -216,13 +216,13 @@ FEATURES = "X_public does not have the features of X"
         FEATURES: (np.c_[h.X_PUBLIC, np.zeros(30)],),
     }
 )
-def test_wrong_public_rows(value, message):
+def test_x_public_refuses_wrong_rows(value, message):
     with h.refused(message):
         h.fit(X_public=value)
 
 
 @h.table("number, name", {"NaN": (h.NAN, "NaN"), "infinite": (h.INF, "infinity")})
-def test_public_rows_that_the_teachers_refuse(number, name):
+def test_teacher_error_names_nonfinite_public_rows(number, name):
     message = f"teacher 0 failed: ValueError: Input X contains {name}"
     with h.refused(message, TeacherError, by_teachers=True):
         h.fit(X_public=h.changed(h.X_PUBLIC, number, (slice(None), 1)))
@@ -238,12 +238,12 @@ def test_public_rows_that_the_teachers_refuse(number, name):
         "X_public with a row of X": np.vstack([h.X_PUBLIC, h.X[:1]]),
     },
 )
-def test_public_rows_that_are_accepted(X_public):
+def test_x_public_accepts_lists_nested_public_data_and_private_rows(X_public):
     with h.accepted():
         assert h.fit(X_public=X_public).n_teachers_ == 4
 
 
-def test_each_class_needs_a_public_row():
+def test_plan_requires_a_public_row_for_each_class():
     text = "from 1 label.* no more public rows; give 20 or more public rows"
     with h.refused(f"this cannot work: .*{text}", BadPlanError):
         h.fit({"n_queries": 1}, X_public=h.X_PUBLIC[:1])
@@ -254,7 +254,7 @@ def test_each_class_needs_a_public_row():
 @h.messages_of(
     {"X_public is X": (h.X, PublicData(h.X)), "X_public shares memory with X": (h.X[:30],)}
 )
-def test_public_rows_that_are_the_private_ones(value, message):
+def test_x_public_that_is_private_is_refused_or_reported_as_not_covered(value, message):
     leak = f"{message}.*: .* pass rows that are public"
     problem = "X_public is X or a part of it, .* give rows that are public, or a synthesizer"
     with h.refused(f"this cannot work: {problem}", BadPlanError, warning=leak):
@@ -271,7 +271,7 @@ NO_TRANSFORMER = "'transformer' parameter of FitOnPublic"
 SCALER = FitOnPublic(StandardScaler())
 
 
-test_wrong_use_of_public_data_and_fit_on_public = h.mistakes(
+test_public_data_and_fit_on_public_refuse_wrong_use = h.mistakes(
     ("nothing", lambda: PublicData(), "missing 1 required positional arg.*'X'", TypeError),
     ("labels", lambda: PublicData(h.X_PUBLIC, h.Y), "positional arguments", TypeError),
     ("no public rows", lambda: SCALER.fit(h.X), "FitOnPublic got no X_public"),
@@ -296,7 +296,7 @@ TEXTS = h.changed(h.X.astype(str), h.TEXT * 9)
     ("float32, sparse", sparse.csr_matrix(h.X.astype("f")), h.X_PUBLIC, "which has float64"),
     ("text", TEXTS, h.X_PUBLIC.astype(str), r"than X_public, .*X, X_public = same_dtypes"),
 )
-def test_another_dtype(X, X_public, message):
+def test_x_of_another_dtype_than_x_public_is_refused(X, X_public, message):
     with h.refused(message):
         h.fit(X=X, X_public=X_public)
 
@@ -324,12 +324,12 @@ OTHER_KIND = r"columns \['kind'\] of X and X_public have different dtypes or cat
     ("duplicate names", h.frame(h.X_PUBLIC, "aac"), f"{OTHER_FEATURES}unique column names"),
     ("dtypes", h.frame(h.X_PUBLIC).astype("f"), r"\(a: float64 in X, float32 in X_public; b: fl"),
 )
-def test_public_frames_of_another_form(X_public, message):
+def test_x_public_frame_of_another_form_is_refused(X_public, message):
     with h.refused(message):
         h.fit(X=h.frame(), X_public=X_public)
 
 
-def test_values_that_a_dtype_holds_are_not_named_with_it():
+def test_dtype_error_does_not_show_values_in_dtypes():
     dtypes = [pd.SparseDtype(float, h.NUMBER), pd.CategoricalDtype([h.TEXT])]
     dtypes += [np.dtype(object, metadata={"of": h.TEXT})]
     private = h.frame(**{f"x{k}": pd.Series([None] * 40, dtype=d) for k, d in enumerate(dtypes)})
@@ -346,20 +346,20 @@ def test_values_that_a_dtype_holds_are_not_named_with_it():
     ("other categories", pd.Categorical([h.TEXT, "b"] * 20)),
     ("categories in another order", pd.Categorical(["b", "a"] * 20, categories=["b", "a"])),
 )
-def test_other_categories(kinds):
+def test_categories_that_differ_are_refused(kinds):
     public = h.frame(h.X_PUBLIC, kind=pd.Categorical(["a", "b"] * 15))
     with h.refused(OTHER_KIND):
         h.fit(X=h.frame(kind=kinds), X_public=public)
 
 
-def test_columns_that_scikit_learn_does_not_compare():
+def test_columns_that_scikit_learn_does_not_compare_are_refused():
     private = h.frame().set_axis([1, 2, 4], axis=1)
     public = h.frame(h.X_PUBLIC).set_axis([1, 2, 3], axis=1)
     with h.refused("X has other columns than X_public"):
         h.fit(X=private, X_public=public)
 
 
-def test_categories_that_only_seem_to_be_equal():
+def test_categories_equal_only_by_comparison_are_refused():
     dtypes = [pd.CategoricalDtype(pd.Index([0, k], dtype=object)) for k in (1, True)]
     private = h.frame(kind=pd.Series([0, 1] * 20, dtype=dtypes[0]))
     public = h.frame(h.X_PUBLIC, kind=pd.Series([0, 1] * 15, dtype=dtypes[1]))
@@ -432,7 +432,7 @@ OF_POLARS = ("coded", "list", "array", "structure", "named", "named, list")
     ("make", "kind"),
     [*((arrow_frame, kind) for kind in OF_ARROW), *((polars_frame, kind) for kind in OF_POLARS)],
 )
-def test_codes_that_are_given_out_as_values_appear_are_refused(make, kind):
+def test_dictionary_columns_with_codes_by_appearance_are_refused(make, kind):
     public = make(["a", "b"] * 15, kind)
     message = r"columns \['kind'\] of X hold dictionaries"
     for values in ([h.TEXT, *["a", "b"] * 19, "a"], ["a", "b"] * 20):
@@ -445,12 +445,12 @@ def test_codes_that_are_given_out_as_values_appear_are_refused(make, kind):
 
 
 @cases("make, kind", (arrow_frame, "text"), (polars_frame, "text"), (polars_frame, "fixed"))
-def test_other_columns_of_arrow_and_polars_pass(make, kind):
+def test_arrow_and_polars_columns_of_text_are_accepted(make, kind):
     private = make([h.TEXT, *"ab" * 19, "a"], kind)
     assert h.pate(**ANY_ROWS).fit(private, h.Y, make(["a", "b"] * 15, kind)).n_features_in_ == 1
 
 
-def test_categories_of_polars_are_compared():
+def test_polars_categories_are_compared():
     polars = pytest.importorskip("polars", reason="needs polars")
     private = polars.Series(list("ab") * 20, dtype=polars.Enum("ab"))
     public = polars.Series(list("ab") * 15, dtype=polars.Enum("ba"))
@@ -459,7 +459,7 @@ def test_categories_of_polars_are_compared():
         h.fit(ANY_ROWS, X=private, X_public=public)
 
 
-def test_tables_whose_types_cannot_be_compared_are_refused():
+def test_arrow_tables_are_refused():
     arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
     private = arrow.table({"a": np.arange(40)})
     public = arrow.table({"a": np.arange(30)})
@@ -470,7 +470,7 @@ def test_tables_whose_types_cannot_be_compared_are_refused():
 # --- sites ---------------------------------------------------------------------------------------
 
 
-def test_sites_are_compared_as_other_rows_are():
+def test_sites_are_compared_with_x_public():
     def load(name):
         kinds = ["b", "a"] if name == "d" else ["a", "b"]
         return pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 20, categories=kinds)}), h.Y
@@ -489,7 +489,7 @@ def test_sites_are_compared_as_other_rows_are():
 SWAPPED = r"X_public and y may be swapped\. Call fit\(X, y, X_public\)"
 
 
-test_rows_that_are_no_table_are_refused = h.mistakes(
+test_x_and_x_public_refuse_objects_that_are_no_table = h.mistakes(
     ("a dict", lambda: h.fit(X={"a": h.X[:, 2]}), r"got a dict.*X = pandas.DataFrame\(X\)$"),
     ("a row", lambda: h.fitted().predict({"a": 1.0}), r"X = pandas.DataFrame\(\[X\]\)$"),
     ("dicts", lambda: h.fit(X=[{"a": 1.0}] * 40), r"got a list.*pandas.DataFrame\(X\)$"),
@@ -514,7 +514,7 @@ test_rows_that_are_no_table_are_refused = h.mistakes(
 )
 
 
-def test_a_lazy_frame_is_refused_with_the_call_that_collects_it():
+def test_lazy_frame_error_names_collect():
     pl = pytest.importorskip("polars", reason="needs polars")
     X, X_public = pl.DataFrame(h.X), pl.DataFrame(h.X_PUBLIC)
     with h.refused(r"X_public is a LazyFrame.*\n    X_public = X_public.collect\(\)$"):
@@ -523,7 +523,7 @@ def test_a_lazy_frame_is_refused_with_the_call_that_collects_it():
         h.fit(X=X.lazy(), X_public=X_public)
 
 
-def test_polars_without_pyarrow_names_the_package(monkeypatch):
+def test_polars_error_without_pyarrow_names_the_package(monkeypatch):
     pl = pytest.importorskip("polars", reason="needs polars")
     monkeypatch.setattr(
         pl.DataFrame, "to_pandas", lambda self: (_ for _ in ()).throw(ModuleNotFoundError("pa"))
@@ -536,7 +536,7 @@ def test_polars_without_pyarrow_names_the_package(monkeypatch):
 NUMPY_TEXT = np.dtypes.StringDType() if hasattr(np.dtypes, "StringDType") else np.dtype(str)
 
 
-def test_labels_of_numpy_text_are_learnt_and_scored():
+def test_numpy_text_labels_are_fitted_and_scored():
     names = np.array(["no", "yes"])
     text = names.astype(NUMPY_TEXT)
     for classes in (["no", "yes"], text):
@@ -547,7 +547,7 @@ def test_labels_of_numpy_text_are_learnt_and_scored():
 
 
 @pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="needs numpy 2")
-def test_labels_of_numpy_text_that_are_missing_are_refused():
+def test_numpy_text_labels_that_are_missing_are_refused():
     missing = np.array(["no", None], dtype=np.dtypes.StringDType(na_object=None))[h.Y]
     with h.refused("y contains NaN"):
         h.fit({"classes": ["no", "yes"]}, y=missing)
@@ -559,7 +559,7 @@ def test_labels_of_numpy_text_that_are_missing_are_refused():
     ("text", np.array(["u", "v"])),
     ("numpy text", np.array(["u", "v"]).astype(NUMPY_TEXT)),
 )
-def test_arrays_of_text_are_learnt_from_after_the_code_in_the_message(text):
+def test_text_array_error_prints_code_that_converts_rows(text):
     X, X_public = text[h.Y][:, None], text[np.arange(30) % 2][:, None]
     X, X_public = np.repeat(X, 2, axis=1), np.repeat(X_public, 2, axis=1)
     params = {"classes": [0, 1], "epsilon": 20.0, "on_bad_plan": "warn"}
@@ -570,7 +570,7 @@ def test_arrays_of_text_are_learnt_from_after_the_code_in_the_message(text):
     PATEClassifier(**params).plan(names["X"], h.Y, names["X_public"])
 
 
-def test_default_teachers_of_arrays_of_text_name_the_code():
+def test_text_array_error_of_default_teachers_prints_code():
     words = np.array([["u", "v"], ["v", "u"]], dtype=object)
     X, X_public = words[h.Y], words[np.arange(30) % 2]
     with h.refused(
@@ -581,7 +581,7 @@ def test_default_teachers_of_arrays_of_text_name_the_code():
         h.fit_votes(base_estimator=None, X_public=X_public)
 
 
-def test_what_overlaps_is_printed_and_not_in_the_repr():
+def test_overlap_is_printed_but_not_in_repr():
     found = overlap(h.X, h.Y, np.r_[h.X_PUBLIC, h.X[:3]])
     assert repr(found) == "Overlap(private)"
     assert "3 public rows equal a private row (positions 30, 31, 32)" in str(found)
@@ -590,7 +590,7 @@ def test_what_overlaps_is_printed_and_not_in_the_repr():
     assert "and 10 more" in str(labelled)
 
 
-def test_sparse_rows_of_few_columns_become_the_numbers_of_arrays():
+def test_row_vectorizer_transforms_sparse_rows_like_dense():
     rows = h.X * [1, 10, 1e3]
     dense, packed = (RowVectorizer().fit(form(rows)) for form in (np.asarray, sparse.csr_array))
     np.testing.assert_array_equal(packed.transform(sparse.csr_array(h.X)), dense.transform(h.X))

@@ -28,7 +28,7 @@ def ledger_in_use(folder):
     return in_use
 
 
-def test_wrong_budgets_and_places(tmp_path):
+def test_ledger_refuses_wrong_budgets_and_places(tmp_path):
     for epsilon in (0, -1, h.NAN, h.INF, "x", None, [1], *h.HUGE, h.TINY):
         with h.refused("epsilon must be a finite number above 0; got"):
             ledger(tmp_path, epsilon)
@@ -65,7 +65,7 @@ def execute(file, statement):
     ("cut short", lambda file: file.write_bytes(file.read_bytes()[:5000]), ""),
     ("no budget", lambda file: execute(file, "DELETE FROM budget"), " .it contains no budget"),
 )
-def test_a_file_that_is_no_ledger(damage, message, tmp_path):
+def test_ledger_refuses_files_that_are_no_ledger(damage, message, tmp_path):
     ledger_in_use(tmp_path)
     damage(tmp_path / "ledger.sqlite")
     with h.refused(NO_LEDGER + message):
@@ -77,7 +77,7 @@ def test_a_file_that_is_no_ledger(damage, message, tmp_path):
     ("no budget", "DELETE FROM budget", " .it contains no budget"),
     ("no table", "DROP TABLE spending", ".*nothing was recorded"),
 )
-def test_a_ledger_that_was_damaged_before_a_fit(statement, message, tmp_path):
+def test_fit_refuses_a_damaged_ledger(statement, message, tmp_path):
     in_use = ledger_in_use(tmp_path)
     execute(tmp_path / "ledger.sqlite", statement)
     with h.refused(NO_LEDGER + message):
@@ -96,12 +96,12 @@ NO_NOISE = {"aggregator": PluralityVote(), "epsilon": None}
     ("over budget", 1.0, {}, "more than the ledger's epsilon=1", DEAR),
     ("no noise", 30.0, NO_NOISE, "costs epsilon=inf.*ledger's epsilon=30", DEAR),
 )
-def test_a_fit_that_a_ledger_refuses(budget, params, message, error, tmp_path):
+def test_ledger_refuses_seeded_and_expensive_fits(budget, params, message, error, tmp_path):
     with h.refused(message, error):
         h.fit({"ledger": ledger(tmp_path, budget)} | params)
 
 
-def test_a_fit_with_another_relation(tmp_path):
+def test_ledger_refuses_fits_with_another_relation(tmp_path):
     in_use = ledger_in_use(tmp_path)
     with h.refused("costs of one change of the data.*Use the same partition and unit"):
         h.fit({"ledger": in_use, "epsilon": 3.0, "n_queries": 1})
@@ -122,7 +122,7 @@ class Locked(h.Teacher):
         return super().__getstate__() | {"lock": threading.Lock()}
 
 
-def test_folders_that_cannot_be_written_to(tmp_path):
+def test_memory_refuses_folders_it_cannot_write_and_teachers_without_pickle(tmp_path):
     file = tmp_path / "file"
     file.write_text("x")
     for memory in ("", file, str(file / "sub")):
@@ -132,7 +132,7 @@ def test_folders_that_cannot_be_written_to(tmp_path):
         h.fit({"memory": tmp_path, "base_estimator": Locked()})
 
 
-def test_processes_of_teachers_that_do_not_pickle():
+def test_n_jobs_refuses_teachers_that_do_not_pickle():
     message = "records could not be sent .*PicklingError.*n_jobs=1"
     with h.refused(message, TeacherError, by_teachers=True):
         h.fit({"base_estimator": Locked(), "n_jobs": 2})
@@ -142,7 +142,7 @@ def test_processes_of_teachers_that_do_not_pickle():
 
 
 @h.each("fetch", (datasets.fetch_adult, datasets.fetch_diabetes130, datasets.fetch_mnist))
-def test_fetchers_of_wrong_arguments(fetch, monkeypatch, tmp_path):
+def test_fetchers_refuse_wrong_arguments(fetch, monkeypatch, tmp_path):
     def fetch_openml(*args, **options):
         raise OSError("no network")
 

@@ -34,12 +34,12 @@ WRONG = {
 
 
 @h.each_of(WRONG)
-def test_a_parameter_of_a_wrong_type_or_size(name, value):
+def test_search_parameter_refuses_wrong_type_or_range(name, value):
     with h.refused(rf"'{name}' parameter of PrivateGridSearchCV must be .*Got"):
         search({name: value})
 
 
-def test_a_delta_above_one_over_the_records():
+def test_search_warns_of_delta_above_one_over_records():
     with h.accepted("delta=.* is not below one over the number of records, 40"):
         assert search({"delta": 0.1, "epsilon": None}).privacy_spent_.delta == 0.1
 
@@ -67,7 +67,7 @@ def of_estimator(grid=None, **params):
     return search({"epsilon": None}, grid, estimator=h.pate(**params))
 
 
-test_searches_that_are_refused = h.mistakes(
+test_search_is_refused_with_its_reason = h.mistakes(
     ("n_trials", lambda: search({"n_trials": 1e9}), "number of trials .* 1e6"),
     (
         "few",
@@ -131,12 +131,12 @@ test_searches_that_are_refused = h.mistakes(
     ("no classes", {"classes": None}, r"estimator requires classes=\[...\]"),
     ("StableArgmax", {"aggregator": STABLE}, "has its own delta.*neither StableArgmax"),
 )
-def test_an_estimator_that_a_search_cannot_use(params, message):
+def test_search_refuses_estimators_it_cannot_use(params, message):
     with h.refused(message, warning="counts a query as stable|classes_ is read"):
         of_estimator(**params)
 
 
 @h.each("n_iter", (0, 2.5, None))
-def test_a_wrong_number_of_random_candidates(n_iter):
+def test_random_search_refuses_wrong_n_iter(n_iter):
     with h.refused(f"'n_iter' {RANDOM} must be"):
         random_search({"n_queries": [3]}, n_iter=n_iter)

@@ -38,7 +38,7 @@ WRONG = {
 
 
 @h.each_of(WRONG)
-def test_a_parameter_of_a_wrong_type_or_size(name, value):
+def test_reverse_neighbors_parameter_refuses_wrong_type_or_range(name, value):
     with h.refused(f"'{name}' parameter of ReverseNeighbors must be .*Got "):
         records(method=ReverseNeighbors(**{name: value})).fit(MANY, LABELS, PUBLIC)
 
@@ -52,7 +52,7 @@ def test_a_parameter_of_a_wrong_type_or_size(name, value):
     ("few rows", {}, PUBLIC[:3], "X_public has 3 rows, .* few for 2 classes.* Give 16"),
     ("equal rows", {}, PUBLIC[[0] * 300], "X_public (has 300 rows, 1 of them|are all equal)"),
 )
-def test_a_plan_that_cannot_work(params, public, message):
+def test_plan_that_cannot_work_warns_in_poll_and_raises_in_fit(params, public, message):
     clf = records(**params)
     with h.accepted(message):  # votes alone spend nothing, so `poll` warns
         clf.poll(MANY, LABELS, public)
@@ -74,7 +74,7 @@ DRAWS = MarginalSynthesizer((0, 1), missing=[])
     ("records, no public rows", lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
     ("teachers, no public rows", lambda: h.pate(n_teachers=20, synthesizer=DRAWS), None),
 )
-def test_weights_that_are_no_parts_of_a_vote(make, public, weight):
+def test_sample_weight_outside_unit_interval_is_refused(make, public, weight):
     weights = h.changed(np.linspace(0, 1, 2000), weight)
     message = "sample_weight must be from 0 to 1 where|sample_weight must be 2000 finite"
     for method in ("fit", "plan", "poll"):
@@ -88,7 +88,7 @@ LEVELS = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
 
 
 @h.table("public", {"rows": pd.DataFrame(h.X_PUBLIC, columns=LEVELS), "no rows": None})
-def test_columns_of_several_levels(public):
+def test_multiindex_columns_are_refused(public):
     draws = DRAWS if public is None else None
     with h.refused(r"columns of several levels \(a MultiIndex\) have no single names: flatten"):
         records(synthesizer=draws).plan(h.frame().set_axis(LEVELS, axis=1), h.Y, public)
@@ -97,12 +97,12 @@ def test_columns_of_several_levels(public):
 INFINITE = h.changed(PUBLIC, h.INF, (3, 1))
 
 
-def test_public_rows_that_are_infinite():
+def test_x_public_with_infinity_is_refused_by_a_transformer():
     with h.refused("could not be fitted on X_public: ValueError: Input X contains infinity"):
         records(method=ReverseNeighbors(StandardScaler())).fit(MANY, LABELS, INFINITE)
 
 
-def test_infinite_numbers_of_public_rows_count_as_missing():
+def test_x_public_with_infinity_gives_the_plan_of_missing_values():
     plan = records().plan(MANY, LABELS, INFINITE)
     missing = h.changed(PUBLIC, h.NAN, (3, 1))
     assert str(plan) == str(records().plan(MANY, LABELS, missing))
@@ -125,7 +125,7 @@ OF_PUBLIC_DATA = {"PublicData": ("X_public", PublicData(masked(h.X_PUBLIC)))}
 @h.table(
     "name, value", {name: (name, masked(value)) for name, value in GIVEN.items()} | OF_PUBLIC_DATA
 )
-def test_masked_arrays(make, name, value):
+def test_masked_arrays_are_refused(make, name, value):
     for method in ("fit", "plan", "poll"):
         with h.refused(
             f"^{name} is a masked array, whose mask would be lost: fill it, for example with "
@@ -134,7 +134,7 @@ def test_masked_arrays(make, name, value):
             getattr(make(), method)(**GIVEN | {name: value})
 
 
-def test_masked_votes():
+def test_masked_votes_are_refused():
     with h.refused("votes is a masked array, whose mask would be lost"):
         h.fit_votes(masked(h.VOTES))
     with h.refused("X_public is a masked array, whose mask would be lost"):
@@ -142,7 +142,7 @@ def test_masked_votes():
 
 
 @h.table("make", {"teachers": h.pate, "records": lambda: records(epsilon=20.0)})
-def test_masked_rows_to_predict(make):
+def test_predictions_refuse_masked_rows(make):
     clf = make().fit(h.X, h.Y, h.X_PUBLIC)
     h.ESTIMATORS.clear()  # it is fitted
     for method in (clf.predict, clf.predict_proba):
@@ -159,7 +159,7 @@ def test_masked_rows_to_predict(make):
     ("records", records, PUBLIC),
     ("records, no public rows", lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
 )
-def test_errors_of_floats_that_numpy_is_set_to_raise(make, public):
+def test_fit_works_while_numpy_raises_on_float_errors(make, public):
     rows, labels = MANY[1:], LABELS[1:]
     with h.accepted(), np.errstate(all="raise"):
         assert str(make().plan(rows, labels, public))

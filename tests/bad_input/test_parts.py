@@ -51,7 +51,7 @@ class NoRelation:
     ("a class", {"partition": RandomPartition}, "'partition' parameter .* an instance, RandomP"),
     ("no relation", {"partition": NoRelation()}, "must be an object.* with a relation"),
 )
-def test_a_partition_that_cannot_be_used(params, message):
+def test_partition_is_refused_where_it_cannot_be_used(params, message):
     with h.refused(message):
         h.fit(params)
 
@@ -62,7 +62,7 @@ def test_a_partition_that_cannot_be_used(params, message):
     ("missing", [None, *[h.TEXT] * 39], "the index of X has a missing value"),
     ("floats", np.arange(40) + h.NUMBER, "the index of X has a number that is not whole"),
 )
-def test_an_index_that_cannot_be_hashed(index, message):
+def test_hash_partition_refuses_wrong_indexes(index, message):
     rows = h.frame().set_axis(index)
     with h.refused(message):
         h.fit({"partition": "hash"}, X=rows, X_public=h.frame(h.X_PUBLIC))
@@ -82,7 +82,7 @@ RANGE = "partition.assign must return 40 whole numbers from 0 to 3"
     ("unequal lengths", [[0], [1, 2]], "partition.assign failed with ValueError"),
     ("an error", KeyError(h.TEXT), "partition.assign failed with KeyError"),
 )
-def test_a_partition_that_returns_no_teacher_for_each_record(teachers, message):
+def test_partition_that_returns_no_teacher_for_each_record_is_refused(teachers, message):
     with h.refused(message):
         h.fit({"partition": Returns(teachers)}, groups=[h.TEXT] * 40)
 
@@ -90,7 +90,7 @@ def test_a_partition_that_returns_no_teacher_for_each_record(teachers, message):
 # --- query strategies ----------------------------------------------------------------------------
 
 
-def test_a_strategy_that_cannot_be_used():
+def test_query_strategy_is_refused_where_it_cannot_be_used():
     with h.refused("'query_strategy' parameter .* an instance, .*Got the class"):
         h.fit({"query_strategy": queries.RandomQueries})
     message = r"UncertaintyQueries\(\) needs a student with predict_proba; got Perceptron\(\)"
@@ -99,7 +99,7 @@ def test_a_strategy_that_cannot_be_used():
 
 
 @h.each("n_rounds", (0, -1, 2.5, "x", None, h.NAN))
-def test_a_wrong_number_of_rounds(n_rounds):
+def test_query_strategy_refuses_wrong_n_rounds(n_rounds):
     strategy = queries.UncertaintyQueries(n_rounds=n_rounds)
     with h.refused("n_rounds of query_strategy must be a whole number, at least 1; got"):
         h.fit({"query_strategy": strategy})
@@ -110,18 +110,18 @@ def test_a_wrong_number_of_rounds(n_rounds):
     ("n_rounds", queries.UncertaintyQueries(n_rounds=1), "n_rounds"),
     ("transformer", queries.DiversityQueries(GaussianNB()), "transformer"),
 )
-def test_a_parameter_that_a_strategy_refuses(strategy, name):
+def test_query_strategy_errors_name_the_parameter(strategy, name):
     with h.refused(f"query_strategy failed.*'{name}' parameter of"):
         h.fit({"query_strategy": strategy})
 
 
 @h.each("rows", (None, [0] * 6, range(5), range(25, 31), range(-6, 0), np.arange(6.0)))
-def test_a_strategy_that_returns_no_rows_of_x_public(rows):
+def test_query_strategy_that_returns_wrong_rows_is_refused(rows):
     with h.refused("query_strategy.select must return 6 distinct numbers of rows of X_public"):
         h.fit({"query_strategy": Returns(rows)})
 
 
-def test_a_strategy_that_fails():
+def test_query_strategy_that_raises_is_reported():
     for rows, error in (([[0], [1, 2]], ""), (KeyError("centre"), ". KeyError: 'centre'")):
         with h.refused(f"query_strategy failed.*{error}"):
             h.fit({"query_strategy": Returns(rows)})
@@ -140,18 +140,18 @@ HALVES = [[0.5, 0.5]] * 3
     ("unequal lengths", [[0.5, 0.5], [1.0], [1.0]], "y must be array-like"),
     ("hard, NaN", [h.NAN, 0, 1], "y contains NaN"),
 )
-def test_wrong_soft_labels(y, message):
+def test_soft_label_classifier_refuses_wrong_labels(y, message):
     with h.refused(message):
         SoftLabelClassifier(GaussianNB()).fit(THREE_ROWS, y)
 
 
 @h.each("row", ([0.5, 0.6], [1.5, -0.5], [h.NAN, 1.0], ["a", "b"]))
-def test_soft_labels_that_are_no_distribution(row):
+def test_soft_label_classifier_refuses_rows_that_are_no_distribution(row):
     with h.refused("y must hold one label, or one distribution"):
         SoftLabelClassifier(GaussianNB()).fit(THREE_ROWS, [row] * 3)
 
 
-def test_a_student_that_cannot_be_used():
+def test_soft_label_classifier_refuses_wrong_estimators():
     with h.refused("'estimator' parameter of SoftLabelClassifier"):
         SoftLabelClassifier(5).fit(THREE_ROWS, HALVES)
     with h.refused(r"KNeighborsClassifier\(\) takes no sample_weight"):
@@ -173,7 +173,7 @@ def sites(load=no_load):
     return Sites(load, ["a", "b", "c"])
 
 
-def test_sites_of_wrong_arguments():
+def test_sites_refuse_wrong_arguments():
     with h.refused("load must be callable.*got 5"):
         Sites(5, ["a"])
     for names in ([], None, 5, "ab", ["a", "a"]):
@@ -181,7 +181,7 @@ def test_sites_of_wrong_arguments():
             Sites(no_load, names)
 
 
-test_sites_with_other_data = h.mistakes(
+test_sites_refuse_other_data = h.mistakes(
     ("y", lambda: of_sites(y=h.Y), "y must be None when X is Sites"),
     ("groups", lambda: of_sites(groups=[h.TEXT]), "groups must be None when X is Sites"),
     ("weights", lambda: of_sites(sample_weight=h.X[:, 2]), "sample_weight must be None when X"),
@@ -210,7 +210,7 @@ UNKNOWN = "load returned labels .* not in classes"
     ("a label missing", lambda name: (h.X, h.Y[1:]), "return X .* and y with one label per row"),
     ("labels unknown", lambda name: (h.X, h.changed(h.Y, h.LABEL)), UNKNOWN),
 )
-def test_a_site_that_loads_wrong_data(load, message):
+def test_sites_that_load_wrong_data_are_refused(load, message):
     with h.refused(f"teacher 0 failed: .*{message}", TeacherError, by_teachers=True):
         h.fit(X=sites(load), y=None)
 
@@ -238,7 +238,7 @@ LARGE_DELTA = "delta=.* is not below one over the number of"
         "votes needs a column .* got 3 columns": (np.c_[h.VOTES, 0 * h.VOTES[:, 0]],),
     }
 )
-def test_wrong_votes(value, message):
+def test_votes_refuse_wrong_shapes_and_values(value, message):
     with h.refused(message):
         h.fit_votes(value)
 
@@ -248,7 +248,7 @@ SOFT = {"aggregator": SoftVote(5.0)}
 WARM = {"aggregator": SoftVote(5.0, temperature=2.0)}
 
 
-test_votes_that_do_not_fit_the_parameters = h.mistakes(
+test_votes_that_do_not_match_parameters_are_refused = h.mistakes(
     ("rows", lambda: h.fit_votes(X_public=None), "X_public is missing: the rows that were voted"),
     ("a row", lambda: h.fit_votes(X_public=h.X_PUBLIC[1:]), "votes has 30 rows and X_public 29"),
     ("unit", lambda: h.fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
@@ -264,7 +264,7 @@ test_votes_that_do_not_fit_the_parameters = h.mistakes(
 )
 
 
-test_votes_that_are_accepted = h.works(
+test_votes_of_several_kinds_are_accepted = h.works(
     ("whole floats", lambda: h.fit_votes(h.VOTES.astype(float)).n_teachers_ == 4),
     ("no classes", lambda: h.fit_votes(classes=None).classes_.tolist() == [0, 1]),
     ("delta", lambda: h.fit_votes(delta=0.3).n_teachers_ == 4, f"{LARGE_DELTA} teachers, 4"),

@@ -61,7 +61,7 @@ class OfAnotherLibrary:
     ("a generator", (row for row in X), "X is a generator, and a synthesizer requires"),
     ("sites", Sites(print, ["a", "b"]), "X is a Sites.*X_public"),
 )
-def test_tables_without_columns_to_count(rows, message):
+def test_declare_refuses_tables_without_columns_to_count(rows, message):
     with refused(message):
         declare(rows, bounds=(0, 1))
 
@@ -79,14 +79,14 @@ ODD = pd.DataFrame(
 
 
 @each("name", list(ODD))
-def test_a_column_without_numbers(name):
+def test_declare_refuses_bounds_for_columns_without_numbers(name):
     with refused(rf"are for numbers without categories, not for \['{name}'\]: give a list"):
         declare(ODD[[name]], bounds={name: (0, 3000)})
     with refused(rf"\['{name}'\] of X are not declared.*a list of values.*Convert dates"):
         declare(ODD[[name]], bounds=None)
 
 
-def test_columns_that_are_left_out():
+def test_declare_names_columns_that_are_left_out():
     with refused(r"\['age', 'height'\] of X are not declared, in a schema"):
         declare(bounds=None)
     with refused(r"\['height'\] of X are not declared"):
@@ -95,7 +95,7 @@ def test_columns_that_are_left_out():
         declare(FRAME[["kind"]], bounds=None)
 
 
-def test_texts_in_an_array_are_refused_without_their_length():
+def test_declare_refuses_text_arrays_without_showing_their_length():
     with refused("got 2 axes of text"):
         declare(np.array([["a" * 30, "b"], ["c", "d"]]))
 
@@ -113,7 +113,7 @@ def test_texts_in_an_array_are_refused_without_their_length():
         "noise": (3.0, "laplace", LaplaceMechanism),
     }
 )
-def test_a_parameter_of_a_wrong_type_or_size(name, value):
+def test_synthesizer_parameter_refuses_wrong_type_or_range(name, value):
     with refused(f"'{name}' parameter of MarginalSynthesizer must be"):
         declare(**{name: value})
 
@@ -123,7 +123,7 @@ WRONG = ((90, 17), (1,), (), (0, INF), (NAN, 1), ("a", "b"), (None, 3), (0, 5, 5
 
 
 @each("bounds", (*WRONG, np.zeros((2, 2))))
-def test_wrong_bounds(bounds):
+def test_bounds_refuse_wrong_numbers(bounds):
     for given in (bounds, {"age": bounds, "height": (0, 2)}):
         with refused(f"bounds of column 'age' {PAIR}"):
             declare(bounds=given)
@@ -157,13 +157,13 @@ BETWEEN = "'age' must have whole numbers between them"
     ("beyond float64", of_height(0, 10**400), HOLD),
     ("difference beyond float64", of_height(-1.7e308, 1.7e308), HOLD),
 )
-def test_parameters_that_do_not_fit_the_columns(params, message):
+def test_synthesizer_parameters_that_do_not_match_columns_are_refused(params, message):
     with refused(message):
         declare(**params)
 
 
 @cases("dtype, bounds", ("int8", (0, 200)), ("uint8", (-1, 3)), ("float16", (0, 1e5)))
-def test_bounds_that_a_dtype_cannot_hold(dtype, bounds):
+def test_bounds_beyond_the_dtype_are_refused(dtype, bounds):
     with refused("bounds of column 0 must"):
         declare(np.array([[1], [3]], dtype=dtype), bounds=bounds)
 
@@ -186,14 +186,14 @@ DIFFERENT = "must be different values that its dtype, .* can hold, none of them 
     ("missing in whole numbers", "small", [1, None], INT8),
     ("rounded to one", "half", [1.0, 1.00001], "its dtype, float16, can hold"),
 )
-def test_wrong_categories(column, categories, message):
+def test_categories_refuse_wrong_values(column, categories, message):
     rows = FRAME.assign(name=[TEXT, "x"], small=[1, 2], half=[1, 2])
     rows = rows.astype({"small": "int8", "half": "float16"})[[column]]
     with refused(message):
         declare(rows, bounds=None, categories={column: categories})
 
 
-def test_types_whose_codes_depend_on_the_rows():
+def test_declare_refuses_dtypes_whose_codes_depend_on_rows():
     arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
     coded = pd.ArrowDtype(arrow.dictionary(arrow.int32(), arrow.string()))
     rows = pd.DataFrame({"kind": pd.Series([TEXT, "b"], dtype=coded)})
@@ -209,7 +209,7 @@ def test_types_whose_codes_depend_on_the_rows():
     ("groups that are missing", {"groups": [TEXT, None]}, "groups has a missing value"),
     ("one group", {"groups": [1]}, "groups must have one identifier per record, shape .2,"),
 )
-def test_private_arrays_that_do_not_go_with_the_rows(more, message):
+def test_synthesize_refuses_groups_that_do_not_match_rows(more, message):
     synthesizer = declare(noise=LaplaceMechanism(3.0))
     rng = np.random.default_rng(0)
     given = {"codes": np.array([0, 1]), "target": ClassTarget([0, 1]), "noise": rng, "rng": rng}
@@ -232,7 +232,7 @@ def test_private_arrays_that_do_not_go_with_the_rows(more, message):
     ("an array of bounds", [7], {"bounds": {"a": np.array([0, 5, 9])}}),
     ("unknown categories only", [TEXT, TEXT], {"bounds": None, "categories": {"a": ["b"]}}),
 )
-def test_odd_tables_that_work(values, params):
+def test_synthesize_accepts_odd_tables(values, params):
     rows = pd.DataFrame({"a": values})
     with accepted():
         synthesizer = declare(rows, **params, noise=LaplaceMechanism(3.0))
@@ -272,7 +272,7 @@ def teachers(**params):
 
 
 @pytest.mark.parametrize("make", [records, teachers])
-def test_groups_that_are_protected_and_not_given(make):
+def test_unit_group_requires_groups(make):
     clf = make(unit="group")
     with refused("requires groups=, one ident|give groups=, one identifier per record. Searches"):
         clf.fit(ROWS, LABELS)
@@ -281,14 +281,14 @@ def test_groups_that_are_protected_and_not_given(make):
 
 
 @pytest.mark.parametrize("make", [records, teachers])
-def test_an_epsilon_that_pays_for_no_rows(make):
+def test_synthesizer_refuses_an_epsilon_that_pays_for_no_rows(make):
     with refused("MarginalSynthesizer cannot be calibrated to epsilon", BudgetExceededError):
         make(epsilon=1e-9, delta=1e-12).plan(ROWS, LABELS)
     with accepted():
         make(epsilon=4.0, delta=1e-12).plan(ROWS, LABELS)
 
 
-def test_no_epsilon_to_calibrate_to():
+def test_synthesizer_requires_noise_without_epsilon():
     params = {"epsilon": None, "aggregator": LaplaceMechanism(2.0)}
     with refused(r"epsilon is None; set epsilon, or .*noise=LaplaceMechanism\(scale\)"):
         records(**params).plan(ROWS, LABELS)
@@ -297,7 +297,7 @@ def test_no_epsilon_to_calibrate_to():
 
 
 @each("rows", [ROWS, ROWS.to_numpy()])
-def test_rows_and_labels_in_each_others_place(rows):
+def test_x_and_y_in_swapped_places_are_reported(rows):
     undrawn = records().set_params(synthesizer=None)
     for clf, public in ((records(), {}), (undrawn, {"X_public": rows})):
         with refused("X and y may be swapped"):
@@ -306,7 +306,7 @@ def test_rows_and_labels_in_each_others_place(rows):
             clf.fit(LABELS, LABELS[:, None], **public)
 
 
-def test_classes_in_words_within_ensembles_that_number_them():
+def test_classes_error_within_ensembles_gives_the_numbers():
     def within(classes):
         return VotingClassifier([("private", records(classes=classes))])
 
@@ -319,7 +319,7 @@ def test_classes_in_words_within_ensembles_that_number_them():
 
 
 @pytest.mark.slow
-def test_a_transformer_of_public_rows_that_there_are_none_of():
+def test_fit_on_public_without_public_rows_names_a_remedy():
     scaler = StandardScaler()
     with refused(r"got no X_public.* with a synthesizer.*ReverseNeighbors\(transformer\)"):
         make_pipeline(FitOnPublic(scaler), records()).fit(ROWS, LABELS)
@@ -329,7 +329,7 @@ def test_a_transformer_of_public_rows_that_there_are_none_of():
 
 
 @pytest.mark.slow
-def test_a_transformer_of_numbers_for_columns_of_several_kinds():
+def test_transformer_of_numbers_refuses_mixed_columns_with_a_remedy():
     numbers, others = ["age", "visits"], ["job"]
     with refused(
         "could not convert string to float.*columns of several kinds, leave transformer=None"
@@ -366,7 +366,7 @@ def noise_exceeds_signal(n_records=400, n_columns=30, *, aggregator=None, method
     return found[0] if found else None
 
 
-def test_what_helps_against_noise_helps():
+def test_noise_warning_of_synthetic_rows_names_remedies_that_work():
     text = noise_exceeds_signal(400, 10)
     n_needed = int(re.search(r"about (\d+) are needed", text)[1])
     assert n_needed > 400 and "fewer columns, lower n_bins" in text
@@ -380,7 +380,7 @@ def test_what_helps_against_noise_helps():
     )
 
 
-def test_noise_is_judged_by_all_bins_of_a_column_and_a_class():
+def test_noise_warning_of_synthetic_rows_counts_bins_of_a_class():
     for n_records in (700, 900, 1100):
         std = np.sqrt(2) * 2 * 6 / 0.4
         assert (noise_exceeds_signal(n_records, 5) is None) == (
@@ -388,14 +388,14 @@ def test_noise_is_judged_by_all_bins_of_a_column_and_a_class():
         )
 
 
-def test_a_private_number_of_records_is_not_shown():
+def test_noise_warning_of_synthetic_rows_hides_private_n_records():
     private = {"method": ReverseNeighbors(relation="add_or_remove_one")}
     texts = [noise_exceeds_signal(n, 30, n_rows=500, **private) for n in (300, 2000)]
     assert texts[0] == texts[1] and "500 rows to draw" in texts[0]
     assert noise_exceeds_signal(300, 30, n_rows=5000, **private) is None
 
 
-def test_noise_above_the_columns_is_warned_of_in_a_fit():
+def test_fit_warns_of_noise_above_the_columns():
     rows, labels = load_breast_cancer(return_X_y=True)
     clf = records(synthesizer=MarginalSynthesizer((0, 5000), missing=[], n_rows=200), epsilon=1.0)
     with accepted(
