@@ -12,6 +12,7 @@ __all__ = [
     "default_n_cells",
     "default_n_teachers",
     "default_rows_fraction",
+    "default_schema_fraction",
     "default_sums_fraction",
     "fewest_queries",
     "most_noise",
@@ -168,3 +169,34 @@ def default_sums_fraction() -> float:
     0.25
     """
     return 0.25
+
+
+def default_schema_fraction(*, n_records, n_columns, mu):
+    """Return the part of the squared Gaussian privacy parameter that a schema release gets.
+
+    Parameters
+    ----------
+    n_records : int or None
+        Number of private records; None if it is private.
+    n_columns : int
+        Number of columns that are not declared.
+    mu : float
+        Gaussian privacy parameter of the whole fit.
+
+    Returns
+    -------
+    float
+        A fifth, a tenth or a twentieth: the more records compared with the noise on their counts,
+        the less.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import default_schema_fraction
+    >>> default_schema_fraction(n_records=6000, n_columns=7, mu=0.27)
+    0.2
+    """
+    if n_records is None:
+        return 0.1
+    noise_at_a_tenth = math.sqrt(2 * n_columns / (0.1 * 0.3)) / mu
+    signal = n_records / noise_at_a_tenth
+    return 0.2 if signal < 100 else 0.1 if signal < 200 else 0.05

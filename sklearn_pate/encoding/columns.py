@@ -9,6 +9,7 @@ from scipy import sparse
 from ..rdp.checks import as_array
 from ..runtime.isolation import attempt, kind_of
 from .dtypes import difference
+from .values import cells_of
 
 # --- the table -----------------------------------------------------------------------------------
 
@@ -24,15 +25,24 @@ class Columns(NamedTuple):
         Names of the columns of a DataFrame; None for an array.
     dtype : numpy.dtype or None
         Dtype of an array; None for a DataFrame.
+    by_value : tuple of int
+        Positions of columns whose cells are read by value, as `values.cells_of` does, whatever
+        their dtype: their numbers become floats, and their texts objects.
     """
 
     columns: list
     names: pd.Index | None
     dtype: np.dtype | None
+    by_value: tuple[int, ...] = ()
 
     def bins(self, X):
         """Yield the bins of all rows, column by column; -1 is no bin."""
         return (column.bins(values) for column, values in self._with_values(X))
+
+    @property
+    def n_columns(self):
+        """Number of columns."""
+        return len(self.columns)
 
     @property
     def n_categories(self):
@@ -75,7 +85,21 @@ class Columns(NamedTuple):
         X = checked_table(X)
         if X.shape[1] != len(self.columns):
             raise ValueError(f"X must have {len(self.columns)} columns; got {X.shape[1]}")
-        return X
+        return self._canonical(X) if self.by_value else X
+
+    def _canonical(self, X):
+        """Return a copy whose columns in `by_value` hold floats, or texts as objects."""
+        values = list(columns_of(X).values())
+        for k in self.by_value:
+            cells = cells_of(values[k])
+            is_text = isinstance(self.columns[k], CategoryColumn)
+            found = cells.all_texts() if is_text else cells.numbers
+            values[k] = pd.Series(found, index=values[k].index, dtype=object if is_text else float)
+        if self.names is None:
+            return np.column_stack([series.to_numpy() for series in values]).astype(self.dtype)
+        rows = pd.concat(values, axis=1)
+        rows.columns = self.names
+        return rows
 
     def within(self, X):
         """Return a table of the same form, with numbers clipped to the declared bounds."""

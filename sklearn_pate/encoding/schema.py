@@ -19,6 +19,9 @@ from .columns import (
     numpy_dtype,
 )
 
+#: The category of a column of texts in which no frequent text was found.
+NO_CATEGORY = "(none found)"
+
 #: Largest absolute value of a bound, so that the difference of two bounds is finite.
 _LARGEST = 8e307
 
@@ -147,6 +150,68 @@ def declared_columns(X, bounds, categories, missing, *, n_bins):
             "use other dtypes, such as float64, Int64, str or pandas.CategoricalDtype([...])"
         )
     return schema
+
+
+def undeclared_columns(X, bounds, categories):
+    """Return the positions of the columns of a table that are not declared, a tuple.
+
+    Boolean and categorical dtypes declare their values only where other columns are declared: one
+    malformed record would change the dtype.
+
+    Parameters
+    ----------
+    X, bounds, categories
+        As in `declared_columns`.
+    """
+    dtypes = _dtypes_by_name(checked_table(X))
+    if bounds is None and not categories:
+        return tuple(range(len(dtypes)))
+    categories = _own_categories(dtypes) | (categories or {})
+    is_dict = bounds is None or isinstance(bounds, dict)
+    found = []
+    for k, (name, dtype) in enumerate(dtypes.items()):
+        has_bounds = name in (bounds or {}) if is_dict else kind_of_values(dtype) in "iuf"
+        if not has_bounds and name not in categories:
+            found.append(k)
+    return tuple(found)
+
+
+def estimated_columns(X, places, estimates, gaps, declared, *, n_bins):
+    """Return the columns of a table, of which some have an estimated schema.
+
+    Parameters
+    ----------
+    X : DataFrame or ndarray with n_rows rows
+        Any rows with the names of the columns, which are public.
+    places : tuple of int
+        Positions of the columns that are estimated.
+    estimates : list of tuple or list
+        Their edges, or their categories; no category makes one that no value has.
+    gaps : list of bool
+        Whether they have gaps.
+    declared : Columns or None
+        The other columns, in order; None if there are none.
+    n_bins : int
+        As in `declared_columns`.
+
+    Returns
+    -------
+    Columns
+        The estimated columns are read by value.
+    """
+    names = list(columns_of(X))
+    found = {}
+    for place, values, has_gaps in zip(places, estimates, gaps, strict=True):
+        if isinstance(values, tuple):
+            column = _number_column(names[place], np.dtype(float), values, has_gaps, n_bins)
+        else:
+            column = CategoryColumn(np.dtype(object), values or [NO_CATEGORY], has_gaps)
+        found[place] = column
+    others = iter(() if declared is None else declared.columns)
+    columns = [found[k] if k in found else next(others) for k in range(len(names))]
+    is_frame = isinstance(X, pd.DataFrame)
+    form = (X.columns.copy(), None) if is_frame else (None, np.dtype(float))
+    return Columns(columns, *form, by_value=places)
 
 
 def _dtypes_by_name(X):

@@ -301,7 +301,9 @@ def check_inputs(
         not_covered += are_private
         errors += (_NOT_PUBLIC,) if are_private else ()
     counts_records = method.release.releases_proba or synthesizer is not None
-    private = checks.check_data(checked, X, y, X_public, sample_weight, groups, counts_records)
+    # Rows that are read by value get the form of the synthetic rows once these are drawn
+    alike = X if getattr(synthesizer, "reads_by_value", False) else X_public
+    private = checks.check_data(checked, X, y, alike, sample_weight, groups, counts_records)
     prefix = estimator._prefix if estimator.warm_start else None
     n_attempts = 0 if prefix is None else prefix.n_attempts
     seeds = seed_streams(estimator.random_state, estimator.secure, n_attempts=n_attempts)

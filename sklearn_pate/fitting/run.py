@@ -22,7 +22,7 @@ from ..releases.published import Published, warn_of_release
 from ..releases.synthetic_rows import steps_of_rows
 from ..releases.votes import Votes
 from ..report.formats import text_rounded_up
-from ..runtime.isolation import suppress_output
+from ..runtime.isolation import is_ours, suppress_output
 from ..students import fit_student
 from . import planning
 from .checks import check_features, given_rows
@@ -144,11 +144,19 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
     if account.synthesis.rows is None:
         account.keep(account.synthesis.with_rows(rng))
     X_public = given_rows(account.synthesis.rows)
+    private = inputs.private
+    if is_ours(account.synthesis.synthesizer):
+        private = dataclasses.replace(private, X=account.synthesis.synthesizer.like(private.X))
     seeds = dict(inputs.seeds)
     method = clone(inputs.method)
-    prepared(estimator, method, inputs.private, X_public, seeds)
+    prepared(estimator, method, private, X_public, seeds)
     run.inputs = dataclasses.replace(
-        inputs, synthesis=account.synthesis, X_public=X_public, method=method, seeds=seeds
+        inputs,
+        synthesis=account.synthesis,
+        X_public=X_public,
+        method=method,
+        seeds=seeds,
+        private=private,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
@@ -12,6 +13,7 @@ from .._sklearn import _num_samples
 from ..methods.choose import PublicCounts
 from ..runtime.isolation import is_ours, redacted, suppress_output
 from ..synthesis import ClassSumsSynthesizer, MarginalSynthesizer, Schema
+from ..teachers import Sites
 
 if TYPE_CHECKING:
     from .._typing import Estimator, Rows
@@ -30,8 +32,10 @@ def declared_synthesizer(estimator: Estimator, X: Rows, X_public: Rows) -> Any:
     X_public : array-like or None
         As given by the user: none where there is a synthesizer.
     """
-    if estimator.synthesizer is None and (estimator.schema is None or X_public is not None):
+    if estimator.synthesizer is None and X_public is not None:
         return None
+    if isinstance(X, Sites):
+        return None  # they have public rows, as is checked later
     if isinstance(estimator.synthesizer, type):
         name = estimator.synthesizer.__name__
         raise TypeError(f"synthesizer must be an instance, {name}(...); got the class")
@@ -69,7 +73,8 @@ def counts_of(
     return PublicCounts(
         n_records=_num_samples(X) if is_public else None,
         n_classes=0 if target is None else target.n_values,
-        n_columns=len(schema.columns),
+        n_columns=np.shape(X)[1],
+        has_schema=schema is not None,
         n_encoded=synthesizer.n_encoded,
     )
 

@@ -83,6 +83,8 @@ class PublicCounts:
         Number of columns or, of encoded public rows, of their numbers.
     n_encoded : int
         Number of numbers that the columns are encoded as.
+    has_schema : bool
+        Whether all columns are declared, where there are no public rows.
     takes_sums : bool
         Whether class sums can encode the public rows.
     cells_explain : callable or None
@@ -95,6 +97,7 @@ class PublicCounts:
     n_columns: int
     n_public: int = 0
     n_encoded: int = 0
+    has_schema: bool = True
     takes_sums: bool = True
     cells_explain: Callable[[], float] | None = None
 
@@ -168,6 +171,8 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
     """Return class sums, unless there are few columns and many records for each number."""
     if parameters.has_extra_releases:
         return MethodChoice("neighbors", "other releases need a part of epsilon")
+    if not counts.has_schema:
+        return MethodChoice("sums", "by default, where columns are not declared")
     epsilon = 1.0 if parameters.epsilon is None else check_positive("epsilon", parameters.epsilon)
     n_needed = _RECORDS_PER_NUMBER * counts.n_encoded
     has_many = counts.n_records is not None and counts.n_records * epsilon >= n_needed

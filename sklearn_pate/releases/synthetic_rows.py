@@ -101,6 +101,9 @@ class Synthesis:
         """
         units_of(private, neighbors)  # refuses what would fail once rows are paid for
         synthesizer = synthesizer.suited_to(pure=pure)
+        synthesizer = synthesizer.planned_for(
+            n_records=neighbors.n_records, epsilon=epsilon, delta=delta
+        )
         fraction = synthesizer.epsilon_fraction
         fraction = default_rows_fraction() if fraction is None else fraction
         event_of = partial(stated_event, neighbors=neighbors)

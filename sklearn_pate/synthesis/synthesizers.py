@@ -34,20 +34,25 @@ from ..class_sums.statistic import (
     with_constant,
 )
 from ..encoding.bins import encoder_of_bins
-from ..encoding.columns import Columns
+from ..encoding.columns import Columns, checked_table, columns_of, kind_of_values
 from ..encoding.encoder import RowEncoder
 from ..encoding.fitted_steps import affine_by_hand, proba_by_softmax, scaler_by_hand
-from ..encoding.schema import declared_columns
+from ..encoding.schema import declared_columns, estimated_columns, undeclared_columns
 from ..forecasts import noise_exceeds
 from ..neighbors.counting import count_votes, numbered
 from ..neighbors.smoothing import MIN_PROBA, floored
-from ..rdp import Event, ProvedEvent
+from ..rdp import DEFAULT_ORDERS, Contribution, Cost, Event, ProvedEvent, gdp_mu
+from ..rdp.checks import check_orders
 from ..rdp.discrete import GRID
 from ..readouts import ReleasedProba
 from ..releases.base import BaseRelease
+from ..rules import default_schema_fraction
 from ..runtime.blocks import Block
 from ..runtime.isolation import attempt, suppress_output
 from ..runtime.workers import WorkerDeathError
+from ..schema_release import SchemaRelease
+from ..schema_release.counts import TICKS
+from ..schema_release.estimates import estimated, kinds_of
 
 
 class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
@@ -76,6 +81,9 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
     """
 
     not_covered_ = ()
+
+    #: Whether the dtypes of some columns of the private rows do not matter.
+    reads_by_value = False
 
     #: Name of the released statistics of the private rows, for statements.
     released_as = "noisy statistics of the columns"
@@ -111,6 +119,25 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
             If part of the schema is read from the private rows. The warning names columns, never
             values.
         """
+
+    def planned_for(self, *, n_records, epsilon, delta):
+        """Return a copy for a public number of records and a cap; by default, itself.
+
+        Parameters
+        ----------
+        n_records : int or None
+            Number of private records; None where it is private.
+        epsilon, delta : float
+            The cap of the fit; epsilon may be None.
+        """
+        return self
+
+    def like(self, X):
+        """Return private rows, or rows to predict, in the form of the rows that were drawn.
+
+        By default, they are in this form already.
+        """
+        return X
 
     def suited_to(self, *, pure):
         """Return a copy with noise that suits the cost of the votes; by default, itself.
@@ -282,6 +309,9 @@ class ColumnSynthesizer(Synthesizer):
 
     n_bins = 32
 
+    #: Columns made up for dry runs, where they are not declared.
+    _guess = None
+
     _parameter_constraints = {
         "bounds": [dict, list, tuple, np.ndarray, None],
         "categories": [dict, None],
@@ -299,7 +329,7 @@ class ColumnSynthesizer(Synthesizer):
     def dry_run_rows(self, n_rows, rng):
         """Draw rows from the schema alone; see `Synthesizer.dry_run_rows`."""
         self._check_declared()
-        return self.schema_.any_rows(n_rows, rng)
+        return getattr(self, "schema_", self._guess).any_rows(n_rows, rng)
 
     def gather(self, X, codes, *, target, sample_weight=None, groups=None, published=()):
         """Compute the statistics of records; see `Synthesizer.gather`."""
@@ -325,7 +355,7 @@ class ColumnSynthesizer(Synthesizer):
             return None, str(error)
 
     def _check_declared(self):
-        if not hasattr(self, "schema_"):
+        if not hasattr(self, "schema_") and self._guess is None:
             raise NotFittedError(f"{type(self).__name__} has no columns yet; call declare first")
 
 
@@ -858,7 +888,12 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     array([1, 0])
     """
 
-    n_steps = 2
+    #: Fraction of the cost that the schema of undeclared columns gets, and the delta of its
+    #: thresholds; `planned_for` sets them.
+    schema_fraction = 0.1
+    schema_delta = 1e-8
+
+    _places: tuple = ()
 
     #: Number of blocks of records summed in parallel; no release depends on it.
     n_jobs = None
@@ -889,15 +924,102 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         self.noise_multiplier = noise_multiplier
 
     def declare(self, X, target):
-        """Fix the schema and the encoder; see `Synthesizer.declare`."""
-        super().declare(X, target)
-        self._encoder = RowEncoder.of_columns(self.schema_)
+        """Fix the schema as far as it is declared; see `Synthesizer.declare`."""
+        self._validate_params()
+        self._places = undeclared_columns(X, self.bounds, self.categories)
+        if not self._places:
+            super().declare(X, target)
+            self._encoder = RowEncoder.of_columns(self.schema_)
+            return self
+        self._declared = self._declare_others(checked_table(X))
+        self._form = checked_table(X)[:0]  # names, and no values
+        self._guess = estimated_columns(
+            self._form,
+            self._places,
+            _guessed(self._form, self._places),
+            [False] * len(self._places),
+            self._declared,
+            n_bins=int(self.n_bins),
+        )
         return self
+
+    def _declare_others(self, X):
+        """Return the declared columns of a table; None if there are none."""
+        others = [k for k in range(X.shape[1]) if k not in self._places]
+        missing = [] if self.missing is None else list(self.missing)
+        names = list(columns_of(X))
+        unknown = [name for name in missing if name in [names[k] for k in self._places]]
+        if unknown:
+            raise ValueError(
+                f"missing names {unknown}, whose columns are not declared: whether they have gaps "
+                "is estimated. Leave them out, or declare these columns"
+            )
+        if not others:
+            given = (self.bounds if isinstance(self.bounds, dict) else {}) or self.categories
+            if given or missing:
+                declared_columns(X, self.bounds, self.categories, missing, n_bins=1)  # an error
+            return None
+        part = X.iloc[:, others] if hasattr(X, "iloc") else X[:, others]
+        bounds, categories = self.bounds, self.categories
+        if not hasattr(X, "iloc"):  # positions in the array become positions in the part
+            place = {k: i for i, k in enumerate(others)}
+            bounds, categories = (
+                {place.get(k, k): v for k, v in given.items()} if isinstance(given, dict) else given
+                for given in (bounds, categories)
+            )
+            missing = [place.get(k, k) for k in missing]
+        return declared_columns(part, bounds, categories, missing, n_bins=int(self.n_bins))
+
+    def planned_for(self, *, n_records, epsilon, delta):
+        """Set the fraction of the cost that the schema gets; see `Synthesizer.planned_for`."""
+        if not self._places:
+            return self
+        mu = gdp_mu(1.0 if epsilon is None else epsilon, delta)
+        planned = copy(self)
+        planned.schema_fraction = default_schema_fraction(
+            n_records=n_records, n_columns=len(self._places), mu=mu
+        )
+        planned.schema_delta = delta / 1000
+        return planned
+
+    @property
+    def reads_by_value(self):
+        """Whether columns are not declared: their cells are read by value."""
+        return bool(self._places)
+
+    @property
+    def n_steps(self):
+        """Two steps for the schema, if columns are not declared, the mean, and the sums."""
+        return 4 if self._places else 2
+
+    def _schema_release(self):
+        """Return the `SchemaRelease` of the undeclared columns."""
+        mu = math.sqrt(self.schema_fraction) / float(self.noise_multiplier)
+        return SchemaRelease(len(self._places), mu, self.schema_delta)
+
+    def _columns(self, published):
+        """Return the columns, with what the first two steps found of those not declared."""
+        if not self._places:
+            return self.schema_
+        ranges, values = published[:2]
+        release = self._schema_release()
+        kinds = kinds_of(ranges, release.sd_ranges)
+        estimates, gaps, _ = estimated(release, ranges, values, kinds)
+        return estimated_columns(
+            self._form, self._places, estimates, gaps, self._declared, n_bins=int(self.n_bins)
+        )
+
+    def like(self, X):
+        """Return rows whose undeclared columns hold floats or texts; see `Synthesizer.like`."""
+        return self.schema_.like(X) if self._places else X
 
     @property
     def n_encoded(self):
-        """Number of numbers that a row is encoded as, with a constant one."""
-        return len(self._encoder.get_feature_names_out()) + 1
+        """Number of numbers that a row is encoded as, with a constant one; a guess until known."""
+        encoder = getattr(self, "_encoder", None)
+        if encoder is None:
+            encoder = RowEncoder.of_columns(self._guess)
+        return len(encoder.get_feature_names_out()) + 1
 
     def with_scale(self, scale):
         """Return a copy with this noise multiplier; None if it is set."""
@@ -910,10 +1032,22 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         if self.noise_multiplier is None:
             raise ValueError("ClassSumsSynthesizer has no noise yet: set noise_multiplier")
         self._validate_params()
-        price = centre_cost if n_steps == 1 else sums_cost
+        price = centre_cost if n_steps == self.n_steps - 1 else sums_cost
         contribution = sums_contribution(neighbors, WITHOUT_PUBLIC_ROWS)
-        cost_at = partial(price, float(self.noise_multiplier), contribution)
-        return ProvedEvent(cost_at, is_exact=True)
+        cost_at = partial(price, self._multiplier_of_sums(), contribution)
+        if not self._places:
+            return ProvedEvent(cost_at, is_exact=True)
+        of_schema = partial(
+            schema_cost, self._schema_release(), schema_contribution(neighbors), n_steps
+        )
+        if n_steps in (1, 2):
+            return ProvedEvent(of_schema, is_exact=True)
+        return ProvedEvent(partial(_sum_of_costs, of_schema, cost_at), is_exact=True)
+
+    def _multiplier_of_sums(self):
+        """Return the noise multiplier of the mean and the sums alone."""
+        rest = 1 - self.schema_fraction if self._places else 1.0
+        return float(self.noise_multiplier) / math.sqrt(rest)
 
     def forecast(self, *, n_records, n_classes):
         """Return a warning if the noise exceeds the sums; see `Synthesizer.forecast`."""
@@ -935,41 +1069,111 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     def describe(self, *, n_records, n_classes):
         """Describe the sums and their noise; see `Synthesizer.describe`."""
         records = "" if n_records is None else f", compared with {n_records} records"
+        noise = f"noise of standard deviation {self._noise_sizes(n_classes)[1]:.3g} on each"
+        if self._places:
+            return (
+                f"numbers for each of {n_classes} classes, of {self._guess.n_columns} columns, with "
+                f"{noise}{records}. The schema of {len(self._places)} columns, which are not "
+                "declared, is estimated first, with noise of standard deviation "
+                f"{self._schema_release().sd_ranges:.3g} on each count"
+            )
         return (
             f"{self.n_encoded} numbers for each of {n_classes} classes, of "
-            f"{len(self.schema_.columns)} columns, with noise of standard deviation "
-            f"{self._noise_sizes(n_classes)[1]:.3g} on each{records}"
+            f"{self.schema_.n_columns} columns, with {noise}{records}"
         )
 
     def _noise_sizes(self, n_classes):
         """Return the noise of the mean, of the sums of a class and of the moment."""
-        return noise_sizes(1 / float(self.noise_multiplier), n_classes=n_classes)
+        return noise_sizes(1 / self._multiplier_of_sums(), n_classes=n_classes)
+
+    def gather(self, X, codes, *, target, sample_weight=None, groups=None, published=()):
+        """Compute the statistics of the next step; see `Synthesizer.gather`."""
+        if len(published) < self.n_steps - 2:
+            return self._gather_schema(X, sample_weight, groups, published)
+        if self._places:
+            columns = self._columns(published)
+            sums = copy(self)
+            sums.schema_, sums._encoder = columns, RowEncoder.of_columns(columns)
+            return super(ClassSumsSynthesizer, sums).gather(
+                X,
+                codes,
+                target=target,
+                sample_weight=sample_weight,
+                groups=groups,
+                published=published,
+            )
+        given = {"sample_weight": sample_weight, "groups": groups, "published": published}
+        return super().gather(X, codes, target=target, **given)
+
+    def _gather_schema(self, X, weight, groups, published):
+        """Return the counts of a step of the schema release."""
+        X = checked_table(X)
+        places = list(self._places)
+        columns = X.iloc[:, places] if hasattr(X, "iloc") else X[:, places]
+        units = numbered(groups, len(X))
+        amount, whole = ticks_of(len(X), units, weight, whole=TICKS)
+        amount = amount * (TICKS // whole)
+        release = self._schema_release()
+        with suppress_output():
+            if not published:
+                return release.gather_ranges(columns, amount, self.n_jobs)
+            kinds = kinds_of(published[0], release.sd_ranges)
+            return release.gather_values(columns, amount, units, kinds, self.n_jobs)
 
     def _counted(self, records, target, published):
         """Return the total of records first, and then their sums about the published mean."""
         X, codes, weight, groups = records
         part = ticks_of(len(X), groups, weight, target=target)
         how = {"n_jobs": self.n_jobs, "encode": partial(_on_sphere, self._encoder)}
-        if not published:
+        if len(published) == self.n_steps - 2:
             return gather_total(X, part, **how)
-        (centre,) = published
-        return gather_sums(X, codes, part, centre, target=target, **how)
+        return gather_sums(X, codes, part, published[-1], target=target, **how)
 
     def publish(self, gathered, rng, *, published=()):
-        """Return the noisy mean first, and then the noisy sums; see `Synthesizer.publish`."""
-        if not published:  # the noise of the mean is the same for any number of classes
+        """Return the noisy schema, if it is estimated, the noisy mean, or the noisy sums."""
+        n_left = self.n_steps - len(published)
+        if n_left == 4:
+            return self._schema_release().publish_ranges(gathered, rng)
+        if n_left == 3:
+            return self._schema_release().publish_values(gathered, rng)
+        if n_left == 2:  # the noise of the mean is the same for any number of classes
             return publish_centre(gathered, self._noise_sizes(2)[0], rng)
         return publish_sums(gathered, *self._noise_sizes(len(gathered.counts))[1:], rng)
 
     def draw(self, published, rng):
         """Draw rows of the discriminants' classes, means and covariance."""
-        released = ReleasedSums(self.schema_, self._encoder, *published)
+        if self._places:
+            self.schema_ = self._columns(published)
+            self._encoder = RowEncoder.of_columns(self.schema_)
+        released = ReleasedSums(self.schema_, self._encoder, *published[-2:])
         self.released_ = released
         about = released.discriminants.draw(int(self.n_rows), rng)
         constant = np.maximum(about[:, -1:], CONSTANT / 2)
         psi = released.centre.mean + CONSTANT * about[:, :-1] / constant
         psi = psi / np.maximum(psi[:, -1:], CONSTANT / 2)
         return self._encoder.decode(np.clip(psi[:, :-1], -1, 1))
+
+
+def _guessed(X, places):
+    """Return made-up edges and categories of undeclared columns, by their dtypes, for dry runs."""
+    kinds = [kind_of_values(values.dtype) for values in columns_of(X).values()]
+    return [(-1.0, 1.0) if kinds[k] in "iufm" else ["a", "b"] for k in places]
+
+
+def schema_contribution(neighbors):
+    """Return the contribution of one unit to a schema release; see `SchemaRelease`."""
+    l2_squared = 0.5 if neighbors.n_units == 1 else 1.0
+    return Contribution(l1=math.inf, l2_squared=l2_squared, linf=math.inf)
+
+
+def schema_cost(release, contribution, n_steps, orders=DEFAULT_ORDERS):
+    """Return the cost of a schema release, or of its first step alone, a `Cost`."""
+    mu_squared, delta = release.cost(contribution, n_steps=1 if n_steps == 1 else 2)
+    return Cost(check_orders(orders) * mu_squared / 2, mu_squared, math.inf, delta)
+
+
+def _sum_of_costs(first, second, orders=DEFAULT_ORDERS):
+    return first(orders).plus(second(orders))
 
 
 def _on_sphere(encoder, X):

@@ -1,0 +1,399 @@
+"""The private half of a schema release: counts of the columns, their contribution and their noise.
+
+The release has two steps.
+
+1. *Ranges*. The cells of each column are counted in bins that do not depend on the data: gaps,
+   texts, zero, and numbers between two powers of two.
+2. *Values*. The cells of a column of numbers are counted in the nodes of a binary tree over 512
+   intervals within the range. The cells of a column of texts are counted by text, and a text is
+   published only if its noisy count exceeds a threshold. The first step, which is published then,
+   decides which column is of which kind, and the intervals.
+
+Every record is in one bin of each column of the first step, and of each level of a tree, and has
+one text in each column of texts. So `SchemaRelease.cost` follows from the number of columns alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import norm
+
+from .._sklearn import _safe_indexing
+from ..encoding.values import Cells, cells_of
+from ..rdp import DEFAULT_ORDERS, Contribution, Cost, discrete_gaussian_mu_squared
+from ..rdp.checks import check_orders
+from ..rdp.discrete import DiscreteGaussian
+from ..runtime.isolation import suppress_output
+from ..runtime.workers import run
+from ..secure import plus_noise
+
+#: Counts are whole numbers of ticks; a whole record has this many.
+TICKS = 2**12
+
+#: Powers of two that separate the bins of numbers; the outermost bins are open.
+MIN_POWER, MAX_POWER = -20, 40
+
+#: Number of powers, and of bins: gaps, texts, negative numbers, zero, positive numbers.
+N_POWERS = MAX_POWER - MIN_POWER + 1
+GAP, TEXT, FIRST_NUMBER = 0, 1, 2
+N_BINS = FIRST_NUMBER + 2 * N_POWERS + 1
+_ZERO = FIRST_NUMBER + N_POWERS
+
+#: Levels of a tree below its root, and its number of leaves.
+N_LEVELS = 9
+N_LEAVES = 2**N_LEVELS
+
+#: Part of mu squared that the first step spends.
+RANGES_FRACTION = 0.3
+
+#: Factor of the noise for rounding errors of floats.
+_ROUNDED = 1 + 1e-9
+
+#: Rows of a block.
+_N_ROWS = 20_000
+
+
+class Kind(NamedTuple):
+    """What the first step found in a column.
+
+    Attributes
+    ----------
+    is_text : bool
+        Whether the column is counted by text.
+    leaves : ndarray of shape (N_LEAVES + 1,) or None
+        Edges of the intervals at the leaves of its tree; None if it has none.
+    is_shared : bool
+        Whether other columns have the same leaves.
+    """
+
+    is_text: bool
+    leaves: np.ndarray | None = None
+    is_shared: bool = False
+
+
+class Values(NamedTuple):
+    """Noisy counts of the second step, and the standard deviations of their noise.
+
+    Attributes
+    ----------
+    trees : dict of list of ndarray
+        For the position of a column of numbers, the noisy counts of each level of its tree, from 2
+        nodes to `N_LEAVES`, in records.
+    texts : dict of dict
+        For the position of a column of texts, the noisy count of each published text, in records.
+    sd_trees, sd_texts : float
+        Standard deviations of the noise, in records.
+    """
+
+    trees: dict[int, list[np.ndarray]]
+    texts: dict[int, dict[str, float]]
+    sd_trees: float
+    sd_texts: float
+
+
+@dataclass(frozen=True)
+class SchemaRelease:
+    """The noise and the cost of a schema release.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of columns whose schema is estimated.
+    mu : float
+        Gaussian privacy parameter of both steps together, if a record is replaced.
+    delta : float
+        Bound of the probability that any text that only one record has is published.
+
+    Notes
+    -----
+    *Contribution.* In the first step, a replaced record moves from one bin to another in each
+    column: the squared L2 change is at most ``2 n_columns``. In the second step, it moves from one
+    node to another in each of the `N_LEVELS` levels of a tree, or from one text to another. An
+    added or removed record changes half as much. A group counts as the mean of its records: the
+    change of a mean of unit vectors is at most the change of one of them. In a column of texts, a
+    group has one text, its most frequent one, with the weight of all its texts in this column.
+    Weights from 0 to 1 do not exceed it.
+
+    *Cost.* The noise of each step is discrete Gaussian, and so the cost is that of
+    `rdp.discrete_gaussian_mu_squared`. Which columns are counted by text, and where the intervals
+    are, follows from the published first step. Gaussian costs add up for such adaptive steps.
+
+    *Thresholds.* The texts themselves are private. Two neighboring data sets differ in at most one
+    text per column that only one of them has, and its count is at most 1. Let q be the probability
+    that such a count exceeds the threshold with its noise. Given that no such text is published in
+    either run, the runs are as close as those of noisy counts of the same texts. Hence, if all else
+    is (epsilon, delta)-DP, the fit is (epsilon, delta + n_columns q)-DP, also with later steps that
+    depend on what is published (joint convexity of the hockey-stick divergence).
+
+    References
+    ----------
+    Hay, Rastogi, Miklau, Suciu (2010). Boosting the accuracy of differentially private histograms
+    through consistency. VLDB. Korolova, Kenthapadi, Mishra, Ntoulas (2009). Releasing search
+    queries and clicks privately. WWW: thresholds.
+
+    Examples
+    --------
+    >>> from sklearn_pate.schema_release import SchemaRelease
+    >>> release = SchemaRelease(n_columns=7, mu=0.085, delta=1e-8)
+    >>> round(release.sd_ranges), round(release.sd_values(n_trees=5, n_texts=2)[0])
+    (80, 137)
+    """
+
+    n_columns: int
+    mu: float
+    delta: float
+
+    # --- noise and cost ---------------------------------------------------------------------------
+
+    @property
+    def sd_ranges(self) -> float:
+        """Standard deviation of the noise on the counts of the first step, in records."""
+        mu = self.mu * math.sqrt(RANGES_FRACTION)
+        return _sd(2 * self.n_columns, mu)
+
+    def sd_values(self, *, n_trees: int, n_texts: int) -> tuple[float, float]:
+        """Return the standard deviations of the noise of the second step, in records.
+
+        Parameters
+        ----------
+        n_trees, n_texts : int
+            Number of columns that are counted in trees, and by text.
+
+        Returns
+        -------
+        float
+            On each node of a tree.
+        float
+            On each text.
+        """
+        mu = self.mu * math.sqrt(1 - RANGES_FRACTION)
+        n = max(1, n_trees + n_texts)  # each column has the same part of mu squared
+        return _sd(2 * N_LEVELS * n, mu), _sd(2 * n, mu)
+
+    def threshold(self, sd: float) -> int:
+        """Return the smallest published count of a text, in ticks.
+
+        The tail of a discrete Gaussian beyond t is at most the tail of the continuous one beyond
+        ``t - 1`` (Canonne, Kamath, Steinke 2020, Proposition 25).
+        """
+        beyond = norm.isf(self.delta / self.n_columns * (1 - 1e-9)) * sd * TICKS
+        return TICKS + math.ceil(beyond * _ROUNDED) + 1
+
+    def cost(self, contribution: Contribution, n_steps: int = 2) -> tuple[float, float]:
+        """Return the squared Gaussian privacy parameter, and the delta of the thresholds.
+
+        Parameters
+        ----------
+        contribution : rdp.Contribution
+            From `contribution`.
+        n_steps : int, default=2
+            1 for the first step alone.
+        """
+        n = self.n_columns
+        moves = [2 * n * TICKS**2]
+        sds = [self.sd_ranges * TICKS]
+        if n_steps == 2:
+            # All columns in trees: with texts among them, the squared change per variance is equal
+            moves.append(2 * N_LEVELS * n * TICKS**2)
+            sds.append(self.sd_values(n_trees=n, n_texts=0)[0] * TICKS)
+        mu_squared = discrete_gaussian_mu_squared(sds, moves) * (1 + 1e-7)
+        return contribution.l2_squared * mu_squared, self.delta if n_steps == 2 else 0.0
+
+    # --- first step -------------------------------------------------------------------------------
+
+    def gather_ranges(
+        self, columns: Any, amount: np.ndarray, n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Return the counts of the first step: private.
+
+        Parameters
+        ----------
+        columns : DataFrame or ndarray with n_rows rows
+            The columns, of any dtype.
+        amount : ndarray of shape (n_rows,), int
+            Ticks of each record, at most `TICKS` for all of one unit.
+        n_jobs : int or None, default=None
+            As in joblib.
+
+        Returns
+        -------
+        ndarray of shape (n_columns, N_BINS), int
+        """
+        return _added(_count_ranges, columns, amount, n_jobs)
+
+    def publish_ranges(self, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return the noisy counts of the first step, in records."""
+        noise = DiscreteGaussian(self.sd_ranges * TICKS).sample(rng, counts.shape)
+        return plus_noise(counts, noise, 1 / TICKS)
+
+    # --- second step ------------------------------------------------------------------------------
+
+    def gather_values(
+        self,
+        columns: Any,
+        amount: np.ndarray,
+        units: np.ndarray | None,
+        kinds: list[Kind],
+        n_jobs: int | None = None,
+    ) -> tuple[dict[int, np.ndarray], dict[int, dict[str, int]]]:
+        """Return the counts of the second step: private.
+
+        Parameters
+        ----------
+        columns, amount, n_jobs
+            As in `gather_ranges`.
+        units : ndarray of shape (n_rows,), int, or None
+            The protected unit of each record, numbered from 0; None if each is its own.
+        kinds : list of Kind
+            What the first step found.
+
+        Returns
+        -------
+        dict of ndarray of shape (N_LEAVES,), int
+            Counts of the leaves of each tree.
+        dict of dict
+            Count of each text, for each column of texts.
+        """
+        leaves = {k: kind.leaves for k, kind in enumerate(kinds) if kind.leaves is not None}
+        trees = {}
+        if leaves:
+            counted = _added(partial(_count_leaves, leaves=leaves), columns, amount, n_jobs)
+            trees = dict(zip(leaves, counted, strict=True))
+        texts = {
+            k: _count_texts(_column(columns, k), amount, units)
+            for k, kind in enumerate(kinds)
+            if kind.is_text
+        }
+        return trees, texts
+
+    def publish_values(
+        self,
+        gathered: tuple[dict[int, np.ndarray], dict[int, dict[str, int]]],
+        rng: np.random.Generator,
+    ) -> Values:
+        """Return the noisy counts of the second step."""
+        trees, texts = gathered
+        sd_trees, sd_texts = self.sd_values(n_trees=len(trees), n_texts=len(texts))
+        on_trees, on_texts = (DiscreteGaussian(sd * TICKS) for sd in (sd_trees, sd_texts))
+        noisy_trees = {}
+        for k, leaves in trees.items():
+            levels = [leaves.reshape(2**level, -1).sum(axis=1) for level in range(1, N_LEVELS + 1)]
+            noisy_trees[k] = [
+                plus_noise(counts, on_trees.sample(rng, counts.shape), 1 / TICKS)
+                for counts in levels
+            ]
+        threshold = self.threshold(sd_texts)
+        noisy_texts = {}
+        for k, counts in texts.items():
+            names = sorted(counts)
+            ticks = np.array([counts[name] for name in names], dtype=object)
+            noisy = ticks + on_texts.sample(rng, (len(names),)).astype(object)
+            noisy_texts[k] = {
+                name: float(count) / TICKS
+                for name, count in zip(names, noisy, strict=True)
+                if count >= threshold
+            }
+        return Values(noisy_trees, noisy_texts, sd_trees, sd_texts)
+
+
+def _sd(squared_change: float, mu: float) -> float:
+    """Return the noise for a squared L2 change, in records, at a Gaussian privacy parameter."""
+    return math.sqrt(squared_change) / mu * _ROUNDED
+
+
+# --- counting -------------------------------------------------------------------------------------
+
+
+def range_bins(cells: Cells) -> np.ndarray:
+    """Return the bin of each cell in the first step, (n_rows,), by that cell alone."""
+    numbers = cells.numbers
+    with np.errstate(all="ignore"):
+        _, exponent = np.frexp(np.where(np.isfinite(numbers), numbers, 1.0))
+    power = np.clip(exponent - 1, MIN_POWER, MAX_POWER)
+    power = np.where(np.isinf(numbers), MAX_POWER, power) - MIN_POWER
+    bins = np.where(numbers > 0, _ZERO + 1 + power, _ZERO - 1 - power)
+    bins = np.where(numbers == 0, _ZERO, bins)
+    bins = np.where(np.isnan(numbers), GAP, bins)
+    return np.where(cells.are_texts, TEXT, bins).astype(np.int64)
+
+
+def _column(columns: Any, k: int) -> Any:
+    return columns.iloc[:, k] if hasattr(columns, "iloc") else columns[:, k]
+
+
+def _count_ranges(columns: Any, amount: np.ndarray) -> np.ndarray:
+    """Return the counts of the first step of a block, (n_columns, N_BINS)."""
+    counts = np.zeros((columns.shape[1], N_BINS), dtype=np.int64)
+    for k in range(columns.shape[1]):
+        np.add.at(counts[k], range_bins(cells_of(_column(columns, k))), amount)
+    return counts
+
+
+def _count_leaves(columns: Any, amount: np.ndarray, leaves: dict[int, np.ndarray]) -> np.ndarray:
+    """Return the counts of the leaves of each tree for a block, (n_trees, N_LEAVES)."""
+    counts = np.zeros((len(leaves), N_LEAVES), dtype=np.int64)
+    for count, (k, edges) in zip(counts, leaves.items(), strict=True):
+        numbers = cells_of(_column(columns, k)).numbers
+        are_numbers = ~np.isnan(numbers)
+        places = np.searchsorted(edges, numbers[are_numbers], side="right") - 1
+        np.add.at(count, np.clip(places, 0, N_LEAVES - 1), amount[are_numbers])
+    return counts
+
+
+def _count_texts(values: Any, amount: np.ndarray, units: np.ndarray | None) -> dict[str, int]:
+    """Return the count of each text of a column.
+
+    A unit of several records has one text, its most frequent one, or the first in the order of
+    texts, with the weight of all of its texts.
+    """
+    texts = cells_of(values).all_texts()
+    counts: dict[str, int] = {}
+    if units is None:
+        for text, ticks in zip(texts, amount, strict=True):
+            if text is not None:
+                counts[text] = counts.get(text, 0) + int(ticks)
+        return counts
+    by_unit: dict[int, dict[str, int]] = {}
+    for text, ticks, unit in zip(texts, amount, units, strict=True):
+        if text is not None:
+            own = by_unit.setdefault(int(unit), {})
+            own[text] = own.get(text, 0) + int(ticks)
+    for own in by_unit.values():
+        text = min(own, key=lambda name: (-own[name], name))
+        counts[text] = counts.get(text, 0) + sum(own.values())
+    return counts
+
+
+def _added(count: Any, columns: Any, amount: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Add the counts of blocks of rows."""
+    tasks = _blocks(columns, amount)
+    counts: Any = None
+    for found in run(tasks, partial(_of_block, count), n_jobs, 1):
+        counts = found if counts is None else counts + found
+    return counts
+
+
+def _blocks(columns: Any, amount: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+    for start in range(0, len(amount), _N_ROWS):
+        rows = slice(start, start + _N_ROWS)
+        yield _safe_indexing(columns, rows), amount[rows]
+
+
+def _of_block(count: Any, columns: Any, amount: np.ndarray) -> np.ndarray:
+    with suppress_output():  # in workers as well
+        return count(columns, amount)
+
+
+def release_cost(
+    release: SchemaRelease, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS
+) -> Cost:
+    """Return the cost of a schema release as a `Cost`."""
+    mu_squared, delta = release.cost(contribution)
+    return Cost(check_orders(orders) * mu_squared / 2, mu_squared, math.inf, delta)

@@ -1,0 +1,309 @@
+"""The public half of a schema release: ranges, edges and categories from noisy counts.
+
+All of it follows from published numbers, so it has no privacy cost.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.isotonic import IsotonicRegression
+
+from .counts import (
+    FIRST_NUMBER,
+    GAP,
+    MAX_POWER,
+    MIN_POWER,
+    N_LEAVES,
+    N_LEVELS,
+    N_POWERS,
+    TEXT,
+    Kind,
+    SchemaRelease,
+    Values,
+)
+
+#: Probability that noise alone makes a bin of any column look occupied.
+_FALSE_ALARM = 0.01
+
+#: A bin next to an occupied one is occupied above this many standard deviations of the noise.
+_NEXT = 1.5
+
+#: Gaps are declared above this many standard deviations of the noise.
+_GAPS = 4.0
+
+#: Columns that share their range need not be looked at each by itself, if so many have none.
+_MIN_SHARED = 16
+
+#: Largest number of intervals between the edges of a column.
+_MAX_INTERVALS = 64
+
+#: With fewer intervals than this, their edges would be noise: the range has one.
+_MIN_INTERVALS = 4
+
+#: Part of an interval that is cut off at either end.
+_END = 0.25
+
+#: Part of an interval below which it is joined with the next one: noise after a frequent value.
+_MIN_BETWEEN = 0.5
+
+#: With fewer intervals of its own, a column has the edges of all that share its range.
+_MIN_OWN = 8
+
+#: Smallest number of leaves within a bin of the first step.
+_MIN_LEAVES = 2
+
+#: An interval holds at least this many standard deviations of the error of a cumulative count.
+_MIN_MASS = 2.0
+
+#: Error of a cumulative count, in standard deviations of the noise on a node: measured.
+_ERROR = 0.7
+
+#: Bounds of a column in which nothing was found.
+NOTHING_FOUND = (-1.0, 1.0)
+
+
+def _powers() -> np.ndarray:
+    return 2.0 ** np.arange(MIN_POWER, MAX_POWER + 2)
+
+
+def _bin_edges() -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower and the upper edge of each bin of numbers, (n_number_bins,)."""
+    powers = _powers()
+    low = np.concatenate([[0.0], powers[1:-1]])  # the smallest bin begins at zero
+    high = powers[1:]
+    lower = np.concatenate([-high[::-1], [0.0], low])
+    upper = np.concatenate([-low[::-1], [0.0], high])
+    return lower, upper
+
+
+def kinds_of(noisy: np.ndarray, sd: float) -> list[Kind]:
+    """Return what the first step shows of each column.
+
+    Columns of numbers in which nothing is found, and many columns that are alike, have the range of
+    their mean counts, whose noise is smaller.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_columns, N_BINS)
+        Noisy counts, in records.
+    sd : float
+        Standard deviation of their noise.
+
+    Returns
+    -------
+    list of Kind
+    """
+    numbers = noisy[:, FIRST_NUMBER:]
+    sure = norm.isf(_FALSE_ALARM / noisy.size) * sd
+    found = np.where(numbers > sure, numbers, 0).sum(axis=1)
+    are_texts = (noisy[:, TEXT] > sure) & (noisy[:, TEXT] > found)
+    others = np.flatnonzero(~are_texts)
+    own = {k: _occupied(numbers[k], sd, _FALSE_ALARM / len(noisy)) for k in others}
+    pooled = numbers[others].mean(axis=0) if len(others) else np.zeros(numbers.shape[1])
+    sd_pooled = sd / math.sqrt(max(1, len(others)))
+    shared = _occupied(pooled, sd_pooled, _FALSE_ALARM)
+    shared_leaves = None if shared is None else _leaves(shared, pooled, sd_pooled)
+    are_alike = _are_alike([own[k] for k in others], shared)
+    kinds = []
+    for k, is_text in enumerate(are_texts):
+        if is_text:
+            kinds.append(Kind(True))
+        elif own[k] is None or are_alike:
+            kinds.append(Kind(False, shared_leaves, is_shared=shared_leaves is not None))
+        else:
+            kinds.append(Kind(False, _leaves(own[k], numbers[k], sd)))
+    return kinds
+
+
+def _are_alike(own: list[Any], shared: Any) -> bool:
+    """Return whether many columns of numbers have about the same largest values."""
+    found = [bins for bins in own if bins is not None]
+    if shared is None or len(own) < _MIN_SHARED or not found:
+        return False
+    near = [abs(last - shared[1]) <= 1 for _, last in found]
+    return bool(np.mean(near) >= 0.5)
+
+
+def _occupied(counts: np.ndarray, sd: float, false_alarm: float) -> tuple[int, int] | None:
+    """Return the first and the last occupied bin of numbers; None if there is none.
+
+    Sums of neighboring bins show what each of them hides.
+    """
+    z = norm.isf(false_alarm / (3 * len(counts)))
+    is_sure = np.zeros(len(counts), dtype=bool)
+    for width in (1, 2, 4):
+        sums = np.convolve(counts, np.ones(width), "valid")
+        for start in np.flatnonzero(sums > z * sd * math.sqrt(width)):
+            window = slice(start, start + width)
+            is_sure[window] |= counts[window] > _NEXT * sd
+            is_sure[start + np.argmax(counts[window])] = True
+    places = np.flatnonzero(is_sure)
+    return (int(places[0]), int(places[-1])) if len(places) else None
+
+
+def _leaves(bins: tuple[int, int], counts: np.ndarray, sd: float) -> np.ndarray:
+    """Return the edges of the leaves: bins with larger counts have more of them.
+
+    Zero has one leaf. Neighboring bins without records, as far as the noise shows, share one.
+    """
+    first, last = bins
+    lower, upper = _bin_edges()
+    parts: list[tuple[float, float, float]] = []  # lower edge, upper edge, and mass
+    was_empty = False
+    for place in range(first, last + 1):
+        is_zero = place == N_POWERS
+        is_empty = not is_zero and counts[place] < _NEXT * sd and first < place < last
+        mass = 0.0 if is_zero or is_empty else max(float(counts[place]), sd)
+        if is_empty and was_empty:
+            parts[-1] = parts[-1][0], upper[place], 0.0
+        else:
+            parts.append((lower[place], upper[place], mass))
+        was_empty = is_empty
+    if len(parts) == 1 and parts[0][2] == 0:  # a column of zeros
+        return np.concatenate([[0.0], np.linspace(2.0**MIN_POWER, 1.0, N_LEAVES)])
+    masses = np.array([mass for *_, mass in parts])
+    n_leaves = np.where(masses > 0, _MIN_LEAVES, 1)
+    n_free = N_LEAVES - n_leaves.sum()
+    n_leaves += np.floor(masses / masses.sum() * n_free).astype(int)
+    n_leaves[np.argmax(masses)] += N_LEAVES - n_leaves.sum()
+    edges = [
+        np.linspace(low, high, n, endpoint=False)
+        for (low, high, _), n in zip(parts, n_leaves, strict=True)
+    ]
+    joined = np.concatenate([*edges, [parts[-1][1]]])
+    # The leaf of zero ends at the smallest number above it
+    after_zero = np.flatnonzero(joined[1:] == joined[:-1])
+    joined[after_zero + 1] = np.nextafter(joined[after_zero], np.inf)
+    return joined
+
+
+def consistent(levels: list[np.ndarray]) -> np.ndarray:
+    """Return the leaves of a tree of noisy counts, each node the sum of its children.
+
+    The noise has the same variance on each node. This is the least-squares estimate of Hay,
+    Rastogi, Miklau and Suciu (2010).
+
+    Parameters
+    ----------
+    levels : list of ndarray
+        Counts of each level, from 2 nodes on.
+    """
+    means, variances = [levels[-1]], [1.0]
+    for counts in levels[-2::-1]:
+        below, variance = means[0].reshape(-1, 2).sum(axis=1), 2 * variances[0]
+        weight = variance / (1 + variance)
+        means.insert(0, weight * counts + (1 - weight) * below)
+        variances.insert(0, weight)
+    out = means[0]
+    for counts in means[1:]:
+        pairs = counts.reshape(-1, 2)
+        out = (pairs + ((out - pairs.sum(axis=1)) / 2)[:, None]).ravel()
+    return out
+
+
+def edges_of(leaves: np.ndarray, levels: list[np.ndarray], sd: float) -> tuple[float, ...]:
+    """Return edges of intervals that hold about equal parts of a column.
+
+    Parameters
+    ----------
+    leaves : ndarray of shape (N_LEAVES + 1,)
+        Edges of the leaves.
+    levels : list of ndarray
+        Noisy counts of the levels of its tree.
+    sd : float
+        Standard deviation of their noise.
+
+    Returns
+    -------
+    tuple of float
+        At least two increasing numbers; with much noise, the ends of the range.
+    """
+    counts = consistent(levels)
+    total = max(counts.sum(), sd)
+    n_intervals = int(np.clip(total / (_MIN_MASS * _ERROR * sd), 1, _MAX_INTERVALS))
+    if n_intervals < _MIN_INTERVALS:
+        return _plain(leaves)
+    cumulative = np.cumsum(counts)
+    cumulative = IsotonicRegression(y_min=0.0, y_max=total).fit_transform(
+        np.arange(N_LEAVES), cumulative
+    )
+    parts = np.linspace(0, 1, n_intervals + 1)
+    parts[0], parts[-1] = _END / n_intervals, 1 - _END / n_intervals
+    places = np.unique(np.searchsorted(cumulative, parts * total))
+    places = _with_mass(places[places < N_LEAVES], cumulative, _MIN_BETWEEN * total / n_intervals)
+    edges = sorted({_simplest(*leaves[place : place + 2]) for place in places})
+    return tuple(edges) if len(edges) > 1 else _plain(leaves)
+
+
+def _with_mass(places: np.ndarray, cumulative: np.ndarray, mass: float) -> list[int]:
+    """Leave out each place with less than this mass since the place before it."""
+    kept: list[int] = []
+    for place in places:
+        if not kept or cumulative[place] - cumulative[kept[-1]] >= mass:
+            kept.append(int(place))
+    return kept
+
+
+def _plain(leaves: np.ndarray) -> tuple[float, ...]:
+    """Return the ends of the range."""
+    return float(leaves[0]), float(leaves[-1])
+
+
+def _simplest(low: float, high: float) -> float:
+    """Return the number from low to below high with the fewest decimals."""
+    for n_decimals in range(8):
+        number = math.ceil(low * 10**n_decimals) / 10**n_decimals
+        if low <= number < high:
+            return number
+    return float(low)
+
+
+def estimated(
+    release: SchemaRelease, ranges: np.ndarray, values: Values, kinds: list[Kind]
+) -> tuple[list[Any], list[bool], list[int]]:
+    """Return the schema of each column.
+
+    Parameters
+    ----------
+    release : SchemaRelease
+        It has the noise.
+    ranges : ndarray of shape (n_columns, N_BINS)
+        Noisy counts of the first step, in records.
+    values : Values
+        Noisy counts of the second step.
+    kinds : list of Kind
+        From `kinds_of`.
+
+    Returns
+    -------
+    list of tuple or list
+        The edges of a column of numbers, or the categories of a column of texts, which may be none.
+    list of bool
+        Whether each column has gaps.
+    list of int
+        Positions of the columns in which nothing was found.
+    """
+    has_gaps = (ranges[:, GAP] > _GAPS * release.sd_ranges).tolist()
+    sharing = [k for k, kind in enumerate(kinds) if kind.is_shared]
+    shared = None
+    if sharing:
+        levels = [np.mean([values.trees[k][i] for k in sharing], axis=0) for i in range(N_LEVELS)]
+        sd = values.sd_trees / math.sqrt(len(sharing))
+        shared = edges_of(kinds[sharing[0]].leaves, levels, sd)  # type: ignore[arg-type]
+    columns: list[Any] = []
+    nothing = []
+    for k, kind in enumerate(kinds):
+        if kind.is_text:
+            columns.append(sorted(values.texts[k]))
+        elif kind.leaves is not None:
+            edges = edges_of(kind.leaves, values.trees[k], values.sd_trees)
+            columns.append(shared if kind.is_shared and len(edges) <= _MIN_OWN else edges)
+        else:
+            columns.append(NOTHING_FOUND)
+        if not columns[-1] or (kind.leaves is None and not kind.is_text):
+            nothing.append(k)
+    return columns, has_gaps, nothing
