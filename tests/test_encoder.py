@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.encoding import RowEncoder, Schema
-from sklearn_pate.encoding.encoder import text_of
 from sklearn_pate.encoding.schema import declared_columns
+from sklearn_pate.encoding.values import text_of
 from sklearn_pate.methods import ClassSums
 
 LEVELS = pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])

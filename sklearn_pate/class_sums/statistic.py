@@ -88,7 +88,7 @@ class Blocks(NamedTuple):
 
 #: The constant entry of every row makes two rows less different.
 WITH_PUBLIC_ROWS = Blocks(0.25, 0.0, False, ROW_CONSTANT**2 - ROW_LENGTH**2, 0.273)
-WITHOUT_PUBLIC_ROWS = Blocks(0.35, 0.5, True, -1.0, 0.45)
+WITHOUT_PUBLIC_ROWS = Blocks(0.35, 0.5, True, -1.0, 0.455)
 
 
 class Centre(NamedTuple):
@@ -135,6 +135,9 @@ class Sums(NamedTuple):
 
 def unit(rows):
     """Scale rows to length 1; rows of zeros stay zero."""
+    # The largest number becomes 1 first, as the squares of tiny numbers would be rounded to 0
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    rows = rows / np.where(largest > 0, largest, 1.0)
     norms = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
     return rows / np.where(norms > 0, norms, 1.0)
 

@@ -39,6 +39,13 @@ class Columns(NamedTuple):
         """Yield the bins of all rows, column by column; -1 is no bin."""
         return (column.bins(values) for column, values in self._with_values(X))
 
+    def declaration(self):
+        """Return what declares these columns, and the names of those that may have gaps."""
+        names = range(len(self.columns)) if self.names is None else list(self.names)
+        pairs = list(zip(names, self.columns, strict=True))
+        declared = {name: column.declaration() for name, column in pairs}
+        return declared, [name for name, column in pairs if column.may_be_missing]
+
     @property
     def n_columns(self):
         """Number of columns."""
@@ -247,6 +254,10 @@ class CategoryColumn(Column):
     def _draw(self, bins, rng):
         return self._values.take(bins).reset_index(drop=True)
 
+    def declaration(self):
+        """Return the categories, a list."""
+        return list(self._bin_by_value)
+
     def decoded(self, one_hot):
         """Return the value with the largest number of each row, a Series, (n_rows, n_values)."""
         return self._draw(one_hot.argmax(axis=1), None)
@@ -293,6 +304,10 @@ class NumberColumn(Column):
         else:
             sampled = rng.integers(least, greatest, endpoint=True, dtype=self._wide)
         return pd.Series(sampled).astype(self.dtype)
+
+    def declaration(self):
+        """Return the bounds or edges, a tuple."""
+        return tuple(self.edges.tolist())
 
     def decoded(self, ranks):
         """Return the numbers of these ranks among the edges, from -1 to 1, a Series."""

@@ -44,11 +44,14 @@ class RowForm(NamedTuple):
         Name of each column of a DataFrame to its kind: "number", "truth" or "other".
     holds_numbers : bool
         Whether rows that are not a DataFrame have a numeric dtype.
+    by_value : columns.Columns or None
+        Columns whose cells are read by value; None if dtypes are those of the public rows.
     """
 
     library: str
     kinds: dict
     holds_numbers: bool
+    by_value: Any = None
 
     @classmethod
     def of(cls, X: Any) -> "RowForm":
@@ -68,8 +71,11 @@ class RowForm(NamedTuple):
 
         An array becomes a DataFrame if all columns were numeric or boolean. A DataFrame becomes an
         array if the model was fitted on one. Objects become floats if the model was fitted on
-        numbers. Rows whose types would have to be guessed are returned unchanged.
+        numbers. Rows whose types would have to be guessed are returned unchanged. Cells that are
+        read by value become floats, or texts.
         """
+        if self.by_value is not None:
+            return self.by_value.like(X)
         if hasattr(X, "columns"):
             if self.library:
                 return self._without_huge(X)

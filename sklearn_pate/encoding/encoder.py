@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from .columns import CategoryColumn, Columns, masked
 from .dtypes import as_float
 from .fitted_steps import as_floats, calling, scaler_by_hand
+from .values import text_of
 from .vectorizer import check_array, check_columns, of_pandas, with_floats
 
 #: Number of intervals between the quantiles of public numbers.
@@ -221,10 +222,12 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         encoder._one_hot = None
         if declared:
             categories = [column.categories(np.nan) for column in declared.values()]
+            if columns.by_value:  # all of them by their texts
+                categories = [_texts(pd.Series(values, dtype=object)) for values in categories]
             encoder._one_hot = OneHotEncoder(
                 categories=categories, handle_unknown="ignore", sparse_output=False
             )
-        encoder._texts_of = _as_objects
+        encoder._texts_of = _as_texts if columns.by_value else _as_objects
         encoder._declared = columns
         rows = columns.any_rows(2, np.random.default_rng(0))
         encoder._note_form(rows, rows)
@@ -453,16 +456,6 @@ class _CodesOfTexts:
     def _code(self, value):
         text = value if type(value) is str else text_of(value)
         return self.missing if text is None else self.code_by_text.get(text, self.other)
-
-
-def text_of(value):
-    """Return the text of a value, or None for a missing value and for one without a text."""
-    try:
-        if pd.isna(value) is True:
-            return None
-        return value.decode() if isinstance(value, bytes) else str(value)
-    except Exception:  # the `__str__` of an object, thousands of digits, bytes that are no text
-        return None
 
 
 def _texts(values):

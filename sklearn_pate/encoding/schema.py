@@ -299,7 +299,8 @@ def _integer_bins(name, dtype, bounds, n_bins):
     high = math.floor(bounds[-1])
     n_values = high - low + 1
     if len(bounds) > 2:
-        first = [low, *(math.ceil(edge) for edge in bounds[1:-1])]
+        # Two edges without a whole number between them make one bin
+        first = sorted({low, *(math.ceil(edge) for edge in bounds[1:-1])})
     elif n_values <= n_bins:
         first = list(range(low, high + 1)) or [low]
     else:
@@ -310,8 +311,8 @@ def _integer_bins(name, dtype, bounds, n_bins):
     are_filled = all(a <= b for a, b in zip(first, last, strict=True))
     if not are_filled or low < limits.min or high > limits.max:
         raise ValueError(
-            f"bounds of column {name!r} must have whole numbers between them, and between any two "
-            f"edges, from {limits.min} to {limits.max}; got {_short(bounds)}"
+            f"bounds of column {name!r} must have whole numbers between them, from {limits.min} to "
+            f"{limits.max}; got {_short(bounds)}"
         )
     return first, last
 

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from ..accounting import Plan
 from ..encoding.dtypes import RowForm
+from ..encoding.schema import Schema
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..releases import extra_releases
 from ..releases.base import Step
@@ -265,6 +266,12 @@ def _show_public_attributes(inputs: Inputs, plan: Plan) -> None:
         estimator.n_teachers_ = spent.n_teachers
     check_features(estimator, inputs.X_public, "X_public", reset=True)  # equal to the features of X
     estimator._form = RowForm.of(inputs.X_public)
+    columns = None if inputs.synthesis is None else inputs.synthesis.columns
+    if columns is not None:
+        declared, missing = columns.declaration()
+        estimator.schema_ = Schema(declared, missing=missing)
+        if columns.by_value:
+            estimator._form = estimator._form._replace(by_value=columns)
 
 
 def _learn(run: Run) -> None:

@@ -296,6 +296,7 @@ class ClassSums(BlockMethod):
             )
         neighbors = self._note_public(private, memory)
         self._n_classes = private.target.n_values
+        self._has_voted = False
         self._encoder = fitted_on_public(RowEncoder(), X_public, seed=0)
         self._X_public = X_public
         self._lay_out(extra_columns=self.extra_columns is True)
@@ -313,8 +314,11 @@ class ClassSums(BlockMethod):
             self._fingerprint = code_digest(self._transformer)
 
     def _choose_columns(self, noise_std, n_records):
-        """Add the extra columns if they are to follow from the signal, and pay."""
-        if self.extra_columns != "auto":
+        """Add the extra columns if they are to follow from the signal, and pay.
+
+        Once records have voted, their columns stay, whatever the noise of a later plan.
+        """
+        if self.extra_columns != "auto" or self._has_voted:
             return
         n_public, width = len(self._public), self._width
         signal = (n_public if n_records is None else n_records) / (noise_std * math.sqrt(width))
@@ -339,6 +343,7 @@ class ClassSums(BlockMethod):
         ndarray of shape (n_columns + 1, n_classes + 1)
             In whole steps, exactly. The last of the columns is constant.
         """
+        self._has_voted = True
         centred, total = about_mean(super().vote(private, X_query, **given))
         return in_64_bits(np.column_stack([centred.T, len(centred) * total]))
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..accounting.budget import calibrated, priced, stated_cost, stated_event
 from ..aggregators import TableMechanism
 from ..aggregators.table import dry_run_table
+from ..encoding.columns import Columns
 from ..encoding.dtypes import difference
 from ..encoding.targets import Target
 from ..exceptions import BudgetExceededError
@@ -72,6 +73,12 @@ class Synthesis:
     def prior(self) -> Any:
         """The statistics that the synthesizer released with its rows; None if it keeps none."""
         return getattr(self.synthesizer, "released_", None)
+
+    @property
+    def columns(self) -> Columns | None:
+        """Columns of the rows, as declared or estimated; None if the synthesizer has none."""
+        columns = getattr(self.synthesizer, "schema_", None)
+        return columns if isinstance(columns, Columns) else None
 
     @classmethod
     def planned(

@@ -42,7 +42,8 @@ class TableRelease(VotesRelease):
         if is_given and not is_same:
             raise ValueError(f"{type(cast_by).__name__} cast these votes: {remedy}")
         cast_with, requested = cast_by.get_params(), method.get_params()
-        for param in ("relation", "n_neighbors"):  # the guarantee follows from them
+        # The guarantee follows from the first two, and what was summed from the third
+        for param in ("relation", "n_neighbors", "extra_columns"):
             if is_same and cast_with.get(param) != requested.get(param):
                 remedy = f"poll again, or set method__{param}={cast_with[param]!r}"
                 raise ValueError(

@@ -1072,8 +1072,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         noise = f"noise of standard deviation {self._noise_sizes(n_classes)[1]:.3g} on each"
         if self._places:
             return (
-                f"numbers for each of {n_classes} classes, of {self._guess.n_columns} columns, with "
-                f"{noise}{records}. The schema of {len(self._places)} columns, which are not "
+                f"numbers for each of {n_classes} classes, of {self._guess.n_columns} columns, "
+                f"with {noise}{records}. The schema of {len(self._places)} columns, which are not "
                 "declared, is estimated first, with noise of standard deviation "
                 f"{self._schema_release().sd_ranges:.3g} on each count"
             )

@@ -1,0 +1,413 @@
+"""The schema release: what one record changes, noise, thresholds, and what is estimated."""
+
+import math
+import pickle
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import cases
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.encoding import Schema
+from sklearn_pate.encoding.values import cells_of
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.rdp import DiscreteGaussian, Neighbors, gdp_to_epsilon
+from sklearn_pate.schema_release import SchemaRelease
+from sklearn_pate.schema_release.counts import (
+    N_LEAVES,
+    N_LEVELS,
+    RANGES_FRACTION,
+    TICKS,
+    Kind,
+    range_bins,
+)
+from sklearn_pate.schema_release.estimates import consistent, edges_of, estimated, kinds_of
+from sklearn_pate.synthesis import ClassSumsSynthesizer
+
+REPLACED, JOINED = (
+    Neighbors(relation=relation, unit="record") for relation in ("replace_one", "add_or_remove_one")
+)
+
+#: Cells of all kinds, in one column.
+CELLS = [0, 1, -1.5, 1e300, "3", "a", "b", True, None, math.nan, math.inf, 2**-30]
+
+LEAVES = np.concatenate([[-2.0], np.linspace(-1, 4, N_LEAVES - 1), [64.0]])
+
+
+# --- the value of a cell --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "equal",
+    [(3, 3.0, "3", "3.0", np.int8(3)), (True, "True", np.True_), (None, math.nan, pd.NA, pd.NaT)],
+)
+def test_values_that_are_alike_are_one_cell(equal):
+    cells = cells_of(pd.Series([*equal], dtype=object))
+    assert len(set(cells.all_texts())) == 1
+    assert len(set(range_bins(cells))) == 1
+
+
+def test_cell_does_not_depend_on_other_cells():
+    values = [*CELLS, 10**400, -(10**400), b"\xff", "caf\udce9", object(), [], "nan", "1e999"]
+    together = cells_of(pd.Series(values, dtype=object))
+    for k, value in enumerate(values):
+        alone = cells_of(pd.Series([value], dtype=object))
+        np.testing.assert_array_equal(alone.numbers, together.numbers[k : k + 1])
+        assert alone.all_texts()[0] == together.all_texts()[k]
+
+
+@cases("dtype", "float64", "Int64", "boolean", "category", "str", "object")
+def test_dtype_of_a_column_does_not_matter(dtype):
+    values = {"boolean": [True, False, None], "category": ["a", "b", None]}.get(dtype, [1, 2, None])
+    column = pd.Series(values, dtype=object)
+    if dtype == "float64":
+        typed = column.astype("float64")
+    elif dtype == "str":
+        typed = pd.Series(["1", "2", None], dtype="string")
+    else:
+        typed = column.astype(dtype)
+    assert [*cells_of(typed).all_texts()] == [*cells_of(column).all_texts()]
+
+
+# --- what one record changes ----------------------------------------------------------------------
+
+
+def all_counts(rows, release, kinds, units=None, amount=None):
+    """All counts of both steps, each divided by the standard deviation of its noise."""
+    columns = pd.DataFrame(rows, dtype=object)
+    amount = np.full(len(rows), TICKS) if amount is None else amount
+    ranges = release.gather_ranges(columns, amount) / TICKS / release.sd_ranges
+    trees, texts = release.gather_values(columns, amount, units, kinds)
+    sds = release.sd_values(n_trees=len(trees), n_texts=len(texts))
+    parts = [ranges.ravel()]
+    for leaves in trees.values():
+        levels = (leaves.reshape(2**k, -1).sum(axis=1) for k in range(1, N_LEVELS + 1))
+        parts += [level / TICKS / sds[0] for level in levels]
+    names = sorted({str(name) for own in texts.values() for name in own} | set(NAMES))
+    for own in texts.values():
+        parts.append(np.array([own.get(name, 0) for name in names]) / TICKS / sds[1])
+    return np.concatenate(parts)
+
+
+NAMES = sorted(
+    {name for name in cells_of(pd.Series([*CELLS, 7.0], dtype=object)).all_texts() if name}
+)
+
+
+@cases("kind", "tree", "text")
+def test_schema_release_costs_at_least_the_change_by_any_record(kind):
+    """All neighboring pairs of tables of one record of two columns, with cells of all kinds."""
+    kinds = [Kind(False, LEAVES), Kind(True) if kind == "text" else Kind(False, LEAVES)]
+    release = SchemaRelease(2, 1.0, 1e-8)
+    rows = list(product(CELLS, [0, "a", None, "b", 7.0]))
+    counts = np.array([all_counts([row], release, kinds) for row in rows])
+    changes = [((one - other) ** 2).sum() for one, other in combinations(counts, 2)]
+    claimed, _ = release.cost(contribution_of(REPLACED))
+    assert max(changes) <= claimed
+    assert max(changes) > 0.99 * claimed
+    joined, _ = release.cost(contribution_of(JOINED))
+    assert 0.99 * joined < (counts**2).sum(axis=1).max() <= joined
+
+
+@cases("how", "groups", "weights")
+def test_group_or_weighted_record_changes_no_more_than_a_record(how):
+    rng = np.random.default_rng(3)
+    kinds = [Kind(False, LEAVES), Kind(True)]
+    release = SchemaRelease(2, 1.0, 1e-8)
+    claimed, _ = release.cost(contribution_of(REPLACED))
+    largest = 0.0
+    for _ in range(150):
+        size = int(rng.integers(1, 5)) if how == "groups" else 1
+        tables = [
+            [tuple(rng.choice(np.array(CELLS, dtype=object), 2)) for _ in range(size)]
+            for _ in range(2)
+        ]
+        amount = np.full(size, TICKS // size)
+        if how == "weights":
+            amount = rng.integers(0, TICKS + 1, size=1)
+        units = np.zeros(size, dtype=int) if how == "groups" else None
+        one, other = (all_counts(rows, release, kinds, units, amount) for rows in tables)
+        largest = max(largest, ((one - other) ** 2).sum())
+    assert 0.5 * claimed < largest <= claimed
+
+
+def contribution_of(neighbors):
+    from sklearn_pate.synthesis.synthesizers import schema_contribution
+
+    return schema_contribution(neighbors)
+
+
+def test_part_of_a_group_changes_one_text_of_a_column():
+    """Most frequent text of the group, with the weight of all of its texts."""
+    release = SchemaRelease(1, 1.0, 1e-8)
+    units, amount = np.zeros(3, dtype=int), np.full(3, TICKS // 3)
+
+    def texts(*values):
+        columns = pd.DataFrame({"c": pd.Series(values, dtype=object)})
+        return release.gather_values(columns, amount, units, [Kind(True)])[1][0]
+
+    third = TICKS // 3
+    assert texts("a", "b", "b") == {"b": 3 * third}
+    assert texts("a", "b", "c") == {"a": 3 * third}
+    assert texts("a", None, None) == {"a": third}
+
+
+# --- noise and thresholds -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_columns, mu", [(1, 0.05), (7, 0.085), (40, 1.0)])
+def test_cost_of_schema_release_is_its_mu(n_columns, mu):
+    release = SchemaRelease(n_columns, mu, 1e-8)
+    mu_squared, delta = release.cost(contribution_of(REPLACED))
+    assert mu**2 * (1 - 1e-6) < mu_squared < mu**2 * (1 + 1e-5)
+    assert delta == 1e-8
+    of_ranges, no_delta = release.cost(contribution_of(REPLACED), n_steps=1)
+    assert of_ranges == pytest.approx(RANGES_FRACTION * mu**2, rel=1e-5) and no_delta == 0
+    for n_trees in range(n_columns + 1):  # any kinds cost as much
+        sds = release.sd_values(n_trees=n_trees, n_texts=n_columns - n_trees)
+        spent = n_trees * 2 * N_LEVELS / sds[0] ** 2 + (n_columns - n_trees) * 2 / sds[1] ** 2
+        assert spent <= (1 - RANGES_FRACTION) * mu**2
+
+
+@pytest.mark.parametrize("sd, n_columns, delta", [(3.0, 1, 1e-3), (40.0, 5, 1e-8), (0.7, 2, 1e-5)])
+def test_threshold_bounds_the_probability_of_a_text_of_one_record(sd, n_columns, delta):
+    """By the exact tail of the discrete noise, and not by much more than it asks."""
+    release = SchemaRelease(n_columns, 1.0, delta)
+    threshold = release.threshold(sd)
+    noise = DiscreteGaussian(sd * TICKS)
+    beyond = np.arange(threshold - TICKS, threshold - TICKS + int(12 * sd * TICKS), 1)
+    log_tail = np.logaddexp.reduce(noise.log_pmf(beyond[:4_000_000]))
+    tail = math.exp(log_tail)
+    assert tail <= delta / n_columns
+    assert tail > 0.98 * delta / n_columns
+    lower = math.exp(
+        np.logaddexp(
+            log_tail, noise.log_pmf(np.arange(threshold - 2 * TICKS, threshold - TICKS))
+        ).max()
+    )
+    assert lower > 0 and norm.sf((threshold - 2 * TICKS) / (sd * TICKS)) > delta / n_columns
+
+
+def test_audit_of_schema_release_finds_its_mu(global_random_seed):
+    """Noise along the difference of two tables: 400 draws of both steps."""
+    rng = np.random.default_rng(global_random_seed)
+    release = SchemaRelease(1, 1.0, 1e-8)
+    kinds = [Kind(False, LEAVES)]
+
+    def noisy(value):
+        columns = pd.DataFrame({"c": [value]})
+        amount = np.full(1, TICKS)
+        ranges = release.publish_ranges(release.gather_ranges(columns, amount), rng)
+        values = release.publish_values(release.gather_values(columns, amount, None, kinds), rng)
+        return np.concatenate(
+            [ranges.ravel() / release.sd_ranges, *(x / values.sd_trees for x in values.trees[0])]
+        )
+
+    exact = [all_counts([(value,)], release, kinds) for value in (-1.5, 3.0)]
+    change = exact[0] - exact[1]
+    mu = np.linalg.norm(change)
+    assert 0.99 < mu <= 1
+    along = np.array([(noisy(-1.5) - exact[0]) @ change / mu for _ in range(400)])
+    assert abs(along.std() - 1) < 4.9 / math.sqrt(800)
+    assert abs(along.mean()) < 4.9 / math.sqrt(400)
+
+
+def test_texts_of_one_record_are_not_published():
+    names = [f"person {k}" for k in range(3000)] + ["common"] * 3000
+    columns = pd.DataFrame({"c": names})
+    release = SchemaRelease(1, 0.5, 1e-6)
+    amount = np.full(len(names), TICKS)
+    for seed in range(20):
+        gathered = release.gather_values(columns, amount, None, [Kind(True)])
+        texts = release.publish_values(gathered, np.random.default_rng(seed)).texts[0]
+        assert list(texts) == ["common"]
+        assert texts["common"] == pytest.approx(3000, abs=50)
+
+
+# --- what is estimated ----------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_consistent_tree_is_the_least_squares_estimate(seed):
+    rng = np.random.default_rng(seed)
+    levels = [rng.normal(size=2**k) for k in range(1, 5)]
+    rows = [np.kron(np.eye(2**k), np.ones(2 ** (4 - k))) for k in range(1, 5)]
+    expected, *_ = np.linalg.lstsq(np.vstack(rows), np.concatenate(levels), rcond=None)
+    np.testing.assert_allclose(consistent(levels), expected, atol=1e-9)
+
+
+def found(frame, *, mu=0.5, seed=0):
+    """Schema of a table, estimated with noise."""
+    release = SchemaRelease(frame.shape[1], mu, 1e-8)
+    rng = np.random.default_rng(seed)
+    amount = np.full(len(frame), TICKS)
+    ranges = release.publish_ranges(release.gather_ranges(frame, amount), rng)
+    kinds = kinds_of(ranges, release.sd_ranges)
+    values = release.publish_values(release.gather_values(frame, amount, None, kinds), rng)
+    return estimated(release, ranges, values, kinds)
+
+
+def test_estimated_schema_is_that_of_the_table():
+    rng = np.random.default_rng(1)
+    n = 20_000
+    frame = pd.DataFrame(
+        {
+            "income": np.exp(rng.normal(10, 1, n)),
+            "children": rng.poisson(1.2, n),
+            "married": rng.random(n) < 0.4,
+            "city": rng.choice(["Oslo", "Bern", "Rome"], n, p=[0.5, 0.3, 0.2]),
+            "score": np.where(rng.random(n) < 0.2, np.nan, rng.normal(0, 3, n)),
+        }
+    )
+    columns, gaps, nothing = found(frame)
+    assert nothing == [] and gaps == [False, False, False, False, True]
+    assert columns[2] == ["False", "True"] and columns[3] == ["Bern", "Oslo", "Rome"]
+    assert set(columns[1]) >= {0.0, 1.0, 2.0, 3.0}
+    for k, name in ((0, "income"), (4, "score")):
+        values = frame[name].dropna()
+        ranks = np.interp(values, columns[k], np.linspace(0, 1, len(columns[k])))
+        assert np.abs(np.sort(ranks) - np.linspace(0, 1, len(values))).mean() < 0.02
+
+
+def test_flags_have_two_edges():
+    flags = pd.DataFrame({"f": np.repeat([0, 1], [6000, 4000])})
+    columns, _, _ = found(flags, mu=0.3)
+    assert columns == [(0.0, 1.0)]
+
+
+@pytest.mark.parametrize("values", [np.zeros(50), np.full(5000, np.nan), np.full(5000, 7.0)])
+def test_columns_without_information_are_no_error(values):
+    columns, _, _ = found(pd.DataFrame({"c": values}))
+    assert len(columns[0]) >= 2 and np.all(np.diff(columns[0]) > 0)
+
+
+def test_columns_that_are_alike_share_their_range():
+    rng = np.random.default_rng(0)
+    pixels = np.clip(rng.normal(4, 6, size=(1000, 64)), 0, 16).round()
+    columns, _, _ = found(pd.DataFrame(pixels), mu=0.1)
+    assert len(set(columns)) == 1
+    assert columns[0][0] <= 1 and 12 <= columns[0][-1] <= 32
+
+
+def test_noise_alone_finds_nothing():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})
+    columns, gaps, nothing = found(frame, mu=0.01)
+    assert nothing == [0, 1] and gaps == [False, False]
+
+
+def test_edges_hold_equal_parts_without_noise():
+    leaves = np.linspace(0, 1, N_LEAVES + 1)
+    counts = np.full(N_LEAVES, 1000.0)
+    levels = [counts.reshape(2**k, -1).sum(axis=1) for k in range(1, N_LEVELS + 1)]
+    edges = edges_of(leaves, levels, 1e-3)
+    assert len(edges) == 65
+    np.testing.assert_allclose(edges[1:-1], np.linspace(0, 1, 65)[1:-1], atol=0.005)
+
+
+# --- in a fit -------------------------------------------------------------------------------------
+
+
+def table(n=6000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "income": np.exp(rng.normal(10, 1, n)),
+            "age": rng.integers(18, 90, n),
+            "city": rng.choice(["Oslo", "Bern", "Rome"], n),
+            "owner": rng.random(n) < 0.5,
+        }
+    )
+    score = np.log(X["income"]) - 10 + (X["city"] == "Rome") + 0.02 * (X["age"] - 54)
+    return X, (score + rng.normal(0, 0.7, n) > 0.3).astype(int)
+
+
+def test_fit_without_anything_declared(tmp_path):
+    X, y = table()
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1])
+    clf.set_params(ledger=PrivacyLedger(tmp_path / "ledger", epsilon=1.0))
+    clf.fit(X, y)
+    assert clf.score(*table(seed=1)) > 0.75
+    spent = clf.privacy_spent_
+    assert 0.99 < spent.epsilon <= 1.0 and spent.delta == 1e-5
+    assert clf.ledger.epsilon_spent <= 1.0
+    copy = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(copy.predict_proba(X), clf.predict_proba(X))
+    assert isinstance(clf.schema_, Schema)
+    assert clf.schema_.columns["city"] == ["Bern", "Oslo", "Rome"]
+    assert clf.schema_.columns["owner"] == ["False", "True"]
+    assert spent.not_covered == ()
+
+
+def test_one_malformed_record_changes_no_other():
+    """The dtype of a column does not matter, neither for the fit nor for predictions."""
+    X, y = table()
+    bad = X.astype(object)
+    bad.loc[0, ["income", "age", "owner"]] = "unknown", None, "?"
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], random_state=0)
+    one, other = (clf.fit(rows, y).predict_proba(X) for rows in (X, bad))
+    assert np.abs(one - other).mean() < 0.02
+    fitted = clf.fit(X, y)
+    np.testing.assert_array_equal(
+        fitted.predict_proba(X[1:]), fitted.predict_proba(X.astype(object)[1:])
+    )
+
+
+def test_epsilon_of_a_fit_is_that_of_its_parts():
+    X, y = table()
+    plan = PATEClassifier(epsilon=1.0, classes=[0, 1]).plan(X, y)
+    synthesizer = ClassSumsSynthesizer(noise_multiplier=4.0).declare(X, None)
+    cost = synthesizer.event(REPLACED).cost()
+    assert cost.mu_squared == pytest.approx(1 / 16, rel=1e-4) and cost.delta == 1e-8
+    epsilon, _ = cost.epsilon(1e-5)
+    assert epsilon >= gdp_to_epsilon(1 / 4, 1e-5 - 1e-8)
+    assert plan.epsilon <= 1.0
+    steps = [synthesizer.event(REPLACED, n_steps=k).cost().mu_squared for k in (1, 2, 3, 4)]
+    assert np.all(np.diff(steps) > 0) and steps[-1] == cost.mu_squared
+
+
+def test_declared_columns_cost_nothing():
+    X, y = table()
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], schema={"age": (18, 90)}, random_state=0)
+    clf.fit(X, y)
+    assert clf.schema_.columns["age"] == (18, 90)
+    assert clf.schema_.columns["city"] == ["Bern", "Oslo", "Rome"]
+    assert clf.schema_.columns["owner"] == [False, True]  # by its dtype
+    assert clf.score(*table(seed=1)) > 0.75
+
+
+def test_arrays_without_anything_declared():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 5)) * [1, 10, 100, 0.01, 1]
+    y = (X[:, 1] / 10 + X[:, 3] * 100 > 0).astype(int)
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], random_state=0).fit(X, y)
+    assert clf.score(X, y) > 0.85
+    assert clf.X_synthetic_.shape == (5000, 5)
+    assert set(clf.schema_.columns) == set(range(5))
+
+
+def test_export_of_a_fit_without_anything_declared_predicts_the_same():
+    X, y = table()
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], random_state=0).fit(X, y)
+    model = clf.export(X[:20])
+    np.testing.assert_allclose(model.predict_proba(X), clf.predict_proba(X), atol=1e-12)
+
+
+def test_estimated_schema_can_be_declared():
+    X, y = table()
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], random_state=0).fit(X, y)
+    schema = eval(repr(clf.schema_), {"Schema": Schema})
+    again = X.assign(owner=X["owner"].astype(str))
+    assert clf.set_params(schema=schema).fit(again, y).score(again, y) > 0.75
+
+
+@pytest.mark.parametrize("method", ["neighbors", "teachers"])
+def test_other_methods_vote_on_rows_of_an_estimated_schema(method):
+    X, y = table()
+    clf = PATEClassifier(method=method, epsilon=8.0, classes=[0, 1], random_state=0)
+    clf.set_params(on_bad_plan="warn").fit(X, y)
+    assert clf.score(*table(seed=1)) > 0.65
