@@ -101,7 +101,7 @@ def p_value_of_sums(
     counts: np.ndarray,
     mean: np.ndarray,
     *,
-    sds: tuple[float, float, float],
+    sds: tuple[float, float, float | np.ndarray],
     variance: np.ndarray,
     basis: np.ndarray,
     splits_votes: bool = False,

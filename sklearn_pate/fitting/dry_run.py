@@ -74,7 +74,7 @@ def check_scored(estimator: Estimator, X_public: Rows, n_queries: int) -> None:
     check_scored_alone(
         student_of(estimator, method),
         X_public,
-        min(n_queries, release.max_dry_run_rows),  # type: ignore[arg-type]
+        min(n_queries, release.max_dry_run_rows),
         target=estimator._declared_target(),
         soft=release.releases_proba or temperature_of(estimator, method) is not None,
     )

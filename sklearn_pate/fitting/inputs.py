@@ -191,6 +191,8 @@ class Inputs:
         ledger = self.estimator.ledger
         if self.synthesis is None or not self.synthesis.is_recorded_in(ledger):
             return plan.cost
+        if plan.own_cost is None:
+            return plan.cost
         return cost_of_all(self.extra_releases, self.neighbors).plus(plan.own_cost)
 
     def check_ledger(self, plan: Plan) -> None:
@@ -316,15 +318,18 @@ def check_inputs(
             neighbors, n_teachers = prepared(estimator, method, private, X_public, seeds)
     _check_unit(estimator, neighbors)
     epsilon, delta = as_cap(estimator.epsilon, estimator.delta)
-    cap = {"epsilon": epsilon, "delta": delta}
-    releases = extra_releases.planned(estimator.releases, private, neighbors, **cap)
-    synthesis: Any = None
+    releases = extra_releases.planned(
+        estimator.releases, private, neighbors, epsilon=epsilon, delta=delta
+    )
+    synthesis = None
     if synthesizer is not None:
         are_pure = [stated_event(release, neighbors).is_pure for release in releases]
         mechanisms = as_list(method.release.mechanism(estimator, method))
         pure = method.release.releases_proba and all(are_pure)
         pure = pure and all(mechanism.is_pure for mechanism in mechanisms)
-        synthesis = Synthesis.planned(synthesizer, private, neighbors, pure=pure, **cap)
+        synthesis = Synthesis.planned(
+            synthesizer, private, neighbors, pure=pure, epsilon=epsilon, delta=delta
+        )
     return Inputs(
         estimator,
         X_public,
@@ -336,7 +341,7 @@ def check_inputs(
         (epsilon, delta),
         choice.reason,
         private=private,
-        synthesis=synthesis,
+        synthesis=synthesis,  # type: ignore[arg-type]
         extra_releases=releases,
         are_synthetic=synthesis is not None,
         not_covered=not_covered,

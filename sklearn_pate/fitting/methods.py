@@ -119,7 +119,7 @@ def counts_of_public(
     n_public, n_columns = method.public_shape
     if not hasattr(X_public, "columns"):  # sums have all columns of arrays, cells few components
         n_columns = max(n_columns, X_public[0].size)
-    n_records = None if private.groups is not None else len(private.codes)  # type: ignore[arg-type]
+    n_records = None if private.groups is not None else private.n_records
     n_classes = private.target.n_values
 
     def cells_explain() -> float:
@@ -232,7 +232,7 @@ def number_teachers(method: Method, estimator: Estimator, private: PrivateData) 
     is_random = method.partition == "random" or type(method.partition) is RandomPartition
     is_public = is_random and private.groups is None
     method.n_teachers = rules.default_n_teachers(
-        n_records=len(private.codes) if is_public else None,  # type: ignore[arg-type]
+        n_records=private.n_records if is_public else None,
         n_classes=private.target.n_values,
         epsilon=estimator.epsilon,
     )
@@ -309,7 +309,7 @@ def prepared(
             f"prepare of {name} must return rdp.Neighbors(...), the neighboring data sets that the "
             "votes protect; got another type"
         )
-    if neighbors.n_records not in (None, len(private.codes)):  # type: ignore[arg-type]
+    if neighbors.n_records not in (None, private.n_records):
         raise ValueError(
             f"Neighbors.n_records of {name} must be the number of private records, or None where "
             "the relation does not leave it public"

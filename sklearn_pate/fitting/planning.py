@@ -169,13 +169,13 @@ def forecast(inputs: Inputs, plan: Plan) -> Plan:
             warnings = (synthesizer.forecast(**sizes), *warnings)
         errors = (*errors_of_rows, *errors)
     of_delta = large_delta(spent.delta, n_teachers=spent.n_teachers, n_records=n_records)
-    warnings = (of_delta, *warnings, *_about_columns(inputs))
+    found = (of_delta, *warnings, *_about_columns(inputs))
     return dataclasses.replace(
         plan,
         method_summary=dataclasses.replace(summary, n_records=n_records, reason=inputs.reason),
         extra_releases=_costs_of_extra_releases(inputs, spent),
         errors=tuple(map(str, (*inputs.errors, *errors))),
-        warnings=tuple(str(warning) for warning in warnings if warning is not None),
+        warnings=tuple(str(warning) for warning in found if warning is not None),
         **rows,
     )
 
@@ -195,7 +195,7 @@ def warn_of_plan(plan: Plan, epsilon: float | None) -> None:
     with suppress_output():  # a mechanism of the user's may print the votes that are made up for it
         findings = plan.findings
     if epsilon is None:
-        findings = [finding for finding in findings if not isinstance(finding, WeakPromise)]
+        findings = tuple(finding for finding in findings if not isinstance(finding, WeakPromise))
     for text in (*plan.errors, *plan.warnings, *map(str, findings)):
         warn(text)
 

@@ -137,7 +137,7 @@ class ReverseNeighbors(BlockMethod):
         self.n_cells = n_cells
         self.n_neighbors = n_neighbors
         self.smoothing = smoothing
-        self.relation = relation  # type: ignore[assignment]
+        self.relation = relation
         self.random_state = random_state
 
     # --- statistic --------------------------------------------------------------------------------

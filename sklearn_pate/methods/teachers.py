@@ -161,7 +161,7 @@ class Teachers(VotingMethod):
         with suppress_output(), seeded(seed_number(seed)):
             self._assignment = assign_teachers(
                 clone(self.partition, safe=False),
-                n_records=len(private.codes),  # type: ignore[arg-type]
+                n_records=private.n_records,
                 n_teachers=self.n_teachers,
                 unit=self.unit,
                 index=getattr(private.X, "index", None),
@@ -169,7 +169,7 @@ class Teachers(VotingMethod):
                 seed=seed,
             )
         self.teacher_indices_ = self._assignment.teacher_indices
-        return self._neighbors().with_size(len(private.codes))  # type: ignore[arg-type]
+        return self._neighbors().with_size(private.n_records)
 
     def _check(self, private: PrivateData, memory: Memory | None) -> None:
         """Refuse teachers that cannot be fitted with these parameters, before training."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 if TYPE_CHECKING:
     from .._typing import Estimator
+    from ..accounting.findings import Finding
     from ..accounting.plan import MethodSummary, Plan
     from ..fitting.inputs import Inputs
     from ..methods.base import Method
@@ -200,7 +202,7 @@ class VotesRelease(ABC):
     releases_proba = False
 
     #: The most rows that a student is tried on.
-    max_dry_run_rows = np.inf
+    max_dry_run_rows: int = sys.maxsize
 
     @abstractmethod
     def mechanism(self, estimator: Estimator, method: Method) -> Any:
@@ -225,7 +227,7 @@ class VotesRelease(ABC):
     @abstractmethod
     def forecast(
         self, inputs: Inputs, plan: Plan
-    ) -> tuple[MethodSummary, Iterable[str], Iterable[str]]:
+    ) -> tuple[MethodSummary, Iterable[str | Finding], Iterable[str | Finding]]:
         """Return a `MethodSummary`, warnings and errors, by public numbers."""
 
     def check_votes(self, votes: Any, method: Method, *, is_given: bool) -> None:

@@ -290,4 +290,4 @@ def units_of(private: PrivateData, neighbors: Neighbors) -> np.ndarray | None:
             f"this fit protects groups of records ({neighbors.relation}), and groups= is None: "
             "with a synthesizer or releases of yours, give groups=, one identifier per record"
         )
-    return normalize_groups(private.groups, len(private.codes))  # type: ignore[arg-type]
+    return normalize_groups(private.groups, private.n_records)

@@ -1,13 +1,18 @@
 """Synthetic public rows: the protocol, marginals of columns, and class sums."""
 
+from __future__ import annotations
+
 import math
 from abc import ABCMeta, abstractmethod
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -15,6 +20,7 @@ from sklearn.preprocessing import Normalizer, PolynomialFeatures
 
 from .._sklearn import CheckedEstimator, Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
+from ..aggregators.base import checked_scale
 from ..aggregators.table import checked_noisy
 from ..class_sums.discriminants import Discriminants
 from ..class_sums.statistic import (
@@ -49,6 +55,12 @@ from ..runtime.blocks import Block
 from ..runtime.isolation import attempt, suppress_output
 from ..runtime.workers import WorkerDeathError
 
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+    from ..class_sums.statistic import GatheredSums, GatheredTotal
+    from ..encoding.targets import Target
+    from ..rdp.contribution import Neighbors
+
 
 class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
     """Base class of synthesizers, which draw public rows from noisy statistics of private ones.
@@ -75,7 +87,11 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         without any private value.
     """
 
-    not_covered_ = ()
+    #: Parameters of a subclass.
+    epsilon_fraction: float | None
+    n_rows: int
+
+    not_covered_: tuple[str, ...] = ()
 
     #: Name of the released statistics of the private rows, for statements.
     released_as = "noisy statistics of the columns"
@@ -84,7 +100,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
     n_steps = 1
 
     @abstractmethod
-    def declare(self, X, target):
+    def declare(self, X: Rows, target: Target | None) -> Self:
         """Check parameters against the public form of the private table, and fix the schema.
 
         Parameters
@@ -112,7 +128,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
             values.
         """
 
-    def suited_to(self, *, pure):
+    def suited_to(self, *, pure: bool) -> Self:
         """Return a copy with noise that suits the cost of the votes; by default, itself.
 
         Parameters
@@ -123,14 +139,14 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         return self
 
     @abstractmethod
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this scale, in records; None if the noise is set.
 
         Where the event is pure, its pure epsilon must be proportional to ``1 / scale``.
         """
 
     @abstractmethod
-    def event(self, neighbors, n_steps=None):
+    def event(self, neighbors: Neighbors, n_steps: int | None = None) -> Event | ProvedEvent:
         """Return the event of the releases, whose cost must hold for every table.
 
         Parameters
@@ -145,7 +161,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         rdp.Event or rdp.ProvedEvent
         """
 
-    def forecast(self, *, n_records, n_classes):
+    def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
         """Return a warning if the noise, which is set, exceeds the signal; by default, None.
 
         Parameters
@@ -162,16 +178,16 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
         return None
 
-    def errors(self, *, n_records, n_classes):
+    def errors(self, *, n_records: int | None, n_classes: int) -> tuple[str, ...]:
         """Return the reasons why nothing can be learnt, a tuple of sentences; by default, empty."""
         return ()
 
-    def describe(self, *, n_records, n_classes):
+    def describe(self, *, n_records: int | None, n_classes: int) -> str | None:
         """Describe other released statistics than rows; by default, None."""
         return None
 
     @abstractmethod
-    def dry_run_rows(self, n_rows, rng):
+    def dry_run_rows(self, n_rows: int, rng: np.random.Generator) -> Rows:
         """Draw rows from the schema alone.
 
         Parameters
@@ -188,7 +204,16 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def gather(self, X, codes, *, target, sample_weight=None, groups=None, published=()):
+    def gather(
+        self,
+        X: Rows,
+        codes: np.ndarray,
+        *,
+        target: Target,
+        sample_weight: np.ndarray | None = None,
+        groups: ArrayLike | None = None,
+        published: Sequence[Any] = (),
+    ) -> Any:
         """Compute the private statistics of the next step, at no cost as nothing is published.
 
         Parameters
@@ -213,7 +238,9 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def publish(self, gathered, rng, *, published=()):
+    def publish(
+        self, gathered: Any, rng: np.random.Generator, *, published: Sequence[Any] = ()
+    ) -> Any:
         """Add noise to the statistics of a step, and return the published part.
 
         Parameters
@@ -232,7 +259,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def draw(self, published, rng):
+    def draw(self, published: Sequence[Any], rng: np.random.Generator) -> Rows:
         """Draw rows from the published parts.
 
         Parameters
@@ -248,7 +275,17 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
             Rows with the columns, their order, dtypes and categories of the schema.
         """
 
-    def synthesize(self, X, codes, *, target, noise, rng, sample_weight=None, groups=None):
+    def synthesize(
+        self,
+        X: Rows,
+        codes: np.ndarray,
+        *,
+        target: Target,
+        noise: np.random.Generator,
+        rng: np.random.Generator,
+        sample_weight: np.ndarray | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Rows:
         """Run all steps and draw rows: `gather` and `publish` in turn, then `draw`.
 
         No cost is recorded, unlike in a fit with this synthesizer.
@@ -266,10 +303,12 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         -------
         DataFrame or ndarray with `n_rows` rows
         """
-        given = {"target": target, "sample_weight": sample_weight, "groups": groups}
-        published = []
+        gather = partial(
+            self.gather, X, codes, target=target, sample_weight=sample_weight, groups=groups
+        )
+        published: list[Any] = []
         for _ in range(self.n_steps):
-            gathered = self.gather(X, codes, **given, published=published)
+            gathered = gather(published=published)
             published.append(self.publish(gathered, noise, published=published))
         return self.draw(published, rng)
 
@@ -280,6 +319,13 @@ class ColumnSynthesizer(Synthesizer):
     A subclass defines `_counted`, which returns the statistics of a `Block` of records.
     """
 
+    #: Set by `declare`.
+    schema_: Columns
+
+    #: Parameters of a subclass.
+    bounds: Any
+    categories: dict[Any, Any] | None
+    missing: list[Any] | None
     n_bins = 32
 
     _parameter_constraints = {
@@ -288,7 +334,7 @@ class ColumnSynthesizer(Synthesizer):
         "n_rows": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def declare(self, X, target):
+    def declare(self, X: Rows, target: Target | None) -> Self:
         """Fix the schema; see `Synthesizer.declare`."""
         self._validate_params()
         self.schema_ = declared_columns(
@@ -296,12 +342,21 @@ class ColumnSynthesizer(Synthesizer):
         )
         return self
 
-    def dry_run_rows(self, n_rows, rng):
+    def dry_run_rows(self, n_rows: int, rng: np.random.Generator) -> Rows:
         """Draw rows from the schema alone; see `Synthesizer.dry_run_rows`."""
         self._check_declared()
         return self.schema_.any_rows(n_rows, rng)
 
-    def gather(self, X, codes, *, target, sample_weight=None, groups=None, published=()):
+    def gather(
+        self,
+        X: Rows,
+        codes: np.ndarray,
+        *,
+        target: Target,
+        sample_weight: np.ndarray | None = None,
+        groups: ArrayLike | None = None,
+        published: Sequence[Any] = (),
+    ) -> Any:
         """Compute the statistics of records; see `Synthesizer.gather`."""
         self._check_declared()
         X = self.schema_.check(X)
@@ -317,14 +372,20 @@ class ColumnSynthesizer(Synthesizer):
             raise ValueError(f"the private rows could not be counted: {death}")
         return counted
 
-    def _counted_or_died(self, records, target, published):
+    @abstractmethod
+    def _counted(self, records: Block, target: Target, published: Sequence[Any]) -> Any:
+        """Return the statistics of records."""
+
+    def _counted_or_died(
+        self, records: Block, target: Target, published: Sequence[Any]
+    ) -> tuple[Any, str | None]:
         """Return the statistics, and the message of a `WorkerDeathError` or None."""
         try:
             return self._counted(records, target, published), None
         except WorkerDeathError as error:
             return None, str(error)
 
-    def _check_declared(self):
+    def _check_declared(self) -> None:
         if not hasattr(self, "schema_"):
             raise NotFittedError(f"{type(self).__name__} has no columns yet; call declare first")
 
@@ -362,24 +423,24 @@ class ReleasedHistograms:
     schema: Columns
     n_records: float
     class_shares: np.ndarray
-    bin_shares: list
+    bin_shares: list[np.ndarray]
     noise_std: float
 
     #: Candidate powers of the class probabilities in a combination with cells. Columns that depend
     #: on each other make the class probabilities far too extreme.
     powers = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         n_classes, n_columns = len(self.class_shares), len(self.bin_shares)
         return f"ReleasedHistograms({n_classes} classes, {n_columns} columns)"
 
     @property
-    def class_counts(self):
+    def class_counts(self) -> tuple[np.ndarray, float]:
         """Released number of records of each class; see `ReleasedTable.class_counts`."""
         return self.n_records * self.class_shares, self.noise_std
 
     @property
-    def p_value(self):
+    def p_value(self) -> float:
         """P-value of the bin that differs most, under equal frequencies in all classes."""
         sizes = self.n_records * self.class_shares
         n_counts, largest = 0, 0.0
@@ -391,7 +452,7 @@ class ReleasedHistograms:
         # Laplace noise has the heaviest tails
         return float(min(1.0, n_counts * math.exp(-math.sqrt(2) * largest)))
 
-    def class_proba(self, X):
+    def class_proba(self, X: Rows) -> np.ndarray:
         """Return the class probabilities of rows with the declared columns, each by itself.
 
         Columns are assumed to be independent given the class. A value without a bin is ignored.
@@ -412,18 +473,18 @@ class ReleasedHistograms:
             logits = logits + np.append(self._weights(part), no_bin, axis=0)[bins]
         return floored(softmax(logits, axis=1))
 
-    def _overall(self):
+    def _overall(self) -> np.ndarray:
         """Return the logarithms of the class frequencies, (n_classes,)."""
         return np.log(np.maximum(self.class_shares, MIN_PROBA))
 
-    def _weights(self, part):
+    def _weights(self, part: np.ndarray) -> np.ndarray:
         """Return the terms that the bins of a column add to the logarithms, (n_bins, n_classes)."""
         sizes = self.n_records * self.class_shares
         pull = _PULL * max(self.noise_std, 1.0)
         overall = (part @ self.class_shares)[:, None]
         return np.log((sizes * part + pull) / (sizes * overall + pull))
 
-    def by_hand(self):
+    def by_hand(self) -> list[Estimator]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows."""
         encoder, combine = encoder_of_bins(self.schema)
         weights = combine([self._weights(part) for part in self.bin_shares])
@@ -530,15 +591,15 @@ class MarginalSynthesizer(ColumnSynthesizer):
 
     def __init__(
         self,
-        bounds=None,
+        bounds: Any = None,
         *,
-        categories=None,
-        missing=None,
-        n_rows=5000,
-        n_bins=32,
-        epsilon_fraction=None,
-        noise=None,
-    ):
+        categories: dict[Any, Any] | None = None,
+        missing: list[Any] | None = None,
+        n_rows: int = 5000,
+        n_bins: int = 32,
+        epsilon_fraction: float | None = None,
+        noise: TableMechanism | None = None,
+    ) -> None:
         self.bounds = bounds
         self.categories = categories
         self.missing = missing
@@ -548,67 +609,74 @@ class MarginalSynthesizer(ColumnSynthesizer):
         self.noise = noise
 
     @property
-    def n_tables(self):
+    def n_tables(self) -> int:
         """Number of histograms; a record counts once in each."""
         self._check_declared()
         return len(self.schema_.columns) + 1
 
-    def suited_to(self, *, pure):
+    def suited_to(self, *, pure: bool) -> Self:
         """Return a copy with Laplace noise for pure votes, else Gaussian; see `Synthesizer`."""
         if self.noise is not None:
             return self
         return self._with_noise(LaplaceMechanism() if pure else GaussianMechanism())
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this scale, in records; None if the noise is set."""
         noise = self._mechanism().with_scale(scale)
         return None if noise is None else self._with_noise(noise)
 
-    def _with_noise(self, noise):
+    def _with_noise(self, noise: TableMechanism) -> Self:
         return copy(self).set_params(noise=noise)  # scikit-learn's clone would drop the schema
 
-    def event(self, neighbors, n_steps=None):
+    def event(self, neighbors: Neighbors, n_steps: int | None = None) -> Event | ProvedEvent:
         """Return the release of the noisy histograms; see `Synthesizer.event`."""
         return Event(self._mechanism(), neighbors.counts(self.n_tables))
 
-    def forecast(self, *, n_records, n_classes):
+    def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
         """Return a warning if the noise exceeds the columns; see `Synthesizer.forecast`."""
         self._check_declared()
         n_bins = [column.n_bins for column in self.schema_.columns]
-        noise = self._mechanism().noise_std * math.sqrt(sum(n_bins) / len(n_bins)) * n_classes
-        n_expected, of_whom = n_records, "private records"
-        if n_records is None:
-            n_expected, of_whom = int(self.n_rows), "rows to draw, the assumed number of records"
+        noise_std = self._mechanism().noise_std
+        if noise_std is None:
+            return None
+        noise = noise_std * math.sqrt(sum(n_bins) / len(n_bins)) * n_classes
+        n_expected, of_whom = int(self.n_rows), "rows to draw, the assumed number of records"
+        if n_records is not None:
+            n_expected, of_whom = n_records, "private records"
         what = "columns of the synthetic rows"
         fewer = " or fewer columns, lower n_bins"
         return noise_exceeds(what, n_expected, noise / _MOST_NOISE, of_whom, fewer=fewer)
 
-    def _mechanism(self):
+    def _mechanism(self) -> TableMechanism:
         return LaplaceMechanism() if self.noise is None else self.noise
 
-    def _counted(self, records, target, published):
+    def _counted(self, records: Block, target: Target, published: Sequence[Any]) -> np.ndarray:
         """Return the histograms, stacked on each other, in ticks.
 
         The table has a column for each class, a row for each bin of each column, and a last row
         for the labels.
         """
-        X, *given = records
+        X, codes, weight, groups = records
+        count = partial(
+            count_votes, codes=codes, sample_weight=weight, groups=groups, target=target
+        )
         tables = [
-            count_votes(bins[:, None], *given, n_cells=column.n_bins, target=target)
+            count(bins[:, None], n_cells=column.n_bins)
             for column, bins in zip(self.schema_.columns, self.schema_.bins(X), strict=True)
         ]
         only_bin = np.zeros((len(X), 1), dtype=np.int64)
-        sizes = count_votes(only_bin, *given, n_cells=1, target=target)
-        return np.concatenate([*tables, sizes])
+        return np.concatenate([*tables, count(only_bin, n_cells=1)])
 
-    def publish(self, gathered, rng, *, published=()):
+    def publish(
+        self, gathered: Any, rng: np.random.Generator, *, published: Sequence[Any] = ()
+    ) -> Any:
         """Return the standard deviation of the noise, and the noisy histograms."""
         mechanism = clone(self._mechanism())  # a user's mechanism may keep the counts
         # The attribute is read before the mechanism gets the counts, on which it could depend
         noise_std = getattr(mechanism, "noise_std", None)
         return noise_std, checked_noisy(mechanism, gathered * GRID, rng)
 
-    def draw(self, published, rng):
+    def draw(self, published: Sequence[Any], rng: np.random.Generator) -> Rows:
         """Draw rows from noisy histograms: a class, and all values given the class."""
         ((noise_std, noisy),) = published
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
@@ -624,7 +692,9 @@ class MarginalSynthesizer(ColumnSynthesizer):
         return self.schema_.rows(bins, rng)
 
 
-def denoised(schema, tables, sizes, noise_std):
+def denoised(
+    schema: Columns, tables: list[np.ndarray], sizes: np.ndarray, noise_std: float
+) -> ReleasedHistograms:
     """Remove the noise from histograms, and return `ReleasedHistograms`.
 
     Parameters
@@ -648,7 +718,7 @@ def denoised(schema, tables, sizes, noise_std):
     return ReleasedHistograms(schema, n_records, class_shares, bin_shares, noise_std)
 
 
-def on_simplex(numbers):
+def on_simplex(numbers: ArrayLike) -> np.ndarray:
     """Project numbers to the nearest ones that are at least 0 and sum to 1.
 
     Parameters
@@ -670,16 +740,16 @@ def on_simplex(numbers):
     >>> on_simplex([0.75, 0.5, -0.5])
     array([0.625, 0.375, 0.   ])
     """
-    numbers = np.asarray(numbers, dtype=float)
-    numbers = numbers - numbers.max()  # the same result, without cancellation of large numbers
-    descending = np.sort(numbers)[::-1]
-    levels = (np.cumsum(descending) - 1) / np.arange(1, len(numbers) + 1)
+    away = np.asarray(numbers, dtype=float)
+    away = away - away.max()  # the same result, without cancellation of large numbers
+    descending = np.sort(away)[::-1]
+    levels = (np.cumsum(descending) - 1) / np.arange(1, len(away) + 1)
     n_kept = np.count_nonzero(descending > levels)
-    kept = np.maximum(numbers - levels[n_kept - 1], 0)
+    kept = np.maximum(away - levels[n_kept - 1], 0)
     return kept / kept.sum()
 
 
-def bin_shares_of(counts, total, noise_std):
+def bin_shares_of(counts: np.ndarray, total: float, noise_std: float) -> np.ndarray:
     """Return the frequencies of bins from their noisy counts.
 
     Parameters
@@ -745,35 +815,35 @@ class ReleasedSums(ReleasedProba):
     powers = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
     @property
-    def n_classes(self):
+    def n_classes(self) -> int:
         """Number of classes."""
         return len(self.sums.counts)
 
     @cached_property
-    def discriminants(self):
+    def discriminants(self) -> Discriminants:
         """Linear discriminants from the sums, `class_sums.discriminants.Discriminants`."""
         return Discriminants(self.sums)
 
     @property
-    def class_counts(self):
+    def class_counts(self) -> tuple[np.ndarray, float]:
         """Noisy number of records of each class; see `ReleasedTable.class_counts`."""
         return self.sums.counts, self.sums.sd / WITHOUT_PUBLIC_ROWS.counts
 
     @property
-    def p_value(self):
+    def p_value(self) -> float:
         """P-value of the sums by class, under equal class means."""
         return self.discriminants.p_value
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         n_classes, n_columns = self.sums.by_class.shape
         return f"ReleasedSums({n_classes} classes, {n_columns} columns)"
 
-    def class_proba(self, X):
+    def class_proba(self, X: Rows) -> np.ndarray:
         """Return the class probabilities of rows; see `ReleasedHistograms.class_proba`."""
         psi = self.centre.apply(_on_sphere(self.encoder, self.schema.like(X)))
         return floored(softmax(self.discriminants.logits(psi), axis=1))
 
-    def by_hand(self):
+    def by_hand(self) -> list[Estimator]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows.
 
         `PolynomialFeatures` of degree 1 puts a column of ones before the others. It replaces the
@@ -861,7 +931,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     n_steps = 2
 
     #: Number of blocks of records summed in parallel; no release depends on it.
-    n_jobs = None
+    n_jobs: int | None = None
 
     released_as = "noisy sums of the columns, by class"
 
@@ -873,14 +943,14 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     def __init__(
         self,
-        bounds=None,
+        bounds: Any = None,
         *,
-        categories=None,
-        missing=None,
-        n_rows=5000,
-        epsilon_fraction=None,
-        noise_multiplier=None,
-    ):
+        categories: dict[Any, Any] | None = None,
+        missing: list[Any] | None = None,
+        n_rows: int = 5000,
+        epsilon_fraction: float | None = None,
+        noise_multiplier: float | None = None,
+    ) -> None:
         self.bounds = bounds
         self.categories = categories
         self.missing = missing
@@ -888,24 +958,24 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         self.epsilon_fraction = epsilon_fraction
         self.noise_multiplier = noise_multiplier
 
-    def declare(self, X, target):
+    def declare(self, X: Rows, target: Target | None) -> Self:
         """Fix the schema and the encoder; see `Synthesizer.declare`."""
         super().declare(X, target)
         self._encoder = RowEncoder.of_columns(self.schema_)
         return self
 
     @property
-    def n_encoded(self):
+    def n_encoded(self) -> int:
         """Number of numbers that a row is encoded as, with a constant one."""
         return len(self._encoder.get_feature_names_out()) + 1
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with this noise multiplier; None if it is set."""
         if self.noise_multiplier is not None:
             return None
         return copy(self).set_params(noise_multiplier=float(scale))
 
-    def event(self, neighbors, n_steps=None):
+    def event(self, neighbors: Neighbors, n_steps: int | None = None) -> Event | ProvedEvent:
         """Return the release of the mean, or of the mean and all sums; see `Synthesizer.event`."""
         if self.noise_multiplier is None:
             raise ValueError("ClassSumsSynthesizer has no noise yet: set noise_multiplier")
@@ -915,24 +985,25 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         cost_at = partial(price, float(self.noise_multiplier), contribution)
         return ProvedEvent(cost_at, is_exact=True)
 
-    def forecast(self, *, n_records, n_classes):
+    def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
         """Return a warning if the noise exceeds the sums; see `Synthesizer.forecast`."""
         if n_records is None:
             return None
         n_needed = LEAST_SIGNAL * self._noise(n_classes)
         return noise_exceeds("sums", n_records, n_needed, fewer=" or fewer columns")
 
-    def errors(self, *, n_records, n_classes):
+    def errors(self, *, n_records: int | None, n_classes: int) -> tuple[str, ...]:
         """Return an error if the noise leaves nothing to learn; see `Synthesizer.errors`."""
         if n_records is None or n_records > HOPELESS_SIGNAL * self._noise(n_classes):
             return ()
-        return (self.forecast(n_records=n_records, n_classes=n_classes),)
+        text = self.forecast(n_records=n_records, n_classes=n_classes)
+        return () if text is None else (text,)
 
-    def _noise(self, n_classes):
+    def _noise(self, n_classes: int) -> float:
         """Return the L2 norm of the noise on the sums of a class."""
         return self._noise_sizes(n_classes)[1] * math.sqrt(self.n_encoded)
 
-    def describe(self, *, n_records, n_classes):
+    def describe(self, *, n_records: int | None, n_classes: int) -> str | None:
         """Describe the sums and their noise; see `Synthesizer.describe`."""
         records = "" if n_records is None else f", compared with {n_records} records"
         return (
@@ -941,27 +1012,31 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             f"{self._noise_sizes(n_classes)[1]:.3g} on each{records}"
         )
 
-    def _noise_sizes(self, n_classes):
+    def _noise_sizes(self, n_classes: int) -> tuple[float, float, float]:
         """Return the noise of the mean, of the sums of a class and of the moment."""
-        return noise_sizes(1 / float(self.noise_multiplier), n_classes=n_classes)
+        return noise_sizes(1 / checked_scale(self, "noise_multiplier"), n_classes=n_classes)
 
-    def _counted(self, records, target, published):
+    def _counted(
+        self, records: Block, target: Target, published: Sequence[Any]
+    ) -> GatheredTotal | GatheredSums:
         """Return the total of records first, and then their sums about the published mean."""
         X, codes, weight, groups = records
         part = ticks_of(len(X), groups, weight, target=target)
-        how = {"n_jobs": self.n_jobs, "encode": partial(_on_sphere, self._encoder)}
+        encode = partial(_on_sphere, self._encoder)
         if not published:
-            return gather_total(X, part, **how)
+            return gather_total(X, part, n_jobs=self.n_jobs, encode=encode)
         (centre,) = published
-        return gather_sums(X, codes, part, centre, target=target, **how)
+        return gather_sums(X, codes, part, centre, target=target, n_jobs=self.n_jobs, encode=encode)
 
-    def publish(self, gathered, rng, *, published=()):
+    def publish(
+        self, gathered: Any, rng: np.random.Generator, *, published: Sequence[Any] = ()
+    ) -> Any:
         """Return the noisy mean first, and then the noisy sums; see `Synthesizer.publish`."""
         if not published:  # the noise of the mean is the same for any number of classes
             return publish_centre(gathered, self._noise_sizes(2)[0], rng)
         return publish_sums(gathered, *self._noise_sizes(len(gathered.counts))[1:], rng)
 
-    def draw(self, published, rng):
+    def draw(self, published: Sequence[Any], rng: np.random.Generator) -> Rows:
         """Draw rows of the discriminants' classes, means and covariance."""
         released = ReleasedSums(self.schema_, self._encoder, *published)
         self.released_ = released
@@ -972,6 +1047,6 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return self._encoder.decode(np.clip(psi[:, :-1], -1, 1))
 
 
-def _on_sphere(encoder, X):
+def _on_sphere(encoder: RowEncoder, X: Rows) -> np.ndarray:
     """Return encoded rows, with a constant entry of 1, scaled to length 1."""
     return with_constant(encoder.transform(X), 1.0)
