@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Number, Rational, Real
+from numbers import Integral, Number, Rational, Real
 from typing import Any
 
 #: Largest count, which is the largest int64.
@@ -39,6 +39,11 @@ def is_number(value: Any) -> bool:
 def is_real(value: Any) -> bool:
     """Return whether a value is a real number, of any type."""
     return isinstance(value, Real)
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a value is a whole number by its type, which also holds for bools."""
+    return isinstance(value, Integral)
 
 
 def check_positive(name: str, value: Any) -> float:

@@ -304,3 +304,10 @@ class Plan:
         is_refundable = check > 0  # without the price of a check, there is no refund
         paid = paid if is_refundable else np.ones(len(paid))
         return self.budget.allow(paid, check, answer)
+
+
+def spent_of(plan: Plan) -> PrivacyForecast:
+    """Return `spent` of the plan of a fit; a plan of queries alone has none."""
+    if plan.spent is None:
+        raise ValueError("this plan has no forecast of privacy_spent_: it is not the plan of a fit")
+    return plan.spent

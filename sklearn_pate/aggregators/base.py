@@ -60,8 +60,8 @@ class Released(NamedTuple):
 
     def first(self, n_queries: int) -> Released:
         """Return the release for the first queries only."""
-        first: Any = (None if part is None else part[:n_queries] for part in self)
-        return Released(*first)
+        soft_labels = None if self.soft_labels is None else self.soft_labels[:n_queries]
+        return Released(self.labels[:n_queries], self.paid[:n_queries], soft_labels)
 
 
 class Mechanism(CheckedEstimator, metaclass=ABCMeta):

@@ -153,8 +153,8 @@ def _names_in(model: Estimator) -> set[str]:
     except Exception as error:
         name = type(error).__name__
         raise ValueError(f"the student cannot be pickled: {name}: {error}") from error
-    found = (text for opcode, text, _ in pickletools.genops(data) if opcode.name == "GLOBAL")
-    return {text.replace(" ", ".") for text in found}  # type: ignore[union-attr]
+    found = (str(text) for opcode, text, _ in pickletools.genops(data) if opcode.name == "GLOBAL")
+    return {text.replace(" ", ".") for text in found}
 
 
 # --- labels in place of codes --------------------------------------------------------------------

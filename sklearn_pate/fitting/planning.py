@@ -9,6 +9,7 @@ from .._numbers import first_names
 from ..accounting import PrivacyForecast, RowsCost
 from ..accounting.budget import guarantee, stated_cost, stated_event
 from ..accounting.findings import WeakPromise, large_delta
+from ..accounting.plan import spent_of
 from ..aggregators import TableMechanism
 from ..encoding.columns import Columns
 from ..exceptions import BadPlanError, BudgetExceededError, warn
@@ -44,7 +45,7 @@ def make_plan(inputs: Inputs) -> Plan:
         inputs.prefix.check_plan(inputs, plan)
     ledger = inputs.estimator.ledger
     if ledger is not None:
-        if plan.spent.generator == "seed":  # type: ignore[union-attr]
+        if spent_of(plan).generator == "seed":
             seed = inputs.estimator.random_state
             what = "rows that were drawn" if seed is None else "fits"
             raise ValueError(
@@ -155,7 +156,7 @@ def source_of_noise(estimator: Estimator) -> str:
 
 def forecast(inputs: Inputs, plan: Plan) -> Plan:
     """Return a plan with its forecast, errors and warnings, by public numbers alone."""
-    spent: Any = plan.spent
+    spent = spent_of(plan)
     n_records = inputs.neighbors.n_records
     summary, warnings, errors = inputs.release.forecast(inputs, plan)
     rows = {}
@@ -190,7 +191,7 @@ def warn_of_plan(plan: Plan, epsilon: float | None) -> None:
     epsilon : float or None
         The cap. Without one, a weak promise is no surprise.
     """
-    spent: Any = plan.spent
+    spent = spent_of(plan)
     warn_if_seeded(spent)
     with suppress_output():  # a mechanism of the user's may print the votes that are made up for it
         findings = plan.findings

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..accounting import Plan
+from ..accounting.plan import spent_of
 from ..encoding.dtypes import RowForm
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..releases import extra_releases
@@ -196,7 +197,7 @@ class _LabelsStep(Step):
         """Record the cost of all steps."""
         inputs, plan = self.run.inputs, self.run.plan
         recorded = inputs.recorded_cost(plan)
-        spent: Any = plan.spent
+        spent = spent_of(plan)
         self.run.account.append(spent.paid(), plan.cost, recorded=recorded, is_all=True)
         if inputs.synthesis is not None and inputs.estimator.ledger is not None:
             inputs.synthesis.ledgers.append(inputs.estimator.ledger)
@@ -206,7 +207,7 @@ class _LabelsStep(Step):
         run, (votes, statistics) = self.run, gathered
         inputs, plan, estimator = run.inputs, run.plan, run.inputs.estimator
         _run_private_test(plan, votes, inputs.seeds["test"])
-        spent: Any = plan.spent
+        spent = spent_of(plan)
         published = Published(spent.paid(), estimator, inputs.n_public, inputs.target)
         forget(estimator)
         published.show(estimator)
@@ -237,7 +238,7 @@ def _run_private_test(plan: Plan, votes: Votes, seed: Any) -> None:
             "the votes did not pass the private test of accounting='ptr': their labels may cost "
             "more than it allows. No label was released, but the outcome of the test was. Ask "
             "fewer queries, use more noise, raise epsilon, or use accounting='data_independent'",
-            plan.spent.paid(),  # type: ignore[union-attr]
+            spent_of(plan).paid(),
         )
 
 
@@ -252,7 +253,7 @@ def _show_public_attributes(inputs: Inputs, plan: Plan) -> None:
     if mechanisms:
         estimator.aggregator_ = mechanisms if is_list else mechanisms[0]
     setattr(estimator, inputs.target.fitted_attribute, inputs.target.values)
-    spent: Any = plan.spent
+    spent = spent_of(plan)
     if spent.n_teachers is not None:
         estimator.n_teachers_ = spent.n_teachers
     check_features(estimator, inputs.X_public, "X_public", reset=True)  # equal to the features of X

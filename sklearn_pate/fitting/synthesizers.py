@@ -60,7 +60,6 @@ def counts_of(
     estimator: Estimator, synthesizer: Any, X: Rows, groups: ArrayLike | None
 ) -> PublicCounts | None:
     """Return the public numbers by which a fit without public rows chooses its method."""
-    schema: Any = getattr(synthesizer, "schema_", None)
     if not isinstance(synthesizer, ClassSumsSynthesizer):
         return None
     size_is_private = getattr(estimator.method, "size_is_private", False)
@@ -69,7 +68,7 @@ def counts_of(
     return PublicCounts(
         n_records=_num_samples(X) if is_public else None,
         n_classes=0 if target is None else target.n_values,
-        n_columns=len(schema.columns),
+        n_columns=len(synthesizer.schema_.columns),
         n_encoded=synthesizer.n_encoded,
     )
 

@@ -276,7 +276,8 @@ class PrivacyLedger:
         self._seen = np.maximum(self._seen, totals)
         if costs and None in protected:
             raise sqlite3.DatabaseError("it has entries without the change that they protect")
-        costs.pop(without, None)  # type: ignore[arg-type]
+        if without is not None:
+            costs.pop(without, None)
         return account._replace(costs=list(costs.values()))
 
     def _check_affordable(

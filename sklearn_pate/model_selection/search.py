@@ -25,6 +25,7 @@ from .._sklearn import (
 )
 from ..accounting.budget import as_cap
 from ..accounting.findings import large_delta
+from ..accounting.plan import spent_of
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError, warn
 from ..fitting.checks import checked_targets
@@ -249,7 +250,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
 
     def _warn_of_delta(self, plan: Plan, n_records: int) -> None:
         """Warn about a delta that is too large for the number of records, if it is public."""
-        spent: Any = plan.spent
+        spent = spent_of(plan)
         neighbors = Neighbors(relation=spent.relation, unit=spent.unit)
         public_size = neighbors.with_size(n_records).n_records
         finding = large_delta(float(self.delta), n_teachers=spent.n_teachers, n_records=public_size)
@@ -260,7 +261,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         self, plans: list[Plan], cost: Cost, synthesizer: Any, not_covered: tuple[str, ...]
     ) -> PrivacySpent:
         """Return the statement of a search with this cost, which holds for all possible trials."""
-        spents: list[Any] = [plan.spent for plan in plans]
+        spents = [spent_of(plan) for plan in plans]
         not_covered += tuple(part for spent in spents for part in spent.not_covered)
         return replace(
             spents[0].paid(),
@@ -273,7 +274,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             arithmetic="real",  # of the number of trials and the noise of scores
             generator=source_of_noise(self),
             tables=_tables(synthesizer, *spents),
-            not_covered=dict.fromkeys(not_covered),
+            not_covered=tuple(dict.fromkeys(not_covered)),
         )
 
     def _hold_out_of(

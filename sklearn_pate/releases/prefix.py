@@ -10,6 +10,7 @@ import pandas as pd
 from pandas.api.extensions import ExtensionDtype
 
 from ..accounting.budget import as_cap
+from ..accounting.plan import spent_of
 from ..runtime.isolation import is_ours
 from .synthetic_rows import Synthesis
 
@@ -82,7 +83,7 @@ def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
     plan : Plan
         Its plan.
     """
-    spent: Any = plan.spent
+    spent = spent_of(plan)
     estimator, cost = inputs.estimator, plan.cost
     synthesizer = None
     if inputs.synthesis is not None:

@@ -331,14 +331,12 @@ def _one_class_of_records(released: Published) -> str | None:
     )
 
 
-def _one_class_of_teachers(
-    released: Published, labels: np.ndarray, plan: Plan | None
-) -> str | None:
+def _one_class_of_teachers(released: Published, labels: np.ndarray, plan: Plan) -> str | None:
     """Return what to warn of, if teachers who all vote for one class would give such labels."""
     counts = np.bincount(labels, minlength=released.n_classes)
     code = int(counts.argmax())
     with suppress_output():  # a mechanism of the user's may print the votes that are made up for it
-        right = plan.share_right(1.0)  # type: ignore[union-attr]
+        right = plan.share_right(1.0)
     by_chance = binom.sf(counts[code] - 1, labels.size, 1 / released.n_classes)
     # The share of right labels may be unknown
     if by_chance > _RARELY or not binom.cdf(counts[code], labels.size, right) > _RARELY:
