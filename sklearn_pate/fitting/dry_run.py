@@ -48,9 +48,9 @@ def dry_run(inputs: Inputs, plan: Plan) -> None:
     )
     release.dry_run(inputs, plan)
     if inputs.extra_releases:
-        extra_releases.dry_run(inputs.extra_releases, inputs.X_public, inputs.private)
+        extra_releases.dry_run(inputs.extra_releases, inputs.X_public, inputs.records)
     if inputs.rows_are_to_draw:
-        dry_run_teachers(inputs, inputs.synthesis.synthesizer)
+        dry_run_teachers(inputs, inputs.drawn.synthesizer)
     check_missing(inputs, are_synthetic=inputs.synthesis is not None)
     # A student like the teachers is not tried: it trains after them, so they would fail first.
     # Nor is one for a single query: most classifiers cannot be trained on a single class.

@@ -127,8 +127,8 @@ class Inputs:
     method: Method
     cap: tuple[float | None, float]
     reason: str = ""
-    private: PrivateData = None  # type: ignore[assignment]
-    synthesis: Synthesis = None  # type: ignore[assignment]
+    private: PrivateData | None = None
+    synthesis: Synthesis | None = None
     extra_releases: tuple[Release, ...] = ()
     are_synthetic: bool = False
     not_covered: tuple[str, ...] = ()
@@ -145,6 +145,20 @@ class Inputs:
     def n_public(self) -> int:
         """Number of public rows."""
         return _num_samples(self.X_public)
+
+    @property
+    def records(self) -> PrivateData:
+        """`private`, in a fit that has it."""
+        if self.private is None:
+            raise ValueError("this fit has votes that were given, and no private records")
+        return self.private
+
+    @property
+    def drawn(self) -> Synthesis:
+        """`synthesis`, in a fit that has it."""
+        if self.synthesis is None:
+            raise ValueError("this fit has public rows that were given, and draws none")
+        return self.synthesis
 
     @property
     def rows_are_to_draw(self) -> bool:
@@ -198,7 +212,7 @@ class Inputs:
     def check_ledger(self, plan: Plan) -> None:
         """Refuse a plan that the ledger does not pay for."""
         ledger = self.estimator.ledger
-        if plan.composition == "sum" and not self.synthesis.is_recorded_in(ledger):
+        if plan.composition == "sum" and not self.drawn.is_recorded_in(ledger):
             # As one entry, rows and labels would count as if both had been fixed in advance
             raise ValueError(
                 "fit_votes under another plan than that of poll requires a ledger that has the "
@@ -341,7 +355,7 @@ def check_inputs(
         (epsilon, delta),
         choice.reason,
         private=private,
-        synthesis=synthesis,  # type: ignore[arg-type]
+        synthesis=synthesis,
         extra_releases=releases,
         are_synthetic=synthesis is not None,
         not_covered=not_covered,

@@ -62,8 +62,8 @@ def spending_plan(inputs: Inputs) -> Plan:
     plan = inputs.release.plan(inputs)
     plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
     synthesis = inputs.synthesis
-    was_polled = synthesis is not None and synthesis.fixed is not None
-    if was_polled and fixed_by(inputs, plan) != synthesis.fixed:
+    fixed = None if synthesis is None else synthesis.fixed  # by `poll`
+    if fixed is not None and fixed_by(inputs, plan) != fixed:
         plan = _plan_after_rows(inputs)
         plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
     return plan
@@ -86,7 +86,7 @@ def _plan_after_rows(inputs: Inputs) -> Plan:
             "that poll had, or raise epsilon"
         )
     left = None if epsilon is None else epsilon - of_rows
-    labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))  # type: ignore[arg-type]
+    labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))
     plan = inputs.release.plan(labels)
     delta_of_labels = delta / 2 if plan.delta is None else plan.delta
     return dataclasses.replace(
@@ -204,7 +204,7 @@ def warn_of_plan(plan: Plan, epsilon: float | None) -> None:
 def _about_columns(inputs: Inputs) -> list[str]:
     """Return warnings about columns, by public rows or, where there are none, by the schema."""
     if inputs.rows_are_to_draw:
-        schema = getattr(inputs.synthesis.synthesizer, "schema_", None)
+        schema = getattr(inputs.drawn.synthesizer, "schema_", None)
         n_categories = schema.n_categories if isinstance(schema, Columns) else {}
         names = [name for name, number in n_categories.items() if number > MOST_VALUES]
         if not names:
@@ -219,7 +219,7 @@ def _about_columns(inputs: Inputs) -> list[str]:
 
 def _rows_cost(inputs: Inputs, sums: Any) -> RowsCost:
     """Return the cost of the synthesizer."""
-    synthesizer = inputs.synthesis.synthesizer
+    synthesizer = inputs.drawn.synthesizer
     cost = stated_cost(synthesizer, inputs.neighbors)
     is_pure = stated_event(synthesizer, inputs.neighbors).is_pure
     epsilon, _, delta = guarantee(cost, inputs.estimator.delta, is_pure=is_pure)

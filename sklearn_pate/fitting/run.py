@@ -136,7 +136,7 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
     rng = np.random.default_rng(inputs.seeds["synthetic rows"])
     yield from steps_of_rows(
         account,
-        inputs.private,
+        inputs.records,
         noise,
         generator=planning.source_of_noise(estimator),
         statement=partial(_statement_of_rows, run),
@@ -147,7 +147,7 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
     X_public = given_rows(account.synthesis.rows)
     seeds = dict(inputs.seeds)
     method = clone(inputs.method)
-    prepared(estimator, method, inputs.private, X_public, seeds)
+    prepared(estimator, method, inputs.records, X_public, seeds)
     run.inputs = dataclasses.replace(
         inputs, synthesis=account.synthesis, X_public=X_public, method=method, seeds=seeds
     )
@@ -156,7 +156,7 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
 def _statement_of_rows(run: Run, n_steps: int, cost: Cost) -> PrivacySpent:
     """Return the statement of the first steps of a synthesizer."""
     inputs = run.inputs
-    is_last = n_steps == inputs.synthesis.synthesizer.n_steps
+    is_last = n_steps == inputs.drawn.synthesizer.n_steps
     epsilon, composition = cost.epsilon(inputs.estimator.delta)
     spent = planning.spent_by(Plan([], epsilon, composition, cost), inputs).paid()
     return dataclasses.replace(
@@ -183,7 +183,7 @@ class _LabelsStep(Step):
         self._tried, statistics = [], []
         self._rng = np.random.default_rng(inputs.seeds["extra releases"])
         if inputs.extra_releases:
-            releases, private = inputs.extra_releases, inputs.private
+            releases, private = inputs.extra_releases, inputs.records
             self._tried = extra_releases.dry_run(releases, inputs.X_public, private)
             statistics = extra_releases.gather(releases, private, inputs.neighbors, self._rng)
         if self.run.votes is None:
@@ -331,7 +331,7 @@ class Account:
         self.synthesis = inputs.synthesis
         if inputs.prefix is not None:
             self._n_attempts = inputs.prefix.n_attempts + 1
-            self.synthesis = inputs.prefix.continued(inputs.synthesis)
+            self.synthesis = inputs.prefix.continued(inputs.drawn)
             self.entry = self.synthesis.entry_in(self.ledger)
 
     def check(self, spent: PrivacySpent, cost: Cost) -> None:

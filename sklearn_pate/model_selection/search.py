@@ -207,7 +207,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         given = [check_inputs(candidate.estimator, **fit_data) for candidate in candidates]
         first = given[0]
         budget = {"pure": False, **self._cap()}
-        synthesis = Synthesis.planned(synthesizer, first.private, first.neighbors, **budget)
+        synthesis = Synthesis.planned(synthesizer, first.records, first.neighbors, **budget)
         keys = [teachers_key(candidate.estimator) for candidate in candidates]
         for of_teachers in dict(zip(keys, given, strict=True)).values():
             dry_run_teachers(of_teachers, synthesizer)
@@ -220,7 +220,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     ) -> Rows:
         """Run the steps of the synthesizer, which all trials share, and return its rows."""
         noise_seed, other_seed = seed.spawn(2)
-        n_all = of_rows.synthesis.synthesizer.n_steps
+        n_all = of_rows.drawn.synthesizer.n_steps
 
         def statement(n_steps: int, cost: Cost) -> PrivacySpent:
             epsilon, composition = cost.epsilon(self.delta)
@@ -238,7 +238,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         account.synthesis = of_rows.synthesis
         for step in steps_of_rows(
             account,
-            of_rows.private,
+            of_rows.records,
             np.random.default_rng(self._generator(noise_seed)),
             generator=source_of_noise(self),
             statement=statement,

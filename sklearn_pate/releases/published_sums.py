@@ -107,7 +107,7 @@ class PublishedSumsRelease(VotesRelease):
         noise: np.random.Generator,
     ) -> None:
         """Read the published sums at the synthetic rows."""
-        published.table = inputs.synthesis.prior
+        published.table = inputs.drawn.prior
         published.add_class_proba(*published.table.read(inputs.X_public))
 
     def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> TableCurator:
