@@ -203,9 +203,8 @@ class Inputs:
         It leaves out synthetic rows that `poll` has drawn and recorded.
         """
         ledger = self.estimator.ledger
-        if self.synthesis is None or not self.synthesis.is_recorded_in(ledger):
-            return plan.cost
-        if plan.own_cost is None:
+        is_recorded = self.synthesis is not None and self.synthesis.is_recorded_in(ledger)
+        if plan.own_cost is None or not is_recorded:
             return plan.cost
         return cost_of_all(self.extra_releases, self.neighbors).plus(plan.own_cost)
 

@@ -223,9 +223,9 @@ def are_complete(votes: Votes) -> bool:
     """Whether each row holds one vote of each teacher, or probabilities that sum to at most 1."""
     counts, n_teachers = votes.counts, votes.n_teachers
     are_numbers = counts.ndim == 2 and counts.dtype.kind in "iuf"
-    if not are_numbers or counts.shape[1] != votes.target.n_values or not (counts >= 0).all():
+    if n_teachers is None or not are_numbers or counts.shape[1] != votes.target.n_values:
         return False
-    if n_teachers is None:  # records have voted
+    if not (counts >= 0).all():
         return False
     sums = counts.sum(axis=1, dtype=float)  # small types would round or overflow
     if votes.temperature is not None:  # probabilities are rounded down
