@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Rational, Real
+from numbers import Integral, Number, Rational, Real
 from typing import Any
 
 #: Largest count, which is the largest int64.
@@ -29,6 +29,21 @@ def as_float(number: Any) -> float:
         return float(number)
     except OverflowError:
         return math.nan
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number of any type, such as `Decimal`, or a complex one."""
+    return isinstance(value, Number)
+
+
+def is_real(value: Any) -> bool:
+    """Return whether a value is a real number, of any type."""
+    return isinstance(value, Real)
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a value is a whole number by its type, which also holds for bools."""
+    return isinstance(value, Integral)
 
 
 def check_positive(name: str, value: Any) -> float:

@@ -101,19 +101,19 @@ def p_value_of_sums(
     counts: np.ndarray,
     mean: np.ndarray,
     *,
-    sds: tuple[float, float, float],
+    sds: tuple[float, float, float | np.ndarray],
     variance: np.ndarray,
     basis: np.ndarray,
     splits_votes: bool = False,
 ) -> float:
-    """Return the p-value of noisy sums of columns by class, under equal class means.
+    """Return the p-value of a test of equal class means, from noisy sums by class.
 
     Parameters
     ----------
     by_class : ndarray of shape (n_classes, n_columns)
         Noisy sums of ``rows * (one_hot(y) - 1 / n_classes)``.
     counts : ndarray of shape (n_classes,)
-        Noisy numbers of records.
+        Noisy number of records of each class.
     mean : ndarray of shape (n_columns,)
         Estimated mean of all rows.
     sds : (float, float, float)

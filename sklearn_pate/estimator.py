@@ -321,8 +321,9 @@ class PATEEstimator(CheckedEstimator):
             The public data given to `fit`, with the rows in the same order: labels are matched by
             position. Where records vote, any public rows with the same features. None uses the
             synthetic rows, `X_synthetic_`.
-        student : classifier, default=None
-            The unfitted student. None is the student given by the parameters.
+        student : classifier or regressor, default=None
+            The unfitted student. None uses the parameter `student` or, if it is None, the default
+            student of the method.
 
         Returns
         -------
@@ -334,15 +335,17 @@ class PATEEstimator(CheckedEstimator):
         NotFittedError
             If no labels were released yet.
         StudentError
-            If the labels cannot train this student either.
+            If this student cannot be trained on the labels.
         ValueError
-            If the number of rows or features of `X_public` differs from `fit`. Where records vote,
-            if the features differ, or the rows cannot be transformed.
+            If the features of `X_public` differ from those in `fit`, or if it is None and there are
+            no synthetic rows. Where teachers voted, if it has another number of rows than in `fit`.
+            Where records vote, if its rows cannot be transformed.
 
         Warns
         -----
         UserWarning
-            If teachers voted, and some rows of `X_public` differ from the rows given to `fit`.
+            If teachers voted, and some rows of `X_public` differ from the rows given to `fit`. If
+            the released labels are of one class, or may as well be.
 
         Examples
         --------

@@ -5,11 +5,12 @@ import datetime
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Set
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from ._numbers import is_real, is_whole
 
 
 def normalize_identifiers(values: Any, name: str) -> np.ndarray:
@@ -173,11 +174,12 @@ def _text(identifier: Any) -> str:
     if isinstance(identifier, datetime.date | np.datetime64):
         return _moment(identifier)
     # numpy's durations count as whole numbers
-    if isinstance(identifier, Real | np.bool_) and not isinstance(identifier, np.timedelta64):
+    is_bool = isinstance(identifier, np.bool_)
+    if (is_real(identifier) or is_bool) and not isinstance(identifier, np.timedelta64):
         # Larger floats are rounded, and whether a number is a float depends on the others
-        is_exact = isinstance(identifier, Integral | np.bool_) or abs(float(identifier)) < _EXACT
-        if is_exact and int(identifier) == identifier:  # type: ignore[arg-type]
-            return str(int(identifier))  # type: ignore[arg-type]
+        is_exact = is_whole(identifier) or is_bool or abs(float(identifier)) < _EXACT
+        if is_exact and int(identifier) == identifier:
+            return str(int(identifier))
         raise _NoSpelling("a number that is not whole, or too large to be exact")
     # The text of any other object may be its address, or may not depend on its value alone
     raise _NoSpelling("values that cannot be compared")

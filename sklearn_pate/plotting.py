@@ -205,11 +205,16 @@ class PrivacySpentDisplay:
         else:
             public = public_numbers(clf)
             data_independent = _guaranteed(*stages_of(clf), n_queries, spent.delta, public)
-        curves: Any = (None, None)
+        exact, bound = None, None
         if curator is not None:
-            curves = _private_curves(curator, n_queries, spent.delta)
+            exact, bound = _private_curves(curator, n_queries, spent.delta)
         display = cls(
-            n_queries, data_independent, *curves, published=spent.epsilon, delta=spent.delta
+            n_queries,
+            data_independent,
+            exact,
+            bound,
+            published=spent.epsilon,
+            delta=spent.delta,
         )
         return display.plot(ax, **kwargs)
 
@@ -246,7 +251,8 @@ class PrivacySpentDisplay:
         votes = check_some_votes(votes)
         delta = check_delta(delta)
         n_queries = _points(len(votes))
-        stage = StageRecord(aggregator, len(votes), student_proba)  # type: ignore[arg-type]
+        proba = None if student_proba is None else np.asarray(student_proba)
+        stage = StageRecord(aggregator, len(votes), proba)
         exact, bound = _private_curves(Curator([stage], votes, delta, None), n_queries, delta)
         public = {"n_teachers": int(votes[0].sum()), "n_classes": votes.shape[1]}
         data_independent = _guaranteed([aggregator], [len(votes)], n_queries, delta, public)
@@ -279,9 +285,16 @@ class PrivacySpentDisplay:
                 style = {"label": label, **style, **kwargs}
                 self.lines_ += self.ax_.plot(self.n_queries, epsilons, **style)
         if self.published is not None and np.isfinite(self.published):
-            style = {"marker": "*", "ls": "", "ms": 11, "color": "black", "clip_on": False}
-            style["label"] = "privacy_spent_ (for publication)"
-            self.lines_ += self.ax_.plot(self.n_queries[-1:], [self.published], **style)  # type: ignore[arg-type]
+            self.lines_ += self.ax_.plot(
+                self.n_queries[-1:],
+                [self.published],
+                marker="*",
+                ls="",
+                ms=11,
+                color="black",
+                clip_on=False,
+                label="privacy_spent_ (for publication)",
+            )
         self.ax_.set(xlabel="number of queries", ylabel=f"epsilon at delta = {self.delta:g}")
         self.ax_.set_xlim(0, None)
         self.ax_.set_ylim(0, 1.3 * self.ax_.get_ylim()[1])  # room for the legend
@@ -670,7 +683,7 @@ class LabelAccuracyDisplay:
             is not the number of rows.
         """
         votes = curator_of(clf).votes
-        labels: Any = column_or_1d(y_public)
+        labels = np.asarray(column_or_1d(y_public))
         if isinstance(clf.aggregator_, list):
             raise ValueError(
                 f"clf was fitted in {len(clf.aggregator_)} stages; use from_votes with the votes "
@@ -679,13 +692,16 @@ class LabelAccuracyDisplay:
         n_public = len(clf.public_labels_)
         if len(labels) != n_public:
             raise ValueError(f"y_public must have {n_public} labels; got {len(labels)}")
-        varied: dict[str, Any] = {
-            "param_name": param_name,
-            "param_range": param_range,
-            "classes": clf.classes_,
-        }
-        given = votes, labels[clf.query_indices_], clf.aggregator_
-        return cls.from_votes(*given, **varied, ax=ax, **kwargs)  # type: ignore[misc]
+        return cls.from_votes(
+            votes,
+            labels[clf.query_indices_],
+            clf.aggregator_,
+            param_name=param_name,
+            param_range=param_range,
+            classes=clf.classes_,
+            ax=ax,
+            **kwargs,
+        )
 
     @classmethod
     def from_votes(
@@ -701,7 +717,7 @@ class LabelAccuracyDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the accuracy of the labels of these votes.
+        """Plot label accuracy against a parameter of the aggregator, from votes.
 
         Parameters
         ----------
@@ -727,7 +743,8 @@ class LabelAccuracyDisplay:
         Raises
         ------
         ValueError
-            If labels and votes do not match, or the mechanism has no such parameter.
+            If `y_true` and `classes` do not match `votes`, if `param_range` is empty, or if the
+            mechanism has no parameter `param_name`.
         """
         votes = check_some_votes(votes)
         codes = _label_codes(y_true, classes, votes.shape)
@@ -884,10 +901,12 @@ class AuditDisplay:
         if not results:
             raise ValueError("results is empty; give at least one audit")
         if claimed is None:
-            claimed = [getattr(result, "claimed", None) for result in results.values()]  # type: ignore[assignment]
-        claimed = np.broadcast_to(np.array(claimed, dtype=float), len(results))  # None becomes nan
+            claims: Any = [getattr(result, "claimed", None) for result in results.values()]
+        else:
+            claims = claimed
+        claims = np.broadcast_to(np.array(claims, dtype=float), len(results))  # None becomes nan
         epsilon = np.array([result.epsilon for result in results.values()], dtype=float)
-        return cls(list(map(str, results)), epsilon, claimed).plot(ax, **kwargs)
+        return cls(list(map(str, results)), epsilon, claims).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw a bar for each audit, and a mark for each claim.

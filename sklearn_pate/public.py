@@ -633,8 +633,8 @@ def check_not_swapped(X: Rows, y: Any, X_public: Rows = None) -> None:
     axes, axes_of_y, axes_of_public = map(_axes, (X, y, public_rows(X_public)))
     if len(axes) == 1 and len(axes_of_y) == 2 and axes_of_y[1] > 1:
         raise ValueError(
-            "X has one axis and y two: X and y may be swapped. Call fit(X, y), with rows in X and "
-            "one label for each row in y"
+            "X is 1-dimensional and y is 2-dimensional: they may be swapped. Call fit(X, y), with "
+            "the rows in X, and one label per row in y"
         )
     if len(axes_of_y) == 2 and len(axes_of_public) == 1 and axes_of_y[1:] == axes[1:]:
         raise ValueError(

@@ -1,12 +1,16 @@
 """Class probabilities from released sums and tables, and students that predict by them."""
 
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.pipeline import make_pipeline, make_union
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -20,18 +24,25 @@ from .encoding.fitted_steps import (
 )
 from .neighbors import centers, smoothing
 
+if TYPE_CHECKING:
+    from ._typing import Estimator, Rows
+
 #: Candidate powers of the cells' class probabilities; the prior has its own candidates.
 _POWERS_OF_CELLS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
-class ReleasedProba:
+class ReleasedProba(ABC):
     """Base class: released discriminants, with `class_proba`, `p_value` and `class_counts`."""
 
-    def default_student(self):
+    @abstractmethod
+    def class_proba(self, X: Rows) -> np.ndarray:
+        """Return the class probabilities of rows, (n_samples, n_classes), each by itself."""
+
+    def default_student(self) -> SumsClassifier:
         """Return a classifier that predicts by the sums alone."""
         return SumsClassifier(self)
 
-    def read(self, X):
+    def read(self, X: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Return class probabilities and labels of public rows; see `ReleasedTable.read`."""
         class_proba = self.class_proba(X)
         return class_proba, smoothing.assign_to_similar(class_proba)
@@ -53,26 +64,26 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         Labels in `fit`.
     """
 
-    def __init__(self, released=None, weight=None):
+    def __init__(self, released: Any = None, weight: np.ndarray | None = None) -> None:
         self.released = released
         self.weight = weight
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Rows, y: np.ndarray, sample_weight: Any = None) -> Self:
         """Store the distinct labels."""
         self.classes_ = np.unique(y)
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Rows) -> np.ndarray:
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self)
         class_proba = self.released.class_proba(X)[:, self.classes_]
         return smoothing.shifted(class_proba, self._weight())
 
-    def predict(self, X):
+    def predict(self, X: Rows) -> np.ndarray:
         """Return the likeliest labels, (n_samples,)."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def to_sklearn(self):
+    def to_sklearn(self) -> Pipeline:
         """Return a scikit-learn Pipeline with the same predictions and the same `classes_`."""
         check_is_fitted(self)
         codes, weight = self.classes_, self._weight()
@@ -81,7 +92,7 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         classes = classes_by_proba(self.released.n_classes, codes, weight)
         return make_pipeline(*self.released.by_hand(), *classes).set_output(transform="default")
 
-    def _weight(self):
+    def _weight(self) -> np.ndarray:
         return np.ones(len(self.classes_)) if self.weight is None else self.weight[self.classes_]
 
 
@@ -96,21 +107,21 @@ class TableRegressor(RegressorMixin, BaseEstimator):
         Target with the levels.
     """
 
-    def __init__(self, released=None, target=None):
+    def __init__(self, released: Any = None, target: Any = None) -> None:
         self.released = released
         self.target = target
 
-    def fit(self, X, y):
+    def fit(self, X: Rows, y: np.ndarray) -> Self:
         """Mark the regressor as fitted."""
         self.is_fitted_ = True
         return self
 
-    def predict(self, X):
+    def predict(self, X: Rows) -> np.ndarray:
         """Return the means of the levels, (n_samples,)."""
         check_is_fitted(self)
         return self.target.mean(self.released.class_proba(X))
 
-    def to_sklearn(self):
+    def to_sklearn(self) -> Pipeline:
         """Return a scikit-learn Pipeline with the same predictions."""
         check_is_fitted(self)
         model = make_pipeline(*self.released.by_hand(), mean_by_proba(self.target.values))
@@ -119,46 +130,49 @@ class TableRegressor(RegressorMixin, BaseEstimator):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StackedTable:
-    """A noisy table, combined with an earlier release: all of this is published.
+    """Noisy table combined with an earlier release, the prior; both are published.
 
-    The class probabilities by class sums or histograms (the prior) and by the cells are divided by
-    the class probabilities in the whole table, raised to a power each, and multiplied. The powers
-    are those under which one part of the noisy table predicts the other best; see
+    The class probabilities of the prior (class sums or histograms) and those of the cells are each
+    divided by the overall class probabilities of the table and raised to a power. The product of
+    both ratios and the overall class probabilities is normalized to sum to 1. The powers are those
+    with which one part of the noisy table predicts the other part best; see
     `ProbabilityField.splits`.
 
     Attributes
     ----------
     table : ReleasedTable
+        The noisy table.
     prior : ReleasedSums or ReleasedHistograms
+        The earlier release.
     X_public : array-like with n_public rows
-        Rows that the cells were made of.
+        Rows from which the cells were made.
     """
 
     table: smoothing.ReleasedTable
-    prior: object
-    X_public: object
+    prior: Any
+    X_public: Rows
 
     @property
-    def class_counts(self):
+    def class_counts(self) -> tuple[np.ndarray, float]:
         """Class counts of the release with less noise; see `ReleasedTable.class_counts`."""
         both = self.table.class_counts, self.prior.class_counts
         return min(both, key=lambda counts: counts[1])
 
     @property
-    def p_value(self):
+    def p_value(self) -> float:
         """P-value of both releases, under classes that do not depend on rows."""
         return combined([self.table.p_value, self.prior.p_value])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"StackedTable({self.table!r}, {self.prior!r}, powers={self.powers})"
 
     @property
-    def n_classes(self):
+    def n_classes(self) -> int:
         """Number of classes."""
         return self.table.counts.shape[1]
 
     @cached_property
-    def powers(self):
+    def powers(self) -> tuple[float, float]:
         """The powers of the class probabilities by the prior and by the cells."""
         numbers = smoothing.numbers_of_public(self.table.transformer, self.X_public)
         cell = centers.nearest_cells(numbers, self.table.centers)[:, 0]
@@ -178,11 +192,14 @@ class StackedTable:
         return powers[int(np.argmax(gain))]
 
     @available_if(lambda table: hasattr(table.prior, "default_student"))
-    def default_student(self):
-        """Return a classifier that predicts by both; unavailable with histograms, without pairs."""
+    def default_student(self) -> SumsClassifier:
+        """Return a classifier that predicts by the table and the prior together.
+
+        It is unavailable if the prior is `ReleasedHistograms`.
+        """
         return SumsClassifier(self)
 
-    def class_proba(self, X):
+    def class_proba(self, X: Rows) -> np.ndarray:
         """Return the class probabilities at rows; see `ReleasedTable.class_proba`."""
         X = self.prior.schema.within(X)
         factors = (
@@ -192,7 +209,7 @@ class StackedTable:
         )
         return _mixed(*factors, self.powers)
 
-    def by_hand(self):
+    def by_hand(self) -> list[Estimator]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows."""
         parts = [
             make_pipeline(*part.by_hand(), FunctionTransformer(np.log))
@@ -206,7 +223,7 @@ class StackedTable:
             *proba_by_softmax(smoothing.MIN_PROBA),
         ]
 
-    def read(self, X):
+    def read(self, X: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Return class probabilities and labels of public rows; see `ReleasedTable.read`."""
         class_proba = self.class_proba(X)
         numbers = smoothing.numbers_of_public(self.table.transformer, self.prior.schema.within(X))
@@ -214,7 +231,9 @@ class StackedTable:
         return class_proba, smoothing.assign_labels(class_proba, cell)
 
 
-def _mixed(by_prior, by_cells, overall, powers):
+def _mixed(
+    by_prior: np.ndarray, by_cells: np.ndarray, overall: np.ndarray, powers: tuple[float, float]
+) -> np.ndarray:
     """Multiply overall class probabilities by powers of both ratios to them, with sum 1."""
     overall = np.maximum(overall, smoothing.MIN_PROBA)
     class_proba = overall * (by_prior / overall) ** powers[0] * (by_cells / overall) ** powers[1]

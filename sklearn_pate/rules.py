@@ -171,7 +171,7 @@ def default_sums_fraction() -> float:
     return 0.25
 
 
-def default_schema_fraction(*, n_records, n_columns, mu):
+def default_schema_fraction(*, n_records: int | None, n_columns: int, mu: float) -> float:
     """Return the part of the squared Gaussian privacy parameter that a schema release gets.
 
     Parameters

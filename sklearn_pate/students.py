@@ -245,16 +245,18 @@ def _teach(
     labels that were assigned by them.
     """
     has_class_proba = released.table is not None  # then they are the soft labels
+    soft_labels = released.soft_labels
     if accepts_unlabeled(student):
-        soft_labels: Any = released.soft_labels
-        targets = sure_labels(soft_labels) if has_class_proba else released.labels
+        targets = released.labels
+        if soft_labels is not None and has_class_proba:
+            targets = sure_labels(soft_labels)
         return student.fit(X_public, targets)
     rows = _safe_indexing(X_public, labelled)
-    if released.soft_labels is not None and accepts_soft_labels(student):
-        return student.fit(rows, released.soft_labels[labelled])
-    if by_weights:
+    if soft_labels is not None and accepts_soft_labels(student):
+        return student.fit(rows, soft_labels[labelled])
+    if soft_labels is not None and by_weights:
         # Each row has a weight in each class, and every class has some rows
-        class_proba = released.soft_labels[labelled]  # type: ignore[index]
+        class_proba = soft_labels[labelled]
         row, code = np.nonzero(class_proba > np.minimum(_LEAST_RATE, class_proba.max(axis=0) / 2))
         return _fit_weighted(student, _safe_indexing(rows, row), code, class_proba[row, code])
     labels = released.labels[labelled]
@@ -302,7 +304,10 @@ def student_error(problem: str, released: Published) -> StudentError:
 def all_columns(
     values: np.ndarray, codes: np.ndarray, *, n_classes: int, fill: float
 ) -> np.ndarray:
-    """Return one column per class; a student has columns only for its training classes, `codes`."""
+    """Return `values` with one column per class, and `fill` for missing classes.
+
+    A student has columns only for its training classes, `codes`.
+    """
     if values.shape[1] == n_classes:
         return values
     full = np.full((len(values), n_classes), fill)

@@ -212,8 +212,9 @@ def _planned_test(
     else:
         delta = cap.delta / 2
         epsilon = cap.limit - before.epsilon(delta)[0]
-    left = {"epsilon": epsilon, "delta": delta}
-    test = ProposeTestRelease.plan(aggregator, n_queries, **sizes, **left) if epsilon > 0 else None
+    test = None
+    if epsilon > 0:
+        test = ProposeTestRelease.plan(aggregator, n_queries, **sizes, epsilon=epsilon, delta=delta)
     if test is None:
         raise BudgetExceededError(
             f"epsilon={cap.epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
@@ -403,7 +404,7 @@ def _calibrate(
         costs = [stage.costs(orders, **sizes)(n) for stage, n in stages]
         return reduce(Cost.plus, costs, cap.before(orders))
 
-    scale = least_scale(cost_at, cap.epsilon, cap.delta, start=start)
+    scale = least_scale(cost_at, cap.limit, cap.delta, start=start)
     if scale == math.inf:
         raise BudgetExceededError(
             f"epsilon={cap.epsilon:g} does not pay for the stages whose noise is set. "
@@ -683,8 +684,8 @@ def priced(event: Event | ProvedEvent, part: Any, orders: np.ndarray = DEFAULT_O
     sizes = [float(np.max(cost.rdp)), cost.mu_squared, cost.pure]
     if min(sizes) == 0 and any(0 < size < np.inf for size in sizes):
         raise ValueError(
-            f"{subject} has numbers that are 0 and numbers above 0 among rdp, mu_squared and pure: "
-            "set a number without a proof to inf"
+            f"{subject} is 0 in one of rdp, mu_squared and pure, and positive and finite in "
+            "another, so they contradict each other: set those that are not proved to inf"
         )
     if event.is_pure and cost.delta > 0:
         raise ValueError(f"{subject} has delta={cost.delta:g}, but is_pure is set")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -83,7 +83,9 @@ class Curator(Private):
         self._delta = delta
         self._cap = cap  # the guarantee, if a budget limited the number of queries
 
-    def rdp(self, bound: str = "exact", orders: ArrayLike = DEFAULT_ORDERS) -> np.ndarray:
+    def rdp(
+        self, bound: Literal["exact", "published"] = "exact", orders: ArrayLike = DEFAULT_ORDERS
+    ) -> np.ndarray:
         """Return the Renyi cost of each query, computed from its votes. Private.
 
         Parameters
@@ -102,7 +104,10 @@ class Curator(Private):
         return np.concatenate(list(self._costs(bound, orders)))
 
     def epsilon(
-        self, delta: float | None = None, bound: str = "exact", conversion: str = "improved"
+        self,
+        delta: float | None = None,
+        bound: Literal["exact", "published", "data_independent"] = "exact",
+        conversion: Literal["improved", "classic"] = "improved",
     ) -> float:
         """Return epsilon of the labels, as in PATE papers. Private unless data-independent.
 
@@ -177,14 +182,19 @@ class TableCurator(Curator):
         super().__init__([], table, delta, teacher_indices=None)
         self._cost = cost
 
-    def rdp(self, bound: str = "exact", orders: ArrayLike = DEFAULT_ORDERS) -> np.ndarray:
+    def rdp(
+        self, bound: Literal["exact", "published"] = "exact", orders: ArrayLike = DEFAULT_ORDERS
+    ) -> np.ndarray:
         """Return the Renyi cost, shape (1, n_orders), which is the same for every table."""
         if not np.array_equal(orders, DEFAULT_ORDERS):
             raise ValueError("orders must be rdp.DEFAULT_ORDERS for a table; got other orders")
         return self._cost.rdp[None]
 
     def epsilon(
-        self, delta: float | None = None, bound: str = "exact", conversion: str = "improved"
+        self,
+        delta: float | None = None,
+        bound: Literal["exact", "published", "data_independent"] = "exact",
+        conversion: Literal["improved", "classic"] = "improved",
     ) -> float:
         """Return epsilon of the table, which is the same for every table and every bound."""
         return self._cost.epsilon(check_delta(self._delta if delta is None else delta))[0]

@@ -147,7 +147,7 @@ class FewLabels(Finding):
 
 
 def _fewer_labels_than_classes(plan: "Plan") -> FewerLabelsThanClasses | None:
-    summary = _summary_of(plan)
+    summary = summary_of(plan)
     if plan.n_labels >= summary.n_classes:
         return None
     return FewerLabelsThanClasses(
@@ -164,7 +164,7 @@ def _few_labels(plan: "Plan") -> FewLabels | None:
     if plan.labels_per_class >= _FEW_LABELS:
         return None
     return FewLabels(
-        n_classes=_summary_of(plan).n_classes,
+        n_classes=summary_of(plan).n_classes,
         n_teachers=_n_teachers(plan),
         labels_per_class=plan.labels_per_class,
         n_needed_per_class=_FEW_LABELS,
@@ -182,7 +182,7 @@ def _label_limit(plan: "Plan", n_labels: int) -> LabelLimit:
 
 
 def _more_labels(plan: "Plan") -> MoreLabels:
-    summary = _summary_of(plan)
+    summary = summary_of(plan)
     n_needed = _FEW_LABELS * summary.n_classes
     return MoreLabels(
         limit=_label_limit(plan, n_needed),
@@ -247,7 +247,7 @@ def _noise_exceeds_votes(plan: "Plan") -> NoiseExceedsVotes | None:
     right = plan.share_right(_AGREEMENT)
     if right >= _FEW_RIGHT or math.isnan(right):
         return None
-    summary = _summary_of(plan)
+    summary = summary_of(plan)
     return NoiseExceedsVotes(
         n_classes=summary.n_classes,
         n_teachers=_n_teachers(plan),
@@ -269,7 +269,7 @@ def _noise_exceeds_means(plan: "Plan") -> NoiseExceedsMeans | None:
         n_labels=plan.n_labels,
         error=error,
         is_calibrated=plan.is_calibrated,
-        are_sites=_summary_of(plan).are_sites,
+        are_sites=summary_of(plan).are_sites,
     )
 
 
@@ -507,7 +507,7 @@ def _errors_of_classes(plan: "Plan") -> list[Finding]:
     few = _fewer_labels_than_classes(plan)
     if few is not None:
         return [few]
-    if plan.share_right(1.0) >= 1 / _summary_of(plan).n_classes + _BARELY_ABOVE_CHANCE:
+    if plan.share_right(1.0) >= 1 / summary_of(plan).n_classes + _BARELY_ABOVE_CHANCE:
         return []
     noise = _noise_exceeds_votes(plan)
     return [] if noise is None else [noise]
@@ -540,10 +540,10 @@ _BY_TARGET: dict[type[Target], _OfTarget] = {
 
 def _by_target(plan: "Plan") -> _OfTarget:
     """Return the functions for the target of a plan."""
-    return _BY_TARGET[_summary_of(plan).target_type]
+    return _BY_TARGET[summary_of(plan).target_type]
 
 
-def _summary_of(plan: "Plan") -> "MethodSummary":
+def summary_of(plan: "Plan") -> "MethodSummary":
     """Return the method summary of a plan, which must have one."""
     if plan.method_summary is None:
         raise ValueError("the method of this plan is unknown")
@@ -552,7 +552,7 @@ def _summary_of(plan: "Plan") -> "MethodSummary":
 
 def _n_teachers(plan: "Plan") -> int:
     """Return the number of teachers of a plan, which must have some."""
-    n_teachers = _summary_of(plan).n_teachers
+    n_teachers = summary_of(plan).n_teachers
     if n_teachers is None:
         raise ValueError("the method of this plan has no teachers")
     return n_teachers

@@ -279,7 +279,7 @@ class Plan:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """Codes and numbers of the warnings that follow from the numbers of the plan."""
+        """Warnings that follow from the numbers of the plan, as `Finding` objects."""
         return findings_of(self)
 
     @property
@@ -304,3 +304,10 @@ class Plan:
         is_refundable = check > 0  # without the price of a check, there is no refund
         paid = paid if is_refundable else np.ones(len(paid))
         return self.budget.allow(paid, check, answer)
+
+
+def spent_of(plan: Plan) -> PrivacyForecast:
+    """Return `spent` of the plan of a fit; a plan of queries alone has none."""
+    if plan.spent is None:
+        raise ValueError("this plan has no forecast of privacy_spent_: it is not the plan of a fit")
+    return plan.spent

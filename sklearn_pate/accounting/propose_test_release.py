@@ -10,7 +10,7 @@ References
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,9 @@ from ..rdp.conversion import conversion_penalty
 from ..rdp.cost import bisect
 from ..secure import noise_generator
 from .smooth_sensitivity import half_margins, sums_within
+
+if TYPE_CHECKING:
+    from .._typing import Seed
 
 __all__ = ["ProposeTestRelease"]
 
@@ -174,7 +177,7 @@ class ProposeTestRelease:
             distance += 1
         return float(np.take(self.pass_probability_at, distance, mode="clip"))
 
-    def passes(self, votes: ArrayLike, random_state: Any = None) -> bool:
+    def passes(self, votes: ArrayLike, random_state: "Seed" = None) -> bool:
         """Draw the outcome of the test: safe to publish."""
         waits = noise_generator(random_state).exponential()  # exact at any delta
         return bool(waits > -math.log(self.pass_probability(votes)))

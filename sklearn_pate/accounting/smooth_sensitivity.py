@@ -14,7 +14,7 @@ References
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,9 @@ from scipy.special import ndtri
 from .._numbers import check_positive
 from ..rdp.checks import as_array, check_orders, check_votes, margins
 from ..secure import noise_generator
+
+if TYPE_CHECKING:
+    from .._typing import Seed
 
 __all__ = ["SanitizedRelease", "half_margins", "smooth_release_rdp", "smooth_sensitivity"]
 
@@ -210,7 +213,7 @@ class SanitizedRelease:
         return float(self.order / (2 * self.sigma_scale**2) + smooth)
 
     def draw(
-        self, cost_by_half_margin: ArrayLike, half_margin: ArrayLike, random_state: Any = None
+        self, cost_by_half_margin: ArrayLike, half_margin: ArrayLike, random_state: "Seed" = None
     ) -> float:
         """Draw the upper bound: safe to publish at the cost of `rdp`.
 

@@ -137,7 +137,7 @@ class LNMax(_NoisyArgmax):
         """Return the 2017 paper's data-dependent bound, `rdp.lnmax_rdp`; inf for discrete noise."""
         if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
-        return rdp.lnmax_rdp(votes, self.gamma, orders)  # type: ignore[arg-type]
+        return rdp.lnmax_rdp(votes, checked_scale(self, "gamma"), orders)
 
 
 class ExponentialNMax(_NoisyArgmax):
@@ -242,7 +242,7 @@ class GNMax(_NoisyArgmax):
         bounds = self._bounds_of_noise()
         if self.noise == "continuous":
             return bounds
-        variance = float(self.sigma) ** 2  # type: ignore[arg-type]
+        variance = checked_scale(self, "sigma") ** 2
         return replace(bounds, rdp=lambda orders, n_teachers, n_classes: orders / variance)
 
     def with_scale(self, scale: float) -> Self | None:
@@ -259,7 +259,7 @@ class GNMax(_NoisyArgmax):
         """Return the 2018 paper's data-dependent bound, `rdp.gnmax_rdp`; inf for discrete noise."""
         if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
-        return rdp.gnmax_rdp(votes, self.sigma, orders)  # type: ignore[arg-type]
+        return rdp.gnmax_rdp(votes, checked_scale(self, "sigma"), orders)
 
 
 # --- GNMax after a noisy check of agreement -------------------------------------------------------
@@ -501,11 +501,12 @@ class InteractiveGNMax(_CheckedGNMax):
 class ImmutableArgmax(Aggregator):
     """Noisy argmax that adds a constant to the top count ("near-zero-cost"): **not private**.
 
-    With the constant, noise almost never changes the answer, so the answer is almost the plain
+    With the constant, noise rarely changes the answer, so the answer is nearly always the plain
     argmax. If two neighbouring data sets have different argmaxes (a tie is sufficient), their
-    answers differ almost surely, and the cost of a query grows with the constant without bound. The
-    paper claims a cost near zero for queries with a margin of more than 2 votes only, but the set
-    of these queries is private. For comparison only; `StableArgmax` is the sound alternative.
+    answers differ with high probability, and the cost of a query grows with the constant without
+    bound. The paper claims a cost near zero for queries with a margin of more than 2 votes only,
+    but the set of these queries is private. For comparison only; `StableArgmax` is the sound
+    alternative.
 
     Parameters
     ----------
@@ -518,7 +519,8 @@ class ImmutableArgmax(Aggregator):
     sigma : float, default=None
         Gaussian noise of standard deviation `sigma` votes.
     failure_probability : float, default=0.01
-        Probability of an answer other than the argmax, which determines the default `constant`.
+        The paper's probability of an answer other than the argmax; it determines the default
+        `constant`. With three or more classes, the true probability may be larger.
 
     Examples
     --------
@@ -583,7 +585,7 @@ class ImmutableArgmax(Aggregator):
         ) -> np.ndarray:
             if self.constant is None and n_classes is None:
                 return np.full(len(orders), np.inf)
-            change = 1 + self._added(n_classes)  # type: ignore[arg-type]
+            change = 1 + self._added(n_classes)
             if noise.mu < math.inf:
                 with np.errstate(over="ignore"):
                     return np.asarray(orders) * np.square(np.float64(noise.mu * change)) / 2
@@ -616,7 +618,7 @@ class ImmutableArgmax(Aggregator):
         log_q = np.maximum(log_q, -1e4)  # at -inf the cost is 0, and the formulas fail
         if self.sigma is not None:
             return rdp.gaussian_rdp(log_q, self.sigma, orders)
-        return rdp.laplace_rdp(log_q, self.gamma, orders)  # type: ignore[arg-type]
+        return rdp.laplace_rdp(log_q, checked_scale(self, "gamma"), orders)
 
     def _noise(self) -> rdp.Gaussian | rdp.Laplace:
         self._validate_params()
@@ -625,15 +627,17 @@ class ImmutableArgmax(Aggregator):
                 f"give either gamma or sigma; got gamma={self.gamma!r} and sigma={self.sigma!r}"
             )
         if self.gamma is None:
-            return rdp.Gaussian(float(self.sigma))  # type: ignore[arg-type]
+            return rdp.Gaussian(checked_scale(self, "sigma"))
         return rdp.Laplace(1 / float(self.gamma))
 
-    def _added(self, n_classes: int) -> float:
+    def _added(self, n_classes: int | None) -> float:
         if self.constant is not None:
             return float(self.constant)
+        if n_classes is None:
+            return math.inf
         failure_probability = float(self.failure_probability)
         if self.sigma is None:
-            return math.log(n_classes / failure_probability) / float(self.gamma)  # type: ignore[arg-type]
+            return math.log(n_classes / failure_probability) / checked_scale(self, "gamma")
         return float(self.sigma) * math.sqrt(2 * math.log(2 * n_classes / failure_probability))
 
     def _raised(self, votes: ArrayLike) -> np.ndarray:
@@ -717,8 +721,8 @@ class StableArgmax(Aggregator):
 
         def total(orders: np.ndarray) -> rdp.Cost:
             mu_squared = rdp.pure_to_gdp(run_epsilon) ** 2
-            of_a_run: Any = rdp.pure_rdp(run_epsilon, orders), mu_squared, run_epsilon
-            return rdp.Cost(*(n_runs * cost for cost in of_a_run), delta=delta)  # type: ignore[misc]
+            cost = rdp.pure_rdp(run_epsilon, orders)
+            return rdp.Cost(n_runs * cost, n_runs * mu_squared, n_runs * run_epsilon, delta=delta)
 
         return rdp.PrivacyBounds(total=total)
 
@@ -813,7 +817,7 @@ def _stability_needed(
         left = threshold - np.append(drop, math.inf)  # each part of the mass at its upper end
         above = np.exp(-np.maximum(left, 0) / on_distance) * n_queries / 2
         failure = mass @ np.where(left > 0, np.minimum(1, above), 1)
-        return failure > delta  # type: ignore[return-value]
+        return bool(failure > delta)
 
     high = 100 * (on_threshold + on_distance)
     while fails_often(high):

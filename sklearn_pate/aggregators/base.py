@@ -60,8 +60,8 @@ class Released(NamedTuple):
 
     def first(self, n_queries: int) -> Released:
         """Return the release for the first queries only."""
-        first: Any = (None if part is None else part[:n_queries] for part in self)
-        return Released(*first)
+        soft_labels = None if self.soft_labels is None else self.soft_labels[:n_queries]
+        return Released(self.labels[:n_queries], self.paid[:n_queries], soft_labels)
 
 
 class Mechanism(CheckedEstimator, metaclass=ABCMeta):
@@ -248,7 +248,12 @@ class Aggregator(Mechanism):
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Keep sampler and distribution together, without the published bound of another class."""
+        """Keep the samplers of a subclass consistent with its distribution.
+
+        If it overrides `outcome_log_proba`, each inherited sampler is replaced by the one of
+        `Aggregator`, which follows from the distribution. A subclass that overrides a sampler alone
+        is refused. A subclass that defines anything does not inherit `published_rdp`.
+        """
         super().__init_subclass__(**kwargs)
         if defines_anything(cls) and "published_rdp" not in vars(cls):
             cls.published_rdp = Aggregator.published_rdp  # type: ignore[method-assign]
@@ -547,6 +552,7 @@ def whole_ticks(sums: np.ndarray) -> np.ndarray:
     fits = (np.abs(shares) < 2**53).all()
     if not fits or not np.array_equal(shares.astype(np.int64), shares):
         raise ValueError(
-            'noise="discrete" needs multiples of 2**-20: round down the probabilities of teachers'
+            'noise="discrete" requires sums that are multiples of 2**-20 and below 2**33; round '
+            "the probabilities of each teacher down to multiples of 2**-20 before you add them"
         )
     return shares.astype(np.int64)

@@ -122,7 +122,8 @@ def bound_by_samples(
     pilot = _sampled_pair(sample, pair, n_to_choose, rng)
     event = choose(pilot, n_to_choose, n_to_bound)
     samples = _sampled_pair(sample, pair, n_to_bound, rng)
-    epsilon = float(lower_bound(*event.hits(*samples), n_to_bound, delta, confidence))  # type: ignore[call-arg]
+    hits, other_hits = event.hits(*samples)
+    epsilon = float(lower_bound(hits, other_hits, n_to_bound, delta, confidence))
     return max(epsilon, 0.0), event, [pilot, samples]
 
 
@@ -320,7 +321,8 @@ class AuditedMechanism:
 
 def added(counts: np.ndarray, more: np.ndarray) -> np.ndarray:
     """Add counts of outcomes, with possibly different numbers of outcomes."""
-    return sum(padded(counts, more))  # type: ignore[return-value]
+    first, second = padded(counts, more)
+    return first + second
 
 
 # --- the epsilon of a stated distribution ---------------------------------------------------------

@@ -191,8 +191,8 @@ def audit_estimator(
         raise ValueError('attack="labels" and attack="class_proba" require n_copies of at least 1')
     if delta is None and getattr(estimator, "delta", None) is None:
         raise ValueError(
-            f"delta must be a number from 0 to below 1; got None, and {type(estimator).__name__} "
-            "has no delta: give delta"
+            f"delta must be a number in [0, 1); got None, and {type(estimator).__name__} has no "
+            "delta to use instead: give delta"
         )
     delta = check_delta(getattr(estimator, "delta", None) if delta is None else delta, True)
     confidence = check_confidence(confidence)
@@ -208,8 +208,8 @@ def audit_estimator(
     n_guesses = most if n_guesses is None else n_guesses
     if not isinstance(n_guesses, Integral) or not 1 <= n_guesses <= most:
         raise ValueError(
-            f"n_guesses must be a whole number from 1 to {most}, the number of canaries; got "
-            f"{n_guesses}"
+            f"n_guesses must be an integer from 1 to {most}, the number of canaries in all runs; "
+            f"got {n_guesses}"
         )
     X, X_public = replaced(X, canaries), _stacked(X_public, [canaries.X] * n_copies)
     bits = rng.integers(2, size=(n_runs, n_in_run))
@@ -461,7 +461,11 @@ def _far(values: np.ndarray, n_points: int, rng: np.random.Generator) -> np.ndar
 
 
 def _far_table(table: pd.DataFrame, n_points: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Return points far outside the range of every column of numbers, in the same types."""
+    """Return points far outside the range of every numeric column, in its dtype.
+
+    Values that a small integer dtype cannot hold wrap around, and may be inside the range. Columns
+    of other dtypes, and of booleans, get existing values, drawn at random.
+    """
     columns = {}
     for name, column in table.items():
         if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):

@@ -194,12 +194,11 @@ def audit_aggregator(
         if stated is None:
             return event
         # The stated distribution chooses better than the pilot samples, unless they contradict it
-        exact = epsilon_of_pairs(mechanism, *pair[:, None], delta)[0]  # type: ignore[call-arg]
+        exact = epsilon_of_pairs(mechanism, pair[:1], pair[1:], delta)[0]
         if bounds.lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) > exact:
             return event
-        return bounds.choose_event(  # type: ignore[call-arg]
-            *(n_to_bound * stated), 1, n_to_bound, delta, confidence
-        )
+        first, second = n_to_bound * stated
+        return bounds.choose_event(first, second, 1, n_to_bound, delta, confidence)
 
     sample = partial(mechanism.sample, rng=rng)
     game: dict[str, Any] = {"part": TO_CHOOSE, **settings}
@@ -208,8 +207,8 @@ def audit_aggregator(
         every = [added(first, second) for first, second in zip(*samples, strict=True)]
         contradicts = bool(contradicts or _p_value(every, stated) <= alarm)
     outcomes = tuple((np.flatnonzero(event.outcomes) - 1).tolist())
-    return AuditResult(  # type: ignore[call-arg]
-        epsilon, delta, confidence, n_samples, *pair, outcomes, contradicts
+    return AuditResult(
+        epsilon, delta, confidence, n_samples, pair[0], pair[1], outcomes, contradicts
     )
 
 
@@ -366,15 +365,15 @@ def _scores(
         log_p, log_q = map(mechanism.stated_log_proba, pairs)
         both = []
         for way in ((log_p, log_q), (log_q, log_p)):
-            hits = n_to_bound * np.exp(log_proba_of_events(*way))
-            of_events = bounds.lower_bound(*hits, n_to_bound, delta, confidence)  # type: ignore[call-arg]
+            hits, other_hits = n_to_bound * np.exp(log_proba_of_events(*way))
+            of_events = bounds.lower_bound(hits, other_hits, n_to_bound, delta, confidence)
             both.append(of_events.max(axis=1))
         return np.maximum(*both)
     n_to_try = max(int(n_samples * to_try), _LEAST_TRIED)
     scores = []
     for pair in pairs.transpose(1, 0, 2):
-        counts = [mechanism.sample(votes, n_to_try, rng) for votes in pair]
-        scores.append(bounds.pilot_bound(*counts, n_to_try, delta))  # type: ignore[call-arg, arg-type]
+        first, second = (mechanism.sample(votes, n_to_try, rng) for votes in pair)
+        scores.append(bounds.pilot_bound(first, second, n_to_try, delta))
     return np.array(scores)
 
 

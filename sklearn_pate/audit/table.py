@@ -143,8 +143,9 @@ def audit_table(
     first, second = as_array("table", table), as_array("neighbour_table", neighbour_table)
     if first.ndim != 2 or first.shape != second.shape or (first == second).all():
         raise ValueError(
-            "table and neighbour_table must be two different tables of one shape, or both None; "
-            f"got shapes {first.shape} and {second.shape}"
+            "table and neighbour_table must be two different 2-D arrays of the same shape, or both "
+            f"None; got shapes {first.shape} and {second.shape}"
+            f"{', with equal entries' if np.array_equal(first, second) else ''}"
         )
     pair = first, second
     rng = np.random.default_rng(random_state)
@@ -265,8 +266,10 @@ def _audit(
         delta = 0.0 if event.is_pure else 1e-5
     delta = check_delta(delta, allow_zero=True)
 
+    first, second = means
+
     def sample(side: Any, number: int) -> np.ndarray:
-        return _statistics(*means, [draw(side, rng) for _ in range(number)])  # type: ignore[call-arg]
+        return _statistics(first, second, [draw(side, rng) for _ in range(number)])
 
     queried: dict[str, Any] = {"delta": delta, "confidence": confidence}
     game: dict[str, Any] = {"n_samples": n_samples, "part": _TO_CHOOSE, **queried}
@@ -315,5 +318,5 @@ def _choose(
         for edge in np.quantile(every, np.linspace(0, 1, _N_EDGES)):
             events += [_Event(statistic, edge, False), _Event(statistic, edge, True)]
     hits = np.array([event.hits(*pilot) for event in events]) * (n_to_bound / n_to_choose)
-    bounds = lower_bound(*hits.T, n_to_bound, delta, confidence)  # type: ignore[call-arg]
+    bounds = lower_bound(hits[:, 0], hits[:, 1], n_to_bound, delta, confidence)
     return events[int(np.argmax(bounds))]

@@ -4,14 +4,20 @@ Noisy class means are shrunk and the noisy second moment is denoised, each by it
 results follow from published numbers, so they have no privacy cost.
 """
 
+from __future__ import annotations
+
 import math
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.covariance import oas
 
 from ..association import p_value_of_sums
-from .statistic import WITHOUT_PUBLIC_ROWS
+from .statistic import WITHOUT_PUBLIC_ROWS, Sums
+
+if TYPE_CHECKING:
+    from ..encoding.targets import Target
 
 #: Candidates for the distances between classes: powers of the variance of a direction, and factors.
 #: With the covariance of public rows, a power below 1 makes noise in directions of little variance
@@ -50,7 +56,7 @@ class Discriminants:
         P-value of the sums by class, under equal class means.
     """
 
-    def __init__(self, sums):
+    def __init__(self, sums: Sums) -> None:
         n_classes, n_columns = sums.by_class.shape
         self.n = _number(sums)
         counts = _shrunk_counts(sums, self.n)
@@ -79,18 +85,27 @@ class Discriminants:
         self._means = mean + away @ basis.T
         self._spread = (basis @ turn) * np.sqrt(within)
 
-    def logits(self, psi):
+    def logits(self, psi: np.ndarray) -> np.ndarray:
         """Return the logarithms of the class probabilities, up to a constant for each row."""
         return psi @ self.slopes.T + self.constants
 
-    def draw(self, n_rows, rng):
+    def draw(self, n_rows: int, rng: np.random.Generator) -> np.ndarray:
         """Draw rows of classes with these frequencies, means and covariance."""
         codes = rng.choice(len(self._share), size=n_rows, p=self._share)
         about = rng.standard_normal((n_rows, self._spread.shape[1])) @ self._spread.T
         return self._means[codes] + about
 
 
-def public_discriminants(by_class, total, sds, n, public, *, proba_is_linear, target):
+def public_discriminants(
+    by_class: np.ndarray,
+    total: np.ndarray,
+    sds: tuple[float, float],
+    n: float,
+    public: np.ndarray,
+    *,
+    proba_is_linear: bool,
+    target: Target,
+) -> tuple[np.ndarray, np.ndarray, float]:
     """Return linear discriminants from noisy sums and the covariance of public rows.
 
     Parameters
@@ -129,8 +144,8 @@ def public_discriminants(by_class, total, sds, n, public, *, proba_is_linear, ta
     # The mean is the public mean plus the shrunk difference to the private mean
     noise_of_mean = (sds[1] / n) ** 2 + np.zeros((1, len(variance)))
     seen = (total / n - middle)[None] @ basis
-    how = {"powers": _POWERS_WITH_PUBLIC_ROWS}
-    changed = _shrunk_means(seen, variance, noise_of_mean, n_free=1, **how)
+    powers = _POWERS_WITH_PUBLIC_ROWS
+    changed = _shrunk_means(seen, variance, noise_of_mean, n_free=1, powers=powers)
     mean = middle + basis @ changed[0]
     # The remaining error of the mean is at least the sampling error of both means
     kept = np.divide(changed, seen, where=seen != 0, out=0 * seen)
@@ -145,7 +160,7 @@ def public_discriminants(by_class, total, sds, n, public, *, proba_is_linear, ta
         basis=basis,
         splits_votes=target.splits_votes,
     )
-    means = _class_means(by_class, counts, mean, (sds[0], 0.0), variance, basis, **how)
+    means = _class_means(by_class, counts, mean, (sds[0], 0.0), variance, basis, powers=powers)
     # With unit variance of all rows, the variance of the means is the explained fraction
     means /= np.sqrt(variance)
     explained, turn = np.linalg.eigh((means.T * share) @ means)
@@ -158,7 +173,7 @@ def public_discriminants(by_class, total, sds, n, public, *, proba_is_linear, ta
     return slopes, constants - slopes @ mean, p_value
 
 
-def _number(sums):
+def _number(sums: Sums) -> float:
     """Estimate the number of records from the released sums."""
     n_classes, n_columns = sums.by_class.shape
     sd_counts = sums.sd / WITHOUT_PUBLIC_ROWS.counts
@@ -167,7 +182,7 @@ def _number(sums):
     return max((trust * seen).sum() / trust.sum(), 1.0)
 
 
-def _shrunk_counts(sums, n):
+def _shrunk_counts(sums: Sums, n: float) -> np.ndarray:
     """Return counts that sum to n, shrunk to each other by their noise (James and Stein)."""
     n_classes = len(sums.counts)
     away = sums.counts - sums.counts.mean()
@@ -178,7 +193,7 @@ def _shrunk_counts(sums, n):
     return counts * n / counts.sum()
 
 
-def _denoised(sums, n):
+def _denoised(sums: Sums, n: float) -> tuple[np.ndarray, float, float]:
     """Return the denoised second moment of a record, the variance of the rest, and the edge.
 
     The noise is a Wigner matrix of known size. An eigenvalue below its edge carries no information.
@@ -200,7 +215,7 @@ def _denoised(sums, n):
     return moment / n, rest / n, edge / n
 
 
-def _mean(sums, n, moment, rest):
+def _mean(sums: Sums, n: float, moment: np.ndarray, rest: float) -> tuple[np.ndarray, float]:
     """Return the mean of all rows, shrunk to 0 by its noise, and the variance of its noise."""
     noise = (sums.sd / WITHOUT_PUBLIC_ROWS.total / n) ** 2
     values, vectors = np.linalg.eigh(moment)
@@ -208,7 +223,17 @@ def _mean(sums, n, moment, rest):
     return vectors @ (values / (values + noise) * (vectors.T @ sums.total / n)), noise
 
 
-def _class_means(by_class, counts, mean, noise, variance, basis, *, powers, penalty=0.0):
+def _class_means(
+    by_class: np.ndarray,
+    counts: np.ndarray,
+    mean: np.ndarray,
+    noise: tuple[float, float],
+    variance: np.ndarray,
+    basis: np.ndarray,
+    *,
+    powers: tuple[float, ...],
+    penalty: float = 0.0,
+) -> np.ndarray:
     """Return class means about the overall mean, in directions of a basis.
 
     `noise` is the standard deviation of the noise on a sum, and the variance of the noise on the
@@ -225,7 +250,15 @@ def _class_means(by_class, counts, mean, noise, variance, basis, *, powers, pena
     return _shrunk_means(away @ basis, variance, seen, n_free=free, powers=powers, penalty=penalty)
 
 
-def _shrunk_means(away, variance, noise, *, n_free, powers, penalty=0.0):
+def _shrunk_means(
+    away: np.ndarray,
+    variance: np.ndarray,
+    noise: np.ndarray,
+    *,
+    n_free: float,
+    powers: tuple[float, ...],
+    penalty: float = 0.0,
+) -> np.ndarray:
     """Shrink class means to zero in each direction, by an amount that depends on the noise.
 
     The expected square of a mean in a direction is ``t * variance**power``. With a power of 1, the
@@ -234,10 +267,13 @@ def _shrunk_means(away, variance, noise, *, n_free, powers, penalty=0.0):
     counts as `n_free` numbers.
     """
     typical = np.exp(np.log(variance).mean())
-    best = None
-    for power, t in product(powers, _STEPS):
-        seen = t * typical * (variance / typical) ** power + noise
-        fit = -(np.log(seen) + away**2 / seen).sum() / 2 * n_free - penalty * abs(math.log(power))
-        if best is None or fit > best[0]:
-            best = fit, seen
-    return away * (1 - noise / best[1])
+
+    def seen_at(power: float, t: float) -> np.ndarray:
+        return t * typical * (variance / typical) ** power + noise
+
+    def fit_at(candidate: tuple[float, float]) -> float:
+        power, seen = candidate[0], seen_at(*candidate)
+        fit = -(np.log(seen) + away**2 / seen).sum() / 2 * n_free
+        return fit - penalty * abs(math.log(power))
+
+    return away * (1 - noise / seen_at(*max(product(powers, _STEPS), key=fit_at)))

@@ -11,11 +11,15 @@ one record, and `sums_cost` computes the cost.
   for both releases, `gather_...` computes private whole numbers and `publish_...` adds noise.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from .._sklearn import _safe_indexing
@@ -33,6 +37,10 @@ from ..rdp.discrete import DiscreteGaussian
 from ..runtime.isolation import suppress_output
 from ..runtime.workers import batch_size, run, threads_per_worker
 from ..secure import exact_type, plus_noise
+
+if TYPE_CHECKING:
+    from .._typing import Rows
+    from ..rdp.contribution import Neighbors
 
 #: The numbers of `psi` are whole multiples of this step, so their sums are exact.
 STEP = 2.0**-14
@@ -101,7 +109,7 @@ class Centre(NamedTuple):
 
     mean: np.ndarray
 
-    def apply(self, psi):
+    def apply(self, psi: np.ndarray) -> np.ndarray:
         """Return rows about the mean, with a constant last entry, on the unit sphere."""
         away = psi - self.mean
         away[~psi.any(axis=1)] = 0  # a row that could not be encoded stays a row of zeros
@@ -133,7 +141,7 @@ class Sums(NamedTuple):
     target: Target
 
 
-def unit(rows):
+def unit(rows: np.ndarray) -> np.ndarray:
     """Scale rows to length 1; rows of zeros stay zero."""
     # The largest number becomes 1 first, as the squares of tiny numbers would be rounded to 0
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
@@ -142,13 +150,20 @@ def unit(rows):
     return rows / np.where(norms > 0, norms, 1.0)
 
 
-def with_constant(rows, constant=CONSTANT):
-    """Append a constant entry to each row, and scale all of it to length 1."""
+def with_constant(rows: np.ndarray, constant: ArrayLike = CONSTANT) -> np.ndarray:
+    """Append a constant entry to each row, and scale each row to length 1."""
     constants = np.broadcast_to(constant, len(rows))
     return unit(np.column_stack([rows, constants]))
 
 
-def ticks_of(n_rows, units=None, weight=None, *, whole=_TICKS, target=None):
+def ticks_of(
+    n_rows: int,
+    units: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
+    *,
+    whole: int = _TICKS,
+    target: Target | None = None,
+) -> tuple[np.ndarray, int]:
     """Return the ticks of each record, and the ticks of a whole one.
 
     Parameters
@@ -180,7 +195,9 @@ def ticks_of(n_rows, units=None, weight=None, *, whole=_TICKS, target=None):
     return np.floor(part * whole).astype(np.int64), whole
 
 
-def sensitivity(n_changed, blocks, *, n_classes, moment_weight=0.0):
+def sensitivity(
+    n_changed: int, blocks: Blocks, *, n_classes: int, moment_weight: float = 0.0
+) -> float:
     """Return the L2 sensitivity of all blocks at their weights.
 
     Parameters
@@ -221,14 +238,14 @@ def sensitivity(n_changed, blocks, *, n_classes, moment_weight=0.0):
     return math.sqrt(max(same, other))
 
 
-def _largest(constant, slope, square, low, high):
+def _largest(constant: float, slope: float, square: float, low: float, high: float) -> float:
     """Return the largest ``constant + slope x - 2 square x**2`` for x between two numbers."""
     vertex = slope / (4 * square) if square else math.copysign(1, slope)
     x = min(max(vertex, low), high)
     return constant + slope * x - 2 * square * x**2
 
 
-def free_weight(n_classes):
+def free_weight(n_classes: int) -> float:
     """Return the largest weight of the second moment that leaves the sensitivity unchanged.
 
     The sensitivity is the one for a replaced record. At this weight, the vertex for two records of
@@ -236,7 +253,7 @@ def free_weight(n_classes):
     """
     most = math.sqrt((1 - 1 / n_classes + WITHOUT_PUBLIC_ROWS.total**2) / 2)
 
-    def change(weight):
+    def change(weight: float) -> float:
         return sensitivity(2, WITHOUT_PUBLIC_ROWS, n_classes=n_classes, moment_weight=weight)
 
     without = change(0.0)
@@ -245,7 +262,7 @@ def free_weight(n_classes):
     return bisect(lambda weight: change(weight) <= without, 0.0, most, 60)[0]
 
 
-def noise_of_sums(mu, blocks, *, n_classes):
+def noise_of_sums(mu: float, blocks: Blocks, *, n_classes: int) -> float:
     """Return the standard deviation of the noise on each sum by class, in records.
 
     Parameters
@@ -262,7 +279,7 @@ def noise_of_sums(mu, blocks, *, n_classes):
     return changed / mu * _ROUNDED
 
 
-def noise_sizes(mu, *, n_classes):
+def noise_sizes(mu: float, *, n_classes: int) -> tuple[float, float, float]:
     """Return the noise of the mean, of the sums by class and of the moment, for a total mu.
 
     Mu is the privacy parameter for a replaced record.
@@ -273,7 +290,7 @@ def noise_sizes(mu, *, n_classes):
     return sd_centre, sd, sd / free_weight(n_classes)
 
 
-def sums_contribution(neighbors, blocks):
+def sums_contribution(neighbors: Neighbors, blocks: Blocks) -> Contribution:
     """Return the contribution of one unit to all blocks and, without public rows, to the mean.
 
     Its unit is the L2 sensitivity for a replaced record, with each block divided by its weight.
@@ -294,7 +311,9 @@ def sums_contribution(neighbors, blocks):
     return Contribution(l1=math.inf, l2_squared=l2_squared, linf=math.inf)
 
 
-def centre_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
+def centre_cost(
+    noise_multiplier: float, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS
+) -> Cost:
     """Return the cost of the mean alone.
 
     Parameters
@@ -314,7 +333,9 @@ def centre_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
     return Cost(part * cost.rdp, part * cost.mu_squared, math.inf)
 
 
-def sums_cost(noise_multiplier, contribution, orders=DEFAULT_ORDERS):
+def sums_cost(
+    noise_multiplier: float, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS
+) -> Cost:
     """Return the cost of the mean and all sums.
 
     Parameters
@@ -383,7 +404,12 @@ class GatheredSums(NamedTuple):
     target: Target
 
 
-def gather_total(rows, part, n_jobs=None, encode=np.asarray):
+def gather_total(
+    rows: Rows,
+    part: tuple[np.ndarray, int],
+    n_jobs: int | None = None,
+    encode: Callable[[Rows], np.ndarray] = np.asarray,
+) -> GatheredTotal:
     """Return the sum of all rows and their number, a `GatheredTotal`.
 
     Parameters
@@ -393,10 +419,11 @@ def gather_total(rows, part, n_jobs=None, encode=np.asarray):
     """
     amount, whole = part
     kind = exact_type(len(amount) * whole * _PER_STEP)
-    return GatheredTotal(*_added(_mean_of, n_jobs, encode, kind, rows, amount), whole)
+    total, n_records = _added(_mean_of, n_jobs, encode, kind, rows, amount)
+    return GatheredTotal(total, n_records, whole)
 
 
-def publish_centre(gathered, sd, rng):
+def publish_centre(gathered: GatheredTotal, sd: float, rng: np.random.Generator) -> Centre:
     """Return the mean of all rows, with noise of the same standard deviation on each of their sums.
 
     The sums are divided by the noisy number of records, which has half the weight. For a replaced
@@ -427,7 +454,16 @@ def publish_centre(gathered, sd, rng):
     return Centre(mean * max(0.0, 1 - len(mean) * variance / seen))
 
 
-def gather_sums(rows, codes, part, centre, *, target, n_jobs=None, encode=np.asarray):
+def gather_sums(
+    rows: Rows,
+    codes: np.ndarray,
+    part: tuple[np.ndarray, int],
+    centre: Centre,
+    *,
+    target: Target,
+    n_jobs: int | None = None,
+    encode: Callable[[Rows], np.ndarray] = np.asarray,
+) -> GatheredSums:
     """Return counts, sums by class and second moment of rows about a centre, a `GatheredSums`.
 
     Parameters
@@ -451,10 +487,13 @@ def gather_sums(rows, codes, part, centre, *, target, n_jobs=None, encode=np.asa
     amount, whole = part
     kind = exact_type(len(amount) * whole * _PER_STEP**2)
     sums_of = partial(_sums_of, centre=centre, target=target)
-    return GatheredSums(*_added(sums_of, n_jobs, encode, kind, rows, amount, codes), whole, target)
+    counts, by_class, moment = _added(sums_of, n_jobs, encode, kind, rows, amount, codes)
+    return GatheredSums(counts, by_class, moment, whole, target)
 
 
-def publish_sums(gathered, sd, sd_moment, rng):
+def publish_sums(
+    gathered: GatheredSums, sd: float, sd_moment: float, rng: np.random.Generator
+) -> Sums:
     """Return `Sums` with noise; they have one more column, which is constant.
 
     Parameters
@@ -480,7 +519,7 @@ def publish_sums(gathered, sd, sd_moment, rng):
     )
 
 
-def about_mean(by_class):
+def about_mean(by_class: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return sums by class about their mean, and their total, as Python integers.
 
     Parameters
@@ -500,32 +539,44 @@ def about_mean(by_class):
     return len(by_class) * by_class - total, total
 
 
-def _added(sums_of, n_jobs, encode, kind, *records):
+def _added(
+    sums_of: Callable[..., tuple[np.ndarray, ...]],
+    n_jobs: int | None,
+    encode: Callable[[Rows], np.ndarray],
+    kind: type,
+    *records: Any,
+) -> list[np.ndarray]:
     """Add the sums of blocks of rows as integers; the sums of each block are exact in floats."""
     blocks = [slice(start, start + _ROWS) for start in range(0, len(records[-1]), _ROWS)]
     tasks = ((tuple(_safe_indexing(part, rows) for part in records),) for rows in blocks)
-    added = None
+    added: list[np.ndarray] = []
     with threadpool_limits(threads_per_worker(n_jobs)):
         size = batch_size(len(blocks), n_jobs)
         for found in run(tasks, partial(_of_block, sums_of, encode), n_jobs, size):
             found = [part.astype(kind) for part in found]
-            added = found if added is None else list(map(np.add, added, found))
+            added = list(map(np.add, added, found)) if added else found
     return added
 
 
-def _of_block(sums_of, encode, block):
+def _of_block(
+    sums_of: Callable[..., tuple[np.ndarray, ...]],
+    encode: Callable[[Rows], np.ndarray],
+    block: tuple[Any, ...],
+) -> tuple[np.ndarray, ...]:
     with suppress_output():  # in workers as well
         rows, *others = block
         return sums_of(encode(rows), *others)
 
 
-def _mean_of(psi, amount):
+def _mean_of(psi: np.ndarray, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the sum of the rows of a block, and their number."""
     steps = whole_steps(psi)
     return amount @ steps, np.array([amount @ steps.any(axis=1)])
 
 
-def _sums_of(psi, amount, codes, *, centre, target):
+def _sums_of(
+    psi: np.ndarray, amount: np.ndarray, codes: np.ndarray, *, centre: Centre, target: Target
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return counts, sums by class and second moment of a block, about the centre."""
     steps = whole_steps(centre.apply(psi))
     weighted = steps * amount[:, None]
@@ -535,12 +586,12 @@ def _sums_of(psi, amount, codes, *, centre, target):
     return counts, of_classes(steps, cast), moment
 
 
-def of_classes(steps, cast):
+def of_classes(steps: np.ndarray, cast: np.ndarray) -> np.ndarray:
     """Return sums of whole steps by class, of few enough rows for exact sums in floats."""
     return (cast.T.astype(float) @ steps.astype(float)).astype(np.int64)
 
 
-def whole_steps(psi):
+def whole_steps(psi: np.ndarray) -> np.ndarray:
     """Return rows in whole steps; rows that are not finite, or longer than 1, become zeros.
 
     No record is refused, because an error would depend on a record without the cover of noise.
@@ -550,12 +601,14 @@ def whole_steps(psi):
     return np.where(fits[:, None], steps, 0).astype(np.int64)
 
 
-def _noisy(whole, sd, step, rng):
+def _noisy(whole: np.ndarray, sd: float, step: float, rng: np.random.Generator) -> np.ndarray:
     """Add noise to whole numbers of steps, and return them in units."""
     return plus_noise(whole, DiscreteGaussian(sd / step).sample(rng, whole.shape), step)
 
 
-def _noisy_moment(whole, sd, step, rng):
+def _noisy_moment(
+    whole: np.ndarray, sd: float, step: float, rng: np.random.Generator
+) -> np.ndarray:
     """Add noise to a symmetric matrix, less off the diagonal, whose entries count twice."""
     n = len(whole)
     above = np.triu_indices(n, 1)

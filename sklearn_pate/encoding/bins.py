@@ -1,15 +1,25 @@
 """The bins of declared columns, encoded one-hot by scikit-learn's transformers, for exports."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-from .columns import CategoryColumn
+from .columns import CategoryColumn, Columns, NumberColumn
 from .fitted_steps import as_floats, calling
 
+if TYPE_CHECKING:
+    from .._typing import Estimator
 
-def encoder_of_bins(schema):
+
+def encoder_of_bins(
+    schema: Columns,
+) -> tuple[ColumnTransformer, Callable[[list[np.ndarray]], np.ndarray]]:
     """Return a fitted transformer that encodes the bins of `Columns.bins` one-hot.
 
     Parameters
@@ -25,7 +35,7 @@ def encoder_of_bins(schema):
         of the bins of each column of the schema, (n_bins, n_numbers).
     """
     numbers = _numbers(schema)
-    steps = []
+    steps: list[tuple[Any, list[int]]] = []
     for k, column in numbers:
         bins = FunctionTransformer(np.digitize, kw_args={"bins": column.inner_bounds()})
         one_hot = OneHotEncoder(categories=[np.arange(column.n_values)], sparse_output=False)
@@ -35,7 +45,7 @@ def encoder_of_bins(schema):
     texts, places = _one_hot(schema)
     steps.append((texts, places))
 
-    def combine(counts):
+    def combine(counts: list[np.ndarray]) -> np.ndarray:
         # `np.digitize` puts missing numbers into the last bin, whose weight is subtracted again
         of_gap = [
             counts[k][column.n_values :].sum(axis=0) - counts[k][column.n_values - 1]
@@ -47,13 +57,13 @@ def encoder_of_bins(schema):
     return _fitted(steps, schema), combine
 
 
-def _numbers(schema):
+def _numbers(schema: Columns) -> list[tuple[int, NumberColumn]]:
     """Return the numeric columns, each with its position."""
     columns = enumerate(schema.columns)
-    return [(k, column) for k, column in columns if not isinstance(column, CategoryColumn)]
+    return [(k, column) for k, column in columns if isinstance(column, NumberColumn)]
 
 
-def _one_hot(schema):
+def _one_hot(schema: Columns) -> tuple[Estimator, list[int]]:
     """Return a one-hot encoder of all categorical columns, and their positions.
 
     Undeclared values are encoded as zeros. A missing value has a column of its own, the last one,
@@ -66,19 +76,19 @@ def _one_hot(schema):
     return make_pipeline(_objects(schema), one_hot), [k for k, _ in found]
 
 
-def _floats(schema):
+def _floats(schema: Columns) -> FunctionTransformer:
     """Return a transformer that converts columns to floats, with NaN for missing values."""
     return as_floats() if schema.names is None else calling("to_numpy", "float64", True, np.nan)
 
 
-def _objects(schema):
+def _objects(schema: Columns) -> FunctionTransformer:
     """Return a transformer that converts columns to objects, with NaN for missing values."""
     if schema.names is None:
         return FunctionTransformer(np.asarray, kw_args={"dtype": "object"})
     return calling("to_numpy", "object", True, np.nan)
 
 
-def _fitted(steps, schema):
+def _fitted(steps: list[tuple[Any, list[int]]], schema: Columns) -> ColumnTransformer:
     """Return a fitted transformer of columns; the fit depends on their names and nothing else."""
     named = [(f"{k}", step, places) for k, (step, places) in enumerate(steps) if places]
     columns = ColumnTransformer(named).set_output(transform="default")

@@ -1,6 +1,11 @@
 """Columns of a table that are declared: the bin of each value, and values drawn from bins."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -8,8 +13,11 @@ from scipy import sparse
 
 from ..rdp.checks import as_array
 from ..runtime.isolation import attempt, kind_of
-from .dtypes import difference
+from .dtypes import Difference, difference
 from .values import cells_of
+
+if TYPE_CHECKING:
+    from .._typing import Rows
 
 # --- the table -----------------------------------------------------------------------------------
 
@@ -30,16 +38,16 @@ class Columns(NamedTuple):
         their dtype: their numbers become floats, and their texts objects.
     """
 
-    columns: list
+    columns: list[Column]
     names: pd.Index | None
     dtype: np.dtype | None
     by_value: tuple[int, ...] = ()
 
-    def bins(self, X):
+    def bins(self, X: Rows) -> Iterator[np.ndarray]:
         """Yield the bins of all rows, column by column; -1 is no bin."""
         return (column.bins(values) for column, values in self._with_values(X))
 
-    def declaration(self):
+    def declaration(self) -> tuple[dict[Any, Any], list[Any]]:
         """Return what declares these columns, and the names of those that may have gaps."""
         names = range(len(self.columns)) if self.names is None else list(self.names)
         pairs = list(zip(names, self.columns, strict=True))
@@ -47,26 +55,26 @@ class Columns(NamedTuple):
         return declared, [name for name, column in pairs if column.may_be_missing]
 
     @property
-    def n_columns(self):
+    def n_columns(self) -> int:
         """Number of columns."""
         return len(self.columns)
 
     @property
-    def n_categories(self):
+    def n_categories(self) -> dict[Any, int]:
         """Number of declared categories of each categorical column, a dict."""
         names = range(len(self.columns)) if self.names is None else self.names
         pairs = zip(names, self.columns, strict=True)
         return {name: column.n_bins for name, column in pairs if isinstance(column, CategoryColumn)}
 
-    def _with_values(self, X):
+    def _with_values(self, X: Rows) -> Iterator[tuple[Column, pd.Series]]:
         return zip(self.columns, columns_of(X).values(), strict=True)
 
-    def rows(self, bins, rng):
+    def rows(self, bins: Iterable[np.ndarray], rng: np.random.Generator) -> Rows:
         """Draw rows from bins, given as one array per column."""
         pairs = zip(self.columns, bins, strict=True)
         return self.table(column.draw(places, rng) for column, places in pairs)
 
-    def table(self, sampled):
+    def table(self, sampled: Iterable[pd.Series]) -> Rows:
         """Combine Series, one for each column, into a table of the declared form."""
         if self.names is None:
             return np.column_stack([values.to_numpy() for values in sampled]).astype(self.dtype)
@@ -74,11 +82,11 @@ class Columns(NamedTuple):
         rows.columns = self.names
         return rows
 
-    def any_rows(self, n_rows, rng):
+    def any_rows(self, n_rows: int, rng: np.random.Generator) -> Rows:
         """Draw rows uniformly from all bins."""
         return self.rows([rng.integers(column.n_bins, size=n_rows) for column in self.columns], rng)
 
-    def check(self, X):
+    def check(self, X: Rows) -> Rows:
         """Return a table of the declared form; refuse other tables, by their form alone."""
         X = self.like(X)
         if self.difference(X) is not None:
@@ -87,14 +95,14 @@ class Columns(NamedTuple):
             )
         return X
 
-    def like(self, X):
+    def like(self, X: Rows) -> Rows:
         """Return a table with the declared number of columns; dtypes may differ."""
         X = checked_table(X)
         if X.shape[1] != len(self.columns):
             raise ValueError(f"X must have {len(self.columns)} columns; got {X.shape[1]}")
         return self._canonical(X) if self.by_value else X
 
-    def _canonical(self, X):
+    def _canonical(self, X: Rows) -> Rows:
         """Return a copy whose columns in `by_value` hold floats, or texts as objects."""
         values = list(columns_of(X).values())
         for k in self.by_value:
@@ -108,7 +116,7 @@ class Columns(NamedTuple):
         rows.columns = self.names
         return rows
 
-    def within(self, X):
+    def within(self, X: Rows) -> Rows:
         """Return a table of the same form, with numbers clipped to the declared bounds."""
         X = self.like(X)
         values = [column.within(series) for column, series in self._with_values(X)]
@@ -118,12 +126,12 @@ class Columns(NamedTuple):
         rows.columns = X.columns
         return rows
 
-    def difference(self, X):
+    def difference(self, X: Rows) -> Difference | None:
         """Return the difference in form between a table and synthetic rows, or None."""
         return difference(X, self.any_rows(2, np.random.default_rng(0)))
 
 
-def checked_table(X):
+def checked_table(X: Rows) -> Rows:
     """Return `X` if it is a pandas DataFrame or a 2-D array of numbers; refuse other tables."""
     if isinstance(X, pd.DataFrame):
         if X.shape[1] == 0 or not X.columns.is_unique:
@@ -149,15 +157,19 @@ def checked_table(X):
     return X
 
 
-def are_missing(values):
+def are_missing(values: pd.Series) -> np.ndarray:
     """Return a mask of the missing values of a Series; a value that raises is not missing."""
     try:
         return values.isna().to_numpy(dtype=bool)
     except Exception:  # raised by a single value, such as a signalling NaN of decimal
-        return np.array([attempt(lambda v=v: bool(pd.isna(v)))[0] is True for v in values])
+        return np.array([attempt(partial(_is_missing, value))[0] is True for value in values])
 
 
-def columns_of(X):
+def _is_missing(value: Any) -> bool:
+    return bool(pd.isna(value))
+
+
+def columns_of(X: Rows) -> dict[Any, pd.Series]:
     """Return a dict of all columns as Series, by name, or by position in an array."""
     if isinstance(X, pd.DataFrame):
         return {name: X.iloc[:, k] for k, name in enumerate(X.columns)}
@@ -168,11 +180,11 @@ def columns_of(X):
 # --- one column ----------------------------------------------------------------------------------
 
 
-class Column:
+class Column(ABC):
     """Public description of a column.
 
-    Missing values have the last bin, or none. A subclass defines `_bins` and `_draw`, which are
-    never called with missing values, and `decoded`.
+    Missing values have the last bin, or none. `_bins` and `_draw` are never called with missing
+    values.
 
     Attributes
     ----------
@@ -185,30 +197,46 @@ class Column:
         Number of bins.
     """
 
-    def __init__(self, dtype, n_values, may_be_missing):
+    def __init__(self, dtype: Any, n_values: int, may_be_missing: bool) -> None:
         self.dtype = dtype
         self.n_values = n_values
         self.may_be_missing = may_be_missing
         self.n_bins = n_values + may_be_missing
 
-    def bins(self, values):
+    def bins(self, values: pd.Series) -> np.ndarray:
         """Return the bin of each value of a Series, by that value alone; -1 is no bin."""
         missing = are_missing(values)
         bins = np.full(len(values), self.n_values if self.may_be_missing else -1)
         bins[~missing] = self._bins(values[~missing])
         return bins
 
-    def draw(self, bins, rng):
+    def draw(self, bins: np.ndarray, rng: np.random.Generator) -> pd.Series:
         """Draw a value from each bin, uniformly; return a Series of the column's dtype."""
         missing = bins == self.n_values
         return masked(self._draw(np.where(missing, 0, bins), rng), missing)
 
-    def within(self, values):
+    @abstractmethod
+    def declaration(self) -> Any:
+        """Return what declares the values: bounds or edges, a tuple, or categories, a list."""
+
+    def within(self, values: pd.Series) -> pd.Series:
         """Clip a Series of numbers to the bounds; return other Series unchanged."""
         return values
 
+    @abstractmethod
+    def decoded(self, encoded: np.ndarray) -> pd.Series:
+        """Return the values that are nearest to encoded ones, a Series."""
 
-def masked(values, missing):
+    @abstractmethod
+    def _bins(self, values: pd.Series) -> np.ndarray:
+        """Return the bin of each value of a Series."""
+
+    @abstractmethod
+    def _draw(self, bins: np.ndarray, rng: np.random.Generator) -> pd.Series:
+        """Draw a value from each bin."""
+
+
+def masked(values: pd.Series, missing: np.ndarray) -> pd.Series:
     """Mask values as missing; without any, skip it, as the dtype may not hold missing values."""
     return values.mask(missing) if missing.any() else values
 
@@ -224,7 +252,7 @@ class CategoryColumn(Column):
     may_be_missing : bool
     """
 
-    def __init__(self, dtype, categories, may_be_missing):
+    def __init__(self, dtype: Any, categories: Sequence[Any], may_be_missing: bool) -> None:
         self._values = pd.Series(categories, dtype=dtype)
         are_rounded = kind_of_values(dtype) != "f" and list(self._values) != list(categories)
         self._bin_by_value = {value: k for k, value in enumerate(self._values.astype(object))}
@@ -234,33 +262,36 @@ class CategoryColumn(Column):
             raise ValueError("categories must differ, and not be missing, in the column's dtype")
         super().__init__(dtype, n_values, may_be_missing)
 
-    def categories(self, missing):
+    def categories(self, missing: Any) -> np.ndarray:
         """Return the values as objects, in the order of their bins, with the missing one last."""
         last = [missing] if self.may_be_missing else []
         return np.array([*self._bin_by_value, *last], dtype=object)
 
-    def _bins(self, values):
+    def _bins(self, values: pd.Series) -> np.ndarray:
         if kind_of_values(values.dtype) == "category":
             place = np.array([self._bin_of(value) for value in values.dtype.categories])
             return place[values.cat.codes.to_numpy()]
         return np.array([self._bin_of(value) for value in values.astype(object)], dtype=np.int64)
 
-    def _bin_of(self, value):
+    def _bin_of(self, value: Any) -> int:
         try:
             return self._bin_by_value.get(value, -1)
         except Exception:  # a value without a hash, such as a list, is not a category
             return -1
 
-    def _draw(self, bins, rng):
+    def _draw(self, bins: np.ndarray, rng: np.random.Generator) -> pd.Series:
+        return self._values_of(bins)
+
+    def _values_of(self, bins: np.ndarray) -> pd.Series:
         return self._values.take(bins).reset_index(drop=True)
 
-    def declaration(self):
+    def declaration(self) -> list[Any]:
         """Return the categories, a list."""
         return list(self._bin_by_value)
 
-    def decoded(self, one_hot):
-        """Return the value with the largest number of each row, a Series, (n_rows, n_values)."""
-        return self._draw(one_hot.argmax(axis=1), None)
+    def decoded(self, encoded: np.ndarray) -> pd.Series:
+        """Return the value with the largest number of each row, (n_rows, n_values), a Series."""
+        return self._values_of(encoded.argmax(axis=1))
 
 
 class NumberColumn(Column):
@@ -276,7 +307,14 @@ class NumberColumn(Column):
         Declared bounds, or edges of bins, in increasing order.
     """
 
-    def __init__(self, dtype, least, greatest, may_be_missing, edges):
+    def __init__(
+        self,
+        dtype: Any,
+        least: Sequence[float],
+        greatest: Sequence[float],
+        may_be_missing: bool,
+        edges: Sequence[float],
+    ) -> None:
         kind = numpy_dtype(dtype).kind
         self._wide = np.dtype({"i": np.int64, "u": np.uint64, "f": np.float64}[kind])
         self._least = np.array(least, dtype=self._wide)
@@ -284,20 +322,20 @@ class NumberColumn(Column):
         self.edges = np.array(edges, dtype=float)
         super().__init__(dtype, len(least), may_be_missing)
 
-    def within(self, values):
+    def within(self, values: pd.Series) -> pd.Series:
         """Clip a Series of numbers to the bounds."""
         return values.clip(self.edges[0], self.edges[-1])
 
-    def inner_bounds(self):
+    def inner_bounds(self) -> np.ndarray:
         """Return the smallest number of each bin except the first."""
         return self._least[1:]
 
-    def _bins(self, values):
+    def _bins(self, values: pd.Series) -> np.ndarray:
         is_as_declared = kind_of_values(values.dtype) == self._wide.kind
         numbers = values.to_numpy(dtype=self._wide if is_as_declared else float)
         return np.searchsorted(self._least[1:], numbers, side="right")
 
-    def _draw(self, bins, rng):
+    def _draw(self, bins: np.ndarray, rng: np.random.Generator) -> pd.Series:
         least, greatest = self._least[bins], self._greatest[bins]
         if self._wide.kind == "f":
             sampled = least + (greatest - least) * rng.random(len(bins))
@@ -305,31 +343,31 @@ class NumberColumn(Column):
             sampled = rng.integers(least, greatest, endpoint=True, dtype=self._wide)
         return pd.Series(sampled).astype(self.dtype)
 
-    def declaration(self):
+    def declaration(self) -> tuple[float, ...]:
         """Return the bounds or edges, a tuple."""
         return tuple(self.edges.tolist())
 
-    def decoded(self, ranks):
+    def decoded(self, encoded: np.ndarray) -> pd.Series:
         """Return the numbers of these ranks among the edges, from -1 to 1, a Series."""
         places = np.linspace(-1, 1, len(self.edges))
-        numbers = np.interp(ranks, places, self.edges)
+        numbers = np.interp(encoded, places, self.edges)
         if self._wide.kind != "f":
             numbers = np.rint(numbers)
         sampled = np.clip(numbers.astype(self._wide), self._least[0], self._greatest[-1])
         return pd.Series(sampled).astype(self.dtype)
 
 
-def numpy_dtype(dtype):
+def numpy_dtype(dtype: Any) -> np.dtype:
     """Return the numpy dtype of the values of a dtype."""
     return np.dtype(getattr(dtype, "numpy_dtype", dtype))
 
 
-def kind_of_values(dtype):
+def kind_of_values(dtype: Any) -> str:
     """Return the kind of a dtype: a letter of numpy, "O" for text and objects, or a word."""
     words = {pd.SparseDtype: "sparse", pd.CategoricalDtype: "category"}
     return words.get(type(dtype), getattr(dtype, "kind", "O"))
 
 
-def holds_missing(dtype):
+def holds_missing(dtype: Any) -> bool:
     """Return whether a dtype can hold missing values."""
     return not isinstance(dtype, np.dtype) or dtype.kind not in "biu"

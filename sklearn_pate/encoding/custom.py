@@ -3,13 +3,18 @@
 Encoders of this library are applied in the same way.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from itertools import chain, product
-from numbers import Number, Real
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from .._numbers import is_number
 from .._sklearn import _num_samples, _safe_indexing
 from ..public import table_of
 from ..runtime.copies import (
@@ -22,6 +27,9 @@ from ..runtime.copies import (
 )
 from ..runtime.isolation import PublicError, applied_to_parts, suppress_output
 from .vectorizer import RowVectorizer, of_pandas
+
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
 
 #: Number of public rows that a transformer is tried on, alone and in batches.
 _N_TRIED = 12
@@ -45,7 +53,7 @@ _REFUSED = {
 }
 
 
-def fitted_on_public(transformer, X_public, seed):
+def fitted_on_public(transformer: Estimator, X_public: Rows, seed: int) -> Estimator:
     """Fit a copy of a transformer on public rows.
 
     Parameters
@@ -79,8 +87,11 @@ def fitted_on_public(transformer, X_public, seed):
     raise ValueError(f"the transformer of ReverseNeighbors {found}{remedy}")
 
 
-def transformed(fitted, rows):
-    """Encode rows as numbers, (n_rows, n_columns); raise an error for anything else."""
+def transformed(fitted: Estimator, rows: Rows) -> np.ndarray:
+    """Transform rows to a dense float array of shape (n_rows, n_columns).
+
+    Raise an error if the transformer does not return a 2-D array of numbers with as many rows.
+    """
     numbers = fitted.transform(rows)
     if sparse.issparse(numbers):
         numbers = numbers.toarray()
@@ -92,7 +103,14 @@ def transformed(fitted, rows):
     return numbers.astype(float)
 
 
-def transformed_private(fitted, X, n_columns, rows=None, *, largest=None):
+def transformed_private(
+    fitted: Estimator,
+    X: Rows,
+    n_columns: int,
+    rows: np.ndarray | None = None,
+    *,
+    largest: np.ndarray | None = None,
+) -> np.ndarray:
     """Encode private rows as numbers, NaN in rows that cannot be transformed.
 
     No error or warning mentions these rows. A row that fails does not affect the others: a block
@@ -105,7 +123,7 @@ def transformed_private(fitted, X, n_columns, rows=None, *, largest=None):
         parts = [np.flatnonzero(~far), *np.flatnonzero(far)[:, None]]
     if rows is not None:
         X = copied_rows(X, rows)
-        parts = np.arange(len(rows))[:, None]
+        parts = list(np.arange(len(rows))[:, None])
     numbers = np.full((_num_samples(X), n_columns), np.nan)
     while len(parts):
         halves = []
@@ -118,7 +136,7 @@ def transformed_private(fitted, X, n_columns, rows=None, *, largest=None):
     return numbers
 
 
-def rounding_among_others(fitted, X_public, public):
+def rounding_among_others(fitted: Estimator, X_public: Rows, public: np.ndarray) -> float:
     """Return the rounding difference of public rows transformed alone and together.
 
     In a matrix product, the rounding of a row depends on the other rows of the batch. The function
@@ -160,7 +178,7 @@ def rounding_among_others(fitted, X_public, public):
     return float(difference / max(np.sqrt((public**2).sum(axis=1).mean()), 1e-300))
 
 
-def treats_rows_alone(fitted, some, by_itself):
+def treats_rows_alone(fitted: Estimator, some: Rows, by_itself: list[np.ndarray]) -> bool:
     """Return whether rows have the same numbers alone and together with odd rows.
 
     Parameters
@@ -179,13 +197,13 @@ def treats_rows_alone(fitted, some, by_itself):
     return all(_is_row_by_row(fitted, batch, *typical) for batch in batches)
 
 
-def _alone(fitted, batch):
+def _alone(fitted: Estimator, batch: Rows) -> list[Any]:
     """Transform each row by itself; return a list of their numbers, None for a row that fails."""
     rows = np.arange(_num_samples(batch))[:, None]
     return [found for _, (found, _) in applied_to_parts(transformed, fitted, batch, rows)]
 
 
-def _together(fitted, batch):
+def _together(fitted: Estimator, batch: Rows) -> tuple[Any, str | None]:
     """Transform all rows together; return their numbers and the failure, if any.
 
     The seed is not the seed of `_alone`, so random numbers show as a difference.
@@ -195,21 +213,21 @@ def _together(fitted, batch):
     return found
 
 
-def _are_like_wide(rows):
+def _are_like_wide(rows: Sequence[np.ndarray | None]) -> bool:
     """Return whether all rows were transformed, to the same number of columns."""
     widths = {None if row is None else row.shape[1] for row in rows}
     return len(widths) == 1 and None not in widths
 
 
-def _is_row_by_row(fitted, batch, middle, width):
+def _is_row_by_row(fitted: Estimator, batch: Rows, middle: np.ndarray, width: np.ndarray) -> bool:
     """Return whether each row has the same numbers alone and in the batch."""
     together, failed = _together(fitted, batch)
     if failed is not None:
         return True  # private rows of such a batch are transformed in smaller batches
-    alone = _alone(fitted, batch)
-    if not _are_like_wide([together, *alone]):
+    by_itself = _alone(fitted, batch)
+    if not _are_like_wide([together, *by_itself]):
         return False
-    alone = np.vstack(alone)
+    alone = np.vstack(by_itself)
     with np.errstate(over="ignore", invalid="ignore"):
         # Columns have units of their own, but columns much smaller than the others, and rows that
         # are far away, differ by rounding
@@ -220,7 +238,7 @@ def _is_row_by_row(fitted, batch, middle, width):
     return bool((same | (alone == together) | (np.isnan(alone) & np.isnan(together))).all())
 
 
-def _with_odd_rows(some):
+def _with_odd_rows(some: Rows) -> Iterator[Rows]:
     """Yield the rows between copies with extreme, with missing and with unseen values."""
     if sparse.issparse(some):
         half = _num_samples(some) // 2
@@ -237,7 +255,7 @@ def _with_odd_rows(some):
             yield frame.to_numpy().reshape(-1, *some.shape[1:])
 
 
-def _frames_with_odd(some):
+def _frames_with_odd(some: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Change columns of one dtype at a time, as a transformer may fail at odd values of another."""
     half = len(some) // 2
     columns = [some.iloc[:, k] for k in range(some.shape[1])]
@@ -248,11 +266,11 @@ def _frames_with_odd(some):
             yield pd.concat([_between(*pair, half) for pair in pairs], axis=1)
 
 
-def _between(odd, values, half):
+def _between(odd: pd.Series, values: pd.Series, half: int) -> pd.Series:
     return pd.concat([odd.iloc[:half], values.astype(odd.dtype), odd.iloc[half:]])
 
 
-def _odd_sparse(some):
+def _odd_sparse(some: Any) -> Iterator[Any]:
     """Yield sparse rows with extreme entries, with entries in other columns, and with missing."""
     yield some * 1e6
     yield some[:, ::-1] * -1e6
@@ -268,7 +286,7 @@ def _odd_sparse(some):
 _FAR = {"M": "2200-01-01", "m": "36500 days"}
 
 
-def _extreme(values):
+def _extreme(values: pd.Series) -> pd.Series:
     """Return numbers or times beyond all rows, of the same dtype."""
     kind = getattr(values.dtype, "kind", "O")
     if kind == "f":
@@ -281,20 +299,20 @@ def _extreme(values):
     return values
 
 
-def _negative(values):
+def _negative(values: pd.Series) -> pd.Series:
     """Return the negative of extreme numbers and times, if the dtype has negative values."""
     kind = getattr(values.dtype, "kind", "O")
     return -_extreme(values) if kind in "fim" else values
 
 
-def _half_missing(values):
+def _half_missing(values: pd.Series) -> pd.Series:
     """Return extreme values, every second one missing, if the dtype can hold missing values."""
     extreme = _extreme(values)
     missing = extreme.mask(np.arange(len(values)) % 2 == 0)
     return missing if missing.dtype == extreme.dtype else values
 
 
-def _unseen(values):
+def _unseen(values: pd.Series) -> pd.Series:
     """Return texts, categories or objects that no rows have."""
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
@@ -307,7 +325,7 @@ def _unseen(values):
     return pd.Series(unseen, index=values.index, name=values.name, dtype=dtype)
 
 
-def _unlike(value, k):
+def _unlike(value: Any, k: int) -> Any:
     """Return an unseen text, sometimes an empty one, or for a number one of either sign."""
     if isinstance(value, bool | np.bool_ | bytes):
         return value
@@ -323,7 +341,7 @@ ODD = (_extreme, _negative, _half_missing, _unseen)
 # --- rows far beyond the public ones: their size affects the rounding of a batch ------------------
 
 
-def largest_sizes(X_public):
+def largest_sizes(X_public: Rows) -> np.ndarray:
     """Return the largest absolute value of the numbers in each column of public rows.
 
     Parameters
@@ -338,7 +356,7 @@ def largest_sizes(X_public):
     return np.nan_to_num(_sizes(X_public), posinf=0).max(axis=0, initial=0)
 
 
-def are_far(X, largest):
+def are_far(X: Rows, largest: np.ndarray) -> np.ndarray:
     """Return a mask of the rows with a number far beyond the public ones, each by itself.
 
     Parameters
@@ -352,10 +370,10 @@ def are_far(X, largest):
     -------
     ndarray of shape (n_rows,), bool
     """
-    return (_sizes(X) > _MOST * (1 + largest)).any(axis=1)
+    return np.any(_sizes(X) > _MOST * (1 + largest), axis=1)
 
 
-def _sizes(X):
+def _sizes(X: Rows) -> np.ndarray:
     """Return the absolute values of numbers in rows, (n_rows, n_columns), else 0 or NaN."""
     if sparse.issparse(X):
         # One size for each row: its largest absolute value
@@ -366,7 +384,7 @@ def _sizes(X):
     return np.column_stack([_numbers(table.iloc[:, k]) for k in range(table.shape[1])])
 
 
-def _numbers(column):
+def _numbers(column: pd.Series) -> np.ndarray:
     """Return the absolute values of a column, else 0 or NaN; no value raises an error."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
@@ -377,9 +395,9 @@ def _numbers(column):
     return np.abs(column.to_numpy(float, na_value=np.nan))
 
 
-def _size(value):
+def _size(value: Any) -> float:
     try:
-        return abs(float(value)) if isinstance(value, Number) else 0.0  # Decimal is a Number
+        return abs(float(value)) if is_number(value) else 0.0
     except OverflowError:
         return np.inf
     except Exception:  # complex numbers, signalling NaN

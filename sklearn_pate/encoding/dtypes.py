@@ -1,15 +1,20 @@
 """Form of private rows: column names and dtypes, which all teachers share and which are public."""
 
+from __future__ import annotations
+
 import math
 import re
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.utils import check_array
 
 from ..runtime.isolation import kind_of
+
+if TYPE_CHECKING:
+    from .._typing import Rows
 
 __all__ = ["Difference", "difference", "dtype_name", "same_dtypes"]
 
@@ -30,7 +35,7 @@ class Difference(NamedTuple):
     """
 
     kind: str
-    columns: list
+    columns: list[Any]
 
 
 class RowForm(NamedTuple):
@@ -49,12 +54,12 @@ class RowForm(NamedTuple):
     """
 
     library: str
-    kinds: dict
+    kinds: dict[Any, str]
     holds_numbers: bool
     by_value: Any = None
 
     @classmethod
-    def of(cls, X: Any) -> "RowForm":
+    def of(cls, X: Rows) -> RowForm:
         """Return the form of public rows."""
         if not hasattr(X, "dtypes"):
             return cls("", {}, getattr(X, "dtype", np.dtype(object)).kind in "biuf")
@@ -62,11 +67,11 @@ class RowForm(NamedTuple):
         return cls(library_of(X), {name: _kind_of_column(dtype) for name, dtype in dtypes}, False)
 
     @property
-    def others(self) -> list:
+    def others(self) -> list[Any]:
         """Names of the DataFrame columns that are neither numeric nor boolean."""
         return [name for name, kind in self.kinds.items() if kind == "other"]
 
-    def like(self, X: Any) -> Any:
+    def like(self, X: Rows) -> Rows:
         """Convert rows to predict to this form.
 
         An array becomes a DataFrame if all columns were numeric or boolean. A DataFrame becomes an
@@ -94,7 +99,7 @@ class RowForm(NamedTuple):
                 columns[name] = columns[name].astype(bool)
         return import_module(self.library).DataFrame(columns)
 
-    def _without_huge(self, X):
+    def _without_huge(self, X: Rows) -> Rows:
         """Convert object columns of a pandas DataFrame to floats where the model has numbers.
 
         Integers beyond the range of floats become infinite.
@@ -129,7 +134,7 @@ def as_float(value: Any) -> float:
         return math.nan
 
 
-def _as_floats(values):
+def _as_floats(values: np.ndarray) -> np.ndarray:
     """Convert an array of objects to floats; return it unchanged if some are not numbers."""
     try:
         return values.astype(float)
@@ -139,7 +144,7 @@ def _as_floats(values):
         return values
 
 
-def _kind_of_column(dtype):
+def _kind_of_column(dtype: Any) -> str:
     """Return "number", "truth" or "other" for a dtype of pandas or polars."""
     if hasattr(dtype, "is_numeric"):  # a dtype of polars
         return "number" if dtype.is_numeric() else "truth" if str(dtype) == "Boolean" else "other"
@@ -147,7 +152,7 @@ def _kind_of_column(dtype):
     return "number" if kind in "iuf" else "truth" if kind == "b" else "other"
 
 
-def difference(X, X_public):
+def difference(X: Rows, X_public: Rows) -> Difference | None:
     """Compare column names, dtypes, and categories in their order.
 
     Equality of dtypes is not sufficient: pandas ignores the order of categories, which determines
@@ -191,7 +196,7 @@ def difference(X, X_public):
     return Difference("codes", coded) if coded else None
 
 
-def dtype_name(dtype):
+def dtype_name(dtype: Any) -> str:
     """Return the name of a dtype without widths, categories, fill values and metadata.
 
     Parameters
@@ -214,10 +219,10 @@ def dtype_name(dtype):
         return dtype.name if dtype.kind in "biufcmMO" else kind_of(dtype)
     if isinstance(dtype, pd.DatetimeTZDtype | pd.PeriodDtype):
         return dtype.name
-    return re.match(r"\w*", str(dtype))[0] or type(dtype).__name__
+    return re.split(r"\W", str(dtype), maxsplit=1)[0] or type(dtype).__name__
 
 
-def same_dtypes(X, X_public):
+def same_dtypes(X: Rows, X_public: Rows) -> tuple[Rows, Rows]:
     """Convert private and public rows to the same dtypes, which disclose nothing private.
 
     Integers and booleans become floats, because one missing value changes their dtype. Private
@@ -255,7 +260,7 @@ def same_dtypes(X, X_public):
     return X.astype(dtype), X_public.astype(dtype)
 
 
-def _same_in_pandas(X, X_public):
+def _same_in_pandas(X: pd.DataFrame, X_public: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     found = difference(X, X_public)
     for name in [] if found is None else found.columns:
         private, public = X[name], X_public[name]
@@ -271,7 +276,7 @@ def _same_in_pandas(X, X_public):
     return X, X_public
 
 
-def _same_in_polars(X, X_public):
+def _same_in_polars(X: Rows, X_public: Rows) -> tuple[Rows, Rows]:
     types = dict(X_public.schema)
     for name, kind in types.items():
         if kind.is_integer() and X.schema[name] != kind:
@@ -282,18 +287,18 @@ def _same_in_polars(X, X_public):
     return X.cast(dict(X_public.schema), strict=False), X_public
 
 
-def _is_text(values):
+def _is_text(values: pd.Series) -> bool:
     return pd.api.types.is_object_dtype(values.dtype) or isinstance(values.dtype, pd.StringDtype)
 
 
-def _is_readable(X):
+def _is_readable(X: Rows) -> bool:
     """Return whether `X` has the dtypes of its columns, as an array or a DataFrame has them."""
     if not hasattr(X, "dtypes"):
         return hasattr(X, "dtype")
     return hasattr(X, "columns") and len(list(X.dtypes)) == len(list(X.columns))
 
 
-def _are_same(private, public):
+def _are_same(private: Any, public: Any) -> bool:
     """Compare two dtypes, with the order and the types of their categories, which set the codes."""
     try:
         are_equal = bool(private == public)
@@ -302,7 +307,7 @@ def _are_same(private, public):
     return are_equal and _categories(private) == _categories(public)
 
 
-def _categories(dtype):
+def _categories(dtype: Any) -> list[tuple[type, Any]] | None:
     """Return the categories of a dtype with their types, because 1, 1.0 and True are equal.
 
     A dtype without categories, such as `Categorical` of polars, gives None; see `_assigns_codes`.
@@ -313,7 +318,7 @@ def _categories(dtype):
         return None
 
 
-def _assigns_codes(dtype):
+def _assigns_codes(dtype: Any) -> bool:
     """Return whether a dtype of Arrow or polars, or one within it, assigns codes by appearance."""
     stored = getattr(getattr(dtype, "pyarrow_dtype", None), "storage_type", "")
     without_names = re.sub(r"'[^']*'|\"[^\"]*\"", "", f"{dtype} {stored}")

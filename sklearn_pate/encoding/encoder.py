@@ -4,8 +4,11 @@ Columns are learnt from public rows, or follow from declared ones. The same code
 public and synthetic rows, DataFrames and arrays; each row is encoded by itself.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -17,11 +20,14 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
-from .columns import CategoryColumn, Columns, masked
+from .columns import CategoryColumn, Columns, NumberColumn, masked
 from .dtypes import as_float
 from .fitted_steps import as_floats, calling, scaler_by_hand
 from .values import text_of
 from .vectorizer import check_array, check_columns, of_pandas, with_floats
+
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
 
 #: Number of intervals between the quantiles of public numbers.
 _N_QUANTILES = 64
@@ -62,7 +68,7 @@ class NumberEncoding:
     has_gaps: bool = False
 
     @classmethod
-    def of_public(cls, numbers: np.ndarray) -> "NumberEncoding":
+    def of_public(cls, numbers: np.ndarray) -> NumberEncoding:
         """Learn the encoding from public numbers, (n_public,), NaN where they are missing."""
         missing = np.isnan(numbers)
         known = np.clip(numbers[~missing], -_LARGEST, _LARGEST)
@@ -75,22 +81,22 @@ class NumberEncoding:
         return cls(edges, (low, high), plain.mean(), std, has_gaps=bool(missing.any()))
 
     @classmethod
-    def of_edges(cls, edges: np.ndarray, *, has_gaps: bool) -> "NumberEncoding":
+    def of_edges(cls, edges: np.ndarray, *, has_gaps: bool) -> NumberEncoding:
         """Return the encoding by declared edges, of which the outer ones are the bounds."""
         low, high = float(edges[0]), float(edges[-1])
         half = high / 2 - low / 2 or 1.0
         return cls(edges, (low, high), low + half, half, has_gaps)
 
-    def points(self) -> dict[str, np.ndarray]:
-        """Return the edges and their ranks, as arguments of `numpy.interp`."""
+    def points(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the edges and their ranks, `xp` and `fp` of `numpy.interp`."""
         if self.edges[0] == self.edges[-1]:
-            return {"xp": self.edges[:1], "fp": np.zeros(1)}
-        return {"xp": self.edges, "fp": np.linspace(-1, 1, len(self.edges))}
+            return self.edges[:1], np.zeros(1)
+        return self.edges, np.linspace(-1, 1, len(self.edges))
 
     def ranks(self, numbers: np.ndarray) -> np.ndarray:
         """Return the ranks of numbers, (n_rows,), 0 where they are missing."""
         with np.errstate(all="ignore"):
-            ranks = np.interp(numbers, **self.points())
+            ranks = np.interp(numbers, *self.points())
         return np.where(np.isfinite(ranks), ranks, 0.0)  # no record may raise an error
 
     def plain(self, numbers: np.ndarray) -> np.ndarray:
@@ -111,8 +117,8 @@ class CategoryEncoding:
         Returns the output column of each value of a Series, (n_rows,); -1 for none.
     """
 
-    labels: list
-    codes: Any
+    labels: list[Any]
+    codes: Callable[[pd.Series], np.ndarray]
 
     def one_hot(self, values: pd.Series) -> np.ndarray:
         """Return zeros, and a one for each value that has an output column, (n_rows, n_labels)."""
@@ -161,10 +167,10 @@ class RowEncoder(TransformerMixin, BaseEstimator):
            [1., 0., 0., 0.]])
     """
 
-    def __init__(self, extra_columns=False):
+    def __init__(self, extra_columns: bool = False) -> None:
         self.extra_columns = extra_columns
 
-    def fit(self, X, y=None):
+    def fit(self, X: Rows, y: Any = None) -> Self:
         """Learn the encoding of each column.
 
         Parameters
@@ -186,7 +192,8 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             if are_numbers[k]
         }
         others = [k for k, is_number in enumerate(are_numbers) if not is_number]
-        self._one_hot, self._categories = None, {}
+        self._one_hot: Estimator = None
+        self._categories: dict[int, CategoryEncoding] = {}
         if others:
             texts = np.column_stack([_texts(columns[k]) for k in others])
             one_hot = OneHotEncoder(
@@ -199,12 +206,12 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             ):
                 self._categories[k] = _encoding_of_texts(*found)
             self._one_hot = FrozenEstimator(one_hot)
-        self._texts_of = _as_texts
+        self._texts_of: Callable[[bool], list[Estimator]] = _as_texts
         self._note_form(X, X[:2])
         return self
 
     @classmethod
-    def of_columns(cls, columns: Columns) -> "RowEncoder":
+    def of_columns(cls, columns: Columns) -> Self:
         """Return the encoder of declared columns; no rows are read."""
         encoder = cls()
         encoder._is_flat = True
@@ -212,7 +219,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         encoder._numbers = {
             k: NumberEncoding.of_edges(column.edges, has_gaps=column.may_be_missing)
             for k, column in pairs
-            if not isinstance(column, CategoryColumn)
+            if isinstance(column, NumberColumn)
         }
         declared = {k: column for k, column in pairs if isinstance(column, CategoryColumn)}
         encoder._categories = {
@@ -233,7 +240,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         encoder._note_form(rows, rows)
         return encoder
 
-    def _note_form(self, X, some):
+    def _note_form(self, X: Rows, some: Rows) -> None:
         """Keep the names of the columns, and some public rows."""
         self._some = some
         self.n_features_in_ = X.shape[1]
@@ -243,11 +250,11 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(self._names, dtype=object)
 
     @staticmethod
-    def _read(X):
+    def _read(X: Rows) -> Rows:
         X = with_floats(of_pandas(X))
         return X if isinstance(X, pd.DataFrame) else np.reshape(X, (len(X), -1))
 
-    def transform(self, X):
+    def transform(self, X: Rows) -> np.ndarray:
         """Encode rows, each by itself.
 
         Parameters
@@ -281,7 +288,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             blocks += list(encoding.one_hot(columns[k]).T)
         return np.column_stack(blocks) if blocks else np.zeros((len(X), 0))
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the output columns.
 
         Parameters
@@ -314,7 +321,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         n = self.n_numbers
         return slice(n, 3 * n) if self.extra_columns else slice(n, n)
 
-    def decode(self, encoded):
+    def decode(self, encoded: np.ndarray) -> Rows:
         """Return the rows of the declared columns that are nearest to encoded rows.
 
         Parameters
@@ -334,15 +341,16 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             if encoding.has_gaps:
                 values[k] = masked(values[k], encoded[:, n_read] > 0.5)
                 n_read += 1
-        for k, encoding in self._categories.items():
-            part = encoded[:, n_read : n_read + len(encoding.labels)]
+        for k, categories in self._categories.items():
+            n_labels = len(categories.labels)
+            part = encoded[:, n_read : n_read + n_labels]
             values[k] = columns[k].decoded(part[:, : columns[k].n_values])
             if columns[k].may_be_missing:
                 values[k] = masked(values[k], part[:, -1] > 0.5)
-            n_read += len(encoding.labels)
+            n_read += n_labels
         return self._declared.table([values[k] for k in range(len(columns))])
 
-    def to_sklearn(self):
+    def to_sklearn(self) -> Estimator:
         """Return a fitted transformer of scikit-learn's own with the same output."""
         check_is_fitted(self, "_numbers")
         numbers = list(self._numbers)
@@ -369,14 +377,16 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         flat = FunctionTransformer(np.asarray), calling("reshape", (-1, self.n_features_in_))
         return make_pipeline(*flat, columns)
 
-    def _ranks_by_hand(self, numbers, encodings):
+    def _ranks_by_hand(self, numbers: list[int], encodings: list[NumberEncoding]) -> Estimator:
         """Return a transformer of these columns to ranks and, if requested, folded ranks."""
-        places_of = {}  # columns with the same edges share a step
+        places_of: dict[bytes, list[int]] = {}  # columns with the same edges share a step
         for place, encoding in enumerate(encodings):
-            places_of.setdefault(encoding.points()["xp"].tobytes(), []).append(place)
+            edges, _ = encoding.points()
+            places_of.setdefault(edges.tobytes(), []).append(place)
+        points = [encodings[places[0]].points() for places in places_of.values()]
         ranks = _column_transformer(
-            (FunctionTransformer(np.interp, kw_args=encodings[places[0]].points()), places)
-            for places in places_of.values()
+            (FunctionTransformer(np.interp, kw_args={"xp": edges, "fp": of_edges}), places)
+            for (edges, of_edges), places in zip(points, places_of.values(), strict=True)
         )
         order = np.argsort([place for places in places_of.values() for place in places])
         outputs = [_zero_for_missing()]
@@ -386,7 +396,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         steps = self._floats_by_hand(numbers), ranks, calling("take", order, 1)
         return make_pipeline(*steps, make_union(*outputs))
 
-    def _floats_by_hand(self, numbers):
+    def _floats_by_hand(self, numbers: list[int]) -> Estimator:
         """Return a transformer of these columns to an array of floats."""
         if not self._is_frame:
             return as_floats()
@@ -401,32 +411,32 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         return make_pipeline(both, calling("take", np.argsort([*others, *durations]), 1))
 
 
-def _column_transformer(steps):
+def _column_transformer(steps: Iterable[tuple[Estimator, list[int]]]) -> ColumnTransformer:
     """Return an unfitted transformer of columns, from pairs of a step and positions."""
     named = [(f"{k}", step, places) for k, (step, places) in enumerate(steps) if len(places)]
     return ColumnTransformer(named).set_output(transform="default")
 
 
-def _zero_for_missing():
+def _zero_for_missing() -> SimpleImputer:
     return SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
 
 
 # --- values of a column ---------------------------------------------------------------------------
 
 
-def _columns_of(X):
+def _columns_of(X: Rows) -> list[Any]:
     """Return the columns of a DataFrame, or of an array, as a list."""
     return [X.iloc[:, k] for k in range(X.shape[1])] if isinstance(X, pd.DataFrame) else list(X.T)
 
 
-def _holds_numbers(values):
+def _holds_numbers(values: pd.Series | np.ndarray) -> bool:
     """Return whether a column has a numeric dtype; durations count as numbers."""
     if isinstance(values, np.ndarray):
         return True
     return getattr(values.dtype, "kind", "O") in "iufm"
 
 
-def _floats(values):
+def _floats(values: pd.Series | np.ndarray) -> np.ndarray:
     """Return a column of numbers as floats, NaN where missing; durations are in seconds."""
     if isinstance(values, np.ndarray):
         return values.astype(float)
@@ -441,30 +451,30 @@ def _floats(values):
 class _CodesOfTexts:
     """The output column of each value, by its text."""
 
-    def __init__(self, code_by_text, missing, other):
+    def __init__(self, code_by_text: dict[Any, int], missing: int, other: int) -> None:
         self.code_by_text = code_by_text
         self.missing = missing
         self.other = other
 
-    def __call__(self, values):
+    def __call__(self, values: pd.Series) -> np.ndarray:
         """Return the output column of each value of a Series, (n_rows,), -1 for none."""
         if isinstance(values.dtype, pd.CategoricalDtype):
             codes = [*map(self._code, values.dtype.categories), self.missing]
             return np.array(codes)[values.cat.codes.to_numpy()]
         return np.array([self._code(value) for value in values.astype(object)], dtype=np.int64)
 
-    def _code(self, value):
+    def _code(self, value: Any) -> int:
         text = value if type(value) is str else text_of(value)
         return self.missing if text is None else self.code_by_text.get(text, self.other)
 
 
-def _texts(values):
+def _texts(values: pd.Series) -> np.ndarray:
     """Return the texts of a Series as objects, NaN where missing."""
     texts = [value if type(value) is str else text_of(value) for value in values.astype(object)]
     return np.array([np.nan if text is None else text for text in texts], dtype=object)
 
 
-def _encoding_of_texts(categories, infrequent):
+def _encoding_of_texts(categories: np.ndarray, infrequent: np.ndarray | None) -> CategoryEncoding:
     """Return the encoding that a fitted `OneHotEncoder` has for a column."""
     rare = set() if infrequent is None else {None if x != x else x for x in infrequent}
     texts = [None if text != text else text for text in categories]  # NaN differs from itself
@@ -477,7 +487,7 @@ def _encoding_of_texts(categories, infrequent):
     return CategoryEncoding([*labels, *(["other"] if rare else [])], codes)
 
 
-def _as_texts(is_frame):
+def _as_texts(is_frame: bool) -> list[Estimator]:
     """Return the steps that convert the columns of a DataFrame to texts, NaN where missing."""
     return [
         calling("astype", "object"),
@@ -488,7 +498,7 @@ def _as_texts(is_frame):
     ]
 
 
-def _as_objects(is_frame):
+def _as_objects(is_frame: bool) -> list[Estimator]:
     """Return the steps that convert columns to objects, NaN where missing."""
     if not is_frame:
         return [FunctionTransformer(np.asarray, kw_args={"dtype": "object"})]

@@ -1,6 +1,9 @@
 """scikit-learn steps with fitted attributes set by hand, so exports load without this library."""
 
+from __future__ import annotations
+
 from operator import methodcaller
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.dummy import DummyClassifier
@@ -10,13 +13,16 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 
 from .._sklearn import softmax
 
+if TYPE_CHECKING:
+    from .._typing import Estimator
 
-def calling(method, *args):
+
+def calling(method: str, *args: Any) -> FunctionTransformer:
     """Return a transformer that calls a method of the rows, and loads without this library."""
     return FunctionTransformer(methodcaller(method, *args))
 
 
-def numbers_by_hand(transformer):
+def numbers_by_hand(transformer: Estimator) -> list[Estimator]:
     """Return the steps that encode rows as a fitted transformer does, as floats.
 
     Parameters
@@ -29,22 +35,22 @@ def numbers_by_hand(transformer):
     return [transformer, as_floats()]
 
 
-def as_floats():
+def as_floats() -> FunctionTransformer:
     """Return a transformer that converts arrays to 64-bit floats."""
     return FunctionTransformer(np.asarray, kw_args={"dtype": "float64"})
 
 
-def scaler_by_hand(mean, scale):
+def scaler_by_hand(mean: np.ndarray, scale: np.ndarray) -> StandardScaler:
     """Return a fitted scaler with this mean and scale."""
     return _by_hand(StandardScaler(), mean_=mean, scale_=scale, n_features_in_=len(mean))
 
 
-def affine_by_hand(matrix, constant):
+def affine_by_hand(matrix: np.ndarray, constant: np.ndarray | float) -> list[Estimator]:
     """Return the steps that multiply rows by a matrix and add a constant."""
     return [calling("__matmul__", matrix), calling("__add__", constant)]
 
 
-def nearness_by_hand(centers, gamma, weights):
+def nearness_by_hand(centers: np.ndarray, gamma: float, weights: np.ndarray) -> Nystroem:
     """Return a transformer that multiplies the kernel of rows and centers by weights.
 
     Parameters
@@ -61,30 +67,34 @@ def nearness_by_hand(centers, gamma, weights):
     return _by_hand(nearness, **learnt, n_features_in_=centers.shape[1])
 
 
-def floored_by_hand(least):
+def floored_by_hand(least: float) -> list[Estimator]:
     """Return the steps of `cells.floored`: class probabilities get a minimum, and sum to 1."""
     return [calling("clip", least, 1), Normalizer("l1")]
 
 
-def proba_by_softmax(least):
+def proba_by_softmax(least: float) -> list[Estimator]:
     """Return the steps that convert logarithms to class probabilities with a minimum."""
     return [FunctionTransformer(softmax), *floored_by_hand(least)]
 
 
-def sharpened_by_hand(power, least):
+def sharpened_by_hand(power: float, least: float) -> list[Estimator]:
     """Return the steps of `cells.sharpened`, which convert means to class probabilities."""
     powers = calling("__pow__", power)
     return [calling("clip", least, 1), powers, Normalizer("l1"), *floored_by_hand(least)]
 
 
-def linear_by_hand(coef, intercept, labels):
+def linear_by_hand(
+    coef: np.ndarray, intercept: np.ndarray, labels: np.ndarray
+) -> LogisticRegression:
     """Return a fitted logistic regression with these coefficients."""
     model = LogisticRegression(C=2, max_iter=1000)
     learnt = {"coef_": coef, "intercept_": intercept, "classes_": labels}
     return _by_hand(model, **learnt, n_features_in_=coef.shape[1])
 
 
-def softmax_by_hand(coef, intercept, labels):
+def softmax_by_hand(
+    coef: np.ndarray, intercept: np.ndarray, labels: np.ndarray
+) -> DummyClassifier | LogisticRegression:
     """Return a classifier whose probabilities are the softmax of one linear function per label.
 
     Parameters
@@ -103,7 +113,7 @@ def softmax_by_hand(coef, intercept, labels):
     return linear_by_hand(coef, intercept, labels)
 
 
-def classes_by_proba(n_classes, codes, weight):
+def classes_by_proba(n_classes: int, codes: np.ndarray, weight: np.ndarray) -> list[Estimator]:
     """Return the last steps of a classifier by class probabilities, (n_rows, n_classes).
 
     Parameters
@@ -119,12 +129,12 @@ def classes_by_proba(n_classes, codes, weight):
     return [logarithm, softmax_by_hand(np.eye(n_classes)[codes], np.log(weight), codes)]
 
 
-def mean_by_proba(levels):
+def mean_by_proba(levels: np.ndarray) -> LinearRegression:
     """Return the last step of a regressor by class probabilities: the mean of the levels."""
     learnt = {"coef_": levels, "intercept_": 0.0, "n_features_in_": len(levels)}
     return _by_hand(LinearRegression(), **learnt)
 
 
-def _by_hand(model, **learnt):
-    vars(model).update(learnt)
+def _by_hand(model: Estimator, **learnt: Any) -> Estimator:
+    model.__dict__.update(learnt)
     return model

@@ -1,15 +1,19 @@
 """What users declare of a table: bounds, edges, categories and gaps of its columns."""
 
+from __future__ import annotations
+
 import contextlib
 import math
-from numbers import Real
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from .._numbers import shown
+from .._numbers import is_real, shown
 from .columns import (
     CategoryColumn,
+    Column,
     Columns,
     NumberColumn,
     checked_table,
@@ -18,6 +22,9 @@ from .columns import (
     kind_of_values,
     numpy_dtype,
 )
+
+if TYPE_CHECKING:
+    from .._typing import Rows
 
 #: The category of a column of texts in which no frequent text was found.
 NO_CATEGORY = "(none found)"
@@ -46,14 +53,19 @@ class Schema:
     Schema({'age': (18, 90), 'job': ['clerk', 'farmer']}, missing=['job'])
     """
 
-    def __init__(self, columns, *, missing=()):
+    def __init__(
+        self,
+        columns: dict[Any, Any] | list[Any] | tuple[float, ...],
+        *,
+        missing: Sequence[Any] = (),
+    ) -> None:
         self.columns = columns
         self.missing = missing
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Schema({self.columns!r}, missing={self.missing!r})"
 
-    def parameters(self, X):
+    def parameters(self, X: Rows) -> dict[str, Any]:
         """Return the parameters bounds, categories and missing of a synthesizer.
 
         Parameters
@@ -71,7 +83,7 @@ class Schema:
             If a column is not declared by a tuple or a list.
         """
         dtypes = _dtypes_by_name(checked_table(X))
-        declared = self.columns
+        declared: Any = self.columns
         if isinstance(declared, tuple):
             declared = [declared] * len(dtypes)
         if isinstance(declared, list) and len(declared) == len(dtypes):
@@ -87,7 +99,7 @@ class Schema:
                     "schema must have a tuple of numbers, (low, high), for each column of numbers, "
                     f"and a list of categories for others; got {_short(values)} for {name!r}"
                 )
-            are_two = len(values) == 2 and all(isinstance(value, Real) for value in values)
+            are_two = len(values) == 2 and all(map(is_real, values))
             is_list = isinstance(values, list) and kind_of_values(dtypes.get(name)) in "iuf"
             if is_list and are_two and values[1] - values[0] != 1:  # they may be meant as bounds
                 raise ValueError(
@@ -108,7 +120,14 @@ class Schema:
 # --- columns that the user declares --------------------------------------------------------------
 
 
-def declared_columns(X, bounds, categories, missing, *, n_bins):
+def declared_columns(
+    X: Rows,
+    bounds: Any,
+    categories: dict[Any, Any] | None,
+    missing: Iterable[Any] | None,
+    *,
+    n_bins: int,
+) -> Columns:
     """Return the declared columns of a table, without reading its values.
 
     Parameters
@@ -135,7 +154,7 @@ def declared_columns(X, bounds, categories, missing, *, n_bins):
         raise ValueError(f"missing must be a list of columns that may have gaps; got {missing!r}")
     missing = list(missing)
     _check_are_declared(dtypes, numbers, bounds, categories, missing)
-    columns = [
+    columns: list[Column] = [
         _category_column(name, dtype, categories[name], name in missing)
         if name in categories
         else _number_column(name, dtype, bounds[name], name in missing, n_bins)
@@ -152,7 +171,7 @@ def declared_columns(X, bounds, categories, missing, *, n_bins):
     return schema
 
 
-def undeclared_columns(X, bounds, categories):
+def undeclared_columns(X: Rows, bounds: Any, categories: Any) -> tuple[int, ...]:
     """Return the positions of the columns of a table that are not declared, a tuple.
 
     Boolean and categorical dtypes declare their values only where other columns are declared: one
@@ -176,7 +195,15 @@ def undeclared_columns(X, bounds, categories):
     return tuple(found)
 
 
-def estimated_columns(X, places, estimates, gaps, declared, *, n_bins):
+def estimated_columns(
+    X: Rows,
+    places: tuple[int, ...],
+    estimates: list[Any],
+    gaps: list[bool],
+    declared: Columns | None,
+    *,
+    n_bins: int,
+) -> Columns:
     """Return the columns of a table, of which some have an estimated schema.
 
     Parameters
@@ -200,32 +227,38 @@ def estimated_columns(X, places, estimates, gaps, declared, *, n_bins):
         The estimated columns are read by value.
     """
     names = list(columns_of(X))
-    found = {}
+    found: dict[int, Column] = {}
     for place, values, has_gaps in zip(places, estimates, gaps, strict=True):
         if isinstance(values, tuple):
-            column = _number_column(names[place], np.dtype(float), values, has_gaps, n_bins)
+            found[place] = _number_column(names[place], np.dtype(float), values, has_gaps, n_bins)
         else:
-            column = CategoryColumn(np.dtype(object), values or [NO_CATEGORY], has_gaps)
-        found[place] = column
+            found[place] = CategoryColumn(np.dtype(object), values or [NO_CATEGORY], has_gaps)
     others = iter(() if declared is None else declared.columns)
     columns = [found[k] if k in found else next(others) for k in range(len(names))]
     is_frame = isinstance(X, pd.DataFrame)
-    form = (X.columns.copy(), None) if is_frame else (None, np.dtype(float))
-    return Columns(columns, *form, by_value=places)
+    if is_frame:
+        return Columns(columns, X.columns.copy(), None, by_value=places)
+    return Columns(columns, None, np.dtype(float), by_value=places)
 
 
-def _dtypes_by_name(X):
+def _dtypes_by_name(X: Rows) -> dict[Any, Any]:
     return {name: values.dtype for name, values in columns_of(X).items()}
 
 
-def _own_categories(dtypes):
+def _own_categories(dtypes: dict[Any, Any]) -> dict[Any, list[Any]]:
     """Return the values of boolean and categorical columns, which dtypes determine, by name."""
     own = {name: [False, True] for name, dtype in dtypes.items() if kind_of_values(dtype) == "b"}
     coded = {name: dtype for name, dtype in dtypes.items() if kind_of_values(dtype) == "category"}
     return own | {name: list(dtype.categories) for name, dtype in coded.items()}
 
 
-def _check_are_declared(dtypes, numbers, bounds, categories, missing):
+def _check_are_declared(
+    dtypes: dict[Any, Any],
+    numbers: list[Any],
+    bounds: dict[Any, Any],
+    categories: dict[Any, Any],
+    missing: list[Any],
+) -> None:
     """Refuse unknown names of columns, and columns that are not declared."""
     given = {"bounds": bounds, "categories": categories, "missing": missing}
     for parameter, names in given.items():
@@ -257,7 +290,7 @@ def _check_are_declared(dtypes, numbers, bounds, categories, missing):
         )
 
 
-def _category_column(name, dtype, values, may_be_missing):
+def _category_column(name: Any, dtype: Any, values: Any, may_be_missing: bool) -> CategoryColumn:
     if not isinstance(values, list | tuple | np.ndarray | pd.Index):
         raise ValueError(
             f"categories of column {name!r} must be a list of values, in an order that does not "
@@ -278,22 +311,31 @@ def _category_column(name, dtype, values, may_be_missing):
     )
 
 
-def _number_column(name, dtype, edges, may_be_missing, n_bins):
-    given = edges if isinstance(edges, list | tuple | np.ndarray) else ()
+def _number_column(
+    name: Any, dtype: Any, edges: Any, may_be_missing: bool, n_bins: int
+) -> NumberColumn:
+    given = edges
+    is_list = isinstance(given, list | tuple | np.ndarray)
     # numpy's short integers overflow
-    edges = [edge.item() if isinstance(edge, np.generic) else edge for edge in given]
-    are_finite = all(isinstance(edge, Real) and abs(edge) < math.inf for edge in edges)
+    edges = [e.item() if isinstance(e, np.generic) else e for e in (given if is_list else ())]
+    are_finite = all(is_real(edge) and abs(edge) < math.inf for edge in edges)
     are_edges = are_finite and len(edges) >= 2 and edges == sorted(edges)
     if not are_edges or (len(edges) > 2 and len(set(edges)) < len(edges)):
         raise ValueError(
-            f"bounds of column {name!r} must be two finite numbers (low, high), low not above "
-            f"high, or more numbers in increasing order, the edges of bins; got {_short(given)}"
+            f"bounds of column {name!r} must be a tuple or list of two finite numbers, (low, high) "
+            "with low <= high, or of three or more finite numbers in increasing order, the edges "
+            f"of bins; got {_short(given)}"
         )
+    least: Sequence[float]
+    greatest: Sequence[float]
     make_bins = _real_bins if kind_of_values(dtype) == "f" else _integer_bins
-    return NumberColumn(dtype, *make_bins(name, dtype, edges, n_bins), may_be_missing, edges)
+    least, greatest = make_bins(name, dtype, edges, n_bins)
+    return NumberColumn(dtype, least, greatest, may_be_missing, edges)
 
 
-def _integer_bins(name, dtype, bounds, n_bins):
+def _integer_bins(
+    name: Any, dtype: Any, bounds: list[Any], n_bins: int
+) -> tuple[list[int], list[int]]:
     """Return the first and the last integer of each bin."""
     low = math.ceil(bounds[0])
     high = math.floor(bounds[-1])
@@ -317,7 +359,9 @@ def _integer_bins(name, dtype, bounds, n_bins):
     return first, last
 
 
-def _real_bins(name, dtype, bounds, n_bins):
+def _real_bins(
+    name: Any, dtype: Any, bounds: list[Any], n_bins: int
+) -> tuple[list[float], list[float]]:
     """Return the smallest and the largest number of each bin."""
     kind = numpy_dtype(dtype)
     most = min(float(np.finfo(kind).max), _LARGEST)
@@ -334,7 +378,7 @@ def _real_bins(name, dtype, bounds, n_bins):
     return [low, *inner[:-1], high], [low, *inner[1:], high]
 
 
-def _short(value):
+def _short(value: Any) -> str:
     """Return the text of a value, or of names, cut to 200 characters."""
     text = shown(value)
     return text if len(text) <= 200 else f"{text[:200]}..."

@@ -274,7 +274,7 @@ class Target(ABC):
         """
 
     @abstractmethod
-    def code_without_records(self, number: int) -> Any:
+    def code_without_records(self, number: int) -> float:
         """Return the vote of a teacher without records: a code that depends on its number alone."""
 
     @abstractmethod
@@ -406,7 +406,7 @@ class Target(ABC):
 
 
 class ClassTarget(Target):
-    """Labels that are classes: each record votes for one of them.
+    """Target of a classifier: each record votes for one class.
 
     Parameters
     ----------
@@ -421,7 +421,8 @@ class ClassTarget(Target):
     Raises
     ------
     ValueError
-        If it is not a list of at least two different labels of one type, none of them missing.
+        If `values` is not a list of at least two different labels of one type, none of them
+        missing.
 
     Examples
     --------
@@ -472,7 +473,7 @@ class ClassTarget(Target):
             return cls(_checked_classes(y, "y"))
 
     @staticmethod
-    def _checked_values(values):
+    def _checked_values(values: Any) -> np.ndarray:
         classes = _checked_classes(values, "classes")
         n_labels = len(values)
         if len(classes) < n_labels:
@@ -483,7 +484,7 @@ class ClassTarget(Target):
         return classes
 
     @staticmethod
-    def _check_are_labels(y):
+    def _check_are_labels(y: np.ndarray) -> None:
         if y.dtype.kind == "S":
             raise TypeError("y holds bytes, which are not supported as labels: decode them to text")
         kind, _ = attempt(lambda: type_of_target(y))  # its error may quote labels
@@ -507,7 +508,7 @@ class ClassTarget(Target):
             return None
         return codes.astype(np.int64)
 
-    def _codes(self, y):
+    def _codes(self, y: np.ndarray) -> np.ndarray:
         self._check_are_labels(y)
         codes = self.codes_of(y)
         if codes is None:
@@ -523,27 +524,27 @@ class ClassTarget(Target):
             )
         return codes
 
-    def with_one_dtype(self, y, codes):
+    def with_one_dtype(self, y: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the classes of codes; see `Target.with_one_dtype`."""
         return self.values[codes]
 
-    def split(self, codes, shares):
+    def split(self, codes: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the class of each record, with all of its ticks; see `Target.split`."""
         return codes[:, None], shares[:, None]
 
-    def teacher_values(self, codes):
+    def teacher_values(self, codes: np.ndarray) -> np.ndarray:
         """Return the codes, which teachers are fitted on; see `Target.teacher_values`."""
         return codes
 
-    def code_without_records(self, number):
+    def code_without_records(self, number: int) -> int:
         """Return a class for each number in turn; see `Target.code_without_records`."""
         return number % self.n_values
 
-    def votes_at(self, codes):
+    def votes_at(self, codes: np.ndarray) -> np.ndarray:
         """Return the codes in the smallest integer type; see `Target.votes_at`."""
         return codes.astype(np.min_scalar_type(self.n_values - 1))
 
-    def votes_of(self, predicted, n_queries):
+    def votes_of(self, predicted: ArrayLike, n_queries: int) -> np.ndarray:
         """Return predicted codes as votes; see `Target.votes_of`."""
         labels = np.asarray(predicted)
         if labels.shape != (n_queries,):
@@ -559,30 +560,30 @@ class ClassTarget(Target):
             )
         return self.votes_at(codes)
 
-    def decode(self, labels, class_proba):
+    def decode(self, labels: np.ndarray, class_proba: np.ndarray | None) -> np.ndarray:
         """Return the codes of released labels; see `Target.decode`."""
         return labels
 
-    def labels_of(self, published):
+    def labels_of(self, published: np.ndarray) -> np.ndarray:
         """Return the same codes; see `Target.labels_of`."""
         return published
 
-    def are_of_one_class(self, labels):
+    def are_of_one_class(self, labels: np.ndarray) -> bool:
         """Return whether all labels are the same; see `Target.are_of_one_class`."""
         return np.unique(labels).size == 1
 
-    def check_public_labels(self, name, labels):
+    def check_public_labels(self, name: str, labels: ArrayLike) -> None:
         """Refuse labels that are not among the classes; see `Target.check_public_labels`."""
         unknown = set(np.unique(labels).tolist()) - set(self.values.tolist())
         if unknown:
             raise ValueError(f"{name} has labels that are not in classes: {sorted(unknown)}")
 
     @property
-    def _expected(self):
+    def _expected(self) -> str:
         last = self.n_values - 1
         return f"codes from 0 to {last}, as fitted on (-1 marks a row without a label)"
 
-    def _predictions(self, predicted):
+    def _predictions(self, predicted: np.ndarray) -> np.ndarray | None:
         are_codes = np.isin(predicted, np.arange(self.n_values)).all()
         return predicted.astype(np.intp) if are_codes else None
 
@@ -672,7 +673,7 @@ class NumberTarget(Target):
         )
 
     @staticmethod
-    def _checked_values(values):
+    def _checked_values(values: Any) -> np.ndarray:
         levels = as_array("levels", values, dtype=float)
         with np.errstate(over="ignore", invalid="ignore"):
             if levels.ndim == 1 and len(levels) >= 2 and np.isfinite(levels[-1] - levels[0]):
@@ -686,7 +687,7 @@ class NumberTarget(Target):
             f"{values!r}"
         )
 
-    def _codes(self, y):
+    def _codes(self, y: np.ndarray) -> np.ndarray:
         low, high = self.values[[0, -1]]
         # Clip before the conversion: some integers are too large for a float
         numbers, failed = attempt(lambda: np.clip(y, low, high).astype(float))
@@ -700,21 +701,21 @@ class NumberTarget(Target):
             )
         return self._positions(numbers)
 
-    def _positions(self, numbers):
+    def _positions(self, numbers: np.ndarray) -> np.ndarray:
         """Return positions of numbers along the levels, each by itself, clipped to both ends."""
         with np.errstate(over="ignore"):
             part = (numbers - self.values[0]) / (self.values[-1] - self.values[0])
         return np.clip(part, 0.0, 1.0) * (self.n_values - 1)
 
-    def with_one_dtype(self, y, codes):
+    def with_one_dtype(self, y: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the numbers, whose dtype is converted where they are used."""
         return y
 
-    def alternating(self, n_records):
+    def alternating(self, n_records: int) -> np.ndarray:
         """Return positions of the levels in turn; see `Target.alternating`."""
         return super().alternating(n_records).astype(float)
 
-    def split(self, codes, shares):
+    def split(self, codes: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the two nearest levels, whose mean is the number; see `Target.split`.
 
         The mean is less than a tick below the number, and never above it.
@@ -725,19 +726,19 @@ class NumberTarget(Target):
         levels = np.column_stack([lower, np.ceil(codes)]).astype(np.int64)
         return levels, np.column_stack([shares - upper_shares, upper_shares])
 
-    def teacher_values(self, codes):
+    def teacher_values(self, codes: np.ndarray) -> np.ndarray:
         """Return the numbers at positions; see `Target.teacher_values`."""
         return np.interp(codes, np.arange(self.n_values), self.values)
 
-    def code_without_records(self, number):
+    def code_without_records(self, number: int) -> float:
         """Return the middle of the bounds; see `Target.code_without_records`."""
         return (self.n_values - 1) / 2
 
-    def votes_at(self, codes):
+    def votes_at(self, codes: np.ndarray) -> np.ndarray:
         """Return ticks for each level; see `Target.votes_at`."""
         return self.contributions(codes, np.full(len(codes), TICKS))
 
-    def votes_of(self, predicted, n_queries):
+    def votes_of(self, predicted: ArrayLike, n_queries: int) -> np.ndarray:
         """Return predicted numbers as votes; numbers beyond a bound vote for this bound."""
         predicted = np.asarray(predicted)
         if predicted.shape != (n_queries,) or predicted.dtype.kind not in "iufb":
@@ -746,26 +747,26 @@ class NumberTarget(Target):
             raise PublicError("predict returned missing numbers")
         return self.votes_at(self._positions(predicted.astype(float)))
 
-    def decode(self, labels, class_proba):
+    def decode(self, labels: np.ndarray, class_proba: np.ndarray | None) -> np.ndarray:
         """Return the means of released distributions; see `Target.decode`."""
         return np.full(len(labels), np.nan) if class_proba is None else self.mean(class_proba)
 
-    def labels_of(self, published):
+    def labels_of(self, published: np.ndarray) -> np.ndarray:
         """Return 0 where there is a mean, and -1 elsewhere; see `Target.labels_of`."""
         return np.where(np.isnan(published), -1, 0)
 
-    def are_of_one_class(self, labels):
+    def are_of_one_class(self, labels: np.ndarray) -> bool:
         """Return False: numbers have no classes."""
         return False
 
-    def check_public_labels(self, name, labels):
+    def check_public_labels(self, name: str, labels: ArrayLike) -> None:
         """Accept all numbers, because scores also compare numbers beyond the bounds."""
 
     @property
-    def _expected(self):
+    def _expected(self) -> str:
         return "one number for each row"
 
-    def _predictions(self, predicted):
+    def _predictions(self, predicted: np.ndarray) -> np.ndarray | None:
         return predicted.astype(float)
 
     def mean(self, class_proba: np.ndarray) -> np.ndarray:
@@ -816,7 +817,7 @@ class NumberTarget(Target):
         return np.array(found).reshape(len(class_proba), len(q))
 
 
-def _checked_classes(labels, name):
+def _checked_classes(labels: ArrayLike, name: str) -> np.ndarray:
     """Return sorted distinct labels, at least two of them."""
     labels = as_array(name, labels)
     if labels.ndim != 1 or pd.isna(labels).any():
@@ -831,7 +832,7 @@ def _checked_classes(labels, name):
     return classes
 
 
-def _kind_of_labels(labels):
+def _kind_of_labels(labels: np.ndarray) -> str:
     """Return the kind of labels; text that is stored as objects counts as text."""
     if labels.dtype.kind == "O" and pd.api.types.infer_dtype(labels) == "string":
         return "text"

@@ -1,16 +1,19 @@
 """Encoding of rows of any kind as numbers, by a transformer fitted on public rows alone."""
 
+from __future__ import annotations
+
 import math
 import warnings
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
@@ -23,6 +26,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..runtime.isolation import PublicError
 from .dtypes import as_float
 from .fitted_steps import calling
+
+if TYPE_CHECKING:
+    from .._typing import Estimator, RandomState, Rows
 
 # --- the default transformer ----------------------------------------------------------------------
 
@@ -74,11 +80,11 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     (3, 6)
     """
 
-    def __init__(self, most_columns=100, random_state=None):
+    def __init__(self, most_columns: int = 100, random_state: RandomState = None) -> None:
         self.most_columns = most_columns
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X: Rows, y: Any = None) -> Self:
         """Choose a transformer by the type of the rows, and fit it."""
         check_columns(X)
         X = self._as_read(X)
@@ -87,22 +93,22 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         self.transformer_ = self._chosen(X).set_output(transform="default").fit(X)
         return self
 
-    def _as_read(self, X):
+    def _as_read(self, X: Rows) -> Rows:
         return of_pandas(X)
 
-    def _check_array(self, X):
+    def _check_array(self, X: Rows) -> None:
         check_array(X)
 
-    def transform(self, X):
+    def transform(self, X: Rows) -> np.ndarray:
         """Encode rows as numbers, an array with one row for each."""
         return self.transformer_.transform(with_floats(self._as_read(X)))
 
-    def to_sklearn(self):
+    def to_sklearn(self) -> Estimator:
         """Return the fitted transformer, which consists of scikit-learn's transformers."""
         check_is_fitted(self)
         return self.transformer_
 
-    def _chosen(self, X):
+    def _chosen(self, X: Rows) -> Estimator:
         if isinstance(X, pd.DataFrame):
             return _of_columns(X)
         n_rows, *n_columns = X.shape
@@ -122,7 +128,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
             steps = [_ranks(n_rows)]
         return make_pipeline(*first, *steps)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
@@ -138,10 +144,10 @@ class LenientRowVectorizer(RowVectorizer):
     rows, whose values must raise no error. `check_array` has checked the public rows before.
     """
 
-    def _as_read(self, X):
+    def _as_read(self, X: Rows) -> Rows:
         return _with_texts(super()._as_read(X))
 
-    def _check_array(self, X):
+    def _check_array(self, X: Rows) -> None:
         pass
 
 
@@ -149,7 +155,7 @@ class LenientRowVectorizer(RowVectorizer):
 _HAVE_TEXT = {str, float, bool, type(None), type(pd.NA), type(pd.NaT), pd.Timestamp}
 
 
-def _has_text(value):
+def _has_text(value: Any) -> bool:
     """Return whether a value has a text, because its `__str__` may fail."""
     if type(value) in _HAVE_TEXT:
         return True
@@ -162,7 +168,7 @@ def _has_text(value):
     return True
 
 
-def _with_texts(X):
+def _with_texts(X: Rows) -> Rows:
     """Replace the values of a DataFrame that have no text by missing ones, each by itself."""
     if not isinstance(X, pd.DataFrame):
         return X
@@ -174,7 +180,7 @@ def _with_texts(X):
     return X
 
 
-def check_columns(X):
+def check_columns(X: Rows) -> None:
     """Refuse a DataFrame whose columns have names of several levels."""
     if getattr(getattr(X, "columns", None), "nlevels", 1) > 1:
         raise PublicError(
@@ -183,7 +189,7 @@ def check_columns(X):
         )
 
 
-def of_pandas(X):
+def of_pandas(X: Rows) -> Rows:
     """Convert DataFrames of other libraries to pandas; return anything else unchanged.
 
     Numeric columns become floats and all others objects, by the dtypes of the columns alone.
@@ -198,12 +204,12 @@ def of_pandas(X):
 # --- arrays of objects: any value may be in them --------------------------------------------------
 
 
-def _holds_objects(X):
+def _holds_objects(X: Rows) -> bool:
     """Return whether rows are an array without a numeric dtype."""
     return isinstance(X, np.ndarray) and X.dtype.kind in "OSTU"
 
 
-def with_floats(X):
+def with_floats(X: Rows) -> Rows:
     """Convert an array of objects to floats, NaN for other values; return other rows unchanged."""
     if not _holds_objects(X):
         return X
@@ -211,7 +217,7 @@ def with_floats(X):
     return np.array([[as_float(value) for value in row] for row in columns]).reshape(X.shape)
 
 
-def check_array(X):
+def check_array(X: Rows) -> None:
     """Refuse arrays of text, whose columns have no dtypes of their own, and of complex numbers.
 
     A column with more texts than numbers counts as text. In other columns, texts count as missing.
@@ -236,12 +242,12 @@ def check_array(X):
         )
 
 
-def _holds_numbers(values):
+def _holds_numbers(values: np.ndarray) -> bool:
     are_numbers = ~np.isnan([as_float(value) for value in values])
     return sum(not _is_missing(value) for value in values[~are_numbers]) <= are_numbers.sum()
 
 
-def _is_missing(value):
+def _is_missing(value: Any) -> bool:
     try:
         return value is None or bool(pd.isna(value))
     except Exception:  # a list, a signalling NaN
@@ -251,7 +257,7 @@ def _is_missing(value):
 # --- steps made of other libraries alone ----------------------------------------------------------
 
 
-def _finite():
+def _finite() -> list[FunctionTransformer]:
     """Return transformers that convert arrays to floats, infinity to NaN, and clip the size."""
     infinity_is_missing = {"nan": np.nan, "posinf": np.nan, "neginf": np.nan}
     return [
@@ -261,7 +267,7 @@ def _finite():
     ]
 
 
-def _finite_sparse():
+def _finite_sparse() -> list[Estimator]:
     """Return transformers of sparse rows that replace missing and infinite entries by zero."""
     return [
         calling("astype", float),
@@ -274,7 +280,7 @@ def _finite_sparse():
     ]
 
 
-def _units_differ(columns):
+def _units_differ(columns: np.ndarray) -> bool:
     """Return whether a single column would dominate the distances between rows."""
     columns = np.asarray(columns, dtype=float)
     with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
@@ -285,11 +291,11 @@ def _units_differ(columns):
     return spread.size > 0 and spread.max() > _OTHER_UNITS * np.median(spread)
 
 
-def _imputer(strategy, **params):
+def _imputer(strategy: str, **params: Any) -> SimpleImputer:
     return SimpleImputer(strategy=strategy, keep_empty_features=True, **params)
 
 
-def _ranks(n_public):
+def _ranks(n_public: int) -> Pipeline:
     """Return a transformer of columns of numbers, (n_rows, n_columns), to ranks in two columns."""
     return make_pipeline(
         _imputer("median", add_indicator=True),
@@ -299,7 +305,7 @@ def _ranks(n_public):
     )
 
 
-def _of_columns(X_public):
+def _of_columns(X_public: pd.DataFrame) -> ColumnTransformer:
     kinds = {name: dtype.kind for name, dtype in X_public.dtypes.items()}
     numbers = [name for name, kind in kinds.items() if kind in "iuf"]
     times = [name for name, kind in kinds.items() if kind == "m"]  # durations

@@ -148,7 +148,10 @@ def check_votes_given(
 
 
 def given_rows(X_public: Rows) -> Rows:
-    """Return the public rows that the user gave, unwrapped, so that rows can be selected."""
+    """Return the given public rows, unwrapped, without index, and indexable by row.
+
+    Raise an error if they are None.
+    """
     X_public = public_rows(X_public)
     if X_public is None:
         raise ValueError(

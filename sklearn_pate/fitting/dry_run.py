@@ -48,9 +48,9 @@ def dry_run(inputs: Inputs, plan: Plan) -> None:
     )
     release.dry_run(inputs, plan)
     if inputs.extra_releases:
-        extra_releases.dry_run(inputs.extra_releases, inputs.X_public, inputs.private)
+        extra_releases.dry_run(inputs.extra_releases, inputs.X_public, inputs.records)
     if inputs.rows_are_to_draw:
-        dry_run_teachers(inputs, inputs.synthesis.synthesizer)
+        dry_run_teachers(inputs, inputs.drawn.synthesizer)
     check_missing(inputs, are_synthetic=inputs.synthesis is not None)
     # A student like the teachers is not tried: it trains after them, so they would fail first.
     # Nor is one for a single query: most classifiers cannot be trained on a single class.
@@ -74,7 +74,7 @@ def check_scored(estimator: Estimator, X_public: Rows, n_queries: int) -> None:
     check_scored_alone(
         student_of(estimator, method),
         X_public,
-        min(n_queries, release.max_dry_run_rows),  # type: ignore[arg-type]
+        min(n_queries, release.max_dry_run_rows),
         target=estimator._declared_target(),
         soft=release.releases_proba or temperature_of(estimator, method) is not None,
     )

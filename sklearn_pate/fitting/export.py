@@ -94,13 +94,13 @@ def libraries_of(model: Estimator, rows: Iterable[Any] = ()) -> dict[str, str]:
     ----------
     model : object
         Picklable.
-    rows : list
-        Type of its predictions, if that is no array: a DataFrame needs its library, too.
+    rows : iterable of DataFrame, default=()
+        DataFrames that the model predicts on; it needs their library, too.
 
     Returns
     -------
     dict of str to str
-        Name of each package, as it is imported, to its version.
+        Version of each package by its import name; "" for a package without a version.
     """
     names = [*_names_in(model), *(type(frame).__module__ for frame in rows)]
     packages = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names)
@@ -153,8 +153,8 @@ def _names_in(model: Estimator) -> set[str]:
     except Exception as error:
         name = type(error).__name__
         raise ValueError(f"the student cannot be pickled: {name}: {error}") from error
-    found = (text for opcode, text, _ in pickletools.genops(data) if opcode.name == "GLOBAL")
-    return {text.replace(" ", ".") for text in found}  # type: ignore[union-attr]
+    found = (str(text) for opcode, text, _ in pickletools.genops(data) if opcode.name == "GLOBAL")
+    return {text.replace(" ", ".") for text in found}
 
 
 # --- labels in place of codes --------------------------------------------------------------------

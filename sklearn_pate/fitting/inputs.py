@@ -127,8 +127,8 @@ class Inputs:
     method: Method
     cap: tuple[float | None, float]
     reason: str = ""
-    private: PrivateData = None  # type: ignore[assignment]
-    synthesis: Synthesis = None  # type: ignore[assignment]
+    private: PrivateData | None = None
+    synthesis: Synthesis | None = None
     extra_releases: tuple[Release, ...] = ()
     are_synthetic: bool = False
     not_covered: tuple[str, ...] = ()
@@ -145,6 +145,20 @@ class Inputs:
     def n_public(self) -> int:
         """Number of public rows."""
         return _num_samples(self.X_public)
+
+    @property
+    def records(self) -> PrivateData:
+        """`private`, in a fit that has it."""
+        if self.private is None:
+            raise ValueError("this fit has votes that were given, and no private records")
+        return self.private
+
+    @property
+    def drawn(self) -> Synthesis:
+        """`synthesis`, in a fit that has it."""
+        if self.synthesis is None:
+            raise ValueError("this fit has public rows that were given, and draws none")
+        return self.synthesis
 
     @property
     def rows_are_to_draw(self) -> bool:
@@ -189,14 +203,15 @@ class Inputs:
         It leaves out synthetic rows that `poll` has drawn and recorded.
         """
         ledger = self.estimator.ledger
-        if self.synthesis is None or not self.synthesis.is_recorded_in(ledger):
+        is_recorded = self.synthesis is not None and self.synthesis.is_recorded_in(ledger)
+        if plan.own_cost is None or not is_recorded:
             return plan.cost
         return cost_of_all(self.extra_releases, self.neighbors).plus(plan.own_cost)
 
     def check_ledger(self, plan: Plan) -> None:
         """Refuse a plan that the ledger does not pay for."""
         ledger = self.estimator.ledger
-        if plan.composition == "sum" and not self.synthesis.is_recorded_in(ledger):
+        if plan.composition == "sum" and not self.drawn.is_recorded_in(ledger):
             # As one entry, rows and labels would count as if both had been fixed in advance
             raise ValueError(
                 "fit_votes under another plan than that of poll requires a ledger that has the "
@@ -318,15 +333,18 @@ def check_inputs(
             neighbors, n_teachers = prepared(estimator, method, private, X_public, seeds)
     _check_unit(estimator, neighbors)
     epsilon, delta = as_cap(estimator.epsilon, estimator.delta)
-    cap = {"epsilon": epsilon, "delta": delta}
-    releases = extra_releases.planned(estimator.releases, private, neighbors, **cap)
-    synthesis: Any = None
+    releases = extra_releases.planned(
+        estimator.releases, private, neighbors, epsilon=epsilon, delta=delta
+    )
+    synthesis = None
     if synthesizer is not None:
         are_pure = [stated_event(release, neighbors).is_pure for release in releases]
         mechanisms = as_list(method.release.mechanism(estimator, method))
         pure = method.release.releases_proba and all(are_pure)
         pure = pure and all(mechanism.is_pure for mechanism in mechanisms)
-        synthesis = Synthesis.planned(synthesizer, private, neighbors, pure=pure, **cap)
+        synthesis = Synthesis.planned(
+            synthesizer, private, neighbors, pure=pure, epsilon=epsilon, delta=delta
+        )
     return Inputs(
         estimator,
         X_public,
@@ -458,16 +476,16 @@ def check_votes_and_rows(estimator: Estimator, votes: Any, X_public: Rows) -> tu
 def _method_of_votes(
     estimator: Estimator, voted: Method | None, synthesis: Synthesis | None
 ) -> Method:
-    """Return the unprepared method of the parameters, of the kind of that which voted.
+    """Return the unprepared method for votes that were cast before.
 
     Parameters
     ----------
     estimator : PATEClassifier
-        Its parameters decide; where they leave it open, the votes do.
+        Its `method` is used, unless it is "auto"; then the method follows from the votes.
     voted : Method or None
-        The method whose records voted; None where teachers did.
+        The method by which records voted; None if teachers voted.
     synthesis : Synthesis or None
-        Where the rows come from, if they were drawn.
+        Source of the synthetic rows; None if the rows are public.
     """
     if estimator.method != "auto":
         return methods.make_method(estimator, has_public_rows=synthesis is None)

@@ -103,23 +103,28 @@ def _reasons_for_teachers(estimator: Estimator, X: Rows) -> Iterator[str]:
 def counts_of_public(
     method: Any, estimator: Estimator, private: PrivateData, X_public: Rows
 ) -> PublicCounts:
-    """Return the public numbers by which a fit with public rows chooses between records' methods.
+    """Return the public numbers that select `ReverseNeighbors` or `ClassSums`.
 
     Parameters
     ----------
     method : ReverseNeighbors
-        Prepared.
+        The prepared method.
     estimator : PATEClassifier
-        Its epsilon counts.
+        The estimator, of which only `epsilon` is used.
     private : PrivateData
-        The private data: the number of records alone.
+        The private data, of which only public numbers are used: the number of classes and, unless
+        there are groups, the number of records.
     X_public : array-like with n_public rows
         Public rows.
+
+    Returns
+    -------
+    PublicCounts
     """
     n_public, n_columns = method.public_shape
     if not hasattr(X_public, "columns"):  # sums have all columns of arrays, cells few components
         n_columns = max(n_columns, X_public[0].size)
-    n_records = None if private.groups is not None else len(private.codes)  # type: ignore[arg-type]
+    n_records = None if private.groups is not None else private.n_records
     n_classes = private.target.n_values
 
     def cells_explain() -> float:
@@ -211,7 +216,11 @@ def _teachers(estimator: Estimator, X: Rows) -> Method:
 
 
 def pin_method(estimator: Estimator) -> None:
-    """Set the parameters of an estimator to the method that they select, for trials of a search."""
+    """Set `method` to the method that the parameters select.
+
+    So all trials of a search use one method, whatever parameters are set later. For teachers,
+    `base_estimator` is set to the default teacher if it is None.
+    """
     choice = chosen(estimator)
     if choice.name == "neighbors":
         estimator.set_params(method=ReverseNeighbors())
@@ -232,7 +241,7 @@ def number_teachers(method: Method, estimator: Estimator, private: PrivateData) 
     is_random = method.partition == "random" or type(method.partition) is RandomPartition
     is_public = is_random and private.groups is None
     method.n_teachers = rules.default_n_teachers(
-        n_records=len(private.codes) if is_public else None,  # type: ignore[arg-type]
+        n_records=private.n_records if is_public else None,
         n_classes=private.target.n_values,
         epsilon=estimator.epsilon,
     )
@@ -309,7 +318,7 @@ def prepared(
             f"prepare of {name} must return rdp.Neighbors(...), the neighboring data sets that the "
             "votes protect; got another type"
         )
-    if neighbors.n_records not in (None, len(private.codes)):  # type: ignore[arg-type]
+    if neighbors.n_records not in (None, private.n_records):
         raise ValueError(
             f"Neighbors.n_records of {name} must be the number of private records, or None where "
             "the relation does not leave it public"

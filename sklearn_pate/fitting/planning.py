@@ -9,6 +9,7 @@ from .._numbers import first_names
 from ..accounting import PrivacyForecast, RowsCost
 from ..accounting.budget import guarantee, stated_cost, stated_event
 from ..accounting.findings import WeakPromise, large_delta
+from ..accounting.plan import spent_of
 from ..aggregators import TableMechanism
 from ..encoding.columns import Columns
 from ..exceptions import BadPlanError, BudgetExceededError, warn
@@ -44,7 +45,7 @@ def make_plan(inputs: Inputs) -> Plan:
         inputs.prefix.check_plan(inputs, plan)
     ledger = inputs.estimator.ledger
     if ledger is not None:
-        if plan.spent.generator == "seed":  # type: ignore[union-attr]
+        if spent_of(plan).generator == "seed":
             seed = inputs.estimator.random_state
             what = "rows that were drawn" if seed is None else "fits"
             raise ValueError(
@@ -61,8 +62,8 @@ def spending_plan(inputs: Inputs) -> Plan:
     plan = inputs.release.plan(inputs)
     plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
     synthesis = inputs.synthesis
-    was_polled = synthesis is not None and synthesis.fixed is not None
-    if was_polled and fixed_by(inputs, plan) != synthesis.fixed:
+    fixed = None if synthesis is None else synthesis.fixed  # by `poll`
+    if fixed is not None and fixed_by(inputs, plan) != fixed:
         plan = _plan_after_rows(inputs)
         plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
     return plan
@@ -85,7 +86,7 @@ def _plan_after_rows(inputs: Inputs) -> Plan:
             "that poll had, or raise epsilon"
         )
     left = None if epsilon is None else epsilon - of_rows
-    labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))  # type: ignore[arg-type]
+    labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))
     plan = inputs.release.plan(labels)
     delta_of_labels = delta / 2 if plan.delta is None else plan.delta
     return dataclasses.replace(
@@ -155,7 +156,7 @@ def source_of_noise(estimator: Estimator) -> str:
 
 def forecast(inputs: Inputs, plan: Plan) -> Plan:
     """Return a plan with its forecast, errors and warnings, by public numbers alone."""
-    spent: Any = plan.spent
+    spent = spent_of(plan)
     n_records = inputs.neighbors.n_records
     summary, warnings, errors = inputs.release.forecast(inputs, plan)
     rows = {}
@@ -169,13 +170,13 @@ def forecast(inputs: Inputs, plan: Plan) -> Plan:
             warnings = (synthesizer.forecast(**sizes), *warnings)
         errors = (*errors_of_rows, *errors)
     of_delta = large_delta(spent.delta, n_teachers=spent.n_teachers, n_records=n_records)
-    warnings = (of_delta, *warnings, *_about_columns(inputs))
+    found = (of_delta, *warnings, *_about_columns(inputs))
     return dataclasses.replace(
         plan,
         method_summary=dataclasses.replace(summary, n_records=n_records, reason=inputs.reason),
         extra_releases=_costs_of_extra_releases(inputs, spent),
         errors=tuple(map(str, (*inputs.errors, *errors))),
-        warnings=tuple(str(warning) for warning in warnings if warning is not None),
+        warnings=tuple(str(warning) for warning in found if warning is not None),
         **rows,
     )
 
@@ -190,12 +191,12 @@ def warn_of_plan(plan: Plan, epsilon: float | None) -> None:
     epsilon : float or None
         The cap. Without one, a weak promise is no surprise.
     """
-    spent: Any = plan.spent
+    spent = spent_of(plan)
     warn_if_seeded(spent)
     with suppress_output():  # a mechanism of the user's may print the votes that are made up for it
         findings = plan.findings
     if epsilon is None:
-        findings = [finding for finding in findings if not isinstance(finding, WeakPromise)]
+        findings = tuple(finding for finding in findings if not isinstance(finding, WeakPromise))
     for text in (*plan.errors, *plan.warnings, *map(str, findings)):
         warn(text)
 
@@ -203,7 +204,7 @@ def warn_of_plan(plan: Plan, epsilon: float | None) -> None:
 def _about_columns(inputs: Inputs) -> list[str]:
     """Return warnings about columns, by public rows or, where there are none, by the schema."""
     if inputs.rows_are_to_draw:
-        schema = getattr(inputs.synthesis.synthesizer, "schema_", None)
+        schema = getattr(inputs.drawn.synthesizer, "schema_", None)
         n_categories = schema.n_categories if isinstance(schema, Columns) else {}
         names = [name for name, number in n_categories.items() if number > MOST_VALUES]
         if not names:
@@ -218,7 +219,7 @@ def _about_columns(inputs: Inputs) -> list[str]:
 
 def _rows_cost(inputs: Inputs, sums: Any) -> RowsCost:
     """Return the cost of the synthesizer."""
-    synthesizer = inputs.synthesis.synthesizer
+    synthesizer = inputs.drawn.synthesizer
     cost = stated_cost(synthesizer, inputs.neighbors)
     is_pure = stated_event(synthesizer, inputs.neighbors).is_pure
     epsilon, _, delta = guarantee(cost, inputs.estimator.delta, is_pure=is_pure)

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..accounting import Plan
+from ..accounting.plan import spent_of
 from ..encoding.dtypes import RowForm
 from ..encoding.schema import Schema
 from ..exceptions import BudgetExceededError, PrivacyTestError
@@ -136,7 +137,7 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
     rng = np.random.default_rng(inputs.seeds["synthetic rows"])
     yield from steps_of_rows(
         account,
-        inputs.private,
+        inputs.records,
         noise,
         generator=planning.source_of_noise(estimator),
         statement=partial(_statement_of_rows, run),
@@ -145,7 +146,7 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
     if account.synthesis.rows is None:
         account.keep(account.synthesis.with_rows(rng))
     X_public = given_rows(account.synthesis.rows)
-    private = inputs.private
+    private = inputs.records
     if is_ours(account.synthesis.synthesizer):
         private = dataclasses.replace(private, X=account.synthesis.synthesizer.like(private.X))
     seeds = dict(inputs.seeds)
@@ -164,7 +165,7 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
 def _statement_of_rows(run: Run, n_steps: int, cost: Cost) -> PrivacySpent:
     """Return the statement of the first steps of a synthesizer."""
     inputs = run.inputs
-    is_last = n_steps == inputs.synthesis.synthesizer.n_steps
+    is_last = n_steps == inputs.drawn.synthesizer.n_steps
     epsilon, composition = cost.epsilon(inputs.estimator.delta)
     spent = planning.spent_by(Plan([], epsilon, composition, cost), inputs).paid()
     return dataclasses.replace(
@@ -191,7 +192,7 @@ class _LabelsStep(Step):
         self._tried, statistics = [], []
         self._rng = np.random.default_rng(inputs.seeds["extra releases"])
         if inputs.extra_releases:
-            releases, private = inputs.extra_releases, inputs.private
+            releases, private = inputs.extra_releases, inputs.records
             self._tried = extra_releases.dry_run(releases, inputs.X_public, private)
             statistics = extra_releases.gather(releases, private, inputs.neighbors, self._rng)
         if self.run.votes is None:
@@ -205,7 +206,7 @@ class _LabelsStep(Step):
         """Record the cost of all steps."""
         inputs, plan = self.run.inputs, self.run.plan
         recorded = inputs.recorded_cost(plan)
-        spent: Any = plan.spent
+        spent = spent_of(plan)
         self.run.account.append(spent.paid(), plan.cost, recorded=recorded, is_all=True)
         if inputs.synthesis is not None and inputs.estimator.ledger is not None:
             inputs.synthesis.ledgers.append(inputs.estimator.ledger)
@@ -215,7 +216,7 @@ class _LabelsStep(Step):
         run, (votes, statistics) = self.run, gathered
         inputs, plan, estimator = run.inputs, run.plan, run.inputs.estimator
         _run_private_test(plan, votes, inputs.seeds["test"])
-        spent: Any = plan.spent
+        spent = spent_of(plan)
         published = Published(spent.paid(), estimator, inputs.n_public, inputs.target)
         forget(estimator)
         published.show(estimator)
@@ -246,7 +247,7 @@ def _run_private_test(plan: Plan, votes: Votes, seed: Any) -> None:
             "the votes did not pass the private test of accounting='ptr': their labels may cost "
             "more than it allows. No label was released, but the outcome of the test was. Ask "
             "fewer queries, use more noise, raise epsilon, or use accounting='data_independent'",
-            plan.spent.paid(),  # type: ignore[union-attr]
+            spent_of(plan).paid(),
         )
 
 
@@ -261,7 +262,7 @@ def _show_public_attributes(inputs: Inputs, plan: Plan) -> None:
     if mechanisms:
         estimator.aggregator_ = mechanisms if is_list else mechanisms[0]
     setattr(estimator, inputs.target.fitted_attribute, inputs.target.values)
-    spent: Any = plan.spent
+    spent = spent_of(plan)
     if spent.n_teachers is not None:
         estimator.n_teachers_ = spent.n_teachers
     check_features(estimator, inputs.X_public, "X_public", reset=True)  # equal to the features of X
@@ -345,7 +346,7 @@ class Account:
         self.synthesis = inputs.synthesis
         if inputs.prefix is not None:
             self._n_attempts = inputs.prefix.n_attempts + 1
-            self.synthesis = inputs.prefix.continued(inputs.synthesis)
+            self.synthesis = inputs.prefix.continued(inputs.drawn)
             self.entry = self.synthesis.entry_in(self.ledger)
 
     def check(self, spent: PrivacySpent, cost: Cost) -> None:

@@ -64,7 +64,6 @@ def counts_of(
     estimator: Estimator, synthesizer: Any, X: Rows, groups: ArrayLike | None
 ) -> PublicCounts | None:
     """Return the public numbers by which a fit without public rows chooses its method."""
-    schema: Any = getattr(synthesizer, "schema_", None)
     if not isinstance(synthesizer, ClassSumsSynthesizer):
         return None
     size_is_private = getattr(estimator.method, "size_is_private", False)
@@ -74,7 +73,7 @@ def counts_of(
         n_records=_num_samples(X) if is_public else None,
         n_classes=0 if target is None else target.n_values,
         n_columns=np.shape(X)[1],
-        has_schema=schema is not None,
+        has_schema=not synthesizer.reads_by_value,
         n_encoded=synthesizer.n_encoded,
     )
 
@@ -136,7 +135,7 @@ def _declare_columns(synthesizer: Any, schema: Any, X: Rows) -> None:
 
 
 def check_no_public(X_public: Rows) -> None:
-    """Refuse public rows next to synthetic ones."""
+    """Raise an error if `X_public` is given in addition to a synthesizer."""
     if X_public is not None:
         raise ValueError(
             "X_public and synthesizer are two ways to have public rows: give X_public, and "

@@ -82,7 +82,8 @@ class Filter(NamedTuple):
             return total
         if self.kind == "gaussian":
             return gdp_to_epsilon(math.sqrt(total), self.delta)
-        return float(epsilon_by_order([total], self.delta, [self.order]).item())  # type: ignore[arg-type]
+        order = np.array([self.order], dtype=float)
+        return float(epsilon_by_order([total], self.delta, order).item())
 
 
 #: Relative excess of sums over a budget that is allowed for the rounding of the fits' numbers.

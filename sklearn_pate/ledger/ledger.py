@@ -146,8 +146,9 @@ class PrivacyLedger:
                 budget_in_file, self._file_id, _ = file.read_budget(db)
                 if budget_in_file != self._budget:
                     raise ValueError(
-                        f"{self.path.name} is the ledger of {budget_in_file}; got {self._budget}. "
-                        "A budget cannot be changed: use the budget of the file"
+                        f"{self.path.name} was created with {budget_in_file._asdict()}; got "
+                        f"{self._budget._asdict()}. The budget of a ledger cannot be changed: use "
+                        "the budget of the file"
                     )
                 self._account(db)
         except BaseException:
@@ -275,8 +276,9 @@ class PrivacyLedger:
             )
         self._seen = np.maximum(self._seen, totals)
         if costs and None in protected:
-            raise sqlite3.DatabaseError("it has entries without the change that they protect")
-        costs.pop(without, None)  # type: ignore[arg-type]
+            raise sqlite3.DatabaseError("it has entries, but no unit and relation for them")
+        if without is not None:
+            costs.pop(without, None)
         return account._replace(costs=list(costs.values()))
 
     def _check_affordable(

@@ -177,7 +177,7 @@ class TableMethod(Method):
     release = TableRelease()
 
     #: The relation that the guarantee covers: "replace_one", or "add_or_remove_one".
-    relation = NeighboringRelation.REPLACE_ONE
+    relation: NeighboringRelation | str = NeighboringRelation.REPLACE_ONE
 
     @property
     def size_is_private(self) -> bool:
@@ -202,7 +202,7 @@ class TableMethod(Method):
         rdp.Neighbors
         """
         unit = "record" if private.groups is None else "group"
-        return Neighbors(relation=self.relation, unit=unit).with_size(len(private.codes))  # type: ignore[arg-type]
+        return Neighbors(relation=self.relation, unit=unit).with_size(private.n_records)
 
     # --- statistic -------------------------------------------------------------------------------
 

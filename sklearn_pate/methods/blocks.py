@@ -40,7 +40,7 @@ class BlockMethod(TableMethod):
         self._memory = Memory(None) if memory is None else memory
         self._is_weighted = private.sample_weight is not None
         self._target = private.target
-        self._groups = counting.numbered(private.groups, len(private.codes))  # type: ignore[arg-type]
+        self._groups = counting.numbered(private.groups, private.n_records)
         neighbors = self.neighbors(private)
         self._shows_blocks = neighbors.n_records is not None
         return neighbors
@@ -85,7 +85,7 @@ class BlockMethod(TableMethod):
             (block, *shared, (fingerprint, digest(*block)) if keeps else None)
             for block in blocks.blocks_of(private, self._groups)
         )
-        kind = exact_type(len(private.codes) * self._most_by_record)  # type: ignore[arg-type]
+        kind = exact_type(private.n_records * self._most_by_record)
         table: Any = 0
 
         def add(result: Any) -> None:

@@ -199,7 +199,9 @@ def _with_public_rows(parameters: MethodParameters, counts: PublicCounts) -> Met
             reason = "by default, as sums of few records predict numbers better than cells do"
             return MethodChoice("sums", reason)
         return MethodChoice("neighbors", _DEFAULT)
-    explained = counts.cells_explain()  # type: ignore[misc]
+    if counts.cells_explain is None:
+        raise ValueError("the public rows are given, and what cells explain of them is not")
+    explained = counts.cells_explain()
     most = _LITTLE_EXPLAINED if counts.n_classes == 2 else _LITTLE_EXPLAINED_OF_MORE
     if explained < most and signal >= _MIN_SIGNAL:
         reason = f"by default, as cells would explain {explained:.0%} of how public rows differ"

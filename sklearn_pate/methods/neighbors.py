@@ -137,7 +137,7 @@ class ReverseNeighbors(BlockMethod):
         self.n_cells = n_cells
         self.n_neighbors = n_neighbors
         self.smoothing = smoothing
-        self.relation = relation  # type: ignore[assignment]
+        self.relation = relation
         self.random_state = random_state
 
     # --- statistic --------------------------------------------------------------------------------
@@ -188,8 +188,9 @@ class ReverseNeighbors(BlockMethod):
         """Make cells of the public rows; see `TableMethod.prepare_public`."""
         self._n_trusted = _TRUSTED_IF_SYNTHETIC if are_synthetic else math.inf
         n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
-        is_known = n_records is not None and not self._is_weighted
-        self._n_votes = n_records * int(self.n_neighbors) if is_known else None  # type: ignore[operator]
+        self._n_votes = None
+        if n_records is not None and not self._is_weighted:
+            self._n_votes = n_records * int(self.n_neighbors)
         self._centers = centers.make_centers(self._public, n_cells, self._seed)
 
     def _most_cells(self, **sizes: Any) -> int:
@@ -279,10 +280,9 @@ class ReverseNeighbors(BlockMethod):
         n_distinct = n_public if are_synthetic else len(np.unique(self._public, axis=0))
         n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
         n_cells = min(n_cells, n_distinct)
-        n_records_expected: Any = n_records
-        kind = "private records"
-        if n_records is None:
-            n_records_expected, kind = n_public, "public rows, as many records as are expected"
+        n_records_expected, kind = n_public, "public rows, as many records as are expected"
+        if n_records is not None:
+            n_records_expected, kind = n_records, "private records"
         # Where the rule has more cells than four a class, smoothing makes up for it
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE

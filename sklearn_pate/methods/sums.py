@@ -5,15 +5,19 @@ of all sums, with its proof at `SumsMechanism`. Noise: Gaussian, on every sum. R
 discriminants, with the covariance of the public rows; see `class_sums`.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import softmax
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from .._sklearn import Interval, StrOptions
@@ -57,6 +61,16 @@ from ..synthesis.synthesizers import HOPELESS_SIGNAL, LEAST_SIGNAL
 from .base import Method
 from .blocks import BlockMethod
 
+if TYPE_CHECKING:
+    from joblib import Memory
+
+    from .._typing import Estimator, Rows, Seed
+    from ..encoding.targets import Target
+    from ..rdp.contribution import Contribution
+    from ..rdp.cost import Cost
+    from ..runtime.blocks import Block
+    from ..runtime.private_data import PrivateData
+
 __all__ = ["ClassSums", "ReleasedClassSums", "SumsMechanism"]
 
 #: Most columns: a product of so many takes seconds, and its rounding may depend on other rows.
@@ -97,28 +111,29 @@ class SumsMechanism(TableMechanism):
         "noise_multiplier": [Interval(Real, 2**-4, 1e5, closed="both"), None],
     }
 
-    def __init__(self, n_classes, noise_multiplier=None):
+    def __init__(self, n_classes: int, noise_multiplier: float | None = None) -> None:
         self.n_classes = n_classes
         self.noise_multiplier = noise_multiplier
 
     @property
-    def noise_std(self):
+    def noise_std(self) -> float:
         """Standard deviation of the noise on each sum, in records."""
         multiplier = checked_scale(self, "noise_multiplier")
         return noise_of_sums(1 / multiplier, WITH_PUBLIC_ROWS, n_classes=self.n_classes)
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with this noise multiplier; None if it is set."""
         return type(self)(self.n_classes, float(scale)) if self.noise_multiplier is None else None
 
-    def cost(self, contribution, orders=DEFAULT_ORDERS):
+    def cost(self, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS) -> Cost:
         """Return the cost of the noisy sums; see `class_sums.statistic.sums_cost`."""
         return sums_cost(checked_scale(self, "noise_multiplier"), contribution, orders)
 
-    def noisy(self, table, random_state=None):
+    def noisy(self, table: ArrayLike, random_state: Seed = None) -> np.ndarray:
         """Draw the noisy sums, from whole numbers of steps, (n_columns, n_classes + 1)."""
-        is_whole = np.asarray(table).dtype in (np.int64, object)
-        if not is_whole or np.shape(table)[1:] != (self.n_classes + 1,):
+        table = np.asarray(table)
+        is_whole = table.dtype in (np.int64, object)
+        if not is_whole or table.shape[1:] != (self.n_classes + 1,):
             raise ValueError("SumsMechanism draws sums of columns in whole steps, by ClassSums")
         step = STEP / TICKS / self.n_classes
         rng = noise_generator(random_state)
@@ -129,7 +144,7 @@ class SumsMechanism(TableMechanism):
         return plus_noise(table, noise, step)
 
 
-def _scale_of(public, extra):
+def _scale_of(public: np.ndarray, extra: slice) -> np.ndarray:
     """Return what columns of public numbers are divided by, (n_columns,).
 
     That is the root of a column's standard deviation, so that columns that vary more count more,
@@ -143,12 +158,14 @@ def _scale_of(public, extra):
     return scale
 
 
-def _rows_of(numbers, mean, scale):
+def _rows_of(numbers: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return numbers about their mean, in units of a scale, as rows of length 1."""
     return unit((numbers - mean) / scale)
 
 
-def _summed(block, *, transformer, mean, scale, target):
+def _summed(
+    block: Block, *, transformer: Estimator, mean: np.ndarray, scale: np.ndarray, target: Target
+) -> np.ndarray:
     """Return sums of a `Block` of records by class, in whole steps, (n_classes, n_columns + 1).
 
     The last of the columns is constant. All else follows from public rows.
@@ -182,44 +199,44 @@ class ReleasedClassSums(ReleasedProba):
         Whether class probabilities are linear, as for two levels; else their logarithms are.
     """
 
-    transformer: Any
+    transformer: Estimator
     mean: np.ndarray
     scale: np.ndarray
     slopes: np.ndarray
     constants: np.ndarray
     p_value: float
-    class_counts: tuple
+    class_counts: tuple[np.ndarray, float]
     proba_is_linear: bool = False
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         n_classes, n_columns = self.slopes.shape
         return f"ReleasedClassSums({n_classes} classes, {n_columns} columns)"
 
-    def class_proba(self, X):
+    def class_proba(self, X: Rows) -> np.ndarray:
         """Return the rates of the classes, (n_samples, n_classes), of rows, each by itself."""
         return self.class_proba_of(
             _rows_of(transformed(self.transformer, X), self.mean, self.scale)
         )
 
-    def class_proba_of(self, rows):
+    def class_proba_of(self, rows: np.ndarray) -> np.ndarray:
         """Do the same for rows that are encoded already, (n_public, n_columns)."""
         linear = rows @ self.slopes.T + self.constants
         return sharpened(linear, 1.0) if self.proba_is_linear else softmax(linear, axis=1)
 
-    def by_hand(self):
+    def by_hand(self) -> list[Estimator]:
         """Return fitted steps of scikit-learn's own that make the rates of rows."""
-        class_proba = [FunctionTransformer(softmax_of_rows)]
+        class_proba: list[Estimator] = [FunctionTransformer(softmax_of_rows)]
         if self.proba_is_linear:
             class_proba = sharpened_by_hand(1.0, MIN_PROBA)
         return [*self._rows_by_hand(), *affine_by_hand(self.slopes.T, self.constants), *class_proba]
 
-    def to_sklearn(self, codes, weight):
+    def to_sklearn(self, codes: np.ndarray, weight: np.ndarray) -> Pipeline:
         """Return a Pipeline of scikit-learn's own that predicts these classes, weighted."""
         linear = self.slopes[codes], self.constants[codes] + np.log(weight)
         model = make_pipeline(*self._rows_by_hand(), softmax_by_hand(*linear, codes))
         return model.set_output(transform="default")
 
-    def _rows_by_hand(self):
+    def _rows_by_hand(self) -> list[Estimator]:
         """Return the steps of `_rows_of`."""
         numbers = numbers_by_hand(self.transformer)
         return [*numbers, scaler_by_hand(self.mean, self.scale), Normalizer()]
@@ -275,19 +292,31 @@ class ClassSums(BlockMethod):
         "relation": [StrOptions({"replace_one", "add_or_remove_one"})],
     }
 
-    def __init__(self, *, extra_columns="auto", relation="replace_one"):
+    def __init__(
+        self,
+        *,
+        extra_columns: bool | Literal["auto"] = "auto",
+        relation: Literal["replace_one", "add_or_remove_one"] = "replace_one",
+    ) -> None:
         self.extra_columns = extra_columns
         self.relation = relation
 
     # --- statistic --------------------------------------------------------------------------------
 
     @staticmethod
-    def suits(X_public):
+    def suits(X_public: Rows) -> bool:
         """Whether there is no matrix product in encoding such rows: it may round others' digits."""
         is_narrow = isinstance(X_public, np.ndarray) and X_public[0].size <= _MAX_COLUMNS
         return is_narrow or hasattr(X_public, "columns")
 
-    def prepare(self, private, X_public, *, seed=None, memory=None):
+    def prepare(
+        self,
+        private: PrivateData,
+        X_public: Rows,
+        *,
+        seed: np.random.SeedSequence | None = None,
+        memory: Memory | None = None,
+    ) -> Neighbors:
         """Make numbers of the public rows, and return the neighboring data sets."""
         if not self.suits(X_public):
             raise ValueError(
@@ -303,8 +332,8 @@ class ClassSums(BlockMethod):
         self._width = len(self._encoder.get_feature_names_out())  # without extra columns
         return neighbors
 
-    def _lay_out(self, *, extra_columns):
-        """Encode the public rows; all else that counting needs follows from them."""
+    def _lay_out(self, *, extra_columns: bool) -> None:
+        """Encode the public rows, and compute the mean and scale that counting uses."""
         self._transformer = copy(self._encoder).set_params(extra_columns=extra_columns)
         self._public = numbers_of_public(self._transformer, self._X_public)
         self._mean = self._public.mean(axis=0)
@@ -313,7 +342,7 @@ class ClassSums(BlockMethod):
         if self._memory.location is not None:
             self._fingerprint = code_digest(self._transformer)
 
-    def _choose_columns(self, noise_std, n_records):
+    def _choose_columns(self, noise_std: float, n_records: int | None) -> None:
         """Add the extra columns if they are to follow from the signal, and pay.
 
         Once records have voted, their columns stay, whatever the noise of a later plan.
@@ -327,15 +356,23 @@ class ClassSums(BlockMethod):
         if extra_columns != self._transformer.extra_columns:
             self._lay_out(extra_columns=extra_columns)
 
-    def prepare_public(self, X_public, *, noise_std, n_records, n_classes, are_synthetic=False):
+    def prepare_public(
+        self,
+        X_public: Rows,
+        *,
+        noise_std: float,
+        n_records: int | None,
+        n_classes: int,
+        are_synthetic: bool = False,
+    ) -> None:
         """Choose the columns; see `TableMethod.prepare_public`. There are no cells."""
         self._n_records = None if self._is_weighted else n_records
         self._choose_columns(noise_std, n_records)
 
-    def _counter(self, target):
+    def _counter(self, target: Target) -> tuple[Callable[..., np.ndarray], dict[str, Any]]:
         return _summed, {"mean": self._mean, "scale": self._scale, "target": target}
 
-    def vote(self, private, X_query, **given):
+    def vote(self, private: PrivateData, X_query: Rows, **given: Any) -> np.ndarray:
         """Sum the columns by class and in all; see `TableMethod.vote`.
 
         Returns
@@ -349,13 +386,13 @@ class ClassSums(BlockMethod):
 
     # --- contribution -----------------------------------------------------------------------------
 
-    def contribution(self, neighbors):
+    def contribution(self, neighbors: Neighbors) -> Contribution:
         """Return the contribution of one unit to all sums; see `SumsMechanism`."""
         return sums_contribution(neighbors, WITH_PUBLIC_ROWS)
 
     # --- noise ------------------------------------------------------------------------------------
 
-    def mechanism(self, aggregator):
+    def mechanism(self, aggregator: TableMechanism | None) -> TableMechanism:
         """Return Gaussian noise on the sums; see `TableMethod.mechanism`."""
         n_classes = getattr(self, "_n_classes", None)  # known once it is prepared
         if aggregator is None:
@@ -370,32 +407,52 @@ class ClassSums(BlockMethod):
 
     # --- read-out ---------------------------------------------------------------------------------
 
-    def released(self, noisy, *, noise_std):
+    def released(self, noisy: np.ndarray, *, noise_std: float) -> ReleasedClassSums:
         """Return the discriminants that follow from noisy sums."""
         by_class, total = noisy[:, :-1].T, noisy[:, -1]
         n = max(total[-1] / ROW_CONSTANT, noise_std) if self._n_records is None else self._n_records
-        released = by_class, total, (noise_std, noise_std / WITH_PUBLIC_ROWS.total), n
         proba_is_linear = self._target.splits_votes and self._target.n_values == 2
-        how = {"proba_is_linear": proba_is_linear, "target": self._target}
-        slopes, constants, p_value = public_discriminants(*released, self._rows, **how)
+        slopes, constants, p_value = public_discriminants(
+            by_class,
+            total,
+            (noise_std, noise_std / WITH_PUBLIC_ROWS.total),
+            n,
+            self._rows,
+            proba_is_linear=proba_is_linear,
+            target=self._target,
+        )
         constants = constants + ROW_CONSTANT * slopes[:, -1]
         counts = n / len(by_class) + by_class[:, -1] / ROW_CONSTANT
-        linear = ROW_LENGTH * slopes[:, :-1], constants, p_value, (counts, noise_std / ROW_CONSTANT)
-        known = self._transformer, self._mean, self._scale
-        return ReleasedClassSums(*known, *linear, proba_is_linear=proba_is_linear)
+        return ReleasedClassSums(
+            self._transformer,
+            self._mean,
+            self._scale,
+            ROW_LENGTH * slopes[:, :-1],
+            constants,
+            p_value,
+            (counts, noise_std / ROW_CONSTANT),
+            proba_is_linear=proba_is_linear,
+        )
 
-    def read(self, table):
+    def read(self, table: ReleasedClassSums) -> tuple[np.ndarray, np.ndarray]:
         """Return class probabilities and labels of each public row; see `TableMethod.read`."""
         class_proba = table.class_proba_of(self._rows[:, :-1] / ROW_LENGTH)
         return class_proba, assign_to_similar(class_proba)
 
-    def default_student(self):
+    def default_student(self) -> SumsClassifier:
         """Return a classifier that is the discriminants."""
         return SumsClassifier()
 
     # --- forecast of public rows and numbers ------------------------------------------------------
 
-    def forecast(self, *, noise_std, n_records, n_classes, are_synthetic=False):
+    def forecast(
+        self,
+        *,
+        noise_std: float,
+        n_records: int | None,
+        n_classes: int,
+        are_synthetic: bool = False,
+    ) -> CellForecast:
         """Return how much noise there is for so many records; see `TableMethod.forecast`."""
         self._choose_columns(noise_std, n_records)
         n_public, width = self._public.shape
@@ -418,14 +475,23 @@ class PublishedClassSums(Method):
 
     release = PublishedSumsRelease()
 
-    def __init__(self, *, relation="replace_one"):
+    def __init__(
+        self, *, relation: Literal["replace_one", "add_or_remove_one"] = "replace_one"
+    ) -> None:
         self.relation = relation
 
-    def prepare(self, private, X_public, *, seed=None, memory=None):
+    def prepare(
+        self,
+        private: PrivateData,
+        X_public: Rows,
+        *,
+        seed: np.random.SeedSequence | None = None,
+        memory: Memory | None = None,
+    ) -> Neighbors:
         """Return the neighboring data sets: records, or groups where private data have them."""
         unit = "record" if private.groups is None else "group"
-        return Neighbors(relation=self.relation, unit=unit).with_size(len(private.codes))
+        return Neighbors(relation=self.relation, unit=unit).with_size(private.n_records)
 
-    def default_student(self):
+    def default_student(self) -> SumsClassifier:
         """Return a classifier that is the discriminants."""
         return SumsClassifier()

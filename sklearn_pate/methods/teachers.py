@@ -161,7 +161,7 @@ class Teachers(VotingMethod):
         with suppress_output(), seeded(seed_number(seed)):
             self._assignment = assign_teachers(
                 clone(self.partition, safe=False),
-                n_records=len(private.codes),  # type: ignore[arg-type]
+                n_records=private.n_records,
                 n_teachers=self.n_teachers,
                 unit=self.unit,
                 index=getattr(private.X, "index", None),
@@ -169,7 +169,7 @@ class Teachers(VotingMethod):
                 seed=seed,
             )
         self.teacher_indices_ = self._assignment.teacher_indices
-        return self._neighbors().with_size(len(private.codes))  # type: ignore[arg-type]
+        return self._neighbors().with_size(private.n_records)
 
     def _check(self, private: PrivateData, memory: Memory | None) -> None:
         """Refuse teachers that cannot be fitted with these parameters, before training."""
@@ -234,19 +234,20 @@ class Teachers(VotingMethod):
             start = partial(train_together, network, X_query=X_query, settings=settings)
         sums = np.zeros((n_queries, target.n_values), dtype=np.int64)
         rows = np.arange(n_queries)
+        teachers: list[Any] = [None] * self._assignment.n_teachers
         if self.keep_teachers:
-            self.teachers_ = [None] * self._assignment.n_teachers
+            self.teachers_ = teachers
 
         def add(result: Result) -> str | None:
             fitted, problem = received(result.fitted)
             if problem is not None:
                 return f"teacher {result.number} failed: {problem}"
             if self.keep_teachers:
-                self.teachers_[result.number] = fitted  # type: ignore[index]
+                teachers[result.number] = fitted
             if temperature is None:
                 sums[rows, result.votes] += 1
             else:
-                np.add(sums, result.votes, out=sums)  # type: ignore[arg-type]
+                np.add(sums, np.asarray(result.votes), out=sums)
             return None
 
         tasks = self._tasks(private, X_query, settings, seed)
@@ -267,14 +268,14 @@ class Teachers(VotingMethod):
         names = range(assignment.n_teachers) if assignment.names is None else assignment.names
         fingerprint = None
         if memory.location is not None:
-            records: Any = (
-                private.X,
-                private.codes,
-                private.sample_weight,
-                assignment.teacher_indices,
-            )
-            if isinstance(private.X, Sites):  # they join the key where they are loaded
-                records = None
+            records = None  # of sites: they join the key where they are loaded
+            if not isinstance(private.X, Sites):
+                records = (
+                    private.X,
+                    private.codes,
+                    private.sample_weight,
+                    assignment.teacher_indices,
+                )
             options = (private.target, settings.temperature, settings.keep)
             fingerprint = digest((records, X_query), options, code_digest(self._own))
         own = self._own

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from .._sklearn import refuse_classes
 from ..accounting import Plan
+from ..accounting.plan import spent_of
 from ..estimator import PATEEstimator
 from ..exceptions import BudgetExceededError
 from ..fitting.inputs import check_inputs, temperature_of
@@ -153,10 +154,11 @@ def set_plan(estimator: PATEEstimator, plan: Plan) -> None:
     if not isinstance(estimator.aggregator, list):
         (aggregators,), (n_queries,) = aggregators, n_queries
     estimator.set_params(aggregator=aggregators)
-    if plan.spent.n_teachers is not None:  # type: ignore[union-attr] # else a table, which has no queries
+    n_teachers = spent_of(plan).n_teachers
+    if n_teachers is not None:  # else a table, which has no queries
         estimator.set_params(n_queries=n_queries)
         if not isinstance(estimator.method, Method):  # None would depend on epsilon
-            estimator.set_params(n_teachers=plan.spent.n_teachers)  # type: ignore[union-attr]
+            estimator.set_params(n_teachers=n_teachers)
 
 
 def plan_key(estimator: PATEEstimator) -> Hashable:

@@ -25,6 +25,7 @@ from .._sklearn import (
 )
 from ..accounting.budget import as_cap
 from ..accounting.findings import large_delta
+from ..accounting.plan import spent_of
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError, warn
 from ..fitting.checks import checked_targets
@@ -206,7 +207,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         given = [check_inputs(candidate.estimator, **fit_data) for candidate in candidates]
         first = given[0]
         budget = {"pure": False, **self._cap()}
-        synthesis = Synthesis.planned(synthesizer, first.private, first.neighbors, **budget)
+        synthesis = Synthesis.planned(synthesizer, first.records, first.neighbors, **budget)
         keys = [teachers_key(candidate.estimator) for candidate in candidates]
         for of_teachers in dict(zip(keys, given, strict=True)).values():
             dry_run_teachers(of_teachers, synthesizer)
@@ -219,7 +220,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     ) -> Rows:
         """Run the steps of the synthesizer, which all trials share, and return its rows."""
         noise_seed, other_seed = seed.spawn(2)
-        n_all = of_rows.synthesis.synthesizer.n_steps
+        n_all = of_rows.drawn.synthesizer.n_steps
 
         def statement(n_steps: int, cost: Cost) -> PrivacySpent:
             epsilon, composition = cost.epsilon(self.delta)
@@ -237,7 +238,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         account.synthesis = of_rows.synthesis
         for step in steps_of_rows(
             account,
-            of_rows.private,
+            of_rows.records,
             np.random.default_rng(self._generator(noise_seed)),
             generator=source_of_noise(self),
             statement=statement,
@@ -249,7 +250,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
 
     def _warn_of_delta(self, plan: Plan, n_records: int) -> None:
         """Warn about a delta that is too large for the number of records, if it is public."""
-        spent: Any = plan.spent
+        spent = spent_of(plan)
         neighbors = Neighbors(relation=spent.relation, unit=spent.unit)
         public_size = neighbors.with_size(n_records).n_records
         finding = large_delta(float(self.delta), n_teachers=spent.n_teachers, n_records=public_size)
@@ -260,7 +261,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         self, plans: list[Plan], cost: Cost, synthesizer: Any, not_covered: tuple[str, ...]
     ) -> PrivacySpent:
         """Return the statement of a search with this cost, which holds for all possible trials."""
-        spents: list[Any] = [plan.spent for plan in plans]
+        spents = [spent_of(plan) for plan in plans]
         not_covered += tuple(part for spent in spents for part in spent.not_covered)
         return replace(
             spents[0].paid(),
@@ -273,7 +274,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             arithmetic="real",  # of the number of trials and the noise of scores
             generator=source_of_noise(self),
             tables=_tables(synthesizer, *spents),
-            not_covered=dict.fromkeys(not_covered),
+            not_covered=tuple(dict.fromkeys(not_covered)),
         )
 
     def _hold_out_of(
@@ -318,8 +319,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             name = type(self.estimator).__name__
             queried = f"scoring={self.scoring!r}" if has_accuracy else name
             raise ValueError(
-                f"{queried} requires public rows, X_val and y_val: scores on private rows are for "
-                "classifiers, with scoring=None"
+                f"{queried} requires public validation data: give X_val and y_val. Only "
+                "classifiers with scoring=None can be scored on private rows"
             )
         if not isinstance(self.estimator.partition, str):
             raise ValueError(

@@ -197,28 +197,28 @@ class ProbabilityField(NamedTuple):
         Centers of the cells.
     overall : ndarray of shape (n_classes,)
         Class probabilities in the whole table.
-    weights : ndarray of shape (n_cells, n_classes) or None
-        Weight of each cell in the class probabilities nearby; None until the power is chosen.
+    weights : ndarray of shape (n_cells, n_classes)
+        Weight of each cell in the class probabilities nearby; 0 until the power is chosen.
     height, steepness, slope : float
         Parameters of the kernel of two places: ``height * exp(-steepness * d)`` at a squared
         distance d, plus `slope` times the inner product of the two places about the mean center.
-    power : float
-        Exponent of the class probabilities.
     variance : ndarray of shape (n_cells,)
         Variance of the noise on the class probabilities of each cell.
     total : ndarray of shape (n_cells,)
         Expected number of votes in each cell.
+    power : float
+        Exponent of the class probabilities.
     """
 
     centers: np.ndarray
     overall: np.ndarray
-    weights: np.ndarray | None
+    weights: np.ndarray
     height: float
     steepness: float
     slope: float
+    variance: np.ndarray
+    total: np.ndarray
     power: float = 1.0
-    variance: np.ndarray | None = None
-    total: np.ndarray | None = None
 
     def kernel(self, numbers: np.ndarray) -> np.ndarray:
         """Return the kernel of rows and cells, (n_rows, n_cells)."""
@@ -239,14 +239,12 @@ class ProbabilityField(NamedTuple):
         """
         between = self.kernel(self.centers)
         rng = np.random.default_rng(0)  # any seed suffices, and equal tables get equal splits
-        variance: Any = self.variance
-        total: Any = self.total
-        deviation = (np.sqrt(variance) * total)[:, None]
-        covariance = between + np.diag(variance * (1 + _ADDED_NOISE**2))
+        deviation = (np.sqrt(self.variance) * self.total)[:, None]
+        covariance = between + np.diag(self.variance * (1 + _ADDED_NOISE**2))
         factor = cho_factor(covariance, lower=True)
         for _ in range(_N_SPLITS):
             noise = deviation * rng.standard_normal(noisy.shape)
-            seen = _differences(noisy + _ADDED_NOISE * noise, total, self.overall)
+            seen = _differences(noisy + _ADDED_NOISE * noise, self.total, self.overall)
             means = self.overall + between @ cho_solve(factor, seen)
             yield means, noisy - noise / _ADDED_NOISE
 
@@ -264,7 +262,7 @@ class ProbabilityField(NamedTuple):
         middle = self.centers.mean(axis=0)
         centers = self.centers - middle
         linear, _ = affine_by_hand(self.slope * centers.T @ self.weights, 0)
-        nearness = nearness_by_hand(centers, self.steepness, self.height * self.weights)  # type: ignore[operator]
+        nearness = nearness_by_hand(centers, self.steepness, self.height * self.weights)
         both = np.vstack([np.eye(len(self.overall))] * 2)
         return [
             scaler_by_hand(middle, np.ones(len(middle))),
@@ -328,15 +326,18 @@ def smooth(
     unit = max(np.median(squared), 1e-300)  # a single distant center does not move the median
     away = centers - centers.mean(axis=0)
     variance = (noise_std**2 + total * scatter) / total**2
-    of_noise: Any = variance / scatter, 1 / total if target.splits_votes else None
-    height, steepness, slope, less = _likeliest(  # type: ignore[call-arg]
-        squared / unit, away @ away.T / unit, difference / np.sqrt(scatter), *of_noise, smoothing
+    height, steepness, slope, less = _likeliest(
+        squared / unit,
+        away @ away.T / unit,
+        difference / np.sqrt(scatter),
+        variance / scatter,
+        1 / total if target.splits_votes else None,
+        smoothing,
     )
     variance = variance - (1 - less) * scatter / total
     process = scatter * height, steepness / 2 / unit, scatter * slope / unit
-    probability_field = ProbabilityField(
-        centers, overall, None, *process, variance=variance, total=total
-    )
+    unweighted = np.zeros_like(difference)
+    probability_field = ProbabilityField(centers, overall, unweighted, *process, variance, total)
     factor = cho_factor(probability_field.kernel(centers) + np.diag(variance), lower=True)
     weights = cho_solve(factor, difference)
     power = _sharpness(probability_field, noisy)
@@ -389,7 +390,7 @@ def _likeliest(
     products: np.ndarray,
     difference: np.ndarray,
     variance: np.ndarray,
-    of_votes: np.ndarray,
+    of_votes: np.ndarray | None,
     smoothing: Literal["auto"] | float,
 ) -> np.ndarray:
     """Return height, steepness and slope of the likeliest process, relative to the class variance.

@@ -217,8 +217,9 @@ class SemiSupervisedNet(NeuralNet):
         changed = self.module_.augment(rows)
         if not isinstance(changed, torch.Tensor) or changed.shape != rows.shape:
             raise ValueError(
-                f"augment must return a batch with the shape of its input, {tuple(rows.shape)}; "
-                f"got {tuple(getattr(changed, 'shape', ())) or type(changed).__name__}"
+                f"augment must return a torch.Tensor with the shape of its input, "
+                f"{tuple(rows.shape)}; got {type(changed).__name__} of shape "
+                f"{tuple(getattr(changed, 'shape', ()))}"
             )
         return changed
 
@@ -323,6 +324,9 @@ def default_module(row_shape: tuple[int, ...], n_classes: int) -> nn.Module:
 class RowGenerator(nn.Module):
     """Network from noise to rows with features in the range of the features of `X`."""
 
+    low: torch.Tensor
+    width: torch.Tensor
+
     def __init__(self, X: np.ndarray, noise_dim: int) -> None:
         super().__init__()
         low, high = X.min(axis=0), X.max(axis=0)
@@ -334,7 +338,7 @@ class RowGenerator(nn.Module):
 
     def forward(self, noise: torch.Tensor) -> torch.Tensor:
         """Return one row for each row of noise."""
-        shares = self.layers(noise).sigmoid().reshape(-1, *self.low.shape)  # type: ignore[misc]
+        shares = self.layers(noise).sigmoid().reshape(-1, *self.low.shape)
         return self.low + self.width * shares
 
 

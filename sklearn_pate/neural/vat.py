@@ -129,8 +129,14 @@ class VATClassifier(NeuralStudent):
         # A quarter of the root mean square distance of the rows from their mean
         variance = np.var(X.reshape(len(X), -1), axis=0, dtype=np.float64).sum()
         radius = 0.25 * (math.sqrt(variance) or 1.0) if self.radius is None else float(self.radius)
-        weights = {"vat_weight": self.vat_weight, "entropy_weight": self.entropy_weight}
-        return self._skorch_net(VATNet, X, n_classes, radius=radius, **weights)  # type: ignore[arg-type]
+        return self._skorch_net(
+            VATNet,
+            X,
+            n_classes,
+            radius=radius,
+            vat_weight=self.vat_weight,
+            entropy_weight=self.entropy_weight,
+        )
 
 
 class VATNet(SemiSupervisedNet):

@@ -2,14 +2,14 @@
 
 import contextlib
 import math
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from .._numbers import LARGEST_COUNT, as_float, shown
+from .._numbers import LARGEST_COUNT, as_float, is_whole, shown
 
 #: Orders at which costs are computed: 1.1 to 2001, 5% apart in `order - 1`.
 DEFAULT_ORDERS = 1.0 + np.geomspace(0.1, 2000.0, 204)
@@ -106,9 +106,9 @@ def check_cost(cost: np.ndarray) -> NDArray[np.float64]:
 
 def check_count(name: str, value: Any, least: int = 1) -> int:
     """Return `value` as an int; it must be a whole number, at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+    if isinstance(value, bool) or not is_whole(value) or value < least:
         raise ValueError(f"{name} must be a whole number, at least {least}; got {shown(value)}")
-    if value > LARGEST_COUNT:  # type: ignore[operator]
+    if value > LARGEST_COUNT:
         raise ValueError(f"{name} must be a whole number below 2**63; got {shown(value)}")
     return int(value)
 

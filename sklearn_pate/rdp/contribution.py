@@ -16,9 +16,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
+from .._numbers import is_real
 from .checks import check_count
 
 
@@ -130,8 +131,12 @@ class Neighbors:
         size = n_records if self.size_is_public else None
         return Neighbors(relation=self.relation, unit=self.unit, n_records=size)
 
-    def check_known(self) -> None:
-        """Refuse a unit or relation for which only the costs of votes are known.
+    def check_known(self) -> NeighboringRelation:
+        """Return the relation; refuse one, or a unit, for which only the costs of votes are known.
+
+        Returns
+        -------
+        NeighboringRelation
 
         Raises
         ------
@@ -148,12 +153,12 @@ class Neighbors:
                 f"relation {self.relation!r} is not an rdp.NeighboringRelation, so the cost of "
                 "synthetic rows or your own releases is unknown under it; use another partition"
             )
+        return self.relation
 
     @property
     def n_units(self) -> int:
         """Number of units in which the data sets differ: see `NeighboringRelation.n_units`."""
-        self.check_known()
-        return self.relation.n_units  # type: ignore[union-attr]
+        return self.check_known().n_units
 
     def counts(self, n_counts: int) -> Contribution:
         """Return the contribution to a table in which each unit adds to a few counts.
@@ -199,11 +204,11 @@ class Contribution:
 
     def __post_init__(self) -> None:
         for name in ("l1", "l2_squared", "linf"):
-            value: Any = getattr(self, name)
-            if not isinstance(value, Real) or not value > 0:  # type: ignore[operator] # false for NaN, too
+            value = getattr(self, name)
+            if not is_real(value) or not value > 0:  # false for NaN, too
                 raise ValueError(f"Contribution.{name} must be a number above 0; got {value!r}")
             number = float(value)
-            if number < value:  # type: ignore[operator] # possible for a fraction or a long whole number
+            if number < value:  # possible for a fraction or a long whole number
                 number = math.nextafter(number, math.inf)
             object.__setattr__(self, name, number)
         product = self.l1 * self.linf * (1 + 1e-12)  # the product may have been rounded down

@@ -131,7 +131,7 @@ def _largest_divergences(pairs: Pairs, query: np.ndarray, orders: np.ndarray) ->
         if not inside.size:
             continue
         # The costliest pair at an end is nearly the costliest between the ends
-        is_winner = (at_ends == costs[:, ends].T[:, query]).any(axis=0)  # type: ignore[attr-defined]
+        is_winner = (np.array(at_ends) == costs[:, ends].T[:, query]).any(axis=0)
         look(is_winner, inside)
         low, high = orders[list(ends)]
         share = (orders[inside] - low) / (high - low) * ((high - 1) / (orders[inside] - 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -121,8 +121,8 @@ def worst_case(
     if pure < math.inf:
         cost = np.minimum(cost, pure_rdp(pure, orders))
     noise = bounds.argmax_noise
-    if _enumerable(aggregator, n_teachers, n_classes):
-        votes = _two_class_histograms(n_teachers)  # type: ignore[arg-type]
+    if n_teachers is not None and _enumerable(aggregator, n_teachers, n_classes):
+        votes = _two_class_histograms(n_teachers)
         largest = exact_rdp(aggregator, votes, orders).max(axis=0)
         cost = np.minimum(cost, largest + orders * _LOST_LOSS**2 / 2)
     elif noise is not None and noise.two_sided and noise.scale <= _LARGEST_SEARCHED:
@@ -431,7 +431,7 @@ class _Region:
         ways = (there, 1, level), (back, -1, level + margin)
         is_low = level < -2
         edges = level[is_low].max(), level[~is_low].min()
-        local_maxima: Any = []
+        found = []
         for place, order in enumerate(orders):
             for pairs, sign, second in ways:
                 cost = pairs.divergence(order)
@@ -440,8 +440,8 @@ class _Region:
                     # A maximum at the edge between the two parts is not a local maximum
                     is_local_maximum = level[best] not in edges or cost[best] == cost.max()
                     height = cost[best] if is_local_maximum else 0
-                    local_maxima.append((place, height, sign * margin[best], second[best]))
-        local_maxima = np.array(local_maxima).T
+                    found.append((place, height, sign * margin[best], second[best]))
+        local_maxima = np.array(found).T
         highest = local_maxima[1].reshape(orders.size, -1).max(axis=1)
         place = local_maxima[0].astype(int)
         is_high = local_maxima[1] >= _HIGH_MAXIMUM * highest[place]
@@ -544,8 +544,8 @@ def _search(region: _Region, orders: np.ndarray) -> np.ndarray:
         cost, margin, second = local_maxima[:, climbing]
         start = np.array([cost, np.abs(margin), second + np.minimum(margin, 0)])
         order = orders[place[climbing]]
-        _, *top = _climb(region, order, start)
-        local_maxima[:, climbing] = region.costlier_way(*top, order)  # type: ignore[call-arg]
+        _, margin, second = _climb(region, order, start)
+        local_maxima[:, climbing] = region.costlier_way(margin, second, order)
     ascending = np.lexsort((local_maxima[0], place))
     last = np.flatnonzero(np.diff(place[ascending], append=orders.size))
     return local_maxima[:, ascending[last]]

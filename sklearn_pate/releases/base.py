@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 if TYPE_CHECKING:
     from .._typing import Estimator
+    from ..accounting.findings import Finding
     from ..accounting.plan import MethodSummary, Plan
     from ..fitting.inputs import Inputs
     from ..methods.base import Method
@@ -48,10 +50,10 @@ class Step(ABC):
 
 
 class BaseRelease(ABC):
-    """Base class of all that a fit releases next to labels, as the accountant sees it.
+    """Base class of everything that a fit releases in addition to labels.
 
-    `Release` is the base class of your own; a `synthesis.Synthesizer` is a release as well. Plans,
-    ledgers, statements and audits treat them alike, by `with_scale` and `event`.
+    Subclass `Release` for your own releases; a `synthesis.Synthesizer` is a release as well. Plans,
+    ledgers, statements and audits use only `with_scale` and `event`, and treat all releases alike.
     """
 
     #: The part of epsilon that the release costs if its noise is not set, above 0 and below 1: see
@@ -200,7 +202,7 @@ class VotesRelease(ABC):
     releases_proba = False
 
     #: The most rows that a student is tried on.
-    max_dry_run_rows = np.inf
+    max_dry_run_rows: int = sys.maxsize
 
     @abstractmethod
     def mechanism(self, estimator: Estimator, method: Method) -> Any:
@@ -225,7 +227,7 @@ class VotesRelease(ABC):
     @abstractmethod
     def forecast(
         self, inputs: Inputs, plan: Plan
-    ) -> tuple[MethodSummary, Iterable[str], Iterable[str]]:
+    ) -> tuple[MethodSummary, Iterable[str | Finding], Iterable[str | Finding]]:
         """Return a `MethodSummary`, warnings and errors, by public numbers."""
 
     def check_votes(self, votes: Any, method: Method, *, is_given: bool) -> None:

@@ -64,8 +64,8 @@ def planned(
     for release in releases:
         if not isinstance(release, Release):
             raise TypeError(
-                "releases must be a list of releases.Release, each an instance; got "
-                f"{type(release)}"
+                "releases must be a list of instances of releases.Release; got an element of type "
+                f"{type(release).__name__}"
             )
         name, fraction = type(release).__name__, release.epsilon_fraction
         if has_units and not release.counts_groups:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._sklearn import _safe_indexing
 from ..accounting import Curator, StageRecord, plan_queries
-from ..accounting.findings import errors_of
+from ..accounting.findings import errors_of, summary_of
 from ..aggregators import GNMax, Released, SoftVote
 from ..encoding.targets import ClassTarget, NumberTarget
 from ..exceptions import TeacherError
@@ -26,6 +26,7 @@ from .votes import Votes
 
 if TYPE_CHECKING:
     from .._typing import Estimator, Rows
+    from ..accounting.findings import Finding
     from ..accounting.plan import MethodSummary, Plan
     from ..fitting.inputs import Inputs
     from ..methods.base import Method
@@ -52,7 +53,7 @@ class LabelsRelease(VotesRelease):
             self.mechanism(estimator, inputs.method),
             estimator.n_queries,
             n_public=inputs.n_public,
-            n_teachers=inputs.n_teachers,
+            n_teachers=_number_of_teachers(inputs),
             n_classes=inputs.target.n_values,
             epsilon=inputs.cap[0],
             delta=inputs.cap[1],
@@ -75,7 +76,7 @@ class LabelsRelease(VotesRelease):
 
         Ours, with many classes, would take seconds.
         """
-        n_teachers: Any = inputs.n_teachers
+        n_teachers = _number_of_teachers(inputs)
         n_classes = inputs.target.n_values
         votes = np.zeros((2, n_classes), dtype=np.int64)
         votes[0, 0] = n_teachers  # all agree
@@ -96,11 +97,11 @@ class LabelsRelease(VotesRelease):
 
     def forecast(
         self, inputs: Inputs, plan: Plan
-    ) -> tuple[MethodSummary, Iterable[str], Iterable[str]]:
+    ) -> tuple[MethodSummary, Iterable[str | Finding], Iterable[str | Finding]]:
         """Return the teachers in public numbers, no warnings, and errors."""
         classifiers = () if inputs.private is None else inputs.method.classifiers()
-        method_summary: Any = dataclasses.replace(  # type: ignore[type-var]
-            plan.method_summary,
+        method_summary = dataclasses.replace(
+            summary_of(plan),
             names=tuple(type(classifier).__name__ for classifier in classifiers),
             are_sites=getattr(inputs.method, "are_sites", False),
             target_type=type(inputs.target),
@@ -125,7 +126,7 @@ class LabelsRelease(VotesRelease):
 
     def gather(self, inputs: Inputs, plan: Plan, rows: np.ndarray) -> Votes:
         """Return the votes of the method on public rows, `Votes`: private, and free."""
-        method, n_teachers = inputs.method, inputs.n_teachers
+        method, n_teachers = inputs.method, _number_of_teachers(inputs)
         private, X_query = inputs.private, _safe_indexing(inputs.X_public, rows)
         seed = inputs.seeds["teachers"]
 
@@ -194,9 +195,22 @@ class LabelsRelease(VotesRelease):
     def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> Curator:
         """Return the private view of the results."""
         counts = votes.counts[np.concatenate(published.positions)]
-        known = {"teacher_indices": votes.teacher_indices, "teachers": votes.teachers}
-        cap = None if plan.budget is None else plan.epsilon
-        return Curator(published.records, counts, delta, **known, test=plan.test, cap=cap)
+        return Curator(
+            published.records,
+            counts,
+            delta,
+            teacher_indices=votes.teacher_indices,
+            teachers=votes.teachers,
+            test=plan.test,
+            cap=None if plan.budget is None else plan.epsilon,
+        )
+
+
+def _number_of_teachers(inputs: Inputs) -> int:
+    """Return the number of teachers, which a method has whose teachers vote."""
+    if inputs.n_teachers is None:
+        raise ValueError("the method of this fit has no teachers")
+    return inputs.n_teachers
 
 
 def handed_out(private: Any, X_public: Rows) -> tuple[PrivateData, Rows]:
@@ -209,11 +223,13 @@ def are_complete(votes: Votes) -> bool:
     """Whether each row holds one vote of each teacher, or probabilities that sum to at most 1."""
     counts, n_teachers = votes.counts, votes.n_teachers
     are_numbers = counts.ndim == 2 and counts.dtype.kind in "iuf"
-    if not are_numbers or counts.shape[1] != votes.target.n_values or not (counts >= 0).all():
+    if n_teachers is None or not are_numbers or counts.shape[1] != votes.target.n_values:
+        return False
+    if not (counts >= 0).all():
         return False
     sums = counts.sum(axis=1, dtype=float)  # small types would round or overflow
     if votes.temperature is not None:  # probabilities are rounded down
-        return bool((sums <= n_teachers * (1 + 1e-9)).all())  # type: ignore[operator]
+        return bool((sums <= n_teachers * (1 + 1e-9)).all())
     return bool((sums == n_teachers).all() and (counts == np.floor(counts)).all())
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from pandas.api.extensions import ExtensionDtype
 
 from ..accounting.budget import as_cap
+from ..accounting.plan import spent_of
 from ..runtime.isolation import is_ours
 from .synthetic_rows import Synthesis
 
@@ -64,7 +65,10 @@ class Prefix:
             )
 
     def continued(self, synthesis: Synthesis) -> Synthesis:
-        """Return the `Synthesis` with published steps, in the place of a planned one."""
+        """Return the `Synthesis` with the published steps, for use in the next fit.
+
+        It replaces the planned `synthesis`, but takes `n_jobs` and the neighbors from it.
+        """
         synthesizer = copy.copy(self.synthesis.synthesizer)  # it keeps what its rows released
         for name in _OF_SPEED:
             if hasattr(synthesizer, name):
@@ -82,7 +86,7 @@ def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
     plan : Plan
         Its plan.
     """
-    spent: Any = plan.spent
+    spent = spent_of(plan)
     estimator, cost = inputs.estimator, plan.cost
     synthesizer = None
     if inputs.synthesis is not None:

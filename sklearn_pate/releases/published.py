@@ -256,9 +256,9 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
         if accuracy < _FEW_RIGHT:
             warn(
                 f"about {accuracy:.1%} of the records have the class that the released counts "
-                f"predict, of {released.n_classes} classes. Join classes or, if they are ordered, "
-                "predict a number with PATERegressor; a larger epsilon or more records may help as "
-                "well. Each spends anew"
+                f"predict; there are {released.n_classes} classes. Merge classes or, if they are "
+                "ordered, predict a number with PATERegressor; a larger epsilon or more records "
+                "may help as well. Each new fit spends more of the privacy budget"
             )
 
 
@@ -331,14 +331,12 @@ def _one_class_of_records(released: Published) -> str | None:
     )
 
 
-def _one_class_of_teachers(
-    released: Published, labels: np.ndarray, plan: Plan | None
-) -> str | None:
+def _one_class_of_teachers(released: Published, labels: np.ndarray, plan: Plan) -> str | None:
     """Return what to warn of, if teachers who all vote for one class would give such labels."""
     counts = np.bincount(labels, minlength=released.n_classes)
     code = int(counts.argmax())
     with suppress_output():  # a mechanism of the user's may print the votes that are made up for it
-        right = plan.share_right(1.0)  # type: ignore[union-attr]
+        right = plan.share_right(1.0)
     by_chance = binom.sf(counts[code] - 1, labels.size, 1 / released.n_classes)
     # The share of right labels may be unknown
     if by_chance > _RARELY or not binom.cdf(counts[code], labels.size, right) > _RARELY:
@@ -402,20 +400,21 @@ def check_class_weight(
 
 
 def weights_of(class_weight: Any, classes: np.ndarray, shares: np.ndarray) -> np.ndarray | None:
-    """Return class weights, by the released shares of the classes.
+    """Return the weight of each class; "balanced" uses the released shares.
 
     Parameters
     ----------
     class_weight : None, "balanced" or dict
-        As checked.
+        As accepted by `check_class_weight`. Classes that a dict leaves out have weight 1.
     classes : ndarray of shape (n_classes,)
         Labels.
     shares : ndarray of shape (n_classes,)
-        Released shares, which sum to 1.
+        Released shares of the classes, which sum to 1.
 
     Returns
     -------
     ndarray of shape (n_classes,) or None
+        Weights; None if `class_weight` is None.
     """
     if class_weight is None:
         return None

@@ -1,5 +1,9 @@
 """Class sums that a synthesizer has published: the model of a fit where no record votes."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..accounting import MethodSummary, Plan, TableCurator
@@ -10,6 +14,12 @@ from ..rdp.cost import no_cost
 from .base import VotesRelease
 from .votes import Votes
 
+if TYPE_CHECKING:
+    from .._typing import Estimator
+    from ..fitting.inputs import Inputs
+    from ..methods.base import Method
+    from .published import Published
+
 
 class PublishedSumsRelease(VotesRelease):
     """No votes: labels of the synthetic rows follow from published sums, which are paid for."""
@@ -17,7 +27,7 @@ class PublishedSumsRelease(VotesRelease):
     releases_proba = True
     max_dry_run_rows = 500
 
-    def mechanism(self, estimator, method):
+    def mechanism(self, estimator: Estimator, method: Method) -> list[Any]:
         """Return no mechanism; refuse one."""
         if estimator.aggregator is not None:
             raise ValueError(
@@ -26,7 +36,7 @@ class PublishedSumsRelease(VotesRelease):
             )
         return []
 
-    def plan(self, inputs):
+    def plan(self, inputs: Inputs) -> Plan:
         """Return the cost of the synthesizer and of extra releases; refuse to exceed the cap."""
         cost = inputs.prior_cost(DEFAULT_ORDERS)
         delta = inputs.cap[1]
@@ -49,10 +59,10 @@ class PublishedSumsRelease(VotesRelease):
             n_requested=inputs.n_public,
         )
 
-    def dry_run(self, inputs, plan):
+    def dry_run(self, inputs: Inputs, plan: Plan) -> None:
         """Try nothing: there is no mechanism, and the synthesizer is tried by itself."""
 
-    def forecast(self, inputs, plan):
+    def forecast(self, inputs: Inputs, plan: Plan) -> tuple[MethodSummary, tuple[()], tuple[()]]:
         """Return the summary for the plan; the synthesizer has the errors and warnings."""
         summary = MethodSummary(
             n_classes=inputs.target.n_values,
@@ -61,22 +71,22 @@ class PublishedSumsRelease(VotesRelease):
         )
         return summary, (), ()
 
-    def check_votes(self, votes, method, *, is_given):
+    def check_votes(self, votes: Any, method: Method, *, is_given: bool) -> None:
         """Refuse votes of another method, if the parameters name this one."""
         cast_by = getattr(votes, "method", None)
         if type(cast_by) is not type(method):
             name = "teachers" if cast_by is None else type(cast_by).__name__
             raise ValueError(f"{name} cast these votes: poll again, or leave method='auto'")
 
-    def rows(self, inputs, plan):
+    def rows(self, inputs: Inputs, plan: Plan) -> np.ndarray:
         """Return all synthetic rows."""
         return np.arange(inputs.n_public)
 
-    def of_rows(self, votes, rows):
+    def of_rows(self, votes: Votes, rows: np.ndarray) -> Votes:
         """Return the votes, which are none."""
         return votes
 
-    def gather(self, inputs, plan, rows):
+    def gather(self, inputs: Inputs, plan: Plan, rows: np.ndarray) -> Votes:
         """Return `Votes` without any: no record is read."""
         counts = np.zeros((0, inputs.target.n_values))
         return Votes(
@@ -87,11 +97,19 @@ class PublishedSumsRelease(VotesRelease):
             n_public=inputs.n_public,
         )
 
-    def publish(self, inputs, plan, rows, votes, published, noise):
+    def publish(
+        self,
+        inputs: Inputs,
+        plan: Plan,
+        rows: np.ndarray,
+        votes: Votes,
+        published: Published,
+        noise: np.random.Generator,
+    ) -> None:
         """Read the published sums at the synthetic rows."""
-        published.table = inputs.synthesis.prior
+        published.table = inputs.drawn.prior
         published.add_class_proba(*published.table.read(inputs.X_public))
 
-    def curator(self, published, votes, plan, delta):
+    def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> TableCurator:
         """Return the private view of the results."""
         return TableCurator(votes.counts, plan.cost, delta)

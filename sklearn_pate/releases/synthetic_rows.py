@@ -216,22 +216,22 @@ class Synthesis:
 
 
 class RowsStep(Step):
-    """One step of a synthesizer: a part of the statistics that its rows are drawn from.
+    """One step of a synthesizer, which releases a part of its statistics.
 
     Parameters
     ----------
     account : Account
-        It has the `Synthesis` so far, and gets the next.
+        Account with the `Synthesis` of all earlier steps; `publish` replaces it by the next one.
     private : PrivateData
         The private data.
     noise : numpy.random.Generator
         Source of the noise.
     generator : str
-        Its kind, as in `PrivacySpent`.
+        Kind of this source, as in `PrivacySpent`.
     statement : callable
-        ``statement(n_steps, cost)`` returns the `PrivacySpent` of the first steps.
+        ``statement(n_steps, cost)`` returns the `PrivacySpent` of the first `n_steps` steps.
     phase : callable
-        Shows progress, as `Inputs.phase`.
+        Context manager that shows progress; see `Inputs.phase`.
     """
 
     def __init__(
@@ -300,4 +300,4 @@ def units_of(private: PrivateData, neighbors: Neighbors) -> np.ndarray | None:
             f"this fit protects groups of records ({neighbors.relation}), and groups= is None: "
             "with a synthesizer or releases of yours, give groups=, one identifier per record"
         )
-    return normalize_groups(private.groups, len(private.codes))  # type: ignore[arg-type]
+    return normalize_groups(private.groups, private.n_records)

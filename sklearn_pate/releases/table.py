@@ -16,6 +16,7 @@ from .votes import Votes
 
 if TYPE_CHECKING:
     from .._typing import Estimator
+    from ..accounting.findings import Finding
     from ..accounting.plan import Plan
     from ..aggregators.table import TableMechanism
     from ..fitting.inputs import Inputs
@@ -79,7 +80,7 @@ class TableRelease(VotesRelease):
 
     def forecast(
         self, inputs: Inputs, plan: Plan
-    ) -> tuple[MethodSummary, Iterable[str], Iterable[str]]:
+    ) -> tuple[MethodSummary, Iterable[str | Finding], Iterable[str | Finding]]:
         """Return the cells or sums in public numbers, warnings and errors."""
         was_polled = inputs.private is None  # `poll` has warned of the rest
         are_synthetic = was_polled or inputs.rows_are_to_draw

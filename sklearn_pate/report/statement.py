@@ -34,7 +34,7 @@ _NO_DIFFERENCE = 14
 
 
 def html_of_statement(spent: "PrivacySpent") -> str:
-    """Return a card with the attributes of a statement and its summary.
+    """Return an HTML table of the attributes of a statement and its summary.
 
     Parameters
     ----------
@@ -44,6 +44,7 @@ def html_of_statement(spent: "PrivacySpent") -> str:
     Returns
     -------
     str
+        HTML.
     """
     shown = vars(spent) | {"epsilon": text_rounded_up(spent.epsilon)}
     for name in ("not_covered", "tables", "extra_releases"):

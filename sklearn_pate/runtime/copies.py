@@ -85,7 +85,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 #: Unused generators of numpy: seeding a generator is fast, and creating one is slow.
-_spare = []  # type: ignore[var-annotated]
+_spare: list[Any] = []
 
 
 def _seed_torch(torch: Any, seed: int, stack: ExitStack) -> None:

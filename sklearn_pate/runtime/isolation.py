@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import partial
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from scipy import special
 from sklearn import config_context
 from sklearn.base import BaseEstimator
 
+from .._numbers import is_whole
 from .._sklearn import InvalidParameterError
 from .copies import copied_rows, copier, locks, params_named, seeded
 
@@ -108,8 +108,14 @@ def applied_to_parts(
     fresh = copier(fitted)
     for rows in parts:
         with isolated(seed):
-            outcome = attempt(lambda part=rows: function(fresh(), copied_rows(X, part)))  # type: ignore[misc]
+            outcome = attempt(partial(_applied_to_copies, function, fresh, X, rows))
         yield rows, outcome
+
+
+def _applied_to_copies(
+    function: Callable[..., Any], fresh: Callable[[], Estimator], X: Rows, rows: np.ndarray
+) -> Any:
+    return function(fresh(), copied_rows(X, rows))
 
 
 def _put_back(read: Callable[[], Any], write: Callable[[Any], Any], before: Any) -> None:
@@ -206,9 +212,9 @@ def limit_threads(estimator: Estimator, threads: int | None) -> Estimator:
     their own threads.
     """
     for name, value in params_named(estimator, "n_jobs").items():
-        if threads is not None and isinstance(value, Integral):
+        if threads is not None and is_whole(value):
             # `effective_n_jobs` would return 1 within a task
-            n_jobs: Any = value if value > 0 else cpu_count() + 1 + value  # type: ignore[operator]
+            n_jobs = value if value > 0 else cpu_count() + 1 + value
             if n_jobs > threads:
                 estimator.set_params(**{name: threads})
     return estimator
@@ -254,9 +260,10 @@ with contextlib.suppress(AttributeError, OSError, TypeError):
 
 def _flush() -> None:
     """Flush buffered output before streams are redirected."""
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+    streams: tuple[Any, ...] = (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
+    for stream in streams:
         with contextlib.suppress(Exception):  # for a missing or closed stream
-            stream.flush()  # type: ignore[union-attr]
+            stream.flush()
     if _flush_compiled is not None:
         _flush_compiled(None)
 

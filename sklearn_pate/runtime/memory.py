@@ -188,10 +188,11 @@ class _Pickler(cloudpickle.Pickler):
             return b"" if obj in _CLASS_NAMES else obj.encode("utf-8", "surrogatepass")
         if isinstance(obj, set | frozenset):  # sorted, because the order differs between processes
             return b"".join(sorted(_pickled(part, self.modules) for part in obj))
-        if isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
+        is_tensor = isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ()))
+        if is_tensor:
             with contextlib.suppress(TypeError, RuntimeError):  # for a dtype that numpy lacks
                 # By value, because the pickle of a tensor contains addresses
-                return _pickled(("tensor", obj.numpy(force=True)), self.modules)  # type: ignore[union-attr]
+                return _pickled(("tensor", obj.numpy(force=True)), self.modules)
         return None
 
 

@@ -49,6 +49,13 @@ class PrivateData(Private):
     groups: Any = None
 
     @property
+    def n_records(self) -> int:
+        """Number of records; unknown with `Sites`."""
+        if self.codes is None:
+            raise TypeError("the number of records is unknown: each site loads its own")
+        return len(self.codes)
+
+    @property
     def classes(self) -> np.ndarray:
         """Sorted labels or levels, (n_classes,), which are public."""
         return self.target.values

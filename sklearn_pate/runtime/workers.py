@@ -229,9 +229,9 @@ def warn_if_taking_turns(n_jobs: int | None, who: str = "teachers") -> None:
     """Warn if tasks would run concurrently in threads of one process."""
     backend = get_active_backend()[0]
     share_a_process = _share_a_process(n_jobs)
-    cluster = getattr(backend, "client", None)  # Dask's
+    cluster: Any = getattr(backend, "client", None)  # Dask's
     if hasattr(cluster, "nthreads"):
-        share_a_process = max(cluster.nthreads().values(), default=1) > 1  # type: ignore[union-attr]
+        share_a_process = max(cluster.nthreads().values(), default=1) > 1
     if share_a_process and effective_n_jobs(n_jobs) > 1:
         warn(
             f"{who} run in threads of one process and take turns, so n_jobs does not speed them "

@@ -101,7 +101,7 @@ def kinds_of(noisy: np.ndarray, sd: float) -> list[Kind]:
     sure = norm.isf(_FALSE_ALARM / noisy.size) * sd
     found = np.where(numbers > sure, numbers, 0).sum(axis=1)
     are_texts = (noisy[:, TEXT] > sure) & (noisy[:, TEXT] > found)
-    others = np.flatnonzero(~are_texts)
+    others = np.flatnonzero(~are_texts).tolist()
     own = {k: _occupied(numbers[k], sd, _FALSE_ALARM / len(noisy)) for k in others}
     pooled = numbers[others].mean(axis=0) if len(others) else np.zeros(numbers.shape[1])
     sd_pooled = sd / math.sqrt(max(1, len(others)))
@@ -112,10 +112,12 @@ def kinds_of(noisy: np.ndarray, sd: float) -> list[Kind]:
     for k, is_text in enumerate(are_texts):
         if is_text:
             kinds.append(Kind(True))
-        elif own[k] is None or are_alike:
+            continue
+        bins = own[k]
+        if bins is None or are_alike:
             kinds.append(Kind(False, shared_leaves, is_shared=shared_leaves is not None))
         else:
-            kinds.append(Kind(False, _leaves(own[k], numbers[k], sd)))
+            kinds.append(Kind(False, _leaves(bins, numbers[k], sd)))
     return kinds
 
 
@@ -234,8 +236,9 @@ def edges_of(leaves: np.ndarray, levels: list[np.ndarray], sd: float) -> tuple[f
     parts = np.linspace(0, 1, n_intervals + 1)
     parts[0], parts[-1] = _END / n_intervals, 1 - _END / n_intervals
     places = np.unique(np.searchsorted(cumulative, parts * total))
-    places = _with_mass(places[places < N_LEAVES], cumulative, _MIN_BETWEEN * total / n_intervals)
-    edges = sorted({_simplest(*leaves[place : place + 2]) for place in places})
+    mass = _MIN_BETWEEN * total / n_intervals
+    kept = _with_mass(places[places < N_LEAVES], cumulative, mass)
+    edges = sorted({_simplest(*leaves[place : place + 2]) for place in kept})
     return tuple(edges) if len(edges) > 1 else _plain(leaves)
 
 

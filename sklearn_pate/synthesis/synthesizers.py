@@ -1,13 +1,18 @@
 """Synthetic public rows: the protocol, marginals of columns, and class sums."""
 
+from __future__ import annotations
+
 import math
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -15,6 +20,7 @@ from sklearn.preprocessing import Normalizer, PolynomialFeatures
 
 from .._sklearn import CheckedEstimator, Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
+from ..aggregators.base import checked_scale
 from ..aggregators.table import checked_noisy
 from ..class_sums.discriminants import Discriminants
 from ..class_sums.statistic import (
@@ -54,6 +60,12 @@ from ..schema_release import SchemaRelease
 from ..schema_release.counts import TICKS
 from ..schema_release.estimates import estimated, kinds_of
 
+if TYPE_CHECKING:
+    from .._typing import Estimator, Rows
+    from ..class_sums.statistic import GatheredSums, GatheredTotal
+    from ..encoding.targets import Target
+    from ..rdp.contribution import Neighbors
+
 
 class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
     """Base class of synthesizers, which draw public rows from noisy statistics of private ones.
@@ -80,7 +92,11 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         without any private value.
     """
 
-    not_covered_ = ()
+    #: Parameters of a subclass.
+    epsilon_fraction: float | None
+    n_rows: int
+
+    not_covered_: tuple[str, ...] = ()
 
     #: Whether the dtypes of some columns of the private rows do not matter.
     reads_by_value = False
@@ -92,7 +108,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
     n_steps = 1
 
     @abstractmethod
-    def declare(self, X, target):
+    def declare(self, X: Rows, target: Target | None) -> Self:
         """Check parameters against the public form of the private table, and fix the schema.
 
         Parameters
@@ -120,7 +136,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
             values.
         """
 
-    def planned_for(self, *, n_records, epsilon, delta):
+    def planned_for(self, *, n_records: int | None, epsilon: float | None, delta: float) -> Self:
         """Return a copy for a public number of records and a cap; by default, itself.
 
         Parameters
@@ -132,14 +148,14 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
         return self
 
-    def like(self, X):
+    def like(self, X: Rows) -> Rows:
         """Return private rows, or rows to predict, in the form of the rows that were drawn.
 
         By default, they are in this form already.
         """
         return X
 
-    def suited_to(self, *, pure):
+    def suited_to(self, *, pure: bool) -> Self:
         """Return a copy with noise that suits the cost of the votes; by default, itself.
 
         Parameters
@@ -150,14 +166,14 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         return self
 
     @abstractmethod
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this scale, in records; None if the noise is set.
 
         Where the event is pure, its pure epsilon must be proportional to ``1 / scale``.
         """
 
     @abstractmethod
-    def event(self, neighbors, n_steps=None):
+    def event(self, neighbors: Neighbors, n_steps: int | None = None) -> Event | ProvedEvent:
         """Return the event of the releases, whose cost must hold for every table.
 
         Parameters
@@ -172,7 +188,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         rdp.Event or rdp.ProvedEvent
         """
 
-    def forecast(self, *, n_records, n_classes):
+    def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
         """Return a warning if the noise, which is set, exceeds the signal; by default, None.
 
         Parameters
@@ -189,16 +205,16 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
         return None
 
-    def errors(self, *, n_records, n_classes):
+    def errors(self, *, n_records: int | None, n_classes: int) -> tuple[str, ...]:
         """Return the reasons why nothing can be learnt, a tuple of sentences; by default, empty."""
         return ()
 
-    def describe(self, *, n_records, n_classes):
+    def describe(self, *, n_records: int | None, n_classes: int) -> str | None:
         """Describe other released statistics than rows; by default, None."""
         return None
 
     @abstractmethod
-    def dry_run_rows(self, n_rows, rng):
+    def dry_run_rows(self, n_rows: int, rng: np.random.Generator) -> Rows:
         """Draw rows from the schema alone.
 
         Parameters
@@ -215,7 +231,16 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def gather(self, X, codes, *, target, sample_weight=None, groups=None, published=()):
+    def gather(
+        self,
+        X: Rows,
+        codes: np.ndarray,
+        *,
+        target: Target,
+        sample_weight: np.ndarray | None = None,
+        groups: ArrayLike | None = None,
+        published: Sequence[Any] = (),
+    ) -> Any:
         """Compute the private statistics of the next step, at no cost as nothing is published.
 
         Parameters
@@ -240,7 +265,9 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def publish(self, gathered, rng, *, published=()):
+    def publish(
+        self, gathered: Any, rng: np.random.Generator, *, published: Sequence[Any] = ()
+    ) -> Any:
         """Add noise to the statistics of a step, and return the published part.
 
         Parameters
@@ -259,7 +286,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def draw(self, published, rng):
+    def draw(self, published: Sequence[Any], rng: np.random.Generator) -> Rows:
         """Draw rows from the published parts.
 
         Parameters
@@ -275,7 +302,17 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
             Rows with the columns, their order, dtypes and categories of the schema.
         """
 
-    def synthesize(self, X, codes, *, target, noise, rng, sample_weight=None, groups=None):
+    def synthesize(
+        self,
+        X: Rows,
+        codes: np.ndarray,
+        *,
+        target: Target,
+        noise: np.random.Generator,
+        rng: np.random.Generator,
+        sample_weight: np.ndarray | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Rows:
         """Run all steps and draw rows: `gather` and `publish` in turn, then `draw`.
 
         No cost is recorded, unlike in a fit with this synthesizer.
@@ -293,10 +330,12 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         -------
         DataFrame or ndarray with `n_rows` rows
         """
-        given = {"target": target, "sample_weight": sample_weight, "groups": groups}
-        published = []
+        gather = partial(
+            self.gather, X, codes, target=target, sample_weight=sample_weight, groups=groups
+        )
+        published: list[Any] = []
         for _ in range(self.n_steps):
-            gathered = self.gather(X, codes, **given, published=published)
+            gathered = gather(published=published)
             published.append(self.publish(gathered, noise, published=published))
         return self.draw(published, rng)
 
@@ -307,10 +346,17 @@ class ColumnSynthesizer(Synthesizer):
     A subclass defines `_counted`, which returns the statistics of a `Block` of records.
     """
 
+    #: Set by `declare`.
+    schema_: Columns
+
+    #: Parameters of a subclass.
+    bounds: Any
+    categories: dict[Any, Any] | None
+    missing: list[Any] | None
     n_bins = 32
 
     #: Columns made up for dry runs, where they are not declared.
-    _guess = None
+    _guess: Columns | None = None
 
     _parameter_constraints = {
         "bounds": [dict, list, tuple, np.ndarray, None],
@@ -318,7 +364,7 @@ class ColumnSynthesizer(Synthesizer):
         "n_rows": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def declare(self, X, target):
+    def declare(self, X: Rows, target: Target | None) -> Self:
         """Fix the schema; see `Synthesizer.declare`."""
         self._validate_params()
         self.schema_ = declared_columns(
@@ -326,12 +372,22 @@ class ColumnSynthesizer(Synthesizer):
         )
         return self
 
-    def dry_run_rows(self, n_rows, rng):
+    def dry_run_rows(self, n_rows: int, rng: np.random.Generator) -> Rows:
         """Draw rows from the schema alone; see `Synthesizer.dry_run_rows`."""
         self._check_declared()
-        return getattr(self, "schema_", self._guess).any_rows(n_rows, rng)
+        columns: Columns = getattr(self, "schema_", None) or self._guess  # type: ignore[assignment]
+        return columns.any_rows(n_rows, rng)
 
-    def gather(self, X, codes, *, target, sample_weight=None, groups=None, published=()):
+    def gather(
+        self,
+        X: Rows,
+        codes: np.ndarray,
+        *,
+        target: Target,
+        sample_weight: np.ndarray | None = None,
+        groups: ArrayLike | None = None,
+        published: Sequence[Any] = (),
+    ) -> Any:
         """Compute the statistics of records; see `Synthesizer.gather`."""
         self._check_declared()
         X = self.schema_.check(X)
@@ -340,21 +396,28 @@ class ColumnSynthesizer(Synthesizer):
             found, failed = attempt(partial(self._counted_or_died, records, target, published))
         if failed is not None:
             raise ValueError(
-                f"the private rows could not be counted: {failed}, caused by their values"
+                f"the private rows could not be counted: {failed}, whose text is redacted, as it "
+                "may quote private data"
             )
         counted, death = found
         if death is not None:
             raise ValueError(f"the private rows could not be counted: {death}")
         return counted
 
-    def _counted_or_died(self, records, target, published):
+    @abstractmethod
+    def _counted(self, records: Block, target: Target, published: Sequence[Any]) -> Any:
+        """Return the statistics of records."""
+
+    def _counted_or_died(
+        self, records: Block, target: Target, published: Sequence[Any]
+    ) -> tuple[Any, str | None]:
         """Return the statistics, and the message of a `WorkerDeathError` or None."""
         try:
             return self._counted(records, target, published), None
         except WorkerDeathError as error:
             return None, str(error)
 
-    def _check_declared(self):
+    def _check_declared(self) -> None:
         if not hasattr(self, "schema_") and self._guess is None:
             raise NotFittedError(f"{type(self).__name__} has no columns yet; call declare first")
 
@@ -392,24 +455,24 @@ class ReleasedHistograms:
     schema: Columns
     n_records: float
     class_shares: np.ndarray
-    bin_shares: list
+    bin_shares: list[np.ndarray]
     noise_std: float
 
     #: Candidate powers of the class probabilities in a combination with cells. Columns that depend
     #: on each other make the class probabilities far too extreme.
     powers = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         n_classes, n_columns = len(self.class_shares), len(self.bin_shares)
         return f"ReleasedHistograms({n_classes} classes, {n_columns} columns)"
 
     @property
-    def class_counts(self):
+    def class_counts(self) -> tuple[np.ndarray, float]:
         """Released number of records of each class; see `ReleasedTable.class_counts`."""
         return self.n_records * self.class_shares, self.noise_std
 
     @property
-    def p_value(self):
+    def p_value(self) -> float:
         """P-value of the bin that differs most, under equal frequencies in all classes."""
         sizes = self.n_records * self.class_shares
         n_counts, largest = 0, 0.0
@@ -421,7 +484,7 @@ class ReleasedHistograms:
         # Laplace noise has the heaviest tails
         return float(min(1.0, n_counts * math.exp(-math.sqrt(2) * largest)))
 
-    def class_proba(self, X):
+    def class_proba(self, X: Rows) -> np.ndarray:
         """Return the class probabilities of rows with the declared columns, each by itself.
 
         Columns are assumed to be independent given the class. A value without a bin is ignored.
@@ -442,18 +505,18 @@ class ReleasedHistograms:
             logits = logits + np.append(self._weights(part), no_bin, axis=0)[bins]
         return floored(softmax(logits, axis=1))
 
-    def _overall(self):
+    def _overall(self) -> np.ndarray:
         """Return the logarithms of the class frequencies, (n_classes,)."""
         return np.log(np.maximum(self.class_shares, MIN_PROBA))
 
-    def _weights(self, part):
+    def _weights(self, part: np.ndarray) -> np.ndarray:
         """Return the terms that the bins of a column add to the logarithms, (n_bins, n_classes)."""
         sizes = self.n_records * self.class_shares
         pull = _PULL * max(self.noise_std, 1.0)
         overall = (part @ self.class_shares)[:, None]
         return np.log((sizes * part + pull) / (sizes * overall + pull))
 
-    def by_hand(self):
+    def by_hand(self) -> list[Estimator]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows."""
         encoder, combine = encoder_of_bins(self.schema)
         weights = combine([self._weights(part) for part in self.bin_shares])
@@ -560,15 +623,15 @@ class MarginalSynthesizer(ColumnSynthesizer):
 
     def __init__(
         self,
-        bounds=None,
+        bounds: Any = None,
         *,
-        categories=None,
-        missing=None,
-        n_rows=5000,
-        n_bins=32,
-        epsilon_fraction=None,
-        noise=None,
-    ):
+        categories: dict[Any, Any] | None = None,
+        missing: list[Any] | None = None,
+        n_rows: int = 5000,
+        n_bins: int = 32,
+        epsilon_fraction: float | None = None,
+        noise: TableMechanism | None = None,
+    ) -> None:
         self.bounds = bounds
         self.categories = categories
         self.missing = missing
@@ -578,67 +641,74 @@ class MarginalSynthesizer(ColumnSynthesizer):
         self.noise = noise
 
     @property
-    def n_tables(self):
+    def n_tables(self) -> int:
         """Number of histograms; a record counts once in each."""
         self._check_declared()
         return len(self.schema_.columns) + 1
 
-    def suited_to(self, *, pure):
+    def suited_to(self, *, pure: bool) -> Self:
         """Return a copy with Laplace noise for pure votes, else Gaussian; see `Synthesizer`."""
         if self.noise is not None:
             return self
         return self._with_noise(LaplaceMechanism() if pure else GaussianMechanism())
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this scale, in records; None if the noise is set."""
         noise = self._mechanism().with_scale(scale)
         return None if noise is None else self._with_noise(noise)
 
-    def _with_noise(self, noise):
+    def _with_noise(self, noise: TableMechanism) -> Self:
         return copy(self).set_params(noise=noise)  # scikit-learn's clone would drop the schema
 
-    def event(self, neighbors, n_steps=None):
+    def event(self, neighbors: Neighbors, n_steps: int | None = None) -> Event | ProvedEvent:
         """Return the release of the noisy histograms; see `Synthesizer.event`."""
         return Event(self._mechanism(), neighbors.counts(self.n_tables))
 
-    def forecast(self, *, n_records, n_classes):
+    def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
         """Return a warning if the noise exceeds the columns; see `Synthesizer.forecast`."""
         self._check_declared()
         n_bins = [column.n_bins for column in self.schema_.columns]
-        noise = self._mechanism().noise_std * math.sqrt(sum(n_bins) / len(n_bins)) * n_classes
-        n_expected, of_whom = n_records, "private records"
-        if n_records is None:
-            n_expected, of_whom = int(self.n_rows), "rows to draw, the assumed number of records"
+        noise_std = self._mechanism().noise_std
+        if noise_std is None:
+            return None
+        noise = noise_std * math.sqrt(sum(n_bins) / len(n_bins)) * n_classes
+        n_expected, of_whom = int(self.n_rows), "rows to draw, the assumed number of records"
+        if n_records is not None:
+            n_expected, of_whom = n_records, "private records"
         what = "columns of the synthetic rows"
         fewer = " or fewer columns, lower n_bins"
         return noise_exceeds(what, n_expected, noise / _MOST_NOISE, of_whom, fewer=fewer)
 
-    def _mechanism(self):
+    def _mechanism(self) -> TableMechanism:
         return LaplaceMechanism() if self.noise is None else self.noise
 
-    def _counted(self, records, target, published):
+    def _counted(self, records: Block, target: Target, published: Sequence[Any]) -> np.ndarray:
         """Return the histograms, stacked on each other, in ticks.
 
         The table has a column for each class, a row for each bin of each column, and a last row
         for the labels.
         """
-        X, *given = records
+        X, codes, weight, groups = records
+        count = partial(
+            count_votes, codes=codes, sample_weight=weight, groups=groups, target=target
+        )
         tables = [
-            count_votes(bins[:, None], *given, n_cells=column.n_bins, target=target)
+            count(bins[:, None], n_cells=column.n_bins)
             for column, bins in zip(self.schema_.columns, self.schema_.bins(X), strict=True)
         ]
         only_bin = np.zeros((len(X), 1), dtype=np.int64)
-        sizes = count_votes(only_bin, *given, n_cells=1, target=target)
-        return np.concatenate([*tables, sizes])
+        return np.concatenate([*tables, count(only_bin, n_cells=1)])
 
-    def publish(self, gathered, rng, *, published=()):
+    def publish(
+        self, gathered: Any, rng: np.random.Generator, *, published: Sequence[Any] = ()
+    ) -> Any:
         """Return the standard deviation of the noise, and the noisy histograms."""
         mechanism = clone(self._mechanism())  # a user's mechanism may keep the counts
         # The attribute is read before the mechanism gets the counts, on which it could depend
         noise_std = getattr(mechanism, "noise_std", None)
         return noise_std, checked_noisy(mechanism, gathered * GRID, rng)
 
-    def draw(self, published, rng):
+    def draw(self, published: Sequence[Any], rng: np.random.Generator) -> Rows:
         """Draw rows from noisy histograms: a class, and all values given the class."""
         ((noise_std, noisy),) = published
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
@@ -654,7 +724,9 @@ class MarginalSynthesizer(ColumnSynthesizer):
         return self.schema_.rows(bins, rng)
 
 
-def denoised(schema, tables, sizes, noise_std):
+def denoised(
+    schema: Columns, tables: list[np.ndarray], sizes: np.ndarray, noise_std: float
+) -> ReleasedHistograms:
     """Remove the noise from histograms, and return `ReleasedHistograms`.
 
     Parameters
@@ -678,7 +750,7 @@ def denoised(schema, tables, sizes, noise_std):
     return ReleasedHistograms(schema, n_records, class_shares, bin_shares, noise_std)
 
 
-def on_simplex(numbers):
+def on_simplex(numbers: ArrayLike) -> np.ndarray:
     """Project numbers to the nearest ones that are at least 0 and sum to 1.
 
     Parameters
@@ -700,16 +772,16 @@ def on_simplex(numbers):
     >>> on_simplex([0.75, 0.5, -0.5])
     array([0.625, 0.375, 0.   ])
     """
-    numbers = np.asarray(numbers, dtype=float)
-    numbers = numbers - numbers.max()  # the same result, without cancellation of large numbers
-    descending = np.sort(numbers)[::-1]
-    levels = (np.cumsum(descending) - 1) / np.arange(1, len(numbers) + 1)
+    away = np.asarray(numbers, dtype=float)
+    away = away - away.max()  # the same result, without cancellation of large numbers
+    descending = np.sort(away)[::-1]
+    levels = (np.cumsum(descending) - 1) / np.arange(1, len(away) + 1)
     n_kept = np.count_nonzero(descending > levels)
-    kept = np.maximum(numbers - levels[n_kept - 1], 0)
+    kept = np.maximum(away - levels[n_kept - 1], 0)
     return kept / kept.sum()
 
 
-def bin_shares_of(counts, total, noise_std):
+def bin_shares_of(counts: np.ndarray, total: float, noise_std: float) -> np.ndarray:
     """Return the frequencies of bins from their noisy counts.
 
     Parameters
@@ -775,35 +847,35 @@ class ReleasedSums(ReleasedProba):
     powers = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
     @property
-    def n_classes(self):
+    def n_classes(self) -> int:
         """Number of classes."""
         return len(self.sums.counts)
 
     @cached_property
-    def discriminants(self):
+    def discriminants(self) -> Discriminants:
         """Linear discriminants from the sums, `class_sums.discriminants.Discriminants`."""
         return Discriminants(self.sums)
 
     @property
-    def class_counts(self):
+    def class_counts(self) -> tuple[np.ndarray, float]:
         """Noisy number of records of each class; see `ReleasedTable.class_counts`."""
         return self.sums.counts, self.sums.sd / WITHOUT_PUBLIC_ROWS.counts
 
     @property
-    def p_value(self):
+    def p_value(self) -> float:
         """P-value of the sums by class, under equal class means."""
         return self.discriminants.p_value
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         n_classes, n_columns = self.sums.by_class.shape
         return f"ReleasedSums({n_classes} classes, {n_columns} columns)"
 
-    def class_proba(self, X):
+    def class_proba(self, X: Rows) -> np.ndarray:
         """Return the class probabilities of rows; see `ReleasedHistograms.class_proba`."""
         psi = self.centre.apply(_on_sphere(self.encoder, self.schema.like(X)))
         return floored(softmax(self.discriminants.logits(psi), axis=1))
 
-    def by_hand(self):
+    def by_hand(self) -> list[Estimator]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows.
 
         `PolynomialFeatures` of degree 1 puts a column of ones before the others. It replaces the
@@ -893,10 +965,10 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     schema_fraction = 0.1
     schema_delta = 1e-8
 
-    _places: tuple = ()
+    _places: tuple[int, ...] = ()
 
     #: Number of blocks of records summed in parallel; no release depends on it.
-    n_jobs = None
+    n_jobs: int | None = None
 
     released_as = "noisy sums of the columns, by class"
 
@@ -908,14 +980,14 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     def __init__(
         self,
-        bounds=None,
+        bounds: Any = None,
         *,
-        categories=None,
-        missing=None,
-        n_rows=5000,
-        epsilon_fraction=None,
-        noise_multiplier=None,
-    ):
+        categories: dict[Any, Any] | None = None,
+        missing: list[Any] | None = None,
+        n_rows: int = 5000,
+        epsilon_fraction: float | None = None,
+        noise_multiplier: float | None = None,
+    ) -> None:
         self.bounds = bounds
         self.categories = categories
         self.missing = missing
@@ -923,7 +995,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         self.epsilon_fraction = epsilon_fraction
         self.noise_multiplier = noise_multiplier
 
-    def declare(self, X, target):
+    def declare(self, X: Rows, target: Target | None) -> Self:
         """Fix the schema as far as it is declared; see `Synthesizer.declare`."""
         self._validate_params()
         self._places = undeclared_columns(X, self.bounds, self.categories)
@@ -943,7 +1015,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         )
         return self
 
-    def _declare_others(self, X):
+    def _declare_others(self, X: Rows) -> Columns | None:
         """Return the declared columns of a table; None if there are none."""
         others = [k for k in range(X.shape[1]) if k not in self._places]
         missing = [] if self.missing is None else list(self.missing)
@@ -970,7 +1042,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             missing = [place.get(k, k) for k in missing]
         return declared_columns(part, bounds, categories, missing, n_bins=int(self.n_bins))
 
-    def planned_for(self, *, n_records, epsilon, delta):
+    def planned_for(self, *, n_records: int | None, epsilon: float | None, delta: float) -> Self:
         """Set the fraction of the cost that the schema gets; see `Synthesizer.planned_for`."""
         if not self._places:
             return self
@@ -983,21 +1055,21 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return planned
 
     @property
-    def reads_by_value(self):
+    def reads_by_value(self) -> bool:  # type: ignore[override]
         """Whether columns are not declared: their cells are read by value."""
         return bool(self._places)
 
     @property
-    def n_steps(self):
+    def n_steps(self) -> int:  # type: ignore[override]
         """Two steps for the schema, if columns are not declared, the mean, and the sums."""
         return 4 if self._places else 2
 
-    def _schema_release(self):
+    def _schema_release(self) -> SchemaRelease:
         """Return the `SchemaRelease` of the undeclared columns."""
-        mu = math.sqrt(self.schema_fraction) / float(self.noise_multiplier)
+        mu = math.sqrt(self.schema_fraction) / checked_scale(self, "noise_multiplier")
         return SchemaRelease(len(self._places), mu, self.schema_delta)
 
-    def _columns(self, published):
+    def _columns(self, published: Sequence[Any]) -> Columns:
         """Return the columns, with what the first two steps found of those not declared."""
         if not self._places:
             return self.schema_
@@ -1009,25 +1081,25 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             self._form, self._places, estimates, gaps, self._declared, n_bins=int(self.n_bins)
         )
 
-    def like(self, X):
+    def like(self, X: Rows) -> Rows:
         """Return rows whose undeclared columns hold floats or texts; see `Synthesizer.like`."""
         return self.schema_.like(X) if self._places else X
 
     @property
-    def n_encoded(self):
+    def n_encoded(self) -> int:
         """Number of numbers that a row is encoded as, with a constant one; a guess until known."""
         encoder = getattr(self, "_encoder", None)
         if encoder is None:
-            encoder = RowEncoder.of_columns(self._guess)
+            encoder = RowEncoder.of_columns(self._guess)  # type: ignore[arg-type]
         return len(encoder.get_feature_names_out()) + 1
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: float) -> Self | None:
         """Return a copy with this noise multiplier; None if it is set."""
         if self.noise_multiplier is not None:
             return None
         return copy(self).set_params(noise_multiplier=float(scale))
 
-    def event(self, neighbors, n_steps=None):
+    def event(self, neighbors: Neighbors, n_steps: int | None = None) -> Event | ProvedEvent:
         """Return the release of the mean, or of the mean and all sums; see `Synthesizer.event`."""
         if self.noise_multiplier is None:
             raise ValueError("ClassSumsSynthesizer has no noise yet: set noise_multiplier")
@@ -1044,35 +1116,36 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             return ProvedEvent(of_schema, is_exact=True)
         return ProvedEvent(partial(_sum_of_costs, of_schema, cost_at), is_exact=True)
 
-    def _multiplier_of_sums(self):
+    def _multiplier_of_sums(self) -> float:
         """Return the noise multiplier of the mean and the sums alone."""
         rest = 1 - self.schema_fraction if self._places else 1.0
-        return float(self.noise_multiplier) / math.sqrt(rest)
+        return checked_scale(self, "noise_multiplier") / math.sqrt(rest)
 
-    def forecast(self, *, n_records, n_classes):
+    def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
         """Return a warning if the noise exceeds the sums; see `Synthesizer.forecast`."""
         if n_records is None:
             return None
         n_needed = LEAST_SIGNAL * self._noise(n_classes)
         return noise_exceeds("sums", n_records, n_needed, fewer=" or fewer columns")
 
-    def errors(self, *, n_records, n_classes):
+    def errors(self, *, n_records: int | None, n_classes: int) -> tuple[str, ...]:
         """Return an error if the noise leaves nothing to learn; see `Synthesizer.errors`."""
         if n_records is None or n_records > HOPELESS_SIGNAL * self._noise(n_classes):
             return ()
-        return (self.forecast(n_records=n_records, n_classes=n_classes),)
+        text = self.forecast(n_records=n_records, n_classes=n_classes)
+        return () if text is None else (text,)
 
-    def _noise(self, n_classes):
+    def _noise(self, n_classes: int) -> float:
         """Return the L2 norm of the noise on the sums of a class."""
         return self._noise_sizes(n_classes)[1] * math.sqrt(self.n_encoded)
 
-    def describe(self, *, n_records, n_classes):
+    def describe(self, *, n_records: int | None, n_classes: int) -> str | None:
         """Describe the sums and their noise; see `Synthesizer.describe`."""
         records = "" if n_records is None else f", compared with {n_records} records"
         noise = f"noise of standard deviation {self._noise_sizes(n_classes)[1]:.3g} on each"
         if self._places:
             return (
-                f"numbers for each of {n_classes} classes, of {self._guess.n_columns} columns, "
+                f"numbers for each of {n_classes} classes, of {self._form.shape[1]} columns, "
                 f"with {noise}{records}. The schema of {len(self._places)} columns, which are not "
                 "declared, is estimated first, with noise of standard deviation "
                 f"{self._schema_release().sd_ranges:.3g} on each count"
@@ -1082,30 +1155,38 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             f"{self.schema_.n_columns} columns, with {noise}{records}"
         )
 
-    def _noise_sizes(self, n_classes):
+    def _noise_sizes(self, n_classes: int) -> tuple[float, float, float]:
         """Return the noise of the mean, of the sums of a class and of the moment."""
         return noise_sizes(1 / self._multiplier_of_sums(), n_classes=n_classes)
 
-    def gather(self, X, codes, *, target, sample_weight=None, groups=None, published=()):
+    def gather(
+        self,
+        X: Rows,
+        codes: np.ndarray,
+        *,
+        target: Target,
+        sample_weight: np.ndarray | None = None,
+        groups: ArrayLike | None = None,
+        published: Sequence[Any] = (),
+    ) -> Any:
         """Compute the statistics of the next step; see `Synthesizer.gather`."""
         if len(published) < self.n_steps - 2:
             return self._gather_schema(X, sample_weight, groups, published)
+        sums = self
         if self._places:
-            columns = self._columns(published)
             sums = copy(self)
-            sums.schema_, sums._encoder = columns, RowEncoder.of_columns(columns)
-            return super(ClassSumsSynthesizer, sums).gather(
-                X,
-                codes,
-                target=target,
-                sample_weight=sample_weight,
-                groups=groups,
-                published=published,
-            )
-        given = {"sample_weight": sample_weight, "groups": groups, "published": published}
-        return super().gather(X, codes, target=target, **given)
+            sums.schema_ = self._columns(published)
+            sums._encoder = RowEncoder.of_columns(sums.schema_)
+        return super(ClassSumsSynthesizer, sums).gather(
+            X,
+            codes,
+            target=target,
+            sample_weight=sample_weight,
+            groups=groups,
+            published=published,
+        )
 
-    def _gather_schema(self, X, weight, groups, published):
+    def _gather_schema(self, X: Rows, weight: Any, groups: Any, published: Sequence[Any]) -> Any:
         """Return the counts of a step of the schema release."""
         X = checked_table(X)
         places = list(self._places)
@@ -1120,16 +1201,21 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             kinds = kinds_of(published[0], release.sd_ranges)
             return release.gather_values(columns, amount, units, kinds, self.n_jobs)
 
-    def _counted(self, records, target, published):
+    def _counted(
+        self, records: Block, target: Target, published: Sequence[Any]
+    ) -> GatheredTotal | GatheredSums:
         """Return the total of records first, and then their sums about the published mean."""
         X, codes, weight, groups = records
         part = ticks_of(len(X), groups, weight, target=target)
-        how = {"n_jobs": self.n_jobs, "encode": partial(_on_sphere, self._encoder)}
+        encode = partial(_on_sphere, self._encoder)
         if len(published) == self.n_steps - 2:
-            return gather_total(X, part, **how)
-        return gather_sums(X, codes, part, published[-1], target=target, **how)
+            return gather_total(X, part, n_jobs=self.n_jobs, encode=encode)
+        centre = published[-1]
+        return gather_sums(X, codes, part, centre, target=target, n_jobs=self.n_jobs, encode=encode)
 
-    def publish(self, gathered, rng, *, published=()):
+    def publish(
+        self, gathered: Any, rng: np.random.Generator, *, published: Sequence[Any] = ()
+    ) -> Any:
         """Return the noisy schema, if it is estimated, the noisy mean, or the noisy sums."""
         n_left = self.n_steps - len(published)
         if n_left == 4:
@@ -1140,7 +1226,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             return publish_centre(gathered, self._noise_sizes(2)[0], rng)
         return publish_sums(gathered, *self._noise_sizes(len(gathered.counts))[1:], rng)
 
-    def draw(self, published, rng):
+    def draw(self, published: Sequence[Any], rng: np.random.Generator) -> Rows:
         """Draw rows of the discriminants' classes, means and covariance."""
         if self._places:
             self.schema_ = self._columns(published)
@@ -1154,28 +1240,35 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return self._encoder.decode(np.clip(psi[:, :-1], -1, 1))
 
 
-def _guessed(X, places):
+def _guessed(X: Rows, places: tuple[int, ...]) -> list[Any]:
     """Return made-up edges and categories of undeclared columns, by their dtypes, for dry runs."""
     kinds = [kind_of_values(values.dtype) for values in columns_of(X).values()]
     return [(-1.0, 1.0) if kinds[k] in "iufm" else ["a", "b"] for k in places]
 
 
-def schema_contribution(neighbors):
+def schema_contribution(neighbors: Neighbors) -> Contribution:
     """Return the contribution of one unit to a schema release; see `SchemaRelease`."""
     l2_squared = 0.5 if neighbors.n_units == 1 else 1.0
     return Contribution(l1=math.inf, l2_squared=l2_squared, linf=math.inf)
 
 
-def schema_cost(release, contribution, n_steps, orders=DEFAULT_ORDERS):
+def schema_cost(
+    release: SchemaRelease,
+    contribution: Contribution,
+    n_steps: int | None,
+    orders: ArrayLike = DEFAULT_ORDERS,
+) -> Cost:
     """Return the cost of a schema release, or of its first step alone, a `Cost`."""
     mu_squared, delta = release.cost(contribution, n_steps=1 if n_steps == 1 else 2)
     return Cost(check_orders(orders) * mu_squared / 2, mu_squared, math.inf, delta)
 
 
-def _sum_of_costs(first, second, orders=DEFAULT_ORDERS):
+def _sum_of_costs(
+    first: Callable[..., Cost], second: Callable[..., Cost], orders: ArrayLike = DEFAULT_ORDERS
+) -> Cost:
     return first(orders).plus(second(orders))
 
 
-def _on_sphere(encoder, X):
+def _on_sphere(encoder: RowEncoder, X: Rows) -> np.ndarray:
     """Return encoded rows, with a constant entry of 1, scaled to length 1."""
     return with_constant(encoder.transform(X), 1.0)

@@ -533,7 +533,8 @@ def why_rows_meet(module: nn.Module, rows: torch.Tensor) -> str | None:
     for batch in (rows, rows[[0] * len(rows)]):
         with seeded(0):  # so that the first row has the same dropout in both batches
             outputs.append(module(batch)[0])
-    if not torch.allclose(*outputs, rtol=1e-4, atol=1e-6):  # type: ignore[misc]
+    with_others, with_copies = outputs
+    if not torch.allclose(with_others, with_copies, rtol=1e-4, atol=1e-6):
         return "rows of a batch influence each other, as in batch normalisation"
     if any(not torch.equal(before[name], value) for name, value in module.named_buffers()):
         return "buffers change in training, as in batch normalisation"

@@ -128,6 +128,13 @@ class Task(NamedTuple):
     key: tuple[Any, ...] = ()
     part: Part | None = None
 
+    @property
+    def records(self) -> Part:
+        """`part`, which a worker has."""
+        if self.part is None:
+            raise ValueError(f"teacher {self.number} has no part of the records yet")
+        return self.part
+
 
 class Result(NamedTuple):
     """The output of a worker for one teacher.
@@ -212,8 +219,11 @@ def _call_within(seconds: float | None, function: Callable[..., Any], *args: Any
 
 
 def _loaded(task: Task) -> Task:
-    """Load the data of a task's site, and add them to its key in memory."""
-    site = task.part.X  # type: ignore[union-attr]
+    """Load the data of a task's site, and add their digest to its cache key.
+
+    A task without a site is returned unchanged.
+    """
+    site = task.records.X
     if not isinstance(site, Site):
         return task
     with isolated(task.seed), config_context(**task.settings.config):
@@ -275,7 +285,7 @@ def constant_votes(task: Task) -> np.ndarray | None:
     """Return the votes of a teacher with one class or no record; None for more classes."""
     settings, n_queries = task.settings, _num_samples(task.X_query)
     target = settings.target
-    present = np.unique(task.part.codes)  # type: ignore[union-attr, arg-type]
+    present = np.unique(np.asarray(task.records.codes))
     if present.size > 1:
         return None
     # Without records the vote depends on the teacher's number, which is public
@@ -480,8 +490,7 @@ def _trainee(task: Task, batched: Any) -> tuple[Any, ...]:
     Its key is a function that makes the `Result` of a yielded output, and stores it in memory.
     """
     settings = task.settings
-    codes: Any
-    X, codes, _ = task.part  # type: ignore[misc]
+    X, codes, _ = task.records
     constant = constant_votes(task)
     recall = task.memory.cache(_recall, ignore=["result"])
     try:
@@ -491,7 +500,7 @@ def _trainee(task: Task, batched: Any) -> tuple[Any, ...]:
         pass
     network = isolated_clone(batched.estimator, task.seed, functions=not settings.keep)
     silent(set_seeds(network, task.seed))
-    classes = network.classes if network.classes is not None else np.unique(codes)
+    classes = network.classes if network.classes is not None else np.unique(np.asarray(codes))
 
     def result_of(voted: np.ndarray, fitted: Any) -> Result:
         votes = votes_of(voted, classes, task.X_query, settings)
