@@ -69,7 +69,7 @@ def _refuse_long_numbers(estimator: Estimator) -> None:
             continue
         if not any(interval.is_satisfied_by(value) for interval in intervals):
             is_real = intervals[0].type is Real
-            limits = " that a float can hold (5e-324 to 1.8e308)" if is_real else ""
+            limits = ", within the range of floats (5e-324 to 1.8e308)" if is_real else ""
             raise InvalidParameterError(
                 f"The {name!r} parameter of {type(estimator).__name__} must be "
                 f"{intervals[0]}{limits}. Got {shown(value)} instead."

@@ -400,7 +400,9 @@ def _cut_openml_mnist(raw: pd.DataFrame, parts: Sequence[str]) -> list[Any]:
         X = raw.drop(columns="class").to_numpy(np.uint8)
         beginnings = y[:5].tolist() + y[60_000:60_005].tolist()
         if X.shape != (70_000, 784) or beginnings != [5, 0, 4, 1, 9, 7, 2, 1, 0, 4]:
-            raise ValueError("not the 60,000 training images, then the 10,000 test images")
+            raise ValueError(
+                "it does not hold the 60,000 training images, followed by the 10,000 test images"
+            )
         blocks = {"train": slice(60_000), "test": slice(60_000, None)}
         return [(X[blocks[part]], y[blocks[part]]) for part in parts]
 

@@ -186,7 +186,11 @@ def _text(identifier: Any) -> str:
 
 
 def _normalized_text(text: str) -> str:
-    """Normalize text to its value, because one malformed value makes a whole column text."""
+    """Normalize the text of a number, a date or a truth value to this value.
+
+    A single malformed value makes a file reader return a whole column as text. Any other text is
+    returned without padding.
+    """
     text = text.strip(_PADDING)
     number = _NUMBER.fullmatch(text)
     if number:

@@ -273,7 +273,8 @@ def assign_teachers(
     if unit == "group" and groups is None:
         raise ValueError(
             'unit="group" protects whole groups and requires groups=, one identifier per record; '
-            "got None. Searches and cross-validation drop groups unless metadata routing is on"
+            "got None. Searches drop groups unless metadata routing is on; pass them to "
+            "cross_validate in params, not as its own groups="
         )
     if groups is not None:
         groups = normalize_groups(groups, n_records)

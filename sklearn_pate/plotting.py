@@ -68,8 +68,8 @@ def check_fitted(clf: Estimator) -> Estimator:
     check_is_fitted(clf, "privacy_spent_")
     if clf.privacy_spent_.n_teachers is None:
         raise ValueError(
-            "this display requires queries of teachers, but records voted in a table that was "
-            "released at once: see privacy_spent_"
+            "this display requires queries that teachers answer, but this fit has no teachers: it "
+            "released a table of votes or class sums as a whole. privacy_spent_ has its cost"
         )
     return clf
 
@@ -419,7 +419,8 @@ class BudgetDisplay:
         spent = check_fitted(clf).privacy_spent_
         if spent.composition in ("tuning", "propose-test-release"):
             raise ValueError(
-                f"composition={spent.composition!r} has no cost by stages: draw another fit"
+                f"a fit with composition={spent.composition!r} has no cost for each stage: draw a "
+                "fit without a private search and without accounting='ptr'"
             )
         aggregators, n_queried = stages_of(clf)
         check_queried(sum(n_queried))

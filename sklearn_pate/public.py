@@ -599,7 +599,11 @@ def indexable_rows(X: Rows, name: str) -> Rows:
 
 
 def _check_is_table(X: Rows, name: str) -> None:
-    """Refuse rows that are not a table: lazy frames, files, dicts, wrapped rows, swaps."""
+    """Refuse rows that are not a table in memory.
+
+    These are lazy DataFrames, text and paths of files, dicts and lists of dicts, `PublicData`, and
+    estimators, which occur if arguments are swapped.
+    """
     kind = type(X)
     method = _LAZY.get(kind.__module__.partition(".")[0])
     is_read = hasattr(X, "get_column") or isinstance(X, pd.DataFrame | np.ndarray)

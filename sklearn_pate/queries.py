@@ -221,7 +221,10 @@ def _not_queried_in_random_order(
 
 
 def count_rounds(strategy: Any) -> int:
-    """Return the number of calls of a strategy in each stage."""
+    """Return the number of rounds of a strategy in each stage.
+
+    A strategy with one round is called only once, for the queries of all stages.
+    """
     return check_count("n_rounds of query_strategy", getattr(strategy, "n_rounds", 1))
 
 

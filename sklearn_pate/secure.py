@@ -174,7 +174,7 @@ def plus_noise(whole: np.ndarray, noise: np.ndarray, step: float) -> np.ndarray:
 
 
 def discrete_laplace(rng: np.random.Generator, gamma: Fraction, shape: Any) -> np.ndarray:
-    """Draw an array of whole numbers with probabilities proportional to ``exp(-gamma |x|)``."""
+    """Draw integers with probabilities proportional to ``exp(-gamma |x|)``."""
     return _by_rejection(lambda n: _discrete_laplace(rng, gamma, n), shape)
 
 

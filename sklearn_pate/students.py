@@ -446,14 +446,15 @@ def accepts_weights(student: Estimator) -> bool:
 
 
 def heeds_weights(student: Estimator, X_public: Rows) -> bool:
-    """Return whether a student learns from weights of rows, by a dry run on public rows.
+    """Return whether a student learns from `sample_weight`, by a dry run.
 
-    A wrapper may accept `sample_weight` and not pass it on to a classifier without weights. Then
-    each row counts equally in every class. For the check, one copy of the student learns made-up
-    labels, and another learns each row in both classes, with weights 0.9 and 0.1. The student uses
-    weights if the accuracy of the second copy is above chance by at least half as much as the
-    accuracy of the first. Both copies have the same seed. A student that draws random numbers of
-    its own predicts by chance if weights are lost.
+    A wrapper may accept `sample_weight` and not pass it on, because its classifier takes no
+    weights. Then each row counts equally in every class. The dry run fits one copy of the student
+    on made-up labels of public rows, and another copy on each row in both classes, with weights 0.9
+    and 0.1. The student uses the weights if the accuracy of the second copy exceeds chance by at
+    least half as much as the accuracy of the first. Both copies have the same seed. A student that
+    ignores the weights predicts by chance, even if it draws its own random numbers. There is no
+    dry run for classifiers of this library.
 
     Parameters
     ----------
@@ -465,7 +466,8 @@ def heeds_weights(student: Estimator, X_public: Rows) -> bool:
     Returns
     -------
     bool
-        Also False if the student learns labels but fails with weights.
+        Also True if the student cannot be fitted on the made-up labels, because the released ones
+        may suit it. Also False if it can, but not with weights.
     """
     if not accepts_weights(student):
         return False

@@ -547,7 +547,10 @@ class SoftVote(SoftAggregator):
 
 
 def whole_ticks(sums: np.ndarray) -> np.ndarray:
-    """Return sums as whole numbers of ticks, which are multiples of 2**-20."""
+    """Convert sums to integer numbers of ticks; a tick is 2**-20.
+
+    Sums that are not multiples of a tick, or too large, are refused.
+    """
     shares = sums * TICKS
     fits = (np.abs(shares) < 2**53).all()
     if not fits or not np.array_equal(shares.astype(np.int64), shares):

@@ -287,7 +287,7 @@ class AuditedMechanism:
         return self.aggregator.aggregate(rows, *self._student_of(rows), random_state=rng)
 
     def sample(self, histogram: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
-        """Count the outcomes of samples of one histogram, "no answer" first."""
+        """Sample outcomes for one histogram, and count each; "no answer" is first."""
         counts = np.zeros(len(histogram) + 1, dtype=np.int64)
         size = max(1, _COUNTS_AT_A_TIME // len(histogram))
         for start in range(0, n_samples, size):

@@ -220,16 +220,20 @@ def _choose_pair(
     rng: np.random.Generator,
     **settings: Any,
 ) -> tuple[AuditedMechanism, np.ndarray, bool | None]:
-    """Choose the pair by the stated distribution, if samples do not contradict it.
+    """Choose the pair of histograms to audit.
+
+    The stated distribution determines the choice if samples do not contradict it. Otherwise, or if
+    the mechanism states none, samples determine it.
 
     Returns
     -------
     mechanism : AuditedMechanism
-        The mechanism to audit: after a contradiction, the sampler alone.
+        The mechanism to audit; after a contradiction, its sampler without the distribution.
     pair : ndarray of shape (2, n_classes)
         The histograms.
     contradicts : bool or None
-        Whether samples contradict the statement; None if there is none.
+        Whether samples contradict the stated distribution. None if there is none, or if
+        `n_samples` is too small to test it.
     """
     # A generator of its own, so that the test does not change an audit without a contradiction
     (other_rng,) = rng.spawn(1)

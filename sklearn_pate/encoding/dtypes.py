@@ -39,16 +39,17 @@ class Difference(NamedTuple):
 
 
 class RowForm(NamedTuple):
-    """The form of the public rows that a model was fitted on, without any value.
+    """Describe the form of the public rows of a fit, without any value.
 
     Attributes
     ----------
     library : str
         The library of a DataFrame; empty for other rows.
     kinds : dict
-        Name of each column of a DataFrame to its kind: "number", "truth" or "other".
+        Maps the name of each column of a DataFrame to its kind: "number", "truth" (boolean) or
+        "other". Empty for other rows.
     holds_numbers : bool
-        Whether rows that are not a DataFrame have a numeric dtype.
+        Whether rows that are not a DataFrame have a numeric or boolean dtype.
     by_value : columns.Columns or None
         Columns whose cells are read by value; None if dtypes are those of the public rows.
     """

@@ -44,21 +44,21 @@ _LARGEST = 1e75
 
 @dataclass(frozen=True, eq=False)
 class NumberEncoding:
-    """How a column of numbers is encoded.
+    """Encode a column of numbers as ranks, and as clipped and standardized values.
 
-    The rank of a number is its place among the edges, which are evenly spaced from -1 to 1, by
-    linear interpolation. Numbers beyond the edges have the rank of the nearest edge.
+    The edges have ranks that are evenly spaced from -1 to 1. The rank of a number between two edges
+    follows by linear interpolation. Numbers beyond the edges have the rank of the nearest edge.
 
     Parameters
     ----------
     edges : ndarray of shape (n_edges,)
-        In increasing order; a single edge encodes all numbers as 0.
+        In increasing order. With a single edge, the rank of every number is 0.
     limits : (float, float)
-        Numbers are clipped to these for their plain values.
+        Bounds to which numbers are clipped for their plain (standardized) values.
     mean, std : float
         Center and scale of the plain values.
     has_gaps : bool
-        Whether missing values have a column of their own.
+        Whether missing values have an indicator column.
     """
 
     edges: np.ndarray

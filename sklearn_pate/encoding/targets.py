@@ -107,7 +107,10 @@ class Target(ABC):
             If it does not predict this kind of target, as a classifier or a regressor does.
         """
         if isinstance(estimator, type):
-            raise TypeError(f"{name} must be an estimator, {estimator.__name__}(); got the class")
+            raise TypeError(
+                f"{name} must be an estimator instance, such as {estimator.__name__}(); got the "
+                f"class {estimator.__name__}"
+            )
         if not hasattr(estimator, "get_params") or not cls._is_predictor(estimator):
             got = type(estimator).__name__ if hasattr(estimator, "shape") else repr(estimator)
             raise ValueError(f"{name} must be a {cls.predictor}; got {got}")
@@ -151,9 +154,8 @@ class Target(ABC):
                 "give a ledger, which adds up their costs"
             )
         if array.dtype.kind == "c":  # scikit-learn's message quotes all entries
-            raise ValueError(
-                f"Complex data not supported: y must hold text or numbers as {cls.noun}s"
-            )
+            held = "text or real numbers as labels" if cls.noun == "label" else "real numbers"
+            raise ValueError(f"Complex data not supported: y must hold {held}")
         # pandas chooses the numpy dtype of its own columns
         return column_or_1d(array if isinstance(y, np.ndarray) else y, warn=True)
 
@@ -368,7 +370,7 @@ class Target(ABC):
         if values is None:
             raise ValueError(
                 f"predict of the student must return {self._expected}; got "
-                f"{kind_of(found.dtype)} of shape {found.shape}, or other numbers"
+                f"{kind_of(found.dtype)} of shape {found.shape}{', not all valid' * is_one_each}"
             )
         return values
 

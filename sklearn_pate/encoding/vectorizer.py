@@ -41,7 +41,7 @@ _LARGEST = 1e75
 
 
 class RowVectorizer(TransformerMixin, BaseEstimator):
-    """Encoder of rows of any kind as numbers, with similar rows near each other.
+    """Encode rows of any kind as numbers, with similar rows near each other.
 
     The encoding depends on the type of the rows:
 
@@ -62,7 +62,8 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     most_columns : int, default=100
-        Maximal number of encoded columns of arrays and of sparse rows.
+        Largest number of columns of an array, or of sparse rows, that are encoded one by one. Rows
+        with more columns are reduced to at most so many components.
     random_state : int or None, default=None
         Seed of singular vectors and principal components.
 
@@ -156,7 +157,7 @@ _HAVE_TEXT = {str, float, bool, type(None), type(pd.NA), type(pd.NaT), pd.Timest
 
 
 def _has_text(value: Any) -> bool:
-    """Return whether a value has a text, because its `__str__` may fail."""
+    """Return whether a value can be converted to text; its `__str__` may fail."""
     if type(value) in _HAVE_TEXT:
         return True
     if type(value) is int:  # Python raises an error for thousands of digits

@@ -141,8 +141,8 @@ def check_votes_given(
         )
     if votes.method is None and not are_complete(votes):
         raise ValueError(
-            "votes do not hold one vote of each teacher for one of the classes in each row; "
-            "pass what poll returned"
+            "each row of votes must hold one vote of each teacher for one of the classes, or sums "
+            "of their probabilities; pass the votes that poll returned"
         )
     return votes
 

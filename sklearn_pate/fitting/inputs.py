@@ -214,8 +214,9 @@ class Inputs:
         if plan.composition == "sum" and not self.drawn.is_recorded_in(ledger):
             # As one entry, rows and labels would count as if both had been fixed in advance
             raise ValueError(
-                "fit_votes under another plan than that of poll requires a ledger that has the "
-                "rows: poll with ledger=, or give fit_votes the parameters that poll had"
+                "fit_votes has other parameters than poll, so the ledger must already have an "
+                "entry for the synthetic rows: call poll with this ledger, or give fit_votes the "
+                "parameters that poll had"
             )
         entry = None if self.prefix is None else self.prefix.synthesis.entry_in(ledger)
         try:
@@ -395,8 +396,8 @@ def _cloned(estimator: Estimator) -> Estimator:
         _, failed = attempt(partial(clone, value, safe=False))
         if failed is not None:
             raise TypeError(
-                f"{name} cannot be copied, and a fit uses copies of its parts ({failed}): it must "
-                "hold no classes in the place of estimators, no locks, open files or connections"
+                f"{name} cannot be copied ({failed}), but a fit uses copies of all parameters. It "
+                "must hold no locks, generators, open files or connections"
             )
     return clone(estimator)
 
@@ -432,7 +433,10 @@ def check_votes_and_rows(estimator: Estimator, votes: Any, X_public: Rows) -> tu
     Votes
     """
     if estimator.releases:
-        raise ValueError("fit_votes has no private records: call fit, or give releases=None")
+        raise ValueError(
+            "fit_votes has no private records, which releases require: call fit, or set "
+            "releases=None"
+        )
     synthesis: Any = getattr(votes, "synthesis", None)
     if synthesis is not None:
         if not are_same_rows(public_rows(X_public), synthesis.rows):
@@ -540,8 +544,8 @@ def _check_unit(estimator: Estimator, neighbors: Neighbors) -> None:
     if estimator.unit == "group" and neighbors.unit != "group":
         raise ValueError(
             f"unit='group', but these votes protect one {neighbors.unit}; to fit, or to poll, "
-            "give groups=, one identifier per record. Searches and cross-validation drop groups "
-            "unless metadata routing is on"
+            "give groups=, one identifier per record. Searches drop groups unless metadata routing "
+            "is on; pass them to cross_validate in params, not as its own groups="
         )
 
 
@@ -578,6 +582,7 @@ def check_labelled_rows(X_public: Rows, n_labelled: int, digest: str) -> None:
         )
     if rows_digest(X_public) != digest:
         warn(
-            "X_public holds other values than the rows given to fit, or in another order. Labels "
-            "go by position: if these are not the same rows, the student learns wrong labels"
+            "the values of X_public or their order differ from the rows given to fit. Labels are "
+            "matched to rows by position: if the rows are not the same, the student learns wrong "
+            "labels"
         )

@@ -163,7 +163,7 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
 
 
 def _statement_of_rows(run: Run, n_steps: int, cost: Cost) -> PrivacySpent:
-    """Return the statement of the first steps of a synthesizer."""
+    """Return the privacy statement of the first `n_steps` of a synthesizer."""
     inputs = run.inputs
     is_last = n_steps == inputs.drawn.synthesizer.n_steps
     epsilon, composition = cost.epsilon(inputs.estimator.delta)

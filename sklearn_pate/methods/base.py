@@ -306,20 +306,21 @@ class TableMethod(Method):
 
     @abstractmethod
     def released(self, noisy: np.ndarray, *, noise_std: float) -> Any:
-        """Return a noisy table, of the layout of `prepare_public`, as it is published.
+        """Return the object that is published, which follows from the noisy table.
 
         Parameters
         ----------
         noisy : ndarray of shape (n_cells, n_classes)
-            The table with its noise.
+            The table with its noise, in the layout of `prepare_public`.
         noise_std : float
             Standard deviation of the noise, in votes.
 
         Returns
         -------
         object
-            Its `read` returns class probabilities and labels of any public rows; `p_value` is that
-            of the table if labels are independent of rows: a fit warns of a large one.
+            Its method `read` returns class probabilities and labels of any public rows. Its
+            attribute `p_value` is the p-value of the table under the hypothesis that labels do not
+            depend on rows. A fit warns if it is large.
         """
 
     @abstractmethod

@@ -167,7 +167,11 @@ class ReverseNeighbors(BlockMethod):
         return neighbors
 
     def _public_seed(self, X_public: Rows, seed: np.random.SeedSequence | None) -> int:
-        """Return the seed of transformer and cells; memory keeps it, by the public rows alone."""
+        """Return the seed of the transformer and of the cells.
+
+        If neither `random_state` nor `seed` is set, the seed is new, or `memory` stores it under a
+        digest of the public rows.
+        """
         if self.random_state is not None:
             return int(self.random_state)
         if seed is not None:

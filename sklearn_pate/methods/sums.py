@@ -237,7 +237,7 @@ class ReleasedClassSums(ReleasedProba):
         return model.set_output(transform="default")
 
     def _rows_by_hand(self) -> list[Estimator]:
-        """Return the steps of `_rows_of`."""
+        """Return scikit-learn steps that encode rows and apply `_rows_of`."""
         numbers = numbers_by_hand(self.transformer)
         return [*numbers, scaler_by_hand(self.mean, self.scale), Normalizer()]
 
@@ -248,19 +248,20 @@ class ClassSums(BlockMethod):
     `encoding.RowEncoder`, fitted on public rows, encodes each record as numbers. They are centered
     at the mean of the public rows, divided by the root of their standard deviation, and the row is
     scaled to length 1. Sums of these rows by class are released once, with Gaussian noise. Linear
-    discriminants follow from them and from the covariance of the public rows. They show effects
-    that add up over many columns, and not what holds only where rows are near each other, as
-    `methods.ReverseNeighbors` does.
+    discriminants follow from them and from the covariance of the public rows. They capture effects
+    that add up over many columns. Unlike `methods.ReverseNeighbors`, they do not capture patterns
+    that hold only among nearby rows.
 
-    ``PATEClassifier(method="sums")`` uses it where there are public rows. With ``method="auto"``,
-    `methods.choose.choose_method` decides between the two.
+    ``PATEClassifier(method="sums")`` uses it if there are public rows. With ``method="auto"``,
+    `methods.choose.choose_method` decides between `ClassSums` and `methods.ReverseNeighbors`.
 
     Parameters
     ----------
     extra_columns : bool or "auto", default="auto"
-        Whether each number gets two more columns, see `encoding.RowEncoder`: effects that rise and
-        fall show in the folded rank, but three times as many sums have more noise. "auto": if there
-        are many records compared with the noise, and at most 2,000 columns.
+        Whether each numeric column is encoded in two more columns, see `encoding.RowEncoder`. The
+        folded rank captures effects that rise and then fall, but numeric columns then have three
+        times as many sums, and these have more noise. "auto" adds the columns if there are many
+        records compared with the noise, and at most 2,000 encoded columns.
     relation : {"replace_one", "add_or_remove_one"}, default="replace_one"
         As in `methods.ReverseNeighbors`.
 
@@ -317,7 +318,7 @@ class ClassSums(BlockMethod):
         seed: np.random.SeedSequence | None = None,
         memory: Memory | None = None,
     ) -> Neighbors:
-        """Make numbers of the public rows, and return the neighboring data sets."""
+        """Encode the public rows, and return the neighboring data sets."""
         if not self.suits(X_public):
             raise ValueError(
                 f"ClassSums takes DataFrames, and arrays of at most {_MAX_COLUMNS} columns; use "

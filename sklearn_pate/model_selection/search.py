@@ -640,5 +640,8 @@ def _size_is_private(candidates: list[Candidate]) -> bool:
             )
     join = {getattr(method, "size_is_private", False) for method in methods}
     if len(join) > 1:
-        raise ValueError("all candidates must protect the same change of the data (relation)")
+        raise ValueError(
+            "all candidates must protect the same change of the data: relation='add_or_remove_one' "
+            "for all of them, or for none"
+        )
     return join.pop()

@@ -443,7 +443,10 @@ def _likeliest(
 
 
 def sharpened(means: np.ndarray, power: float) -> np.ndarray:
-    """Convert means, (n_rows, n_classes), to class probabilities: positive, powers, with sum 1."""
+    """Convert class means, (n_rows, n_classes), to class probabilities.
+
+    The means are clipped to positive numbers up to 1, raised to `power`, and normalized to sum 1.
+    """
     class_proba = np.clip(means, MIN_PROBA, 1) ** power
     return floored(class_proba / class_proba.sum(axis=1, keepdims=True))
 

@@ -277,7 +277,9 @@ def laplace_rdp(log_q: ArrayLike, gamma: float, orders: ArrayLike) -> NDArray[np
 
 
 def gaussian_rdp(log_q: ArrayLike, sigma: float, orders: ArrayLike) -> NDArray[np.float64]:
-    """Compute the bound of the 2018 paper, Theorem 2, for a cost of ``a / sigma**2`` at order `a`.
+    """Compute the data-dependent bound of Papernot et al. (2018), Theorem 2.
+
+    The bound is for mechanisms that cost at most ``a / sigma**2`` at each order `a`.
 
     Parameters
     ----------

@@ -429,19 +429,19 @@ def pure_rdp(epsilon: float, orders: ArrayLike) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class TrialCount:
-    """Distribution of the number of trials, if only the best trial is published.
+    """Describe the random number of trials of which only the best is published.
 
-    The number is random and stays secret. Therefore the cost grows with the logarithm of its mean
-    or not at all, whereas the cost of a fixed number of trials is the sum of their costs.
+    The number stays secret. Therefore the cost grows only with the logarithm of its mean or, for a
+    pure epsilon, not at all. The cost of a fixed number of trials is the sum of their costs.
 
     Parameters
     ----------
     mean : float
         Expected number of trials, 1.001 to 1e6.
     eta : float, default=1.0
-        Shape of the distribution, a negative binomial truncated at 1, -0.9 to 20: 1 is the
-        geometric distribution, 0 the logarithmic. Small values cost less, but most numbers of
-        trials are then far below the mean.
+        Shape of the distribution, a zero-truncated negative binomial, from -0.9 to 20. The value 1
+        is the geometric distribution, and 0 the logarithmic one. Small values cost less, but then
+        most draws are far below the mean.
 
     References
     ----------
@@ -451,7 +451,7 @@ class TrialCount:
     --------
     >>> import numpy as np
     >>> from sklearn_pate.rdp import DEFAULT_ORDERS, TrialCount, rdp_to_epsilon
-    >>> rdp = 0.05 * DEFAULT_ORDERS  # a Gaussian mechanism with epsilon 1.21 at delta 1e-5
+    >>> rdp = 0.05 * DEFAULT_ORDERS  # Gaussian noise; by the same conversion, epsilon is 1.3
     >>> best_of_20 = TrialCount(20).rdp(rdp, DEFAULT_ORDERS)
     >>> round(rdp_to_epsilon(best_of_20, 1e-5, DEFAULT_ORDERS)[0], 1)
     3.0

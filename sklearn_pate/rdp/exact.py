@@ -230,7 +230,10 @@ class Pairs(NamedTuple):
 
 
 def moves_of_one_vote(*, n_classes: int) -> tuple[np.ndarray, ...]:
-    """Return all pairs of different classes, as an array of givers and one of takers."""
+    """Return all moves of one vote from a class to another.
+
+    The first array has the class that loses the vote, the second the class that gains it.
+    """
     return np.nonzero(~np.eye(n_classes, dtype=bool))
 
 

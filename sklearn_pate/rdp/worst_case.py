@@ -490,12 +490,13 @@ class _Region:
 
 
 def _costliest(region: _Region, orders: np.ndarray) -> np.ndarray:
-    """Return cost, margin and second count of the costliest votes at increasing orders, as rows.
+    """Find the costliest votes at each of several increasing orders.
 
-    With smooth noise the costliest votes move smoothly with the order. So only a few orders are
-    searched in full. At the other orders the search starts near the costliest votes of these few.
-    If that finds no top, or one local maximum has overtaken another, they are also searched in
-    full.
+    The rows of the result are the cost, the margin and the second count of these votes. With smooth
+    noise, the costliest votes change smoothly with the order, so only a few orders are searched in
+    full. At each other order, the search starts near the costliest votes of these few. The order is
+    searched in full as well if this search finds no local maximum, or if another local maximum may
+    have become the highest.
     """
     few = _spread(orders)
     if not region.noise.smooth or 2 * few.size > orders.size:

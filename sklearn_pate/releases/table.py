@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class TableRelease(VotesRelease):
-    """A table of noisy counts of the classes, in cells or of columns."""
+    """Release a noisy table: votes of records in cells, or class sums of columns."""
 
     releases_proba = True
     max_dry_run_rows = 500
@@ -39,7 +39,7 @@ class TableRelease(VotesRelease):
                 "nor votes of teachers are one: pass the votes that poll returned"
             )
         is_same = type(cast_by) is type(method)
-        remedy = "poll again, or leave method='auto'"
+        remedy = f"poll again with {type(method).__name__}, or set method='auto'"
         if is_given and not is_same:
             raise ValueError(f"{type(cast_by).__name__} cast these votes: {remedy}")
         cast_with, requested = cast_by.get_params(), method.get_params()

@@ -249,7 +249,7 @@ def _disable_logs(level: int) -> None:
 
 
 def _forget(logger: Any, record: Any) -> None:
-    """Discard a record of the log."""
+    """Discard a log record."""
 
 
 #: Function that flushes the streams of compiled code, if available.

@@ -201,7 +201,10 @@ def add_up(
             get_reusable_executor().shutdown(wait=False, kill_workers=True)
         raise TeacherError(problems[0]) from None
     if not all_kept:
-        warn("memory could not keep all votes (a full disk?): a repeated fit computes some again")
+        warn(
+            "memory could not keep all votes, perhaps because the disk is full. A repeated fit "
+            "computes some of them again"
+        )
 
 
 def threads_per_worker(n_jobs: int | None) -> int | None:

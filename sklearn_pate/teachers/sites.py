@@ -81,7 +81,10 @@ class Site:
     target: ClassTarget
 
     def read(self, X_query: Rows) -> tuple[Any, np.ndarray]:
-        """Load X and codes, and check them with messages that never quote loaded values."""
+        """Load X and y, check them, and return X and the codes of y.
+
+        Error messages never quote loaded values.
+        """
         loaded, failed = attempt(lambda: tuple(self.load(self.name)))
         if failed is not None:  # its text may quote records
             raise PublicError(f"load raised {failed}")
