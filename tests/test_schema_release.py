@@ -411,3 +411,12 @@ def test_other_methods_vote_on_rows_of_an_estimated_schema(method):
     clf = PATEClassifier(method=method, epsilon=8.0, classes=[0, 1], random_state=0)
     clf.set_params(on_bad_plan="warn").fit(X, y)
     assert clf.score(*table(seed=1)) > 0.65
+
+
+def test_few_whole_numbers_with_many_records_are_categories():
+    """Weekdays are, and counts of which some are rare are not."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"day": rng.integers(0, 7, 50_000), "count": rng.poisson(1.0, 50_000)})
+    columns, _, _ = found(frame, mu=0.3)
+    assert columns[0] == list("0123456")
+    assert isinstance(columns[1], tuple)

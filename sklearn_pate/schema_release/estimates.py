@@ -12,6 +12,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
+from ..encoding.values import text_of_number
 from .counts import (
     FIRST_NUMBER,
     GAP,
@@ -43,6 +44,11 @@ _MAX_INTERVALS = 64
 
 #: With fewer intervals than this, their edges would be noise: the range has one.
 _MIN_INTERVALS = 4
+
+#: A column of a few whole numbers is one of categories, if there are many records of each: the most
+#: numbers, and the fewest records in standard deviations of the noise.
+_MAX_CATEGORIES = 12
+_MIN_RECORDS = 25
 
 #: Part of an interval that is cut off at either end.
 _END = 0.25
@@ -207,8 +213,13 @@ def consistent(levels: list[np.ndarray]) -> np.ndarray:
     return out
 
 
-def edges_of(leaves: np.ndarray, levels: list[np.ndarray], sd: float) -> tuple[float, ...]:
+def edges_of(
+    leaves: np.ndarray, levels: list[np.ndarray], sd: float
+) -> tuple[float, ...] | list[str]:
     """Return edges of intervals that hold about equal parts of a column.
+
+    If the column has few whole numbers, with many records of each, they are categories: effects of
+    weekdays or of codes rarely grow with the number.
 
     Parameters
     ----------
@@ -221,8 +232,9 @@ def edges_of(leaves: np.ndarray, levels: list[np.ndarray], sd: float) -> tuple[f
 
     Returns
     -------
-    tuple of float
-        At least two increasing numbers; with much noise, the ends of the range.
+    tuple of float, or list of str
+        At least two increasing numbers; with much noise, the ends of the range. A list of the
+        numbers as texts if they are categories.
     """
     counts = consistent(levels)
     total = max(counts.sum(), sd)
@@ -239,6 +251,11 @@ def edges_of(leaves: np.ndarray, levels: list[np.ndarray], sd: float) -> tuple[f
     mass = _MIN_BETWEEN * total / n_intervals
     kept = _with_mass(places[places < N_LEAVES], cumulative, mass)
     edges = sorted({_simplest(*leaves[place : place + 2]) for place in kept})
+    has_many = counts[kept].min() >= _MIN_RECORDS * sd
+    is_all = abs(counts[kept].sum() - total) < _MIN_BETWEEN * total / n_intervals
+    are_whole = all(edge == int(edge) for edge in edges)
+    if 2 < len(edges) <= _MAX_CATEGORIES and has_many and is_all and are_whole:
+        return [text_of_number(edge) for edge in edges]
     return tuple(edges) if len(edges) > 1 else _plain(leaves)
 
 
@@ -304,7 +321,8 @@ def estimated(
             columns.append(sorted(values.texts[k]))
         elif kind.leaves is not None:
             edges = edges_of(kind.leaves, values.trees[k], values.sd_trees)
-            columns.append(shared if kind.is_shared and len(edges) <= _MIN_OWN else edges)
+            is_noisy = isinstance(edges, tuple) and len(edges) <= _MIN_OWN
+            columns.append(shared if kind.is_shared and is_noisy else edges)
         else:
             columns.append(NOTHING_FOUND)
         if not columns[-1] or (kind.leaves is None and not kind.is_text):
