@@ -186,14 +186,14 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         Samples synthetic rows from noisy statistics of the private ones, where there are no public
         rows: `synthesis.ClassSumsSynthesizer` or `synthesis.MarginalSynthesizer`. Call
         ``fit(X, y)`` then. `epsilon` covers these statistics, and the synthesizer's
-        `epsilon_fraction` is their part of it. None is ``ClassSumsSynthesizer()`` where there is a
-        `schema` and no `X_public`.
+        `epsilon_fraction` is their part of it. None is ``ClassSumsSynthesizer()`` without
+        `X_public`.
     verbose : int, default=0
         Above 0, print one line for each phase (teachers, queries, student) and update it.
     schema : dict, list, tuple or synthesis.Schema, default=None
-        Values that each column may hold, for use without public rows: a tuple of numbers,
-        ``(low, high)``, or a list of categories. ``fit(X, y)`` needs nothing else. The schema is
-        public, and is not used if `X_public` is given.
+        Values that columns may hold, for use without public rows: a tuple of numbers, ``(low,
+        high)``, or a list of categories. The schema of all other columns is estimated, with a part
+        of epsilon: `schema_`. The schema is public, and is not used if `X_public` is given.
     class_weight : None, "balanced" or dict, default=None
         Class weights, applied after the noise to the labels that the student learns. "balanced"
         gives all classes the same total weight, so that rare classes are predicted. A dict has a
@@ -245,6 +245,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         The synthetic rows, which take the place of public rows and are published. Absent if public
         rows were given. If the fit failed after they were sampled, this is the only fitted
         attribute, and the rows may then be given as `X_public`.
+    schema_ : synthesis.Schema
+        The declared or estimated schema of the columns; absent if public rows were given.
     released_ : list of ndarray
         The release of each element of `releases`; absent where there are none.
     table_ : neighbors.ReleasedTable

@@ -24,12 +24,12 @@ __all__ = [
 
 
 class BadPlanError(ValueError):
-    """A fit would spend its budget, but nothing could be learnt.
+    """A fit would spend its budget, but the student could not learn from its release.
 
     Attributes
     ----------
-    plan : Plan
-        The public plan of the fit, which prints its numbers.
+    plan : Plan or None
+        The public plan of the fit, if it was computed.
     """
 
     def __init__(self, message: str, plan: Plan | None = None) -> None:
@@ -42,11 +42,11 @@ class BudgetExceededError(ValueError):
 
 
 class PrivacyLeakWarning(UserWarning):
-    """Information was read from private data that the privacy guarantee does not cover."""
+    """The privacy guarantee does not cover all information that is read from private data."""
 
 
 class _AfterPayment(ValueError):
-    """An error with the spent privacy cost, which can be pickled; its text is the message alone."""
+    """Base class of errors after a release, which carry its privacy cost and can be pickled."""
 
     def __init__(self, message: str, *more: Any) -> None:
         super().__init__(message, *more)
@@ -62,25 +62,25 @@ class PrivacyTestError(_AfterPayment):
     Attributes
     ----------
     privacy_spent : PrivacySpent
-        Cost that is spent nevertheless, because the outcome of the test depends on the votes.
+        Privacy cost, which is spent because the outcome of the test depends on the votes.
     """
 
 
 class TeacherError(ValueError, TypeError):
-    """A teacher failed, or a block of records that vote could not be counted.
+    """A teacher failed, or the votes of a block of records could not be counted.
 
-    The text of the teacher's own error may quote records, so only known phrases of it are repeated.
+    The message repeats only known phrases of the teacher's own error, whose text may quote records.
     This error is both a ValueError and a TypeError because the teacher's error may be either.
     """
 
 
 class StudentError(_AfterPayment):
-    """The student could not be trained on the released labels, which are paid for.
+    """The student could not be trained on the released labels; their privacy cost is spent.
 
     Attributes
     ----------
     public_labels : ndarray of shape (n_public,)
-        For each public row the code of the released label, or -1 if there is none.
+        Code of the released label of each public row, or -1 if there is none.
     privacy_spent : PrivacySpent
         Privacy cost of these labels.
     """
@@ -97,10 +97,10 @@ _BETWEEN = {__name__.partition(".")[0], "sklearn", "joblib", "numpy", "contextli
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, and point to the line outside of this package that called it.
+    """Issue a warning that points to the line of user code that called this package.
 
-    Calls that scikit-learn or joblib make for the user (the wrapper of `fit`, a Pipeline, a search)
-    are also skipped.
+    Calls by scikit-learn or joblib in between (the wrapper of `fit`, a Pipeline, a search) are
+    skipped.
     """
     level = 2  # the caller of this function
     frame: FrameType | None = sys._getframe(1)

@@ -17,9 +17,11 @@ class CellForecast(NamedTuple):
         Fraction of the variance of public rows that cells of other public rows explain, in [0, 1];
         None if the public rows are not sampled yet.
     n_columns : int or None
-        Number of columns of class sums, if there are no cells.
-    warnings, errors : tuple of str
-        Warnings, and errors if nothing can be learned.
+        Number of columns of class sums, for a method without cells; else None.
+    warnings : tuple of str
+        Problems that make the student less accurate.
+    errors : tuple of str
+        Problems that leave nothing to learn.
     """
 
     n_cells: int
@@ -33,18 +35,25 @@ class CellForecast(NamedTuple):
 def noise_exceeds(
     what: str, n_records: float, n_needed: float, kind: str = "records", *, fewer: str = ""
 ) -> str | None:
-    """Return a message if the noise exceeds what the records contribute; else None.
+    """Return a message that the noise exceeds the signal if there are too few records.
 
     Parameters
     ----------
     what : str
         Noun for the released statistic: votes, or sums.
-    n_records, n_needed : int, float
-        Number of records, and required number of records.
+    n_records : int or float
+        Number of records.
+    n_needed : float
+        Number of records from which the signal exceeds the noise.
     kind : str, default="records"
         Noun for the records.
     fewer : str, default=""
-        Another remedy.
+        Alternative to more records, such as " or fewer columns".
+
+    Returns
+    -------
+    str or None
+        None if there are enough records.
     """
     if n_records >= n_needed:
         return None
@@ -57,16 +66,24 @@ def noise_exceeds(
 def errors_and_warnings(
     of_noise: str | None, is_hopeless: bool, *, n_public: int, n_distinct: int, n_classes: int
 ) -> tuple[list[str], list[str]]:
-    """Return lists of errors and warnings, given numbers of rows and a message on noise.
+    """Return the errors and the warnings about the public rows and the noise.
 
     Parameters
     ----------
     of_noise : str or None
-        Message from `noise_exceeds`.
+        Result of `noise_exceeds`.
     is_hopeless : bool
-        Whether this message is an error instead of a warning.
-    n_public, n_distinct, n_classes : int
-        Numbers of public rows, of distinct public rows, and of classes.
+        Whether `of_noise` is an error instead of a warning.
+    n_public : int
+        Number of public rows.
+    n_distinct : int
+        Number of public rows that differ after the transformation.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    errors, warnings : list of str
     """
     errors: list[str] = []
     warnings: list[str] = []

@@ -165,7 +165,7 @@ def test_plan_warns_of_a_cap_that_cuts_queries():
 
 
 def test_plan_refuses_too_few_teachers_for_any_query():
-    with pytest.raises(BudgetExceededError, match="n_teachers=10 can outvote .* more teachers"):
+    with pytest.raises(BudgetExceededError, match="useful with n_teachers=10. .* more teachers"):
         plan_queries(GNMax(None), None, **(PUBLIC | {"n_teachers": 10}))
 
 
@@ -393,7 +393,7 @@ def test_plan_of_sites_advises_no_other_method():
 
 @cases(
     "aggregator, n_queries, epsilon, n_teachers, helps",
-    (GNMax(sigma=None), 500, 1.0, 100, "ask fewer queries, raise epsilon"),
+    (GNMax(sigma=None), 500, 1.0, 100, "use fewer queries, raise epsilon"),
     (ConfidentGNMax(0.6, 100.0, 40.0), 200, 60.0, 40, "set less noise"),
     ids=str,
 )
@@ -412,7 +412,7 @@ def test_plan_advises_more_teachers_where_noise_exceeds_votes(
 @cases(
     "aggregator, n_queries, changes, advised",
     (GNMax(None), None, {"n_public": 60}, "give 100 or more public rows, not 60"),
-    (GNMax(None), 60, {"epsilon": 1.0}, "ask more queries, n_queries=100 or None, or set"),
+    (GNMax(None), 60, {"epsilon": 1.0}, "use more queries, n_queries=100 or None, or set"),
     (GNMax(40.0), None, {"epsilon": 0.5}, "raise epsilon, or set method='neighbors'"),
 )
 def test_plan_advises_remedies_other_than_teachers(aggregator, n_queries, changes, advised):
@@ -444,7 +444,7 @@ def test_fit_refuses_fewer_queries_than_classes_before_spending(ledger):
     message = "cannot learn all classes from 2 labels. No more are requested"
     with pytest.raises(BadPlanError, match=message) as caught:
         clf.fit(X, Y, X_PUBLIC)
-    assert "ask more queries, n_queries=30 or None" in str(caught.value)
+    assert "use more queries, n_queries=30 or None" in str(caught.value)
     plan = clf.plan(X, Y, X_PUBLIC)
     assert re.search(message, plan.errors[0])
     assert [text for text in plan.advice if "2 labels" in text] == [*plan.errors]

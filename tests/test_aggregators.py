@@ -318,7 +318,7 @@ def test_soft_labels_of_sums_beyond_64_bits_are_distributions():
 
 def test_outcome_distribution_refuses_too_large_noise_that_aggregate_accepts():
     for mechanism in (GNMax(1e7, "discrete"), LNMax(1e-7, "discrete")):
-        with pytest.raises(ValueError, match="too large; use continuous"):
+        with pytest.raises(ValueError, match='is too large. Use noise="continuous"'):
             mechanism.outcome_log_proba([[250, 0, 0]])
         assert mechanism.aggregate([[250, 0, 0]], random_state=0).shape == (1,)
 

@@ -319,8 +319,8 @@ class Loses(RegressorMixin, BaseEstimator):
     ("too far apart", {"bounds": (-1.7e308, 1.7e308)}, "two finite numbers"),
     ("one level", {"n_levels": 1}, "'n_levels' parameter"),
     ("missing number", {"y": NAN}, "Input y contains NaN or infinity"),
-    ("text for a number", {"y": TEXT}, "y must hold numbers alone; got text"),
-    ("objects", {"y": OBJECTS}, "y must hold numbers alone; got objects"),
+    ("text for a number", {"y": TEXT}, "y must hold only numbers; got text"),
+    ("objects", {"y": OBJECTS}, "y must hold only numbers; got objects"),
     ("a signal", {"y": SIGNALS}, "Input y contains NaN or infinity"),
     ("none", {"y": None}, "requires y to be passed"),
     ("all outside", {"bounds": (100, 200)}, "all of y lies outside of bounds"),
@@ -423,7 +423,7 @@ def test_polled_votes_of_numbers_can_be_read_again():
     votes = fitted(how="poll")
     one = PATERegressor(bounds=(0, 40), epsilon=8.0).fit_votes(votes, X[PUBLIC])
     assert one.score(X[TEST], Y[TEST]) > 0.85
-    with pytest.raises(ValueError, match="votes are about other classes"):
+    with pytest.raises(ValueError, match="votes are for other classes"):
         PATERegressor(bounds=(0, 41)).fit_votes(votes, X[PUBLIC])
     of_teachers = fitted(how="poll", base_estimator=LinearRegression())
     again = PATERegressor(LinearRegression(), bounds=(0, 40), epsilon=20.0)

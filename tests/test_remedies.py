@@ -181,7 +181,7 @@ def test_frame_remedy_converts_two_libraries_to_one():
         given = list(frames)
         given[k] = polars.DataFrame(frames[k].to_dict("list"))
         message, *_ = mended(*given)
-        assert "give both as one kind" in message and "Pipeline" not in message
+        assert "use the same library" in message and "Pipeline" not in message
 
 
 def test_dtype_remedy_makes_polars_frames_equal():

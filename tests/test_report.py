@@ -67,7 +67,7 @@ def test_findings_contain_numbers_and_survive_a_pickle():
     "n_public, n_queries, sigma, limit, words",
     [
         (5, None, 1.0, LabelLimit.PUBLIC_ROWS, "There are no more public rows; give 100 or more"),
-        (900, 4, 1.0, LabelLimit.QUERIES, "No more are requested; ask more queries"),
+        (900, 4, 1.0, LabelLimit.QUERIES, "No more are requested; use more queries"),
         (900, None, 20.0, LabelLimit.EPSILON, "Epsilon pays for no more (the cost is 0."),
     ],
 )

@@ -506,7 +506,6 @@ SCHEMA = dict.fromkeys(range(6), (0, 16))
     "schema, message",
     ([(0, 16)] * 3, "X has 6 columns"),
     ("ages", "schema"),
-    ({0: (0, 16)}, "are not declared"),
     ({**SCHEMA, 3: [0, 16]}, "bounds are a tuple"),
     ({**SCHEMA, "age": (0, 1)}, "does not have"),
     ((16, 0), "bounds"),

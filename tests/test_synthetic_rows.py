@@ -239,7 +239,9 @@ def test_ledger_without_the_rows_refuses_labels_under_another_plan(tmp_path):
     votes = pate(synthesizer=SUMS, method="neighbors", on_bad_plan="warn").poll(X, Y)
     ledger = PrivacyLedger(tmp_path / "late.sqlite", epsilon=1.7)
     clf = pate(method="neighbors", on_bad_plan="warn", ledger=ledger, epsilon=1.5)
-    with pytest.raises(ValueError, match="requires a ledger that has the rows: poll with ledger="):
+    with pytest.raises(
+        ValueError, match="the ledger must already have an entry for the synthetic rows"
+    ):
         clf.fit_votes(votes)
     assert len(ledger.history()) == 0
     clf.set_params(epsilon=1.0).fit_votes(votes)  # the plan of poll

@@ -378,7 +378,7 @@ def test_plan_table_uses_the_least_noise_for_a_huge_epsilon(mechanism, epsilon):
 @pytest.mark.parametrize("epsilon", [1e3, 1e4, 1e20])
 def test_plan_without_public_rows_is_calibrated_to_large_epsilons(epsilon):
     clf = PATEClassifier(schema=[(-5, 5)] * 2, classes=[0, 1, 2], epsilon=epsilon)
-    with warnings.catch_warnings(action="ignore"):  # hardly a promise
+    with warnings.catch_warnings(action="ignore"):  # a weak guarantee
         plan = clf.plan(X[:, :2], Y)
     # Its noise is one that a user may set
     plan.synthesizer.event(Neighbors(relation="replace_one", unit="record")).cost()
@@ -468,7 +468,7 @@ def test_refit_with_teachers_removes_the_table():
 def test_fit_student_warns_of_rows_in_another_order():
     clf = teachers().fit(X, Y, X_public=X_PUBLIC)
     for rows in (X_PUBLIC[::-1], X_LATER, X_PUBLIC + 0.01):
-        with pytest.warns(UserWarning, match="Labels go by position"):
+        with pytest.warns(UserWarning, match="Labels are matched to rows by position"):
             clf.fit_student(rows)
 
 

@@ -218,7 +218,7 @@ def test_quantiles_rise_within_the_bounds(weights):
 
 @table(
     "target, predicted, match",
-    ("no code", CLASSES, [0, 3], "codes from 0 to 2, as fitted on .*; got numbers"),
+    ("no code", CLASSES, [0, 3], "codes from 0 to 2, as in its fit .*; got numbers"),
     ("no label", CLASSES, [0, -1], "codes from 0 to 2"),
     ("a fraction", CLASSES, [0, 0.5], "codes from 0 to 2"),
     ("text", CLASSES, ["a", "b"], "codes from 0 to 2.*got text of shape"),
@@ -266,7 +266,7 @@ def test_class_target_refuses_wrong_classes(classes, match):
 
 @table(
     "levels, match",
-    ("one", [1.0], "levels must be two finite numbers or more"),
+    ("one", [1.0], "levels must be two or more finite numbers"),
     ("equal", [1.0, 1.0], "evenly spaced in ascending order"),
     ("descending", [1.0, 0.0], "evenly spaced in ascending order"),
     ("uneven", [0.0, 1.0, 3.0], "evenly spaced in ascending order"),
@@ -315,7 +315,7 @@ MANY = ClassTarget([f"class {k}" for k in range(9)])
     ("another class", CLASSES, [0, 3], r"not in classes, which are \[0, 1, 2\]; classes must"),
     ("text for numbers", CLASSES, [SECRET, SECRET], "these are numbers, y holds text; within a"),
     ("one of many", MANY, [SECRET, "class 0"], "'class 4'] and 4 more; classes must list all"),
-    ("text", LEVELS, [SECRET, "1"], "y must hold numbers alone; got text"),
+    ("text", LEVELS, [SECRET, "1"], "y must hold only numbers; got text"),
     ("objects", LEVELS, np.array([{}, 1], dtype=object), "numbers alone; got objects"),
     ("all below", LEVELS, [-1, -5], r"outside of bounds=\(0, 40\).*TransformedTargetRegressor"),
     ("all beyond", LEVELS, [-1, 50], "all of y lies outside"),

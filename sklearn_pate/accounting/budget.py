@@ -60,9 +60,10 @@ def plan_queries(
         The user's parameter. ``GNMax(sigma=None)`` and similar mechanisms are calibrated. The
         mechanisms of a list are stages, used in this order.
     n_queries : int, list of int or None
-        Requested number of queries of each stage. None, for one stage, is the largest number that
-        the budget pays for. Calibrated noise limits it further: the scale is at most
-        `rules.most_noise`, unless fewer than `rules.fewest_queries` queries would be left.
+        Requested number of queries of each stage. None, which requires a single stage, is the
+        largest number up to `n_public` that the budget pays for. If the noise is calibrated, this
+        number is also reduced until the noise scale is at most `rules.most_noise`, but not below
+        `rules.fewest_queries`.
     n_public, n_teachers, n_classes : int
         Number of public rows, of teachers and of classes.
     epsilon : float or None
@@ -83,10 +84,11 @@ def plan_queries(
     Raises
     ------
     BudgetExceededError
-        If the cap does not pay for one query.
+        If the cap does not pay for one query or, with ``accounting="ptr"``, if the test would fail
+        even if all teachers agreed.
     ValueError
-        If `epsilon` is None and a mechanism has no noise, or if there are fewer public rows than
-        queries.
+        If `epsilon` is None and a mechanism has no noise, if there are fewer public rows than
+        queries, or if the parameters are invalid.
 
     Examples
     --------
@@ -125,9 +127,9 @@ def plan_queries(
         delta_of_mechanisms = sum(total(DEFAULT_ORDERS).delta for total in totals if total)
         if delta_of_mechanisms >= cap.delta:
             raise ValueError(
-                f"the aggregator has a delta of its own, {delta_of_mechanisms:g} in total, which "
-                f"is a part of delta and must be below delta={cap.delta:g}. Lower that of the "
-                "aggregator, or raise delta"
+                f"the aggregator has a delta of its own, {delta_of_mechanisms:g} in total. The "
+                f"guarantee includes it, so it must be below delta={cap.delta:g}: lower the delta "
+                "of the aggregator, or raise delta"
             )
     elif without_noise:
         raise ValueError(
@@ -172,7 +174,7 @@ class _Cap(NamedTuple):
 
 
 def _plan_within(stages: list[_PricedStage], cap: _Cap, sizes: dict[str, int]) -> Plan:
-    """Plan all queries; limit them if the cap does not pay for all."""
+    """Return a plan of all queries, or a limited plan if their cost exceeds the cap."""
     own = reduce(Cost.plus, [cost_of(n) for _, n, cost_of in stages])
     queried = [(aggregator, n) for aggregator, n, _ in stages]
     before = cap.before(DEFAULT_ORDERS)
@@ -227,7 +229,8 @@ def _planned_test(
 def _planned_filter(stages: list[_PricedStage], cap: _Cap, sizes: dict[str, int]) -> RenyiFilter:
     """Return a filter that may stop queries, as their costs depend on the votes.
 
-    Its order pays for one query of each stage, and for the most answers of the first stage.
+    At its order, the limit pays for one query of each stage, and for more answers of the first
+    stage than at any other order.
     """
     steps = [aggregator.steps(DEFAULT_ORDERS, **sizes) for aggregator, _, _ in stages]
     before = cap.before(DEFAULT_ORDERS)
@@ -246,7 +249,7 @@ def _planned_filter(stages: list[_PricedStage], cap: _Cap, sizes: dict[str, int]
 
 
 def _has_check(aggregator: Any, sizes: dict[str, int]) -> bool:
-    """Return whether queries have a check, after which they may cost nothing more."""
+    """Return whether each query is checked first, and costs nothing more if the check fails."""
     steps = aggregator.steps(DEFAULT_ORDERS[:1], **sizes)
     return steps is not None and steps[0][0] > 0
 
@@ -282,11 +285,11 @@ def check_stages(
         if isinstance(stage, type) or not hasattr(type(stage), "release"):
             of_records = hasattr(stage, "noisy") and not isinstance(stage, type)
             remedy = (
-                ". It is for methods of records: set method='neighbors', and leave base_estimator, "
-                "n_teachers and all other parameters of teachers at their defaults"
+                ". This mechanism is for methods of records: set method='neighbors', and leave "
+                "base_estimator, n_teachers and all other parameters of teachers at their defaults"
             )
             raise ValueError(
-                f"aggregator must be an Aggregator, or a list of such instances; got {stage!r}"
+                f"aggregator must be an Aggregator instance, or a list of instances; got {stage!r}"
                 f"{remedy if of_records else ''}"
             )
     if n_queries is None and not is_list:
@@ -307,14 +310,14 @@ def check_stages(
     if sum(requested) > n_public:
         raise ValueError(
             f"n_queries={shown(n_queries)} is more than the number of rows of X_public, "
-            f"{n_public}; ask fewer queries or give more public rows"
+            f"{n_public}; use fewer queries or give more public rows"
         )
     aggregators = [clone(stage) for stage in stages]
     soft_stage(aggregators)
     if aggregators[0].uses_student_proba:
         raise ValueError(
-            f"{aggregators[0]} compares votes with a student, but the first stage has none: put it "
-            f"after another stage, aggregator=[other, {aggregators[0]}]"
+            f"{aggregators[0]} compares votes with a student, but no student is trained before the "
+            f"first stage: put it after another stage, aggregator=[other, {aggregators[0]}]"
         )
     return aggregators, requested
 
@@ -340,7 +343,7 @@ def soft_stage(aggregators: Iterable[Any]) -> Any:
 
 
 def _check_for_test(aggregators: list[Any], is_number_given: bool, cap: _Cap) -> None:
-    """Refuse parameters that a private test cannot use: all must be fixed in advance."""
+    """Raise an error unless one stage, epsilon, n_queries and the noise are set in advance."""
     if len(aggregators) > 1:
         raise ValueError("accounting='ptr' supports one stage only; give one aggregator")
     needed = {
@@ -408,7 +411,7 @@ def _calibrate(
     if scale == math.inf:
         raise BudgetExceededError(
             f"epsilon={cap.epsilon:g} does not pay for the stages whose noise is set. "
-            "Ask fewer queries, use more noise or raise epsilon"
+            "Use fewer queries or more noise, or raise epsilon"
         )
     return _at_scale(aggregators, scale), requested
 
@@ -438,9 +441,9 @@ def _most_queries(aggregator: Any, n_requested: int, cap: _Cap, sizes: dict[str,
     affordable = _most_within(cap, aggregator.costs(near, **sizes), n_requested, near)
     if affordable == 0:
         raise BudgetExceededError(
-            f"epsilon={cap.epsilon:g} does not pay for one query with noise that n_teachers="
-            f"{sizes['n_teachers']} can outvote (at most {most_noise(**sizes):.3g}). "
-            "Use more teachers, raise epsilon, or set n_queries"
+            f"epsilon={cap.epsilon:g} does not pay for one query with a noise scale of at most "
+            f"{most_noise(**sizes):.3g}, the largest that is useful with n_teachers="
+            f"{sizes['n_teachers']}. Use more teachers, raise epsilon, or set n_queries"
         )
     return affordable
 
@@ -451,7 +454,7 @@ def _most_within(
     n_requested: int,
     orders: np.ndarray = DEFAULT_ORDERS,
 ) -> int:
-    """Return the largest number of queries within the cap; epsilon never falls with it."""
+    """Return the largest number of queries within the cap, as epsilon grows with the number."""
     before = cap.before(orders)
 
     def epsilon_of(n_queries: int) -> float:
@@ -486,7 +489,7 @@ def plan_table(
     epsilon : float or None
         Hard cap; None for no cap.
     delta : float
-        Delta of the guarantee. A pure mechanism does not spend it.
+        Delta of the guarantee. It is not spent if the mechanism and the prior cost are pure.
     before : callable, default=no_cost
         Returns, for Renyi orders, the prior cost: the `Cost` of earlier releases under the same
         cap.
@@ -501,12 +504,13 @@ def plan_table(
     Raises
     ------
     BudgetExceededError
-        If the noise is set and costs more than the cap.
+        If the noise is set and costs more than the cap, if the prior cost leaves nothing of the
+        cap, or if no noise has a cost of `epsilon`.
     TypeError
-        If `cost` does not return a `rdp.Cost`.
+        If `cost` of the mechanism does not return a `rdp.Cost`.
     ValueError
-        If `epsilon` is None and the mechanism has no noise, if no noise has a cost of `epsilon`,
-        or if the numbers of a cost are invalid.
+        If `epsilon` is None and the mechanism has no noise, or if the numbers of a cost are
+        invalid.
 
     Examples
     --------
@@ -614,13 +618,13 @@ def calibrated(
     if is_possible:
         return part.with_scale(scale)
     raise BudgetExceededError(
-        f"{name} cannot be calibrated to epsilon={epsilon:g} (of the fit, or its part of that): "
-        "no noise has this cost. Choose an epsilon closer to 1"
+        f"{name} cannot be calibrated to epsilon={epsilon:g} (of the fit, or a fraction of it): "
+        "no valid noise has this cost. Choose an epsilon closer to 1"
     )
 
 
 def _least_pure_scale(pure_at: Callable[[float], float], scale: float, epsilon: float) -> float:
-    """Return the noise scale that costs a pure epsilon, or the least valid scale.
+    """Return the noise scale with a pure cost of `epsilon`, or the least valid scale.
 
     Parameters
     ----------
@@ -688,7 +692,9 @@ def priced(event: Event | ProvedEvent, part: Any, orders: np.ndarray = DEFAULT_O
             "another, so they contradict each other: set those that are not proved to inf"
         )
     if event.is_pure and cost.delta > 0:
-        raise ValueError(f"{subject} has delta={cost.delta:g}, but is_pure is set")
+        raise ValueError(
+            f"{subject} has delta={cost.delta:g}, but is_pure=True requires 0: set is_pure=False"
+        )
     # A copy, as the other numbers of a cost must follow from these
     return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)
 

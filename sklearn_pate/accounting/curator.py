@@ -142,7 +142,7 @@ class Curator(Private):
         if delta != self._delta:
             raise ValueError(
                 f"a budget at delta={self._delta:g} limited the queries, so their "
-                f"data-independent cost exists for that delta only; got {delta:g}"
+                f"data-independent cost exists for that delta only; got {delta:g}. Use delta=None"
             )
         return self._cap
 

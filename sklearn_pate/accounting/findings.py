@@ -1,8 +1,8 @@
-"""Findings about a plan: a code and public numbers, by which a reader may change the plan.
+"""Findings about a plan: errors and warnings, each with a code and public numbers.
 
-The functions of this file decide which finding applies, with which numbers. `report.findings` has
-the sentence and the remedy of each code. A new finding is a class here, the function that returns
-it, and its sentence there.
+The functions of this module decide which findings apply and compute their numbers.
+`report.findings` has the sentence and the remedy of each code. To add a finding, add a class and a
+function that returns it here, and its sentence there.
 """
 
 import math
@@ -31,13 +31,13 @@ _BARELY_ABOVE_CHANCE = 0.05
 #: Largest error of the mean of all answers due to noise, divided by the width of the bounds.
 _MOST_OFF = 0.05
 
-#: A larger epsilon is hardly a promise.
+#: A larger epsilon is a weak guarantee.
 _LARGE_EPSILON = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Base class of findings: a code, and the numbers of its sentence. ``str`` is the sentence.
+    """Base class of findings: a code and numbers, which ``str`` turns into a sentence.
 
     All numbers are public: a plan contains nothing else.
 
@@ -69,7 +69,7 @@ class Finding:
 
 
 class LabelLimit(StrEnum):
-    """What limits the number of labels."""
+    """Reason for too few labels: few public rows, few queries or a small epsilon."""
 
     PUBLIC_ROWS = "public_rows"
     QUERIES = "queries"
@@ -83,7 +83,7 @@ class MoreLabels:
     Attributes
     ----------
     limit : LabelLimit
-        What limits the number of labels below `n_needed`.
+        Reason for fewer labels than `n_needed`.
     n_needed, n_public : int
         Number of labels from which a student can learn all classes, and number of public rows.
     is_calibrated, are_sites : bool
@@ -108,7 +108,7 @@ class FewerLabelsThanClasses(Finding):
     cost : float
         Epsilon of these labels and of all releases before them.
     limit : LabelLimit
-        What limits the number of labels.
+        Reason for fewer labels than classes.
     remedy : MoreLabels
         Numbers of the remedy.
     """
@@ -173,7 +173,7 @@ def _few_labels(plan: "Plan") -> FewLabels | None:
 
 
 def _label_limit(plan: "Plan", n_labels: int) -> LabelLimit:
-    """Return what limits a plan with fewer labels than `n_labels`."""
+    """Return the reason why a plan has fewer labels than `n_labels`."""
     if plan.n_labels < plan.n_requested:
         return LabelLimit.EPSILON
     if plan.n_public < n_labels:
@@ -198,7 +198,10 @@ def _more_labels(plan: "Plan") -> MoreLabels:
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseExceedsVotes(Finding):
-    """The noise makes many labels wrong: an error if it does so even if all teachers agree.
+    """The noise makes many labels wrong.
+
+    It is an error if labels are barely better than chance even if all teachers agree, else a
+    warning.
 
     Attributes
     ----------
@@ -278,7 +281,7 @@ def _noise_exceeds_means(plan: "Plan") -> NoiseExceedsMeans | None:
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesDropped(Finding):
-    """The cap pays for some of the requested queries; a plan has only these.
+    """The cap pays for some of the requested queries only; the plan drops the others.
 
     Attributes
     ----------
@@ -407,7 +410,7 @@ class LargeDelta(Finding):
 
 @dataclass(frozen=True, kw_only=True)
 class WeakPromise(Finding):
-    """Epsilon is hardly a promise, or no promise.
+    """Epsilon is large, so the guarantee is weak, or infinite, so there is none.
 
     Attributes
     ----------
@@ -432,7 +435,8 @@ def large_delta(
     delta : float
         Delta of the guarantee.
     n_teachers, n_records : int or None, default=None
-        Public numbers. The number of teachers is used if `n_records` is private, which is None.
+        Number of teachers and of records. `n_records` is None if it is private; the number of
+        teachers is then used. None for both returns None.
 
     Returns
     -------
@@ -445,7 +449,7 @@ def large_delta(
 
 
 def weak_promise(epsilon: float, unit: str) -> WeakPromise | None:
-    """Return a finding if epsilon is hardly a promise, else None.
+    """Return a finding if epsilon is too large for a strong guarantee, else None.
 
     Parameters
     ----------
@@ -465,7 +469,7 @@ def weak_promise(epsilon: float, unit: str) -> WeakPromise | None:
 
 
 def errors_of(plan: "Plan") -> list[Finding]:
-    """Return the reasons why a plan of teachers cannot work.
+    """Return the errors of a plan of teachers: reasons why nothing can be learned.
 
     Parameters
     ----------
@@ -485,7 +489,7 @@ def findings_of(plan: "Plan") -> tuple[Finding, ...]:
     Parameters
     ----------
     plan : Plan
-        A plan; its errors, if there are any, take the place of warnings on labels and noise.
+        A plan. If it has errors, there are no warnings about labels and noise.
 
     Returns
     -------

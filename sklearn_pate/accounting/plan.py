@@ -40,7 +40,8 @@ class MethodSummary:
     reason : str
         Reason for the choice of the method.
     are_sites : bool
-        Whether each teacher has private data of its own, which no other method can use.
+        Whether each teacher is trained on the private data of one site; methods of records cannot
+        use these data.
     target_type : type of targets.Target
         The kind of target: classes, or levels of a number.
 
@@ -75,12 +76,12 @@ class RowsCost(NamedTuple):
     Attributes
     ----------
     epsilon, delta : float
-        Cost of the rows alone. Composed with the cost of the labels, it is at most the cost of the
-        plan, and often less than the sum of both.
+        Cost of the rows alone. The cost of the plan composes it with the cost of the labels, and is
+        often less than the sum of both.
     n_rows : int
         Number of synthetic rows.
     sums : str or None
-        Other released statistics.
+        Other released statistics, in words.
 
     Examples
     --------
@@ -111,7 +112,7 @@ class Plan:
     composition : str
         As in `PrivacySpent`.
     cost : Cost
-        The cost behind `epsilon`, in all measures that compose with the costs of other fits.
+        Cost from which `epsilon` follows, in all measures that compose with costs of other fits.
     own_cost : Cost or None
         Cost of the queries alone, without the prior cost.
     synthesizer : Synthesizer or None
@@ -121,10 +122,10 @@ class Plan:
     test : ProposeTestRelease or None
         Test that the votes must pass before labels are released, with ``accounting="ptr"``.
     spent : PrivacyForecast or None
-        Forecast of `privacy_spent_` after a fit has paid for its rows and labels: the guarantee is
-        the same, and no query is answered yet.
+        Forecast of `privacy_spent_` of a fit that has paid for its rows and labels: the guarantee
+        is the same, and `n_answered` is 0.
     delta : float or None
-        Delta of `epsilon`, if it differs from the given delta.
+        Delta of `epsilon`; None for the delta of the estimator.
     method_summary : MethodSummary or None
         The method, and the public numbers behind all forecasts; None if unknown.
     n_public, n_requested : int
@@ -136,7 +137,8 @@ class Plan:
     warnings : tuple of str
         Warnings of the method about these numbers.
     errors : tuple of str
-        Reasons why nothing can be learned. A fit refuses such a plan, see `on_bad_plan`.
+        Reasons why nothing can be learned; `on_bad_plan` of the estimator decides whether a fit
+        with such a plan raises an error.
     is_calibrated : bool
         Whether the noise of a stage follows from `epsilon`.
 
@@ -202,7 +204,7 @@ class Plan:
 
     @property
     def labels_per_class(self) -> float:
-        """Number of labels, divided by the number of classes; NaN if that is unknown."""
+        """Number of labels, divided by the number of classes; NaN if the method is unknown."""
         summary = self.method_summary
         return math.nan if summary is None else self.n_labels / summary.n_classes
 
@@ -236,6 +238,11 @@ class Plan:
             fixed seed. For a mechanism that may refuse to answer, the share refers to its answers;
             NaN if it answers no query. A mechanism that uses a student gets uniform probabilities,
             and a mechanism that uses the teachers' probabilities gets probabilities of 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If the plan has no teachers, or if `agreement` is out of range.
         """
         if not self.has_teachers:
             raise ValueError("share_right requires teachers, and the method of this plan has none")
@@ -267,7 +274,7 @@ class Plan:
 
     @cached_property
     def answers_all(self) -> bool:
-        """Whether all queries are answered, whatever share of the teachers agrees."""
+        """Whether all queries are answered, at each of several agreements of the teachers."""
         unanimous = self.share_answered(1.0)
         # A probability of 1 may be rounded down
         return min([unanimous, *(at.answered for at in self.agreement_shares)]) > 0.9995

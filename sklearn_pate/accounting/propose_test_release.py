@@ -37,11 +37,11 @@ _LIKELY = 0.99
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProposeTestRelease:
-    """A private test for votes with a cost that permits the release of labels at `epsilon`.
+    """Private test of whether the cost of the votes permits a release of labels at `epsilon`.
 
-    Labels are released only if the test passes. The probability of passing depends on a distance,
+    Labels are released only if the test passes. The probability of passing depends on a distance:
     the number of teachers that would have to change before the exact cost of the votes is above a
-    limit. It grows with the distance at the largest rate that the budget allows.
+    limit. The probability grows with the distance at the largest rate that the budget allows.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class ProposeTestRelease:
     cost_by_half_margin : ndarray of shape (n_half_margins,)
         Cost at `order` of a query with half margin 0, 1, ..., in both directions.
     pass_probability_at : ndarray of shape (n_distances,)
-        Probability of passing at distance 0, 1, ...; the last holds beyond.
+        Probability of passing at distance 0, 1, ...; the last one applies to larger distances, too.
     epsilon, delta : float
         Guarantee of test and labels together.
     n_queries, n_teachers : int
@@ -96,9 +96,9 @@ class ProposeTestRelease:
     ) -> "ProposeTestRelease | None":
         """Choose the order and the limit from public numbers.
 
-        Among all choices that reach `epsilon`, the plan permits the largest share of tied queries
-        with which the test still passes (with probability 0.99), if teachers agree on all other
-        queries.
+        Among all choices with a guarantee of `epsilon`, it is the one that permits the largest
+        share of tied queries, if the test passes with probability 0.99 and all teachers agree on
+        the other queries.
 
         Parameters
         ----------
@@ -186,8 +186,8 @@ class ProposeTestRelease:
 def _tied_share(table: np.ndarray, passing: np.ndarray, limit: np.ndarray) -> np.ndarray:
     """Return the share of queries that may be tied, for each choice.
 
-    The share is -1 if no query may be tied, or if the test may fail. The half margin of all other
-    queries is the largest one minus the distance from which the test is likely to pass.
+    The share is negative if no query may be tied, or if no distance has a probability of passing of
+    0.99. The half margin of all other queries is the largest one minus the least such distance.
 
     Parameters
     ----------

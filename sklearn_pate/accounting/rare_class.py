@@ -15,18 +15,19 @@ _SHARE = 0.03
 
 @dataclass(frozen=True, kw_only=True)
 class RareClass:
-    """Expected numbers for a rare class; those of other methods are None.
+    """Expected numbers for a rare class; attributes for other methods are None.
 
     Attributes
     ----------
     share : float
         Share of the class.
     n_labels, records_per_teacher : float or None
-        For teachers: its labels, and its records for each teacher if their number is public.
+        For teachers: number of labels of the class, and number of its records for each teacher if
+        the number of records is public.
     votes_per_cell : float or None
-        For cells: its votes in an average cell.
+        For cells: number of votes for the class in an average cell.
     n_records : float or None
-        For class sums: its records.
+        For class sums: number of records of the class.
     noise : float or None
         For records: standard deviation of the noise on a cell, or length of the noise on the sums.
     """
@@ -50,7 +51,8 @@ def rare_class_of(plan: "Plan") -> RareClass | None:
     Returns
     -------
     RareClass or None
-        None for targets without classes, and without a forecast of votes.
+        None for targets without classes, for plans without stages, and for methods of records
+        without a forecast of votes.
     """
     summary = plan.method_summary
     if summary is None or not issubclass(summary.target_type, ClassTarget) or not plan.stages:

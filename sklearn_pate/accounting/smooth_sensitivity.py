@@ -1,8 +1,8 @@
 """A publishable bound on private costs, with noise from smooth sensitivity.
 
 The bound uses a table of costs by half margin, `rdp.margin_rdp`. Half the margin of a query,
-rounded down, is an integer that one teacher changes by at most 1. The largest cost after a change
-of `k` teachers is thus the maximum within `k`.
+rounded down, is an integer that one teacher changes by at most 1. The largest cost of a query after
+a change of `k` teachers is thus the maximum cost over half margins within distance `k`.
 
 References
 ----------
@@ -101,7 +101,8 @@ def smooth_sensitivity(
     half_margin : array-like of shape (n_queries,), int
         Half margin of each query, see `half_margins`.
     beta : float
-        Smoothness: the result changes by at most ``exp(beta)`` between neighbours. Above 0.
+        Smoothness, above 0: the result changes by a factor of at most ``exp(beta)`` between
+        neighbours.
 
     Returns
     -------
@@ -143,8 +144,9 @@ def smooth_release_rdp(orders: ArrayLike, beta: float, sigma: float) -> np.ndarr
     Returns
     -------
     ndarray of shape (n_orders,)
-        Largest divergence of two normal distributions whose means differ by the smaller of the two
-        sensitivities and whose scales differ by a factor of ``exp(beta)``; inf where ``w <= 0``.
+        Largest divergence of two normal distributions with means that differ by the smaller of the
+        two sensitivities, and with scales that differ by a factor of ``exp(beta)``; inf where
+        ``w <= 0`` (see Notes).
 
     Notes
     -----
@@ -180,11 +182,11 @@ class SanitizedRelease:
     order : float
         The Renyi order of the costs.
     beta : float
-        Smoothness; ``beta * order`` well below 0.5.
+        Smoothness; ``beta * order`` must be well below 0.5.
     sigma_scale : float
-        Noise on the log of the smooth sensitivity, in units of `beta`.
+        Standard deviation of the noise on the log of the smooth sensitivity, in units of `beta`.
     sigma_cost : float
-        Noise on the sum, in units of the smooth sensitivity.
+        Standard deviation of the noise on the sum, in units of the smooth sensitivity.
     failure_probability : float
         Largest probability with which the bound may lie below the sum.
 

@@ -29,15 +29,15 @@ class PrivacySpent:
     composition : str
         Rule that adds up the costs: "gaussian" (exact composition of Gaussian noise), "renyi"
         (composition of the data-independent Renyi cost of each query), "pure" (plain sum), "mixed"
-        (exact composition of pure steps and Gaussian noise), "sum" (of rows that `poll` published
-        and of labels under another plan), "filter" (a budget that stopped the queries),
-        "propose-test-release" (a private test of the cost of the votes), "tuning" (the best of a
-        random number of trials) or "none".
+        (exact composition of pure steps and Gaussian noise), "sum" (cost of rows that `poll`
+        published plus cost of labels under another plan), "filter" (a budget that may stop the
+        queries), "propose-test-release" (a private test of the cost of the votes), "tuning" (the
+        best of a random number of trials) or "none".
     unit : str
         The protected unit: "record" or "group"; "teacher" for votes of unknown origin.
     relation : NeighboringRelation or str
-        Difference between neighboring data sets, in one `unit`. It is a text of the partition, if
-        the partition is a user's own. `change` describes it in words.
+        Difference between neighboring data sets, in one `unit`. A partition that a user defined
+        may describe it as a str. `change` is the difference in words.
     n_teachers : int or None
         Number of teachers; None for methods of records.
     n_queries, n_answered : int
@@ -49,8 +49,8 @@ class PrivacySpent:
         Source of the noise: the operating system, or a generator that was seeded by a
         `random_state`. Anyone with the seed can subtract the noise.
     n_synthetic : int
-        Number of synthetic rows that this fit sampled from private data; `epsilon` covers them. 0
-        if public rows were given, even synthetic rows of an earlier fit, which paid for them.
+        Number of synthetic rows that this fit sampled; `epsilon` covers them. 0 if public rows were
+        given, even if these are synthetic rows that an earlier fit paid for.
     covers : {"fit", "rows", "statistics"}
         "rows" if a fit failed after the release of its synthetic rows: `epsilon` is their cost.
         "statistics" if it failed earlier, after the release of some statistics for these rows.
@@ -191,7 +191,7 @@ class PrivacySpent:
         return html_of_statement(self)
 
     def summary(self) -> str:
-        """Return the guarantee in words, for a person who signs for it; epsilon is rounded up.
+        """Return the guarantee in words, for a person who approves it; epsilon is rounded up.
 
         Returns
         -------
@@ -213,7 +213,7 @@ class PrivacySpent:
 class PrivacyForecast(PrivacySpent):
     """Privacy that a planned fit would spend, before anything is spent or released.
 
-    Its attributes are the same as for `PrivacySpent`, all public, with no query answered yet.
+    It has the attributes of `PrivacySpent`, all of them public; `n_answered` is 0.
 
     Examples
     --------

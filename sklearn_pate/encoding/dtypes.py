@@ -1,4 +1,4 @@
-"""Form of private rows: column names and dtypes, which all teachers share and which are public."""
+"""Form of rows: column names and dtypes, which are public and the same for all teachers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Difference(NamedTuple):
         Property that differs. "unknown": the dtypes of the columns cannot be read. "codes": a
         column assigns codes in order of appearance.
     columns : list
-        Names of the columns that differ, which the public rows have too.
+        Names of the columns that differ, for "dtypes" and "codes"; empty for other kinds.
     """
 
     kind: str
@@ -51,7 +51,8 @@ class RowForm(NamedTuple):
     holds_numbers : bool
         Whether rows that are not a DataFrame have a numeric or boolean dtype.
     by_value : columns.Columns or None
-        Columns whose cells are read by value; None if dtypes are those of the public rows.
+        Declared columns that are read by value, whatever their dtypes; None if rows have the dtypes
+        of the public rows.
     """
 
     library: str
@@ -73,12 +74,13 @@ class RowForm(NamedTuple):
         return [name for name, kind in self.kinds.items() if kind == "other"]
 
     def like(self, X: Rows) -> Rows:
-        """Convert rows to predict to this form.
+        """Convert rows to this form, for a prediction.
 
-        An array becomes a DataFrame if all columns were numeric or boolean. A DataFrame becomes an
-        array if the model was fitted on one. Objects become floats if the model was fitted on
-        numbers. Rows whose types would have to be guessed are returned unchanged. Cells that are
-        read by value become floats, or texts.
+        An array becomes a DataFrame if the model was fitted on a DataFrame of pandas or polars with
+        numeric and boolean columns only. A DataFrame becomes an array if the model was fitted on an
+        array. Objects and text become floats if the model was fitted on numbers. Rows that cannot
+        be converted without guessing a type are returned unchanged. Columns that are read by value
+        become floats or text.
         """
         if self.by_value is not None:
             return self.by_value.like(X)
@@ -293,7 +295,7 @@ def _is_text(values: pd.Series) -> bool:
 
 
 def _is_readable(X: Rows) -> bool:
-    """Return whether `X` has the dtypes of its columns, as an array or a DataFrame has them."""
+    """Return whether `X` has one dtype, or one dtype for each named column."""
     if not hasattr(X, "dtypes"):
         return hasattr(X, "dtype")
     return hasattr(X, "columns") and len(list(X.dtypes)) == len(list(X.columns))

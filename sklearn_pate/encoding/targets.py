@@ -4,8 +4,8 @@ A target has values, which are the columns of votes and of tables: the classes o
 evenly spaced levels of a number. It encodes `y` as codes, splits the vote of a record among the
 values, and decodes published values. It holds declared values and no record, so it is public.
 
-A new kind of target is a subclass of `Target` here, and an estimator with it as `target_type`, as
-`regressor` is. The rest depends on its kind in these places:
+To add a kind of target, add a subclass of `Target` here, and an estimator with this subclass as
+`target_type`, like `regressor`. These modules also depend on the kind of target:
 
 - `methods.teachers`: the model of default teachers, and the ensemble that they form;
 - `releases.labels`: the default mechanism of teachers; `releases.published`: the default student;
@@ -61,17 +61,17 @@ class Target(ABC):
     #: Whether the vote of a record may be split between two values.
     splits_votes: ClassVar[bool]
 
-    #: Whether a prediction is right or wrong, so that right ones can be counted.
+    #: Whether a prediction is either right or wrong, so that accuracy is defined.
     has_accuracy: ClassVar[bool]
 
     #: Published statistics of a row, and a guess that depends on no data, in messages.
     statistic_nouns: ClassVar[str]
     guess: ClassVar[str]
 
-    #: The remedy for several columns of y, in messages: scikit-learn's class, as a subject.
+    #: Remedy if y has several columns, in messages: the subject of "fits one estimator per column".
     _of_several_columns: ClassVar[str]
 
-    #: The estimators that predict it, in messages, and a function that recognizes them.
+    #: Kind of estimator that predicts this target, in messages, and a function that recognizes it.
     predictor: ClassVar[str]
     _is_predictor: ClassVar[Any]
 
@@ -102,9 +102,9 @@ class Target(ABC):
         Raises
         ------
         TypeError
-            If it is a class.
+            If `estimator` is a class.
         ValueError
-            If it does not predict this kind of target, as a classifier or a regressor does.
+            If `estimator` does not predict this kind of target.
         """
         if isinstance(estimator, type):
             raise TypeError(
@@ -133,7 +133,7 @@ class Target(ABC):
         Raises
         ------
         ValueError
-            If it is missing, sparse, complex, or has several columns.
+            If `y` is None, a scalar, sparse or complex, or if it has several columns.
         """
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None")
@@ -150,8 +150,8 @@ class Target(ABC):
             raise ValueError(
                 f"y must be a 1-D array with one {cls.noun} per record: multilabel and "
                 f"multi-output targets are not supported; got shape {array.shape}. "
-                f"{cls._of_several_columns} fits one for each column, each with its own epsilon: "
-                "give a ledger, which adds up their costs"
+                f"{cls._of_several_columns} fits one estimator per column, each with its own "
+                "epsilon: give a ledger, which adds up their costs"
             )
         if array.dtype.kind == "c":  # scikit-learn's message quotes all entries
             held = "text or real numbers as labels" if cls.noun == "label" else "real numbers"
@@ -177,7 +177,8 @@ class Target(ABC):
         Raises
         ------
         TypeError, ValueError
-            If an entry of `y` is missing or infinite, or is not of this target.
+            If an entry of `y` is missing, infinite, or not one of the classes or not a number, or
+            if all numbers are outside of the bounds.
         """
         y = self.column(y)
         with suppress_output():  # libraries warn of private values
@@ -192,7 +193,7 @@ class Target(ABC):
 
     @abstractmethod
     def with_one_dtype(self, y: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return `y` in a form in which every subset has the dtype of all values.
+        """Return `y` in a form with the same dtype for every subset of the records.
 
         Parameters
         ----------
@@ -223,7 +224,7 @@ class Target(ABC):
 
     @abstractmethod
     def split(self, codes: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Split the vote of each record, in ticks, among the values that it is for.
+        """Split the vote of each record, in ticks, among one or more values.
 
         Parameters
         ----------
@@ -277,7 +278,7 @@ class Target(ABC):
 
     @abstractmethod
     def code_without_records(self, number: int) -> float:
-        """Return the vote of a teacher without records: a code that depends on its number alone."""
+        """Return the code that a teacher without records predicts, by the teacher's number."""
 
     @abstractmethod
     def votes_at(self, codes: np.ndarray) -> np.ndarray:
@@ -292,7 +293,7 @@ class Target(ABC):
         -------
         ndarray of shape (n_queries,) or (n_queries, n_values), int
             Codes in the smallest integer type, because they stay in memory until they are counted.
-            If votes are split, ticks, whose rows sum to `rdp.discrete.TICKS` exactly.
+            If votes are split: ticks of each value; each row sums to `rdp.discrete.TICKS` exactly.
         """
 
     @abstractmethod
@@ -302,7 +303,7 @@ class Target(ABC):
         Parameters
         ----------
         predicted : array-like of shape (n_queries,)
-            From its `predict`.
+            Output of the teacher's `predict`.
         n_queries : int
             Number of queries.
 
@@ -314,7 +315,7 @@ class Target(ABC):
         Raises
         ------
         PublicError
-            If they are not valid predictions.
+            If the predictions are invalid.
         """
 
     # --- published values ------------------------------------------------------------------------
@@ -345,12 +346,12 @@ class Target(ABC):
         """Return whether all released labels, (n_labels,), are of one class; never for numbers."""
 
     def check_predicted(self, predicted: ArrayLike, *, n_rows: int | None = None) -> np.ndarray:
-        """Return the predictions of a student, or refuse them.
+        """Check the predictions of a student, and return them as codes or numbers.
 
         Parameters
         ----------
         predicted : array-like of shape (n_rows,)
-            From its `predict`.
+            Output of the student's `predict`.
         n_rows : int or None, default=None
             Number of rows; None for any.
 
@@ -362,7 +363,7 @@ class Target(ABC):
         Raises
         ------
         ValueError
-            If they are not valid predictions.
+            If the predictions are invalid.
         """
         found = np.asarray(predicted)
         is_one_each = found.dtype.kind in "iufb" and found.shape == (n_rows or found.size,)
@@ -391,11 +392,11 @@ class Target(ABC):
     @staticmethod
     @abstractmethod
     def _checked_values(values: Any) -> np.ndarray:
-        """Return the values as an array; refuse invalid ones."""
+        """Return the values as an array; raise an error for invalid ones."""
 
     @abstractmethod
     def _codes(self, y: np.ndarray) -> np.ndarray:
-        """Return finite labels or numbers as codes, or refuse them."""
+        """Return finite labels or numbers as codes; raise an error for invalid ones."""
 
     @property
     @abstractmethod
@@ -494,7 +495,7 @@ class ClassTarget(Target):
             remedy = "for other numbers, use PATERegressor"
             if y.dtype.kind == "O":
                 remedy = (
-                    "give it one of these dtypes, y = y.astype(int), or astype(bool) or astype(str)"
+                    "convert it with y.astype(int), y.astype(bool) or y.astype(str)"
                 )
             raise ValueError(
                 f"y holds {kind_of(y.dtype)}: Unknown label type: {kind}. y must hold text, "
@@ -518,7 +519,7 @@ class ClassTarget(Target):
             of_kinds = ""
             if kinds[0] != kinds[1]:  # an ensemble may have encoded the labels as numbers
                 number = f"within a VotingClassifier, give classes=range({self.n_values})"
-                of_kinds = f": these are {kinds[0]}, y holds {kinds[1]}; {number}"
+                of_kinds = f": classes are {kinds[0]}, y holds {kinds[1]}; {number}"
             names = first_names(self.values.tolist())
             raise ValueError(
                 f"y has labels that are not in classes, which are {names}; classes must list all "
@@ -583,7 +584,7 @@ class ClassTarget(Target):
     @property
     def _expected(self) -> str:
         last = self.n_values - 1
-        return f"codes from 0 to {last}, as fitted on (-1 marks a row without a label)"
+        return f"codes from 0 to {last}, as in its fit (where -1 marks a row without a label)"
 
     def _predictions(self, predicted: np.ndarray) -> np.ndarray | None:
         are_codes = np.isin(predicted, np.arange(self.n_values)).all()
@@ -591,9 +592,10 @@ class ClassTarget(Target):
 
 
 class NumberTarget(Target):
-    """A number between public bounds: each record splits its vote between the two nearest levels.
+    """Target of a regressor: each record votes for the two nearest levels.
 
-    The number is the mean of the levels, weighted by the ticks of the vote.
+    The levels are numbers between public bounds. The number of a record is the mean of the two
+    levels, weighted by the ticks of its vote.
 
     Parameters
     ----------
@@ -608,7 +610,7 @@ class NumberTarget(Target):
     Raises
     ------
     ValueError
-        If they are not at least two finite levels, evenly spaced in ascending order.
+        If `values` is not a list of at least two finite levels, evenly spaced in ascending order.
 
     Examples
     --------
@@ -657,12 +659,13 @@ class NumberTarget(Target):
         Raises
         ------
         ValueError
-            If the bounds are not two finite numbers, the lower one first, with levels between.
+            If the bounds are not two finite numbers in ascending order, or if `n_levels` is below
+            2.
         """
         if bounds is None:
             raise ValueError(
-                "bounds is missing: give bounds=(low, high), between which y counts. They are "
-                "published, so take them from public knowledge, not from y"
+                "bounds is missing: give bounds=(low, high), to which the numbers in y are clipped. "
+                "Bounds are published, so take them from public knowledge, not from y"
             )
         if n_levels < 2:
             raise ValueError(f"n_levels must be 2 or more; got {n_levels!r}")
@@ -685,7 +688,7 @@ class NumberTarget(Target):
                 if are_even and (np.diff(levels) > 0).all():
                     return levels
         raise ValueError(
-            f"levels must be two finite numbers or more, evenly spaced in ascending order; got "
+            f"levels must be two or more finite numbers, evenly spaced in ascending order; got "
             f"{values!r}"
         )
 
@@ -694,7 +697,7 @@ class NumberTarget(Target):
         # Clip before the conversion: some integers are too large for a float
         numbers, failed = attempt(lambda: np.clip(y, low, high).astype(float))
         if failed is not None or y.dtype.kind not in "iufbO":
-            raise ValueError(f"y must hold numbers alone; got {kind_of(y.dtype)}")
+            raise ValueError(f"y must hold only numbers; got {kind_of(y.dtype)}")
         if ((y < low) | (y > high)).all():
             raise ValueError(
                 f"all of y lies outside of bounds=({low:g}, {high:g}): give bounds in the unit of "
@@ -710,7 +713,7 @@ class NumberTarget(Target):
         return np.clip(part, 0.0, 1.0) * (self.n_values - 1)
 
     def with_one_dtype(self, y: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return the numbers, whose dtype is converted where they are used."""
+        """Return `y` unchanged: its numbers are converted to floats where they are used."""
         return y
 
     def alternating(self, n_records: int) -> np.ndarray:
@@ -718,9 +721,10 @@ class NumberTarget(Target):
         return super().alternating(n_records).astype(float)
 
     def split(self, codes: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the two nearest levels, whose mean is the number; see `Target.split`.
+        """Split each vote between the two nearest levels; see `Target.split`.
 
-        The mean is less than a tick below the number, and never above it.
+        The weighted mean of the two levels is less than a tick below the number, and never above
+        it.
         """
         lower = np.floor(codes)
         # The fraction is exact, and the product, if rounded up, is at most the total

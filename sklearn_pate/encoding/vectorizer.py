@@ -50,14 +50,15 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
       values have columns of their own. Durations of polars are treated as text.
     - Arrays of up to `most_columns` columns: the columns are used unchanged. If their units differ,
       that is, if the largest standard deviation is more than ten times the median one, they are
-      encoded like columns of DataFrames.
+      encoded like numeric columns of DataFrames.
     - Arrays of more columns: at most `most_columns` principal components.
     - Arrays of objects: encoded as arrays of numbers, in which other values count as missing. A
-      column with more texts than numbers is refused.
+      column with more texts than numbers raises an error.
     - Sparse rows of up to `most_columns` columns: encoded as arrays.
     - Sparse rows of more columns: at most `most_columns` singular vectors.
 
-    Infinity counts as missing, and missing entries of sparse rows count as zero.
+    Infinity counts as missing. Missing entries of arrays become the mean of their column, unless
+    the columns are encoded by rank. Missing entries of large sparse rows count as zero.
 
     Parameters
     ----------

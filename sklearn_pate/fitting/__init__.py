@@ -1,1 +1,1 @@
-"""The steps of a fit: given, planned, released, learnt."""
+"""Steps of a fit: check the inputs, plan, release, and train the student."""

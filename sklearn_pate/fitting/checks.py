@@ -1,4 +1,4 @@
-"""Checks of what `fit` is given. Their messages never quote private values."""
+"""Checks of the inputs of `fit`. Their messages never quote private values."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from .._typing import Estimator, Rows
     from ..encoding.targets import Target
 
-#: So many columns are named in a message.
+#: Maximal number of columns that a message names.
 _N_NAMED = 5
 
-#: Code that gives both tables dtypes by which nothing private is seen.
+#: Code that converts both tables to dtypes that do not depend on private values.
 _SAME_DTYPES = """
     from sklearn_pate.encoding import same_dtypes
     X, X_public = same_dtypes(X, X_public)"""
 
-#: Code that leaves both with the columns that both have.
+#: Code that selects the columns that both tables have.
 _COMMON_COLUMNS = """Both need the same columns:
     names = [name for name in X.columns if name in X_public.columns]
     X, X_public = X[names], X_public[names]"""
 
-#: The cure where X is unlike X_public because a Pipeline made it so.
+#: Remedy if a Pipeline may have transformed X but not X_public.
 _OR_A_PIPELINE = (
-    "In a Pipeline, put the steps before it inside base_estimator; or let them transform both: "
-    "sklearn.set_config(enable_metadata_routing=True) and, with FitOnPublic(transformer) for each, "
-    "Pipeline(steps, transform_input=['X_public']).fit(X, y, X_public=X_public)"
+    "In a Pipeline, put the earlier steps inside base_estimator. Or let them transform both: "
+    "sklearn.set_config(enable_metadata_routing=True), wrap each in FitOnPublic(transformer), and "
+    "call Pipeline(steps, transform_input=['X_public']).fit(X, y, X_public=X_public)"
 )
 
 
@@ -57,18 +57,18 @@ def check_data(
     groups: ArrayLike | None,
     counts_records: bool,
 ) -> PrivateData:
-    """Check the private data of a fit, alone and against the public rows, and return them.
+    """Check the private data of a fit, also against the public rows, and return them.
 
     Parameters
     ----------
     estimator : PATEClassifier
-        Changed in place: it gets number and names of the features.
+        Changed in place: it stores the number and names of the features.
     X, y, sample_weight, groups
         As given to `fit`.
     X_public : array-like with n_public rows
         All public rows.
     counts_records : bool
-        Whether each record votes, or a synthesizer counts it.
+        Whether records vote, or a synthesizer counts them. Weights must then be in [0, 1].
 
     Returns
     -------
@@ -79,7 +79,7 @@ def check_data(
         return PrivateData(X=X, codes=None, target=estimator._declared_target())
     if isinstance(groups, str):
         raise ValueError(
-            "groups must have one identifier for each record, and is one text: give the column "
+            "groups must have one identifier for each record, but is one text: pass the column "
             "of that name, groups=X.pop(name)"
         )
     X = indexable_rows(X, "X")
@@ -90,17 +90,17 @@ def check_data(
     if counts_records and is_cut:
         raise ValueError(
             "sample_weight must be from 0 to 1 where records vote or a synthesizer counts them: "
-            "larger weights would be cut to 1. Divide by the largest that may occur. For a rare "
-            "class, class_weight='balanced' is free"
+            "larger weights would be clipped to 1. Divide by the largest weight that may occur. "
+            "For a rare class, use class_weight='balanced', at no privacy cost"
         )
     return PrivateData(X=X, codes=codes, target=target, sample_weight=sample_weight, groups=groups)
 
 
 def _check_alike(estimator: Estimator, X: Rows, X_public: Rows) -> None:
-    """Refuse private and public rows of unlike form, names or types."""
-    _check_axes(X_public, "X_public")  # a Pipeline has nothing to do with these
+    """Refuse private and public rows that differ in form, feature names or dtypes."""
+    _check_axes(X_public, "X_public")  # no Pipeline causes this error
     try:
-        check_forms(X, X_public)  # before names are compared, which only one of them might have
+        check_forms(X, X_public)  # before the names, which only DataFrames have
         check_features(estimator, X_public, "X_public")
         check_dtypes(X, X_public)
     except (TypeError, ValueError) as error:
@@ -110,7 +110,7 @@ def _check_alike(estimator: Estimator, X: Rows, X_public: Rows) -> None:
 
 
 def _may_be_transformed(X: Rows, X_public: Rows) -> bool:
-    """Whether private rows look like the output of a transformer: no names, or all are others."""
+    """Return whether private rows have no column names, or none of the names of public rows."""
     names = getattr(X, "columns", ())
     return not any(name in getattr(X_public, "columns", names) for name in names)
 
@@ -118,26 +118,28 @@ def _may_be_transformed(X: Rows, X_public: Rows) -> bool:
 def check_votes_given(
     estimator: Estimator, votes: Any, X_public: Rows, temperature: float | None
 ) -> Votes:
-    """Check votes that the user gave, `Votes` or counts, and return them as `Votes`."""
+    """Check the votes given to `fit_votes`, `Votes` or counts, and return them as `Votes`."""
     declared = estimator._declared_target()
     counts = votes.counts if isinstance(votes, Votes) else check_votes(votes)
     n_rows = getattr(votes, "n_public", None) or len(counts)
     n_public = _num_samples(X_public)
     if n_rows != n_public:
-        raise ValueError(f"votes has {n_rows} rows and X_public {n_public}; give as many of both")
+        raise ValueError(
+            f"votes has {n_rows} rows and X_public {n_public}; pass the rows that were voted on"
+        )
     if not isinstance(votes, Votes):
-        # In the order of the user, which is the order of the columns
+        # Not sorted: the order of `classes` is the order of the columns
         votes = Votes.of_teachers(counts, getattr(estimator, "classes", None))
     elif declared is not None and votes.target != declared:
-        raise ValueError(f"votes are about other classes than classes={declared.values.tolist()}")
+        raise ValueError(f"votes are for other classes than classes={declared.values.tolist()}")
     if votes.temperature != temperature:
         kind = "counts"
         if votes.temperature is not None:
             kind = f"sums of probabilities of temperature {float(votes.temperature):g}"
         raise ValueError(
             f"aggregator={estimator.aggregator} does not fit these votes, which are {kind}: "
-            "SoftVote needs the sums that poll collects for a SoftVote of its temperature, and "
-            "other mechanisms need counts"
+            "SoftVote requires votes from poll with a SoftVote of the same temperature, and "
+            "other mechanisms require counts"
         )
     if votes.method is None and not are_complete(votes):
         raise ValueError(
@@ -148,25 +150,25 @@ def check_votes_given(
 
 
 def given_rows(X_public: Rows) -> Rows:
-    """Return the given public rows, unwrapped, without index, and indexable by row.
+    """Unwrap public rows, remove their index, and make them indexable by row.
 
-    Raise an error if they are None.
+    Raise a ValueError if they are None.
     """
     X_public = public_rows(X_public)
     if X_public is None:
         raise ValueError(
-            "X_public is missing: public, unlabelled rows with the features of X, from which the "
-            "student learns; private ones cannot take their place. Call fit(X, y, X_public=...) or "
-            "declare what columns may hold: PATEClassifier(schema={name: (low, high) or [values]})"
+            "X_public is missing: the student learns from public, unlabelled rows with the "
+            "features of X, never from private rows. Call fit(X, y, X_public=...), or declare "
+            "the values of all columns: PATEClassifier(schema={name: (low, high) or [values]})"
         )
     return without_index(indexable_rows(X_public, "X_public"))
 
 
 def like_array(X: Rows, X_public: Rows) -> Rows:
-    """Return a public DataFrame as an array, if the private rows are an array of its dtype.
+    """Convert a public DataFrame to an array, if the private rows are an array of its dtype.
 
-    `BaggingClassifier` makes arrays of private DataFrames, and hands public ones on as they are.
-    Other rows are returned as they are.
+    `BaggingClassifier` converts private DataFrames to arrays, but passes public DataFrames on
+    unchanged. Other public rows are returned unchanged.
     """
     if not isinstance(X, np.ndarray) or X.ndim != 2 or not hasattr(X_public, "columns"):
         return X_public
@@ -175,9 +177,10 @@ def like_array(X: Rows, X_public: Rows) -> Rows:
 
 
 def check_features(estimator: Estimator, X: Rows, name: str, reset: bool = False) -> None:
-    """Check axes, number and names of features; teachers and student check the values.
+    """Check the axes of rows, and the number and names of their features, but not the values.
 
-    With `reset` the estimator gets number and names; without, they must be those that it has.
+    If `reset`, the estimator stores the number and the names. Otherwise both must equal the
+    number and the names that it has stored.
     """
     _check_axes(X, name)
     try:
@@ -185,13 +188,13 @@ def check_features(estimator: Estimator, X: Rows, name: str, reset: bool = False
             raise ValueError(f"Expected unique column names, got {list(X.columns)}")
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     except (TypeError, ValueError) as error:
-        words = str(error)  # in predict, the message of scikit-learn as it is
+        words = str(error)  # unchanged in predict
         if reset:
             words = f"{name}: {words}"
         elif name != "X":
             names = set(getattr(estimator, "feature_names_in_", ()))
             others = set(getattr(X, "columns", ()))
-            # Where both have some that the other has not, they may be the same under other names
+            # If each has names that the other lacks, equal columns may have different names
             remedy = _COMMON_COLUMNS if names and (names <= others or others <= names) else ""
             words = words.partition("during fit.\n")[2] or words
             words = f"{name} does not have the features of X: {words}{remedy}"
@@ -220,7 +223,7 @@ def _check_axes(X: Rows, name: str) -> None:
 
 
 def check_forms(X: Rows, X_public: Rows) -> None:
-    """Refuse a DataFrame with an array: types of columns are compared, so both must have them."""
+    """Refuse a DataFrame together with an array, and pandas together with another library."""
     if hasattr(X, "dtypes") != hasattr(X_public, "dtypes"):
         raise ValueError(
             f"X is a {type(X).__name__} and X_public a {type(X_public).__name__}. "
@@ -231,15 +234,15 @@ def check_forms(X: Rows, X_public: Rows) -> None:
     if hasattr(X, "dtypes") and "pandas" in libraries and libraries[0] != libraries[1]:
         other = "X" if libraries[1] == "pandas" else "X_public"
         raise ValueError(
-            f"X is a {libraries[0]} DataFrame and X_public a {libraries[1]} one: give both as one "
-            f"kind, for instance\n    {other} = {other}.to_pandas()"
+            f"X is a {libraries[0]} DataFrame and X_public a {libraries[1]} one: use the same "
+            f"library for both, for instance\n    {other} = {other}.to_pandas()"
         )
 
 
 def check_dtypes(X: Rows, X_public: Rows) -> None:
-    """Refuse private data whose types differ from the types of the public rows.
+    """Refuse private data whose dtypes differ from the dtypes of the public rows.
 
-    Every teacher sees the types of columns, and one private record can change them.
+    Votes depend on the dtypes of columns, and one private record can change a dtype.
     """
     found = difference(X, X_public)
     if found is None:
@@ -248,22 +251,22 @@ def check_dtypes(X: Rows, X_public: Rows) -> None:
     remedy = f"fix them in advance:{_SAME_DTYPES}"
     if found.kind == "unknown":
         problem = (
-            "X and X_public must be arrays, which have a dtype, or DataFrames, which have dtypes "
-            "for their columns: for these data they cannot be compared"
+            "X and X_public must be arrays or DataFrames with known dtypes: the dtypes of these "
+            "data cannot be compared"
         )
         remedy = "convert both:\n    X, X_public = X.to_pandas(), X_public.to_pandas()"
     elif found.kind == "columns":
-        problem = "X has other columns than X_public, other levels or other names of levels"
+        problem = "X has other columns than X_public, or other levels or level names of columns"
         reordered = "\n    X = X[X_public.columns]" * (set(X.columns) == set(X_public.columns))
         remedy = f"make them equal:{reordered}\n    X.columns = X_public.columns"
     elif found.kind == "codes":
         problem = (
             f"columns {found.columns} of X hold dictionaries of Arrow or Categorical of polars, "
-            "whose codes are assigned as values appear: one record can change those of all others"
+            "whose codes depend on the order of values: one record can change all other codes"
         )
         remedy = (
-            "fix categories in advance, pandas.CategoricalDtype([...]) or polars.Enum([...]), the "
-            "same in X and X_public, or give text"
+            "use the same fixed categories in X and X_public, pandas.CategoricalDtype([...]) or "
+            "polars.Enum([...]), or text"
         )
     elif found.kind == "dtypes":
         problem = (
@@ -271,13 +274,13 @@ def check_dtypes(X: Rows, X_public: Rows) -> None:
             f"({_dtypes(X, X_public, found.columns)})"
         )
     raise ValueError(
-        f"{problem}. Methods depend on the types of columns, so these must be public and not "
-        f"follow from the values of private records: {remedy}"
+        f"{problem}. Methods depend on the dtypes of columns, so these must be public and must "
+        f"not depend on private values: {remedy}"
     )
 
 
 def _dtypes(X: Rows, X_public: Rows, columns: Sequence[Any]) -> str:
-    """Return the dtypes of the first of some columns, without their categories."""
+    """Describe the dtypes of the first few columns, without their categories."""
     found = []
     for name in columns[:_N_NAMED]:
         private, public = (dtype_name(table[name].dtype) for table in (X, X_public))
@@ -307,12 +310,12 @@ def checked_targets(
             PrivacyLeakWarning,
         )
         target = ClassTarget.of_labels(y)
-    with suppress_output():  # libraries warn of private values
+    with suppress_output():  # warnings of libraries may quote values
         return target.encode(y), target, _checked_weight(len(y), sample_weight)
 
 
 def _checked_weight(n_records: int, sample_weight: ArrayLike | None) -> np.ndarray | None:
-    """Return weights as floats, or None; refuse other numbers of them than of records."""
+    """Return weights as floats, or None; refuse any but one finite number for each record."""
     if sample_weight is None:
         return None
     given = as_array("sample_weight", sample_weight)

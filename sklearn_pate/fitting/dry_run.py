@@ -1,4 +1,4 @@
-"""Dry runs: the user's own mechanisms, teachers and students on made-up data, before a fit pays."""
+"""Dry runs of user-defined mechanisms, teachers and students on made-up data."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from ..accounting.plan import Plan
     from .inputs import Inputs
 
-#: So many rows with missing values are tried, and so many without, or five for each class.
+#: Maximal number of tried rows with missing values, and without, or five for each class.
 _N_TRIED = 20
 _N_COMPLETE = 50
 
-#: Encoders and imputers want NaN in its place.
-_NAN_FOR_NA = """. Where text holds pandas.NA, make it NaN:
+#: Remedy for pandas.NA, which scikit-learn's encoders and imputers refuse in text.
+_NAN_FOR_NA = """. If text columns hold pandas.NA, replace it by NaN:
     text = dict.fromkeys(X_public.select_dtypes(["object", "string"]), object)
     X, X_public = (t.astype(text).where(t.notna(), float("nan")) for t in (X, X_public))"""
 
 
 def dry_run(inputs: Inputs, plan: Plan) -> None:
-    """Try the user's own mechanisms and student on made-up data, before anything is spent."""
+    """Try user-defined mechanisms, releases and models on made-up data, at no privacy cost."""
     estimator = inputs.estimator
     release = inputs.release
     weight = getattr(estimator, "class_weight", None)
@@ -52,8 +52,8 @@ def dry_run(inputs: Inputs, plan: Plan) -> None:
     if inputs.rows_are_to_draw:
         dry_run_teachers(inputs, inputs.drawn.synthesizer)
     check_missing(inputs, are_synthetic=inputs.synthesis is not None)
-    # A student like the teachers is not tried: it trains after them, so they would fail first.
-    # Nor is one for a single query: most classifiers cannot be trained on a single class.
+    # The default student is a copy of a teacher, which would fail first, or of this library.
+    # With a single query, there is no dry run, as most classifiers refuse a single class.
     n_queries = min(plan.n_queries, release.max_dry_run_rows)
     if estimator.student is not None and n_queries > 1:
         dry_run_student(
@@ -66,11 +66,11 @@ def dry_run(inputs: Inputs, plan: Plan) -> None:
 
 
 def check_scored(estimator: Estimator, X_public: Rows, n_queries: int) -> None:
-    """For a private search: refuse a student whose prediction for a row depends on others."""
+    """Refuse a student of a private search if predictions for a row depend on other rows."""
     method = make_method(estimator)
     release = method.release
     if release.releases_proba and estimator.student is None:
-        return  # it is of this library, and tested
+        return  # the default student is tested in this library
     check_scored_alone(
         student_of(estimator, method),
         X_public,
@@ -81,21 +81,26 @@ def check_scored(estimator: Estimator, X_public: Rows, n_queries: int) -> None:
 
 
 def dry_run_teachers(inputs: Inputs, synthesizer: Any) -> None:
-    """Try the teachers on rows drawn from the schema alone, before rows are paid for.
+    """Try the teachers on made-up rows from the schema, before synthetic rows are paid for.
 
     Parameters
     ----------
     inputs : Inputs
-        Of a fit whose rows are to be drawn.
+        Inputs of a fit that draws synthetic rows.
     synthesizer : Synthesizer
-        Declared.
+        Synthesizer whose `declare` was called.
+
+    Raises
+    ------
+    ValueError
+        If a teacher cannot be fitted, or cannot predict.
     """
     target = inputs.target
     n_records: Any
     n_teachers: Any
     n_records, n_teachers = inputs.neighbors.n_records, inputs.n_teachers
     n_train = 500 if None in (n_records, n_teachers) else min(500, n_records // n_teachers)
-    # Fewer might be of one class, which is not learnt
+    # With fewer rows, a class could be missing
     n_train = max(n_train, 20, 2 * target.n_values)
     rows = synthesizer.dry_run_rows(n_train + 500, np.random.default_rng(0))
     part = Part(_safe_indexing(rows, np.arange(n_train)), target.alternating(n_train))
@@ -107,17 +112,17 @@ def dry_run_teachers(inputs: Inputs, synthesizer: Any) -> None:
         except Exception as error:
             raise ValueError(
                 "base_estimator failed when tried on made-up rows and labels. It must accept "
-                "synthetic rows: missing values, and categories that none of its few rows has "
+                "synthetic rows: missing values, and categories that its training rows lack "
                 f"(OneHotEncoder(handle_unknown='ignore')). {type(error).__name__}: {error}"
             ) from error
 
 
 def check_missing(inputs: Inputs, *, are_synthetic: bool) -> None:
-    """Refuse public rows with missing values if teachers or student do not take them.
+    """Refuse public rows with missing values if teachers or student do not accept them.
 
-    Teachers are asked about some rows only, so that without this a fit would fail or not by the
-    draw of these; and a student is tried on the first rows only. This looks at public rows alone,
-    or at made-up rows in place of those that will be drawn.
+    Without this check, a fit with few such rows could fail or succeed by chance, because only some
+    rows are queried and `dry_run_student` uses only the first rows. The check reads public rows or,
+    if a synthesizer draws the rows, made-up rows.
 
     Parameters
     ----------
@@ -129,14 +134,14 @@ def check_missing(inputs: Inputs, *, are_synthetic: bool) -> None:
     Raises
     ------
     ValueError
-        If one of them takes rows without missing values, and not those with.
+        If a teacher or the student accepts rows without missing values, but not rows with them.
     """
     if inputs.release.releases_proba and inputs.estimator.student is None:
-        return  # it is of this library, and takes them
+        return  # the default student accepts missing values
     X_public, target = inputs.X_public, inputs.target
     is_missing = is_missing_in(X_public)
     if is_missing.all() or not is_missing.any():
-        return  # then all rows that may be asked are alike
+        return  # a failure does not depend on the queried rows
     rows = np.flatnonzero(is_missing)
     complete = np.flatnonzero(~is_missing)[: max(_N_COMPLETE, 5 * target.n_values)]
     tried = np.append(complete, rows[:_N_TRIED])
@@ -153,21 +158,21 @@ def check_missing(inputs: Inputs, *, are_synthetic: bool) -> None:
         others += _NAN_FOR_NA if isinstance(X_public, pd.DataFrame) else ""
         if are_synthetic:
             found = "the synthesizer may draw missing values"
-            others = "name fewer columns in its missing=[...]"
+            others = "list fewer columns in missing=[...] of the Schema or synthesizer"
         raise ValueError(
             f"{found}, and {name}, a {type(classifier).__name__}, does not take them: {problem}. "
-            "This is refused whichever rows are asked. Put an imputer inside, "
+            "A fit refuses this even if it does not query these rows. Put an imputer inside, "
             f"make_pipeline(SimpleImputer(), ...), or {others}"
         )
 
 
 def is_missing_in(X: Rows) -> np.ndarray:
-    """Return for each row whether a value is missing in it.
+    """Return whether each row has a missing value.
 
     Parameters
     ----------
-    X : array-like with n_rows rows
-        Of any form.
+    X : array-like, sparse matrix or DataFrame with n_rows rows
+        Rows.
 
     Returns
     -------
@@ -181,11 +186,12 @@ def is_missing_in(X: Rows) -> np.ndarray:
 def _problem(
     classifier: Estimator, complete: Rows, tried: Rows, labels: np.ndarray, *, learns: bool
 ) -> str | None:
-    """Return how a classifier fails on missing values; None if it does not, or fails without.
+    """Return the error of a classifier on rows with missing values, as text.
 
-    `learns` is whether it learns from public rows, and does not only predict them.
+    Return None if there is no error, or if the classifier fails on complete rows as well. If
+    `learns`, the classifier is also fitted on the rows with missing values.
     """
-    with suppress_output(), seeded(0):  # any number: nothing of this fit is kept
+    with suppress_output(), seeded(0):  # any seed suffices, because this fit is discarded
         try:
             fitted = unfitted_copy(classifier, 0).fit(complete, labels[: _num_samples(complete)])
             fitted.predict(complete)

@@ -1,4 +1,4 @@
-"""A student for people who do not have this library: made of other libraries alone."""
+"""Export of a student that loads without this library."""
 
 from __future__ import annotations
 
@@ -26,32 +26,33 @@ if TYPE_CHECKING:
 
 _OURS = __name__.partition(".")[0]
 
-#: Number of made-up rows that show whether a classifier decodes its labels.
+#: Number of random rows on which predictions are compared if there are no public rows.
 _N_TRIED = 100
 
-#: How much probabilities may differ: sums may be rounded otherwise.
+#: Maximal difference of probabilities that count as equal, for rounding errors of sums.
 _MOST_DIFFERENCE = 1e-9
 
 
 def handed_over(estimator: Estimator, X: Rows) -> Estimator:
-    """Return a copy of the student that predicts labels, in terms of other libraries.
+    """Return a copy of the student that predicts labels without this library.
 
     Parameters
     ----------
-    estimator : PATEClassifier
-        Fitted.
+    estimator : PATEClassifier or PATERegressor
+        Fitted estimator.
     X : array-like with n_samples rows, or None
-        Rows on which both must predict the same.
+        Public rows on which the copy and `estimator` must predict the same. None compares a
+        classifier with its student on random numbers.
 
     Returns
     -------
-    classifier
+    classifier or regressor
 
     Raises
     ------
     ValueError
-        If the student needs this library or the program that runs, does not pickle, or does not
-        predict the same.
+        If the student requires this library or the running program, cannot be pickled, or does
+        not predict the same as `estimator`.
     """
     student = _in_sklearn(copy.deepcopy(estimator.student_))
     _check_modules(student)
@@ -60,21 +61,21 @@ def handed_over(estimator: Estimator, X: Rows) -> Estimator:
 
 @singledispatch
 def _decoded(target: Target, student: Estimator, estimator: Estimator, X: Rows) -> Estimator:
-    """Return a model that predicts labels, made of a student that predicts codes."""
+    """Convert a student that predicts codes to a model that predicts labels."""
     labels = target.values
     models = _with_labels(student, labels)
     if X is not None:
-        estimator.predict(X)  # raises an error that explains what is wrong with the rows
-        # Only rows show whether a classifier predicts the class of the largest probability
+        estimator.predict(X)  # raises a clear error if the rows are wrong
+        # These models need rows, to check that predictions have the largest probability
         models += _votes_of_one(student, labels)
     for model in models:
-        with contextlib.suppress(Exception):  # the next model may do
+        with contextlib.suppress(Exception):  # then try the next model
             if (X is None and model is student) or _agrees(model, student, estimator, X):
                 return model
     name = type(last_step(student)).__name__
     if X is None:
         raise ValueError(
-            f"{name} may predict codes: to compare with labels, give public rows, export(X_public)"
+            f"{name} may predict codes. To compare its labels, give public rows: export(X_public)"
         )
     raise ValueError(f"{name} does not predict the same outside of PATEClassifier")
 
@@ -88,14 +89,14 @@ def _(target: NumberTarget, student: Any, estimator: Any, X: Any) -> Any:
 
 
 def libraries_of(model: Estimator, rows: Iterable[Any] = ()) -> dict[str, str]:
-    """Return the versions of the libraries that a model needs where it is loaded.
+    """Return the versions of the libraries that are required to load a model.
 
     Parameters
     ----------
     model : object
-        Picklable.
+        Model that can be pickled.
     rows : iterable of DataFrame, default=()
-        DataFrames that the model predicts on; it needs their library, too.
+        DataFrames that the model predicts on. Their libraries are included.
 
     Returns
     -------
@@ -112,7 +113,7 @@ def libraries_of(model: Estimator, rows: Iterable[Any] = ()) -> dict[str, str]:
 
 
 def _in_sklearn(student: Estimator) -> Estimator:
-    """Replace the parts of a Pipeline that can be expressed by scikit-learn."""
+    """Replace a student, or steps of a Pipeline, by equal objects of scikit-learn."""
     if hasattr(student, "to_sklearn"):
         return _in_sklearn(student.to_sklearn())
     if not isinstance(student, Pipeline):
@@ -129,27 +130,28 @@ def _in_sklearn(student: Estimator) -> Estimator:
 
 
 def _check_modules(student: Estimator) -> None:
-    """Refuse a student that needs this library, or the program that runs."""
+    """Refuse a student that requires this library or the running program."""
     names = sorted(_names_in(student))
     unnamed = [name for name in names if name.startswith("__main__.")]
     if unnamed:
         raise ValueError(
-            f"the student holds {', '.join(unnamed)}, of the program or notebook that runs: import "
-            "it from a file, and let fit_student(X_public, student) train it, at no privacy cost"
+            f"the student holds {', '.join(unnamed)}, of the program or notebook that is running: "
+            "import it from a file, and train it by fit_student(X_public, student), at no privacy "
+            "cost"
         )
     ours = [name for name in names if name.partition(".")[0] == _OURS]
     if ours:
         raise ValueError(
-            f"the student holds {', '.join(ours)}, and an export must load without sklearn_pate: "
-            "pickle the estimator, or train one of scikit-learn, fit_student(X_public, student), "
-            "or fit_student(student=...) where rows were drawn"
+            f"the student holds {', '.join(ours)}, but an export must load without sklearn_pate: "
+            "pickle the estimator, or train a student of scikit-learn, fit_student(X_public, "
+            "student) or, with synthetic rows, fit_student(student=...)"
         )
 
 
 def _names_in(model: Estimator) -> set[str]:
     """Return the full names of the classes and functions that a pickle of a model imports."""
     try:
-        data = pickle.dumps(model, protocol=3)  # the last that has each name in one instruction
+        data = pickle.dumps(model, protocol=3)  # later ones split names
     except Exception as error:
         name = type(error).__name__
         raise ValueError(f"the student cannot be pickled: {name}: {error}") from error
@@ -161,9 +163,10 @@ def _names_in(model: Estimator) -> set[str]:
 
 
 def _with_labels(student: Estimator, labels: np.ndarray) -> list[Estimator]:
-    """Return a list with one copy that has labels in `classes_`, or with none.
+    """Return a list of one copy of the student with labels in `classes_`.
 
-    Most classifiers look up their predictions in `classes_`.
+    Most classifiers look up their predictions in `classes_`. The list has the student itself if
+    labels equal codes, and is empty if `classes_` cannot be set.
     """
     if labels.dtype.kind in "iu" and np.array_equal(labels, np.arange(len(labels))):
         return [student]
@@ -176,17 +179,17 @@ def _with_labels(student: Estimator, labels: np.ndarray) -> list[Estimator]:
 
 
 def _votes_of_one(student: Estimator, labels: np.ndarray) -> list[Estimator]:
-    """Return votes of one: of the likeliest label, or else of the label that it predicts."""
+    """Return ensembles of one student, by soft voting if it has `predict_proba`, then by hard."""
     kinds = [("hard", labels)]
     if hasattr(student, "predict_proba"):
-        # Some have a column for each class, others for those that they saw
+        # Some students have a column for each class, others only for their training classes
         seen = labels[np.asarray(student.classes_).astype(np.intp)]
         kinds = [("soft", seen), ("soft", labels), *kinds]
     return [_vote_of_one(student, voting, seen) for voting, seen in kinds]
 
 
 def _vote_of_one(student: Estimator, voting: str, labels: np.ndarray) -> Estimator:
-    """Return an ensemble of one student, which decodes its predictions."""
+    """Return an ensemble of one student; it decodes the student's predictions to labels."""
     vote = VotingClassifier([("student", student)], voting=voting)
     vote.estimators_ = [student]
     vote.named_estimators_ = Bunch(student=student)
@@ -199,7 +202,7 @@ def _vote_of_one(student: Estimator, voting: str, labels: np.ndarray) -> Estimat
 
 
 def _agrees(model: Estimator, student: Estimator, estimator: Estimator, X: Rows) -> bool:
-    """Return whether two models predict the same; without rows, by the last step."""
+    """Return whether a model predicts like the estimator; without rows, compare last steps."""
     if X is not None:
         classes, labels = estimator.classes_, estimator.predict(X)
         of_codes = estimator
@@ -217,14 +220,14 @@ def _agrees(model: Estimator, student: Estimator, estimator: Estimator, X: Rows)
 
 
 class Saved(NamedTuple):
-    """An unfitted estimator, pickled by itself: a model that holds it loads even if it does not.
+    """A pickle of one object inside a model, so that the model loads if the object cannot.
 
     Attributes
     ----------
     name : str
-        Its class.
+        Class name of the object.
     data : bytes
-        Its pickle.
+        Pickle of the object.
     """
 
     name: str
@@ -232,14 +235,14 @@ class Saved(NamedTuple):
 
     @classmethod
     def of(cls, estimator: Estimator) -> Any:
-        """Pickle an estimator; if it cannot be pickled, return it as it is."""
+        """Pickle an object; return it unchanged if it cannot be pickled."""
         try:
             return cls(type(estimator).__name__, pickle.dumps(estimator))
         except Exception:
             return estimator  # another pickler may manage it
 
     def load(self) -> Any:
-        """Return the estimator, or an `Unavailable` in its place."""
+        """Return the object, or an `Unavailable` if its library or class is missing."""
         try:
             return pickle.loads(self.data)
         except (ImportError, AttributeError) as error:  # no library, or no such class in it
@@ -247,14 +250,14 @@ class Saved(NamedTuple):
 
 
 class Unavailable(ClassifierMixin, BaseEstimator):
-    """Takes the place of a classifier in a saved model if its library is not installed here.
+    """Placeholder in a loaded model for an object that could not be loaded.
 
     Parameters
     ----------
     name : str
-        Its class.
+        Class name of the object.
     reason : str
-        Why it could not be loaded.
+        Text of the error.
     """
 
     def __init__(self, name: str, reason: str) -> None:
@@ -262,7 +265,7 @@ class Unavailable(ClassifierMixin, BaseEstimator):
         self.reason = reason
 
     def fit(self, X: Any, y: Any = None) -> NoReturn:
-        """Raise an error that names the missing part.
+        """Raise an error that names the missing object.
 
         Parameters
         ----------

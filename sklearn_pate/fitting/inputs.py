@@ -1,4 +1,4 @@
-"""The inputs of a fit: all checked once, here, before anything is trained or paid for."""
+"""Inputs of a fit, checked before anything is trained or paid for."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ STRATEGIES = {
     "diversity": DiversityQueries,
 }
 
-#: In `privacy_spent_.not_covered`, for classes.
+#: Entry of `privacy_spent_.not_covered` for classes that are not declared.
 _READ_CLASSES = "classes_, read from the private labels"
 
-#: Why a fit is refused whose public rows are the private ones.
+#: Error of a plan whose public rows are private rows.
 _NOT_PUBLIC = (
-    "X_public is X or a part of it, so the student would show private rows, which no noise "
-    "protects; give rows that are public, or a synthesizer"
+    "X_public is X or a part of it, so the student would be trained on private rows without "
+    "noise; give rows that are public, or a synthesizer"
 )
 
 _ALL_EQUAL = "the rows of X_public are all equal, so nothing can be learnt from their labels"
 
-#: So many rows are looked at, far apart.
+#: Maximal number of evenly spaced rows in `rows_digest`.
 _N_SEEN = 100
 
 
@@ -83,9 +83,9 @@ class Inputs:
     Attributes
     ----------
     estimator : PATEClassifier
-        It has all other parameters.
+        Estimator with all other parameters.
     X_public : array-like with n_public rows
-        All public rows.
+        All public rows; made-up rows until synthetic rows are drawn.
     target : targets.Target
         Classes of the labels, or levels of the numbers.
     neighbors : Neighbors
@@ -93,29 +93,30 @@ class Inputs:
     n_teachers : int or None
         Number of teachers; None where records vote.
     seeds : dict
-        A source of randomness for each use.
+        Source of randomness of each use, from `seed_streams`.
     method : Method
-        Prepared; the method of the votes if these were given.
+        Prepared method or, in `fit_votes`, the method of the votes.
     cap : (float or None, float)
-        Epsilon and delta that all releases together may cost.
+        Limits of the epsilon and delta of all releases together.
     reason : str
-        Why this method was chosen.
+        Reason for the choice of the method.
     private : PrivateData or None
-        The private data; None if the votes were given.
+        The private data; None in `fit_votes`.
     synthesis : Synthesis or None
-        Where the public rows come from, and their cost; None if the user gave them.
+        Source of the synthetic rows, and their cost; None if the user gave public rows.
     extra_releases : tuple of Release
-        Releases of the user's own, with their noise set.
+        The user's `releases`, with their noise set.
     are_synthetic : bool
-        Whether this fit or search draws the public rows: they are less like private ones.
+        Whether this fit or search draws the public rows. Their distribution is then only roughly
+        the distribution of private rows.
     not_covered : tuple of str
-        For `privacy_spent_`: parts that were read from private data without noise.
+        Parts that were read from private data without noise, for `privacy_spent_`.
     errors : tuple of str
-        Why nothing that may be published can be learnt.
+        Reasons why no publishable model can be trained.
     fit_number : int
-        For `privacy_spent_`; 1 in a plan.
+        Number of the fit in this process, for `privacy_spent_`; 1 in a plan.
     prefix : Prefix or None
-        Left by an interrupted fit of the estimator, with which this one goes on.
+        Published steps of an interrupted fit that this fit continues.
     """
 
     estimator: Any
@@ -138,7 +139,7 @@ class Inputs:
 
     @property
     def release(self) -> VotesRelease:
-        """How labels are released."""
+        """The release of the method."""
         return self.method.release
 
     @property
@@ -148,26 +149,26 @@ class Inputs:
 
     @property
     def records(self) -> PrivateData:
-        """`private`, in a fit that has it."""
+        """The private data; raises a ValueError in `fit_votes`."""
         if self.private is None:
-            raise ValueError("this fit has votes that were given, and no private records")
+            raise ValueError("this fit uses given votes, and has no private records")
         return self.private
 
     @property
     def drawn(self) -> Synthesis:
-        """`synthesis`, in a fit that has it."""
+        """The `synthesis`; raises a ValueError in a fit with given public rows."""
         if self.synthesis is None:
-            raise ValueError("this fit has public rows that were given, and draws none")
+            raise ValueError("this fit uses given public rows, and has no synthesizer")
         return self.synthesis
 
     @property
     def rows_are_to_draw(self) -> bool:
-        """Whether public rows are to be drawn, and paid for, before anyone votes."""
+        """Whether synthetic rows must still be drawn and paid for, before the labels."""
         return self.synthesis is not None and self.synthesis.rows is None
 
     @property
     def prior_steps(self) -> tuple[Any, ...]:
-        """The synthesizer and the extra releases: all that is released besides labels, a tuple."""
+        """The synthesizer, if any, and the extra releases: all releases other than labels."""
         rows = () if self.synthesis is None else (self.synthesis.synthesizer,)
         return rows + self.extra_releases
 
@@ -178,7 +179,7 @@ class Inputs:
 
     @property
     def prior_cost(self) -> Callable[[Any], Cost]:
-        """A function that returns, for Renyi orders, the `Cost` of `prior_steps`."""
+        """A function of Renyi orders that returns the `Cost` of `prior_steps`."""
         parts = self.prior_steps
         return partial(cost_of_all, parts, self.neighbors) if parts else no_cost
 
@@ -198,9 +199,9 @@ class Inputs:
         return temperature_of(self.estimator, self.method)
 
     def recorded_cost(self, plan: Plan) -> Cost:
-        """Return the part of the cost that the ledger does not have in other entries.
+        """Return the cost of a plan, without parts that the ledger has in other entries.
 
-        It leaves out synthetic rows that `poll` has drawn and recorded.
+        These parts are synthetic rows that `poll` has drawn and recorded.
         """
         ledger = self.estimator.ledger
         is_recorded = self.synthesis is not None and self.synthesis.is_recorded_in(ledger)
@@ -209,14 +210,14 @@ class Inputs:
         return cost_of_all(self.extra_releases, self.neighbors).plus(plan.own_cost)
 
     def check_ledger(self, plan: Plan) -> None:
-        """Refuse a plan that the ledger does not pay for."""
+        """Refuse a plan that exceeds the budget of the ledger."""
         ledger = self.estimator.ledger
         if plan.composition == "sum" and not self.drawn.is_recorded_in(ledger):
-            # As one entry, rows and labels would count as if both had been fixed in advance
+            # One entry would be valid only if rows and labels were fixed in one plan
             raise ValueError(
-                "fit_votes has other parameters than poll, so the ledger must already have an "
-                "entry for the synthetic rows: call poll with this ledger, or give fit_votes the "
-                "parameters that poll had"
+                "the parameters of fit_votes differ from those of poll, so the ledger must already "
+                "have an entry for the synthetic rows: call poll with this ledger, or use the same "
+                "parameters in fit_votes as in poll"
             )
         entry = None if self.prefix is None else self.prefix.synthesis.entry_in(ledger)
         try:
@@ -224,24 +225,24 @@ class Inputs:
         except TypeError as error:
             raise TypeError(
                 "ledger must have check(spent, cost, entry=None) and record(spent, cost, "
-                f"entry=None), as ledger.PrivacyLedger has them; got {type(ledger).__name__}: "
+                f"entry=None), like ledger.PrivacyLedger; got {type(ledger).__name__}: "
                 f"{error}"
             ) from error
 
     @contextmanager
     def phase(self, name: str, total: Any) -> Iterator[Callable[[int], None]]:
-        """Yield a function to call with the number of steps done; with `verbose`, it shows them."""
+        """Yield a function of the number of finished steps; with `verbose`, it prints them."""
         if not self.estimator.verbose:
             yield lambda number: None
             return
-        out, start = sys.stdout, time.monotonic()  # as it is now: teachers are silenced
+        out, start = sys.stdout, time.monotonic()  # `isolated` replaces sys.stdout
 
         def show(number: int) -> None:
             seconds = time.monotonic() - start
             took = f" in {seconds:.0f} s" if number == total else ""
             if 0 < number < total:
                 took = f", {seconds * (total - number) / number:.0f} s left"
-            # Spaces wipe out a longer line
+            # Spaces overwrite the end of a longer line
             print(f"\r{name} {number}/{total}{took}    ", end="", file=out, flush=True)
 
         show(0)
@@ -251,7 +252,7 @@ class Inputs:
             out.write("\n")
 
     def make_strategy(self) -> Any:
-        """Return a new query strategy, which a fit may change."""
+        """Return a new query strategy. A fit may change its state."""
         return strategy_of(self.estimator)
 
     def student(self) -> Estimator:
@@ -260,7 +261,7 @@ class Inputs:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a list as it is, and anything else as a list of one."""
+    """Return a list unchanged, and any other value as a list of one element."""
     return value if isinstance(value, list) else [value]
 
 
@@ -277,7 +278,7 @@ def strategy_of(estimator: Estimator) -> Any:
 
 
 def read_by(synthesizer: Any) -> tuple[str, ...]:
-    """Return the parts that a declared synthesizer has read from private data, without noise."""
+    """Describe the parts that a synthesizer has read from private data without noise."""
     return tuple(getattr(synthesizer, "not_covered_", ()))
 
 
@@ -317,7 +318,7 @@ def check_inputs(
         not_covered += are_private
         errors += (_NOT_PUBLIC,) if are_private else ()
     counts_records = method.release.releases_proba or synthesizer is not None
-    # Rows that are read by value get the form of the synthetic rows once these are drawn
+    # Columns read by value need no comparison: private rows get the dtypes of synthetic rows later
     alike = X if getattr(synthesizer, "reads_by_value", False) else X_public
     private = checks.check_data(checked, X, y, alike, sample_weight, groups, counts_records)
     prefix = estimator._prefix if estimator.warm_start else None
@@ -369,9 +370,9 @@ def check_inputs(
 def _first_choice(
     estimator: Estimator, X: Rows, synthesizer: Any, groups: ArrayLike | None
 ) -> tuple[MethodChoice, Method]:
-    """Return the method, by all that is known before the data are checked, and its choice.
+    """Return the choice of a method before the data are checked, and the method.
 
-    Public rows may change it once they are encoded; without them, it is final.
+    Encoded public rows may change the choice. Without public rows, it is final.
     """
     if synthesizer is None:
         choice = methods.chosen(estimator, X)
@@ -389,21 +390,21 @@ def _first_choice(
 
 
 def _cloned(estimator: Estimator) -> Estimator:
-    """Return a clone, as a refit that fails must not change what predict expects."""
+    """Clone an estimator; refuse a parameter that cannot be copied."""
     with contextlib.suppress(Exception):
         return clone(estimator)
     for name, value in estimator.get_params(deep=False).items():
         _, failed = attempt(partial(clone, value, safe=False))
         if failed is not None:
             raise TypeError(
-                f"{name} cannot be copied ({failed}), but a fit uses copies of all parameters. It "
-                "must hold no locks, generators, open files or connections"
+                f"{name} cannot be copied ({failed}), but a fit copies all parameters. It must hold "
+                "no locks, generators, open files or connections"
             )
     return clone(estimator)
 
 
 def _check_sites(estimator: Estimator, X_public: Rows, **not_given: Any) -> None:
-    """Refuse what needs the private records, where each teacher loads its own."""
+    """Refuse parameters that require private records where X is `Sites`."""
     draws_rows = estimator.schema is not None and X_public is None
     can_be_fitted = estimator.target_type in SITE_ENSEMBLES
     refused = {
@@ -420,12 +421,12 @@ def _check_sites(estimator: Estimator, X_public: Rows, **not_given: Any) -> None
         if is_so:
             raise ValueError(
                 f"{what} when X is Sites, as each teacher loads the records of its site. Change "
-                "that, or give X, y and groups=, the site of each, with partition='predefined'"
+                "it, or give X, y and groups=, the site of each record, with partition='predefined'"
             )
 
 
 def check_votes_and_rows(estimator: Estimator, votes: Any, X_public: Rows) -> tuple[Inputs, Votes]:
-    """Check all inputs of `fit_votes`: votes that were cast before, and their rows.
+    """Check all inputs of `fit_votes`: the votes and their public rows.
 
     Returns
     -------
@@ -434,7 +435,7 @@ def check_votes_and_rows(estimator: Estimator, votes: Any, X_public: Rows) -> tu
     """
     if estimator.releases:
         raise ValueError(
-            "fit_votes has no private records, which releases require: call fit, or set "
+            "fit_votes has no private records, but releases require them: call fit, or set "
             "releases=None"
         )
     synthesis: Any = getattr(votes, "synthesis", None)
@@ -480,14 +481,14 @@ def check_votes_and_rows(estimator: Estimator, votes: Any, X_public: Rows) -> tu
 def _method_of_votes(
     estimator: Estimator, voted: Method | None, synthesis: Synthesis | None
 ) -> Method:
-    """Return the unprepared method for votes that were cast before.
+    """Return the unprepared method for given votes.
 
     Parameters
     ----------
     estimator : PATEClassifier
-        Its `method` is used, unless it is "auto"; then the method follows from the votes.
+        Estimator with the parameter `method`. If it is "auto", the votes determine the method.
     voted : Method or None
-        The method by which records voted; None if teachers voted.
+        The method that returned the votes; None if teachers voted.
     synthesis : Synthesis or None
         Source of the synthetic rows; None if the rows are public.
     """
@@ -507,15 +508,15 @@ def prepared(
     X_public: Rows,
     seeds: dict[str, Any],
 ) -> tuple[Neighbors, int | None]:
-    """Prepare a method with public rows; `seeds` gets what `memory` caches of them."""
+    """Prepare a method; with `memory` and no `random_state`, cache the seed of the queries."""
     methods.number_teachers(method, estimator, private)
     memory = private_memory(estimator.memory)
     seed = seeds["partition"]
     if memory is not None and estimator.random_state is None:
-        # By the public rows alone: queries are published, and if they followed the private data,
-        # they would show that these changed between two fits
+        # The key has public rows only. With private data in the key, the published queries would
+        # show whether the private data changed between two fits
         seeds["queries"] = cached_seed(memory, (digest(X_public), "queries"))
-        seed = None  # so the method takes its seeds from `memory`, the same for the next fit
+        seed = None  # then the method caches its seeds in `memory`, for the next fit
     return methods.prepared(method, private, X_public, seed=seed, memory=memory)
 
 
@@ -533,7 +534,7 @@ def _check_parts(estimator: Estimator, method: Method) -> None:
 
 
 def _check_default_rows(X_public: Rows) -> None:
-    """Refuse arrays that default methods and students do not read, before one is trained."""
+    """Refuse arrays that default methods and students do not accept."""
     try:
         check_array(X_public)
     except ValueError as error:
@@ -543,37 +544,37 @@ def _check_default_rows(X_public: Rows) -> None:
 def _check_unit(estimator: Estimator, neighbors: Neighbors) -> None:
     if estimator.unit == "group" and neighbors.unit != "group":
         raise ValueError(
-            f"unit='group', but these votes protect one {neighbors.unit}; to fit, or to poll, "
-            "give groups=, one identifier per record. Searches drop groups unless metadata routing "
-            "is on; pass them to cross_validate in params, not as its own groups="
+            f"unit='group', but these votes protect one {neighbors.unit}; give groups= to fit or "
+            "poll, one identifier per record. Searches drop groups unless metadata routing is on. "
+            "Pass groups to cross_validate in params, not as its parameter groups"
         )
 
 
 def rows_digest(X_public: Rows) -> str:
-    """Return a digest of public rows, the same for every type of array that holds them."""
+    """Return a digest of at most 100 of the public rows, the same for all types of arrays."""
     seen = np.unique(np.linspace(0, _num_samples(X_public) - 1, _N_SEEN).astype(int))
     table = table_of(_safe_indexing(X_public, seen))
     if (table.dtypes == np.float64).all():
-        table = table.astype(np.float32)  # which they may have been made of, or become
+        table = table.astype(np.float32)  # equal after conversion to or from float32
     return hashlib.sha256(value_hashes(table).tobytes()).hexdigest()
 
 
 def are_same_rows(X: Rows, other: Rows) -> bool:
-    """Return whether two tables are equal in all rows; False where their types are not."""
+    """Return whether two tables have the same type and equal rows."""
     return X is other or (type(X) is type(other) and table_of(X).equals(table_of(other)))
 
 
 def check_labelled_rows(X_public: Rows, n_labelled: int, digest: str) -> None:
-    """Refuse another number of public rows than got labels, and warn if they are others.
+    """Refuse a wrong number of public rows, and warn if they differ from the rows of the fit.
 
     Parameters
     ----------
     X_public : array-like with n_public rows
         Public rows.
     n_labelled : int
-        The number of rows given to fit.
+        Number of rows in the fit.
     digest : str
-        Of these, from `rows_digest`.
+        Digest of the rows in the fit, from `rows_digest`.
     """
     if _num_samples(X_public) != n_labelled:
         raise ValueError(

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from .._numbers import shown
 from ..accounting import Plan
 from ..accounting.plan import spent_of
 from ..encoding.dtypes import RowForm
 from ..encoding.schema import Schema
-from ..exceptions import BudgetExceededError, PrivacyTestError
+from ..exceptions import BudgetExceededError, PrivacyTestError, warn
 from ..releases import extra_releases
 from ..releases.base import Step
 from ..releases.prefix import Prefix, can_go_on, fixed_by
@@ -284,6 +285,13 @@ def _learn(run: Run) -> None:
         inputs.estimator.student_ = fit_student(student, inputs.X_public, run.published, seed)
         done(1)
     warn_of_release(run.plan, run.published, inputs.X_public)
+    not_found = getattr(getattr(inputs.synthesis, "synthesizer", None), "not_found_", [])
+    if not_found:
+        warn(
+            f"the noise of the estimated schema hides all values of columns {shown(not_found)}, so "
+            "the model does not use them: declare them, schema={column: (low, high) or [values]}, "
+            "give more records, or raise epsilon"
+        )
 
 
 # --- the account of a fit, and the published results of one that failed ---------------------------

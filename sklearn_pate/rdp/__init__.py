@@ -1,20 +1,21 @@
-"""Renyi costs of private votes, and their conversion to (epsilon, delta). Pure functions.
+"""Renyi costs of private votes, and their conversion to (epsilon, delta).
 
 A Renyi cost is an array over orders: entry `a` bounds the Renyi divergence of order `a` between
 the released outcomes on a data set and on a neighbouring one. Where teachers vote, neighbouring
-data sets change at most one teacher, so at most one vote of a query moves from one class to
-another; the change of other statistics is a `Contribution`.
+data sets differ in at most one teacher, so at most one vote of a query moves from one class to
+another. The change of other statistics is a `Contribution`.
 
-An epsilon would be wrong where a number is proved by hand, as no code can check a proof:
+No code can check a proof. Epsilon is wrong if one of these values, which are proved by hand, is too
+small:
 
-- a `Contribution` that is too small: `contribution` of `methods.neighbors` and `methods.sums`,
-  the noise of `methods.sums.SumsMechanism`, `class_sums.statistic` (`sensitivity`, `centre_cost`,
-  and the constant for a unit that joins or leaves), `event` of a release, `Neighbors.n_units`, and
-  `encoding.targets.Target.split`, whose parts must sum to one record;
+- a `Contribution`: `contribution` of `methods.neighbors` and `methods.sums`, the noise of
+  `methods.sums.SumsMechanism`, `class_sums.statistic` (`sensitivity`, `centre_cost`, and the
+  constant for a unit that joins or leaves), `event` of a release, `Neighbors.n_units`, and
+  `encoding.targets.Target.split`, which must split a record into parts that sum to 1;
 - a bound of a mechanism: its `bounds` (`PrivacyBounds`), or the `cost` of a `TableMechanism`;
-- the cost of a `ProvedEvent`, which only `synthesis.synthesizers` and users state.
+- the cost of a `ProvedEvent`, which is stated only by `synthesis.synthesizers` and by users.
 
-Everything else is computed from these numbers. `accounting.budget` adds the costs of all steps.
+Everything else is computed from these values. `accounting.budget` adds the costs of all steps.
 
 References
 ----------

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrivacyBounds:
-    """Privacy bounds that hold for a mechanism on all votes, beyond its distribution.
+    """Privacy bounds of a mechanism that hold for all votes.
 
     A mechanism returns them from `Mechanism.bounds`. Each attribute that is set needs a proof; an
     attribute at its default claims nothing. If several attributes bound the cost, the smallest
-    bound counts.
+    bound is used.
 
     Attributes
     ----------
@@ -35,8 +35,8 @@ class PrivacyBounds:
     pure_epsilon : float
         Pure epsilon (delta = 0) of one query; inf if there is none.
     rdp : callable or None
-        ``rdp(orders, n_teachers=, n_classes=)`` returns the Renyi cost of one query at each order;
-        the public numbers may be None, which stands for any number.
+        ``rdp(orders, n_teachers=, n_classes=)`` returns the Renyi cost of one query at each order.
+        `n_teachers` and `n_classes` may be None, which means any number.
     argmax_noise : Noise or None
         The noise on every count, if only the class with the largest noisy count is released.
     label_symmetric : bool
@@ -44,15 +44,15 @@ class PrivacyBounds:
         else, so that costs depend on the sorted counts only. Ties broken by class number are not
         symmetric.
     steps : callable or None
-        For a query in two steps whose second step may not happen:
-        ``steps(orders, n_teachers=, n_classes=)`` returns the Renyi costs of the two. A query that
-        is not paid for in full costs the first step alone.
+        For a query with two steps, a check and an answer that is drawn only if the check passes:
+        ``steps(orders, n_teachers=, n_classes=)`` returns the Renyi cost of each step. A query that
+        fails the check costs the first step alone.
     total : callable or None
-        For a mechanism whose queries share their cost: ``total(orders)`` returns the `Cost` of any
-        number of queries together.
+        For a mechanism that charges all queries together: ``total(orders)`` returns the `Cost` of
+        any number of queries.
     exact : bool
-        Whether the outcome is sampled without rounding, given a generator of whole numbers. If
-        not, the other bounds hold in real arithmetic, which floating-point numbers approximate.
+        Whether the outcome is sampled without rounding, from uniform integers. If not, the other
+        bounds hold in real arithmetic, which floating-point numbers approximate.
 
     Examples
     --------
@@ -88,32 +88,31 @@ def argmax_bounds(noise: Noise) -> PrivacyBounds:
 
 
 def defines_anything(kind: type) -> bool:
-    """Whether the body of a class defines more than the attributes that Python adds."""
+    """Return whether a class body defines a name that has no leading double underscore."""
     return any(not name.startswith(("__", "_abc_")) for name in vars(kind))
 
 
 def age_of(kind: type, name: str) -> int:
-    """Return the place in the MRO of the definition that a class uses: 0 for the class itself."""
+    """Return the index in the MRO of the first class that defines a name; 0 is `kind` itself."""
     return next(k for k, base in enumerate(kind.__mro__) if name in vars(base))
 
 
 def check_stated(kind: type, stated: str, sampled: Iterable[str]) -> None:
-    """Refuse a class that overrides sampling and inherits the stated cost of another class."""
+    """Raise an error if a class overrides a sampler but inherits its stated cost."""
     if getattr(getattr(kind, stated), "__isabstractmethod__", False):
         return  # the method is not implemented yet
     for name in sampled:
         if age_of(kind, name) < age_of(kind, stated):
             raise TypeError(
-                f"{kind.__name__} overrides {name}, which samples, and inherits {stated}, which "
-                f"states the cost of another mechanism: its own cost is unknown. Override "
-                f"{stated} as well"
+                f"{kind.__name__} overrides the sampler {name}, but inherits {stated} of another "
+                f"class: its own cost is unknown. Override {stated} as well"
             )
 
 
 def stating_class(mechanism: Mechanism) -> type | None:
-    """Return the class whose bounds hold for a mechanism, or None.
+    """Return the class that defines the bounds of a mechanism, if they hold for it.
 
-    Bounds are proved for one class, and hold for subclasses that define nothing.
+    Bounds are proved for one class. They also hold for a subclass with an empty body.
 
     Parameters
     ----------
@@ -123,6 +122,7 @@ def stating_class(mechanism: Mechanism) -> type | None:
     Returns
     -------
     type or None
+        None if the class of the mechanism inherits its bounds and defines anything.
     """
     for base in type(mechanism).__mro__:
         if "bounds" in vars(base):
@@ -133,16 +133,19 @@ def stating_class(mechanism: Mechanism) -> type | None:
 
 
 def has_distribution(mechanism: Any) -> bool:
-    """Whether a mechanism has a distribution over outcomes, from which costs can be computed.
+    """Return whether a mechanism has a distribution over outcomes, `outcome_log_proba`.
+
+    Costs can be computed from this distribution.
 
     Parameters
     ----------
     mechanism : Mechanism
-        A mechanism that releases soft labels has none: its outcomes are not classes.
+        The mechanism.
 
     Returns
     -------
     bool
+        False for a mechanism that releases soft labels, because its outcomes are not classes.
     """
     return hasattr(type(mechanism), "outcome_log_proba")
 
@@ -158,13 +161,13 @@ def bounds_of(mechanism: Mechanism) -> PrivacyBounds:
     Returns
     -------
     PrivacyBounds
-        The default, which claims nothing, if the mechanism inherits its bounds and defines
-        anything.
+        The default, which claims nothing, if the class of the mechanism inherits its bounds and
+        defines anything.
 
     Raises
     ------
     TypeError
-        If its `bounds` is not a method, or returns another type.
+        If `mechanism.bounds` is not a method, or does not return `PrivacyBounds`.
     """
     if stating_class(mechanism) is None:
         return PrivacyBounds()
@@ -185,8 +188,8 @@ def _log_not_plurality(
 ) -> np.ndarray:
     """Return the log of an upper bound on Pr[outcome != plurality].
 
-    It is the union bound, capped at 1 - 1/m. No class is likelier than the plurality, so its own
-    probability is at least 1/m.
+    It is the union bound, capped at 1 - 1/m for m classes. No class is likelier than the plurality,
+    so the probability of the plurality is at least 1/m.
     """
     votes = check_votes(votes)
     rows = np.arange(len(votes))
@@ -197,7 +200,7 @@ def _log_not_plurality(
 
 
 def lnmax_rdp(votes: ArrayLike, gamma: float, orders: ArrayLike) -> NDArray[np.float64]:
-    """Compute the data-dependent bound on the cost of LNMax queries of the 2017 paper.
+    """Compute the data-dependent bound of Papernot et al. (2017) for LNMax queries.
 
     The bound depends on private votes and covers one direction of the divergence only. It is meant
     for comparison with the literature, not for publication.
@@ -215,12 +218,13 @@ def lnmax_rdp(votes: ArrayLike, gamma: float, orders: ArrayLike) -> NDArray[np.f
     -------
     ndarray of shape (n_queries, n_orders)
         The smallest of ``2 gamma**2 a``, ``2 gamma`` and the bound of Papernot et al. (2017),
-        Theorem 3, which holds only for ``q < 1 / (exp(2 gamma) + 1)``; q is bounded by Lemma 4.
+        Theorem 3. This bound holds only for ``q < 1 / (exp(2 gamma) + 1)``, where q is the bound of
+        Lemma 4 on the probability of any other outcome than the plurality.
 
     Raises
     ------
     ValueError
-        For negative counts, rows with different totals, gamma <= 0 or orders <= 1.
+        For votes that are no counts with equal row sums, gamma <= 0 or orders <= 1.
 
     Examples
     --------
@@ -236,12 +240,14 @@ def lnmax_rdp(votes: ArrayLike, gamma: float, orders: ArrayLike) -> NDArray[np.f
 
 
 def laplace_rdp(log_q: ArrayLike, gamma: float, orders: ArrayLike) -> NDArray[np.float64]:
-    """Compute the bound of the 2017 paper, Theorem 3, for a ``2 * gamma``-DP mechanism.
+    """Compute the data-dependent bound of Papernot et al. (2017), Theorem 3.
+
+    The bound is for mechanisms with a pure epsilon of ``2 * gamma``.
 
     Parameters
     ----------
     log_q : array-like of shape (n_queries,)
-        Log of an upper bound on the probability of all outcomes but one.
+        Log of an upper bound on the total probability of all outcomes but one.
     gamma : float
         Half the pure epsilon of the mechanism.
     orders : array-like of shape (n_orders,)
@@ -265,7 +271,7 @@ def laplace_rdp(log_q: ArrayLike, gamma: float, orders: ArrayLike) -> NDArray[np
     log_q = log_q[:, None]
     data_independent = np.minimum(2 * gamma**2 * orders, 2 * gamma)
     holds = log_q < -np.logaddexp(2 * gamma, 0.0)
-    # Where the condition does not hold, `theorem` is not used, and any valid input will do
+    # `theorem` is not used where its condition does not hold, so any valid input is enough there
     safe = np.where(holds, log_q, -np.logaddexp(2 * gamma, 0.0) - 1)
     log_p = np.log1p(-np.exp(safe))
     moments = orders - 1
@@ -284,7 +290,7 @@ def gaussian_rdp(log_q: ArrayLike, sigma: float, orders: ArrayLike) -> NDArray[n
     Parameters
     ----------
     log_q : array-like of shape (n_queries,)
-        Log of an upper bound on the probability of all outcomes but one.
+        Log of an upper bound on the total probability of all outcomes but one.
     sigma : float
         Noise level: the mechanism costs at most ``a / sigma**2`` on every data set.
     orders : array-like of shape (n_orders,)
@@ -325,7 +331,7 @@ def gaussian_rdp(log_q: ArrayLike, sigma: float, orders: ArrayLike) -> NDArray[n
 
 
 def gnmax_rdp(votes: ArrayLike, sigma: float, orders: ArrayLike) -> NDArray[np.float64]:
-    """Compute the data-dependent bound on the cost of GNMax queries of the 2018 paper.
+    """Compute the data-dependent bound of Papernot et al. (2018) for GNMax queries.
 
     The bound depends on private votes and covers one direction of the divergence only. It is meant
     for comparison with the literature, not for publication.
@@ -348,7 +354,7 @@ def gnmax_rdp(votes: ArrayLike, sigma: float, orders: ArrayLike) -> NDArray[np.f
     Raises
     ------
     ValueError
-        For negative counts, rows with different totals, sigma <= 0 or orders <= 1.
+        For votes that are no counts with equal row sums, sigma <= 0 or orders <= 1.
 
     Examples
     --------
@@ -371,9 +377,10 @@ def threshold_rdp(
     Parameters
     ----------
     max_votes : array-like of shape (n_queries,)
-        The number compared with the threshold; one teacher changes it by at most 1.
+        Number of each query that is compared with the threshold, such as its largest vote count.
+        One teacher changes it by at most 1.
     threshold : float
-        The check passes when ``max_votes + noise >= threshold``.
+        The check passes if ``max_votes + noise >= threshold``.
     sigma : float
         Standard deviation of the Gaussian noise, above 0.
     orders : array-like of shape (n_orders,)
@@ -382,8 +389,8 @@ def threshold_rdp(
     Returns
     -------
     ndarray of shape (n_queries, n_orders)
-        The private bound of Papernot et al. (2018), Theorem 2 with noise level
-        ``sqrt(2) * sigma``.
+        The bound of Papernot et al. (2018), Theorem 2, with noise level ``sqrt(2) * sigma``. It
+        depends on private votes.
 
     Examples
     --------
@@ -394,6 +401,6 @@ def threshold_rdp(
     """
     sigma = check_positive("sigma", sigma)
     excess = (np.asarray(max_votes, dtype=float) - threshold) / sigma
-    log_q = np.minimum(log_ndtr(excess), log_ndtr(-excess))  # the less likely of pass and fail
+    log_q = np.minimum(log_ndtr(excess), log_ndtr(-excess))  # the less likely outcome
     # The check alone costs a / (2 sigma**2), which is a / (sqrt(2) sigma)**2
     return gaussian_rdp(log_q, math.sqrt(2) * sigma, orders)

@@ -21,7 +21,7 @@ def as_array(name: str, value: Any, dtype: Any = None) -> np.ndarray:
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(
             f"{name} is a masked array, whose mask would be lost: fill it, for example with "
-            f"{name}.filled"
+            f"{name}.filled()"
         )
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(value, dtype=dtype)
@@ -43,7 +43,7 @@ def check_orders(orders: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_delta(delta: Any, allow_zero: bool = False) -> float:
-    """Return `delta` as a float, strictly between 0 and 1; 0 is pure privacy, if allowed."""
+    """Return `delta` as a float in (0, 1), or in [0, 1) if `allow_zero` is set."""
     number = as_float(delta) if isinstance(delta, Real) else math.nan
     if not 0 <= number < 1 or (number == 0 and not allow_zero):
         requested = "from 0 to below 1" if allow_zero else "strictly between 0 and 1"
@@ -62,20 +62,20 @@ def check_votes(votes: ArrayLike) -> NDArray[np.int64]:
     are_finite = votes.dtype.kind in "iuf" and np.isfinite(votes).all()
     counts = votes.astype(np.int64) if are_finite else None  # NaN casts to anything
     if counts is None or not np.array_equal(counts, votes) or (counts < 0).any():
-        raise ValueError("votes must be finite whole numbers: the numbers of teachers for a class")
+        raise ValueError("votes must be finite whole numbers: the votes for each class")
     # Integer sums may overflow 64 bits, and floats are exact to 2**53
     totals = counts.sum(axis=1, dtype=float)
     if totals.size and (not 1 <= totals[0] <= 2**53 or (totals != totals[0]).any()):
         raise ValueError(
             "every row of votes must sum to the number of teachers, at least 1 and at most 2**53. "
-            "Labels with a column for each teacher are counted by\n"
+            "To count labels with one column per teacher, use\n"
             "    votes = numpy.stack([(labels == c).sum(axis=1) for c in classes], axis=1)"
         )
     return counts
 
 
 def check_log_proba(log_proba: ArrayLike, *, n_classes: int | None = None) -> NDArray[np.float64]:
-    """Return outcome log probabilities; each row must be a distribution."""
+    """Return log probabilities of outcomes as floats; each row must be a distribution."""
     log_proba = np.asarray(log_proba, dtype=float)
     if n_classes is not None and (log_proba.shape[1:] not in ((n_classes,), (n_classes + 1,))):
         raise ValueError(
@@ -114,9 +114,9 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
 
 
 def check_public(*, n_teachers: int | None, n_classes: int | None) -> tuple[int | None, int | None]:
-    """Return public numbers as ints, or None where they are None, and refuse impossible ones.
+    """Check the public numbers, and return each as an int, or None if it is None.
 
-    Costs are computed from them, and numpy's small integer types would overflow.
+    Costs are computed from them, and NumPy's small integer types would overflow.
     """
     if n_teachers is not None:
         n_teachers = check_count("n_teachers", n_teachers)

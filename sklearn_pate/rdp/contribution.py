@@ -4,11 +4,11 @@
 `Contribution` belongs to a step of the fit: it bounds the difference of a statistic between the two
 data sets. Mechanisms price a contribution; nothing else multiplies by two.
 
-A group costs the same as a record, whatever its size: its records share one vote in a cell
+A group of any size costs the same as a record, because its records share one vote in a cell
 (`neighbors.counting`), the ticks of one row in sums (`class_sums.statistic.ticks_of`), or one
-teacher (`partition`). The number of records becomes private. Cells and sums keep the relation of
-their method; teachers that are assigned by keyed hashes cover a group that is added, removed or
-changed. A release of a user must set `counts_groups`.
+teacher (`partition`). The number of records is then private. Cells and sums keep the relation of
+their method. If teachers are assigned by keyed hashes, the guarantee covers a group that is added,
+removed or changed. A fit that protects groups requires `counts_groups` of each user's release.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .checks import check_count
 
 
 class NeighboringRelation(StrEnum):
-    """How two neighboring data sets differ.
+    """Relation between two neighboring data sets.
 
     A unit is one record, or all records of one group: see `Neighbors`.
 
@@ -57,11 +57,14 @@ class NeighboringRelation(StrEnum):
 
     @property
     def n_units(self) -> int:
-        """Number of units that are in only one of the data sets: 1 for add or remove, else 2."""
+        """Largest number of units in one data set only: 1 for add or remove, else 2.
+
+        A unit that is replaced or changed counts as two, the old one and the new one.
+        """
         return 1 if self is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
 
 
-#: Relations of groups that have names, for any stated unit.
+#: Relations of groups with public names; the protected unit is then a group.
 OF_NAMED_GROUPS = (
     NeighboringRelation.CHANGE_ONE_NAMED,
     NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY,
@@ -70,17 +73,17 @@ OF_NAMED_GROUPS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbors:
-    """The pairs of private data sets that a guarantee compares. Everything here is public.
+    """The pairs of private data sets that a guarantee compares. All attributes are public.
 
     Attributes
     ----------
     relation : NeighboringRelation or str
-        The difference of the two data sets. A user's own partition may give any other text, which
-        statements quote. Costs that depend on the relation are then unknown.
+        Difference between the two data sets. A user's own partition may have any other text, which
+        is quoted in privacy statements. Costs that depend on the relation are then unknown.
     unit : {"record", "group", "teacher"}
-        The protected unit; "teacher" for votes of unknown origin.
+        The protected unit; "teacher" if it is unknown how the votes depend on records.
     n_records : int or None
-        Number of private records, if it is public under `relation`.
+        Number of private records; None if it is unknown, or private under `relation`.
 
     Examples
     --------
@@ -132,7 +135,7 @@ class Neighbors:
         return Neighbors(relation=self.relation, unit=self.unit, n_records=size)
 
     def check_known(self) -> NeighboringRelation:
-        """Return the relation; refuse one, or a unit, for which only the costs of votes are known.
+        """Return the relation, if the costs of other statistics than votes are known for it.
 
         Returns
         -------
@@ -141,7 +144,7 @@ class Neighbors:
         Raises
         ------
         ValueError
-            If the relation is the user's own text, or if the unit is a teacher, not a record.
+            If the relation is the user's own text, or if the unit is a teacher.
         """
         if self.unit == "teacher":
             raise ValueError(
@@ -157,7 +160,7 @@ class Neighbors:
 
     @property
     def n_units(self) -> int:
-        """Number of units in which the data sets differ: see `NeighboringRelation.n_units`."""
+        """Largest number of units in one data set only; see `NeighboringRelation.n_units`."""
         return self.check_known().n_units
 
     def counts(self, n_counts: int) -> Contribution:
@@ -166,8 +169,8 @@ class Neighbors:
         Parameters
         ----------
         n_counts : int
-            Number of entries that one unit adds to, at most 1 to each. Units with a weight below 1,
-            or whose records share these counts, change no more.
+            Number of entries that one unit adds to, at most 1 to each. A unit with a weight below
+            1, or with several records that share these counts, adds no more.
 
         Returns
         -------
@@ -187,9 +190,9 @@ class Contribution:
     l1 : float
         Sum of the absolute changes of all entries; inf if unknown.
     l2_squared : float
-        Sum of the squared changes. It is not stored as a root, which would be rounded.
+        Sum of the squared changes. The square is stored because its root would be rounded.
     linf : float
-        Change of one entry; inf if unknown.
+        Largest absolute change of an entry; inf if unknown.
 
     Examples
     --------
@@ -240,7 +243,7 @@ class Contribution:
 
 
 def check_contribution(contribution: Any) -> None:
-    """Refuse other types, such as the `Neighbors` of a fit.
+    """Check that an argument is a `Contribution` and not, for instance, a `Neighbors`.
 
     Raises
     ------
@@ -249,6 +252,6 @@ def check_contribution(contribution: Any) -> None:
     """
     if not isinstance(contribution, Contribution):
         raise ValueError(
-            "contribution must be an rdp.Contribution, such as neighbors.counts(1) where each "
+            "contribution must be an rdp.Contribution, such as neighbors.counts(1) if each "
             f"unit adds to one count; got {contribution!r}"
         )

@@ -47,18 +47,19 @@ def rdp_to_epsilon(
     epsilon : float
         At least 0; inf if every cost is infinite.
     order : float
-        The order that attains it.
+        The order with the smallest epsilon.
 
     Raises
     ------
     ValueError
-        For delta outside (0, 1), orders <= 1, or costs that are negative, NaN or of another
-        length.
+        For delta outside (0, 1), orders <= 1, costs that are negative or NaN, another number of
+        costs than orders, or an unknown conversion.
 
     Warns
     -----
     UserWarning
-        If the best order is the first or last of the grid: a wider grid may give less.
+        If the best of several orders is the first or the last, because other orders may give a
+        smaller epsilon.
 
     Examples
     --------
@@ -120,8 +121,8 @@ def conversion_penalty(
 ) -> NDArray[np.float64]:
     """Compute the term that the conversion to epsilon adds to a Renyi cost at each order.
 
-    Epsilon is the cost plus this penalty, or 0 if the sum is negative. So at one order, a cap on
-    epsilon allows a cost of the cap minus the penalty.
+    Epsilon is the cost plus this penalty, or 0 if the sum is negative. So the largest cost that an
+    epsilon allows at one order is this epsilon minus the penalty.
 
     Parameters
     ----------
@@ -166,22 +167,22 @@ def gdp_to_epsilon(mu: float, delta: float) -> float:
     Parameters
     ----------
     mu : float
-        Square root of the sum of squares of sensitivity / noise, at least 0; for `N` GNMax answers
-        ``sqrt(2 * N) / sigma``.
+        Gaussian-DP parameter of the composition, at least 0: the square root of the sum of
+        ``(sensitivity / sigma)**2``. For `N` GNMax answers it is ``sqrt(2 * N) / sigma``.
     delta : float
         Delta of the guarantee, strictly between 0 and 1.
 
     Returns
     -------
     float
-        The least epsilon with ``Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu) <= delta``, rounded
-        up by at most 2e-12 relative and 3e-14 absolute. inf for `mu` above 10,000.
+        The least e >= 0 with ``Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu) <= delta``, rounded up
+        by at most 2e-12 relative and 3e-14 absolute; inf for `mu` above 10,000.
 
     Notes
     -----
-    Balle and Wang (2018), Theorem 8 and Dong, Roth, Su (2022), Corollary 1. The result is valid for
-    Gaussian noise and a number of answers fixed in advance. Discrete Gaussian noise has a larger
-    `mu`: see `discrete_gaussian_mu_squared`.
+    The formula is from Balle and Wang (2018), Theorem 8 and Dong, Roth, Su (2022), Corollary 1. It
+    holds for Gaussian noise and a number of answers that is fixed in advance. Discrete Gaussian
+    noise has a larger `mu`: see `discrete_gaussian_mu_squared`.
 
     Examples
     --------
@@ -217,7 +218,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     Parameters
     ----------
     epsilon : float
-        Cap on epsilon, above 0.
+        Epsilon of the guarantee, above 0.
     delta : float
         Delta of the guarantee, strictly between 0 and 1.
 
@@ -264,9 +265,9 @@ def pure_to_gdp(epsilon: float) -> float:
     A trade-off function gives the smallest type II error at each type I error (Dong, Roth, Su
     (2022), JRSS B). The trade-off function of `epsilon`-DP is bounded below by the one of
     randomised response: straight lines from (0, 1) to (k, k) to (1, 0) with
-    ``k = 1 / (1 + e^epsilon)``. The trade-off function of `mu`-Gaussian DP is convex and goes
-    through the same three points, as ``Phi(-mu / 2) = k``, so it lies on or below these lines. With
-    a smaller `mu`, it would lie above (k, k).
+    ``k = 1 / (1 + e^epsilon)``. The trade-off function of `mu`-Gaussian DP is convex. It goes
+    through the same three points because ``Phi(-mu / 2) = k``, so it is on or below these lines.
+    With a smaller `mu`, it would be above the point (k, k).
 
     Examples
     --------
@@ -376,12 +377,13 @@ def _gdp_delta_of_any(epsilon: float, mu: float) -> float:
 def pure_rdp(epsilon: float, orders: ArrayLike) -> NDArray[np.float64]:
     """Compute the largest Renyi cost of any (`epsilon`, 0)-differentially private step.
 
-    Randomised response attains it: ``log(cosh((a - 1/2) e) / cosh(e / 2)) / (a - 1)``.
+    It is the cost of randomised response,
+    ``log(cosh((a - 1/2) epsilon) / cosh(epsilon / 2)) / (a - 1)`` at order `a`.
 
     Parameters
     ----------
     epsilon : float
-        Pure privacy loss of the step, at least 0.
+        Pure privacy loss of the step, at least 0 and finite.
     orders : array-like of shape (n_orders,)
         Renyi orders, above 1.
 
@@ -393,14 +395,14 @@ def pure_rdp(epsilon: float, orders: ArrayLike) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If `epsilon` is negative or an order is not above 1.
+        If `epsilon` is negative or infinite, or an order is not above 1.
 
     Notes
     -----
-    The ratio r of the probabilities of an outcome is between ``exp(-epsilon)`` and
-    ``exp(epsilon)``, and its mean is 1. As ``r**a`` is convex, its mean is largest if r takes only
-    these two values, as for randomised response (Bun, Steinke (2016), Concentrated differential
-    privacy, Proposition 3.3).
+    The ratio r of the probabilities of an outcome on the two data sets is between
+    ``exp(-epsilon)`` and ``exp(epsilon)``, and has a mean of 1. Because ``r**a`` is convex, its
+    mean is largest if r has only these two values. This is the case for randomised response (Bun,
+    Steinke (2016), Concentrated differential privacy, Proposition 3.3).
 
     Examples
     --------
@@ -429,10 +431,10 @@ def pure_rdp(epsilon: float, orders: ArrayLike) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class TrialCount:
-    """Describe the random number of trials of which only the best is published.
+    """Distribution of a secret number of trials, if only the best trial is published.
 
-    The number stays secret. Therefore the cost grows only with the logarithm of its mean or, for a
-    pure epsilon, not at all. The cost of a fixed number of trials is the sum of their costs.
+    Because the number is random and secret, the cost grows only with the logarithm of its mean or,
+    for a pure epsilon, not at all. The cost of a fixed number of trials is the sum of their costs.
 
     Parameters
     ----------
@@ -464,10 +466,10 @@ class TrialCount:
         are_numbers = isinstance(self.mean, Real) and isinstance(self.eta, Real)
         if not are_numbers or not (1.001 <= self.mean <= 1e6 and -0.9 <= self.eta <= 20):
             raise ValueError(
-                "a number of trials is at least 1; it requires a mean from 1.001 to 1e6 and eta "
-                f"from -0.9 to 20; got mean={self.mean!r}, eta={self.eta!r}"
+                "the distribution of the number of trials requires a mean from 1.001 to 1e6 and an "
+                f"eta from -0.9 to 20; got mean={self.mean!r}, eta={self.eta!r}"
             )
-        # numpy's short types overflow and round
+        # NumPy's types of few bits overflow and round
         object.__setattr__(self, "mean", float(self.mean))
         object.__setattr__(self, "eta", float(self.eta))
 
@@ -518,8 +520,8 @@ class TrialCount:
         int
             The number, which must stay secret.
         """
-        # From k to k + 1 the probability changes by (1 - gamma) (k + eta) / (k + 1).
-        # The probability of k = 1 normalizes the distribution; for eta = 0 it is a limit
+        # The probability of k + 1 is the probability of k times (1 - gamma) (k + eta) / (k + 1).
+        # The probability of k = 1 makes the sum 1; for eta = 0 it is a limit
         log_inverse_gamma = self.log_inverse_gamma
         stay = -math.expm1(-log_inverse_gamma)  # 1 - gamma
         if abs(self.eta) < 1e-9:

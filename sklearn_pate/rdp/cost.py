@@ -1,4 +1,4 @@
-"""Total costs of queries in all additive measures, and the least noise within a cap."""
+"""Total costs of queries in all additive measures, and the least noise within an epsilon."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ def data_independent_epsilon(
     aggregator : Aggregator
         The mechanism.
     n_queries : int
-        Number of queries, fixed in advance. The number of answers is itself an outcome, and never
-        lowers the cost.
+        Number of queries, fixed in advance. A query without an answer costs as much as any other.
     delta : float
         Delta of the guarantee, strictly between 0 and 1.
     n_teachers, n_classes : int, default=None
@@ -61,7 +60,8 @@ def data_independent_epsilon(
         The smallest epsilon of all known compositions; inf without a guarantee.
     method : {"gaussian", "renyi", "pure", "none"}
         The composition with this epsilon: the exact composition of Gaussian noise, the composition
-        of the data-independent Renyi cost of one query, or the plain sum of pure epsilons.
+        of the data-independent Renyi cost of one query, or the plain sum of pure epsilons; "none"
+        if epsilon is 0 or inf.
 
     Examples
     --------
@@ -87,14 +87,16 @@ class Cost:
     Attributes
     ----------
     rdp : ndarray of shape (n_orders,)
-        Renyi cost.
-    mu_squared, pure : float
-        Squared Gaussian-DP parameter, and pure epsilon; inf where there is none.
+        Renyi cost at each order.
+    mu_squared : float
+        Squared Gaussian-DP parameter; inf if there is none.
+    pure : float
+        Pure epsilon; inf if there is none.
     delta : float
         Delta of these costs, which adds to the delta of each conversion.
     pure_part, mu_squared_part : float
-        The same costs, with each step in only one of the two: in the second if it has a Gaussian
-        parameter and no pure epsilon, else in the first.
+        Pure epsilon and squared Gaussian-DP parameter of a partition of the steps. A step with a
+        Gaussian-DP parameter and no pure epsilon is in `mu_squared_part`, any other in `pure_part`.
 
     Examples
     --------
@@ -134,7 +136,7 @@ class Cost:
         return Cost(n_queries * self.rdp, *numbers)
 
     def plus(self, other: Cost) -> Cost:
-        """Return the cost of both, even if the second depends on the release of the first."""
+        """Return the total cost of two steps; the second may depend on the release of the first."""
         numbers = list(map(sum_up, self._numbers(), other._numbers()))
         return Cost(self.rdp + other.rdp, *numbers)
 
@@ -155,7 +157,7 @@ class Cost:
         Returns
         -------
         epsilon : float
-            inf without a guarantee.
+            Smallest epsilon of all compositions; inf if there is no guarantee at `delta`.
         method : {"gaussian", "renyi", "pure", "mixed", "none"}
             As in `data_independent_epsilon`. "mixed" is the exact composition of pure steps with
             Gaussian noise, and "none" is returned if epsilon is 0 or inf.
@@ -164,7 +166,7 @@ class Cost:
         left = check_delta(delta) - self.delta
         if left <= 0:
             return math.inf, "none"
-        # All hold and follow from public numbers alone, so the smallest also holds
+        # Each epsilon is valid and depends on public numbers alone, so the smallest is valid
         epsilon, method = min(
             (gdp_to_epsilon(math.sqrt(self.mu_squared), left), "gaussian"),
             (self.pure, "pure"),
@@ -174,7 +176,7 @@ class Cost:
         return epsilon, (method if 0 < epsilon < math.inf else "none")
 
     def _mixed_epsilon(self, delta: float) -> float:
-        """Return the epsilon of pure steps composed with Gaussian noise; inf without either."""
+        """Return the epsilon of pure and Gaussian steps together; inf unless there are both."""
         pure, mu_squared = self.pure_part, self.mu_squared_part
         if not (0 < pure < math.inf and 0 < mu_squared < math.inf):
             return math.inf
@@ -182,7 +184,7 @@ class Cost:
 
 
 def no_cost(orders: Sized) -> Cost:
-    """Return a `Cost` of zero at these orders."""
+    """Return a `Cost` of zero, with one Renyi cost for each of `orders`."""
     return Cost(np.zeros(len(orders)), 0.0, 0.0)
 
 
@@ -193,17 +195,19 @@ def total_cost(
     n_teachers: int | None = None,
     n_classes: int | None = None,
 ) -> Callable[[int], Cost]:
-    """Return a function from a number of queries to their data-independent `Cost`.
+    """Return a function that computes the data-independent `Cost` of a number of queries.
 
     Parameters
     ----------
-    aggregator, orders, n_teachers, n_classes
+    aggregator, n_teachers, n_classes
         As in `data_independent_epsilon`.
+    orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
+        Renyi orders, above 1.
 
     Returns
     -------
     callable
-        From a number of queries, answered or not, to `Cost`.
+        Function of the number of queries, answered or not, that returns their `Cost`.
     """
     bounds = bounds_of(aggregator)
     orders = check_orders(orders)
@@ -215,11 +219,11 @@ def total_cost(
     return lambda n_queries: cost_of_all if n_queries else cost_of_all.times(0)
 
 
-# --- sums and products as floats that are never below the exact ones -----------------------------
+# --- sums and products as floats that are never below the exact values ---------------------------
 
 
 def rounded_up(exact: Rational) -> float:
-    """Return the smallest float that is at least a `fractions.Fraction`."""
+    """Convert a rational number to a float, rounded up; inf if it is above all floats."""
     nearest = as_float(exact)
     if math.isnan(nearest):  # beyond the largest float
         return math.inf
@@ -227,7 +231,7 @@ def rounded_up(exact: Rational) -> float:
 
 
 def sum_up(*costs: float) -> float:
-    """Return a sum, rounded up; inf if a term is inf.
+    """Return the sum of costs, rounded up; inf if a cost is inf.
 
     Examples
     --------
@@ -252,13 +256,13 @@ def times_up(number: int, cost: float) -> float:
 # --- the least noise ------------------------------------------------------------------------------
 
 
-#: Orders of a first search: the optimum over orders is flat, and costs are slow to compute.
+#: Orders of a first search. Few orders are enough because epsilon varies little near the best one.
 FEW_ORDERS = DEFAULT_ORDERS[::4]
 
 #: Smallest noise scale that is tried.
 LEAST_SCALE = 1e-15
 
-#: Number of orders on both sides of the best one in a refined search.
+#: Number of orders on each side of the best order in a refined search.
 _NEAR = 8
 
 
@@ -270,9 +274,9 @@ def gnmax_sigma(
     n_teachers: int | None = None,
     n_classes: int | None = None,
 ) -> float:
-    """Compute the noise with which `n_queries` GNMax answers cost exactly `epsilon`.
+    """Compute the least noise with which `n_queries` GNMax answers cost `epsilon`.
 
-    The cost holds for all votes.
+    The cost is data-independent: it holds for all votes.
 
     Parameters
     ----------
@@ -288,8 +292,8 @@ def gnmax_sigma(
     Returns
     -------
     float
-        Standard deviation of the noise on each vote count, in votes. It is the least value for
-        which `data_independent_epsilon` is at most `epsilon`, to 1e-6 relative.
+        Standard deviation of the noise on each vote count, in votes: the least value with a
+        `data_independent_epsilon` of at most `epsilon`, to 1e-6 relative.
 
     Raises
     ------
@@ -324,27 +328,28 @@ def least_scale(
     Parameters
     ----------
     cost_at : callable
-        ``cost_at(scale, orders)`` returns the `Cost` with noise of that scale, at these orders. It
-        should not grow with the scale. It is inf if there is no such noise. If all possible noise
-        costs less than `epsilon`, the least possible scale is returned.
+        ``cost_at(scale, orders)`` returns the `Cost` with noise of this scale at these orders. The
+        cost must not increase with the scale. Where no noise of a scale exists, it must be inf.
     epsilon : float
         Total privacy loss, above 0.
     delta : float
         Delta of the guarantee, strictly between 0 and 1.
     start : float, default=None
-        Scale at which the search starts. None starts at the scale that fits by Gaussian or pure
-        costs.
+        Scale at which the search starts. None starts at the scale that is enough by the Gaussian or
+        pure cost alone.
 
     Returns
     -------
     float
-        The scale, to 1e-6 relative. Its computed cost is at most `epsilon`. inf if there is no such
-        scale up to 1e15.
+        The scale, to 1e-6 relative; its computed cost is at most `epsilon`. If every scale costs
+        less than `epsilon`, the smallest scale with a finite cost, at least 1e-15. inf if no scale
+        up to 1e15 costs at most `epsilon`.
 
     Notes
     -----
-    Epsilon at any set of orders is a guarantee, as the best order follows from public numbers. So
-    the search uses a few orders near the best one, until the best order of all is among them.
+    Epsilon at any set of orders is a guarantee, because the best order depends on public numbers
+    alone. So the search uses a few orders near the best one, and is repeated until the best of all
+    orders is among them.
 
     Examples
     --------
@@ -367,10 +372,10 @@ def least_scale(
             known[key] = cost_at(start * math.exp(power), orders)
         return known[key]
 
-    # The last digits of a searched cost depend on the set of orders in one computation
+    # A margin, because the last digits of a cost depend on the set of orders in one computation
     log_aim = math.log(epsilon) - 3e-7
 
-    # Logarithms of both cover thirty powers of ten and give nearly a straight line
+    # Log epsilon is nearly linear in the log scale, which covers thirty powers of ten
     def excess_by(orders: NDArray[np.float64]) -> Callable[[float], float]:
         def excess(power: float) -> float:
             reached, _ = cost_of(power, orders).epsilon(delta, orders)
@@ -410,7 +415,7 @@ def _orders_near(order: float) -> NDArray[np.float64]:
 
 
 def _where_it_fits(excess: Callable[[float], float], high: float, lowest: float) -> float:
-    """Return the least number at which `excess` is not above 0, to 2e-7, searching downwards.
+    """Search downwards for the least number at which `excess` is at most 0, to 2e-7.
 
     If only one noise scale is calibrated, the excess has a slope between -1 and -2.
     """
@@ -433,7 +438,7 @@ def _where_it_fits(excess: Callable[[float], float], high: float, lowest: float)
 def _first_guess(
     cost_at: Callable[[float, NDArray[np.float64]], Cost], epsilon: float, delta: float
 ) -> float:
-    """Return a scale that fits if `mu` and pure epsilon are proportional to 1 / scale."""
+    """Return a scale that is enough if `mu`, or else pure epsilon, is proportional to 1 / scale."""
     at_one = cost_at(1.0, np.array([2.0]))  # only the Renyi cost depends on the order
     if 0 < at_one.mu_squared < math.inf:
         enough = math.sqrt(at_one.mu_squared) / gdp_mu(epsilon, delta)
@@ -441,11 +446,11 @@ def _first_guess(
         enough = at_one.pure / epsilon
     else:
         enough = 1.0
-    return enough * (1 + 1e-9)  # rounding must not make it just too small
+    return enough * (1 + 1e-9)  # so that rounding does not make it too small
 
 
 class _Argmax:
-    """The parts of a noisy argmax that determine its cost, without the rest of an aggregator."""
+    """A noisy argmax with only the attributes of an aggregator that determine its cost."""
 
     uses_student_proba = False
 
@@ -462,16 +467,18 @@ class _Argmax:
 
 
 def bisect(holds: Callable[[Any], Any], low: Any, high: Any, n_steps: int = 45) -> tuple[Any, Any]:
-    """Bisect for the largest number at which a condition holds.
+    """Find the largest number at which a condition holds, by bisection.
 
     Parameters
     ----------
     holds : callable
         ``holds(x)`` returns whether the condition holds at `x`, a number or an array like `low`.
-    low, high : float or ndarray
-        Numbers at which the condition holds and does not hold.
+    low : float or ndarray
+        Number at which the condition holds.
+    high : float or ndarray
+        Number at which the condition does not hold.
     n_steps : int, default=45
-        Number of times the distance between the two is halved; 45 leave 3e-14 of it.
+        Number of halvings of the distance between the two; 45 leave 3e-14 of it.
 
     Returns
     -------

@@ -28,15 +28,15 @@ _MOST_TERMS = 5_000_000
 
 
 class DiscreteNoise(ABC):
-    """Independent noise on the whole numbers, symmetric around 0, the same on every count.
+    """Independent integer noise on every count, with a distribution symmetric around 0.
 
     The largest noisy count wins; ties go to the lowest class code. So the outcome depends on the
     order of the classes.
 
-    A subclass has three methods. `_log_tail` returns the log probability that noise is at least a
-    number above 0. `_log_difference_tail` returns the same for the difference of two draws.
-    `_reach` returns the distances below the lowest and above the highest count within which terms
-    matter.
+    A subclass also defines three private methods. `_log_tail` returns the log probability that
+    noise is at least a number above 0. `_log_difference_tail` returns the same for the difference
+    of two draws. `_reach` returns two distances, below the lowest and above the highest count.
+    Terms at larger distances are negligible.
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ class DiscreteNoise(ABC):
     Attributes
     ----------
     mu, pure_epsilon : float
-        As in `Noise`; inf where there is none, or none is claimed.
+        As in `Noise`; inf if there is none, or if none is claimed.
     """
 
     mu: float = math.inf
     pure_epsilon: float = math.inf
 
-    # Of every subclass
+    # Methods of every subclass
     _log_tail: Callable[[np.ndarray], np.ndarray]
     _log_difference_tail: Callable[[np.ndarray], np.ndarray]
     _reach: Callable[[int], tuple[int, int]]
@@ -71,15 +71,15 @@ class DiscreteNoise(ABC):
         Returns
         -------
         ndarray of shape (n_queries, n_classes)
-            Log probabilities, computed by sums over the whole numbers. They are accurate near 0
-            and near 1, like the results of `Noise.log_argmax`.
+            Log probabilities, computed by sums over the integers. Probabilities near 0 and near 1
+            are accurate, as in `Noise.log_argmax`.
         """
         votes = check_votes(votes)
         histograms, number = np.unique(votes, axis=0, return_inverse=True)
         if not histograms.size:
             return np.empty(votes.shape)
         if votes.shape[1] == 2:
-            # The least difference of the two noises with which a class wins; the first wins a tie
+            # Each class wins from this difference of the two draws on; the first class wins ties
             margin = histograms[:, 0] - histograms[:, 1]
             needed = np.column_stack([-margin, margin + 1])
             log_proba = self._log_tail_at(self._log_difference_tail, needed)
@@ -92,7 +92,8 @@ class DiscreteNoise(ABC):
 
         Class j wins with probability
         ``sum_x pmf(x - n_j) prod_{k < j} cdf(x - 1 - n_k) prod_{k > j} cdf(x - n_k)``. All classes
-        share a table of each function. The window of a class in it starts at its count.
+        share one table of each function. Each class uses a window of the table, which depends on
+        the count of the class.
         """
         below, above = self._reach(counts.shape[1])
         spread = int(counts.max() - counts.min())
@@ -118,11 +119,14 @@ class DiscreteNoise(ABC):
 
     def _check_terms(self, n_terms: float) -> None:
         if n_terms > _MOST_TERMS:
-            raise ValueError(f"discrete noise of scale {self.scale:g} is too large; use continuous")
+            raise ValueError(
+                f"the distribution of outcomes cannot be computed: discrete noise of scale "
+                f'{self.scale:g} is too large. Use noise="continuous", or a smaller scale'
+            )
 
     @staticmethod
     def _log_tail_at(log_tail: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
-        """Compute the log probability of at least `t`: `log_tail` for t > 0, else by symmetry."""
+        """Compute the log probability of at least `t`, by `log_tail` and symmetry around 0."""
         value = log_tail(np.where(t > 0, t, 1 - t))
         return np.where(t > 0, value, np.log1p(-np.exp(value)))
 
@@ -136,7 +140,7 @@ class DiscreteNoise(ABC):
 
 
 class DiscreteLaplace(DiscreteNoise):
-    """Whole numbers with probabilities proportional to ``exp(-gamma * abs(x))``.
+    """Integer noise with probabilities proportional to ``exp(-gamma * abs(x))``.
 
     Parameters
     ----------
@@ -192,12 +196,12 @@ class DiscreteLaplace(DiscreteNoise):
 
 
 class DiscreteGaussian(DiscreteNoise):
-    """Whole numbers with probabilities proportional to ``exp(-x**2 / (2 * sigma**2))``.
+    """Integer noise with probabilities proportional to ``exp(-x**2 / (2 * sigma**2))``.
 
     Parameters
     ----------
     sigma : float
-        Standard deviation of the normal distribution that is restricted to whole numbers.
+        Parameter of the formula, in votes; about the standard deviation, unless it is below 1.
 
     References
     ----------
@@ -244,7 +248,7 @@ class DiscreteGaussian(DiscreteNoise):
     def _log_tails(
         self, t: np.ndarray, log_pmf: Callable[[np.ndarray], np.ndarray], variance: float
     ) -> np.ndarray:
-        """Compute the log tail at `t` of `log_pmf`; one draw has a `variance` of 1."""
+        """Compute the log tail of `log_pmf` at `t`; `variance` is relative to one draw."""
         most = int(t.max()) + math.ceil(10 * math.sqrt(variance) * self.scale) + 2
         self._check_terms(most)
         log_tail = np.logaddexp.accumulate(log_pmf(np.arange(most))[::-1])[::-1]
@@ -252,15 +256,15 @@ class DiscreteGaussian(DiscreteNoise):
 
     def _reach(self, n_classes: int) -> tuple[int, int]:
         # The terms of a class are log-concave with at least the curvature of the normal density.
-        # They peak between its count and the largest count or a little above. 9.5 standard
-        # deviations away they are below exp(-45), and "a little" is less than 2.5
+        # They peak between its count and the largest count, or less than 2.5 standard deviations
+        # above. 9.5 standard deviations from the peak, they are below exp(-45) of it
         below = math.ceil(9.5 * self.scale) + 1
         above = math.ceil(12 * self.scale) + 1
         return below, above
 
 
 def _refine_first(log_proba: np.ndarray) -> np.ndarray:
-    """Compute log probabilities near 1 from the other classes, where they are more accurate."""
+    """Recompute log probabilities near 1 from the smaller ones, which are more accurate."""
     likely = np.flatnonzero(log_proba.max(axis=1) > math.log(0.5))
     first = log_proba[likely].argmax(axis=1)
     others = log_proba[likely]
@@ -272,39 +276,45 @@ def _refine_first(log_proba: np.ndarray) -> np.ndarray:
 def discrete_gaussian_mu_squared(
     steps: Iterable[float], squared_moves: Iterable[int], *, tau: float = 2.0
 ) -> float:
-    """Compute the squared Gaussian-DP parameter of discrete Gaussian noise on whole numbers.
+    """Compute the squared Gaussian-DP parameter of discrete Gaussian noise on integers.
 
     Parameters
     ----------
     steps : list of float
-        `DiscreteGaussian.sigma` of each group of numbers with the same noise.
+        Parameter `sigma` of `DiscreteGaussian` for each group of integers with the same noise.
     squared_moves : list of int
-        Sum of the squared changes of the numbers of each group, which are whole numbers.
+        Sum of the squared changes of the integers in each group.
     tau : float, default=2.0
-        Noise that is set aside for the grid, at least 0.5. Every such value gives a valid cost. 2
-        is right for noise that is many steps wide. Below 20 steps, 0.8 is better.
+        Part of the noise that covers the rounding to integers, at least 0.5. Every such value gives
+        a valid cost. 2 suits noise with a large `sigma`; 0.8 costs less if `sigma` is below 20.
 
     Returns
     -------
     float
-        The sum of ``squared_moves / (steps**2 - tau**2)``, rounded up. It equals the cost of
-        continuous noise, except for `tau`. inf if the noise of a group that moves is not above
-        `tau`.
+        The sum of ``squared_moves / (steps**2 - tau**2)``, increased by the tiny correction in the
+        notes and rounded up. Without `tau`, it would be the cost of continuous noise. inf if the
+        `sigma` of a group that changes is not above `tau`.
+
+    Raises
+    ------
+    ValueError
+        If `tau` is below 0.5, or a sum of squared changes is negative.
 
     Notes
     -----
-    Let u be normal around v with variance ``S**2 - tau**2``, and z whole, with probability
+    Let v be the integers, S the `sigma` of the noise, and u normal around v with variance
+    ``S**2 - tau**2``. Let z be a random integer with probability
     ``exp(-(z - u)**2 / (2 tau**2)) / Z(u)``. z depends on v through u alone, so it is Gaussian DP
-    with parameter ``D / sqrt(S**2 - tau**2)`` if v moves by D. By Poisson summation, Z is
-    ``tau sqrt(2 pi)`` up to a relative part of ``r = 2 sum_k exp(-2 (pi tau k)**2)`` at most.
-    Without this part, z would be discrete Gaussian with parameter `S` around v, by a convolution.
-    So it is discrete Gaussian up to factors ``exp(+-eta)`` on probabilities, with
-    ``eta = log((1 + r) / (1 - r))`` (Peikert (2010), Theorem 3.1). These factors move the logit of
-    each of the two errors of a test by at most 2 eta, and its normal quantile by at most
-    ``sqrt(pi / 2) eta``, as the slope of the logit over the quantile is least at 0 (Sampford
-    (1953)). So the noise itself is Gaussian DP, with a parameter that is larger by
-    ``x = sqrt(2 pi) eta``. As ``D >= 1``, the relative increase is at most ``S x``, which is 2e-17
-    at tau 2 and S 2**55.
+    with parameter ``D / sqrt(S**2 - tau**2)`` if v changes by D. By Poisson summation, Z differs
+    from ``tau sqrt(2 pi)`` by a relative error of at most ``r = 2 sum_k exp(-2 (pi tau k)**2)``.
+    Without this error, z would be discrete Gaussian around v with parameter S, by a convolution.
+    So z is discrete Gaussian up to factors ``exp(+-eta)`` on probabilities, with
+    ``eta = log((1 + r) / (1 - r))`` (Peikert (2010), Theorem 3.1). These factors change the logit
+    of each of the two errors of a test by at most 2 eta, and its normal quantile by at most
+    ``sqrt(pi / 2) eta``, because the slope of the logit over the quantile is least at 0 (Sampford
+    (1953)). So discrete Gaussian noise is Gaussian DP, with a parameter that is larger by
+    ``x = sqrt(2 pi) eta``. Because ``D >= 1``, the relative increase is at most ``S x``, which is
+    2e-17 for tau = 2 and S = 2**55.
 
     References
     ----------
@@ -341,13 +351,13 @@ def discrete_gaussian_mu_squared(
 
 # --- noise on every entry of a table, in which one unit changes few entries -----------------------
 #
-# Counts are whole numbers of ticks. The costs of Laplace and Gaussian noise on one entry are
+# Counts are integer numbers of ticks. The costs of Laplace and Gaussian noise on one entry are
 # convex functions of its change, and 0 at 0. So no table costs more than a table in which
 # ``l1 / linf`` entries change by ``linf``, the largest change of one entry.
 
 
-#: Votes, probabilities and discrete noise are whole numbers of ticks, so their sums do not depend
-#: on the order of addition. A count of 1 is `TICKS` ticks.
+#: Number of ticks in a count of 1. Votes, probabilities and discrete noise are integer numbers of
+#: ticks, so their sums do not depend on the order of addition.
 TICKS = 2**20
 GRID = 1 / TICKS
 
@@ -375,16 +385,18 @@ def laplace_table_cost(
     Returns
     -------
     Cost
-        The cost, with pure epsilon ``l1 / scale``. Its Renyi cost is exact for a table in which
-        ``l1 / linf`` entries change by ``linf``, and is rounded up by the possible rounding errors.
+        The cost, with pure epsilon ``l1 / scale``; inf without a finite ``l1``. The Renyi cost is
+        the cost of a table in which ``l1 / linf`` entries change by ``linf``, or of pure epsilon if
+        that is less, rounded up by the possible rounding errors.
 
     Notes
     -----
-    Continuous noise: Mironov (2017), Proposition 6. Discrete noise of inverse scale `g` in steps
-    of `GRID`, on an entry that changes by `s` steps: with ``q = exp(-g)`` and ``w = q**(2a - 1)``,
-    the sum of ``P**a Q**(1 - a)`` consists of a geometric series on each side and one between. The
-    total is ``((1 - q w) exp((a - 1) g s) + (q - w) exp(-a g s)) / ((1 + q) (1 - w))``. Both
-    logarithms are convex in the distance, and 0 at 0.
+    For continuous noise: Mironov (2017), Proposition 6. For discrete noise, let `g` be the inverse
+    scale in steps of `GRID`, and `s` the number of steps by which an entry changes. With
+    ``q = exp(-g)`` and ``w = q**(2a - 1)``, the sum of ``P**a Q**(1 - a)`` consists of three
+    geometric series: below, between and above the two values of the entry. It is
+    ``((1 - q w) exp((a - 1) g s) + (q - w) exp(-a g s)) / ((1 + q) (1 - w))``. For both kinds of
+    noise, the logarithm of the sum is convex in the change, and 0 at 0.
 
     Examples
     --------
@@ -446,14 +458,14 @@ def gaussian_table_cost(
     Returns
     -------
     Cost
-        The cost: Renyi cost ``a l2**2 / (2 sigma**2)`` and squared Gaussian-DP parameter
-        ``l2**2 / sigma**2``, or ``l2**2 / (sigma**2 - (2 * GRID)**2)`` for discrete noise; inf
-        without a guarantee.
+        The cost: Renyi cost ``a l2**2 / (2 sigma**2)`` at order `a`, and squared Gaussian-DP
+        parameter ``l2**2 / sigma**2``, or ``l2**2 / (sigma**2 - (2 * GRID)**2)`` for discrete
+        noise. The pure epsilon is inf.
 
     Notes
     -----
-    Discrete noise: Canonne, Kamath, Steinke (2020), Proposition 5, for each entry, and
-    `discrete_gaussian_mu_squared`.
+    The Renyi cost of discrete noise is from Canonne, Kamath, Steinke (2020), Proposition 5, for
+    each entry, and its Gaussian-DP parameter from `discrete_gaussian_mu_squared`.
 
     Examples
     --------

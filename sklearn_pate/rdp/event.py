@@ -21,8 +21,8 @@ class Event:
     Attributes
     ----------
     mechanism : aggregators.TableMechanism
-        The mechanism, with its noise set; or any object with ``cost(contribution, orders)``,
-        `is_pure` and `is_exact`.
+        A mechanism whose noise is set, or any object with the method ``cost(contribution, orders)``
+        and the attributes `is_pure` and `is_exact`.
     contribution : Contribution
         The largest change of the statistic.
 
@@ -40,12 +40,12 @@ class Event:
 
     @property
     def is_pure(self) -> bool:
-        """Whether the cost holds with delta 0, by its pure epsilon alone."""
+        """Whether the pure epsilon of the cost is a guarantee with delta 0."""
         return self.mechanism.is_pure
 
     @property
     def is_exact(self) -> bool:
-        """Whether the noise is sampled without rounding, given a generator of whole numbers."""
+        """Whether the noise is sampled without rounding, from uniform integers."""
         return self.mechanism.is_exact
 
     def cost(self, orders: ArrayLike = DEFAULT_ORDERS) -> Cost:
@@ -65,17 +65,17 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class ProvedEvent:
-    """One release with a cost proved by hand instead of by a mechanism and contribution.
+    """One release with a cost that is proved by hand, not by a mechanism and a contribution.
 
     Attributes
     ----------
     cost_at : callable
-        ``cost_at(orders)`` returns the `Cost`, which holds for every data set; inf where there is
-        no proof.
+        ``cost_at(orders)`` returns the `Cost`, which holds for every data set. Measures of the cost
+        without a proof are inf.
     is_pure : bool
-        Whether the cost holds with delta 0, by its pure epsilon alone.
+        Whether the pure epsilon of the cost is a guarantee with delta 0.
     is_exact : bool
-        Whether the noise is sampled without rounding, given a generator of whole numbers.
+        Whether the noise is sampled without rounding, from uniform integers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The exact Renyi cost of a query on given votes, for any mechanism."""
+"""Exact Renyi cost of a query on given votes, for any mechanism with a distribution."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def exact_rdp(
 ) -> NDArray[np.float64]:
     """Compute the exact Renyi cost of each query.
 
-    The cost is the largest divergence over all moves of one vote. It is computed from the outcome
-    distributions of the votes and of every neighbour, in both directions. So it is the cost itself,
-    not a bound. Like every data-dependent cost, it is private.
+    The cost is the largest divergence over all moves of one vote, in both directions. It is
+    computed from the outcome distributions of the votes and of every neighbour, so it is the cost
+    itself and not a bound. Like every data-dependent cost, it is private.
 
     Parameters
     ----------
@@ -48,13 +48,15 @@ def exact_rdp(
     Returns
     -------
     ndarray of shape (n_queries, n_orders)
-        Costs, rounded up by the possible rounding errors (about 1e-9 relative); inf where an
-        outcome is possible on one side only. They add up over queries fixed in advance.
+        Costs, rounded up by the possible rounding errors (about 1e-9 relative); inf if an outcome
+        is possible for one of two neighbours only. The costs of queries that are fixed in advance
+        add up.
 
     Raises
     ------
     ValueError
-        For negative counts, rows with different totals or orders <= 1.
+        For votes that are no counts with equal row sums, orders <= 1, or an `outcome_log_proba`
+        that does not return distributions over the classes and "no answer".
 
     Notes
     -----
@@ -96,7 +98,7 @@ def exact_rdp(
 def _changed(
     aggregator: Aggregator, votes: np.ndarray, student_proba: np.ndarray | None, symmetric: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the query of each neighbour, and log probabilities of its votes and neighbour."""
+    """Return the query of each neighbour, and log probabilities of the query and the neighbour."""
     n_classes = votes.shape[1]
     query, neighbours = _neighbours(votes, symmetric)
     proba_of_moves = None if student_proba is None else student_proba[query]
@@ -109,9 +111,9 @@ def _changed(
 def _largest_divergences(pairs: Pairs, query: np.ndarray, orders: np.ndarray) -> np.ndarray:
     """Return the largest divergence of each query at each order over its pairs, rounded up.
 
-    All pairs are computed at a few orders. Between two of these, ``(a - 1) D_a`` lies below its
-    chord, as it is convex in `a`. So pairs whose chords lie below the divergences of other pairs
-    are left out.
+    All pairs are computed at a few orders. Between two of these orders, ``(a - 1) D_a`` is below
+    its chord because it is convex in `a`. So pairs with a chord below the divergence of another
+    pair are left out.
     """
     costs = np.zeros((query.max() + 1, orders.size))
 
@@ -147,15 +149,15 @@ def _largest_divergences(pairs: Pairs, query: np.ndarray, orders: np.ndarray) ->
 def round_up(costs: np.ndarray, orders: np.ndarray) -> np.ndarray:
     """Increase costs by the possible rounding errors.
 
-    A small divergence is quadratic: D is about ``a r**2 / 2`` for a typical ``log P - log Q`` of
-    r. So an error of 1e-14 in r changes D by sqrt(2 a D) times that error. Errors in the sum of
-    outcomes have the same effect, enlarged by ``1 / (a - 1)`` at orders close to 1.
+    A small divergence D is about ``a r**2 / 2`` at order `a`, where r is a typical
+    ``log P - log Q``. So an error of 1e-14 in r changes D by sqrt(2 a D) times this error. Errors
+    in the sum of outcomes have the same effect, multiplied by ``1 / (a - 1)`` at orders near 1.
     """
     return costs * (1 + 1e-9) + (1e-14 + 4e-16 / (orders - 1)) * np.sqrt(2 * orders * costs)
 
 
 def _neighbours(votes: np.ndarray, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return all neighbours of each query, as (query, neighbour); one per kind if `symmetric`."""
+    """Return the query index and the votes of each neighbour; equivalent ones once if symmetric."""
     leaves = votes > 0
     arrives = np.ones(votes.shape, dtype=bool)
     if symmetric:  # classes with equal counts are interchangeable, and counts are sorted
@@ -192,10 +194,10 @@ class Pairs(NamedTuple):
         return Pairs(*(part[which] for part in self))
 
     def divergence(self, order: Any) -> np.ndarray:
-        """Compute D_order(P || Q) of each row; `order` is a number, one per row, or rows of these.
+        """Compute D_order(P || Q) of each row; `order` is a number or an array of numbers per row.
 
-        ``sum Q r**a = 1 + sum Q (r**a - 1) - a sum Q (r - 1)`` for ``r = P / Q``, as the last sum
-        is 0. So no terms of size 1 cancel, and errors in the sums of P and Q cancel.
+        For ``r = P / Q``, ``sum Q r**a = 1 + sum Q (r**a - 1) - a sum Q (r - 1)`` because the last
+        sum is 0. So no terms of size 1 cancel, and errors in the sums of P and Q cancel.
         """
         order = np.asarray(order, dtype=float)
         is_finite_power = (

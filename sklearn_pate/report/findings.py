@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def sentence_of(finding: "Finding") -> str:
-    """Return what was found and the best remedy.
+    """Return the sentence of a finding, with the best remedy.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def _more_labels(remedy: "findings.MoreLabels") -> str:
         return f"give {remedy.n_needed} or more public rows, not {remedy.n_public}"
     other_method = _or_records(remedy.are_sites)
     if remedy.limit == "queries":
-        return f"ask more queries, n_queries={remedy.n_needed} or None{other_method}"
+        return f"use more queries, n_queries={remedy.n_needed} or None{other_method}"
     # With fixed noise, more teachers do not change the number of queries
     helps = "use more teachers, raise epsilon" if remedy.is_calibrated else "raise epsilon"
     return f"{helps}{other_method}"
@@ -88,7 +88,7 @@ def _noise_exceeds_votes(found: "findings.NoiseExceedsVotes") -> str:
     noise = ""
     if found.noise_std is not None:
         noise = f" of standard deviation {found.noise_std:.3g} votes"
-    helps = "ask fewer queries, raise epsilon" if found.is_calibrated else "set less noise"
+    helps = "use fewer queries, raise epsilon" if found.is_calibrated else "set less noise"
     return (
         f"the noise{noise} exceeds the votes: if {found.agreement:.0%} of {found.n_teachers} "
         f"teachers agree on one of {found.n_classes} classes, only {percent(found.share_right)} of "
@@ -100,8 +100,9 @@ def _noise_exceeds_votes(found: "findings.NoiseExceedsVotes") -> str:
 def _noise_exceeds_means(found: "findings.NoiseExceedsMeans") -> str:
     helps = "raise epsilon, use more teachers" if found.is_calibrated else "set less noise"
     return (
-        f"the noise exceeds the signal of the means: it adds {found.error:.0%} of the width of "
-        f"bounds to the mean of all {found.n_labels} answers; {helps}{_or_records(found.are_sites)}"
+        f"the noise exceeds the signal of the means: it changes the mean of all {found.n_labels} "
+        f"answers by about {found.error:.0%} of the width of bounds; {helps}"
+        f"{_or_records(found.are_sites)}"
     )
 
 
@@ -120,7 +121,7 @@ def _budget_stops_queries(found: "findings.BudgetStopsQueries") -> str:
     last = "" if found.last_stage is None else f", and {found.last_stage} may get no query"
     return (
         f"epsilon={found.epsilon:g} pays for {found.n_labels} answers to the {found.n_queries} "
-        f"requested queries: a fit stops once epsilon is spent{last}. Use more noise, ask fewer "
+        f"requested queries: a fit stops once epsilon is spent{last}. Use more noise, use fewer "
         "queries or raise epsilon"
     )
 
@@ -140,9 +141,9 @@ def _few_stable_queries(found: "findings.FewStableQueries") -> str:
 def _large_delta(found: "findings.LargeDelta") -> str:
     units = "teachers" if found.counts_teachers else "records"
     return (
-        f"delta={found.delta:g} is not below one over the number of {units}, {found.number}: the "
-        "publication of a random one of them would satisfy the same guarantee. Choose delta well "
-        "below that"
+        f"delta={found.delta:g} is not below one over the number of {units}, {found.number}: a "
+        f"mechanism that publishes one of the {units} at random would satisfy the same guarantee. "
+        f"Choose delta well below {1 / found.number:.3g}"
     )
 
 
@@ -150,7 +151,7 @@ def _weak_promise(found: "findings.WeakPromise") -> str:
     if found.epsilon == math.inf:
         return "epsilon is infinite: no privacy is guaranteed. Use a mechanism with noise"
     return (
-        f"epsilon={found.epsilon:.4g} is hardly a promise: one {found.unit} may make an outcome "
+        f"epsilon={found.epsilon:.4g} is a weak guarantee: one {found.unit} may make an outcome "
         f"{factor(found.epsilon)} times as likely. Choose an epsilon of a few at most"
     )
 

@@ -54,7 +54,7 @@ def percent(share: float) -> str:
 
 
 def number(value: float) -> str:
-    """Format a number with at least three digits.
+    """Format a number with three significant digits, or as an integer from 1000 on.
 
     Parameters
     ----------

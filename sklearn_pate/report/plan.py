@@ -69,7 +69,7 @@ def html_of_plan(plan: "Plan") -> str:
 
 
 def _remarks(plan: "Plan") -> list[str]:
-    """Return the advice of a plan; errors are marked, and come first."""
+    """Return the advice of a plan; errors come first, with a mark."""
     refusals = [f"fit refuses: {text}" for text in plan.errors]
     return [*refusals, *plan.advice[len(refusals) :]]
 

@@ -60,7 +60,7 @@ def change_in_words(relation: NeighboringRelation | str, unit: str) -> str:
     Parameters
     ----------
     relation : NeighboringRelation or str
-        A text that is no relation of the library is returned unchanged.
+        A member or value of `NeighboringRelation`; any other text is returned unchanged.
     unit : str
         As in `PrivacySpent`.
 

@@ -900,10 +900,12 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     """Synthesizer that releases noisy sums of all columns by class, and draws rows from them.
 
     It is for users without public rows. Each record is encoded as numbers from -1 to 1, by the
-    declared bounds and categories. Their mean, their sums by class and their second moment are
-    released once, with Gaussian noise. They determine linear discriminants, and the class means
-    and the covariance of the synthetic rows. If epsilon is spent on nothing else, the student
-    learns the discriminants; otherwise records or teachers vote on the rows.
+    bounds or edges and the categories of the columns. The schema of columns that are not declared
+    is estimated first, by a `schema_release.SchemaRelease`. Then the mean of the encoded records,
+    their sums by class and their second moment are released, with Gaussian noise. They determine
+    linear discriminants, and the class means and the covariance of the synthetic rows. If epsilon
+    is spent on nothing else, the student learns the discriminants; otherwise records or teachers
+    vote on the rows.
 
     It suits many columns with small effects. Sums do not show interactions of columns, such as
     their product.
@@ -911,21 +913,24 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     Parameters
     ----------
     bounds, categories, missing
-        As in `MarginalSynthesizer`. The edges of bins are encoded as evenly spaced numbers from -1
-        to 1.
+        As in `MarginalSynthesizer`, for the columns that are declared. The edges of bins are
+        encoded as evenly spaced numbers from -1 to 1.
     n_rows : int, default=5000
         Number of rows to draw.
     epsilon_fraction : float or None, default=None
-        Part of epsilon that the sums may cost, above 0 and at most 1. At 1, neither records nor
-        teachers vote. None follows from public numbers, see `rules.default_sums_fraction`.
+        Part of epsilon that the schema and the sums may cost, above 0 and at most 1. At 1, neither
+        records nor teachers vote. None follows from public numbers, see
+        `rules.default_sums_fraction`.
     noise_multiplier : float or None, default=None
-        Noise standard deviation divided by the L2 sensitivity of all sums together. It is the
+        Noise standard deviation divided by the L2 sensitivity of all releases together. It is the
         inverse of Gaussian mu, from 1/16 to 100,000. None is calibrated by `PATEClassifier`.
 
     Attributes
     ----------
-    schema_ : encoding.schema.Columns
-        Public description of the table, set by `declare`.
+    schema_ : encoding.columns.Columns
+        Public description of the table, set by `declare`, or by `draw` if it is estimated.
+    not_found_ : list
+        Names of the columns in which the schema release found no values, set by `draw`.
     released_ : ReleasedSums
         Sums released by `draw`.
 
@@ -970,7 +975,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     #: Number of blocks of records summed in parallel; no release depends on it.
     n_jobs: int | None = None
 
-    released_as = "noisy sums of the columns, by class"
+    not_found_: list[Any] = []
 
     _parameter_constraints = {
         **ColumnSynthesizer._parameter_constraints,
@@ -1055,6 +1060,14 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return planned
 
     @property
+    def released_as(self) -> str:  # type: ignore[override]
+        """Name of the released statistics, for statements."""
+        sums = "noisy sums of the columns, by class"
+        return (
+            f"noisy counts that the schema is estimated from, and {sums}" if self._places else sums
+        )
+
+    @property
     def reads_by_value(self) -> bool:  # type: ignore[override]
         """Whether columns are not declared: their cells are read by value."""
         return bool(self._places)
@@ -1069,17 +1082,17 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         mu = math.sqrt(self.schema_fraction) / checked_scale(self, "noise_multiplier")
         return SchemaRelease(len(self._places), mu, self.schema_delta)
 
-    def _columns(self, published: Sequence[Any]) -> Columns:
-        """Return the columns, with what the first two steps found of those not declared."""
-        if not self._places:
-            return self.schema_
+    def _columns(self, published: Sequence[Any]) -> tuple[Columns, list[Any]]:
+        """Return the columns by the published schema, and names of those without any value."""
         ranges, values = published[:2]
         release = self._schema_release()
         kinds = kinds_of(ranges, release.sd_ranges)
-        estimates, gaps, _ = estimated(release, ranges, values, kinds)
-        return estimated_columns(
+        estimates, gaps, not_found = estimated(release, ranges, values, kinds)
+        columns = estimated_columns(
             self._form, self._places, estimates, gaps, self._declared, n_bins=int(self.n_bins)
         )
+        names = list(columns_of(self._form))
+        return columns, [names[self._places[k]] for k in not_found]
 
     def like(self, X: Rows) -> Rows:
         """Return rows whose undeclared columns hold floats or texts; see `Synthesizer.like`."""
@@ -1175,7 +1188,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         sums = self
         if self._places:
             sums = copy(self)
-            sums.schema_ = self._columns(published)
+            sums.schema_, _ = self._columns(published)
             sums._encoder = RowEncoder.of_columns(sums.schema_)
         return super(ClassSumsSynthesizer, sums).gather(
             X,
@@ -1229,7 +1242,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     def draw(self, published: Sequence[Any], rng: np.random.Generator) -> Rows:
         """Draw rows of the discriminants' classes, means and covariance."""
         if self._places:
-            self.schema_ = self._columns(published)
+            self.schema_, self.not_found_ = self._columns(published)
             self._encoder = RowEncoder.of_columns(self.schema_)
         released = ReleasedSums(self.schema_, self._encoder, *published[-2:])
         self.released_ = released

@@ -68,7 +68,7 @@ QUICK["aggregator"] = GNMax(1.5)
 #: What is warned of because these fits are so small
 ON_PURPOSE = (
     ".* labels per class, but",
-    "epsilon.*(is hardly a promise|is infinite)",
+    "epsilon.*(is a weak guarantee|is infinite)",
     r"(all|\d+ of the) .* released labels are of one class",
     "the released counts show records of one class alone",
     "the released numbers may be little better",

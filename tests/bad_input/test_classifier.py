@@ -274,7 +274,7 @@ def test_components_that_cannot_be_copied_are_refused():
 
 def test_votes_error_prints_code_that_counts_labels_of_teachers():
     labels, classes = np.arange(90).reshape(30, 3) % 2, [0, 1]
-    with h.refused("column for each teacher are counted by") as caught:
+    with h.refused("To count labels with one column per teacher") as caught:
         h.fit_votes(np.c_[labels, h.VOTES])
     code = str(caught.value).splitlines()[-1].strip()
     names = {"numpy": np, "labels": labels, "classes": classes}

@@ -256,7 +256,7 @@ test_votes_that_do_not_match_parameters_are_refused = h.mistakes(
     ("classes", lambda: h.fit_votes(classes=[0, 1, 2]), "votes needs a column .* got 2 columns"),
     ("n_queries", lambda: h.fit_votes(n_queries=31), "n_queries=31 is more than the number of r"),
     ("SoftVote", lambda: h.fit_votes(**SOFT), r"or=SoftVote.*votes, which are counts"),
-    ("polled, classes", lambda: h.fit_votes(polled(), classes=[0, 2]), "about other classes"),
+    ("polled, classes", lambda: h.fit_votes(polled(), classes=[0, 2]), "for other classes"),
     ("polled, unit", lambda: h.fit_votes(polled(), unit="group"), "these votes protect one rec"),
     ("polled, for SoftVote", lambda: h.fit_votes(polled(), **SOFT), "aggregator=.*which are c"),
     ("of SoftVote", lambda: h.fit_votes(polled(1.0)), f"aggregator=GNMax.* {SUMS}"),

@@ -310,7 +310,7 @@ def test_classes_error_within_ensembles_gives_the_numbers():
     def within(classes):
         return VotingClassifier([("private", records(classes=classes))])
 
-    with refused("in the type that y has: these are text, y holds numbers"):
+    with refused("in the type that y has: classes are text, y holds numbers"):
         within(["no", "yes"]).fit(ROWS, WORDS)
     with refused("classes must list all labels that may occur, in the type that y has$"):
         records().fit(ROWS, LABELS * LABEL)  # which no ensemble made
