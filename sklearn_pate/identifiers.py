@@ -1,4 +1,4 @@
-"""Normalization of identifiers of records, groups and teachers to text, and its hash."""
+"""Normalization of identifiers of records, groups and teachers to text, and hashes of the text."""
 
 import contextlib
 import datetime
@@ -14,13 +14,13 @@ from ._numbers import is_real, is_whole
 
 
 def normalize_identifiers(values: Any, name: str) -> np.ndarray:
-    """Return the normalized text of every identifier, an array of str.
+    """Return the normalized text of every identifier.
 
-    It depends on the identifier alone. It does not depend on the type of the identifier, nor on the
-    dtype of its array, which other identifiers may determine. Text of a whole number, of a date in
-    ISO 8601 or of a truth value is therefore normalized to this value (True to 1, and a date to a
-    number such as 20200105), without spaces around it. A date with a time zone is normalized to its
-    instant.
+    The text depends on the value of the identifier alone. It does not depend on the type of the
+    identifier, or on the dtype of its array, which other identifiers may determine. Therefore, text
+    of a whole number, a date in ISO 8601 or a truth value is normalized like this value (True to 1,
+    and a date to a number such as 20200105), and spaces around a text are removed. A date with a
+    time zone is normalized to its instant.
 
     Parameters
     ----------
@@ -32,25 +32,25 @@ def normalize_identifiers(values: Any, name: str) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_records,), object
-        Equal for equal identifiers, whatever their type.
+        Text of each identifier. Equal identifiers have equal texts, even if their types differ.
 
     Raises
     ------
     ValueError
-        For any other identifier, a missing value, a float that is not whole or too large to be
-        exact, and text that may be rounded when it is read as a float. The error quotes none.
+        For identifiers of other types, missing values, floats that are not whole or too large to be
+        exact, and text that may be rounded when it is read as a float. The message quotes no
+        identifier.
 
     Notes
     -----
     The result of a file reader cannot always be inferred from the text of the file. If one
     malformed row turns a column into text, the other rows are normalized differently if they are
-    dates in another format ("2020-1-5", "1/5/2020"), years alone that are read as dates, numbers
-    with thousands separators or another decimal point, or words named in options (`true_values`).
-    Read such a column as text (``dtype=str``, no `parse_dates`), and convert it by one fixed
-    format, each value by itself, or do not convert it to numbers or dates at all. A column that
-    mixes integers and floats is rounded before this function is called, and floats of less than 64
-    bits are rounded as well. A `MultiIndex` or a categorical may hold one text for two (lone
-    surrogates).
+    dates in another format ("2020-1-5", "1/5/2020"), years that are read as dates, numbers with
+    thousands separators or another decimal point, or words from options such as `true_values`. Read
+    such a column as text (``dtype=str``, no `parse_dates`). Then convert each value by one fixed
+    format, or do not convert the column to numbers or dates at all. A column that mixes integers
+    and floats is rounded before this function is called, as are floats of less than 64 bits. A
+    `MultiIndex` or a categorical may merge two texts with lone surrogates.
 
     Examples
     --------
@@ -84,17 +84,18 @@ def normalize_names(names: Iterable[Any]) -> list[str]:
     Parameters
     ----------
     names : sequence
-        At least one; no text, set or dict.
+        At least one name. A str, bytes, a set or a mapping is refused.
 
     Returns
     -------
     list of str
-        Names from `normalize_identifiers`.
+        Normalized text of each name; see `normalize_identifiers`.
 
     Raises
     ------
     ValueError
-        If `names` is not such a sequence, or two names have the same normalized text.
+        If `names` is not such a sequence, a name cannot be normalized, or two names have the same
+        normalized text.
     """
     is_sequence = hasattr(names, "__iter__") and not isinstance(names, str | bytes | Set | Mapping)
     normalized = normalize_identifiers(list(names), "names").tolist() if is_sequence else []
@@ -104,7 +105,7 @@ def normalize_names(names: Iterable[Any]) -> list[str]:
 
 
 def normalize_groups(groups: Any, n_records: int) -> np.ndarray:
-    """Return the normalized group of each record; refuse anything but one group for each record."""
+    """Return the normalized group of each record; there must be one group for each record."""
     # Sets have no order, so records would get the groups of other records
     is_sequence = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
     shape = getattr(groups, "shape", (len(groups),) if is_sequence else ())
@@ -116,7 +117,7 @@ def normalize_groups(groups: Any, n_records: int) -> np.ndarray:
 
 
 def keyed_digests(texts: Iterable[str], seed: np.random.SeedSequence) -> np.ndarray:
-    """Hash each text by BLAKE2b, under a key that follows from the seed.
+    """Hash each text by BLAKE2b, with a key that is generated from the seed.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def keyed_digests(texts: Iterable[str], seed: np.random.SeedSequence) -> np.ndar
     Returns
     -------
     ndarray of shape (n_texts,), uint64
-        Hash of each text by itself.
+        Hash of each text, which does not depend on the other texts.
     """
     key = seed.generate_state(8, np.uint32).tobytes()
     encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
@@ -137,7 +138,7 @@ def keyed_digests(texts: Iterable[str], seed: np.random.SeedSequence) -> np.ndar
 
 
 class _NoSpelling(ValueError):
-    """An identifier without a unique normalized text; the message quotes nothing private."""
+    """Error for an identifier without a unique normalized text; its message is not private."""
 
 
 #: A number as text.
@@ -157,10 +158,10 @@ _TRUTH = {"true": "1", "false": "0"}
 
 
 def _text(identifier: Any) -> str:
-    """Return the normalized text of an identifier, whatever type other identifiers impose on it.
+    """Return the normalized text of an identifier, which does not depend on its type.
 
     Normalizing twice changes nothing. Two different identifiers with the same text are harmless:
-    their records go to one teacher.
+    their records form one group.
     """
     if isinstance(identifier, tuple):
         return "\x1f".join(_text(part) for part in identifier)

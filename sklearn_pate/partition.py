@@ -1,10 +1,12 @@
 """Partitions, which assign records to teachers without using labels or feature values.
 
 A partition is an object with a `relation` and a method `assign`. The relation is an
-`rdp.NeighboringRelation`, or the user's text. Two data sets with this relation differ in one unit,
-and this unit reaches at most one teacher. ``assign(*, n_records, n_teachers, index, groups, seed)``
-returns the number of each record's teacher. `index` is the index of a DataFrame (else None),
-`groups` an array of one identifier per record (else None), `seed` a `numpy.random.SeedSequence`.
+`rdp.NeighboringRelation`, or a str that describes it. Data sets with this relation differ in one
+unit, and this unit reaches at most one teacher.
+
+``assign(*, n_records, n_teachers, index, groups, seed)`` returns the number of each record's
+teacher. `index` is the index of a DataFrame (else None), `groups` an array of one identifier per
+record (else None), `seed` a `numpy.random.SeedSequence`.
 """
 
 from collections.abc import Sequence
@@ -35,7 +37,7 @@ __all__ = [
 
 
 class RandomPartition:
-    """Near-equal parts by a seeded permutation of positions.
+    """Assign nearly equal numbers of records to teachers, by a seeded permutation.
 
     Replacing one record by any other changes one teacher. The number of records is public: adding
     or removing a record would reassign all the others.
@@ -61,11 +63,12 @@ class RandomPartition:
 
 
 class HashPartition:
-    """A keyed hash of each record's identifier, the DataFrame's index.
+    """Assign each record by a keyed hash of its identifier in the DataFrame's index.
 
     Rows that share an identifier are one record and go to the same teacher.
     Adding or removing a record, or changing it under the same identifier, changes one teacher.
-    Replacing it by a record with another identifier is a removal and an addition: two teachers.
+    Replacing it by a record with another identifier is a removal and an addition, and may change
+    two teachers.
     """
 
     relation = NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
@@ -90,7 +93,7 @@ class HashPartition:
 
 
 class GroupPartition:
-    """A keyed hash of each group's identifier: all records of a group go to one teacher.
+    """Assign each group, with all of its records, by a keyed hash of its identifier.
 
     Adding or removing a group, or changing its records, changes one teacher. Identifiers are
     hashed, never ranked, because a rank shifts when another group leaves.
@@ -115,20 +118,20 @@ class GroupPartition:
 
 @dataclass(frozen=True)
 class PredefinedPartition:
-    """One teacher for each name in `groups`, for example one teacher for each hospital.
+    """Assign one teacher to each name in `groups`, for example to each hospital.
 
     Parameters
     ----------
     names : sequence, default=None
         The names of all teachers, in their order. They are public, so never read them from the
-        records. A name without records has a teacher too, which votes for a fixed class. A record
-        with a name that is not listed is refused. None reads the names from `groups`, in sorted
-        order. Then no name may appear or vanish: the set of names is not covered.
+        records. A name without records has a teacher too, with a fixed vote. A record with a name
+        that is not listed raises an error. None reads the names from `groups`, in sorted order. The
+        guarantee then does not cover the set of names: a change may not add or remove a name.
 
     Attributes
     ----------
     names : tuple of str or None
-        Names from `normalize_identifiers`.
+        Names as normalized text; None if they are read from `groups`.
     relation : NeighboringRelation
         With names, any change of the records of one name, even of all of them. Without names, only
         a change that leaves the name at least one record.
@@ -141,8 +144,9 @@ class PredefinedPartition:
     Notes
     -----
     Each name has one teacher: `n_teachers` is ignored. The seed of a teacher depends on its name.
-    Its classifier, from a list, and its votes without records depend on the position of the name. A
-    name that is added at the end therefore does not change the other teachers.
+    Its classifier, if `base_estimator` is a list, and its vote, if it has no records, depend on the
+    position of the name. A name that is added at the end therefore does not change the other
+    teachers.
 
     Examples
     --------
@@ -258,8 +262,8 @@ def assign_teachers(
     Raises
     ------
     ValueError
-        If the partition lacks an input, or the number of records is public and there are more
-        teachers than records.
+        If the partition is invalid or lacks an input, if it splits groups although these are the
+        unit, or if "random" gets fewer records than teachers.
 
     Examples
     --------
@@ -289,8 +293,8 @@ def assign_teachers(
         unit = "group"
     if isinstance(partition, type) or not isinstance(getattr(partition, "relation", None), str):
         raise ValueError(
-            "partition must be an object, not a class, with a relation, an rdp.NeighboringRelation "
-            "or a text: the change of the data that reaches at most one teacher; got "
+            "partition must be an instance with an attribute relation: an rdp.NeighboringRelation, "
+            "or a str that describes the change of the data that reaches at most one teacher; got "
             f"{partition!r}"
         )
     names = partition.teachers(groups) if isinstance(partition, PredefinedPartition) else None

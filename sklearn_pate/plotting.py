@@ -84,7 +84,8 @@ def curator_of(clf: Estimator) -> Curator:
     curator = getattr(check_fitted(clf), "curator_", None)
     if curator is None:
         raise ValueError(
-            "curator_ is private, and does not survive pickling: draw in the process of the fit"
+            "curator_ is private, and a pickled or copied estimator does not have it: draw the "
+            "fitted estimator in the process of its fit"
         )
     check_queried(len(curator.votes))
     return curator
@@ -112,7 +113,7 @@ def check_some_votes(votes: ArrayLike) -> np.ndarray:
 
 
 def check_queried(n_queries: int) -> None:
-    """Refuse to draw a fit without queries."""
+    """Raise an error if there are no queries."""
     if n_queries == 0:
         raise ValueError("there are no queries to draw; make at least one query")
 
@@ -194,7 +195,8 @@ class PrivacySpentDisplay:
         Raises
         ------
         ValueError
-            If the classifier has no `curator_`.
+            If the fit has no teachers or no queries or, with ``private=True``, if the classifier
+            has no `curator_`.
         """
         spent = check_fitted(clf).privacy_spent_
         curator = curator_of(clf) if private else None
@@ -413,8 +415,8 @@ class BudgetDisplay:
         Raises
         ------
         ValueError
-            If the numbers of queries and of paid answers in each stage are not public, or a cost is
-            infinite.
+            If the fit has no teachers or no queries, if the costs of its stages are not public, or
+            if a cost is infinite.
         """
         spent = check_fitted(clf).privacy_spent_
         if spent.composition in ("tuning", "propose-test-release"):
@@ -429,7 +431,10 @@ class BudgetDisplay:
         n_paid: list[Any] = [None] * len(n_queried)
         if spent.composition == "filter":  # a filter returns the cost of refused answers
             if any(stage.uses_student_proba for stage in aggregators):
-                raise ValueError("the number of paid answers is private; draw another fit")
+                raise ValueError(
+                    "the number of paid answers is private, because an aggregator compares votes "
+                    "with a student; draw a fit without such an aggregator"
+                )
             answered = clf.public_labels_[clf.query_indices_] >= 0
             parts = np.split(answered, np.cumsum(n_queried)[:-1])
             n_paid = [int(part.sum()) for part in parts]
@@ -680,8 +685,8 @@ class LabelAccuracyDisplay:
         Raises
         ------
         ValueError
-            If the classifier has no `curator_`, if the fit had stages, or if the number of labels
-            is not the number of rows.
+            If the classifier has no `curator_`, if its aggregator is a list of stages, or if the
+            number of labels is not the number of rows.
         """
         votes = curator_of(clf).votes
         labels = np.asarray(column_or_1d(y_public))

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FitOnPublic", "Overlap", "PublicData", "overlap", "public_rows"]
 
-#: Maximal number of positions to print.
+#: Largest number of positions to print.
 _N_SHOWN = 10
 
 #: Limit on the work of numpy to find out whether two arrays overlap; slices take far less.
@@ -109,7 +109,7 @@ def public_rows(X_public: Any) -> Rows:
 
 
 def warn_if_private(X_public: Any, X: Rows, name: str = "X_public") -> tuple[str, ...]:
-    """Warn of public rows that are the private ones, or share their memory, as a slice does.
+    """Warn if public rows are the private rows, or share memory with them.
 
     The warning depends on the objects alone, never on values: a comparison of a public row with the
     private ones would disclose something about a private record. The holder of the data can call
@@ -148,7 +148,7 @@ def _share_memory(first: Any, second: Any) -> bool:
             if np.shares_memory(one, other, max_work=_MAX_WORK):  # type: ignore[arg-type]
                 return True
         except np.exceptions.TooHardError:
-            return True  # their bounds overlap, and two slices of a table never interlock like this
+            return True  # their memory ranges overlap, so both are views of one array
     return False
 
 
@@ -166,22 +166,22 @@ def _arrays(X: Rows) -> list[Any]:
 class Overlap(Private):
     """Equal rows in public and private data, and columns of labels: private, for the curator only.
 
-    It does not survive pickling or copying, and its repr shows nothing; `print` shows all of it.
+    It cannot be pickled or copied, and its repr shows nothing; `print` shows the results.
 
     Attributes
     ----------
     public_rows : ndarray of shape (n_equal,)
         Positions of the public rows that are equal to some private row.
     label_columns : list
-        Names (for arrays, positions) of the columns of `X` that equal the labels under another
-        name: each value belongs to one label, and each label to one value.
+        Names (for arrays, positions) of the columns of `X` that encode the labels: each value
+        belongs to one label, and each label to one value.
     """
 
     public_rows: np.ndarray
     label_columns: list[Any]
 
     def __str__(self) -> str:
-        """Return all results, because only the holder of the data can print them."""
+        """Return the results as text, for the holder of the data only."""
         n_equal = len(self.public_rows)
         positions = ", ".join(map(str, self.public_rows[:_N_SHOWN]))
         more = f" and {n_equal - _N_SHOWN} more" * (n_equal > _N_SHOWN)
@@ -208,7 +208,7 @@ def overlap(X: Rows, y: ArrayLike | None, X_public: Rows) -> Overlap:
     X : array-like, sparse matrix or DataFrame with n_samples rows
         Private rows.
     y : array-like of shape (n_samples,) or None
-        Private labels. With None, no columns are compared with them.
+        Private labels. With None, columns of labels are not searched.
     X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
         Public rows with the same columns.
 
@@ -216,6 +216,11 @@ def overlap(X: Rows, y: ArrayLike | None, X_public: Rows) -> Overlap:
     -------
     Overlap
         Private.
+
+    Raises
+    ------
+    ValueError
+        If the arguments are not tables with the same number of columns and one label per row.
 
     Examples
     --------
@@ -254,7 +259,7 @@ def overlap(X: Rows, y: ArrayLike | None, X_public: Rows) -> Overlap:
 
 
 def _table(name: str, X: Rows) -> pd.DataFrame:
-    """Return the user's rows as a DataFrame; refuse anything without rows and columns."""
+    """Return the user's rows as a DataFrame; raise an error unless they have columns."""
     X = indexable_rows(X, name)
     if len(X.shape) < 2:
         raise ValueError(f"{name} must have rows and columns; got shape {X.shape}")
@@ -309,23 +314,23 @@ def _is_one_to_one(column: Any, labels: Any) -> bool:
 
 # --- columns of public rows that no model can use ------------------------------------------------
 
-#: Maximal and minimal number of rows in which columns are checked; and the minimal number that
-#: shows how many values a column has, or that it has only one.
+#: Largest and smallest number of rows in which columns are checked, and smallest number of rows
+#: from which a column counts as constant or as having many values.
 _MOST_CHECKED = 20_000
 _FEWEST_CHECKED = 30
 _FEWEST_COUNTED = 100
 
-#: Number of distinct integers from which on they are identifiers.
+#: Number of rows from which integers that are all different count as identifiers.
 _MANY = 1000
 
-#: Maximal number of values of a text column, and maximal fraction of the rows.
+#: Largest number of values of a text column, and largest number of values per row.
 MOST_VALUES = 1000
 _MOST_OF_ROWS = 0.5
 
 #: Kinds of columns that are reported, and the warnings.
 _USELESS = {
     "identifier": (
-        "columns {} have another value in each public row, as identifiers do: leave them out, "
+        "columns {} have a different value in each public row, like identifiers: leave them out, "
         "because they do not help with other rows, and may identify a person"
     ),
     "text": (
@@ -356,7 +361,7 @@ def useless_columns(X_public: Rows) -> list[str]:
     >>> rows = pd.DataFrame({"id": range(700, 800), "age": [30.5, 40.5] * 50, "unit": "cm"})
     >>> for text in useless_columns(rows):
     ...     print(text)
-    columns ['id'] have another value in each public row, as identifiers do: leave them out, ...
+    columns ['id'] have a different value in each public row, like identifiers: leave them out, ...
     columns ['unit'] have one value in all public rows: leave them out
     """
     is_frame = hasattr(X_public, "columns")
@@ -407,8 +412,8 @@ def _useless_kind(column: pd.Series) -> str | None:
 class FitOnPublic(TransformerMixin, CheckedEstimator):
     """Transformer that is fitted on public rows instead of private ones.
 
-    A scaler in front of a `PATEClassifier` that is fitted on `X` depends on every private record
-    and is outside the guarantee. This transformer depends on `X_public` alone.
+    A scaler that is fitted on `X`, in front of a `PATEClassifier`, depends on every private record,
+    and the guarantee does not cover it. This transformer depends on `X_public` alone.
 
     Parameters
     ----------
@@ -418,12 +423,12 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
     Attributes
     ----------
     transformer_ : transformer
-        The fitted clone. Each of its `random_state` parameters that was not a number has been set
-        to a number drawn from the operating system.
+        The fitted clone. Each of its `random_state` parameters that was not a number is set to a
+        number that is derived from a seed of the operating system.
     n_features_in_ : int
-        Number of features, if the transformer has it.
+        Number of features, if the transformer has this attribute.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, if the transformer has them.
+        Feature names, if the transformer has this attribute.
 
     See Also
     --------
@@ -435,8 +440,9 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
     ``step__X_public=`` reaches later steps untransformed: do not use it.
 
     During the fit of the transformer, the global generators of numpy, Python and torch start from
-    that number, and their states are restored afterwards. `numpy.random.seed` does not make the fit
-    repeatable; the transformer's own `random_state` does. Its joblib jobs run one after the other.
+    the same seed, and their states are restored afterwards. `numpy.random.seed` does not make the
+    fit repeatable; the `random_state` of the transformer does. Jobs of joblib in this fit run one
+    after the other.
 
     Examples
     --------
@@ -573,7 +579,8 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
 #: Methods that convert lazy rows to a table, by library.
 _LAZY = {"polars": "collect", "dask": "compute"}
 
-#: Conversions of other types to a table. The values of a dict, or dicts in a list, are its data.
+#: Remedies in messages about rows of other types; the remedy for a dict also holds for a list of
+#: dicts.
 _OTHER_ROWS: dict[Any, str] = {
     (str, os.PathLike): "read the file first, as pandas.read_csv does",
     dict: "convert it to a table,\n    {name} = pandas.DataFrame({name})",
@@ -599,10 +606,10 @@ def indexable_rows(X: Rows, name: str) -> Rows:
 
 
 def _check_is_table(X: Rows, name: str) -> None:
-    """Refuse rows that are not a table in memory.
+    """Raise an error for rows that are not a table in memory.
 
     These are lazy DataFrames, text and paths of files, dicts and lists of dicts, `PublicData`, and
-    estimators, which occur if arguments are swapped.
+    estimators, for instance if arguments are swapped.
     """
     kind = type(X)
     method = _LAZY.get(kind.__module__.partition(".")[0])
@@ -627,7 +634,7 @@ def _check_is_table(X: Rows, name: str) -> None:
 
 
 def check_not_swapped(X: Rows, y: Any, X_public: Rows = None) -> None:
-    """Refuse labels in the place of rows, by their axes alone.
+    """Raise an error if the shapes of the arguments suggest that labels and rows are swapped.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ __all__ = ["DiversityQueries", "RandomQueries", "UncertaintyQueries"]
 
 
 class RandomQueries(CheckedEstimator):
-    """Queries of public rows in random order, without repetition.
+    """Query public rows in random order, without repetition.
 
     Examples
     --------
@@ -68,16 +68,16 @@ class RandomQueries(CheckedEstimator):
 
 
 class UncertaintyQueries(CheckedEstimator):
-    """Queries in rounds, each of the rows with the least certain predictions of the student.
+    """Query the rows with the least certain predictions of the student, in rounds.
 
-    The first round is random. Before each later round, the student is trained on the labels
-    released so far, and the rows with the lowest maximum probability are queried.
+    The first round is random, and so are rounds before labels of two classes are released. Before
+    each other round, the student is trained on the labels released so far, and the rows with the
+    lowest maximum probability are queried.
 
     Parameters
     ----------
     n_rounds : int, default=10
-        Number of rounds of nearly equal size in each stage. The student is trained before each
-        round except the very first.
+        Number of rounds of nearly equal size in each stage.
 
     References
     ----------
@@ -142,13 +142,15 @@ class UncertaintyQueries(CheckedEstimator):
 
 
 class DiversityQueries(CheckedEstimator):
-    """Queries that cover the public data: each row is farthest from the rows before it (k-centre).
+    """Query rows that cover the public data, by greedy k-center selection.
+
+    Each row is the farthest from the rows before it.
 
     Parameters
     ----------
     transformer : transformer, default=None
-        Fitted on `X_public`; distances are Euclidean, between its outputs. None uses the rows
-        themselves, flattened, which must be numbers.
+        Transformer that is fitted on `X_public`; distances are Euclidean distances of its outputs.
+        None uses the flattened rows, which must be numbers.
 
     References
     ----------
@@ -179,7 +181,7 @@ class DiversityQueries(CheckedEstimator):
         n_queries : int
             Number of rows to choose, at most n_public.
         random_state : int, SeedSequence, Generator or None, default=None
-            Source of the first row, and of the order of equally far ones.
+            Source of the first row, and of the order of equally distant rows.
 
         Returns
         -------
@@ -316,11 +318,11 @@ class Choice:
         Parameters
         ----------
         round_ : ndarray of shape (n_queries,), int
-            One of `rounds`.
+            A round from `rounds`.
         released : Published
             Labels released so far.
         proba : ndarray of shape (n_public, n_classes) or None
-            Probabilities from a student of the labels so far, if the round needs them.
+            Probabilities from a student that is trained on the labels so far; None without one.
         """
         if self._n_rounds == 1:
             # Teachers voted on the queries only, in the order in which they are queried

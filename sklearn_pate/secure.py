@@ -1,4 +1,4 @@
-"""Noise from the operating system's random numbers, and whole-number noise drawn exactly."""
+"""Noise from the operating system's random numbers, and exact samplers of integer noise."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ if TYPE_CHECKING:
 
 __all__ = ["SystemGenerator", "noise_generator"]
 
-#: Base of the digits of random numbers, so that one digit fits into numpy's 64-bit integers.
+#: Base of the digits of random numbers, so that one digit fits into NumPy's 64-bit integers.
 _WORD = 2**62
 
-#: Sums up to this are added in numpy's whole numbers.
+#: Largest sum that is computed with NumPy's 64-bit integers.
 _MOST_IN_64_BITS = 2**62
 
 
 def noise_generator(random_state: Seed = None) -> np.random.Generator:
-    """Return the generator that noise is drawn from.
+    """Return the random generator for noise.
 
     Parameters
     ----------
     random_state : int, SeedSequence, Generator or None, default=None
-        None uses the operating system's generator. Anything else is passed to
-        `numpy.random.default_rng`, for tests: anyone with the seed can subtract the noise.
+        None uses the operating system's generator. Any other value is passed to
+        `numpy.random.default_rng`. Use it for tests only: anyone with the seed can subtract the
+        noise.
 
     Returns
     -------
@@ -46,15 +47,15 @@ def noise_generator(random_state: Seed = None) -> np.random.Generator:
 
 
 class SystemGenerator(np.random.Generator):
-    """A numpy Generator that draws noise from the operating system, and stores nothing of it.
+    """NumPy Generator that draws from the operating system's random numbers and has no state.
 
-    It is the source of noise wherever no seed is given. numpy's own generators are not made for
-    secrets: the state of PCG64, the default, can be recovered from its output (Bouillaguet,
-    Martinez, Sauvage (2020), Practical seed-recovery for the PCG pseudo-random number generator),
-    and published noise contains such output. Here, all draws by mechanisms of this library come
-    from the system: `random`, `integers`, `normal`, `laplace`, `exponential` and `gumbel`. The
-    continuous draws invert the distribution function at numbers with 51 random bits after the first
-    1, for any number of zeros before it. Other methods that draw noise are refused.
+    This generator draws the noise if no seed is given. NumPy's own generators are not secure: the
+    state of PCG64, the default, can be recovered from its output (Bouillaguet, Martinez, Sauvage
+    (2020), Practical seed-recovery for the PCG pseudo-random number generator), and published noise
+    contains such output. The methods `random`, `integers`, `normal`, `laplace`, `exponential` and
+    `gumbel`, which the mechanisms of this library use, draw from the operating system. Continuous
+    draws invert the distribution function at uniform numbers with 51 random bits after the first
+    bit that is 1, for any number of zeros before it. All other sampling methods raise an error.
 
     Examples
     --------
@@ -68,7 +69,7 @@ class SystemGenerator(np.random.Generator):
         super().__init__(np.random.PCG64())
 
     def random(self, size: Any = None) -> Any:  # type: ignore[override]
-        """Draw uniform numbers, neither 0 nor 1, with full precision even for small numbers."""
+        """Draw uniform numbers in (0, 1), with full precision even near 0."""
         mantissa = 1 + ((self._bits(size) >> np.uint64(12)) + 0.5) * 2.0**-52
         exponent = np.full(mantissa.shape, -1)
         # Count the zeros of random bits before the first 1, word by word
@@ -84,12 +85,15 @@ class SystemGenerator(np.random.Generator):
     def integers(  # type: ignore[override]
         self, low: Any, high: Any = None, size: Any = None
     ) -> Any:
-        """Draw uniform whole numbers from `low` to below `high`; a single argument is `high`."""
+        """Draw uniform integers in [low, high), or in [0, low) if `high` is None."""
         if high is None:
             low, high = 0, low
         width = int(high) - int(low)
         if not (0 < width <= 2**63 and low >= -(2**63) and high <= 2**63):
-            raise ValueError(f"high must exceed low, by up to 2**63, in 64 bits; got {low}, {high}")
+            raise ValueError(
+                "high must exceed low by at most 2**63, and the numbers must fit into 64 bits; got "
+                f"low={low} and high={high}"
+            )
         sampled = np.atleast_1d(self._bits(size))
         most = 2**64 // width * width - 1  # beyond, some remainders would be more likely
         while (beyond := sampled > np.uint64(most)).any():
@@ -117,8 +121,8 @@ class SystemGenerator(np.random.Generator):
 
     def _refused(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
-            "SystemGenerator draws random, integers, normal, laplace, exponential and gumbel; "
-            "numpy's method would not draw this from the operating system"
+            "SystemGenerator has only the methods random, integers, normal, laplace, exponential "
+            "and gumbel; NumPy's other methods would not draw from the operating system"
         )
 
     _refused.__doc__ = ""  # without it, the documentation would show numpy's docstring
@@ -133,7 +137,7 @@ class SystemGenerator(np.random.Generator):
 
     def __reduce__(self) -> Any:
         raise TypeError(
-            "SystemGenerator has no state to pickle or copy: every number comes from the system"
+            "SystemGenerator has no state to pickle or copy; create a new one instead"
         )
 
 
@@ -143,22 +147,22 @@ for _name in set(dir(np.random.Generator)) - set(vars(SystemGenerator)) - {"bit_
 
 
 def _shape(size: Any, *params: Any) -> Any:
-    """Return `size`, or the common shape of the parameters without one: a draw for each entry."""
+    """Return `size` or, if it is None, the shape to which the parameters broadcast."""
     if size is not None:
         return size
     return np.broadcast_shapes(*map(np.shape, params)) or None
 
 
-# --- whole numbers of any size: integers of numpy overflow silently, integers of Python do not ----
+# --- integers of any size: NumPy's integers overflow silently, Python's integers do not -----------
 
 
 def exact_type(most: int) -> type:
-    """Return the dtype in which whole numbers up to `most` are added exactly."""
+    """Return a dtype for exact sums of integers, if no sum exceeds `most`."""
     return np.int64 if most <= _MOST_IN_64_BITS else object
 
 
 def in_64_bits(whole: np.ndarray) -> np.ndarray:
-    """Convert Python integers to numpy's; return them unchanged if one exceeds 64 bits."""
+    """Convert Python integers to int64; return them unchanged if one exceeds 64 bits."""
     try:
         return whole.astype(np.int64)
     except OverflowError:
@@ -166,7 +170,7 @@ def in_64_bits(whole: np.ndarray) -> np.ndarray:
 
 
 def plus_noise(whole: np.ndarray, noise: np.ndarray, step: float) -> np.ndarray:
-    """Return whole numbers of steps plus noise, in units; add exactly, and round once."""
+    """Add integer noise to integers exactly, and return the sums times `step` as floats."""
     return (whole.astype(object) + noise).astype(float) * step
 
 
@@ -179,7 +183,7 @@ def discrete_laplace(rng: np.random.Generator, gamma: Fraction, shape: Any) -> n
 
 
 def discrete_gaussian(rng: np.random.Generator, sigma: Fraction, shape: Any) -> np.ndarray:
-    """Draw an array of whole numbers, probabilities proportional to ``exp(-x**2/(2 sigma**2))``."""
+    """Draw integers with probabilities proportional to ``exp(-x**2 / (2 sigma**2))``."""
     return _by_rejection(lambda n: _discrete_gaussian(rng, sigma, n), shape)
 
 
@@ -193,7 +197,7 @@ def _by_rejection(attempt: Callable[[int], np.ndarray], shape: Any) -> np.ndarra
 
 
 def _discrete_gaussian(rng: np.random.Generator, sigma: Fraction, n: int) -> np.ndarray:
-    """Make `n` attempts by Algorithm 3, Laplace draws that are accepted at random."""
+    """Make `n` attempts by Algorithm 3: discrete Laplace draws, which are accepted at random."""
     t = math.floor(sigma) + 1
     y = _discrete_laplace(rng, Fraction(1, t), n)
     numerator, denominator = (part**2 for part in sigma.as_integer_ratio())
@@ -203,7 +207,7 @@ def _discrete_gaussian(rng: np.random.Generator, sigma: Fraction, n: int) -> np.
 
 
 def _discrete_laplace(rng: np.random.Generator, gamma: Fraction, n: int) -> np.ndarray:
-    """Make `n` attempts by Algorithm 2, a geometric draw in two parts and a sign."""
+    """Make `n` attempts by Algorithm 2: a geometric draw in two parts, and a random sign."""
     s, t = gamma.as_integer_ratio()
     u = _integers(rng, t, n)
     u = u[_bernoulli_exp(rng, u, t)]
@@ -221,8 +225,8 @@ def _discrete_laplace(rng: np.random.Generator, gamma: Fraction, n: int) -> np.n
 def _bernoulli_exp(rng: np.random.Generator, p: Any, q: Any) -> np.ndarray:
     """Draw True with probability ``exp(-p / q)``.
 
-    Canonne, Kamath, Steinke (2020), Algorithm 1. `p` is an array of Python integers: products of
-    the digits of floats exceed 64 bits.
+    This is Algorithm 1 of Canonne, Kamath, Steinke (2020). `p` is an array of Python integers,
+    because products of numerators and denominators of floats exceed 64 bits.
     """
     whole = p // q
     result = _bernoulli_exp_fraction(rng, p - whole * q, q)
@@ -248,7 +252,7 @@ def _bernoulli_exp_fraction(rng: np.random.Generator, p: Any, q: Any) -> np.ndar
 
 
 def _bernoulli(rng: np.random.Generator, p: Any, q: Any) -> np.ndarray:
-    """Draw True with probability ``p / q``, for ``0 <= p <= q``, by comparison with a uniform."""
+    """Draw True with probability ``p / q``, for ``0 <= p <= q``, from uniform integers."""
     if q <= _WORD:
         return rng.integers(q, size=p.size) < p.astype(np.int64)
     # Compare digit by digit
@@ -262,10 +266,10 @@ def _bernoulli(rng: np.random.Generator, p: Any, q: Any) -> np.ndarray:
 
 
 def _integers(rng: np.random.Generator, limit: int, n: int) -> np.ndarray:
-    """Draw from 0 to ``limit - 1``; above 2**62, `limit` must be a power of two.
+    """Draw uniform integers in [0, limit); a `limit` above 2**62 must be a power of two.
 
-    Large limits are denominators of floats, which are powers of two, so the division of the digits
-    above the last has no remainder.
+    Large limits are denominators of floats, which are powers of two, so they are divisible by
+    2**62.
     """
     if limit <= _WORD:
         return rng.integers(limit, size=n).astype(object)

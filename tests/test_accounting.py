@@ -650,7 +650,7 @@ def test_fit_refuses_a_hopeless_plan(clf, private, public, words, tmp_path):
     votes = clf.poll(private, labels, X_public=public)
     fit = partial(clf.fit, private, labels, public)
     for act in (fit, partial(clf.fit_votes, votes, public)):
-        with pytest.raises(BadPlanError, match="this cannot work: ") as caught:
+        with pytest.raises(BadPlanError, match="this fit cannot work: ") as caught:
             act()
         assert words in str(caught.value) or ALL_EQUAL in str(caught.value)
         assert caught.value.plan.epsilon == plan.epsilon

@@ -435,7 +435,7 @@ class Shifted(aggregators.GNMax):
 @cases(
     "mechanism, parts",
     (Coin(), ["Coin states no cost", "method bounds that returns rdp.PrivacyBounds with"]),
-    (Shifted(), ["Shifted states no cost", "hold for no subclass that changes"]),
+    (Shifted(), ["Shifted states no cost", "do not hold for a subclass that changes"]),
     (aggregators.PluralityVote(), ["Use an aggregator with noise"]),
     (aggregators.ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
     ids=["own", "inherited", "none", "too large"],
@@ -672,7 +672,7 @@ def test_soft_vote_noise_has_the_claimed_std(noise, global_random_seed):
 
 
 def test_soft_labels_require_multiples_of_ticks():
-    with pytest.raises(ValueError, match="needs multiples of 2"):
+    with pytest.raises(ValueError, match="requires sums that are multiples of 2"):
         aggregators.SoftVote(40.0).soft_labels([[0.1, 0.9]])
     assert aggregators.SoftVote(40.0, noise="continuous").soft_labels([[0.1, 0.9]]).shape == (1, 2)
 

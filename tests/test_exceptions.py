@@ -66,13 +66,13 @@ def test_warnings_point_to_the_line_of_the_user(act, message, line):
 
 def test_bad_plan_error_carries_the_plan_and_pickles():
     clf = pate(aggregator=GNMax(400.0), n_queries=20)
-    with pytest.raises(BadPlanError, match="this cannot work: .*exceeds the votes") as caught:
+    with pytest.raises(BadPlanError, match="this fit cannot work: .*exceeds the votes") as caught:
         clf.fit(*DATA)
     error = caught.value
     assert isinstance(error, ValueError) and not hasattr(clf, "privacy_spent_")
     assert error.plan.errors == clf.plan(*DATA).errors != ()
     assert str(error) == (
-        f"this cannot work: {error.plan.errors[0]}. To try all the same, set on_bad_plan='warn'"
+        f"this fit cannot work: {error.plan.errors[0]}. To fit anyway, set on_bad_plan='warn'"
     )
     restored = pickle.loads(pickle.dumps(error))
     assert type(restored) is BadPlanError and str(restored) == str(error)

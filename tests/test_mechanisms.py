@@ -193,7 +193,7 @@ def test_immutable_claimed_rdp_equals_the_noise_bound_at_raised_counts(scale, bo
 def test_immutable_plan_warns_of_its_leak():
     public = {"n_public": 20, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
     with pytest.warns(
-        PrivacyLeakWarning, match="different answers almost surely.*Use StableArgmax"
+        PrivacyLeakWarning, match="nearly always get different answers.*Use StableArgmax"
     ):
         plan = plan_queries(ImmutableArgmax(gamma=0.05), 3, epsilon=None, **public)
     assert plan.epsilon > 10

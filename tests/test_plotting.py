@@ -276,7 +276,7 @@ def test_displays_use_given_axes_and_refuse_wrong_estimators(fitted, draw, priva
     display = draw(fitted("GNMax"), ax=ax, alpha=0.5)
     assert display.ax_ is ax and display.figure_ is figure and (MARK in texts(ax)) == private
     if private:
-        with pytest.raises(ValueError, match="private, and does not survive pickling"):
+        with pytest.raises(ValueError, match="private, and a pickled or copied estimator"):
             draw(pickle.loads(pickle.dumps(fitted("GNMax"))))
     pytest.raises(NotFittedError, draw, PATEClassifier())
     with pytest.raises(TypeError, match="expected a fitted PATEClassifier; got LogisticRegression"):

@@ -467,10 +467,10 @@ def columns_of(n_rows):
 
 
 USELESS = {
-    "index": (np.arange(2000) + 7, "another value in each public row"),
+    "index": (np.arange(2000) + 7, "a different value in each public row"),
     "shuffled": (np.random.default_rng(0).permutation(4000)[:2000], "another value in each"),
     "sparse": (np.random.default_rng(0).integers(10**12, size=2000), "another value in each"),
-    "name": ([f"person {k}" for k in range(2000)], "another value in each public row"),
+    "name": ([f"person {k}" for k in range(2000)], "a different value in each public row"),
     "note": ([f"note {k // 2 % 900}" for k in range(1700)] + ["none"] * 300, None),
     "street": ([f"street {k // 2 % 900}" for k in range(1800)] * 1 + ["x"] * 200, None),
     "code": ([f"code {k % 1200}" for k in range(2000)], "hold text with more values"),

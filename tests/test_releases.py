@@ -314,8 +314,8 @@ def test_gather_error_is_redacted_and_costs_nothing(ledger):
     "what, match",
     ("raise", "publish of Failing failed with ValueError"),
     ("text", "publish of Failing failed with TypeError"),
-    ("longer", "must return an array of the form"),
-    ("whole", "must return an array of the form"),
+    ("longer", "must return an array of the same shape and dtype"),
+    ("whole", "must return an array of the same shape and dtype"),
 )
 def test_publish_error_is_redacted_and_paid_for(ledger, what, match):
     clf = model(Counts(9.0), Failing(where="publish", what=what), ledger=ledger, random_state=None)
@@ -393,7 +393,7 @@ def test_release_without_records_is_refused():
     clf = model(Counts())
     votes = model().poll(X, Y, X_public=X_PUBLIC)
     pytest.raises(ValueError, clf.fit_votes, votes, X_PUBLIC).match("has no private records")
-    pytest.raises(ValueError, clf.poll, X, Y, X_PUBLIC).match("poll collects votes alone")
+    pytest.raises(ValueError, clf.poll, X, Y, X_PUBLIC).match("poll collects votes only")
     for of, grid in ((clf, {"class_weight": [None]}), (model(), {"releases": [[Counts()], None]})):
         search = PrivateGridSearchCV(of.set_params(random_state=None), grid, epsilon=2.0)
         pytest.raises(ValueError, search.fit, X, Y, X_PUBLIC).match("a search makes many fits")

@@ -2,6 +2,8 @@
 
 import math
 import pickle
+import re
+import warnings
 from itertools import combinations, product
 
 import numpy as np
@@ -12,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from sklearn_pate import PATEClassifier
+from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.encoding import Schema
 from sklearn_pate.encoding.values import cells_of
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import DiscreteGaussian, Neighbors, gdp_to_epsilon
 from sklearn_pate.schema_release import SchemaRelease
 from sklearn_pate.schema_release.counts import (
@@ -420,3 +423,85 @@ def test_few_whole_numbers_with_many_records_are_categories():
     columns, _, _ = found(frame, mu=0.3)
     assert columns[0] == list("0123456")
     assert isinstance(columns[1], tuple)
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_interrupted_fit_goes_on_after_each_step(step, monkeypatch):
+    """Its statement covers both attempts, at the cost of one fit."""
+    X, y = table(2000)
+    clf = PATEClassifier(classes=[0, 1], warm_start=True)
+    publish, n_calls = ClassSumsSynthesizer.publish, []
+
+    def interrupted(self, *args, **kwargs):
+        n_calls.append(1)
+        if len(n_calls) == step + 1:
+            raise KeyboardInterrupt
+        return publish(self, *args, **kwargs)
+
+    monkeypatch.setattr(ClassSumsSynthesizer, "publish", interrupted)
+    with pytest.raises(KeyboardInterrupt) as error:
+        clf.fit(X, y)
+    spent = error.value.privacy_spent.epsilon
+    assert (0.1, 0.3, 0.45, 0.99)[step] < spent <= (0.3, 0.6, 0.7, 1.0)[step]
+    clf.fit(X, y)
+    assert len(n_calls) == 5  # the interrupted step is drawn once more
+    assert 0.99 < clf.privacy_spent_.epsilon <= 1.0
+
+
+def test_private_search_estimates_the_schema_once(monkeypatch):
+    X, y = table(4000)
+    calls = []
+    publish = SchemaRelease.publish_values
+    monkeypatch.setattr(
+        SchemaRelease, "publish_values", lambda *args: calls.append(1) or publish(*args)
+    )
+    clf = PATEClassifier(classes=[0, 1])
+    search = PrivateGridSearchCV(clf, {"method": ["neighbors"]}, epsilon=5.0, n_trials=2)
+    search.fit(X, y)
+    assert len(calls) == 1
+    assert search.score(*table(1000, seed=1)) > 0.65
+    assert search.privacy_spent_.schema == "estimated" and search.privacy_spent_.epsilon <= 5.0
+
+
+def test_ledger_pays_for_several_fits_with_an_estimated_schema(tmp_path):
+    X, y = table(2000)
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10.0)
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], ledger=ledger)
+    for _ in range(10):
+        clf.fit(X, y)
+    assert ledger.epsilon_spent <= 10.0
+
+
+def test_statement_names_what_of_the_schema_is_covered():
+    X, y = table(2000)
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1])
+    summary = clf.fit(X, y).privacy_spent_.summary()
+    assert "estimated from noisy counts, and are covered; their names, order and number" in summary
+    assert "noisy counts of the columns, which the schema is estimated from" in summary
+    partly = clf.set_params(schema={"age": (18, 90)}).fit(X, y).privacy_spent_
+    assert partly.schema == "partly estimated"
+    assert "that were declared; those that were estimated" in partly.summary()
+
+
+@pytest.mark.parametrize("given", ["groups", "weights", "regressor"])
+def test_fit_of_groups_weights_or_numbers_without_anything_declared(given):
+    X, y = table()
+    clf, fit_params = PATEClassifier(classes=[0, 1], random_state=0), {}
+    if given == "groups":
+        clf.set_params(unit="group")
+        fit_params["groups"] = np.arange(len(X)) // 2
+    elif given == "weights":
+        fit_params["sample_weight"] = np.full(len(X), 0.5)
+    else:
+        clf, y = PATERegressor(bounds=(-4, 4), random_state=0), np.log(X["income"]) - 10
+    assert clf.fit(X, y, **fit_params).score(X, y) > 0.75
+
+
+def test_columns_hidden_by_noise_are_warned_of():
+    X, y = table(300)
+    clf = PATEClassifier(epsilon=0.05, classes=[0, 1], on_bad_plan="warn")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clf.fit(X, y)
+    text = " ".join(str(warning.message) for warning in caught)
+    assert re.search("hides all values of columns .*'income'.*declare them", text)

@@ -85,7 +85,7 @@ READ = {
     "labels": (lambda: pate(classes=None).fit(X, Y, X_PUBLIC), CLASSES),
     "rows": (lambda: pate(on_bad_plan="warn").fit(X, Y, X[::-1]), AS_PUBLIC),
     "votes": (votes_without_classes, CLASSES),
-    "caveat": (lambda: with_a_caveat().fit(X, Y, X_PUBLIC), "get different answers almost surely"),
+    "caveat": (lambda: with_a_caveat().fit(X, Y, X_PUBLIC), "nearly always get different answers"),
     "X_val": (of_private_validation_rows, "private rows, which were given as X_val"),
 }
 

@@ -787,7 +787,7 @@ def test_class_sums_refuse_wrong_input():
     clf = PATEClassifier(method=ClassSums(), classes=[0, 1])
     with pytest.raises(ValueError, match="ClassSums takes DataFrames, and arrays"):
         clf.fit(sparse.csr_array(X), y, X_public=sparse.csr_array(rows))
-    with pytest.raises(ValueError, match="needs public rows that are there before a fit"):
+    with pytest.raises(ValueError, match="requires public rows before the fit"):
         clone(clf).set_params(schema=(-5.0, 5.0)).fit(X, y)  # it has sums of its own
     with pytest.raises(ValueError, match="'relation' parameter of ClassSums"):
         clf.set_params(method__relation="swap").fit(X, y, X_public=rows)

@@ -51,6 +51,9 @@ class PrivacySpent:
     n_synthetic : int
         Number of synthetic rows that this fit sampled; `epsilon` covers them. 0 if public rows were
         given, even if these are synthetic rows that an earlier fit paid for.
+    schema : {"declared", "estimated", "partly estimated"}
+        Whether the bounds and categories of the columns of synthetic rows were declared, or
+        estimated by a release that `epsilon` covers.
     covers : {"fit", "rows", "statistics"}
         "rows" if a fit failed after the release of its synthetic rows: `epsilon` is their cost.
         "statistics" if it failed earlier, after the release of some statistics for these rows.
@@ -96,6 +99,7 @@ class PrivacySpent:
     arithmetic: str = "real"
     generator: str = "system"
     n_synthetic: int = 0
+    schema: str = "declared"
     covers: str = "fit"
     not_covered: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()

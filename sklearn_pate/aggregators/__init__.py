@@ -1,8 +1,8 @@
-"""Mechanisms that turn vote counts into released labels, each with its outcome distribution.
+"""Mechanisms that turn vote counts into released labels or tables, with their privacy bounds.
 
-A new mechanism for single queries is a subclass of `base.Aggregator`, or of `base.SoftAggregator`,
-and states its proof in `bounds`. One for a whole table is a subclass of `table.TableMechanism`, and
-proves its `cost`.
+A new mechanism for single queries is a subclass of `base.Aggregator` or `base.SoftAggregator`, with
+its proved bounds in `bounds`. A new mechanism for a whole table is a subclass of
+`table.TableMechanism`, with a proved `cost`.
 """
 
 from .argmax import (

@@ -1,4 +1,4 @@
-"""Mechanisms that release one class: noisy argmaxes, with or without a check, and exact ones."""
+"""Mechanisms that release one class for each query: noisy and exact argmaxes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class _NoisyArgmax(Aggregator):
-    """The class with the largest count after independent noise on every count, `_noise`."""
+    """Base class of aggregators that release the class with the largest noisy count.
+
+    `_noise` of a subclass returns the distribution of the independent noise on every count.
+    """
 
     def _bounds_of_noise(self) -> rdp.PrivacyBounds:
         """Return the proved bounds of the noise; see `Aggregator.bounds`."""
@@ -52,9 +55,9 @@ class _NoisyArgmax(Aggregator):
 
 
 class PluralityVote(Aggregator):
-    """The class with the most votes, without noise and without privacy: epsilon = inf.
+    """Argmax of the votes without noise: **not private**, epsilon is inf.
 
-    Ties go to the lowest class code. For comparisons only.
+    Ties go to the lowest class code. Use this aggregator for comparisons only.
 
     Examples
     --------
@@ -72,7 +75,7 @@ class PluralityVote(Aggregator):
         return np.where(chosen, 0.0, -np.inf)
 
     def bounds(self) -> rdp.PrivacyBounds:
-        """Return empty bounds, as no cost is bounded without noise."""
+        """Return empty bounds, because no cost is bounded without noise."""
         return rdp.PrivacyBounds()
 
 
@@ -82,13 +85,13 @@ class LNMax(_NoisyArgmax):
     Parameters
     ----------
     gamma : float or None, default=0.05
-        Inverse scale: every count gets Laplace noise of scale ``1 / gamma`` votes. Above 0; a
+        Inverse scale, above 0: every count gets Laplace noise of scale ``1 / gamma`` votes. A
         smaller gamma is more private. One query is ``2 * gamma``-differentially private. With None,
-        `PATEClassifier` calibrates it so that its queries cost exactly its `epsilon`.
+        `PATEClassifier` calibrates gamma so that all queries together cost its `epsilon`.
     noise : {"continuous", "discrete"}, default="continuous"
-        "discrete" is noise on the whole numbers with probabilities proportional to
-        ``exp(-gamma * abs(x))``, sampled exactly, so that no rounding of floats weakens the
-        guarantee; ties go to the lowest class code.
+        "continuous" is floating-point noise. "discrete" is noise on the integers with probabilities
+        proportional to ``exp(-gamma * abs(x))``, sampled exactly, so that no rounding of floats
+        weakens the guarantee; ties go to the lowest class code.
 
     References
     ----------
@@ -146,15 +149,16 @@ class ExponentialNMax(_NoisyArgmax):
     Parameters
     ----------
     gamma : float, default=0.05
-        Inverse scale: every count gets exponential noise of scale ``1 / gamma`` votes, half the
-        variance of `LNMax`. Above 0; a smaller gamma is more private. One query is
-        ``2 * gamma``-differentially private.
+        Inverse scale, above 0: every count gets exponential noise of scale ``1 / gamma`` votes,
+        with half the variance of the noise of `LNMax`. A smaller gamma is more private. One query
+        is ``2 * gamma``-differentially private.
 
     Notes
     -----
-    With more than two classes, its data-independent Renyi cost is the cost of a pure mechanism,
-    `rdp.pure_rdp`. The smaller cost of the exponential mechanism, ``a (2 gamma)**2 / 8``, is not
-    proved for it. At equal gamma it costs more than `LNMax`; compare the two at equal accuracy.
+    With more than two classes, the data-independent Renyi cost is the cost of any mechanism with
+    this pure epsilon, `rdp.pure_rdp`. The smaller cost of the exponential mechanism,
+    ``a (2 gamma)**2 / 8``, is not proved for exponential noise. At equal gamma, this aggregator
+    costs more than `LNMax`; compare the two at equal accuracy.
 
     References
     ----------
@@ -192,13 +196,14 @@ class GNMax(_NoisyArgmax):
     Parameters
     ----------
     sigma : float or None, default=40.0
-        Standard deviation of the noise on each count, in votes; above 0, larger is more private.
-        With None, `PATEClassifier` calibrates it so that its queries cost exactly its `epsilon`.
+        Standard deviation of the noise on each count, in votes, above 0. A larger sigma is more
+        private. With None, `PATEClassifier` calibrates sigma so that all queries together cost its
+        `epsilon`.
     noise : {"continuous", "discrete"}, default="continuous"
-        "discrete" is noise on the whole numbers with probabilities proportional to
-        ``exp(-x**2 / (2 * sigma**2))``, sampled exactly, so that no rounding of floats weakens the
-        guarantee; ties go to the lowest class code. It costs order / sigma**2 per query;
-        Gaussian-DP composition is not claimed for it.
+        "continuous" is floating-point noise. "discrete" is noise on the integers with probabilities
+        proportional to ``exp(-x**2 / (2 * sigma**2))``, sampled exactly, so that no rounding of
+        floats weakens the guarantee; ties go to the lowest class code. The Renyi cost of a query
+        with discrete noise is order / sigma**2, and Gaussian-DP composition is not claimed.
 
     References
     ----------
@@ -236,8 +241,8 @@ class GNMax(_NoisyArgmax):
     def bounds(self) -> rdp.PrivacyBounds:
         """Return the proved bounds of the noise; see `Aggregator.bounds`.
 
-        Discrete noise costs ``order / sigma**2``, as two counts change by one (Canonne, Kamath,
-        Steinke (2020), Proposition 5).
+        Discrete noise costs ``order / sigma**2``, because two counts change by one vote each
+        (Canonne, Kamath, Steinke (2020), Proposition 5).
         """
         bounds = self._bounds_of_noise()
         if self.noise == "continuous":
@@ -268,9 +273,9 @@ class GNMax(_NoisyArgmax):
 class _CheckedGNMax(Aggregator):
     """GNMax that answers only queries that pass a noisy check of the teachers' agreement.
 
-    A subclass defines `_agreement` and `_labels_if_failed`. The first returns the checked number of
-    each query, which one teacher changes by at most 1. The second returns the labels of queries
-    that fail the check, -1 for no answer.
+    A subclass defines `_agreement` and `_labels_if_failed`. The first returns the number of each
+    query that is compared with the threshold; one teacher changes it by at most 1. The second
+    returns the labels of queries that fail the check, -1 for no answer.
     """
 
     _parameter_constraints = {"threshold": [POSITIVE], "sigma1": [POSITIVE], "sigma2": [POSITIVE]}
@@ -346,7 +351,7 @@ class _CheckedGNMax(Aggregator):
         student_proba: ArrayLike | None = None,
         paid: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Return the 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
+        """Return the 2018 paper's bounds: `rdp.threshold_rdp` plus, if paid, `rdp.gnmax_rdp`."""
         self._validate_params()
         votes = check_votes(votes)
         excess = self._excess(votes, student_proba)
@@ -356,7 +361,7 @@ class _CheckedGNMax(Aggregator):
         return check + paid[:, None] * rdp.gnmax_rdp(votes, self.sigma2, orders)
 
     def _excess(self, votes: Any, student_proba: ArrayLike | None) -> np.ndarray:
-        """Return the agreement minus the threshold, in units of its noise."""
+        """Return the agreement minus the threshold, divided by `sigma1`."""
         threshold = float(self.threshold)
         if not isinstance(self.threshold, Integral) and len(votes):
             threshold *= votes[0].sum()  # a fraction of the teachers
@@ -374,15 +379,15 @@ class _CheckedGNMax(Aggregator):
 class ConfidentGNMax(_CheckedGNMax):
     """GNMax that answers only if many teachers agree: the 2018 paper's Algorithm 1.
 
-    A query passes if its largest vote count plus noise reaches the threshold. Check and answer are
-    one mechanism, with "no answer" among its outcomes. Every query is paid for, with or without an
-    answer.
+    A query passes if its largest vote count plus noise is at least the threshold. Check and answer
+    are one mechanism, with "no answer" as an outcome. Every query has a privacy cost, with or
+    without an answer.
 
     Parameters
     ----------
     threshold : int or float
-        Votes that the most popular class needs: a whole number of votes, at most the number of
-        teachers, or a fraction of the teachers as a float in (0, 1].
+        Threshold of the largest noisy count: an int is a number of votes, at most the number of
+        teachers; a float in (0, 1] is a fraction of the teachers.
     sigma1 : float
         Standard deviation of the noise on the largest count, in votes.
     sigma2 : float
@@ -424,23 +429,23 @@ class ConfidentGNMax(_CheckedGNMax):
 class InteractiveGNMax(_CheckedGNMax):
     """GNMax that answers if teachers contradict the student: the 2018 paper's Algorithm 2.
 
-    A query passes if some class has many more votes than the student expects: the excess
-    ``max_j(n_j - n_teachers * p_j)`` plus noise reaches the threshold. The teachers then answer the
-    query. If a query fails and the student is confident, the student's label is released, at the
-    cost of the check; otherwise there is no answer. The mechanism requires a student: use it after
-    another stage.
+    A query passes if a class has many more votes than the student expects: the excess
+    ``max_j(n_j - n_teachers * p_j)`` plus noise is at least the threshold. The teachers then answer
+    the query. If a query fails and the student is confident, the student's label is released, at
+    the cost of the check; otherwise there is no answer. The mechanism requires a student: use it
+    after another stage.
 
     Parameters
     ----------
     threshold : int or float
-        Votes above the student's expectation that some class needs: a whole number of votes, or a
-        fraction of the teachers as a float in (0, 1].
+        Threshold of the noisy excess: an int is a number of votes; a float in (0, 1] is a fraction
+        of the teachers.
     sigma1 : float
         Standard deviation of the noise on the checked excess, in votes.
     sigma2 : float
         Standard deviation of the noise on each count of a query that passes, in votes.
     confidence : float
-        Probability of the student's label above which it is released, in [0, 1).
+        The student is confident if its label has a probability above this number, in [0, 1).
 
     References
     ----------
@@ -473,7 +478,7 @@ class InteractiveGNMax(_CheckedGNMax):
     def bounds(self) -> rdp.PrivacyBounds:
         """Return the cost of check and answer as one mechanism; see `rdp.checked_rdp`.
 
-        One teacher changes the number of votes above the student's expectation by at most 1.
+        One teacher changes the largest excess over the student's expectation by at most 1.
         """
         return self._bounds_of_both_steps()
 
@@ -511,9 +516,9 @@ class ImmutableArgmax(Aggregator):
     Parameters
     ----------
     constant : float, default=None
-        Votes added to the top count, at least 0; inf is the plain argmax. None is the paper's
-        choice for `failure_probability`: ``log(n_classes / failure_probability) / gamma`` or
-        ``sqrt(2 * sigma**2 * log(2 * n_classes / failure_probability))``.
+        Number of votes added to the top count, at least 0; inf gives the plain argmax. None is the
+        paper's choice: ``log(n_classes / failure_probability) / gamma`` for Laplace noise, and
+        ``sqrt(2 * sigma**2 * log(2 * n_classes / failure_probability))`` for Gaussian noise.
     gamma : float, default=None
         Laplace noise of scale ``1 / gamma`` votes. Give either `gamma` or `sigma`.
     sigma : float, default=None
@@ -542,8 +547,8 @@ class ImmutableArgmax(Aggregator):
 
     caveat = (
         "it adds a constant to the top count, so neighbouring data sets with different top classes "
-        "get different answers almost surely; privacy_spent_ holds its true cost, and the paper's "
-        "figure near zero is a claim about other data sets. Use StableArgmax for privacy"
+        "nearly always get different answers; privacy_spent_ has its true cost, and the paper "
+        "claims a cost near zero only for other data sets. Use StableArgmax for privacy"
     )
 
     def __init__(
@@ -577,7 +582,7 @@ class ImmutableArgmax(Aggregator):
         return (raised + noise).argmax(axis=1)
 
     def bounds(self) -> rdp.PrivacyBounds:
-        """Return the true cost: two counts change by up to ``1 + constant`` each."""
+        """Return the true cost, because two raised counts change by up to ``1 + constant`` each."""
         noise = self._noise()
 
         def of_query(
@@ -609,7 +614,8 @@ class ImmutableArgmax(Aggregator):
         Returns
         -------
         ndarray of shape (n_queries, n_orders)
-            Private, and false: the theorems behind it require counts that change by one vote.
+            Claimed Renyi costs, which are private. They are too small, because the theorems behind
+            them require counts that change by one vote.
         """
         log_proba = self.outcome_log_proba(votes)
         rows = np.arange(len(log_proba))
@@ -652,39 +658,40 @@ class ImmutableArgmax(Aggregator):
 
 
 class StableArgmax(Aggregator):
-    """The exact argmax of stable queries, at no cost; only unstable queries are paid for.
+    """Exact argmax of stable queries, at a cost that does not depend on their number.
 
     The mechanism applies the sparse vector technique to the number of teachers that can change
     without changing the argmax, ``d = max(ceil(margin / 2) - 1, 0)``. A run answers queries with
-    their exact argmax while ``d`` plus noise stays above a noisy threshold; the first query below
-    it gets no answer, ends the run and is paid for. After `max_unstable` runs, the mechanism stops.
-    Any number of stable queries costs the same.
+    their exact argmax while ``d`` plus noise is above a noisy threshold. The first query that is
+    not above it is unstable: it gets no answer, and ends the run. The mechanism stops after
+    `max_unstable` runs. It always costs `max_unstable` runs, for any number of queries.
 
     Parameters
     ----------
     run_epsilon : float or None, default=0.1
-        Pure epsilon of one run. With None, `PATEClassifier` calibrates it so that all runs cost
-        exactly its `epsilon`.
+        Pure epsilon of one run. With None, `PATEClassifier` calibrates it so that all runs together
+        cost its `epsilon`.
     max_unstable : int, default=20
-        Number of runs.
+        Number of runs, each of which ends with an unstable query.
     delta : float, default=1e-6
-        Delta of the mechanism, a part of the delta of a fit. It is the probability that an answer
-        depends on more than the noisy comparisons.
+        Delta of the mechanism, a part of the delta of a fit. It bounds the probability that an
+        answer depends on more than the noisy comparisons.
 
     Notes
     -----
     This is Algorithm 3 of Bassily, Thakkar, Thakurta (2018), with fresh threshold noise per run. On
-    neighbouring data sets `d` differs by at most 1; if the argmax differs, `d` is 0 on both. Unless
-    a query with ``d = 0`` is answered, the answers are a function of the comparisons, and one run
-    of comparisons is ``run_epsilon``-DP (Dwork and Roth (2014), Theorem 3.23). `run_epsilon` is
-    divided between the noise on the threshold and the noise on `d` in the ratio 1 to 2**(2/3) (Lyu,
-    Su, Li (2017)). With `k` queries, some query with ``d = 0`` is answered only if the largest of
-    `k` noises on `d` minus the smallest of `max_unstable` noises on thresholds exceeds the
-    threshold. The threshold is set so that this has probability `delta`, and is lower than the
-    sum of two bounds in the paper.
+    neighbouring data sets, `d` differs by at most 1; if the argmax differs, `d` is 0 on both.
+    Unless a query with ``d = 0`` is answered, the answers are a function of the comparisons, and
+    one run of comparisons is ``run_epsilon``-DP (Dwork and Roth (2014), Theorem 3.23).
+    `run_epsilon` is divided between the noise on the threshold and the noise on `d` in the ratio 1
+    to 2**(2/3) (Lyu, Su, Li (2017)). With `k` queries, a query with ``d = 0`` is answered only if
+    the largest of `k` noises on `d` minus the smallest of `max_unstable` noises on thresholds
+    exceeds the threshold. The threshold is chosen so that the probability of this is at most
+    `delta`. It is lower than the sum of two bounds in the paper.
 
-    The answers have no finite Renyi divergence, as neighbours may answer differently with tiny
-    probability, so `rdp.exact_rdp` is infinite near ties. The guarantee is in `costs`.
+    The answers have no finite Renyi divergence, because the answers on neighbouring data sets may
+    differ with a tiny probability. So `rdp.exact_rdp` is infinite near ties. The guarantee is in
+    `costs`.
 
     Examples
     --------
@@ -714,9 +721,9 @@ class StableArgmax(Aggregator):
         self.delta = delta
 
     def bounds(self) -> rdp.PrivacyBounds:
-        """Return the cost of all runs, the same for any number of queries."""
+        """Return the cost of all runs, which is the same for any number of queries."""
         run_epsilon = checked_scale(self, "run_epsilon")
-        n_runs = int(self.max_unstable)  # NumPy's short numbers overflow, and round
+        n_runs = int(self.max_unstable)  # NumPy's types of few bits overflow and round
         delta = float(self.delta)
 
         def total(orders: np.ndarray) -> rdp.Cost:
@@ -727,7 +734,7 @@ class StableArgmax(Aggregator):
         return rdp.PrivacyBounds(total=total)
 
     def with_scale(self, scale: float) -> Self | None:
-        """Return a copy whose runs cost the inverse of the scale; see `Aggregator.with_scale`."""
+        """Return a copy with a `run_epsilon` of 1 / scale; see `Aggregator.with_scale`."""
         return clone(self).set_params(run_epsilon=1 / scale) if self.run_epsilon is None else None
 
     def outcome_log_proba(
@@ -746,7 +753,7 @@ class StableArgmax(Aggregator):
     def aggregate(
         self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
     ) -> np.ndarray:
-        """Draw the released label of each query in order; -1 after the last run."""
+        """Draw the released label of each query; -1 if it is unstable or after the last run."""
         labels, _ = self.draw(votes, student_proba, random_state)
         return np.pad(labels, (0, len(votes) - len(labels)), constant_values=-1)  # type: ignore[arg-type]
 
@@ -773,7 +780,7 @@ class StableArgmax(Aggregator):
         return labels, np.ones(n_queried, dtype=bool)
 
     def stability_needed(self, n_queries: int) -> float:
-        """Return the number of teachers that must be able to change for a query to be stable.
+        """Return the threshold for the distance to instability, without its noise.
 
         Parameters
         ----------
@@ -783,10 +790,10 @@ class StableArgmax(Aggregator):
         Returns
         -------
         float
-            Number of teachers. If it is above the `distance_to_instability` of votes that all
-            agree, almost no query is answered.
+            Number of teachers. If it is above the `distance_to_instability` of unanimous votes,
+            almost no query is answered.
         """
-        # NumPy's short numbers overflow, and round
+        # NumPy's types of few bits overflow and round
         numbers = int(self.max_unstable), float(self.delta), operator.index(n_queries)
         return _stability_needed(*self._scales(), *numbers)
 
@@ -806,8 +813,8 @@ def _stability_needed(
     n_queries: int,
 ) -> float:
     """Return the least threshold that noise exceeds with a probability of at most `delta`."""
-    # The probability that noise exceeds a threshold is bounded on a grid of the threshold's noise,
-    # where the noise on distances must exceed the rest of the threshold
+    # The probability is bounded on a grid of values of the threshold's noise: the noise on
+    # distances must exceed the rest of the threshold
     n_scales = max(60, 2 * math.log(max_unstable / delta))
     drop = np.linspace(0, n_scales * on_threshold, 4001)
     beyond = np.minimum(1, max_unstable * np.exp(-drop / on_threshold) / 2)
@@ -837,7 +844,7 @@ def distance_to_instability(votes: ArrayLike) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of shape (n_queries,), int
-        Private; one teacher changes each by at most 1.
+        Number of teachers for each query, which is private; one teacher changes it by at most 1.
 
     Examples
     --------

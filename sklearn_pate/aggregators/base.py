@@ -47,11 +47,12 @@ class Released(NamedTuple):
     Attributes
     ----------
     labels : ndarray of shape (n_queried,), int
-        Class codes, -1 for "no answer"; shorter than the votes if the mechanism stopped by itself.
+        Class codes, -1 for "no answer". There are fewer labels than queries if the mechanism
+        stopped early.
     paid : ndarray of shape (n_queried,), bool
         False if a check refused the query, so that no answer was drawn from the votes.
     soft_labels : ndarray of shape (n_queried, n_classes) or None
-        The distributions over classes, if the mechanism releases them.
+        Distributions over classes, if the mechanism releases them.
     """
 
     labels: np.ndarray
@@ -65,31 +66,31 @@ class Released(NamedTuple):
 
 
 class Mechanism(CheckedEstimator, metaclass=ABCMeta):
-    """Base class of mechanisms that turn the teachers' answers into a release, at a stated cost.
+    """Base class of mechanisms that turn the teachers' votes into a release, at a stated cost.
 
-    Its subclasses are `Aggregator`, which releases one class for each query, and `SoftAggregator`,
-    which releases a distribution over classes. A mechanism states in `bounds` the bounds that are
-    proved for every data set. Bounds hold for exactly the class whose body defines them: a subclass
-    that defines anything at all must state its own, and a subclass that returns
-    ``super().bounds()`` confirms that the proof still holds. Parameters follow scikit-learn's
-    conventions (`get_params`, `clone`).
+    The subclass `Aggregator` releases one class for each query, and `SoftAggregator` a distribution
+    over classes. `bounds` returns the privacy bounds that are proved for every data set. A subclass
+    that defines anything does not inherit them: it must define its own `bounds`. If the proof still
+    holds for the subclass, this method can return ``super().bounds()``. Parameters follow
+    scikit-learn's conventions (`get_params`, `clone`).
     """
 
     _parameter_constraints: dict = {}
 
-    #: None if teachers vote. A number if they give class probabilities, whose sums take the place
-    #: of vote counts: the probabilities are raised to ``1 / temperature``, and normalised.
+    #: None if teachers vote. If it is a number, teachers give class probabilities, and the sums of
+    #: these replace the vote counts: the probabilities are raised to ``1 / temperature``, and
+    #: normalised.
     temperature: float | None = None
 
-    #: Whether the release depends on `student_proba`. If so, no list of votes covers all cases, and
-    #: only `bounds` are guarantees.
+    #: Whether the release depends on `student_proba`. If so, a cost over all votes does not cover
+    #: all cases, and only `bounds` are guarantees.
     uses_student_proba = False
 
     #: Standard deviation of the noise on a count, in votes, for forecasts; None if there is no such
     #: noise, or it is unknown.
     noise_std: float | None = None
 
-    #: Warning of `PATEClassifier` about a guarantee that a reader may not expect.
+    #: Warning of `PATEClassifier` about a guarantee that users may not expect.
     caveat: str | None = None
 
     @abstractmethod
@@ -115,32 +116,32 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         """
 
     def bounds(self) -> PrivacyBounds:
-        """Return the proved bounds of this mechanism for all votes, as `rdp.PrivacyBounds`.
+        """Return the proved privacy bounds of this mechanism for all votes.
 
-        The class itself must define the method: a subclass that defines anything inherits no
-        bounds.
+        A subclass that defines anything must also define this method, because the bounds of its
+        base class are not used for it.
 
         Returns
         -------
         rdp.PrivacyBounds
-            Empty, unless the class defines the method.
+            Empty bounds by default.
         """
         return PrivacyBounds()
 
     def missing_bounds(self) -> str:
-        """Return the remedy for an infinite cost, with the bounds that a class can state.
+        """Return the remedy for an infinite cost, such as bounds that the class can define.
 
         Returns
         -------
         str
-            A sentence for an error message.
+            Part of an error message.
         """
         if stating_class(self) is not None:
             return "Use an aggregator with noise"
         return (
             f"{type(self).__name__} states no cost for more than two classes, and the bounds of a "
-            "class hold for no subclass that changes something. Write a method bounds that "
-            "returns rdp.PrivacyBounds with gdp_mu, pure_epsilon, rdp or argmax_noise"
+            "base class do not hold for a subclass that changes anything. Define a method bounds "
+            "that returns rdp.PrivacyBounds with gdp_mu, pure_epsilon, rdp or argmax_noise"
         )
 
     def with_scale(self, scale: float) -> Self | None:
@@ -151,17 +152,17 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         scale : float
-            Scale of the noise in votes, above 0. Costs must fall with the scale.
+            Scale of the noise in votes, above 0. A larger scale must not cost more.
 
         Returns
         -------
         Mechanism or None
-            None if the noise is set; a mechanism without this method returns None.
+            None if the noise is set. By default None, so the noise is never calibrated.
         """
         return None
 
     def stability_needed(self, n_queries: int) -> float:
-        """Return the number of teachers that must be able to change for a likely answer, or 0."""
+        """Return the distance to instability above which an answer is likely; 0 by default."""
         return 0.0
 
     def steps(
@@ -174,13 +175,13 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         orders : ndarray of shape (n_orders,)
             Renyi orders, above 1.
         n_teachers, n_classes : int, default=None
-            Public numbers; None means any number.
+            Public numbers that make the cost tighter; None means any number.
 
         Returns
         -------
         check, answer : ndarray of shape (n_orders,)
-            A query whose answer is not `paid` costs `check` alone. A mechanism whose queries share
-            their cost returns None instead.
+            Cost of each step; a query that fails the check costs `check` alone. A mechanism that
+            charges all queries together returns None instead.
         """
         orders = check_orders(orders)
         bounds = bounds_of(self)
@@ -198,29 +199,29 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         n_teachers: int | None = None,
         n_classes: int | None = None,
     ) -> Callable[[int], Cost]:
-        """Return a function from a number of queries to their data-independent `rdp.Cost`.
+        """Return a function that computes the data-independent cost of a number of queries.
 
-        The function is computed once for equal mechanisms of this package, as the search for the
-        costliest votes takes long. Costs depend on public numbers alone.
+        The function is cached for equal mechanisms of this package, because the search for the
+        costliest votes is slow. Costs depend on public numbers alone.
 
         Parameters
         ----------
         orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
             Renyi orders, above 1.
         n_teachers, n_classes : int, default=None
-            Public numbers that make the cost tighter.
+            Public numbers that make the cost tighter; None means any number.
 
         Returns
         -------
         callable
-            Function of a number of queries, answered or not, that returns an `rdp.Cost`.
+            Function of the number of queries, answered or not, that returns their `rdp.Cost`.
         """
         parameters = self.get_params(deep=False)
         are_plain = all(isinstance(value, Number | str | None) for value in parameters.values())
         if not (are_plain and type(self).__module__.startswith(f"{__package__}.")):
             # The cost may depend on more than the parameters
             return total_cost(self, orders, n_teachers=n_teachers, n_classes=n_classes)
-        # Types are part of the key, as a threshold of 1 is a vote, and 1.0 is all teachers
+        # Types are part of the key, because a threshold of 1 is one vote, and 1.0 is all teachers
         typed = tuple((name, type(value), value) for name, value in parameters.items())
         orders = np.asarray(orders, dtype=float).tobytes()
         return _known_costs(type(self), typed, orders, n_teachers, n_classes)
@@ -241,18 +242,19 @@ def _known_costs(
 class Aggregator(Mechanism):
     """A mechanism that releases one class for each query, or no answer.
 
-    It is a distribution over outcomes given vote counts. A subclass defines `outcome_log_proba`;
-    sampling, exact cost and, for two classes, the guarantee follow from it. A mechanism with a
-    proved cost for every data set states it in `bounds`; otherwise its epsilon is infinite for more
-    than two classes. A subclass with its own sampler must also define the distribution.
+    A subclass defines `outcome_log_proba`, the distribution over outcomes given vote counts. The
+    sampler, the exact cost and, for two classes, the guarantee follow from it. A cost that is
+    proved for every data set is stated in `bounds`; without it, epsilon is infinite for more than
+    two classes. A subclass that defines its own sampler must also define the distribution.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep the samplers of a subclass consistent with its distribution.
 
-        If it overrides `outcome_log_proba`, each inherited sampler is replaced by the one of
-        `Aggregator`, which follows from the distribution. A subclass that overrides a sampler alone
-        is refused. A subclass that defines anything does not inherit `published_rdp`.
+        If the subclass overrides `outcome_log_proba`, each inherited sampler is replaced by the
+        sampler of `Aggregator`, which draws from this distribution. If it overrides a sampler
+        alone, an error is raised. A subclass that defines anything does not inherit
+        `published_rdp`.
         """
         super().__init_subclass__(**kwargs)
         if defines_anything(cls) and "published_rdp" not in vars(cls):
@@ -327,7 +329,7 @@ class Aggregator(Mechanism):
         Returns
         -------
         labels : ndarray of shape (n_queried,), int
-            As in `aggregate`; shorter than `votes` if the mechanism stopped by itself.
+            As in `aggregate`; shorter than `votes` if the mechanism stopped early.
         paid : ndarray of shape (n_queried,), bool
             False if a check refused the query, so that no answer was drawn from the votes.
         """
@@ -348,7 +350,9 @@ class Aggregator(Mechanism):
         student_proba: ArrayLike | None = None,
         paid: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Return the bound of the mechanism's paper: data-dependent, in one direction, private.
+        """Return the data-dependent bound of the paper that proposed the mechanism.
+
+        The bound covers one direction of the divergence. It depends on the votes, so it is private.
 
         Parameters
         ----------
@@ -372,15 +376,15 @@ class Aggregator(Mechanism):
 class SoftAggregator(Mechanism):
     """A mechanism that releases a distribution over classes for each query: a soft label.
 
-    Teachers give class probabilities instead of votes. A subclass defines `soft_labels`, and its
-    cost in `bounds`; without bounds its epsilon is infinite. `aggregate` and the labels of
-    `release` are the most probable classes.
+    Teachers give class probabilities instead of votes. A subclass defines `soft_labels`, and states
+    its cost in `bounds`; without bounds, epsilon is infinite. `aggregate` and `release` return the
+    most probable classes as labels.
     """
 
     temperature = 1.0
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Keep soft labels and labels together."""
+        """Keep the labels of a subclass consistent with its soft labels; see `Aggregator`."""
         super().__init_subclass__(**kwargs)
         _keep_together(cls, SoftAggregator, "soft_labels", ("aggregate", "release"))
 
@@ -417,7 +421,7 @@ class SoftAggregator(Mechanism):
 
 
 def _keep_together(cls: type, base: type, stated: str, sampled: Sequence[str]) -> None:
-    """Replace samplers that are older than the stated distribution by the base's samplers."""
+    """Replace each sampler by the one of `base` if a more derived class overrides `stated`."""
     check_stated(cls, stated, sampled)
     for name in sampled:
         if age_of(cls, stated) < age_of(cls, name):
@@ -425,16 +429,16 @@ def _keep_together(cls: type, base: type, stated: str, sampled: Sequence[str]) -
 
 
 def checked_scale(mechanism: Any, name: str) -> float:
-    """Return the parameter of the noise as a float, as NumPy's short numbers overflow and round.
+    """Return the noise parameter of a mechanism as a float; it must not be None.
 
-    Invalid parameters, and a parameter of None, raise an error.
+    All parameters are validated. NumPy's types of few bits would overflow or round.
     """
     mechanism._validate_params()
     scale = getattr(mechanism, name)
     if scale is None:
         raise ValueError(
             f"{type(mechanism).__name__}({name}=None) has no noise level of its own: "
-            f"PATEClassifier calibrates it to epsilon. Set {name} to a number to use it alone"
+            f"PATEClassifier calibrates it to epsilon. To use it on its own, set {name} to a number"
         )
     return float(scale)
 
@@ -451,28 +455,29 @@ class SoftVote(SoftAggregator):
     Parameters
     ----------
     sigma : float or None, default=40.0
-        Standard deviation of the noise on each sum, in votes; at most 1e9. None is calibrated.
+        Standard deviation of the noise on each sum, in votes, above 0 and at most 1e9. With None,
+        `PATEClassifier` calibrates it.
     temperature : float, default=1.0
         Teachers' probabilities are raised to ``1 / temperature`` and normalised; a temperature
         above 1 softens them.
     noise : {"discrete", "continuous"}, default="discrete"
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
-        ``exp(-x**2 / (2 * sigma**2))``, sampled exactly. "continuous" is floating-point noise: it
-        costs a little less, in real arithmetic.
+        ``exp(-x**2 / (2 * sigma**2))``, sampled exactly. "continuous" is floating-point noise. It
+        costs a little less in real arithmetic.
 
     Notes
     -----
     One teacher changes the sums by the difference of two distributions, at most sqrt(2) in L2
-    norm. `GNMax` costs less at equal noise, as it releases the argmax alone. There is no
-    `outcome_log_proba`, as the outcomes are not classes. The cost is the same for all sums:
+    norm. `GNMax` costs less at equal noise, because it releases the argmax alone. There is no
+    `outcome_log_proba`, because the outcomes are not classes. The cost is the same for all sums:
     ``a / sigma**2`` at order `a` (with discrete noise: Canonne, Kamath, Steinke (2020),
     Proposition 5, for each sum).
 
-    Teachers' probabilities are rounded down to multiples of 2**-20, so the sums are multiples as
-    well, also after discrete noise; clipping and normalising use nothing else. With continuous
-    noise, the last digits of the released floating-point numbers depend on the true sums: with
-    hundreds of classes, only the true sums are consistent with all of these digits. No epsilon
-    covers that.
+    Teachers' probabilities are rounded down to multiples of 2**-20. So the sums are multiples of
+    2**-20, before and after discrete noise, and the soft labels are computed from the noisy sums
+    alone. With continuous noise, the last digits of the released floating-point numbers depend on
+    the true sums: with hundreds of classes, only the true sums are consistent with all of these
+    digits. No epsilon covers this.
 
     References
     ----------
@@ -511,7 +516,7 @@ class SoftVote(SoftAggregator):
         return clone(self).set_params(sigma=scale) if self.sigma is None else None
 
     def bounds(self) -> PrivacyBounds:
-        """Return the cost of Gaussian noise on sums that change by sqrt(2) in L2 norm."""
+        """Return the bounds of Gaussian noise on sums that change by sqrt(2) in L2 norm."""
         sigma = checked_scale(self, "sigma")
         if self.noise == "continuous":
             return PrivacyBounds(gdp_mu=math.sqrt(2) / sigma)
@@ -532,7 +537,7 @@ class SoftVote(SoftAggregator):
         Returns
         -------
         ndarray of shape (n_queries, n_classes)
-            Rows sum to 1; uniform where no noisy sum is above 0.
+            Rows sum to 1. A row is uniform if none of its noisy sums is above 0.
         """
         sigma = checked_scale(self, "sigma")
         sums = as_array("sums", sums, dtype=float)

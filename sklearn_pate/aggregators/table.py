@@ -1,4 +1,4 @@
-"""Noise on every entry of a table of votes that is released as a whole."""
+"""Mechanisms that add noise to every entry of a table of votes and release the whole table."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
     """Base class of mechanisms that release a whole noisy table of votes.
 
     A table has a row for each cell of the feature space and a column for each class. One protected
-    unit changes few of its votes, so the whole table is released at once, for one price. A subclass
-    defines `noisy` and proves `cost`. Parameters follow scikit-learn's conventions.
+    unit changes few entries, so the release of the whole table has a small cost. A subclass defines
+    `noisy`, `noise_std` and a proved `cost`. Parameters follow scikit-learn's conventions.
     """
 
     _parameter_constraints: dict = {}
 
-    #: Whether the noise is sampled without rounding, given a generator of whole numbers.
+    #: Whether the noise is sampled without rounding, from uniform integers.
     is_exact = False
 
-    #: The statistic that gets the noise: "votes" in cells, or "sums" of columns by class.
+    #: Kind of statistic in the table: "votes" in cells, or "sums" of columns by class.
     statistic = "votes"
 
-    #: Whether `cost` holds with delta 0, by its pure epsilon alone.
+    #: Whether the pure epsilon of `cost` is a guarantee with delta 0.
     is_pure = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Refuse a class with its own sampler and an inherited cost."""
+        """Raise an error if a class defines its own sampler but inherits its cost."""
         super().__init_subclass__(**kwargs)
         sampled_by = ("noisy", "_noise", "noise_std")
         check_stated(cls, "cost", [name for name in sampled_by if hasattr(cls, name)])
@@ -71,7 +71,7 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         table : array-like of shape (n_cells, n_classes)
-            Votes, in whole multiples of ``rdp.discrete.GRID``.
+            Votes, which are multiples of ``rdp.discrete.GRID``.
         random_state : int, SeedSequence, Generator or None, default=None
             Source of the noise; None is the operating system's generator.
 
@@ -83,7 +83,7 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def cost(self, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS) -> Cost:
-        """Return the cost of the noisy table, for every table.
+        """Return the cost of the noisy table, which holds for every table.
 
         Parameters
         ----------
@@ -100,16 +100,16 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
     def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this scale, in votes; None if the noise is set.
 
-        If `is_pure` is set, the pure epsilon must be proportional to ``1 / scale``.
+        If `is_pure` is True, the pure epsilon must be proportional to ``1 / scale``.
         """
         return None
 
 
 class _AddedNoise(TableMechanism):
-    """Discrete or continuous noise that is added to every entry.
+    """Base class of mechanisms that add discrete or continuous noise to every entry.
 
-    A subclass has two parameters: the size of the noise, whose name is in `_size`, and `noise`. Its
-    `_noise` samples votes or, for discrete noise, multiples of the grid.
+    A subclass has two parameters: the size of the noise, with its name in `_size`, and `noise`.
+    `_noise` returns the distribution of the noise, in votes or, if it is discrete, in grid steps.
     """
 
     _size: str
@@ -126,7 +126,7 @@ class _AddedNoise(TableMechanism):
         noise = self._noise(size).sample(noise_generator(random_state), table.shape)
         if self.is_exact:
             return (whole_ticks(table) + noise) * GRID
-        # Rounded, as the low digits of floats would reveal the noise of each number
+        # Rounded, because the last digits of a float would reveal its noise
         return np.round((table + noise) / GRID) * GRID
 
     def with_scale(self, scale: float) -> Self | None:
@@ -141,11 +141,12 @@ class LaplaceMechanism(_AddedNoise):
     Parameters
     ----------
     scale : float, default=None
-        Scale of the noise, in votes, from 2**-20 to 1e9. With None, `PATEClassifier` sets it to the
-        number of votes that one protected unit changes, divided by `epsilon`.
+        Scale of the noise, in votes, from 2**-20 to 1e9. With None, `PATEClassifier` calibrates it.
+        For discrete noise and no other release, this is the number of votes that one protected unit
+        changes, divided by `epsilon`.
     noise : {"discrete", "continuous"}, default="discrete"
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
-        ``exp(-abs(x) / scale)``, sampled exactly: it is pure differential privacy, with delta 0.
+        ``exp(-abs(x) / scale)``, sampled exactly. It gives pure differential privacy (delta 0).
         "continuous" is floating-point noise, rounded to the same multiples.
 
     References
@@ -194,8 +195,8 @@ class LaplaceMechanism(_AddedNoise):
 class GaussianMechanism(_AddedNoise):
     """Gaussian noise on every entry of a table.
 
-    At equal epsilon it is smaller than Laplace noise if one protected unit changes many votes.
-    Delta is above 0.
+    At equal epsilon, Gaussian noise is smaller than Laplace noise if one protected unit changes
+    many votes. The guarantee has a delta above 0.
 
     Parameters
     ----------
@@ -204,13 +205,13 @@ class GaussianMechanism(_AddedNoise):
         calibrates it.
     noise : {"discrete", "continuous"}, default="discrete"
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
-        ``exp(-x**2 / (2 * sigma**2))``, sampled exactly. "continuous" is floating-point noise: it
-        costs the same, in real arithmetic.
+        ``exp(-x**2 / (2 * sigma**2))``, sampled exactly. "continuous" is floating-point noise,
+        rounded to the same multiples. In real arithmetic, both have almost the same cost (see
+        `rdp.discrete_gaussian_mu_squared`), unless `sigma` is as small as the multiples.
 
     References
     ----------
     Canonne, Kamath, Steinke (2020). The discrete Gaussian for differential privacy. NeurIPS.
-    Discrete and continuous noise have equal costs, see `rdp.discrete_gaussian_mu_squared`.
 
     Examples
     --------
@@ -246,7 +247,7 @@ class GaussianMechanism(_AddedNoise):
 
 
 def dry_run_table(mechanism: TableMechanism, *, contribution: Contribution, n_classes: int) -> None:
-    """Try a mechanism on a made-up table, so that it fails before it is paid for."""
+    """Run a mechanism on a made-up table, so that errors occur before privacy is spent."""
     table = np.zeros((3, n_classes))
     table[0] = 100.0
     table[1, 0] = contribution.l1
@@ -265,14 +266,14 @@ def dry_run_table(mechanism: TableMechanism, *, contribution: Contribution, n_cl
 def checked_noisy(
     mechanism: TableMechanism, table: np.ndarray, noise: np.random.Generator
 ) -> np.ndarray:
-    """Return the noisy table of a user's mechanism; raise an error if it is no table."""
+    """Return the noisy table of a user's mechanism; refuse other shapes or values."""
     noisy = np.asarray(mechanism.noisy(table, noise))
     if noisy.shape != table.shape or noisy.dtype.kind != "f" or not np.isfinite(noisy).all():
         raise ValueError(
-            f"noisy of {type(mechanism).__name__} must return finite floats, a table of the same "
-            f"shape as its argument, {table.shape}"
+            f"noisy of {type(mechanism).__name__} must return finite floats, in an array of the "
+            f"same shape as its argument, {table.shape}"
         )
-    # A copy, as the array may be part of a larger one, or its dtype hold notes
+    # A copy, because the array may be part of a larger one, and its dtype may have metadata
     numbers = np.empty(noisy.shape)
     numbers[:] = noisy
     return numbers

@@ -46,7 +46,7 @@ def encoder_of_bins(
     steps.append((texts, places))
 
     def combine(counts: list[np.ndarray]) -> np.ndarray:
-        # `np.digitize` puts missing numbers into the last bin, whose weight is subtracted again
+        # `np.digitize` puts missing numbers into the last bin, so its weight is subtracted again
         of_gap = [
             counts[k][column.n_values :].sum(axis=0) - counts[k][column.n_values - 1]
             for k, column in numbers
@@ -66,8 +66,8 @@ def _numbers(schema: Columns) -> list[tuple[int, NumberColumn]]:
 def _one_hot(schema: Columns) -> tuple[Estimator, list[int]]:
     """Return a one-hot encoder of all categorical columns, and their positions.
 
-    Undeclared values are encoded as zeros. A missing value has a column of its own, the last one,
-    if it was declared.
+    Undeclared values are encoded as zeros. If missing values are declared, the last output of a
+    column indicates them.
     """
     columns = enumerate(schema.columns)
     found = [(k, column) for k, column in columns if isinstance(column, CategoryColumn)]

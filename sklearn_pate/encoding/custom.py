@@ -37,9 +37,9 @@ _N_TRIED = 12
 _WITH_ODD = slice(None, None, 2)
 
 
-#: Private rows with numbers larger than public ones by more than this factor are transformed alone.
-#: Transformers are tried together with rows a million times as large, see `ODD`, so that rounding
-#: in a batch of private rows is at most a thousandth of the rounding tried.
+#: Private rows with numbers more than this factor larger than public ones are transformed alone.
+#: Transformers are tried on batches with numbers a million times larger, see `ODD`, so the rounding
+#: in a batch of private rows is at most a thousandth of the rounding in these trials.
 _MOST = 1e3
 
 #: Reasons to refuse a transformer, and their remedies.
@@ -47,7 +47,7 @@ _REFUSED = {
     "could not be fitted on X_public": (
         "For columns of several kinds, leave transformer=None or give a ColumnTransformer"
     ),
-    "cannot be copied, and each part of the private rows needs a copy of its own": (
+    "cannot be copied, but each block of private rows requires its own copy": (
         "Use one that can be pickled: it must hold no locks, open files or connections"
     ),
 }
@@ -59,11 +59,21 @@ def fitted_on_public(transformer: Estimator, X_public: Rows, seed: int) -> Estim
     Parameters
     ----------
     transformer : transformer
-        Unfitted.
+        Unfitted; it is copied.
     X_public : array-like with n_public rows
         Public rows.
     seed : int
-        Seed of its random numbers.
+        Seed of the transformer's random numbers.
+
+    Returns
+    -------
+    transformer
+        The fitted copy.
+
+    Raises
+    ------
+    ValueError
+        If the transformer cannot be copied or fitted.
     """
     not_fitted, not_copied = _REFUSED
     with suppress_output(), seeded(seed):
@@ -111,11 +121,12 @@ def transformed_private(
     *,
     largest: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Encode private rows as numbers, NaN in rows that cannot be transformed.
+    """Encode private rows as numbers, with NaN in rows that cannot be transformed.
 
     No error or warning mentions these rows. A row that fails does not affect the others: a block
-    that fails is halved, until the row is alone. Each of `rows`, if given, is transformed by
-    itself. Otherwise the rows far beyond `largest`, the largest sizes of public rows, are.
+    that fails is halved until the row is alone. If `rows` is given, only the rows at these
+    positions are encoded, each by itself. Otherwise, rows far beyond `largest`, from
+    `largest_sizes`, are encoded by themselves, and all others in one block.
     """
     parts = [np.arange(_num_samples(X))]
     if rows is None and largest is not None:
@@ -139,10 +150,9 @@ def transformed_private(
 def rounding_among_others(fitted: Estimator, X_public: Rows, public: np.ndarray) -> float:
     """Return the rounding difference of public rows transformed alone and together.
 
-    In a matrix product, the rounding of a row depends on the other rows of the batch. The function
-    refuses a transformer whose numbers for a row depend on other rows by more than that: some
-    public rows, and odd copies of some of them, are transformed alone and together.
-    `RowVectorizer` is not checked here, because its own tests show the same.
+    In a matrix product, the rounding of a row depends on the other rows of the batch. To detect
+    larger effects of other rows, some public rows, and odd copies of some of them, are transformed
+    alone and together. `RowVectorizer` is exempt, as tests of this library check it.
 
     Parameters
     ----------
@@ -151,12 +161,17 @@ def rounding_among_others(fitted: Estimator, X_public: Rows, public: np.ndarray)
     X_public : array-like with n_public rows
         Public rows.
     public : ndarray of shape (n_public, n_columns)
-        Their numbers, all transformed together.
+        The public rows, all transformed together.
 
     Returns
     -------
     float
         The largest difference, relative to the root mean square length of a row.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of a row depend on other rows of the batch by more than rounding.
     """
     rows = np.unique(np.linspace(0, len(public) - 1, _N_TRIED).astype(int))  # far apart
     some = _safe_indexing(X_public, rows)
@@ -188,7 +203,7 @@ def treats_rows_alone(fitted: Estimator, some: Rows, by_itself: list[np.ndarray]
     some : array-like with n_some rows
         Public rows.
     by_itself : list of n_some ndarrays of shape (1, n_columns)
-        Their numbers, each transformed by itself.
+        The same rows, each transformed by itself.
     """
     low, middle, high = np.nanpercentile(np.vstack(by_itself), [25, 50, 75], axis=0)
     typical = np.nan_to_num(middle), np.nan_to_num(high - low)  # medians, interquartile ranges
@@ -206,7 +221,7 @@ def _alone(fitted: Estimator, batch: Rows) -> list[Any]:
 def _together(fitted: Estimator, batch: Rows) -> tuple[Any, str | None]:
     """Transform all rows together; return their numbers and the failure, if any.
 
-    The seed is not the seed of `_alone`, so random numbers show as a difference.
+    The seed differs from the seed of `_alone`, so random numbers cause a difference.
     """
     all_rows = np.arange(_num_samples(batch))
     ((_, found),) = applied_to_parts(transformed, fitted, batch, [all_rows], seed=1)
@@ -326,7 +341,7 @@ def _unseen(values: pd.Series) -> pd.Series:
 
 
 def _unlike(value: Any, k: int) -> Any:
-    """Return an unseen text, sometimes an empty one, or for a number one of either sign."""
+    """Return an unseen text, which may be empty, or for a number an unseen number of any sign."""
     if isinstance(value, bool | np.bool_ | bytes):
         return value
     if isinstance(value, Real) and value == value:
@@ -352,12 +367,15 @@ def largest_sizes(X_public: Rows) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_columns,)
+        For sparse rows, the shape is (1,): the largest absolute value of all entries.
     """
     return np.nan_to_num(_sizes(X_public), posinf=0).max(axis=0, initial=0)
 
 
 def are_far(X: Rows, largest: np.ndarray) -> np.ndarray:
-    """Return a mask of the rows with a number far beyond the public ones, each by itself.
+    """Return a mask of the rows with a number far beyond the public ones.
+
+    The entry of a row depends on this row and public rows only.
 
     Parameters
     ----------
@@ -374,7 +392,7 @@ def are_far(X: Rows, largest: np.ndarray) -> np.ndarray:
 
 
 def _sizes(X: Rows) -> np.ndarray:
-    """Return the absolute values of numbers in rows, (n_rows, n_columns), else 0 or NaN."""
+    """Return absolute values of numbers, (n_rows, n_columns), and 0 or NaN for other values."""
     if sparse.issparse(X):
         # One size for each row: its largest absolute value
         return abs(X).nanmax(axis=1).toarray().astype(float).reshape(-1, 1)
@@ -385,7 +403,7 @@ def _sizes(X: Rows) -> np.ndarray:
 
 
 def _numbers(column: pd.Series) -> np.ndarray:
-    """Return the absolute values of a column, else 0 or NaN; no value raises an error."""
+    """Return the absolute values of numbers in a column, and 0 or NaN for other values."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
     if column.dtype == object:

@@ -1,7 +1,8 @@
-"""The encoder of class sums: rows as numbers from -1 to 1, by public knowledge alone.
+"""The encoder of class sums: rows as ranks and one-hot categories, by public knowledge alone.
 
-Columns are learnt from public rows, or follow from declared ones. The same code encodes private,
-public and synthetic rows, DataFrames and arrays; each row is encoded by itself.
+The encoding of a column is learnt from public rows, or follows from a declared column. The same
+code encodes private, public and synthetic rows, DataFrames and arrays; each row is encoded by
+itself.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 #: Number of intervals between the quantiles of public numbers.
 _N_QUANTILES = 64
 
-#: Part of the public numbers that is clipped at either end for plain values.
+#: Share of the public numbers that is clipped at either end for plain values.
 _CLIPPED = 0.005
 
-#: A text is a category of its own if this part of the public rows has it.
+#: Least share of the public rows with a text for which the text has its own category.
 _MIN_FREQUENCY = 0.005
 
 #: Public numbers are clipped to this size, so that the sums of their squares are finite.
@@ -82,7 +83,7 @@ class NumberEncoding:
 
     @classmethod
     def of_edges(cls, edges: np.ndarray, *, has_gaps: bool) -> NumberEncoding:
-        """Return the encoding by declared edges, of which the outer ones are the bounds."""
+        """Return the encoding by declared edges; the first and the last one are the bounds."""
         low, high = float(edges[0]), float(edges[-1])
         half = high / 2 - low / 2 or 1.0
         return cls(edges, (low, high), low + half, half, has_gaps)
@@ -107,7 +108,7 @@ class NumberEncoding:
 
 @dataclass(frozen=True, eq=False)
 class CategoryEncoding:
-    """How a column of categories is encoded: one-hot.
+    """Encode a column of categories one-hot.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ class CategoryEncoding:
     codes: Callable[[pd.Series], np.ndarray]
 
     def one_hot(self, values: pd.Series) -> np.ndarray:
-        """Return zeros, and a one for each value that has an output column, (n_rows, n_labels)."""
+        """Return values one-hot, (n_rows, n_labels); only zeros for values without a column."""
         codes = self.codes(values)
         one_hot = np.zeros((len(codes), len(self.labels)))
         rows = np.flatnonzero(codes >= 0)
@@ -130,16 +131,17 @@ class CategoryEncoding:
 
 
 class RowEncoder(TransformerMixin, BaseEstimator):
-    """Encoder of rows as numbers from -1 to 1, each column by itself.
+    """Encode rows as ranks from -1 to 1 and one-hot categories, each column by itself.
 
-    Numbers and durations become their rank among 64 quantiles of the public rows. Equal quantiles
-    count once, and the rest are evenly spaced from -1 to 1, so a value that is far from all others
-    is at most at the end. All other columns are encoded one-hot, by their text; texts of fewer than
-    one public row in 200 share a column. A missing number is 0, and has a one in a column of its
-    own if public rows have missing values. The columns of an array are numbers.
+    Numbers and durations become their rank among the edges of 64 quantile intervals of the public
+    rows. Equal edges count once, and the ranks of the edges are evenly spaced from -1 to 1, so the
+    rank of an outlier is at most 1 in size. All other columns are encoded one-hot, by their text;
+    texts of fewer than one public row in 200 share a column. A missing number has rank 0 and, if
+    public rows have missing values in the column, a one in an indicator column. The columns of an
+    array are numbers.
 
-    `methods.ClassSums` uses it, as well as `synthesis.ClassSumsSynthesizer`, whose ranks are among
-    declared bounds or edges instead, and whose categories are declared.
+    `methods.ClassSums` uses this encoder, and `synthesis.ClassSumsSynthesizer` uses it with
+    declared bounds or edges instead of quantiles, and with declared categories.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of these columns, if all are texts.
+        Names of the columns of a DataFrame, if all names are strings.
 
     Examples
     --------
@@ -241,7 +243,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         return encoder
 
     def _note_form(self, X: Rows, some: Rows) -> None:
-        """Keep the names of the columns, and some public rows."""
+        """Store the names of the columns, and some rows that are not private."""
         self._some = some
         self.n_features_in_ = X.shape[1]
         self._names = [str(name) for name in getattr(X, "columns", range(X.shape[1]))]
@@ -299,8 +301,8 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_features_out,), object
-            The name of a column, and the rank, the folded rank, the plain value, the gap, or the
-            category that an output column encodes.
+            The name of a column with the suffix "_rank", "_folded", "_plain", "_missing", or the
+            name of a category.
         """
         check_is_fitted(self, "_numbers")
         kinds = ["rank", *(["folded", "plain"] if self.extra_columns else [])]
@@ -323,6 +325,8 @@ class RowEncoder(TransformerMixin, BaseEstimator):
 
     def decode(self, encoded: np.ndarray) -> Rows:
         """Return the rows of the declared columns that are nearest to encoded rows.
+
+        Only encoders from `of_columns` can decode.
 
         Parameters
         ----------
@@ -351,7 +355,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         return self._declared.table([values[k] for k in range(len(columns))])
 
     def to_sklearn(self) -> Estimator:
-        """Return a fitted transformer of scikit-learn's own with the same output."""
+        """Return a fitted scikit-learn transformer with the same output."""
         check_is_fitted(self, "_numbers")
         numbers = list(self._numbers)
         encodings = list(self._numbers.values())
@@ -449,7 +453,7 @@ def _floats(values: pd.Series | np.ndarray) -> np.ndarray:
 
 
 class _CodesOfTexts:
-    """The output column of each value, by its text."""
+    """Function that returns the output column of each value, by its text."""
 
     def __init__(self, code_by_text: dict[Any, int], missing: int, other: int) -> None:
         self.code_by_text = code_by_text

@@ -23,7 +23,7 @@ def calling(method: str, *args: Any) -> FunctionTransformer:
 
 
 def numbers_by_hand(transformer: Estimator) -> list[Estimator]:
-    """Return the steps that encode rows as a fitted transformer does, as floats.
+    """Return steps with the output of a fitted transformer, as floats.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def linear_by_hand(
 def softmax_by_hand(
     coef: np.ndarray, intercept: np.ndarray, labels: np.ndarray
 ) -> DummyClassifier | LogisticRegression:
-    """Return a classifier whose probabilities are the softmax of one linear function per label.
+    """Return a fitted classifier by the softmax of one linear function per label.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def softmax_by_hand(
     intercept : ndarray of shape (n_labels,)
         Constants.
     labels : ndarray of shape (n_labels,)
-        Labels; a single one is always predicted.
+        Labels; if there is a single one, the classifier always predicts it.
     """
     if len(labels) == 1:
         return DummyClassifier().fit(np.zeros((1, coef.shape[1])), labels)
@@ -114,7 +114,7 @@ def softmax_by_hand(
 
 
 def classes_by_proba(n_classes: int, codes: np.ndarray, weight: np.ndarray) -> list[Estimator]:
-    """Return the last steps of a classifier by class probabilities, (n_rows, n_classes).
+    """Return the steps that predict classes from class probabilities, (n_rows, n_classes).
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def classes_by_proba(n_classes: int, codes: np.ndarray, weight: np.ndarray) -> l
 
 
 def mean_by_proba(levels: np.ndarray) -> LinearRegression:
-    """Return the last step of a regressor by class probabilities: the mean of the levels."""
+    """Return the step that predicts the mean of the levels from their probabilities."""
     learnt = {"coef_": levels, "intercept_": 0.0, "n_features_in_": len(levels)}
     return _by_hand(LinearRegression(), **learnt)
 

@@ -494,9 +494,7 @@ class ClassTarget(Target):
         if kind not in ("binary", "multiclass"):
             remedy = "for other numbers, use PATERegressor"
             if y.dtype.kind == "O":
-                remedy = (
-                    "convert it with y.astype(int), y.astype(bool) or y.astype(str)"
-                )
+                remedy = "convert it with y.astype(int), y.astype(bool) or y.astype(str)"
             raise ValueError(
                 f"y holds {kind_of(y.dtype)}: Unknown label type: {kind}. y must hold text, "
                 f"integers or booleans; {remedy}"
@@ -664,7 +662,7 @@ class NumberTarget(Target):
         """
         if bounds is None:
             raise ValueError(
-                "bounds is missing: give bounds=(low, high), to which the numbers in y are clipped. "
+                "bounds is missing: give bounds=(low, high), to which numbers in y are clipped. "
                 "Bounds are published, so take them from public knowledge, not from y"
             )
         if n_levels < 2:

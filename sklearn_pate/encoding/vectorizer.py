@@ -102,7 +102,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         check_array(X)
 
     def transform(self, X: Rows) -> np.ndarray:
-        """Encode rows as numbers, an array with one row for each."""
+        """Encode rows as an array of numbers, (n_rows, n_columns)."""
         return self.transformer_.transform(with_floats(self._as_read(X)))
 
     def to_sklearn(self) -> Estimator:
@@ -142,8 +142,9 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
 class LenientRowVectorizer(RowVectorizer):
     """A `RowVectorizer` that accepts all rows.
 
-    Texts in arrays, and values that have no text, count as missing. It encodes blocks of private
-    rows, whose values must raise no error. `check_array` has checked the public rows before.
+    Text in arrays, and values that cannot be converted to text, count as missing. It is for blocks
+    of private rows, because no private value may raise an error. `check_array` must check the
+    public rows before.
     """
 
     def _as_read(self, X: Rows) -> Rows:
@@ -153,7 +154,7 @@ class LenientRowVectorizer(RowVectorizer):
         pass
 
 
-#: Types whose values all have a text.
+#: Types of values that can always be converted to text.
 _HAVE_TEXT = {str, float, bool, type(None), type(pd.NA), type(pd.NaT), pd.Timestamp}
 
 
@@ -171,7 +172,7 @@ def _has_text(value: Any) -> bool:
 
 
 def _with_texts(X: Rows) -> Rows:
-    """Replace the values of a DataFrame that have no text by missing ones, each by itself."""
+    """Replace values of a DataFrame that cannot be converted to text by NaN, each by itself."""
     if not isinstance(X, pd.DataFrame):
         return X
     for name in [name for name, dtype in X.dtypes.items() if dtype.kind == "O"]:
@@ -183,7 +184,7 @@ def _with_texts(X: Rows) -> Rows:
 
 
 def check_columns(X: Rows) -> None:
-    """Refuse a DataFrame whose columns have names of several levels."""
+    """Raise an error if the columns of a DataFrame have names of several levels."""
     if getattr(getattr(X, "columns", None), "nlevels", 1) > 1:
         raise PublicError(
             "columns of several levels (a MultiIndex) have no single names: flatten them, "
@@ -220,9 +221,10 @@ def with_floats(X: Rows) -> Rows:
 
 
 def check_array(X: Rows) -> None:
-    """Refuse arrays of text, whose columns have no dtypes of their own, and of complex numbers.
+    """Raise an error for arrays of text or of complex numbers.
 
-    A column with more texts than numbers counts as text. In other columns, texts count as missing.
+    The columns of an array have no dtypes of their own, so a column with more texts than numbers
+    counts as text. In other columns, texts count as missing.
 
     Parameters
     ----------
@@ -231,7 +233,7 @@ def check_array(X: Rows) -> None:
     """
     if isinstance(X, np.ndarray) and X.dtype.kind == "c":
         raise PublicError(
-            "an array of complex numbers: give real and imaginary parts as columns of their own"
+            "complex numbers are not supported: give real and imaginary parts as separate columns"
         )
     if not _holds_objects(X):
         return
@@ -286,7 +288,7 @@ def _units_differ(columns: np.ndarray) -> bool:
     """Return whether a single column would dominate the distances between rows."""
     columns = np.asarray(columns, dtype=float)
     with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
-        # Columns without any value cause warnings, and a few distant rows do not set a unit
+        # Columns without any value cause warnings; clipping ignores a few outliers
         ends = np.nanpercentile(columns, [1, 99], axis=0)
         spread = np.nanstd(np.clip(columns, *ends), axis=0)
     spread = spread[spread > 0]

@@ -52,7 +52,7 @@ def check_data(
     estimator: Estimator,
     X: Rows,
     y: ArrayLike | None,
-    X_public: Rows,
+    X_public: Rows | None,
     sample_weight: ArrayLike | None,
     groups: ArrayLike | None,
     counts_records: bool,
@@ -65,8 +65,8 @@ def check_data(
         Changed in place: it stores the number and names of the features.
     X, y, sample_weight, groups
         As given to `fit`.
-    X_public : array-like with n_public rows
-        All public rows.
+    X_public : array-like with n_public rows or None
+        All public rows; None if the form of synthetic rows is not known yet.
     counts_records : bool
         Whether records vote, or a synthesizer counts them. Weights must then be in [0, 1].
 
@@ -84,7 +84,8 @@ def check_data(
         )
     X = indexable_rows(X, "X")
     check_features(estimator, X, "X", reset=True)
-    _check_alike(estimator, X, X_public)
+    if X_public is not None:
+        _check_alike(estimator, X, X_public)
     codes, target, sample_weight = checked_targets(estimator, X, y, sample_weight)
     is_cut = sample_weight is not None and ((sample_weight < 0) | (sample_weight > 1)).any()
     if counts_records and is_cut:

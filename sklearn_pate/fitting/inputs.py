@@ -319,7 +319,7 @@ def check_inputs(
         errors += (_NOT_PUBLIC,) if are_private else ()
     counts_records = method.release.releases_proba or synthesizer is not None
     # Columns read by value need no comparison: private rows get the dtypes of synthetic rows later
-    alike = X if getattr(synthesizer, "reads_by_value", False) else X_public
+    alike = None if getattr(synthesizer, "reads_by_value", False) else X_public
     private = checks.check_data(checked, X, y, alike, sample_weight, groups, counts_records)
     prefix = estimator._prefix if estimator.warm_start else None
     n_attempts = 0 if prefix is None else prefix.n_attempts
@@ -390,15 +390,18 @@ def _first_choice(
 
 
 def _cloned(estimator: Estimator) -> Estimator:
-    """Clone an estimator; refuse a parameter that cannot be copied."""
+    """Clone an estimator; refuse a parameter that cannot be copied.
+
+    Checks change the clone, so that a failed refit leaves the fitted estimator unchanged.
+    """
     with contextlib.suppress(Exception):
         return clone(estimator)
     for name, value in estimator.get_params(deep=False).items():
         _, failed = attempt(partial(clone, value, safe=False))
         if failed is not None:
             raise TypeError(
-                f"{name} cannot be copied ({failed}), but a fit copies all parameters. It must hold "
-                "no locks, generators, open files or connections"
+                f"{name} cannot be copied ({failed}), but a fit copies all parameters. It must "
+                "hold no locks, generators, open files or connections"
             )
     return clone(estimator)
 

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from .._typing import Estimator, Rows
     from ..runtime.private_data import PrivateData
 
-#: Parameters that only teachers have, and of the questions that they answer.
+#: Parameters of teachers and of queries, with phrases for messages.
 OF_TEACHERS = dict.fromkeys(
     ("n_teachers", "partition", "keep_teachers", "timeout"), "is for teachers"
 )
 OF_QUERIES = {
-    "n_queries": "is the number of rows that teachers are asked about",
-    "query_strategy": "chooses the rows that teachers are asked about",
-    "accounting": "is how the cost of queries adds up",
+    "n_queries": "is the number of rows that teachers vote on",
+    "query_strategy": "chooses the rows that teachers vote on",
+    "accounting": "is the composition of the costs of queries",
 }
 
 
@@ -58,15 +58,16 @@ def chosen(
     Parameters
     ----------
     estimator : PATEClassifier
-        Its parameters decide.
+        Estimator whose parameters are used.
     X : array-like, Sites or None, default=None
-        Private rows. Sites are teachers.
+        Private rows. `Sites` select teachers.
     synthesizer : Synthesizer or None, default=None
-        Declared; None where there are public rows.
+        Synthesizer of the fit; None if there are public rows.
     fraction : float or None, default=None
-        The part of epsilon that class sums of the synthesizer get; None if it is to be chosen.
+        Part of epsilon for the synthesizer's class sums; None if there is no synthesizer, or if
+        the method determines the part.
     counts : PublicCounts or None, default=None
-        Public numbers; None as long as they are not known.
+        Public numbers; None before they are computed.
     """
     if isinstance(estimator.method, Method):
         return MethodChoice("", f"method is a {type(estimator.method).__name__}")
@@ -85,7 +86,7 @@ def chosen(
 
 
 def _reasons_for_teachers(estimator: Estimator, X: Rows) -> Iterator[str]:
-    """Yield the parameters that select teachers, in words."""
+    """Yield a description of each parameter or input that selects teachers."""
     if isinstance(X, Sites):
         yield "X is Sites"
     base_estimator = estimator.base_estimator
@@ -110,10 +111,10 @@ def counts_of_public(
     method : ReverseNeighbors
         The prepared method.
     estimator : PATEClassifier
-        The estimator, of which only `epsilon` is used.
+        Estimator with `epsilon`; its other parameters are not used.
     private : PrivateData
-        The private data, of which only public numbers are used: the number of classes and, unless
-        there are groups, the number of records.
+        The private data. Only public numbers are used: the number of classes and, unless there
+        are groups, the number of records.
     X_public : array-like with n_public rows
         Public rows.
 
@@ -122,7 +123,7 @@ def counts_of_public(
     PublicCounts
     """
     n_public, n_columns = method.public_shape
-    if not hasattr(X_public, "columns"):  # sums have all columns of arrays, cells few components
+    if not hasattr(X_public, "columns"):  # for sums, all columns of an array count
         n_columns = max(n_columns, X_public[0].size)
     n_records = None if private.groups is not None else private.n_records
     n_classes = private.target.n_values
@@ -154,22 +155,27 @@ def make_method(
     *,
     has_public_rows: bool = True,
 ) -> Method:
-    """Return a new method, unprepared.
+    """Return a new, unprepared method.
 
     Parameters
     ----------
     estimator : PATEClassifier
-        Its parameters.
+        Estimator whose parameters are used.
     choice : MethodChoice or None, default=None
-        From `chosen`; None chooses by the parameters alone.
+        Result of `chosen`. None chooses by the parameters and the type of `X` alone.
     X : array-like, Sites or None, default=None
-        Private rows. Sites are teachers.
+        Private rows. `Sites` select teachers.
     has_public_rows : bool, default=True
-        Whether public rows are given; else a synthesizer draws them.
+        Whether public rows are given. If False, a synthesizer draws them.
 
     Returns
     -------
     Method
+
+    Raises
+    ------
+    ValueError
+        If `method` is an object that cannot be used with these rows or this estimator.
     """
     choice = chosen(estimator, X) if choice is None else choice
     if isinstance(estimator.method, Method):
@@ -182,19 +188,19 @@ def make_method(
 
 
 def _own_method(estimator: Estimator, *, has_public_rows: bool) -> Method:
-    """Return a clone of the method that was given; refuse one that does not fit the data."""
+    """Clone the parameter `method`; refuse one that cannot be used with rows or estimator."""
     method = estimator.method
     name = type(method).__name__
     if isinstance(method, ClassSums) and not has_public_rows:
         raise ValueError(
-            f"{name} needs public rows that are there before a fit; without any, use "
-            "method='sums': class sums are then released by the schema"
+            f"{name} requires public rows before the fit. Without public rows, use "
+            "method='sums', which releases class sums of the columns in the schema"
         )
     if not is_ours(method) and type(method.release) is not LabelsRelease:
         raise ValueError(
-            f"{name} is a method of your own, or a subclass, that releases a table, and it is not "
-            "checked that a table holds nothing else of the records: use methods.ReverseNeighbors "
-            "itself, or subclass methods.VotingMethod and leave its release"
+            f"{name} is a method of your own, or a subclass, that releases a table. The library "
+            "cannot check that such a table reveals nothing else: use methods.ReverseNeighbors "
+            "itself, or subclass methods.VotingMethod and do not override its release"
         )
     is_same_type = method.target_type is estimator.target_type
     if not is_same_type and not method.release.releases_proba:
@@ -218,8 +224,8 @@ def _teachers(estimator: Estimator, X: Rows) -> Method:
 def pin_method(estimator: Estimator) -> None:
     """Set `method` to the method that the parameters select.
 
-    So all trials of a search use one method, whatever parameters are set later. For teachers,
-    `base_estimator` is set to the default teacher if it is None.
+    Then all trials of a search use the same method, even if they set other parameters. For
+    teachers, `base_estimator` is set to the default teacher if it is None.
     """
     choice = chosen(estimator)
     if choice.name == "neighbors":
@@ -233,11 +239,11 @@ def pin_method(estimator: Estimator) -> None:
 
 
 def number_teachers(method: Method, estimator: Estimator, private: PrivateData) -> None:
-    """Set the number of teachers where the parameters leave it to the rule."""
+    """Set the default number of teachers if the method has teachers and `n_teachers` is None."""
     if type(method) not in ENSEMBLES.values() or method.n_teachers is not None:
         return
-    # Any other partition keeps the number of records private, or has a number of its own. It is
-    # that of the method, which may be given as an object
+    # With any other partition, the number of records is private, or the partition determines the
+    # number of teachers. The partition is read from the method, which may be given as an object
     is_random = method.partition == "random" or type(method.partition) is RandomPartition
     is_public = is_random and private.groups is None
     method.n_teachers = rules.default_n_teachers(
@@ -248,14 +254,14 @@ def number_teachers(method: Method, estimator: Estimator, private: PrivateData) 
 
 
 def check_parameters(estimator: Estimator, method: Method) -> None:
-    """Refuse parameters that are set and that the method does not have."""
+    """Refuse parameters that differ from their defaults but are not used by the method."""
     models = estimator.base_estimator
     for model in models if isinstance(models, list) else [models]:
         if isinstance(model, Method):
             name = type(model).__name__
             raise TypeError(
-                f"base_estimator is the model of each teacher; got {name}, a method: give it as "
-                f"method={name}(...)"
+                f"base_estimator is the model of each teacher; got {name}, which is a method: pass "
+                f"it as method={name}(...)"
             )
     if isinstance(method, Teachers) and not isinstance(estimator.method, Method):
         return
@@ -263,7 +269,7 @@ def check_parameters(estimator: Estimator, method: Method) -> None:
     if not isinstance(method, VotingMethod):
         reasons |= OF_QUERIES
     else:
-        reasons["n_jobs"] = "is the number of teachers that are trained at once"
+        reasons["n_jobs"] = "is the number of teachers that are trained in parallel"
     for name, default in _that_are_set(estimator, reasons).items():
         is_named = isinstance(estimator.method, str) and estimator.method != "auto"
         used = f"method={estimator.method!r}" if is_named else type(method).__name__
@@ -274,14 +280,14 @@ def check_parameters(estimator: Estimator, method: Method) -> None:
 
 
 def _that_are_set(estimator: Estimator, names: Iterable[str]) -> dict[str, Any]:
-    """Return the default of each of some parameters that has another value."""
+    """Return the names of parameters that differ from their defaults, with the defaults."""
     parameters = inspect.signature(type(estimator).__init__).parameters
     defaults = {name: parameters[name].default for name in names}
     return {name: d for name, d in defaults.items() if _differs(getattr(estimator, name), d)}
 
 
 def _differs(value: Any, default: Any) -> bool:
-    """Return whether a parameter is not its default; estimators and lists never are."""
+    """Return whether a value differs from a default, without `!=` if the default is None."""
     return value is not None if default is None else bool(value != default)
 
 
@@ -291,20 +297,21 @@ def _differs(value: Any, default: Any) -> bool:
 def prepared(
     method: Method, private: PrivateData, X_public: Rows, *, seed: Any, memory: Memory | None
 ) -> tuple[Neighbors, int | None]:
-    """Return the neighboring data sets of a method, and its number of teachers.
+    """Prepare a method, and return its neighboring data sets and its number of teachers.
 
-    Nothing is trained yet.
+    Nothing is trained. A method of the user gets copies of the public rows and of the target. It
+    runs without output, and its errors are redacted.
     """
     if is_ours(method):
         neighbors = method.prepare(private, X_public, seed=seed, memory=memory)
         return neighbors, method.n_teachers_
     private, X_public = handed_out(private, X_public)
-    # A user's method may print or warn of private values, and leave them in the process
+    # A user's method may print private values or leave them in global state
     name = type(method).__name__
 
     def prepare() -> tuple[Neighbors, Any, str]:
         neighbors = method.prepare(private, X_public, seed=seed, memory=memory)
-        n_teachers = method.n_teachers_  # it may be a property, so it is read once, in here
+        n_teachers = method.n_teachers_  # may be a property, so read once, isolated
         return neighbors, n_teachers, kind_of(np.asarray(n_teachers).dtype)
 
     with isolated(fresh_seed() if seed is None else seed_number(seed)):

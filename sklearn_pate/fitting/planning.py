@@ -1,4 +1,4 @@
-"""The plan of a fit: its steps, their cost and a forecast, before anything is paid for."""
+"""Plans of fits: queries, cost and forecast, before anything is paid for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def make_plan(inputs: Inputs) -> Plan:
-    """Return the plan of a fit, by public numbers; refuse to exceed a budget.
+    """Return the plan of a fit after a dry run; it depends on public numbers alone.
 
     Parameters
     ----------
@@ -39,6 +39,14 @@ def make_plan(inputs: Inputs) -> Plan:
     Returns
     -------
     Plan
+
+    Raises
+    ------
+    BudgetExceededError
+        If the plan exceeds `epsilon` or the budget of the ledger.
+    ValueError
+        If a dry run fails, if the ledger refuses seeded noise, or if the plan differs from the
+        plan of an interrupted fit that it continues.
     """
     plan = spending_plan(inputs)
     if inputs.prefix is not None:
@@ -49,8 +57,8 @@ def make_plan(inputs: Inputs) -> Plan:
             seed = inputs.estimator.random_state
             what = "rows that were drawn" if seed is None else "fits"
             raise ValueError(
-                f"ledger refuses {what} with a random_state, as two of one seed share noise: use "
-                f"random_state=None; got random_state={seed!r} in this fit"
+                f"ledger refuses {what} with a random_state, as two fits with one seed share their "
+                f"noise: use random_state=None; got random_state={seed!r} in this fit"
             )
         inputs.check_ledger(plan)
     dry_run(inputs, plan)
@@ -58,11 +66,11 @@ def make_plan(inputs: Inputs) -> Plan:
 
 
 def spending_plan(inputs: Inputs) -> Plan:
-    """Return the queries and their cost; there is no dry run."""
+    """Return a plan with its queries and cost, without a dry run or a forecast of accuracy."""
     plan = inputs.release.plan(inputs)
     plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
     synthesis = inputs.synthesis
-    fixed = None if synthesis is None else synthesis.fixed  # by `poll`
+    fixed = None if synthesis is None else synthesis.fixed  # set by `poll`
     if fixed is not None and fixed_by(inputs, plan) != fixed:
         plan = _plan_after_rows(inputs)
         plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
@@ -70,11 +78,12 @@ def spending_plan(inputs: Inputs) -> Plan:
 
 
 def _plan_after_rows(inputs: Inputs) -> Plan:
-    """Return the plan of labels whose noise may follow from rows that `poll` has published.
+    """Return a plan of labels that may depend on synthetic rows published by `poll`.
 
-    One plan of rows and labels holds if all of it was fixed before the rows were seen. Else the
-    guarantees of both add up, whatever the labels' noise depends on: epsilon is the sum, and each
-    has half of delta (Dwork, Roth 2014, theorem 3.16, which holds for each outcome of the first).
+    The cost of one plan of rows and labels holds only if the whole plan was fixed before the rows
+    were published. Otherwise the guarantees of rows and labels are added, which also holds if the
+    noise of the labels depends on the rows: epsilon is the sum, and each gets half of delta
+    (Dwork, Roth 2014, theorem 3.16, which holds for each outcome of the first).
     """
     epsilon, delta = inputs.cap
     prior = inputs.prior_cost(DEFAULT_ORDERS)
@@ -82,8 +91,8 @@ def _plan_after_rows(inputs: Inputs) -> Plan:
     if epsilon is not None and of_rows >= epsilon:
         raise BudgetExceededError(
             f"the rows that poll drew cost epsilon={of_rows:.4g} with half of delta, which leaves "
-            f"nothing of epsilon={epsilon:g} for labels under another plan. Give the parameters "
-            "that poll had, or raise epsilon"
+            f"nothing of epsilon={epsilon:g} for labels under another plan. Use the same "
+            "parameters as in poll, or raise epsilon"
         )
     left = None if epsilon is None else epsilon - of_rows
     labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))
@@ -100,10 +109,10 @@ def _plan_after_rows(inputs: Inputs) -> Plan:
 
 
 def accepted(plan: Plan, estimator: Estimator) -> Plan:
-    """Return a plan; refuse it if it has errors, and issue its warnings."""
+    """Return a plan and issue its warnings; refuse errors unless `on_bad_plan` is "warn"."""
     if estimator.on_bad_plan == "raise" and plan.errors:
         raise BadPlanError(
-            f"this cannot work: {'. '.join(plan.errors)}. To try all the same, set "
+            f"this fit cannot work: {'. '.join(plan.errors)}. To fit anyway, set "
             "on_bad_plan='warn'",
             plan,
         )
@@ -112,7 +121,7 @@ def accepted(plan: Plan, estimator: Estimator) -> Plan:
 
 
 def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
-    """Return a forecast of `privacy_spent_`, with no query answered yet."""
+    """Return a forecast of `privacy_spent_` with no answered queries."""
     synthesis = inputs.synthesis
     stages = [stage for stage, _ in plan.stages]
     sources_of_tables = [inputs.method]
@@ -139,6 +148,7 @@ def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
         arithmetic="exact" if plan.test is None and all(are_exact) else "real",
         generator="seed" if "seed" in sources else "system",
         n_synthetic=0 if synthesis is None else inputs.n_public,
+        schema="declared" if synthesis is None else synthesis.schema_source,
         not_covered=(*inputs.not_covered, *caveats),
         tables=tuple(part.released_as for part in sources_of_tables if part.released_as),
         extra_releases=tuple(str(release.describe()) for release in inputs.extra_releases),
@@ -155,7 +165,7 @@ def source_of_noise(estimator: Estimator) -> str:
 
 
 def forecast(inputs: Inputs, plan: Plan) -> Plan:
-    """Return a plan with its forecast, errors and warnings, by public numbers alone."""
+    """Add the forecast, errors and warnings to a plan, from public numbers alone."""
     spent = spent_of(plan)
     n_records = inputs.neighbors.n_records
     summary, warnings, errors = inputs.release.forecast(inputs, plan)
@@ -166,7 +176,7 @@ def forecast(inputs: Inputs, plan: Plan) -> Plan:
         rows["synthesizer"] = synthesizer
         rows["rows_cost"] = _rows_cost(inputs, synthesizer.describe(**sizes))
         errors_of_rows = synthesizer.errors(**sizes)
-        if not errors_of_rows:  # they take the place of a warning
+        if not errors_of_rows:  # errors replace the warning
             warnings = (synthesizer.forecast(**sizes), *warnings)
         errors = (*errors_of_rows, *errors)
     of_delta = large_delta(spent.delta, n_teachers=spent.n_teachers, n_records=n_records)
@@ -182,18 +192,18 @@ def forecast(inputs: Inputs, plan: Plan) -> Plan:
 
 
 def warn_of_plan(plan: Plan, epsilon: float | None) -> None:
-    """Issue the warnings of a plan.
+    """Issue the errors, warnings and findings of a plan as warnings.
 
     Parameters
     ----------
     plan : Plan
-        With its forecast.
+        Plan with its forecast.
     epsilon : float or None
-        The cap. Without one, a weak promise is no surprise.
+        Epsilon limit of the fit. None omits the warnings about a large epsilon, `WeakPromise`.
     """
     spent = spent_of(plan)
     warn_if_seeded(spent)
-    with suppress_output():  # a mechanism of the user's may print the votes that are made up for it
+    with suppress_output():  # a user's mechanism may print made-up votes
         findings = plan.findings
     if epsilon is None:
         findings = tuple(finding for finding in findings if not isinstance(finding, WeakPromise))
@@ -202,7 +212,7 @@ def warn_of_plan(plan: Plan, epsilon: float | None) -> None:
 
 
 def _about_columns(inputs: Inputs) -> list[str]:
-    """Return warnings about columns, by public rows or, where there are none, by the schema."""
+    """Return warnings about columns of public rows or, without public rows, of the schema."""
     if inputs.rows_are_to_draw:
         schema = getattr(inputs.drawn.synthesizer, "schema_", None)
         n_categories = schema.n_categories if isinstance(schema, Columns) else {}
@@ -210,8 +220,8 @@ def _about_columns(inputs: Inputs) -> list[str]:
         if not names:
             return []
         return [
-            f"columns {first_names(names)} declare more than {MOST_VALUES} categories, and "
-            "each gets as much noise as a common one: join categories, or leave the columns out"
+            f"columns {first_names(names)} declare more than {MOST_VALUES} categories, and rare "
+            "categories get as much noise as common ones: join categories, or drop the columns"
         ]
     was_polled = inputs.private is None and inputs.release.releases_proba  # `poll` has warned
     return [] if was_polled or inputs.synthesis is not None else useless_columns(inputs.X_public)

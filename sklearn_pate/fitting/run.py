@@ -1,4 +1,4 @@
-"""The run of a fit: step by step, each is gathered, then paid for, and only then published."""
+"""Run of a fit: each step is gathered, then paid for, and then published."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class Run:
     Attributes
     ----------
     inputs : Inputs
-        Inputs of the fit; synthetic rows take the place of made-up ones once they are published.
+        Inputs of the fit. Published synthetic rows replace made-up rows in them.
     plan : Plan
-        Its plan. None for `poll` where teachers vote on public rows that were given.
+        Plan of the fit. None in `poll` if teachers vote on given public rows.
     account : Account
         Records the cost of each step before its noise is drawn.
     votes : Votes or None
-        Votes that were gathered before, on all public rows.
+        Votes from an earlier `poll`, on all public rows.
     published : Published or None
-        Labels, once they are paid for.
+        Published labels; None before they are paid for.
     """
 
     inputs: Inputs
@@ -70,11 +70,11 @@ def fit(inputs: Inputs, account: Account, votes: Votes | None = None) -> None:
     Parameters
     ----------
     inputs : Inputs
-        Inputs of the fit. Its estimator gets the published results.
+        Inputs of the fit. The published results are set on `inputs.estimator`.
     account : Account
         Records the cost of each step before its noise is drawn.
     votes : Votes or None, default=None
-        Votes that were gathered before, on all public rows.
+        Votes from an earlier `poll`, on all public rows.
     """
     plan = planning.accepted(planning.make_plan(inputs), inputs.estimator)
     run = Run(inputs, plan, account, votes)
@@ -84,29 +84,29 @@ def fit(inputs: Inputs, account: Account, votes: Votes | None = None) -> None:
 
 
 def steps(run: Run) -> Iterator[Step]:
-    """Yield the steps of a fit: synthetic rows, if there are no public ones; then the labels.
+    """Yield the steps of a fit: the synthesizer's, if rows must be drawn, then the labels.
 
-    A step may depend on the published results of those before it.
+    A step may depend on the published results of earlier steps.
     """
     if run.inputs.rows_are_to_draw:
-        run.inputs.release.rows(run.inputs, run.plan)  # fails now, before rows are paid for
+        run.inputs.release.rows(run.inputs, run.plan)  # raises errors before rows are paid for
     yield from _steps_of_rows(run)
     yield _LabelsStep(run)
 
 
 def poll(inputs: Inputs, account: Account) -> Votes:
-    """Publish synthetic rows where there are no public ones, and gather the votes on all rows.
+    """Gather the votes on all rows, after publishing synthetic rows if there are no public rows.
 
     Returns
     -------
     Votes
     """
     if inputs.estimator.releases:
-        raise ValueError("poll collects votes alone: call fit, or give releases=None")
+        raise ValueError("poll collects votes only: call fit, or set releases=None")
     plan: Any = None
-    if inputs.rows_are_to_draw:  # `fit_votes` would refuse the same, after rows are paid for
+    if inputs.rows_are_to_draw:  # `fit_votes` would refuse the plan after rows are paid for
         plan = planning.accepted(planning.make_plan(inputs), inputs.estimator)
-    elif inputs.release.releases_proba:  # the statistic follows from the noise
+    elif inputs.release.releases_proba:  # the table's layout depends on the noise
         plan = planning.forecast(inputs, planning.spending_plan(inputs))
         planning.warn_of_plan(plan, inputs.estimator.epsilon)
     run = Run(inputs, plan, account)
@@ -128,7 +128,7 @@ def poll(inputs: Inputs, account: Account) -> Votes:
 
 
 def _steps_of_rows(run: Run) -> Iterator[Step]:
-    """Yield the steps of the synthesizer that are left, then draw its rows: drawing is free."""
+    """Yield the synthesizer's remaining steps, then draw its rows, at no privacy cost."""
     inputs, account = run.inputs, run.account
     if not inputs.rows_are_to_draw:
         return
@@ -181,13 +181,13 @@ def _statement_of_rows(run: Run, n_steps: int, cost: Cost) -> PrivacySpent:
 
 
 class _LabelsStep(Step):
-    """Labels and the user's own releases: all are gathered, paid for together, then published."""
+    """Step that releases the labels and the user's `releases`, which are paid for together."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
 
     def gather(self) -> Any:
-        """Return the votes, and the statistics of the user's releases."""
+        """Return the votes, and the private statistics of the user's releases."""
         inputs, plan = self.run.inputs, self.run.plan
         self._rows = inputs.release.rows(inputs, plan)
         self._tried, statistics = [], []
@@ -200,7 +200,7 @@ class _LabelsStep(Step):
             votes = inputs.release.gather(inputs, plan, self._rows)
         else:
             votes = inputs.release.of_rows(self.run.votes, self._rows)
-        self._digest = rows_digest(inputs.X_public)  # fails now, before labels are paid for
+        self._digest = rows_digest(inputs.X_public)  # raises errors before labels are paid for
         return votes, statistics
 
     def pay(self) -> None:
@@ -213,7 +213,10 @@ class _LabelsStep(Step):
             inputs.synthesis.ledgers.append(inputs.estimator.ledger)
 
     def publish(self, gathered: Any) -> None:
-        """Draw the noise; published results stay if a later part fails."""
+        """Run the private test, if any, draw the noise, and set the results on the estimator.
+
+        Results that are already published are kept if a later release fails.
+        """
         run, (votes, statistics) = self.run, gathered
         inputs, plan, estimator = run.inputs, run.plan, run.inputs.estimator
         _run_private_test(plan, votes, inputs.seeds["test"])
@@ -245,19 +248,19 @@ def _run_private_test(plan: Plan, votes: Votes, seed: Any) -> None:
         passed = plan.test.passes(votes.counts, np.random.default_rng(seed))
     if not passed:
         raise PrivacyTestError(
-            "the votes did not pass the private test of accounting='ptr': their labels may cost "
-            "more than it allows. No label was released, but the outcome of the test was. Ask "
-            "fewer queries, use more noise, raise epsilon, or use accounting='data_independent'",
+            "the votes did not pass the private test of accounting='ptr': the labels may cost "
+            "more than the test allows. No label was released, only the outcome of the test. Use "
+            "fewer queries, more noise, a larger epsilon, or accounting='data_independent'",
             spent_of(plan).paid(),
         )
 
 
 def _show_public_attributes(inputs: Inputs, plan: Plan) -> None:
-    """Set the attributes that are public before any label is released."""
+    """Set the fitted attributes that do not depend on the votes."""
     estimator = inputs.estimator
     if inputs.synthesis is not None:
         estimator.X_synthetic_ = inputs.synthesis.rows
-    # Copies: a mechanism in the plan is given the votes, and may keep them
+    # Copies, because mechanisms in the plan get the votes and may store them
     mechanisms = [clone(aggregator) for aggregator, _ in plan.stages]
     is_list = isinstance(estimator.aggregator, list)
     if mechanisms:
@@ -297,33 +300,34 @@ def _learn(run: Run) -> None:
 # --- the account of a fit, and the published results of one that failed ---------------------------
 
 
-#: Start of each note: the note of an outer block replaces the note of an inner one.
+#: Start of each note on an error. The note of an outer block replaces the note of an inner block.
 _PRIVACY = "Privacy: "
 
 
 class Account:
-    """The costs that a fit has recorded so far: one entry of the ledger, which grows.
+    """Costs that a fit has recorded so far, in one entry of the ledger.
 
     Parameters
     ----------
     ledger : PrivacyLedger or None
-        The ledger of the fit, or an object with its ``check(spent, cost, entry=None)`` and
+        Ledger of the fit, or an object with the methods ``check(spent, cost, entry=None)`` and
         ``record(spent, cost, entry=None)``.
     estimator : PATEClassifier or None, default=None
-        Gets the prefix with which its next fit may go on. It is complete before noise is drawn.
+        Estimator that stores the `Prefix` for a later fit. It is stored before noise is drawn.
 
     Attributes
     ----------
     spent : PrivacySpent or None
-        The statement of the steps that were recorded, or may have been; None if none was.
+        Statement of the steps that were recorded, or whose recording was interrupted; None if
+        there are no such steps.
     entry : object
-        The entry that the ledger returned; None without one.
+        Entry that the ledger returned; None before the first, and without a ledger.
     synthesis : Synthesis or None
-        Of the rows that the fit draws, with the steps that are published; None without.
+        Published steps of the synthesizer and its rows; None if the fit draws no rows.
     is_all_paid : bool
-        Whether the labels are paid for: from then on, the next fit cannot go on.
+        Whether the labels are paid for. The next fit can then not continue this one.
     has_begun : bool
-        Whether the estimator holds the published results of this fit, and no more of an earlier.
+        Whether the estimator's attributes hold results of this fit instead of an earlier fit.
     """
 
     def __init__(self, ledger: PrivacyLedger | None, estimator: Estimator = None) -> None:
@@ -339,17 +343,17 @@ class Account:
 
     @property
     def entries(self) -> tuple[Any, ...]:
-        """The entry with its ledger, as `Synthesis` keeps it."""
+        """The pair of ledger and entry in a tuple, as in `Synthesis`; empty without an entry."""
         return () if self.entry is None else ((self.ledger, self.entry),)
 
     @property
     def can_go_on(self) -> bool:
-        """Whether the next fit can go on with the steps that this one has published."""
+        """Whether the next fit can continue after the published steps of this fit."""
         is_open = self._fixed is not None and not self.is_all_paid
         return is_open and can_go_on(self.synthesis)
 
     def begin(self, inputs: Inputs, plan: Plan) -> None:
-        """Begin the steps of a synthesizer, or go on after those that are published."""
+        """Begin the steps of a synthesizer, or continue after its published steps."""
         self._fixed = fixed_by(inputs, plan)
         self.synthesis = inputs.synthesis
         if inputs.prefix is not None:
@@ -358,31 +362,32 @@ class Account:
             self.entry = self.synthesis.entry_in(self.ledger)
 
     def check(self, spent: PrivacySpent, cost: Cost) -> None:
-        """Refuse a cost that the ledger does not pay for; record nothing."""
+        """Refuse a cost that exceeds the budget of the ledger; record nothing."""
         if self.ledger is not None:
             self.ledger.check(spent, cost)
 
     def append(
         self, spent: PrivacySpent, cost: Cost, *, recorded: Cost | None = None, is_all: bool = False
     ) -> None:
-        """Record the cost of all steps up to the next one, before its noise is drawn.
+        """Record the cost of all steps up to and including the next, before its noise is drawn.
 
         Parameters
         ----------
         spent : PrivacySpent
-            The statement of these steps.
+            Statement of these steps.
         cost : rdp.Cost
-            The cost of these steps together.
+            Cost of these steps together.
         recorded : rdp.Cost, default=None
-            The part of `cost` that the ledger has in no entry, for a new one. None is all of it.
+            The part of `cost` that other entries of the ledger lack, to record in a new entry.
+            None records `cost`. Not used if the fit already has an entry.
         is_all : bool, default=False
-            Whether these are all steps, and not only the steps of a synthesizer.
+            Whether these are all steps of the fit, not only steps of a synthesizer.
         """
         if self.estimator is not None:
-            self.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
+            self.estimator._seed_used = True  # once noise is drawn, pickles omit the seed
         before = self.spent, self.is_all_paid
         prefix_before = getattr(self.estimator, "_prefix", None)
-        # If it is interrupted, it may have been recorded
+        # Set first, because an interrupted call of `record` may have recorded the cost
         self.spent, self.is_all_paid = spent, is_all
         self.leave()
         if self.ledger is None:
@@ -397,12 +402,12 @@ class Account:
         self.leave()
 
     def keep(self, synthesis: Synthesis) -> None:
-        """Keep a published step of a synthesizer, also if the fit fails."""
+        """Store a `Synthesis` with a new published step, so that it is kept if the fit fails."""
         self.synthesis = synthesis
         self.leave()
 
     def leave(self) -> None:
-        """Leave the published steps, and the plan, to the next fit of the estimator."""
+        """Store the published steps and the plan on the estimator, for its next fit."""
         if self.spent is None:
             return
         prefix = None
@@ -418,14 +423,16 @@ class Account:
 
 @contextlib.contextmanager
 def keeping(estimator: Estimator, ledger: PrivacyLedger | None) -> Iterator[Account]:
-    """Yield the account of a block; an error has the cost so far, and loses no paid results.
+    """Yield the `Account` of a block. If an error is raised, keep the paid results.
 
-    It gets a note and, if something was spent, the attribute `privacy_spent`.
+    The error gets a note with the cost so far. If the cost is not zero, it also gets the attribute
+    `privacy_spent`.
 
     Parameters
     ----------
     estimator : PATEClassifier or PrivateSearch
-        Gets the synthetic rows, if nothing that came after them is published.
+        Estimator that stores the results. After an error it gets `X_synthetic_`, if synthetic rows
+        were drawn and no later result was published.
     ledger : PrivacyLedger or None
         As in `Account`.
     """
@@ -438,7 +445,7 @@ def keeping(estimator: Estimator, ledger: PrivacyLedger | None) -> Iterator[Acco
             error.privacy_spent = spent  # type: ignore[attr-defined]
         rows = getattr(account.synthesis, "rows", None)
         if rows is not None and not account.has_begun:
-            forget(estimator)  # the results of an earlier fit would not go with the rows
+            forget(estimator)  # results of an earlier fit do not match the rows
             estimator.X_synthetic_ = rows
         own = [note for note in getattr(error, "__notes__", ()) if not note.startswith(_PRIVACY)]
         goes_on = hasattr(estimator, "warm_start") and account.can_go_on
@@ -449,7 +456,7 @@ def keeping(estimator: Estimator, ledger: PrivacyLedger | None) -> Iterator[Acco
 
 
 def _note(spent: PrivacySpent | None, account: Account, goes_on: bool) -> str:
-    """Return the note on privacy of an error; `goes_on` is whether the next fit can go on."""
+    """Return the privacy note of an error; `goes_on`: whether the next fit can continue."""
     if spent is None:
         return "nothing was spent."
     cost = f"epsilon={text_rounded_up(spent.epsilon)} is spent"
@@ -461,7 +468,7 @@ def _note(spent: PrivacySpent | None, account: Account, goes_on: bool) -> str:
     if rows is None and not account.synthesis.published:
         return (
             f"{cost}, and no result was kept. With warm_start=True and the same parameters, the "
-            "next fit has this cost in its own; any other fit pays anew."
+            "cost of the next fit includes this cost; any other fit pays anew."
         )
     if rows is None:
         return (
@@ -481,6 +488,6 @@ def _note(spent: PrivacySpent | None, account: Account, goes_on: bool) -> str:
 
 
 def forget(estimator: Estimator) -> None:
-    """Remove all that an earlier fit has left."""
+    """Delete the fitted attributes of an estimator."""
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)

@@ -1,4 +1,4 @@
-"""Random numbers of a fit: one source per use, so that none depends on another."""
+"""Independent sources of random numbers, one for each use in a fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .._typing import RandomState
     from ..accounting.spent import PrivacySpent
 
-#: The place of a use decides its numbers. In another order, the same seed gives other fits.
+#: Uses of randomness. Their order determines the results of a seed, so it must not change.
 _USES = (
     "partition",
     "queries",
@@ -27,44 +27,54 @@ _USES = (
     "extra releases",
 )
 
-#: The uses that draw noise, which protects the votes.
+#: Uses that draw the noise of the privacy guarantee.
 _NOISE = ("noise", "test", "synthesis", "extra releases")
 
-#: Set once this process has warned of a seed: tests set one in every fit.
+#: Whether this process has issued the warning, as an event because threads share it.
 _has_warned = threading.Event()
 
 
 def warn_if_seeded(spent: PrivacySpent) -> None:
-    """Warn, once in a process, of noise that follows from a `random_state`."""
+    """Warn about noise that follows from a `random_state`, once per process."""
     if spent.generator != "seed" or _has_warned.is_set():
         return
     _has_warned.set()
     warn(
-        "random_state is set, so the noise follows from a seed: anybody who knows or guesses it "
-        "can subtract the noise. Use random_state=None for everything that you publish; else "
-        "privacy_spent_.generator is 'seed'. This warning is given once in a process"
+        "random_state is set, so the noise follows from a seed: anybody who knows or guesses the "
+        "seed can subtract the noise. Use random_state=None for everything that you publish. "
+        "privacy_spent_.generator is now 'seed'. This warning is issued once per process"
     )
 
 
-#: First of the spawn keys of fits that go on with others: no use or teacher has it.
+#: First spawn key of fits that continue interrupted fits. No use and no teacher has this key.
 _GOES_ON = 2**31
 
 
 def seed_streams(
     random_state: RandomState, secure: bool = False, *, n_attempts: int = 0
 ) -> dict[str, Any]:
-    """Return independent sources of randomness, a dict from use to source.
+    """Return independent sources of randomness, as a dict from use to source.
 
     Parameters
     ----------
     random_state, secure
         As in `PATEClassifier`.
     n_attempts : int, default=0
-        Number of interrupted fits with which this one goes on: it must not draw their noise again.
+        Number of interrupted fits that this fit continues. Each number gives other noise, because
+        the noise of an interrupted fit must not be drawn again.
+
+    Returns
+    -------
+    dict of str to SeedSequence or SystemGenerator
+
+    Raises
+    ------
+    ValueError
+        If `secure` is True and `random_state` is not None.
     """
     if secure and random_state is not None:
         raise ValueError(
-            "secure=True draws noise that no seed can repeat; give random_state=None, got "
+            "secure=True requires random_state=None, so that no seed can repeat the noise; got "
             f"random_state={random_state!r}"
         )
     if random_state is None:
@@ -78,10 +88,10 @@ def seed_streams(
 
 
 class _Unrelated(np.random.SeedSequence):
-    """A source from the operating system, and so is each that it spawns.
+    """SeedSequence from the operating system, whose children are from there as well.
 
-    Children of an ordinary one are related: the output of a generator gives away its state, from
-    which the entropy of its seed can be computed.
+    Children of an ordinary `SeedSequence` are related: the output of one child's generator reveals
+    its state, and the entropy of all children can be computed from this state.
     """
 
     def spawn(self, n_children: int) -> list[Any]:
@@ -89,12 +99,12 @@ class _Unrelated(np.random.SeedSequence):
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
-    """Return a `SeedSequence` that follows from a `random_state`; None draws from the system.
+    """Return a `SeedSequence` that follows from a `random_state`.
 
-    With None, its children are unrelated, too.
+    If it is None, the sequence and its children are drawn from the operating system, independently.
     """
     if random_state is None:
         return _Unrelated()
-    if isinstance(random_state, np.random.RandomState):  # 128 bits of it
+    if isinstance(random_state, np.random.RandomState):  # draws 128 bits
         random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
     return np.random.SeedSequence(random_state)

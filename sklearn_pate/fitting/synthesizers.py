@@ -1,10 +1,9 @@
-"""The synthesizer of a fit without public rows: its columns, and its part of epsilon."""
+"""Synthesizer of a fit without public rows: its columns, and its part of epsilon."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
@@ -21,21 +20,23 @@ if TYPE_CHECKING:
 
 
 def declared_synthesizer(estimator: Estimator, X: Rows, X_public: Rows) -> Any:
-    """Return a clone of an estimator's synthesizer that knows the table's public schema, or None.
+    """Clone an estimator's synthesizer, and call `declare` on the clone.
+
+    Return None if public rows are given and `synthesizer` is None, or if X is `Sites`.
 
     Parameters
     ----------
     estimator : PATEClassifier
-        Its synthesizer may be None.
+        Estimator. If its `synthesizer` is None, a `ClassSumsSynthesizer` is used.
     X : array-like with n_samples rows
         Private rows.
     X_public : array-like or None
-        As given by the user: none where there is a synthesizer.
+        As given by the user. It must be None if there is a synthesizer.
     """
     if estimator.synthesizer is None and X_public is not None:
         return None
     if isinstance(X, Sites):
-        return None  # they have public rows, as is checked later
+        return None  # `_check_sites` refuses synthesizers
     if isinstance(estimator.synthesizer, type):
         name = estimator.synthesizer.__name__
         raise TypeError(f"synthesizer must be an instance, {name}(...); got the class")
@@ -56,14 +57,14 @@ def declared_synthesizer(estimator: Estimator, X: Rows, X_public: Rows) -> Any:
 
 
 def sums_fraction(synthesizer: Any) -> float | None:
-    """Return the part of epsilon that class sums get: 0 without any, None if it is to be chosen."""
+    """Return the part of epsilon for class sums: None if unset, 0 without class sums."""
     return synthesizer.epsilon_fraction if isinstance(synthesizer, ClassSumsSynthesizer) else 0.0
 
 
 def counts_of(
     estimator: Estimator, synthesizer: Any, X: Rows, groups: ArrayLike | None
 ) -> PublicCounts | None:
-    """Return the public numbers by which a fit without public rows chooses its method."""
+    """Return the public numbers that determine the method of a fit without public rows."""
     if not isinstance(synthesizer, ClassSumsSynthesizer):
         return None
     size_is_private = getattr(estimator.method, "size_is_private", False)
@@ -72,23 +73,23 @@ def counts_of(
     return PublicCounts(
         n_records=_num_samples(X) if is_public else None,
         n_classes=0 if target is None else target.n_values,
-        n_columns=np.shape(X)[1],
+        n_columns=synthesizer.n_columns,
         has_schema=not synthesizer.reads_by_value,
         n_encoded=synthesizer.n_encoded,
     )
 
 
 def set_fraction(synthesizer: Any, *, reads_sums: bool, is_search: bool = False) -> None:
-    """Set the part of epsilon of class sums where it is not set; refuse one that does not fit.
+    """Set the part of epsilon for class sums if it is None; refuse a part that does not fit.
 
     Parameters
     ----------
     synthesizer : Synthesizer
-        Declared.
+        Synthesizer whose `declare` was called. Changed in place.
     reads_sums : bool
         Whether the published class sums are the model, so that no record votes.
     is_search : bool, default=False
-        Whether a private search draws the rows, for trials that need a part of epsilon.
+        Whether a private search draws the rows. Its trials require a part of epsilon.
     """
     has_sums = isinstance(synthesizer, ClassSumsSynthesizer)
     name = type(synthesizer).__name__
@@ -108,7 +109,7 @@ def set_fraction(synthesizer: Any, *, reads_sums: bool, is_search: bool = False)
 
 
 def _declare(synthesizer: Any, X: Rows, target: Target | None) -> None:
-    """Call `declare`; a user's class may print or quote rows."""
+    """Call `declare`; suppress the output of a user's class, and redact its errors."""
     if is_ours(synthesizer):
         synthesizer.declare(X, target)
         return
@@ -138,6 +139,6 @@ def check_no_public(X_public: Rows) -> None:
     """Raise an error if `X_public` is given in addition to a synthesizer."""
     if X_public is not None:
         raise ValueError(
-            "X_public and synthesizer are two ways to have public rows: give X_public, and "
-            "synthesizer=None, or no X_public"
+            "X_public and synthesizer are two ways to have public rows: give X_public and "
+            "synthesizer=None, or give no X_public"
         )

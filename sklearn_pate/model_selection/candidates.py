@@ -79,12 +79,13 @@ def make_candidates(
     Returns
     -------
     list of Candidate
-        Candidates, whose estimators print nothing and have no ledger.
+        Candidates with estimators that print nothing and have no ledger.
 
     Raises
     ------
     ValueError
-        If candidates cannot be compared, or cannot be tried without a leak.
+        If there are no candidates, if they set parameters that a search does not permit, or if the
+        estimator has releases, a `random_state` or no declared classes.
     """
     if not param_sets:
         raise ValueError("there are no candidates; give at least one set of parameters")
@@ -113,8 +114,8 @@ def _candidate(
     estimator.set_params(**{name: clone(params[name], safe=False) for name in params})
     if estimator.releases:
         raise ValueError(
-            "a search makes many fits, and cannot make other releases: use releases=None, and "
-            "release in another fit"
+            "a search makes many fits, so it does not support releases: set releases=None, and "
+            "make the releases in a separate fit"
         )
     if estimator.random_state is not None:
         raise ValueError(
@@ -134,7 +135,7 @@ def _candidate(
 
 
 def _check_nested(estimator: PATEEstimator, params: dict[str, Any]) -> None:
-    """Refuse parameters of a missing object or of a list."""
+    """Raise an error for parameters of an object that is None or a list."""
     for name in params:
         outer, _, inner = name.partition("__")
         given = params.get(outer, getattr(estimator, outer, None))
@@ -257,7 +258,10 @@ def calibrate(
     plans = [candidate.plan for candidate in candidates]
     spents: list[Any] = [plan.spent for plan in plans]
     if len({(spent.unit, spent.relation) for spent in spents}) > 1:
-        raise ValueError("all candidates must protect the same change of the data (partition)")
+        raise ValueError(
+            "all candidates must protect the same change of the data, but their units or relations "
+            "differ; use methods with the same unit and relation"
+        )
     return cost_of(plans)
 
 
@@ -315,7 +319,7 @@ def _largest_trial_epsilon(search_epsilon: Callable[[float], float], budget: flo
 
 
 def fit_rdp(plan: Plan) -> np.ndarray:
-    """Return the Renyi cost of one fit, the smallest of all bounds at each order.
+    """Return the Renyi cost of one fit: at each order, the smallest of several bounds.
 
     Parameters
     ----------
@@ -362,7 +366,7 @@ def search_cost(trials_rdp: list[np.ndarray], count: TrialCount) -> Cost:
     Cost
         Cost of publishing the best trial, with its score and its candidate.
     """
-    # The cost of one trial, whose candidate is drawn at random and published
+    # The cost of one trial, which draws a candidate at random and publishes it
     exponents = (DEFAULT_ORDERS - 1) * np.array(trials_rdp)
     log_mean = logsumexp(exponents, axis=0) - math.log(len(trials_rdp))
     rdp = count.rdp(log_mean / (DEFAULT_ORDERS - 1), DEFAULT_ORDERS)

@@ -46,7 +46,7 @@ from ..rdp import Neighbors, TrialCount
 from ..rdp.cost import no_cost
 from ..releases.synthetic_rows import Synthesis, dry_run_rows, steps_of_rows
 from ..runtime.copies import copied_generators, unfitted
-from ..runtime.isolation import next_fit_number
+from ..runtime.isolation import is_ours, next_fit_number
 from ..secure import noise_generator
 from .candidates import calibrate, make_candidates, teachers_key
 from .trials import (
@@ -161,6 +161,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             set_fraction(synthesizer, reads_sums=False, is_search=True)
             not_covered += read_by(synthesizer)
             X_public = dry_run_rows(synthesizer)
+            if is_ours(synthesizer):
+                rows = synthesizer.like(rows)  # in the form of the rows of the dry run
         fit_data = dict(X=rows, y=y, X_public=X_public, groups=groups, sample_weight=None)
         if X_val is None and y_val is None:
             scorer = self._hold_out_of(fit_data, codes, candidates, hold_out_seed)
@@ -177,6 +179,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         spent = replace(
             self._spent_by(plans, cost, synthesizer, not_covered),
             n_synthetic=0 if of_rows is None else len(X_public),
+            schema="declared" if of_rows is None else of_rows.drawn.schema_source,
             fit_number=fit_number,
         )
         warn_if_seeded(spent)
@@ -185,6 +188,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         self._seed_used = True  # noise is drawn from here on
         if of_rows is not None:  # once, before the trials, which share the rows
             fit_data["X_public"] = self._publish_rows(of_rows, spent, rows_seed, account)
+            if is_ours(account.synthesis.synthesizer):  # in the form of the rows, once it is known
+                fit_data["X"] = account.synthesis.synthesizer.like(fit_data["X"])
         account.append(spent, cost)
         rng = self._generator(trials_seed)
         of_all = {"are_seeded": is_seeded, "are_synthetic": of_rows is not None}
@@ -289,7 +294,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         X, groups = fit_data["X"], fit_data["groups"]
         train, scorer = self._hold_out(X, codes, groups, seed, size_is_private=size_is_private)
         if size_is_private and train.size == 0:
-            # An error would reveal their number, so a record of weight 0 stands in
+            # An error would reveal that there are no records, so one record of weight 0 is used
             train = np.array([0])
             fit_data["sample_weight"] = np.zeros(1)
         for name in ("X", "y", "groups"):
@@ -312,7 +317,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     ) -> tuple[np.ndarray, PrivateScorer]:
         """Return the private training rows, and a scorer on other private rows.
 
-        `size_is_private` is whether records vote, and the guarantee covers an added or removed one.
+        `size_is_private` is True if records vote and the guarantee covers adding or removing one.
         """
         has_accuracy = self.estimator.target_type.has_accuracy
         if not has_accuracy or self.scoring is not None:
@@ -369,7 +374,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     def privacy_spent_(self) -> PrivacySpent:
         """Privacy cost of the search.
 
-        It is read from the best estimator, as `fit_student` may change its rows.
+        It is the statement of the best estimator, which `fit_student` may update.
 
         Returns
         -------
@@ -434,10 +439,10 @@ def _tables(synthesizer: Any, *spents: PrivacySpent) -> tuple[str, ...]:
 class PrivateGridSearchCV(PrivateSearch):
     """Choose parameters on private data at a small multiple of one fit's cost.
 
-    In all measurements up to an epsilon of 2, a search did not pay off: each trial may spend a
-    third of epsilon, and one fit with the defaults and all of epsilon was better than the best
-    candidate, even with a perfect choice. A search may pay off at larger epsilons, if the defaults
-    do not suit the data.
+    In all measurements up to an epsilon of 2, a search did not pay off: each trial may spend only
+    about a third of epsilon, and one fit with the defaults and all of epsilon was better than the
+    best candidate, even with a perfect choice. A search may pay off at larger epsilons, if the
+    defaults do not suit the data.
 
     A grid search with a `PATEClassifier` spends on every candidate and fold. This search runs a
     random number of trials, and each trial draws a candidate at random, fits it and scores it. Only
@@ -454,9 +459,9 @@ class PrivateGridSearchCV(PrivateSearch):
     param_grid : dict or list of dict
         Candidates, as in `sklearn.model_selection.GridSearchCV`.
     epsilon : float or None, default=1.0
-        Budget of the whole search. The epsilon of each trial is derived from it, and is a bit below
-        half of it. With None, each trial has the estimator's epsilon, and `privacy_spent_` contains
-        the cost of the search.
+        Budget of the whole search. The epsilon of each trial is derived from it, and is about a
+        third to a half of it. With None, each trial has the estimator's epsilon, and
+        `privacy_spent_` contains the cost of the search.
     delta : float, default=1e-5
         Delta of the guarantee of the search.
     n_trials : float, default=None
@@ -468,14 +473,14 @@ class PrivateGridSearchCV(PrivateSearch):
     scoring : str, callable or None, default=None
         Score of trials on `X_val` and `y_val`; None is accuracy. Without `X_val`, it must be None.
     validation_fraction : float, default=0.2
-        Part of the private data that is held out for scores, if `X_val` is not given; at most 0.5.
-        A noisy score costs no more than its trial, and only the larger of the two costs counts,
-        because each record is in one of the two parts. At most 1,000 of the held-out records (or
-        groups) are scored. Where records vote and may be added or removed, an independent coin
-        determines whether each record is held out: the number of held-out records is private, like
-        the number of records.
+        Fraction of the private data that is held out for scores, if `X_val` is not given; at most
+        0.5. A noisy score costs no more than the fit of its trial, and only the larger of the two
+        costs counts, because each record is used in one of the two only. At most 1,000 of the
+        held-out records (or groups) are scored. Where records vote and may be added or removed, an
+        independent coin determines whether each record is held out: the number of held-out records
+        is private, like the number of records.
     random_state : int, RandomState instance or None, default=None
-        As in `PATEClassifier`: for tests only. It is refused if the estimator has
+        As in `PATEClassifier`: for tests only. It raises an error if the estimator has
         ``secure=True`` or a `ledger`.
 
     Attributes
@@ -485,8 +490,8 @@ class PrivateGridSearchCV(PrivateSearch):
     best_params_ : dict
         Parameters of the best trial.
     best_score_ : float
-        Score of the best trial. On private rows, the noisy number of correctly predicted held-out
-        records (or groups), out of at most 1,000.
+        Score of the best trial. On private rows, it is the noisy number of correctly predicted
+        held-out records (or groups), out of at most 1,000.
     privacy_spent_ : PrivacySpent
         Privacy cost of the whole search, safe to publish.
     classes_ : ndarray of shape (n_classes,)
@@ -501,10 +506,10 @@ class PrivateGridSearchCV(PrivateSearch):
     For a private score, each record (or group) is predicted by itself, with a fresh copy of the
     student. If they were predicted together, one record could change the predictions for all others
     (by a student that scales by the rows of the call, or draws random numbers). Then the score
-    could change by more than 1, which is the change that the noise hides. Students whose prediction
-    for a row depends on the other rows of the call are refused if some public rows show it. At most
-    1,000 records (or groups) are predicted, chosen independently of their values, because each
-    takes time: 1 ms with a logistic regression, 10 ms with a forest.
+    could change by more than 1, and the noise hides only a change of 1. A student raises an error
+    if its predictions for some public rows depend on other rows of the call. At most 1,000 records
+    (or groups) are predicted, chosen independently of their values, because each takes time: 1 ms
+    with a logistic regression, 10 ms with a forest.
 
     There is no `cv_results_`: the other trials and their number are private. The run time of `fit`
     depends on that number; do not publish it.
@@ -630,7 +635,7 @@ class PrivateRandomizedSearchCV(PrivateSearch):
 
 
 def _size_is_private(candidates: list[Candidate]) -> bool:
-    """Whether records may be added or removed; refuse methods without held-out rows."""
+    """Return whether the guarantee covers adding or removing records; raise for voting methods."""
     methods = [candidate.estimator.method for candidate in candidates]
     for method in methods:
         if isinstance(method, VotingMethod):

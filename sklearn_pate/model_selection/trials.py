@@ -1,6 +1,6 @@
 """Trials: candidates are drawn, fitted and scored. Only the best trial is kept.
 
-They are scored on public rows, or with noise on held-out private rows.
+Trials are scored on public rows, or with noise on held-out private rows.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ _DUMMIES = {ClassTarget: DummyClassifier(), NumberTarget: DummyRegressor()}
 
 
 class PublicScorer:
-    """Scorer on public rows, which has no cost.
+    """Scorer on public rows, at no privacy cost.
 
     The constructor checks the rows, and tries the scorer on a dummy estimator.
 
@@ -186,10 +186,10 @@ class PublicScorer:
 class PrivateScorer:
     """Scorer on held-out private rows: a noisy number of correctly predicted units.
 
-    A unit is a record, or all rows of one identifier or group. It adds the fraction of its rows
-    that are predicted correctly, at most 1. A student may use the other rows of the same call, draw
-    random numbers or store earlier rows. So each unit is predicted by itself, by a fresh copy of
-    the student, and changes nothing else.
+    A unit is a record, or all rows of one identifier or group. Each unit adds the fraction of its
+    rows that are predicted correctly, at most 1. A student may use the other rows of the same call,
+    draw random numbers or store earlier rows. So each unit is predicted by itself, by a fresh copy
+    of the student, and does not affect other units.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class PrivateScorer:
         return float(np.sqrt(np.max(variances)))
 
     def check(self, candidates: list[Candidate], X_public: Rows) -> None:
-        """Refuse students whose prediction for a public row depends on other rows of the call."""
+        """Raise an error if the prediction for a public row depends on other rows of the call."""
         for candidate in candidates:
             if candidate.plan.n_queries > 1:
                 check_scored(candidate.estimator, X_public, candidate.plan.n_queries)
@@ -257,7 +257,7 @@ class PrivateScorer:
 # --- held-out private rows, which are not used by the teachers of any trial -----------------------
 
 
-#: Largest number of units of a private score: enough for one point of accuracy, and each is slow.
+#: Largest number of units of a private score: enough for an accuracy to about one percentage point.
 MOST_SCORED = 1000
 
 
@@ -278,8 +278,8 @@ def hold_out(
     Parameters
     ----------
     estimator : PATEClassifier or PATERegressor
-        Its `partition` is a text. Together with `unit` it determines the rows that are assigned as
-        a whole.
+        Estimator of the search, with a str as `partition`. `partition` and `unit` determine which
+        rows stay together.
     X : array-like with n_records rows
         Private rows.
     groups : array-like of shape (n_records,) or None
@@ -301,8 +301,8 @@ def hold_out(
     Raises
     ------
     ValueError
-        If `fraction` is less than one of the records, and these are assigned at random. Groups and
-        hashed records may leave a part empty. Their number is private, so this raises no error.
+        If `fraction` of the records is less than one record, with ``partition="random"``. Groups
+        and hashed records may all be in one part; their number is private, so this raises no error.
     """
     split_seed, choice_seed = seeds
     n_parts = round(1 / fraction)
@@ -315,7 +315,8 @@ def hold_out(
         units = normalize_identifiers(X.index, "the index of X")
     if partition == "random" and n_parts > n_records:  # the number of records is public
         raise ValueError(
-            f"validation_fraction={fraction:g} is less than one of the {n_records} private records"
+            f"validation_fraction={fraction:g} is less than one of the {n_records} private records;"
+            " give a larger fraction, or X_val and y_val"
         )
     assigned: dict[str, Any] = {
         "index": getattr(X, "index", None),
@@ -345,8 +346,8 @@ def hold_out_by_coins(
     """Hold out each private row by an independent coin, as the number of rows is private.
 
     Coins are independent of each other and of the data. So the guarantee may treat each coin as
-    part of its record, which keeps it when another record joins. The joining record changes one
-    part alone.
+    part of its record: other records keep their coins if a record is added or removed, and only one
+    part changes.
 
     Parameters
     ----------
@@ -360,8 +361,8 @@ def hold_out_by_coins(
     Returns
     -------
     train, units
-        As in `hold_out`. Either may be empty, with a probability that falls with every record, and
-        no error may reveal this.
+        As in `hold_out`. Each may be empty, with a small probability if there are many records; no
+        error may reveal this.
     """
     coin, place = rng.random((n_records, 2)).T
     held = np.flatnonzero(coin < fraction)

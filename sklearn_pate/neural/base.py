@@ -169,14 +169,14 @@ _ROWS_AT_A_TIME = 1024
 
 
 class SemiSupervisedNet(NeuralNet):
-    """A skorch net whose batches are labelled rows, their targets, and rows of any kind."""
+    """A skorch net with batches of labelled rows, their targets, and rows of any kind."""
 
     def __init__(self, *args: Any, unlabeled_batch_size: int = 128, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.unlabeled_batch_size = unlabeled_batch_size
 
     def get_iterator(self, dataset: Any, training: bool = False) -> Any:
-        """Return batches of rows or, in training, `PairedBatches`; reset the count of steps."""
+        """Return batches of rows; in training, return `PairedBatches` and reset the step count."""
         if not training:
             return self._plain_batches(dataset.X)
         batches = PairedBatches(dataset.X, dataset.y, self.batch_size, self.unlabeled_batch_size)

@@ -1,4 +1,4 @@
-"""A generative adversarial network whose discriminator is the classifier."""
+"""A generative adversarial network with the classifier as its discriminator."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 
 class SSGANClassifier(NeuralStudent):
-    """Classifier that learns to distinguish classes from each other and from a generator's fakes.
+    """Semi-supervised classifier, trained as the discriminator of a GAN.
 
     The discriminator of a generative adversarial network has one output per class and one for
-    fakes. From unlabelled rows it learns that they belong to one of the classes. The generator
-    matches the mean features of real rows, which helps the classifier more than realistic fakes.
+    fakes. It learns the classes of labelled rows, and to assign unlabelled rows to any class and
+    fakes to none. The generator matches the mean features of real rows; this helps the classifier
+    more than realistic fakes.
     This is the student of PATE-G.
 
     Parameters

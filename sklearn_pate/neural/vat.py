@@ -29,13 +29,13 @@ class VATClassifier(NeuralStudent):
     Parameters
     ----------
     module : torch.nn.Module, callable or None, default=None
-        The network: a module, whose weights are the initial weights, or a class or function that
-        returns one when called without arguments (`functools.partial` can supply some). It maps
-        each row of a batch to at least one logit per class; additional logits are ignored. None is
-        a network of two hidden layers for tables, or three convolutions for images.
+        The network: a module with its initial weights, or a class or function that returns one when
+        called without arguments (`functools.partial` can supply some). It maps each row of a batch
+        to at least one logit per class; additional logits are ignored. None is a network of two
+        hidden layers for tables, or three convolutions for images.
     radius : float or None, default=None
         Length of the step, in units of `X`. None is 0.25 times the root mean square distance of the
-        rows from their mean, which is 1.8 for MNIST in [0, 1].
+        rows from their mean; for MNIST in [0, 1], this is a step of 1.8.
     vat_weight, entropy_weight : float, default=1.0
         Weights of the two penalties; the weight of entropy grows from 0 during training.
     augment : callable or None, default=None

@@ -201,7 +201,7 @@ class DiscreteGaussian(DiscreteNoise):
     Parameters
     ----------
     sigma : float
-        Parameter of the formula, in votes; about the standard deviation, unless it is below 1.
+        Parameter of the formula, nearly equal to the standard deviation if it is at least 1.
 
     References
     ----------

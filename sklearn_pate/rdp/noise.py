@@ -23,7 +23,7 @@ _NODES, _WEIGHTS = _gauss_legendre(40)
 
 
 def _refine_last(log_proba: np.ndarray) -> np.ndarray:
-    """Compute log probabilities near 1 of the last class, the plurality, from the others."""
+    """Recompute log probabilities near 1 of the last class, the plurality, from the others."""
     others = np.exp(logsumexp(log_proba[:, :-1], axis=1))
     likely = others < 0.5
     log_proba[likely, -1] = np.log1p(-others[likely])
@@ -33,9 +33,9 @@ def _refine_last(log_proba: np.ndarray) -> np.ndarray:
 class Noise(ABC):
     """Independent noise with a continuous log-concave density, the same on every count.
 
-    Two-sided noise also has `log_pdf` and `log_cdf`, the logs of its density and distribution
-    function; `nodes`, which integrate over it; and `_log_tail_win`, the log of the integral in
-    `log_other_classes`.
+    A class of two-sided noise also defines `log_pdf` and `log_cdf`, the logs of its density and
+    distribution function; `nodes`, the nodes and weights of an integral over it; and
+    `_log_tail_win`, the log of the integral in `log_other_classes`.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ class Noise(ABC):
     Attributes
     ----------
     mu, pure_epsilon : float
-        Gaussian-DP parameter and pure epsilon of the noisy counts, if one vote changes two of
-        them; inf where there is none.
+        Gaussian-DP parameter and pure epsilon of all noisy counts together, if the move of one vote
+        changes two of them; inf if there is none.
     two_sided : bool
-        Whether the density is positive everywhere. If not, a noisy count may rule out an outcome.
-        Then the cost given the noisy counts of other classes, which `worst_case_rdp` uses, is
-        infinite.
+        Whether the density is positive everywhere. If not, the noisy counts of other classes may
+        make an outcome impossible. The cost given these noisy counts, which `worst_case_rdp` uses,
+        is then infinite.
     smooth : bool
         Whether the density has no kink. If so, the costliest votes are found in fewer steps.
     """
@@ -60,7 +60,7 @@ class Noise(ABC):
     two_sided = True
     smooth = False
 
-    # Of two-sided noise; the last is of smooth noise
+    # Methods of two-sided noise; only smooth noise needs the last one
     log_pdf: Callable[[Any], Any]
     log_cdf: Callable[[Any], Any]
     nodes: Callable[..., tuple[np.ndarray, np.ndarray]]
@@ -73,9 +73,8 @@ class Noise(ABC):
     def log_argmax(self, votes: ArrayLike) -> NDArray[np.float64]:
         """Compute the log probability that each class has the largest noisy count.
 
-        The result is accurate near 0 and near 1. A probability of 1e-300 and a probability near 1
-        have the same relative error. The log of a probability near 1 has the accuracy of the sum of
-        the other probabilities.
+        Probabilities near 0, such as 1e-300, have the same relative error as larger ones. The log
+        of a probability near 1 is as accurate as the sum of the other probabilities.
 
         Parameters
         ----------
@@ -85,7 +84,7 @@ class Noise(ABC):
         Returns
         -------
         ndarray of shape (n_queries, n_classes)
-            Log probabilities, in closed form for two classes, else by quadrature.
+            Log probabilities: in closed form for two classes, and by quadrature for more.
         """
         votes = np.asarray(votes, dtype=float)
         # The distribution depends on the sorted counts alone, so each histogram is computed once
@@ -100,7 +99,7 @@ class Noise(ABC):
     def _log_argmax_of_histograms(self, counts: np.ndarray) -> np.ndarray:
         """Compute the log probability that each class wins.
 
-        Counts are in units of the noise, of shape (n, m), and ascending in each row.
+        `counts`, of shape (n, m), are in units of the noise and in ascending order in each row.
         """
         if counts.shape[1] == 2:
             margin = counts[:, 0] - counts[:, 1]
@@ -162,9 +161,9 @@ class Noise(ABC):
         Parameters
         ----------
         behind : float
-            Distance of the count below the others, at least 0.
+            Difference between the other counts and this count, at least 0.
         n_other_classes : int
-            Number of the others.
+            Number of other counts.
 
         Returns
         -------
@@ -181,12 +180,13 @@ class Noise(ABC):
         Parameters
         ----------
         first, second : ndarray of shape (n,)
-            Two counts, relative to the largest noisy count of all others, which is fixed.
+            Two counts, minus the largest noisy count of all other classes, which is fixed.
 
         Returns
         -------
         ndarray of shape (n, 3)
-            The first wins with probability ``integral_0^inf pdf(y - first) cdf(y - second) dy``.
+            Log probabilities. The first count wins with probability
+            ``integral_0^inf pdf(y - first) cdf(y - second) dy``.
         """
         first_wins = cls._log_tail_win(first, second)
         second_wins = cls._log_tail_win(second, first)
@@ -262,7 +262,7 @@ class Gaussian(Noise):
         Returns
         -------
         ndarray of shape (2, n, 3)
-            Slopes along the first count alone, and along both counts at once.
+            Slopes with respect to the first count alone, and to both counts at once.
         """
         log_first, log_second, log_neither = log_other_classes.T
         # The integral of pdf(y - first) pdf(y - second) over y > 0: the density of a tie
@@ -296,10 +296,10 @@ class Gaussian(Noise):
         nodes, log_weights : ndarray of shape (n_nodes,)
         """
         # Class j's integrand is log-concave with at least the curvature of the normal density. It
-        # peaks between n_j and the top count or a little above. There the trapezoidal rule
-        # converges geometrically, with a step in proportion to the width of the peak. 9.5 units
-        # below the lowest count the integrand is exp(-45) of its peak; above the highest count,
-        # 11.5 units leave 2 for the "little".
+        # peaks between n_j and the largest count, or at most 2 units above. There the trapezoidal
+        # rule converges geometrically, with a step in proportion to the width of the peak. 9.5
+        # units from its peak, the integrand is exp(-45) of it, so the nodes end 9.5 units below the
+        # lowest count and 11.5 units above the largest.
         step = min(0.125, 0.7 / math.sqrt(n_classes))
         n_nodes = math.ceil((levels[-1] - levels[0] + 21) / step)
         x = levels[0] - 9.5 + step * np.arange(n_nodes + 1)
@@ -403,7 +403,7 @@ class Exponential(Noise):
 
     two_sided = False
 
-    # One more vote for a class and one less for the best other class cost 1 / scale each
+    # A vote added to one class and a vote removed from another cost 1 / scale each
     pure_epsilon = Laplace.pure_epsilon
 
     def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:

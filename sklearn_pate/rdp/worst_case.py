@@ -1,4 +1,4 @@
-"""Data-independent costs of one query: over all votes, by margin, and after a check."""
+"""Data-independent costs of one query: over all votes, by margin, and with a noisy check."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ if TYPE_CHECKING:
     from .bounds import PrivacyBounds
     from .noise import Noise
 
-#: Two-class histograms are enumerated up to this many teachers.
+#: Largest number of teachers for which all two-class histograms are enumerated.
 _MOST_ENUMERATED = 10_000
 
-#: Order times one vote, in noise scales. Above it, other bounds on the cost are equally good, and
-#: the grid of the search ends.
+#: Largest order divided by the noise scale for which the costliest votes are searched. Above it,
+#: other bounds on the cost are equally good, and the search would need a larger grid.
 _MOST_COMPUTED = 100
 
 #: Log ratio of probabilities that rounding may hide; its cost is order times half its square.
 _LOST_LOSS = 1e-14
 
-#: Noise scale beyond which rounding hides the cost of one vote from a search; other bounds hold.
+#: Largest noise scale of a search. Above it, rounding hides the cost of one vote, and only the
+#: other bounds are used.
 _LARGEST_SEARCHED = 1e8
 
-#: Number of teachers, in noise scales. Above it, the pure epsilon of a noisy argmax is useless.
+#: Number of teachers divided by the noise scale above which the pure epsilon of a noisy argmax is
+#: too large to be useful.
 _MOST_SCALES = 40
 
 
@@ -46,9 +48,9 @@ def worst_case_rdp(
     n_teachers: int | None = None,
     n_classes: int | None = None,
 ) -> NDArray[np.float64]:
-    """Compute the data-independent Renyi cost of one query, which is safe to publish.
+    """Compute the data-independent Renyi cost of one query.
 
-    It is the largest cost over all votes.
+    It is a bound on the largest cost over all votes, so it is safe to publish.
 
     Parameters
     ----------
@@ -62,20 +64,22 @@ def worst_case_rdp(
     Returns
     -------
     ndarray of shape (n_orders,)
-        Costs, which add up over queries, including adaptive ones. inf without a guarantee.
+        Costs; inf without a guarantee. The costs of queries add up, even if a query depends on the
+        answers to earlier ones.
 
     Notes
     -----
     The cost is the smallest bound from the mechanism's distribution and its `PrivacyBounds`:
 
-    - two classes and up to 10,000 teachers: the largest `exact_rdp` over all histograms;
+    - two classes and up to 10,000 teachers: the largest `exact_rdp` over all histograms, unless the
+      mechanism uses the student's probabilities;
     - the argmax of counts with independent noise (`argmax_noise`), any number of classes: given
       the noisy counts of all classes except the two between which a vote moves, only the maximum of
       these counts matters, and the divergence is jointly quasi-convex. So no histogram costs more
       than the largest divergence between three outcomes (the one class, the other, neither) over
       the distances of the two counts from that maximum, which are real numbers with a difference of
-      at most `n_teachers`. The search is numerical, and 1e-6 of the cost is added for its last
-      digits. With one-sided noise the divergence is infinite;
+      at most `n_teachers`. The search is numerical, and 1e-6 of the cost is added for its error.
+      One-sided noise has no such bound, because the divergence is infinite;
     - `PrivacyBounds.rdp`;
     - `gdp_mu`: a `mu`-Gaussian-DP mechanism costs ``a mu**2 / 2`` (Dong, Roth, Su (2022),
       Corollary B.6);
@@ -154,13 +158,14 @@ def worst_case_pure(
     Notes
     -----
     A noisy argmax of bounded counts is pure DP even with Gaussian noise (Lebensold, Precup, Balle
-    (2024)). With two classes the largest loss over all histograms is computed. With more classes,
-    the move of a vote is split into two steps. The first step takes a vote from one class. It
-    raises another class's probability by at most the factor that holds for these two classes alone,
-    `n_teachers` apart: the other classes only shift weight to larger noisy counts, where the ratio
-    of distribution functions is smaller. The second step gives a class a vote. It raises the
-    probability of this class most if all others are as far ahead as possible, which is at most
-    `n_teachers` each. Both steps need noise with a log-concave density.
+    (2024)). With two classes and up to 10,000 teachers, the largest loss over all histograms is
+    computed. Otherwise, the move of a vote is split into two steps. The first step removes a vote
+    from one class. It raises the probability of another class by at most the factor for these two
+    classes alone, with counts that differ by `n_teachers`: further classes only shift weight to
+    larger noisy counts, where the ratio of distribution functions is smaller. The second step adds
+    a vote to a class. It raises the probability of this class most if all others are as far ahead
+    as possible, which is at most `n_teachers` each. Both steps require noise with a log-concave
+    density.
 
     Examples
     --------
@@ -185,7 +190,7 @@ def _pure(
         return pure
     if _enumerable(aggregator, n_teachers, n_classes):
         log_proba = aggregator.outcome_log_proba(_two_class_histograms(n_teachers))
-        # Adjacent histograms differ by one vote, and there are no other neighbours
+        # Consecutive histograms differ by one moved vote, and there are no other neighbours
         loss = Pairs.from_log_proba(log_proba[1:], log_proba[:-1]).largest_loss.max()
         if np.isnan(loss):  # an outcome that is impossible on both sides
             return pure
@@ -200,13 +205,13 @@ def _pure(
         loss = by_taking + by_giving
     else:
         return pure
-    # Never below the true loss: log probabilities are accurate to about 1e-14, and a loss is the
-    # sum of at most four; for large losses, 1e-9 covers the error of the quadrature
+    # Rounded up to be at least the true loss: log probabilities are accurate to about 1e-14, and a
+    # loss is the sum of at most four; for large losses, 1e-9 covers the error of the quadrature
     return min(pure, float(loss * (1 + 1e-9)) + 1e-13)
 
 
 def _enumerable(aggregator: Mechanism, n_teachers: int | None, n_classes: int | None) -> bool:
-    """Whether there are few histograms, and the exact cost of each can be computed."""
+    """Return whether there are few histograms, and the exact cost of each can be computed."""
     few = n_classes == 2 and n_teachers is not None and n_teachers <= _MOST_ENUMERATED
     return few and has_distribution(aggregator) and not aggregator.uses_student_proba
 
@@ -219,12 +224,12 @@ def _two_class_histograms(n_teachers: int) -> np.ndarray:
 def margin_rdp(
     aggregator: Aggregator, orders: ArrayLike, *, n_teachers: int, n_classes: int
 ) -> NDArray[np.float64]:
-    """Compute the data-independent Renyi cost of one query by half its margin, rounded down.
+    """Compute the largest Renyi cost of one query for each half margin of its votes.
 
-    The margin is the largest count minus the second largest. Half of it, rounded down, is an
-    integer that one teacher changes by at most 1. Smooth sensitivity and propose-test-release use
-    this cost, which covers both directions. The table holds for every data set, but the margin of a
-    query is private.
+    The margin is the largest count minus the second largest. The half margin is half of it, rounded
+    down to an integer, which one teacher changes by at most 1. Smooth sensitivity and
+    propose-test-release use these costs. They cover both directions of the divergence. The table is
+    public, but the half margin of a query is private.
 
     Parameters
     ----------
@@ -233,7 +238,7 @@ def margin_rdp(
     orders : array-like of shape (n_orders,)
         Renyi orders, above 1.
     n_teachers, n_classes : int
-        Public numbers.
+        Number of teachers and of classes.
 
     Returns
     -------
@@ -242,11 +247,12 @@ def margin_rdp(
 
     Notes
     -----
-    With two classes the margin determines the sorted votes, and the cost is exact. With more
-    classes, a noisy argmax is charged the published bound in both directions. The bound is
-    evaluated at all votes with that margin (all other classes level with the second) and at their
-    neighbours, whose margin is smaller by at most 2, and is made to fall with the margin. All other
-    mechanisms are charged `worst_case_rdp` at every margin.
+    With two classes, up to 10,000 teachers and a label-symmetric mechanism, the margin determines
+    the sorted votes, and the cost is exact. Otherwise, a noisy argmax costs the published bound in
+    both directions: the larger of the bound at this half margin (with all other classes level with
+    the second) and the bound at the next smaller one, which covers the neighbours. The table is
+    made non-increasing in the half margin. All other mechanisms, and a half margin of 0, cost
+    `worst_case_rdp`.
 
     Examples
     --------
@@ -272,8 +278,8 @@ def margin_rdp(
         votes[:, 0] += 2 * half_margins
         # Row by row, because all rows of a table of votes must have equal sums
         bound = np.concatenate([aggregator.published_rdp([row], orders) for row in votes])
-        # The bounds cover one direction, so a row also takes the bound of its neighbour. Row 0
-        # stays the worst case, as its neighbours may have another first class
+        # The bounds cover one direction, so each row is at least the bound of the previous row.
+        # Row 0 stays the worst case, because its neighbours may have another first class
         table[1:] = np.minimum(worst, np.maximum(bound[1:], bound[:-1]))
         table = np.maximum.accumulate(table[::-1])[::-1]  # from the largest margin down
     return table
@@ -295,10 +301,11 @@ def checked_rdp(sigma: float, answer_rdp: ArrayLike, orders: ArrayLike) -> NDArr
     Returns
     -------
     ndarray of shape (n_orders,)
-        The supremum, over the distance `x` from the threshold in units of `sigma` and over both
-        directions, of ``log(F(x)**a F(x')**(1-a) + G(x)**a G(x')**(1-a) exp((a-1) R)) / (a - 1)``
-        for ``x' = x +- 1 / sigma``, with F the probability to fail, G the probability to pass and R
-        `answer_rdp`: check and answer are one mechanism. Rounded up by 1e-6 relative.
+        Cost of check and answer as one mechanism: the supremum, over the distance `x` from the
+        threshold in units of `sigma` and over both directions, of
+        ``log(F(x)**a F(x')**(1-a) + G(x)**a G(x')**(1-a) exp((a-1) R)) / (a - 1)`` for
+        ``x' = x +- 1 / sigma``, where F is the probability to fail, G the probability to pass and R
+        is `answer_rdp`. It is rounded up by 1e-6 relative.
 
     Examples
     --------
@@ -324,8 +331,8 @@ def checked_rdp(sigma: float, answer_rdp: ArrayLike, orders: ArrayLike) -> NDArr
         return np.logaddexp(failed, passed) / (a - 1)
 
     worst = answer_rdp  # the cost if the check is certain to pass
-    # Beyond `far` one outcome is certain, and the check is free: 8 standard deviations leave 1e-15,
-    # and order `a` weights outcomes like a move of `x` by `a` steps
+    # Beyond `far`, one outcome is almost certain, and the check costs nothing: 8 standard
+    # deviations leave 1e-15, and order `a` weights outcomes like a move of `x` by `a` steps
     far = 8 + 1.2 * orders * step
     for forwards, side in itertools.product((True, False), (-1, 1)):
         x = far[:, None] * side * np.linspace(0, 1, 401)
@@ -343,14 +350,15 @@ def checked_rdp(sigma: float, answer_rdp: ArrayLike, orders: ArrayLike) -> NDArr
 # The search covers all real numbers, which include all vote counts.
 
 
-#: Highest level of the search. There the other classes have no chance left, as with two classes,
-#: so this border is a limit and no risk.
+#: Highest level of the search. At this level, the other classes have almost no chance of winning,
+#: as with two classes, so higher levels do not cost more.
 _HIGHEST = 20
 
-#: Approximate difference of the logarithms of neighbouring orders that are searched in full.
+#: Approximate difference of the logarithms of consecutive orders that are searched in full.
 _ORDER_STEP = 0.35
 
-#: Least cost of a local maximum of the grid to be searched, relative to the largest cost on it.
+#: Smallest cost of a local maximum on the grid that is searched further, relative to the largest
+#: cost on the grid.
 _HIGH_MAXIMUM = 0.8
 
 #: Largest step of a search at its start, and later.
@@ -360,20 +368,20 @@ _FARTHEST = 2.0
 #: Largest number of quadratic steps from the start of each order.
 _MOST_STEPS = 15
 
-#: Distance of the two slopes whose difference approximates a curvature.
+#: Distance between the points of two slopes in the difference quotient of a curvature.
 _APART = 1e-3
 
-#: A search has reached the top if its quadratic rises by less than this within `_FAR`, relative to
-#: the cost.
+#: A search has reached a maximum if its quadratic rises by less than this fraction of the cost
+#: within `_FAR`.
 _NO_RISE = 1e-8
 
 
 def argmax_rdp(noise: Noise, orders: np.ndarray, widest_margin: float) -> np.ndarray:
-    """Compute the largest divergence of three outcomes for one moved vote.
+    """Compute the largest divergence of three outcomes if one vote moves.
 
-    The outcomes are the class that loses the vote, the class that gets it, and neither, given the
-    largest noisy count of all others. The level is the lower of the two counts, relative to this
-    largest count. All lengths are in noise scales.
+    The outcomes are the class that loses the vote, the class that gains it, and neither, given the
+    largest noisy count of all other classes. The level of votes is the lower of the two counts,
+    minus this largest noisy count. All lengths are in noise scales.
 
     Parameters
     ----------
@@ -387,7 +395,8 @@ def argmax_rdp(noise: Noise, orders: np.ndarray, widest_margin: float) -> np.nda
     Returns
     -------
     ndarray of shape (n_orders,)
-        Divergences, from below, to 1e-6 relative. inf where the search ended at its border.
+        Divergences that were found, at most 1e-6 relative below the largest; inf for an order
+        whose search ended at a border.
     """
     widest, lowest = _borders(noise, orders, widest_margin)
     increasing, place = np.unique(orders, return_inverse=True)
@@ -409,7 +418,7 @@ def _borders(noise: Noise, orders: np.ndarray, widest_margin: float) -> tuple[fl
 
 
 class _Region:
-    """The votes of the search: all levels and margins up to some borders."""
+    """Votes that are searched: all margins and levels within borders."""
 
     def __init__(self, noise: Noise, widest: float, lowest: float) -> None:
         self.noise = noise
@@ -418,11 +427,11 @@ class _Region:
         self.one_vote = 1 / noise.scale
 
     def local_maxima_of_grid(self, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the best votes on each part of the grid, if not far below the best of all.
+        """Return the costliest votes on each part of the grid, unless others cost much more.
 
-        The result has the index of their order, and their cost, margin and second count as rows.
-        There may be two local maxima: with counts near the others' or far below, in either
-        direction.
+        The result is the index of the order of these votes, and their cost, margin and second count
+        as rows. There may be two local maxima in each direction: with counts near the largest other
+        count, and far below it.
         """
         margin, level = _coarse_grid(self.widest, self.lowest)
         before, after = self._before_and_after(margin, level)
@@ -465,14 +474,14 @@ class _Region:
     def one_way(self, margin: np.ndarray, second: np.ndarray, orders: np.ndarray) -> np.ndarray:
         """Return the cost in one direction; a negative margin means a higher second count.
 
-        It is smooth at margin 0, whereas the larger of both directions has a kink there.
+        This cost is smooth at margin 0; the larger of the costs in both directions has a kink.
         """
         return Pairs.from_log_proba(*self._before_and_after(margin, second)).divergence(orders)
 
     def one_way_and_slopes(
         self, votes: np.ndarray, orders: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cost in one direction, and its slopes along margin and second count."""
+        """Return the cost in one direction, and its slopes in margin and second count."""
         margin, second = votes
         half = self.one_vote / 2
         before, after = self._before_and_after(margin, second)
@@ -516,7 +525,10 @@ def _costliest(region: _Region, orders: np.ndarray) -> np.ndarray:
 
 
 def _is_only_maximum(region: _Region, orders: np.ndarray, votes: np.ndarray) -> np.ndarray:
-    """Whether the votes of each order and the next are close, as for one local maximum."""
+    """Return whether the costliest votes of each order and the next are near each other.
+
+    Then they belong to the same local maximum.
+    """
     _, margin, second = votes
     is_ridge = region.one_way(margin[:-1], second[1:], orders[:-1]) > votes[0, :-1] * (1 - 1e-6)
     is_near = np.abs(np.diff(votes[1:])) < np.maximum(0.8, 0.6 * np.abs(votes[1:, :-1]))
@@ -557,9 +569,9 @@ def _slopes(
 ) -> np.ndarray:
     """Compute the slopes of `pairs.divergence(orders)`, which is `cost`, from log P and log Q.
 
-    With r = P / Q, the sum S of Q r**a has the slope S', the sum of
+    With r = P / Q and S the sum of Q r**a, the slope S' of S is the sum of
     ``Q ((r**a - 1 - a (r - 1)) (log Q)' + a (r**a - r) (log P - log Q)')``. No terms larger than
-    this sum cancel, as the sums of P and of Q stay 1. The divergence has the slope
+    this sum cancel, because the sums of P and of Q stay 1. The divergence has the slope
     S' / S / (a - 1).
     """
     a = orders[:, None]
@@ -584,8 +596,8 @@ def _slopes(
 
 
 def _coarse_grid(widest: float, lowest: float) -> np.ndarray:
-    """Return margins and levels, as rows, that are near every local maximum."""
-    # 300 and -130 are outside all borders, because callers keep order times vote below 100
+    """Return margins and levels, as rows, with some near every local maximum."""
+    # 300 and -130 are outside all borders, because order / scale is below `_MOST_COMPUTED`
     margins = np.concatenate([np.arange(0, 5, 0.5), np.geomspace(5, 300, 31)])
     margins = np.append(margins[margins < widest], widest)
     levels = np.concatenate([-np.geomspace(130, 2.5, 21), np.arange(-2, 2, 0.5), [2, 3, 4, 6, 10]])
@@ -599,7 +611,7 @@ def _coarse_grid(widest: float, lowest: float) -> np.ndarray:
 def _follow_slopes(
     region: _Region, orders: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Step repeatedly towards the top of a quadratic at the votes of each order.
+    """Search for the costliest votes of each order by repeated quadratic approximation.
 
     Parameters
     ----------
@@ -648,7 +660,7 @@ def _follow_slopes(
 
 
 def _sizes(best: np.ndarray) -> np.ndarray:
-    """Return the units of steps along margin and second count: wide margins take wide steps."""
+    """Return the units of steps in margin and second count; they grow with the margin."""
     return np.array([np.maximum(1, np.abs(best[1]) / 4), np.ones(best.shape[1])])
 
 
@@ -668,7 +680,7 @@ def _quadratic(
 def _inside(
     best: np.ndarray, slope: np.ndarray, curve: np.ndarray, widest: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return slopes and curvatures relative to the cost, in steps, and zero across a border."""
+    """Return slopes and curvatures in units of cost and steps, without slopes out of a border."""
     cost = np.maximum(best[0], 1e-300)  # the cost of a vote is 0 if rounding hides it
     sizes = _sizes(best).T
     slope = slope * sizes / cost[:, None]
@@ -684,9 +696,10 @@ def _inside(
 def _towards_top(
     slope: np.ndarray, curve: np.ndarray, reach: np.ndarray | float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return steps to the top of each quadratic, (n, 2), and its rise on the way, (n,).
+    """Return the step to the maximum of each quadratic, (n, 2), and its rise, (n,).
 
-    Steps are at most `reach` along each of its axes, and exactly `reach` where it is convex.
+    A step is at most `reach` along each principal axis of the quadratic, and exactly `reach` along
+    an axis on which the quadratic is convex.
     """
     bend, axes = np.linalg.eigh(curve)
     slope = np.einsum("nij,ni->nj", axes, slope)
@@ -699,9 +712,10 @@ def _towards_top(
 
 
 def _climb(region: _Region, orders: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Move to the best of 8 neighbours of each order's votes, or halve the distance.
+    """Search for the costliest votes of each order without slopes.
 
-    At a smooth maximum, the cost is flat: a last step of 2e-4 leaves a relative error of about its
+    Each step moves to the costliest of 8 neighbouring votes or, if none costs more, halves their
+    distance. A last distance of 2e-4 at a smooth maximum leaves a relative error of about its
     square.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Releases: the published statistics of private records, and their events."""
+"""Releases: statistics of private records that a fit publishes with noise."""
 
 from ..runtime.private_data import PrivateData
 from .base import Release

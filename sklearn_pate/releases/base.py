@@ -1,4 +1,4 @@
-"""Base classes: a step of a fit, a release of your own, and the release of labels."""
+"""Base classes of steps of a fit, of user-defined releases, and of releases of labels."""
 
 from __future__ import annotations
 
@@ -24,68 +24,71 @@ if TYPE_CHECKING:
 
 
 class Step(ABC):
-    """One step of a fit: gathered, then paid for, and only then published.
+    """One step of a fit, which is gathered, then paid for, and then published.
 
-    Each method takes part in one promise: `gather` reads private data and nothing of it leaves;
-    `publish` draws noise and reads no private data. An interruption before `pay` costs nothing.
+    `gather` computes a private statistic and publishes nothing. `publish` adds noise to this
+    statistic and reads no other private data. An interruption before `pay` costs nothing.
     """
 
     @abstractmethod
     def gather(self) -> Any:
-        """Return the private statistic. It may take hours, and is free."""
+        """Return the private statistic. This may take hours and has no privacy cost."""
 
     @abstractmethod
     def pay(self) -> None:
-        """Record the cost of all steps up to the next one, before its noise is drawn."""
+        """Record the cost of all steps up to and including this one."""
 
     @abstractmethod
     def publish(self, gathered: Any) -> None:
-        """Add noise to the statistic and keep the result, also if a later step fails."""
+        """Add noise to the statistic, and store the result even if a later step fails."""
 
     def take(self) -> None:
-        """Do all three, in this order."""
+        """Call `gather`, `pay` and `publish`."""
         gathered = self.gather()
         self.pay()
         self.publish(gathered)
 
 
 class BaseRelease(ABC):
-    """Base class of everything that a fit releases in addition to labels.
+    """Base class of releases other than labels.
 
-    Subclass `Release` for your own releases; a `synthesis.Synthesizer` is a release as well. Plans,
-    ledgers, statements and audits use only `with_scale` and `event`, and treat all releases alike.
+    Subclass `Release` for your own releases. A `synthesis.Synthesizer` is a release as well.
+    Calibration and privacy accounting use only `with_scale` and `event`.
     """
 
-    #: The part of epsilon that the release costs if its noise is not set, above 0 and below 1: see
-    #: `with_scale`. None is the default of its kind.
+    #: The part of epsilon that the release costs if its noise is calibrated: see `with_scale`. It
+    #: is above 0, and below 1 except for class sums that get all of epsilon. None is the default
+    #: of the synthesizer.
     epsilon_fraction: float | None = None
 
     def with_scale(self, scale: float) -> Self | None:
-        """Return a copy with noise of this scale; None if the noise is set, as it is here.
+        """Return a copy with noise of this scale, or None if the noise is already set.
 
-        Where the event is pure, its pure epsilon must be proportional to ``1 / scale``.
+        This implementation returns None. If the event is pure, its pure epsilon must be
+        proportional to ``1 / scale``.
 
         Parameters
         ----------
         scale : float
-            Above 0.
+            Scale of the noise, above 0.
 
         Returns
         -------
         BaseRelease or None
+            For a release with a parameter `scale`:
             ``clone(self).set_params(scale=scale) if self.scale is None else None``.
         """
         return None
 
     @abstractmethod
     def event(self, neighbors: Neighbors) -> Event | ProvedEvent:
-        """Return the release as the accountant sees it: its cost must hold for every data set.
+        """Return the mechanism of the release; its cost must hold for every data set.
 
         Parameters
         ----------
         neighbors : rdp.Neighbors
-            The neighboring data sets that are covered. `Neighbors.counts` and `n_units` depend on
-            whether a unit is replaced, or joins or leaves.
+            The neighboring data sets that the guarantee covers. `Neighbors.counts` and `n_units`
+            depend on whether a unit is replaced, or is added or removed.
 
         Returns
         -------
@@ -95,15 +98,15 @@ class BaseRelease(ABC):
 
 
 class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
-    """Base class: numbers of the private records that a fit publishes next to its labels.
+    """Base class of user-defined statistics that a fit publishes in addition to labels.
 
-    ``PATEClassifier(releases=[...])`` takes any number of them, under the cap of the fit. Planning
-    calls `with_scale` and `event`, with public numbers, and a dry run calls `gather` and `publish`
-    on public rows with made-up labels. A fit calls `gather` before anything is paid for, then
-    writes the cost into the ledger, then calls `publish`, and only its result is published, in
-    `released_`. Parameters follow scikit-learn's conventions, and one is `epsilon_fraction`, unless
-    the noise is always set. Other attributes are not kept: each call is made on a clone, its output
-    is suppressed, and errors about private records are withheld.
+    ``PATEClassifier(releases=[...])`` accepts any number of them. `epsilon` limits the cost of all
+    releases together. Planning calls `with_scale` and `event`, with public numbers, and a dry run
+    calls `gather` and `publish` on public rows with made-up labels. A fit calls `gather`, records
+    the cost in the ledger, and calls `publish`. Only the result of `publish` is published, in
+    `released_`. Parameters follow scikit-learn's conventions. `epsilon_fraction` should be one of
+    them, unless the noise is always set. Other attributes are not kept: each call is made on a
+    clone, its output is suppressed, and the text of errors on private records is redacted.
 
     **You prove that the contribution of `event` holds for every data set.** The library cannot
     check it; `audit.audit_release` may refute it.
@@ -142,25 +145,25 @@ class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
 
     epsilon_fraction: float = 0.1
 
-    #: Whether all records with one of `private.groups` count as one. Without, a fit whose guarantee
-    #: covers groups of records is refused.
+    #: Whether `gather` counts all records of a group in `private.groups` as one record. If False,
+    #: a fit whose guarantee covers groups of records is refused.
     counts_groups = False
 
     @abstractmethod
     def gather(self, private: PrivateData) -> Any:
-        """Compute the private statistic. It may take hours, costs nothing, and does not leave.
+        """Compute the private statistic. This may take hours and has no privacy cost.
 
         Parameters
         ----------
         private : PrivateData
-            Copies: `X`, `codes` (labels as indices into `classes`), `classes`, `sample_weight`
-            and `groups`, one whole number for each set of records that are protected together;
-            None where each is by itself.
+            Copies of `X`, `codes` (labels as indices into `classes`), `classes`, `sample_weight`
+            and `groups`. Records that are protected together have the same whole number in
+            `groups`. It is None if each record is protected by itself.
 
         Returns
         -------
         object
-            Private.
+            The private statistic, which is passed to `publish` and not published.
         """
 
     @abstractmethod
@@ -177,12 +180,12 @@ class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         ndarray or number
-            Of a shape and a kind that follow from public numbers.
+            Its shape and dtype must depend on public numbers alone.
         """
 
     @abstractmethod
     def describe(self) -> str:
-        """Describe the release for plan and statement: a few words of public numbers.
+        """Describe the release in a few words, from public numbers, for plan and statement.
 
         Returns
         -------
@@ -191,70 +194,70 @@ class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
 
 
 class VotesRelease(ABC):
-    """Base class: how labels are released; planned, gathered, then published once paid for.
+    """Base class of releases of labels.
 
-    It has no state: `inputs` are those of the fit, and `plan` has the queries and their cost. A
-    `methods.base.Method` has one as its `release`.
+    An instance has no state. In all methods, `inputs` are the `Inputs` of the fit, and `plan` has
+    the queries and their cost. A `methods.base.Method` has an instance as its `release`.
     """
 
-    #: Whether class probabilities are released, at any row. Their statistic depends on the noise
-    #: that will be drawn.
+    #: Whether class probabilities at any row are released. The layout of the private statistic then
+    #: depends on the planned noise.
     releases_proba = False
 
-    #: The most rows that a student is tried on.
+    #: Maximal number of rows in the dry run of a student.
     max_dry_run_rows: int = sys.maxsize
 
     @abstractmethod
     def mechanism(self, estimator: Estimator, method: Method) -> Any:
-        """Return the mechanism or the list of mechanisms that answer; refuse one that does not fit.
+        """Return the mechanism, or a list of mechanisms; refuse an unsuitable `aggregator`.
 
         Parameters
         ----------
         estimator : PATEClassifier
-            It has the `aggregator`.
+            Estimator with the parameter `aggregator`.
         method : Method
             The method of the fit.
         """
 
     @abstractmethod
     def plan(self, inputs: Inputs) -> Plan:
-        """Return the queries and their cost, a `Plan`, by public numbers."""
+        """Return a `Plan` with the queries and their cost, from public numbers alone."""
 
     @abstractmethod
     def dry_run(self, inputs: Inputs, plan: Plan) -> None:
-        """Try the user's own mechanisms on made-up votes."""
+        """Try user-defined mechanisms on made-up votes."""
 
     @abstractmethod
     def forecast(
         self, inputs: Inputs, plan: Plan
     ) -> tuple[MethodSummary, Iterable[str | Finding], Iterable[str | Finding]]:
-        """Return a `MethodSummary`, warnings and errors, by public numbers."""
+        """Return a `MethodSummary`, warnings and errors, from public numbers alone."""
 
     def check_votes(self, votes: Any, method: Method, *, is_given: bool) -> None:
-        """Refuse votes that a method would not have cast.
+        """Refuse votes from another method; this implementation accepts all votes.
 
         Parameters
         ----------
         votes : Votes or array-like
             As given by the user.
         method : Method
-            Made from the parameters.
+            The method of `fit_votes`.
         is_given : bool
-            Whether the parameters name it.
+            Whether the parameter `method` selects this method, and is not "auto".
         """
         return None
 
     @abstractmethod
     def rows(self, inputs: Inputs, plan: Plan) -> np.ndarray:
-        """Return the public rows that are voted on."""
+        """Return the indices of the public rows to vote on."""
 
     @abstractmethod
     def of_rows(self, votes: Votes, rows: np.ndarray) -> Votes:
-        """Return votes on some of the rows that were voted on."""
+        """Select the votes on some rows from votes on all public rows."""
 
     @abstractmethod
     def gather(self, inputs: Inputs, plan: Plan, rows: np.ndarray) -> Votes:
-        """Return `Votes`: private, and free. It may take hours, and nothing leaves."""
+        """Return the private `Votes`. This may take hours and has no privacy cost."""
 
     @abstractmethod
     def publish(
@@ -266,7 +269,7 @@ class VotesRelease(ABC):
         published: Published,
         noise: np.random.Generator,
     ) -> None:
-        """Draw the noise, which is paid for, and add the results to `published`, in place."""
+        """Draw the noise after it is paid for, and add the results to `published`, in place."""
 
     @abstractmethod
     def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> Any:

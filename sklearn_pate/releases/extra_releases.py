@@ -1,4 +1,4 @@
-"""Releases of the user's own: calibrated, tried on public rows, gathered, published."""
+"""User-defined releases: calibration, dry run, gathering and publication."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .._typing import Rows
     from ..rdp.contribution import Neighbors
 
-#: Draws that are all equal do not follow the generator that they are given.
+#: Number of draws in a dry run. If all are equal, the noise does not come from the generator.
 _N_DRAWS = 5
 
 
@@ -39,7 +39,7 @@ def planned(
     epsilon: float | None,
     delta: float,
 ) -> tuple[Release, ...]:
-    """Check releases, and set the noise of those that have none. None of them sees a record.
+    """Check releases, and calibrate those without a noise scale, from public numbers alone.
 
     Parameters
     ----------
@@ -48,14 +48,22 @@ def planned(
     private : PrivateData
         The private data.
     neighbors : Neighbors
-        The neighboring data sets that are covered.
+        The neighboring data sets that the guarantee covers.
     epsilon, delta : float
-        The cap of the fit; epsilon may be None.
+        Limits of the fit; epsilon may be None.
 
     Returns
     -------
     tuple of Release
-        With their noise set.
+        Clones with their noise set.
+
+    Raises
+    ------
+    TypeError
+        If an element is not a `Release`.
+    ValueError
+        If a release does not count groups but the guarantee covers them, or if its
+        `epsilon_fraction` is not between 0 and 1.
     """
     if not releases:
         return ()
@@ -78,7 +86,7 @@ def planned(
             raise ValueError(
                 f"epsilon_fraction of {name} must be a number between 0 and 1; got {fraction!r}"
             )
-        # Only parameters are kept: the clone that draws is the one whose cost was computed
+        # Clones keep parameters only, so the cost below is the cost of the clone that draws
         event_of = partial(stated_event, neighbors=neighbors)
         release = calibrated(clone(release), event_of, epsilon, delta, fraction=fraction)
         release = clone(release)
@@ -88,9 +96,9 @@ def planned(
 
 
 def dry_run(releases: Sequence[Release], X_public: Rows, private: PrivateData) -> list[Any]:
-    """Try all on public rows; return the numbers that each would publish.
+    """Try all releases on public rows with made-up labels, and return their results.
 
-    It comes before `gather`: errors here are shown in full.
+    Errors are shown in full, because no private record is read.
     """
     n_public = _num_samples(X_public)
     made_up = PrivateData(
@@ -126,7 +134,7 @@ def gather(
     neighbors: Neighbors,
     rng: np.random.Generator,
 ) -> list[Any]:
-    """Return the private statistic of each, which is free."""
+    """Return the private statistic of each release."""
     units = units_of(private, neighbors)
     numbers = None if units is None else np.unique(units, return_inverse=True)[1]
     own = replace(private, groups=numbers)
@@ -139,43 +147,44 @@ def gather(
 def publish(
     releases: Sequence[Release], gathered: Any, rng: np.random.Generator, tried: list[Any]
 ) -> Iterator[Any]:
-    """Yield the published numbers of each, once all are paid for.
+    """Yield the published numbers of each release, after all are paid for.
 
     Parameters
     ----------
     releases : tuple of Release
-        From `planned`.
+        Result of `planned`.
     gathered : list
-        From `gather`.
-    rng : Generator
+        Result of `gather`.
+    rng : numpy.random.Generator
         Source of the noise.
     tried : list
-        From `dry_run`.
+        Result of `dry_run`: the published numbers must have the same shapes and dtypes.
     """
     for release, private, expected in zip(releases, gathered, tried, strict=True):
         name = type(release).__name__
         sampled = _isolated_call(f"publish of {name}", rng, _publish_once, release, private, rng)
         if sampled.shape != expected.shape or sampled.dtype != expected.dtype:
             raise ValueError(
-                f"publish of {name} must return an array of the form that it has for public rows, "
-                f"shape {expected.shape} of {kind_of(expected.dtype)}; got another, withheld"
+                f"publish of {name} must return an array of the same shape and dtype as for public "
+                f"rows, {expected.shape} of {kind_of(expected.dtype)}; got another, which is "
+                "redacted as it may depend on private data"
             )
         yield sampled
 
 
 def _gathered(release: Release, private: PrivateData) -> Any:
-    """Gather by a clone, which keeps nothing, from copies that it may write into."""
+    """Call `gather` of a clone on copies of the private data."""
     return clone(release).gather(PrivateData(**copied_data(vars(private))))
 
 
 def _publish_once(release: Release, gathered: Any, rng: np.random.Generator) -> Any:
-    """Draw by a clone; the result becomes plain numbers."""
+    """Call `publish` of a clone, and return the result as an array of numbers."""
     before = _global_state()
-    # A copy, without other data that a table or an object may carry
+    # A copy without attributes, which could hold private data
     sampled = np.array(clone(release).publish(gathered, rng))
     if _global_state() != before:
         raise RuntimeError(
-            "publish took numbers from a global generator: all noise must come from rng"
+            "publish drew numbers from a global generator: all noise must come from rng"
         )
     if sampled.dtype.kind not in "biuf":
         raise TypeError(f"publish must return numbers; got {kind_of(sampled.dtype)}")
@@ -183,7 +192,7 @@ def _publish_once(release: Release, gathered: Any, rng: np.random.Generator) -> 
 
 
 def _global_state() -> tuple[Any, ...]:
-    """Return what changes as the global generator of numpy, Python or torch is drawn from."""
+    """Return the states of the global generators of NumPy, Python and, if imported, torch."""
     torch = sys.modules.get("torch")
     of_torch = None if torch is None else torch.get_rng_state().numpy().tobytes()
     return str(np.random.get_state(legacy=False)), random.getstate(), of_torch
@@ -192,7 +201,7 @@ def _global_state() -> tuple[Any, ...]:
 def _isolated_call(
     name: str, rng: np.random.Generator, function: Callable[..., Any], *given: Any
 ) -> Any:
-    """Call a function without output; errors name it and quote nothing."""
+    """Call a function with its output suppressed and the text of its errors redacted."""
     with isolated(int(rng.integers(2**32))):
         return redacted(
             lambda: function(*given), f"{name} failed with", "Try it on made-up records"

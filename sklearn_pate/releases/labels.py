@@ -1,4 +1,4 @@
-"""Answers to one question at a time, by votes: asked in stages and rounds, under a filter."""
+"""Release of labels from votes, query by query, in stages and rounds."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ _AGGREGATORS = {ClassTarget: GNMax, NumberTarget: SoftVote}
 
 
 class LabelsRelease(VotesRelease):
-    """Labels, soft or not, of the public rows that are asked about."""
+    """Release of labels or soft labels of the queried public rows."""
 
     def mechanism(self, estimator: Estimator, method: Method) -> Any:
-        """Return the mechanisms that answer: those given, or one whose noise is calibrated."""
+        """Return the given aggregators, or a default with calibrated noise."""
         if estimator.aggregator is not None:
             return estimator.aggregator
         return _AGGREGATORS[estimator.target_type](sigma=None)
 
     def plan(self, inputs: Inputs) -> Plan:
-        """Return the queries and their cost, by public numbers."""
+        """Return the queries and their cost; see `VotesRelease.plan`."""
         estimator = inputs.estimator
         plan = plan_queries(
             self.mechanism(estimator, inputs.method),
@@ -60,21 +60,21 @@ class LabelsRelease(VotesRelease):
             accounting=estimator.accounting,
             before=inputs.prior_cost,
         )
-        # What needs all queries at once: stages whose queries share one cost, and the private test
+        # Stages with one cost for all queries, and the private test, need all queries at once
         together = [stage for stage, _ in plan.stages if bounds_of(stage).total is not None]
         if estimator.accounting == "ptr":
             together.append("accounting='ptr'")
         if together and count_rounds(inputs.make_strategy()) > 1:
             raise ValueError(
-                f"query_strategy={estimator.query_strategy!r} asks in rounds, and {together[0]} "
+                f"query_strategy={estimator.query_strategy!r} asks in rounds, but {together[0]} "
                 "needs all queries at once. Use query_strategy='random'"
             )
         return plan
 
     def dry_run(self, inputs: Inputs, plan: Plan) -> None:
-        """Try the user's own mechanisms on votes: what fails now would fail once they are paid for.
+        """Try user-defined mechanisms on made-up votes, before labels are paid for.
 
-        Ours, with many classes, would take seconds.
+        Mechanisms of this library are not tried, because they take seconds with many classes.
         """
         n_teachers = _number_of_teachers(inputs)
         n_classes = inputs.target.n_values
@@ -98,7 +98,7 @@ class LabelsRelease(VotesRelease):
     def forecast(
         self, inputs: Inputs, plan: Plan
     ) -> tuple[MethodSummary, Iterable[str | Finding], Iterable[str | Finding]]:
-        """Return the teachers in public numbers, no warnings, and errors."""
+        """Return a summary of the teachers, no warnings, and the errors of the plan."""
         classifiers = () if inputs.private is None else inputs.method.classifiers()
         method_summary = dataclasses.replace(
             summary_of(plan),
@@ -106,9 +106,7 @@ class LabelsRelease(VotesRelease):
             are_sites=getattr(inputs.method, "are_sites", False),
             target_type=type(inputs.target),
         )
-        with (
-            suppress_output()
-        ):  # a mechanism of the user's may print the votes that are made up for it
+        with suppress_output():  # a user's mechanism may print made-up votes
             return (
                 method_summary,
                 (),
@@ -116,16 +114,16 @@ class LabelsRelease(VotesRelease):
             )
 
     def rows(self, inputs: Inputs, plan: Plan) -> np.ndarray:
-        """Return the public rows that are voted on."""
+        """Return the indices of the public rows to vote on."""
         choice = Choice(inputs.make_strategy, inputs.X_public, inputs.seeds["queries"])
         return choice.rows_to_vote_on(plan, n_classes=inputs.target.n_values)
 
     def of_rows(self, votes: Votes, rows: np.ndarray) -> Votes:
-        """Return votes on some of the rows that were voted on."""
+        """Select the votes on some rows from votes on all public rows."""
         return dataclasses.replace(votes, counts=votes.counts[rows])
 
     def gather(self, inputs: Inputs, plan: Plan, rows: np.ndarray) -> Votes:
-        """Return the votes of the method on public rows, `Votes`: private, and free."""
+        """Return the private votes of the method on public rows."""
         method, n_teachers = inputs.method, _number_of_teachers(inputs)
         private, X_query = inputs.private, _safe_indexing(inputs.X_public, rows)
         seed = inputs.seeds["teachers"]
@@ -174,10 +172,10 @@ class LabelsRelease(VotesRelease):
         published: Published,
         noise: np.random.Generator,
     ) -> None:
-        """Release labels, stage by stage and round by round, until the plan ends or its budget."""
+        """Release labels by stages and rounds, until the plan or its budget is exhausted."""
         student = inputs.student()
         seed = inputs.seeds["student"]
-        # In its first state: trying one out may have changed its strategy
+        # A new strategy: `rows` may have changed the state of another one
         choice = Choice(inputs.make_strategy, inputs.X_public, inputs.seeds["queries"])
         with inputs.phase("queries", plan.n_queries) as done:
             for aggregator, n_queries in plan.stages:
@@ -189,11 +187,11 @@ class LabelsRelease(VotesRelease):
                     queried = published, plan, votes, rows, aggregator, positions, proba, noise
                     n_queried = _ask_round(*queried)
                     done(len(published.query_indices))
-                    if n_queried < round_.size:  # out of budget, or stopped: the next stage goes on
+                    if n_queried < round_.size:  # out of budget or stopped: begin the next stage
                         break
 
     def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> Curator:
-        """Return the private view of the results."""
+        """Return the private view of the results, with votes and teachers."""
         counts = votes.counts[np.concatenate(published.positions)]
         return Curator(
             published.records,
@@ -207,20 +205,20 @@ class LabelsRelease(VotesRelease):
 
 
 def _number_of_teachers(inputs: Inputs) -> int:
-    """Return the number of teachers, which a method has whose teachers vote."""
+    """Return the number of teachers; raise a ValueError if there are none."""
     if inputs.n_teachers is None:
         raise ValueError("the method of this fit has no teachers")
     return inputs.n_teachers
 
 
 def handed_out(private: Any, X_public: Rows) -> tuple[PrivateData, Rows]:
-    """Return copies of public parts for a method of the user's, which may write into them."""
+    """Copy the target and the public rows, because a user's method may change them in place."""
     own = dataclasses.replace(private, target=copied_data(private.target))
     return own, copied_data(X_public)
 
 
 def are_complete(votes: Votes) -> bool:
-    """Whether each row holds one vote of each teacher, or probabilities that sum to at most 1."""
+    """Return whether each row has one vote, or a probability of at most 1, of each teacher."""
     counts, n_teachers = votes.counts, votes.n_teachers
     are_numbers = counts.ndim == 2 and counts.dtype.kind in "iuf"
     if n_teachers is None or not are_numbers or counts.shape[1] != votes.target.n_values:
@@ -243,16 +241,16 @@ def _ask_round(
     proba: Any,
     noise: np.random.Generator,
 ) -> int:
-    """Release the labels of one round; return how many the budget let through."""
+    """Release the labels of one round, and return the number of labels within the budget."""
     student_proba = proba[rows[positions]] if aggregator.uses_student_proba else None
-    with suppress_output():  # a mechanism of the user's may warn of votes, or print them
+    with suppress_output():  # a user's mechanism may print votes
         sampled = redacted(
             lambda: _checked_release(aggregator, votes.counts[positions], student_proba, noise),
             f"{type(aggregator).__name__} could not draw labels:",
             "The cost of the plan is spent. Try the mechanism on made-up votes",
         )
     n_queried = plan.allowed(aggregator, sampled.paid)
-    # The rest was drawn as well, but the budget does not pay for it, and nobody sees it
+    # Labels beyond the budget were drawn as well, but they are discarded
     queried = positions[:n_queried]
     sampled = sampled.first(n_queried)
     student_proba = None if student_proba is None else student_proba[:n_queried]
@@ -264,17 +262,17 @@ def _ask_round(
 def _checked_release(
     aggregator: Any, votes: np.ndarray, proba: np.ndarray | None, noise: np.random.Generator
 ) -> Released:
-    """Return what an aggregator releases: labels that are codes, bools, and distributions."""
+    """Draw the release of an aggregator; refuse labels, bools or soft labels of a wrong form."""
     name = type(aggregator).__name__
     n_queries, n_classes = votes.shape
     released = aggregator.release(votes, proba, noise)
     labels, paid = np.asarray(released.labels), np.asarray(released.paid)
-    # Fewer than were queried, if the mechanism stopped
+    # A mechanism that stops returns fewer labels
     are_whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
     if not are_whole or (labels < -1).any() or (labels >= n_classes).any():
         raise ValueError(
-            f"{name} must draw {n_queries} whole numbers, from 0 to {n_classes - 1} or -1 for no "
-            f"answer; got shape {labels.shape} of {kind_of(labels.dtype)}, or other numbers"
+            f"{name} must draw at most {n_queries} whole numbers, from 0 to {n_classes - 1}, or -1 "
+            f"for no answer; got shape {labels.shape} of {kind_of(labels.dtype)}, or other numbers"
         )
     if paid.shape != labels.shape or paid.dtype != bool:
         raise ValueError(
@@ -285,8 +283,8 @@ def _checked_release(
         return Released(labels, paid, None)
     if has_distribution(aggregator):
         raise ValueError(
-            f"{name} must release labels alone: its cost is that of outcome_log_proba, whose "
-            "outcomes are classes. For soft labels subclass SoftAggregator"
+            f"{name} must release labels alone: its cost follows from outcome_log_proba, which "
+            "covers labels and not soft labels. For soft labels, subclass SoftAggregator"
         )
     soft = np.asarray(released.soft_labels)
     if soft.shape != votes.shape or soft.dtype.kind != "f" or not np.allclose(soft.sum(axis=1), 1):

@@ -1,4 +1,4 @@
-"""The steps that an interrupted fit has published, and its plan: `warm_start` goes on with them."""
+"""Published steps and plan of an interrupted fit, which `warm_start` continues."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _OF_SPEED = ("n_jobs",)
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """The steps that an interrupted fit has published, and its plan. Everything here is public.
+    """Published steps and plan of an interrupted fit; both are public.
 
-    Its cost was fixed together with the cost of all later steps, before anything was published. So
-    the next fit goes on after them under that plan alone: noise that is chosen after a look at
-    published steps would cost more than the plan.
+    The cost of these steps and of all later steps was fixed before any step was published. So the
+    next fit can continue only under the same plan: if the noise of later steps depended on
+    published steps, the total cost could exceed the cost of the plan.
 
     Attributes
     ----------
     synthesis : releases.synthetic_rows.Synthesis
-        The published steps, with the entry of the ledger that has their cost.
+        The published steps, with the ledger entry of their cost.
     fixed : dict
-        From `fixed_by`.
+        Result of `fixed_by` for the interrupted fit.
     n_attempts : int
-        Number of fits that were interrupted.
+        Number of interrupted fits.
     """
 
     synthesis: Synthesis
@@ -52,24 +52,24 @@ class Prefix:
         inputs : fitting.inputs.Inputs
             Inputs of the next fit.
         plan : Plan
-            Its plan.
+            Plan of the next fit.
         """
         own = fixed_by(inputs, plan)
         changed = [name for name in self.fixed if own[name] != self.fixed[name]]
         if changed:
             raise ValueError(
-                "warm_start=True goes on with the interrupted fit of this estimator under its "
-                "plan, whose cost was fixed before anything was published; changed since: "
-                f"{', '.join(changed)}. Give the same as then, or set warm_start=False: it starts "
-                "anew, and pays for all steps"
+                "warm_start=True continues the interrupted fit of this estimator under its plan, "
+                "whose cost was fixed before anything was published; changed since: "
+                f"{', '.join(changed)}. Give the same values as before, or set warm_start=False "
+                "to start anew and pay for all steps"
             )
 
     def continued(self, synthesis: Synthesis) -> Synthesis:
         """Return the `Synthesis` with the published steps, for use in the next fit.
 
-        It replaces the planned `synthesis`, but takes `n_jobs` and the neighbors from it.
+        It has `n_jobs` and `neighbors` of the planned `synthesis` of the next fit.
         """
-        synthesizer = copy.copy(self.synthesis.synthesizer)  # it keeps what its rows released
+        synthesizer = copy.copy(self.synthesis.synthesizer)  # with its released statistics
         for name in _OF_SPEED:
             if hasattr(synthesizer, name):
                 setattr(synthesizer, name, getattr(synthesis.synthesizer, name))
@@ -77,14 +77,19 @@ class Prefix:
 
 
 def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
-    """Return all that the plan of a fit fixes, by the names of parameters: it is public.
+    """Return the public values that the plan of a fit fixes.
 
     Parameters
     ----------
     inputs : fitting.inputs.Inputs
         Inputs of the fit.
     plan : Plan
-        Its plan.
+        Plan of the fit.
+
+    Returns
+    -------
+    dict
+        Values by the names of the parameters that determine them.
     """
     spent = spent_of(plan)
     estimator, cost = inputs.estimator, plan.cost
@@ -109,14 +114,15 @@ def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
 
 
 def can_go_on(synthesis: Synthesis | None) -> bool:
-    """Return whether the next fit can go on with the published steps, if there are any.
+    """Return whether the next fit can continue after the published steps.
 
-    A synthesizer or noise of the user's may keep records: its rows stay, and it does not.
+    This requires a synthesizer and noise of this library: a user's object may hold records, so it
+    is not stored.
 
     Parameters
     ----------
     synthesis : Synthesis or None
-        Of the fit.
+        Synthesis of the fit; None if it draws no rows.
     """
     if synthesis is None:
         return False
@@ -125,12 +131,12 @@ def can_go_on(synthesis: Synthesis | None) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return nested tuples of text that are equal for equal values, also after pickling."""
+    """Convert a value to nested tuples of text, which are equal for equal values."""
     if isinstance(value, pd.CategoricalDtype):
         value = ["category", value.categories, value.ordered]
     elif isinstance(value, ExtensionDtype):
         return repr(value)
-    elif hasattr(value, "tolist"):  # of pandas, whose attributes hold weak references, or NumPy
+    elif hasattr(value, "tolist"):  # of pandas or NumPy
         value = value.tolist()
     if isinstance(value, dict):
         value = list(value.items())

@@ -1,4 +1,4 @@
-"""Published results of a fit: labels, filled in as mechanisms answer, and their record."""
+"""Published results of a fit, and warnings about results that are of little use."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 
 class Published:
-    """The published results of one fit and, for the curator alone, how they were obtained.
+    """Published results of one fit and, for the curator alone, records of each round.
 
     Parameters
     ----------
     spent : PrivacySpent
-        The cost of the plan. Its numbers of queries and answers are counted here.
+        Cost of the plan. The numbers of queries and answers in it are updated.
     estimator : PATEClassifier or PATERegressor
-        It has the class weights, if any.
+        Estimator with the parameter `class_weight`, if any.
     n_public : int
         Number of public rows.
     target : targets.Target
@@ -54,29 +54,30 @@ class Published:
     Attributes
     ----------
     spent : PrivacySpent
-        With the queries so far.
+        Privacy statement with the numbers of queries and answers so far.
     labels : ndarray of shape (n_public,), int
-        Code of the released label, -1 where there is none.
+        Code of the released label of each public row, -1 if it has none.
     soft_labels : ndarray of shape (n_public, n_classes) or None
-        Released distributions, NaN where there is none; None before the first.
+        Released distribution of each public row, NaN if it has none. None if no distribution was
+        released.
     query_indices : ndarray of shape (n_queries,), int
-        Public rows asked, in order.
+        Indices of the queried public rows, in order.
     target : targets.Target
-        As given.
+        The parameter `target`.
     n_classes : int
         Number of classes, or of levels.
-    table : neighbors.ReleasedTable or None
-        The noisy table; then `soft_labels` are class probabilities, which students with weights
-        learn. None where teachers vote.
+    table : neighbors.ReleasedTable, released class sums or None
+        The noisy table. `soft_labels` are then its class probabilities, which students that use
+        `sample_weight` learn. None where teachers vote.
     weight : ndarray of shape (n_classes,) or None
         Class weights, applied to `soft_labels` where a table is released.
     extra_releases : list
         Results of the user's own releases.
     records, positions : list
-        How each round was obtained, and its queries among the rows that were voted on: the
-        curator's alone.
+        For the curator alone: the `StageRecord` of each round, and its queries, as positions
+        among the rows with votes.
     problem : str or None
-        Why the student could not learn from labels of one class.
+        Error of the student for labels of one class; None without an error.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Published:
         self.query_indices = np.array([], dtype=np.intp)
         self.extra_releases: list[Any] = []
         self.records: list[StageRecord] = []
-        self.positions = [np.array([], dtype=np.intp)]  # can be joined before any query, too
+        self.positions = [np.array([], dtype=np.intp)]  # concatenate requires one array
 
     @classmethod
     def of(cls, estimator: Estimator) -> Published:
@@ -115,13 +116,13 @@ class Published:
         Parameters
         ----------
         record : StageRecord
-            How it was obtained.
+            Mechanism, number of queries and costs of the round.
         positions : ndarray of shape (n_asked,), int
-            The queries, as positions among the rows that were voted on.
+            The queries, as positions among the rows with votes.
         rows : ndarray of shape (n_asked,), int
-            The same queries, as public rows.
+            The same queries, as indices of public rows.
         sampled : aggregators.Released
-            The results.
+            The released labels and soft labels.
         """
         self.records.append(record)
         self.positions.append(positions)
@@ -148,11 +149,11 @@ class Published:
 
     @property
     def public_labels(self) -> np.ndarray:
-        """For each public row, the code of its label, or its mean, NaN if none."""
+        """Label code of each public row, -1 if it has none; for numbers, its mean or NaN."""
         return self.target.decode(self.labels, self.soft_labels)
 
     def student(self, estimator: Estimator, method: Method) -> Estimator:
-        """Return the unfitted student; by default, published results may be one themselves."""
+        """Return the unfitted student; the default may predict by the released table itself."""
         reader = _TABLE_READERS.get(type(self.target))
         if estimator.student is None and self.table is not None and reader is not None:
             return reader(self.table, self.target)
@@ -161,14 +162,14 @@ class Published:
         return student_of(estimator, method)
 
     def add_class_proba(self, class_proba: np.ndarray, labels: np.ndarray) -> None:
-        """Set the class probabilities of public rows, read from a noisy table.
+        """Set the class probabilities of public rows, and apply the class weights to them.
 
         Parameters
         ----------
         class_proba : ndarray of shape (n_public, n_classes)
-            The share of each class near each row.
+            Class probabilities from the noisy table; rows sum to 1.
         labels : ndarray of shape (n_public,), int
-            Labels assigned by them, -1 for none.
+            Codes of labels assigned by the class probabilities, -1 for a row without a label.
         """
         self.weight = weights_of(self._class_weight, self.target.values, class_proba.mean(axis=0))
         if self.weight is not None:
@@ -181,23 +182,23 @@ class Published:
         self.spent = dataclasses.replace(self.spent, n_queries=n_labels, n_answered=n_labels)
 
     def label_of(self, code: int) -> Any:
-        """Return the label of a class, as plain Python."""
+        """Return the label of a code, as a Python object."""
         return self.target.values[[code]].tolist()[0]
 
     def label_weights(self, labels: np.ndarray) -> np.ndarray | None:
-        """Return the weights of labels of teachers, (n_labels,), or None: all alike."""
+        """Return the weight of each label from teachers, (n_labels,); None for equal weights."""
         shares = np.bincount(labels, minlength=self.n_classes) / len(labels)
         weight = weights_of(self._class_weight, self.target.values, shares)
         return None if weight is None else weight[labels]
 
 
-#: Default students that read any released table themselves, by the kind of target. For others the
-#: table or the method has one.
+#: Default students that predict by any released table, by the kind of target. For other targets,
+#: the table or the method has the default student.
 _TABLE_READERS: dict[type[Target], Any] = {NumberTarget: TableRegressor}
 
 
 def student_of(estimator: Estimator, method: Method) -> Estimator:
-    """Return the student of the parameters or, by default, the student of the method."""
+    """Return the parameter `student` or, if it is None, the default student of the method."""
     if estimator.student is not None:
         return estimator.student
     reader = _TABLE_READERS.get(estimator.target_type)
@@ -206,29 +207,29 @@ def student_of(estimator: Estimator, method: Method) -> Estimator:
     return method.default_student()
 
 
-#: Tests of labels that teachers gave look at so many of them at most, and are not made of fewer.
+#: Maximal and minimal number of labels from teachers in a significance test.
 _MOST_TESTED = 1000
 _FEWEST_TESTED = 8
 
-#: A model that predicts the class of fewer records is of little use, of any number of classes.
+#: An estimated accuracy below this causes a warning, for any number of classes.
 _FEW_RIGHT = 0.1
 
-#: Where all teachers vote for one class, fewer labels are of it in this share of the fits; where
-#: labels are drawn at random, more are.
+#: Significance level of two tests: that labels are drawn at random, and that all teachers vote for
+#: one class. A fit warns if the first hypothesis is rejected and the second is not.
 _RARELY = 0.01
 
 
 def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
-    """Warn of useless results; last, so that a warning that is an error loses no model.
+    """Warn about useless results, from released numbers, public rows and the plan.
 
-    All of it is computed from released numbers, public rows and the plan.
+    A fit calls this last, so that the model is kept if warnings are turned into errors.
 
     Parameters
     ----------
     plan : Plan
-        Of the fit.
+        Plan of the fit.
     released : Published
-        Its results.
+        Results of the fit.
     X_public : array-like with n_public rows
         The public rows.
     """
@@ -236,7 +237,7 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
     if plan.budget is not None and n_queried < plan.n_queries:
         warn(
             f"epsilon={plan.epsilon:g} paid for {n_queried} of the {plan.n_queries} requested "
-            "queries; only those were asked. Use more noise or raise epsilon to ask them all"
+            "queries; only those were asked. Use more noise or raise epsilon to answer all queries"
         )
     if warn_of_one_class(released, plan):
         return
@@ -252,7 +253,7 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
             f"{others} may help; each spends anew"
         )
     elif released.target.has_accuracy and 1 / released.n_classes < _FEW_RIGHT:
-        accuracy = getattr(released.table, "accuracy", 1.0)  # where it can be estimated
+        accuracy = getattr(released.table, "accuracy", 1.0)  # without an estimate, no warning
         if accuracy < _FEW_RIGHT:
             warn(
                 f"about {accuracy:.1%} of the records have the class that the released counts "
@@ -263,9 +264,9 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
 
 
 def _p_value_of_labels(released: Published, X_public: Rows) -> float | None:
-    """Return the p-value of labels of teachers, if they have nothing to do with the public rows.
+    """Return the p-value of labels from teachers, if labels do not depend on the public rows.
 
-    None of few labels, of levels, and of rows that the library makes no numbers of.
+    Return None for fewer than 8 labels, for numbers, and for rows that cannot be encoded.
     """
     labelled = np.flatnonzero(released.labels >= 0)
     labelled = labelled[np.unique(np.linspace(0, len(labelled) - 1, _MOST_TESTED).astype(int))]
@@ -283,14 +284,14 @@ def _p_value_of_labels(released: Published, X_public: Rows) -> float | None:
 
 
 def warn_of_one_class(released: Published, plan: Plan | None = None) -> bool:
-    """Warn if all released labels are of one class, or may as well be; return whether they are.
+    """Warn if all released labels are of one class, up to noise; return whether it warned.
 
     Parameters
     ----------
     released : Published
         Results of the fit.
     plan : Plan or None, default=None
-        Of the fit; None if it is not known any more.
+        Plan of the fit. None, as in `fit_student`, omits the test of labels from teachers.
 
     Returns
     -------
@@ -318,7 +319,7 @@ def warn_of_one_class(released: Published, plan: Plan | None = None) -> bool:
 
 
 def _one_class_of_records(released: Published) -> str | None:
-    """Return what to warn of, if the released table shows records of one class alone."""
+    """Return a warning if the released table shows records of one class alone, else None."""
     counts, noise_std = released.table.class_counts
     code, least = only_class(counts, noise_std)
     if code is None:
@@ -326,19 +327,19 @@ def _one_class_of_records(released: Published) -> str | None:
     label = released.label_of(code)
     return (
         f"the released counts show records of one class alone, {label!r}: fewer than {ceil(least)} "
-        "records of another class are no more than noise explains. Its predictions of "
-        "other classes are noise. A larger epsilon or more records may show them; each spends anew"
+        "records of another class cannot be told from noise. Predictions of other classes are "
+        "noise. A larger epsilon or more records may show other classes; each spends anew"
     )
 
 
 def _one_class_of_teachers(released: Published, labels: np.ndarray, plan: Plan) -> str | None:
-    """Return what to warn of, if teachers who all vote for one class would give such labels."""
+    """Return a warning if the labels may come from teachers that all vote for one class."""
     counts = np.bincount(labels, minlength=released.n_classes)
     code = int(counts.argmax())
-    with suppress_output():  # a mechanism of the user's may print the votes that are made up for it
+    with suppress_output():  # a user's mechanism may print made-up votes
         right = plan.share_right(1.0)
     by_chance = binom.sf(counts[code] - 1, labels.size, 1 / released.n_classes)
-    # The share of right labels may be unknown
+    # `right` may be NaN; the comparison is then False, and there is no warning
     if by_chance > _RARELY or not binom.cdf(counts[code], labels.size, right) > _RARELY:
         return None
     return (
@@ -357,7 +358,7 @@ def check_class_weight(
     *,
     releases_proba: bool,
 ) -> None:
-    """Refuse weights of no class, and students that cannot learn with weights.
+    """Refuse invalid class weights, and students that cannot use them.
 
     Parameters
     ----------
@@ -366,11 +367,18 @@ def check_class_weight(
     classes : ndarray of shape (n_classes,)
         Labels.
     student : classifier
-        Unfitted.
+        Unfitted student.
     X_public : array-like with n_public rows
-        Public rows, on which the student is tried.
+        Public rows, for a dry run of the student with weights.
     releases_proba : bool
-        Whether rates are released, which are shifted for any student.
+        Whether class probabilities are released. The weights are applied to them, so any student
+        is accepted.
+
+    Raises
+    ------
+    ValueError
+        If a dict names an unknown class or has a weight that is not a finite number above 0, or if
+        the student does not use `sample_weight`.
     """
     if class_weight is None:
         return
@@ -394,13 +402,13 @@ def check_class_weight(
         problem = "accepts sample_weight and does not use it"
     if problem is not None:
         raise ValueError(
-            f"class_weight weighs the labels of teachers, and fit of {type(student).__name__} "
+            f"class_weight weights the labels from teachers, but fit of {type(student).__name__} "
             f"{problem}; give another student, or class_weight=None"
         )
 
 
 def weights_of(class_weight: Any, classes: np.ndarray, shares: np.ndarray) -> np.ndarray | None:
-    """Return the weight of each class; "balanced" uses the released shares.
+    """Return the weight of each class; "balanced" uses the released class frequencies.
 
     Parameters
     ----------
@@ -409,7 +417,7 @@ def weights_of(class_weight: Any, classes: np.ndarray, shares: np.ndarray) -> np
     classes : ndarray of shape (n_classes,)
         Labels.
     shares : ndarray of shape (n_classes,)
-        Released shares of the classes, which sum to 1.
+        Released class frequencies, which sum to 1.
 
     Returns
     -------
@@ -420,4 +428,4 @@ def weights_of(class_weight: Any, classes: np.ndarray, shares: np.ndarray) -> np
         return None
     if isinstance(class_weight, dict):
         return np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=float)
-    return 1 / (len(classes) * np.maximum(shares, 1e-3))  # no share counts as if it were less
+    return 1 / (len(classes) * np.maximum(shares, 1e-3))  # frequencies of at least 0.001

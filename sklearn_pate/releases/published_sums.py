@@ -1,4 +1,4 @@
-"""Class sums that a synthesizer has published: the model of a fit where no record votes."""
+"""Release of labels from class sums that a synthesizer has published; no record votes."""
 
 from __future__ import annotations
 
@@ -22,31 +22,34 @@ if TYPE_CHECKING:
 
 
 class PublishedSumsRelease(VotesRelease):
-    """No votes: labels of the synthetic rows follow from published sums, which are paid for."""
+    """Labels of synthetic rows from published class sums, at no additional privacy cost."""
 
     releases_proba = True
     max_dry_run_rows = 500
 
     def mechanism(self, estimator: Estimator, method: Method) -> list[Any]:
-        """Return no mechanism; refuse one."""
+        """Return an empty list; refuse an `aggregator`."""
         if estimator.aggregator is not None:
             raise ValueError(
-                "class sums without public rows have noise of their own, which is calibrated to "
-                f"epsilon; got aggregator={estimator.aggregator!r}"
+                "aggregator must be None for class sums without public rows, whose noise is "
+                f"calibrated to epsilon by the synthesizer; got {estimator.aggregator!r}"
             )
         return []
 
     def plan(self, inputs: Inputs) -> Plan:
-        """Return the cost of the synthesizer and of extra releases; refuse to exceed the cap."""
+        """Return a plan with the cost of synthesizer and extra releases; refuse to exceed epsilon.
+
+        It has no queries.
+        """
         cost = inputs.prior_cost(DEFAULT_ORDERS)
         delta = inputs.cap[1]
         epsilon, composition, delta = guarantee(cost, delta, is_pure=inputs.prior_is_pure)
         cap = inputs.cap[0]
         if cap is not None and epsilon > cap:
             raise BudgetExceededError(
-                f"class sums without public rows get all of epsilon={cap:g}, and with releases of "
-                f"yours the cost is {epsilon:.4g}. Give method='neighbors', which leaves a part of "
-                "epsilon for them, or releases=None"
+                f"class sums without public rows get all of epsilon={cap:g}, but with your releases "
+                f"the cost is {epsilon:.4g}. Use method='neighbors', which leaves a part of epsilon "
+                "for releases, or releases=None"
             )
         return Plan(
             [],
@@ -60,10 +63,10 @@ class PublishedSumsRelease(VotesRelease):
         )
 
     def dry_run(self, inputs: Inputs, plan: Plan) -> None:
-        """Try nothing: there is no mechanism, and the synthesizer is tried by itself."""
+        """Do nothing, because there is no mechanism."""
 
     def forecast(self, inputs: Inputs, plan: Plan) -> tuple[MethodSummary, tuple[()], tuple[()]]:
-        """Return the summary for the plan; the synthesizer has the errors and warnings."""
+        """Return a summary without warnings and errors, which the synthesizer returns."""
         summary = MethodSummary(
             n_classes=inputs.target.n_values,
             name=type(inputs.method).__name__,
@@ -72,22 +75,22 @@ class PublishedSumsRelease(VotesRelease):
         return summary, (), ()
 
     def check_votes(self, votes: Any, method: Method, *, is_given: bool) -> None:
-        """Refuse votes of another method, if the parameters name this one."""
+        """Refuse votes of another method."""
         cast_by = getattr(votes, "method", None)
         if type(cast_by) is not type(method):
             name = "teachers" if cast_by is None else type(cast_by).__name__
             raise ValueError(f"{name} cast these votes: poll again, or leave method='auto'")
 
     def rows(self, inputs: Inputs, plan: Plan) -> np.ndarray:
-        """Return all synthetic rows."""
+        """Return the indices of all synthetic rows."""
         return np.arange(inputs.n_public)
 
     def of_rows(self, votes: Votes, rows: np.ndarray) -> Votes:
-        """Return the votes, which are none."""
+        """Return the empty votes unchanged."""
         return votes
 
     def gather(self, inputs: Inputs, plan: Plan, rows: np.ndarray) -> Votes:
-        """Return `Votes` without any: no record is read."""
+        """Return empty `Votes`, because no record votes."""
         counts = np.zeros((0, inputs.target.n_values))
         return Votes(
             counts,
@@ -106,7 +109,7 @@ class PublishedSumsRelease(VotesRelease):
         published: Published,
         noise: np.random.Generator,
     ) -> None:
-        """Read the published sums at the synthetic rows."""
+        """Compute class probabilities of the synthetic rows from the published sums."""
         published.table = inputs.drawn.prior
         published.add_class_proba(*published.table.read(inputs.X_public))
 

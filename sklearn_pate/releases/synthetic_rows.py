@@ -1,4 +1,4 @@
-"""Synthetic rows: the steps of a synthesizer in one fit, and the rows that follow from them."""
+"""Steps of a synthesizer in one fit, and the synthetic rows drawn from them."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Synthesis:
-    """The steps of a synthesizer in one fit: the parts published so far, and the rows.
+    """Published steps of a synthesizer in one fit, and the synthetic rows.
 
     Attributes
     ----------
     synthesizer : Synthesizer
-        Declared, with its noise set.
+        Synthesizer whose `declare` was called, with its noise set.
     neighbors : Neighbors
-        The neighboring data sets that are covered.
+        The neighboring data sets that the guarantee covers.
     target : targets.Target
         Classes or levels that the records vote for.
     published : tuple
-        The part of each step so far.
+        Published statistics of each step so far.
     rows : array-like with n_rows rows or None
         The synthetic rows; None before they are drawn.
     entries : tuple of (ledger, entry)
         Ledgers that have recorded the steps so far, each with its entry.
     generator : str or None
-        The source of the noise, as in `PrivacySpent`; None before the first step.
+        Source of the noise, as in `PrivacySpent`; None before the first step.
     fixed : dict or None
-        From `prefix.fixed_by`, of the plan of `poll` that drew the rows; None in a fit.
+        Result of `prefix.fixed_by` for the plan of `poll`; None in a fit.
     ledgers : list
-        Ledgers that have recorded the cost of all steps in an entry with labels. It grows, and is
-        shared by all copies: each call of `fit_votes` on the same rows finds it.
+        Ledgers that have recorded the cost of all steps in an entry with labels. All copies share
+        this list, so later calls of `fit_votes` on the same rows have it.
     """
 
     synthesizer: Any
@@ -71,8 +71,13 @@ class Synthesis:
 
     @property
     def prior(self) -> Any:
-        """The statistics that the synthesizer released with its rows; None if it keeps none."""
+        """Released statistics that predict classes; None if the synthesizer has none."""
         return getattr(self.synthesizer, "released_", None)
+
+    @property
+    def schema_source(self) -> str:
+        """Whether the schema is declared or estimated, as in `PrivacySpent`."""
+        return getattr(self.synthesizer, "schema_source", "declared")
 
     @property
     def columns(self) -> Columns | None:
@@ -91,22 +96,33 @@ class Synthesis:
         epsilon: float | None,
         delta: float,
     ) -> Synthesis:
-        """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
+        """Calibrate the noise of a synthesizer to its part of `epsilon`.
 
         Parameters
         ----------
         synthesizer : Synthesizer
-            Declared.
+            Synthesizer whose `declare` was called.
         private : PrivateData
             The private data.
         neighbors : Neighbors
-            The neighboring data sets that are covered.
+            The neighboring data sets that the guarantee covers.
         pure : bool
-            Whether the votes cost a pure epsilon and nothing else.
+            Whether labels and extra releases have a pure epsilon.
         epsilon, delta : float
-            The cap of the fit; epsilon may be None.
+            Limits of the fit; epsilon may be None.
+
+        Returns
+        -------
+        Synthesis
+
+        Raises
+        ------
+        BudgetExceededError
+            If the synthesizer leaves nothing of `epsilon` for votes that need it.
+        ValueError
+            If the protected unit of a record is unknown.
         """
-        units_of(private, neighbors)  # refuses what would fail once rows are paid for
+        units_of(private, neighbors)  # raises errors before rows are paid for
         synthesizer = synthesizer.suited_to(pure=pure)
         synthesizer = synthesizer.planned_for(
             n_records=neighbors.n_records, epsilon=epsilon, delta=delta
@@ -130,25 +146,25 @@ class Synthesis:
 
     @property
     def cost(self) -> Cost | None:
-        """The cost of the steps that are published; None before the first."""
+        """Cost of the published steps; None before the first step."""
         return self.cost_of_steps(len(self.published)) if self.published else None
 
     def cost_of_steps(self, n_steps: int) -> Cost:
-        """Return the cost of the first steps; of all of them, the cost that the plan states."""
+        """Return the cost of the first steps; for all steps, it equals the cost in the plan."""
         is_all = n_steps == self.synthesizer.n_steps
         event = self.synthesizer.event(self.neighbors, n_steps=None if is_all else n_steps)
         return priced(event, self.synthesizer)
 
     def entry_in(self, ledger: PrivacyLedger) -> Any:
-        """Return the entry of a ledger that has recorded steps; None if it has not."""
+        """Return the ledger's entry with the cost of the steps; None if there is no entry."""
         return next((entry for own, entry in self.entries if own is ledger or own == ledger), None)
 
     def is_recorded_in(self, ledger: PrivacyLedger) -> bool:
-        """Return whether an entry of a ledger has the cost."""
+        """Return whether a ledger has recorded the cost of the steps."""
         return self.entry_in(ledger) is not None or ledger in self.ledgers
 
     def gather(self, private: PrivateData) -> Any:
-        """Return the statistics of the next step: private, and free."""
+        """Return the private statistics of the next step."""
         synthesizer = self.synthesizer
         units = units_of(private, self.neighbors)
         records = (private.X, private.codes, private.sample_weight, units, private.target)
@@ -159,23 +175,28 @@ class Synthesis:
             return synthesizer.gather(X, codes, **inputs, published=self.published)
 
         with suppress_output():
-            if is_ours(synthesizer):  # its errors quote no values
+            if is_ours(synthesizer):  # errors of this library quote no values
                 return gather()
-            records = copied_data(records)  # it may write into them
+            records = copied_data(records)  # a user's synthesizer may change them in place
             name = type(synthesizer).__name__
             return redacted(gather, f"gather of {name} failed:", "Its step is not paid for")
 
     def publish(self, gathered: Any, noise: np.random.Generator, *, generator: str) -> Synthesis:
-        """Return the same with the part of the next step, which is paid for.
+        """Publish the statistics of the next step after it is paid for.
 
         Parameters
         ----------
         gathered : object
-            From `gather`.
+            Result of `gather`.
         noise : numpy.random.Generator
-            Source of the noise that protects the data.
+            Source of the noise.
         generator : str
-            Its kind, as in `PrivacySpent`.
+            Kind of this source, as in `PrivacySpent`.
+
+        Returns
+        -------
+        Synthesis
+            A copy with the new published statistics.
         """
         synthesizer = self.synthesizer
         with suppress_output():
@@ -184,16 +205,16 @@ class Synthesis:
                 f"publish of {type(synthesizer).__name__} failed:",
                 "It is paid for",
             )
-        generator = "seed" if self.generator == "seed" else generator  # of an earlier step
+        generator = "seed" if self.generator == "seed" else generator  # one seeded step suffices
         return replace(self, published=(*self.published, part), generator=generator)
 
     def with_rows(self, rng: np.random.Generator) -> Synthesis:
-        """Return the same with rows, drawn from the published parts: it is free.
+        """Return a copy with rows drawn from the published statistics, at no privacy cost.
 
         Parameters
         ----------
         rng : numpy.random.Generator
-            Source of the rows.
+            Source of randomness of the rows.
         """
         synthesizer = self.synthesizer
         name = type(synthesizer).__name__
@@ -216,12 +237,12 @@ class Synthesis:
 
 
 class RowsStep(Step):
-    """One step of a synthesizer, which releases a part of its statistics.
+    """Step that releases one part of the statistics of a synthesizer.
 
     Parameters
     ----------
     account : Account
-        Account with the `Synthesis` of all earlier steps; `publish` replaces it by the next one.
+        Account with the `Synthesis` of all earlier steps. `publish` replaces this `Synthesis`.
     private : PrivateData
         The private data.
     noise : numpy.random.Generator
@@ -252,7 +273,7 @@ class RowsStep(Step):
         self.phase = phase
 
     def gather(self) -> Any:
-        """Return the statistics of the step: private, and free."""
+        """Return the private statistics of the step."""
         with self.phase("statistics", 1) as done:
             gathered = self.account.synthesis.gather(self.private)
             done(1)
@@ -266,7 +287,7 @@ class RowsStep(Step):
         self.account.append(self.statement(n_steps, cost), cost)
 
     def publish(self, gathered: Any) -> None:
-        """Keep the part of the step with its noise."""
+        """Add noise to the statistics, and store them in the account."""
         account = self.account
         synthesis = replace(account.synthesis, entries=account.entries)
         account.keep(synthesis.publish(gathered, self.noise, generator=self.generator))
@@ -275,20 +296,21 @@ class RowsStep(Step):
 def steps_of_rows(
     account: Account, private: PrivateData, noise: np.random.Generator, **params: Any
 ) -> Iterator[RowsStep]:
-    """Yield the steps of a synthesizer that are left; see `RowsStep`."""
+    """Yield the remaining steps of a synthesizer; see `RowsStep`."""
     while len(account.synthesis.published) < account.synthesis.synthesizer.n_steps:
         yield RowsStep(account, private, noise, **params)
 
 
 def dry_run_rows(synthesizer: Any) -> Rows:
-    """Return rows drawn from the schema alone, in place of those that will be."""
+    """Return made-up rows from the schema alone, which stand for the synthetic rows."""
     return synthesizer.dry_run_rows(synthesizer.n_rows, np.random.default_rng(0))
 
 
 def units_of(private: PrivateData, neighbors: Neighbors) -> np.ndarray | None:
-    """Return the protected unit of each record; None where each is one by itself.
+    """Return the protected unit of each record; None if each record is a unit by itself.
 
-    All records of a unit count once in each histogram. So they must be known.
+    All records of a unit count as one record in a statistic. Raise a ValueError if the guarantee
+    covers groups and `groups` is None.
     """
     neighbors.check_known()
     if neighbors.unit == "record" and neighbors.relation not in OF_NAMED_GROUPS:
@@ -297,7 +319,7 @@ def units_of(private: PrivateData, neighbors: Neighbors) -> np.ndarray | None:
         return normalize_identifiers(private.X.index, "the index of X") if are_identified else None
     if private.groups is None:
         raise ValueError(
-            f"this fit protects groups of records ({neighbors.relation}), and groups= is None: "
-            "with a synthesizer or releases of yours, give groups=, one identifier per record"
+            f"this fit protects groups of records ({neighbors.relation}), but groups= is None: "
+            "with a synthesizer or your own releases, give groups=, one identifier per record"
         )
     return normalize_groups(private.groups, private.n_records)

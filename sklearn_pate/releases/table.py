@@ -1,4 +1,4 @@
-"""The step of tables: noisy votes of records, or sums, released at once and read at any row."""
+"""Release of a noisy table of votes or sums, which labels any row."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ if TYPE_CHECKING:
 
 
 class TableRelease(VotesRelease):
-    """Release a noisy table: votes of records in cells, or class sums of columns."""
+    """Release of a noisy table: votes of records in cells, or class sums of columns."""
 
     releases_proba = True
     max_dry_run_rows = 500
 
     def check_votes(self, votes: Any, method: TableMethod, *, is_given: bool) -> None:
-        """Refuse votes that were cast by another method, or with another contribution."""
+        """Refuse votes of another method, or of this method with other parameters."""
         cast_by = getattr(votes, "method", None)
         if cast_by is None:
             raise ValueError(
-                f"{type(method).__name__} counts records in a table, and neither bare counts "
-                "nor votes of teachers are one: pass the votes that poll returned"
+                f"{type(method).__name__} requires votes in a table, but these are counts or "
+                "votes of teachers: pass the votes that poll returned"
             )
         is_same = type(cast_by) is type(method)
         remedy = f"poll again with {type(method).__name__}, or set method='auto'"
         if is_given and not is_same:
             raise ValueError(f"{type(cast_by).__name__} cast these votes: {remedy}")
         cast_with, requested = cast_by.get_params(), method.get_params()
-        # The guarantee follows from the first two, and what was summed from the third
+        # The guarantee depends on the first two, and the summed columns on the third
         for param in ("relation", "n_neighbors", "extra_columns"):
             if is_same and cast_with.get(param) != requested.get(param):
                 remedy = f"poll again, or set method__{param}={cast_with[param]!r}"
                 raise ValueError(
-                    f"{param}={requested.get(param)!r}, and these votes were cast with "
+                    f"{param}={requested.get(param)!r}, but these votes were cast with "
                     f"{cast_with[param]!r}: {remedy}"
                 )
 
     def mechanism(self, estimator: Estimator, method: TableMethod) -> TableMechanism:
-        """Return the mechanism of the table; refuse one that answers one question at a time."""
+        """Return the mechanism of the table; refuse an `aggregator` that is not for this table."""
         return method.mechanism(estimator.aggregator)
 
     def plan(self, inputs: Inputs) -> Plan:
-        """Return the noise of the table, and its cost."""
+        """Return a plan with the noise of the table and its cost."""
         return plan_table(
             inputs.method.mechanism(inputs.estimator.aggregator),
             contribution=inputs.contribution,
@@ -69,7 +69,7 @@ class TableRelease(VotesRelease):
         )
 
     def dry_run(self, inputs: Inputs, plan: Plan) -> None:
-        """Try a mechanism of the user's on a made-up table."""
+        """Try a user-defined mechanism on a made-up table."""
         ((mechanism, _),) = plan.stages
         if not is_ours(mechanism):
             sizes: dict[str, Any] = {
@@ -81,8 +81,8 @@ class TableRelease(VotesRelease):
     def forecast(
         self, inputs: Inputs, plan: Plan
     ) -> tuple[MethodSummary, Iterable[str | Finding], Iterable[str | Finding]]:
-        """Return the cells or sums in public numbers, warnings and errors."""
-        was_polled = inputs.private is None  # `poll` has warned of the rest
+        """Return a summary of cells or sums, with warnings and errors, from public numbers."""
+        was_polled = inputs.private is None  # `poll` has issued the warnings
         are_synthetic = was_polled or inputs.rows_are_to_draw
         cells = inputs.method.forecast(**_public_numbers(inputs, plan), are_synthetic=are_synthetic)
         method_summary = MethodSummary(
@@ -94,11 +94,11 @@ class TableRelease(VotesRelease):
         return method_summary, () if was_polled else cells.warnings, cells.errors
 
     def rows(self, inputs: Inputs, plan: Plan) -> np.ndarray:
-        """Return all public rows."""
+        """Return the indices of all public rows."""
         return np.arange(inputs.n_public)
 
     def of_rows(self, votes: Votes, rows: np.ndarray) -> Votes:
-        """Return the votes: the table is read at all rows."""
+        """Return the votes unchanged, because the table labels all rows."""
         return votes
 
     def gather(self, inputs: Inputs, plan: Plan, rows: np.ndarray) -> Votes:
@@ -129,9 +129,9 @@ class TableRelease(VotesRelease):
         published: Published,
         noise: np.random.Generator,
     ) -> None:
-        """Draw the noisy table, and read it at each public row."""
+        """Draw the noisy table, and compute class probabilities of each public row from it."""
         ((mechanism, _),) = plan.stages
-        noise_std = mechanism.noise_std  # before it gets the table, which it could depend on
+        noise_std = mechanism.noise_std  # read before a user's mechanism gets the table
         with suppress_output():
             noisy = redacted(
                 lambda: checked_noisy(mechanism, votes.counts.copy(), noise),
@@ -142,7 +142,7 @@ class TableRelease(VotesRelease):
         prior = None if inputs.synthesis is None else inputs.synthesis.prior
         if prior is not None:
             table = prior if table is None else StackedTable(table, prior, inputs.X_public)
-        published.table = table  # if interrupted, it is kept
+        published.table = table  # kept if the fit is interrupted
         of_rows = votes.method.read(table) if prior is None else table.read(inputs.X_public)
         published.add_class_proba(*of_rows)
 
@@ -152,7 +152,7 @@ class TableRelease(VotesRelease):
 
 
 def _public_numbers(inputs: Inputs, plan: Plan) -> dict[str, Any]:
-    """Return the numbers that the layout follows from, next to the public rows."""
+    """Return the public numbers that determine the layout, together with the public rows."""
     ((mechanism, _),) = plan.stages
     return {
         "noise_std": mechanism.noise_std,

@@ -1,4 +1,4 @@
-"""Votes on public rows, as they are gathered: private."""
+"""Private votes on public rows."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -13,18 +13,18 @@ from ..runtime.private_data import Private
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Votes(Private):
-    """Votes on public rows. They are private: the repr does not show them, no pickle holds them.
+    """Private votes on public rows. The repr does not show them, and they cannot be pickled.
 
     Attributes
     ----------
     counts : ndarray of shape (n_rows, n_classes), int
-        Vote counts. With a `temperature`, sums of probabilities, as floats. Of a
-        `TableMethod`, the table of votes, with a row for each cell.
+        Vote counts. With a `temperature`, sums of probabilities, as floats. For a `TableMethod`,
+        its table, for instance with a row for each cell.
     target : targets.Target
-        The values that votes are for.
+        Classes of the labels, or levels of the numbers, that the votes are for.
     neighbors : rdp.Neighbors
-        The neighboring data sets whose counts differ by at most one vote in each row, or by the
-        contribution that `method` states.
+        The neighboring data sets. Their counts differ by at most one vote in each row or, for a
+        `TableMethod`, by its `contribution`.
     n_teachers : int or None
         Number of votes in each row; None for a table.
     temperature : float or None
@@ -33,16 +33,17 @@ class Votes(Private):
         The teacher of each private record, if known.
     teachers : list or None
         Fitted teachers, if kept.
-    method : TableMethod or None
-        Who reads the table, if `counts` is one: it knows the cells.
+    method : Method or None
+        The prepared method that returned the table; None if teachers voted.
     n_public : int or None
-        Number of public rows, if `counts` is a table; else each has a row of counts.
+        Number of public rows, if `method` is not None. Otherwise it is the number of rows of
+        `counts`.
     synthesis : releases.synthetic_rows.Synthesis or None
-        Source of the public rows, if they were drawn, and their cost.
+        Source of the synthetic rows, and their cost; None if the user gave public rows.
     not_covered : tuple of str
-        For `PrivacySpent.not_covered` of a fit to them.
+        Entries for `PrivacySpent.not_covered` in `fit_votes`.
     errors : tuple of str
-        Why nothing that may be published can be learnt from them.
+        Reasons why no publishable model can be trained.
     """
 
     counts: np.ndarray
@@ -61,14 +62,14 @@ class Votes(Private):
 
     @property
     def classes(self) -> np.ndarray:
-        """Sorted labels, or levels, (n_classes,): the columns of votes."""
+        """Sorted labels, or levels, of shape (n_classes,)."""
         return self.target.values
 
     @classmethod
     def of_teachers(cls, counts: np.ndarray, classes: ArrayLike | None = None) -> Self:
-        """Return votes of bare counts, whose protected unit is one teacher.
+        """Convert counts of teachers' votes to `Votes` whose protected unit is one teacher.
 
-        `classes` defaults to 0..n_classes-1.
+        `classes` are the sorted labels of the columns; None is 0..n_classes-1.
         """
         classes = np.arange(counts.shape[1]) if classes is None else np.asarray(classes)
         if len(classes) != counts.shape[1] or not np.array_equal(np.unique(classes), classes):

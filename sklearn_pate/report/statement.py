@@ -172,21 +172,33 @@ def _votes_of_teachers(spent: "PrivacySpent") -> str:
 # --- coverage -------------------------------------------------------------------------------------
 
 
+#: What the guarantee does not cover of the columns, by the source of their schema.
+_SCHEMA = {
+    "declared": (
+        "The names, types, bounds and categories of {} columns are not covered, nor is the choice "
+        "of columns that may have missing values."
+    ),
+    "estimated": (
+        "The bounds and categories of {} columns were estimated from noisy counts, and are "
+        "covered; their names, order and number are not."
+    ),
+    "partly estimated": (
+        "The names, order and number of {} columns are not covered, nor are the types, bounds, "
+        "categories and gaps that were declared; those that were estimated from noisy counts are."
+    ),
+}
+
+
 def _covered(spent: "PrivacySpent") -> str:
     """Return sentences on the published objects, and on the protection of public rows."""
     about_rows = "The public rows are not protected, and may be part of the student."
     if spent.n_synthetic:
         about_rows = (
             f"The {spent.n_synthetic} synthetic rows are covered as well: they were made from "
-            "noisy statistics of the private data. The names, types, bounds and categories of "
-            "their columns are not covered, nor is the choice of columns that may have missing "
-            "values."
+            f"noisy statistics of the private data. {_SCHEMA[spent.schema].format('their')}"
         )
     elif spent.covers == "statistics":
-        about_rows = (
-            "The names, types, bounds and categories of the columns are not covered, nor is the "
-            "choice of columns that may have missing values."
-        )
+        about_rows = _SCHEMA[spent.schema].format("the")
     if spent.covers != "fit":
         covered = "the synthetic rows" if spent.covers == "rows" else "these statistics"
         return f"This guarantee covers {covered} and this statement. {about_rows}"

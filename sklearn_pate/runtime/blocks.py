@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .private_data import PrivateData
 
-#: Records of a block, independent of the number of workers, so that cached tables are, too.
+#: Number of records in a block; the same for any number of workers, as cached tables depend on it.
 BLOCK_SIZE = 20_000
 
 
@@ -52,7 +52,7 @@ def blocks_of(private: PrivateData, groups: np.ndarray | None) -> Iterator[Block
 
 
 class _Result(NamedTuple):
-    """The table of a block, whether memory has it, and a public description of a failure."""
+    """The table of a block, a flag that memory stores it, and a public description of a failure."""
 
     table: Any = None
     is_cached: bool = True

@@ -36,7 +36,7 @@ locks: dict = {}
 
 
 def _make_locks() -> None:
-    """Create the locks, also in a forked process, which lacks the threads that held the old."""
+    """Create new locks, also in a forked process, where no thread would release the old ones."""
     locks.update(turn=threading.RLock(), quiet=threading.Lock())
 
 
@@ -124,7 +124,9 @@ def params_named(estimator: Estimator, name: str) -> dict[str, Any]:
 
 
 def set_seeds(estimator: Estimator, seed: int, *, only_missing: bool = False) -> Estimator:
-    """Set every `random_state` of an estimator, its nested ones and its CV splitters.
+    """Set every `random_state` of an estimator and of nested estimators and CV splitters.
+
+    A number that is set in a CV splitter is always kept.
 
     Parameters
     ----------
@@ -133,8 +135,8 @@ def set_seeds(estimator: Estimator, seed: int, *, only_missing: bool = False) ->
     seed : int
         Seed from which the values are derived.
     only_missing : bool, default=False
-        Whether to keep numbers that are set. Generators are replaced, because other code may also
-        draw from them, or read their state from the fitted estimator.
+        Whether to keep numbers that are set in estimators. Generators are always replaced, because
+        other code may also draw from them, or read their state from the fitted estimator.
 
     Returns
     -------
@@ -209,7 +211,8 @@ def own_copy(value: Any, seed: int, *, functions: bool = False) -> Any:
     """Return a deep copy in which every generator is replaced by a new, seeded one.
 
     The copy is made by pickling, because `copy.deepcopy` shares functions and the objects that they
-    refer to. Classes, and functions of imported modules, stay shared.
+    refer to. Classes, and functions of imported modules, stay shared. If the value does not pickle,
+    the copy is made by `copy.deepcopy`, which copies generators with their state.
 
     Parameters
     ----------
@@ -246,9 +249,9 @@ def own_copy(value: Any, seed: int, *, functions: bool = False) -> Any:
 
 
 def isolated_clone(estimator: Estimator, seed: int, *, functions: bool = False) -> Estimator:
-    """Return a clone that is also a deep copy.
+    """Return a clone that is also a deep copy, without callbacks.
 
-    A frozen estimator, for instance, is its own clone.
+    `sklearn.base.clone` alone is not sufficient: it returns a frozen estimator itself.
 
     Parameters
     ----------
@@ -378,7 +381,7 @@ def copied_generators(value: Any) -> Any:
     Returns
     -------
     object
-        The object or its copy, whose new generators are seeded by the operating system.
+        The object or its copy. The operating system seeds the new generators.
 
     Examples
     --------

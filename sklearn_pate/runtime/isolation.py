@@ -46,9 +46,9 @@ def isolated(seed: int, *, descriptors: bool = True) -> Iterator[None]:
     seed : int
         Seed of the global generators, below 2**32.
     descriptors : bool, default=True
-        Whether to drop also the output below Python's streams, to the file descriptors 1 and 2. It
-        may come from compiled code, child processes and ``sys.__stdout__``, but also from any other
-        code that writes there at the same time, such as a thread that shows progress.
+        Whether to also drop all output to the file descriptors 1 and 2. It may come from compiled
+        code, child processes and ``sys.__stdout__``, but also from any other code that writes there
+        at the same time, such as a thread that shows progress.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def applied_to_parts(
     Parameters
     ----------
     function : callable
-        Called with a copy of `fitted` and some rows; its errors may quote them.
+        Called with a copy of `fitted` and some rows; its errors may quote the rows.
     fitted : estimator
         The fitted estimator, which is copied for each call.
     X : array-like
@@ -243,7 +243,7 @@ def silence() -> Iterator[None]:
 
 
 def _disable_logs(level: int) -> None:
-    """Disable logs unless they are, as `logging.disable` goes through all loggers."""
+    """Set the level of disabled logs if it differs, as `logging.disable` is slow."""
     if logging.root.manager.disable != level:
         logging.disable(level)
 
@@ -319,8 +319,9 @@ class suppress_output:
 def uncounted() -> Iterator[None]:
     """Count the fits of a block as part of the enclosing fit.
 
-    A teacher whose records have one label is not fitted, so the number of fits that teachers begin
-    depends on records. The number of the next fit of this process would reveal it.
+    If all records of a teacher have the same label, it is not fitted. So the number of fits that
+    teachers begin depends on records, and the number of the next fit of this process would reveal
+    it.
 
     Examples
     --------
@@ -365,15 +366,15 @@ def next_fit_number() -> int:
 
 
 def is_ours(part: Any) -> bool:
-    """Whether an object's class is in this library, whose messages quote no private values."""
+    """Return whether an object's class is in this library: its messages quote no private value."""
     return type(part).__module__.partition(".")[0] == __package__.partition(".")[0]
 
 
 def attempt(function: Callable[[], Any]) -> tuple[Any, str | None]:
-    """Call a function whose errors may quote private values.
+    """Call a function, and return its result or the class name of its error.
 
-    Raise your own error after the call: an error that is raised within `except` keeps the caught
-    error in its `__context__`.
+    The text of the error is dropped, as it may quote private values. Raise your own error after the
+    call: an error that is raised within `except` keeps the caught error in its `__context__`.
 
     Parameters
     ----------
@@ -461,7 +462,7 @@ _PUBLIC = (
     "CUDA out of memory",  # then max_teachers=
 )
 
-#: Torch's message for rows of another dtype than the network, which mostly has float32.
+#: Torch's message about rows with another dtype than the network; most networks have float32.
 _FLOATS = re.compile(
     r"\b(double|long|int)\b.*\bfloat\b|\bfloat\b.*\b(double|long|int)\b", re.IGNORECASE | re.DOTALL
 )
@@ -511,13 +512,14 @@ def redacted_text(error: BaseException, estimator: Estimator = None) -> str:
     error : BaseException
         Error of a teacher, or of its preparation.
     estimator : estimator, default=None
-        The unfitted teacher. If the error is about a parameter, the estimator is validated again to
-        find the parameter, which does not depend on records.
+        The unfitted teacher. If the error is about a parameter, the parameters of the estimator are
+        validated again to find the parameter; this does not depend on records.
 
     Returns
     -------
     str
-        The class name of the error, and a known phrase or the name of the wrong parameter.
+        The class name of the error, and a known phrase or a message about the wrong parameter; for
+        a `PublicError`, its message.
     """
     if isinstance(error, PublicError):
         return str(error)
@@ -534,7 +536,7 @@ def redacted_text(error: BaseException, estimator: Estimator = None) -> str:
 
 
 def remedy_of(error: BaseException) -> str:
-    """Return the remedy if a torch network of float32 got float64; else an empty text.
+    """Return the remedy if a torch network and the rows have different dtypes, else "".
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ from .isolation import redacted, suppress_output
 
 
 def private_memory(memory: str | PathLike[str] | Memory | None) -> Memory | None:
-    """Return `memory`, a path or a joblib.Memory, as a joblib.Memory that others cannot read.
+    """Convert a path to a joblib.Memory that other users cannot read.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def private_memory(memory: str | PathLike[str] | Memory | None) -> Memory | None
     joblib.Memory or None
         The memory. Results go to the folder `joblib` within the path, and workers find it from any
         working directory. New folders, including parents, have mode 0700; existing folders keep
-        their mode. A `joblib.Memory` is returned unchanged.
+        their mode. A `joblib.Memory` and None are returned unchanged.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def _entropy(key: Any) -> Any:
 
 
 def is_cached(memory: Memory, function: Any, *args: Any) -> bool:
-    """Whether memory, if any, has a result, as joblib only warns if it cannot write."""
+    """Return False if memory could not store a result; joblib itself would only warn."""
     return memory.location is None or function.check_call_in_cache(*args)
 
 
@@ -126,10 +126,10 @@ def code_digest(*objects: Any) -> str:
     script, lambdas and nested functions count by their compiled code and by the values that they
     refer to.
 
-    Some changes are not detected: variables of modules whose value does not follow from the source,
-    compiled code outside of libraries, imports within other statements, and contents of files. A
-    generator that the script creates without a seed, and a variable of the script that a fit
-    changes, differ each time.
+    Some changes are not detected: variables of modules with values that do not follow from the
+    source, compiled code outside of libraries, imports within other statements, and contents of
+    files. A generator that the script creates without a seed, and a variable of the script that a
+    fit changes, give a different fingerprint each time.
 
     Parameters
     ----------

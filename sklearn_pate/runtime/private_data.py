@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Private:
-    """Base class of private objects, whose repr shows no data and which cannot be pickled."""
+    """Base class of private objects: their repr shows no data, and they cannot be pickled."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(private)"
@@ -50,7 +50,7 @@ class PrivateData(Private):
 
     @property
     def n_records(self) -> int:
-        """Number of records; unknown with `Sites`."""
+        """Number of records; a TypeError with `Sites`, where it is unknown."""
         if self.codes is None:
             raise TypeError("the number of records is unknown: each site loads its own")
         return len(self.codes)

@@ -50,28 +50,30 @@ def run(
     *,
     may_stay: bool = True,
 ) -> Iterator[Any]:
-    """Yield results as they come, few at a time; in rounds if the backend cannot stream them.
+    """Run tasks, and yield their results as they come.
+
+    If the backend cannot stream results, the tasks run in rounds.
 
     Parameters
     ----------
     tasks : iterable of tuples
-        Each tuple has private records and other arguments, and is read when its task starts.
-        Records with an object that does not pickle stay in this process, and run at the end:
-        whether a fit fails must not depend on them.
+        Each tuple has private records and other arguments, and is read when its task starts. A task
+        with records that do not pickle runs in this process, at the end, because the failure of a
+        fit must not depend on the records.
     function : callable
-        Takes the elements of a tuple. It returns failures, because an error that it raises may
-        quote private data.
+        Takes the elements of a tuple. It must return failures, because the text of a raised error
+        may quote private data.
     n_jobs : int or None
         As in joblib.
     batch_size : int, default=1
         Number of tasks in one batch for a worker.
     may_stay : bool, default=True
-        Whether tasks may run in this process. If not, records that do not pickle are an error.
+        Whether tasks may run in this process. If not, records that do not pickle raise an error.
 
     Raises
     ------
     WorkerDeathError
-        If workers died three times. Before that, the tasks of a dead worker are run again.
+        If workers died three times. After the first and second time, new workers run the tasks.
     """
     stay: list[Any] = []
     remote = function
@@ -162,9 +164,9 @@ def add_up(
         Takes a result, and returns a description of an error in it, or None.
     start : callable
         Takes tasks, and returns an iterable of results. Each result has a `problem`, a public
-        description of its failure or None; and `is_cached`, whether memory, if any, has it.
+        description of its failure or None; and `is_cached`, False if memory could not store it.
     tasks : iterable
-        The tasks. After a failure no more tasks are read; running tasks are finished, and ignored.
+        The tasks. After a failure, no more tasks are read, and running tasks are finished.
     threads : int or None
         Largest number of threads of a worker.
     on_done : callable, default=None
@@ -173,7 +175,7 @@ def add_up(
     Raises
     ------
     TeacherError
-        The first failure.
+        If a task failed, or could not be sent to a worker. The message is about the first failure.
     """
     problems: list[str] = []
     all_kept = True
@@ -208,19 +210,19 @@ def add_up(
 
 
 def threads_per_worker(n_jobs: int | None) -> int | None:
-    """Return the number of cores per worker, or None, which is no limit, for one worker."""
+    """Return the number of cores per worker; None, for no limit, if there is one worker."""
     n_workers = effective_n_jobs(n_jobs)
     return None if n_workers == 1 else max(cpu_count() // n_workers, 1)
 
 
 def _share_a_process(n_jobs: int | None) -> bool:
-    """Whether tasks run in this process."""
+    """Return whether tasks run in this process."""
     backend = get_active_backend()[0]
     return effective_n_jobs(n_jobs) == 1 or getattr(backend, "uses_threads", False)
 
 
 def check_timeout(timeout: float | None, n_jobs: int | None) -> None:
-    """Refuse a timeout for teachers that run in this process."""
+    """Raise an error if teachers with a timeout would run in this process."""
     if timeout is not None and _share_a_process(n_jobs):
         raise ValueError(
             f"timeout={timeout!r} requires teachers in separate processes, which can be stopped: "

@@ -332,8 +332,13 @@ def _count_ranges(columns: Any, amount: np.ndarray) -> np.ndarray:
     """Return the counts of the first step of a block, (n_columns, N_BINS)."""
     counts = np.zeros((columns.shape[1], N_BINS), dtype=np.int64)
     for k in range(columns.shape[1]):
-        np.add.at(counts[k], range_bins(cells_of(_column(columns, k))), amount)
+        counts[k] = _counted(range_bins(cells_of(_column(columns, k))), amount, N_BINS)
     return counts
+
+
+def _counted(places: np.ndarray, amount: np.ndarray, n_places: int) -> np.ndarray:
+    """Return the sum of the amounts at each place; a block is small enough for exact floats."""
+    return np.bincount(places, weights=amount, minlength=n_places).astype(np.int64)
 
 
 def _count_leaves(columns: Any, amount: np.ndarray, leaves: dict[int, np.ndarray]) -> np.ndarray:
@@ -343,7 +348,8 @@ def _count_leaves(columns: Any, amount: np.ndarray, leaves: dict[int, np.ndarray
         numbers = cells_of(_column(columns, k)).numbers
         are_numbers = ~np.isnan(numbers)
         places = np.searchsorted(edges, numbers[are_numbers], side="right") - 1
-        np.add.at(count, np.clip(places, 0, N_LEAVES - 1), amount[are_numbers])
+        places = np.clip(places, 0, N_LEAVES - 1)
+        count[:] = _counted(places, amount[are_numbers], N_LEAVES)
     return counts
 
 

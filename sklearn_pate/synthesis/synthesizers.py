@@ -1063,9 +1063,15 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     def released_as(self) -> str:  # type: ignore[override]
         """Name of the released statistics, for statements."""
         sums = "noisy sums of the columns, by class"
-        return (
-            f"noisy counts that the schema is estimated from, and {sums}" if self._places else sums
-        )
+        counts = "noisy counts of the columns, which the schema is estimated from, and "
+        return f"{counts}{sums}" if self._places else sums
+
+    @property
+    def schema_source(self) -> str:
+        """Whether the schema is declared or estimated, as in `accounting.PrivacySpent`."""
+        if not self._places:
+            return "declared"
+        return "estimated" if self._declared is None else "partly estimated"
 
     @property
     def reads_by_value(self) -> bool:  # type: ignore[override]
@@ -1095,8 +1101,19 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return columns, [names[self._places[k]] for k in not_found]
 
     def like(self, X: Rows) -> Rows:
-        """Return rows whose undeclared columns hold floats or texts; see `Synthesizer.like`."""
-        return self.schema_.like(X) if self._places else X
+        """Return rows whose undeclared columns hold floats or texts; see `Synthesizer.like`.
+
+        Before the schema is estimated, the form is that of the rows of dry runs.
+        """
+        if not self._places:
+            return X
+        columns: Columns = getattr(self, "schema_", None) or self._guess  # type: ignore[assignment]
+        return columns.like(X)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self._form.shape[1] if self._places else self.schema_.n_columns
 
     @property
     def n_encoded(self) -> int:

@@ -30,13 +30,13 @@ _ROWS_ON_GPU = 2**13
 
 
 class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A skorch network whose copies are trained together as teachers of a `PATEClassifier`.
+    """Train copies of a skorch network together, as teachers of a `PATEClassifier`.
 
     ``PATEClassifier(BatchedTeachers(network))`` stacks the parameters of many teachers and takes
     each step for all of them at once (`torch.func.vmap`), in this process. One small network would
     leave a GPU idle most of the time. Teachers have the same seeds, initial weights and batches as
     if they were trained one by one. Votes agree, except for rounding in float32 and for layers that
-    draw random numbers, such as dropout, which draw different ones. ``python -m benchmarks --only
+    draw random numbers, such as dropout: these numbers are different. ``python -m benchmarks --only
     batched`` measures the gain on your machine.
 
     A skorch network with ``device="cuda"`` is trained in this way without a wrapper. Networks that
@@ -173,15 +173,16 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ) -> Iterator[tuple[Any, Any, Any]]:
         """Train teachers together and yield their votes.
 
-        The teachers of a stack, and their random numbers, depend on the order of teachers alone. So
-        a changed record affects no other teacher, not even by rounding.
+        The choice of teachers for a stack, and their random numbers, depend on the order of the
+        teachers alone. So a changed record affects no other teacher, not even by rounding.
 
         Parameters
         ----------
         trainees : iterable of tuples
             For each teacher, in order: a key; the seed of its random numbers; its unfitted network,
-            which is used up; its features, an ndarray with n_records rows; its labels as codes. A
-            tuple of key and seed alone reserves the place of a teacher, and trains nothing.
+            which is changed in place; its features, an ndarray with n_records rows; its labels as
+            codes. A tuple of only a key and a seed reserves the place of a teacher, without
+            training.
         X_query : ndarray with n_queries rows
             Public points to vote on.
         proba : bool, default=False

@@ -36,10 +36,10 @@ class Sites:
         data alone. An encoder, a vocabulary or a cache in its module would pass one site's records
         on to the teachers of other sites.
     names : sequence of str
-        The names of the sites, all different, which are public. They are stored as a tuple of str.
-        The seed of a teacher depends on the name of its site. Its classifier, if there is a list of
-        them, and its votes without records depend on the position of the name. So a site that is
-        added at the end does not change the teachers of other sites.
+        The names of the sites, all different. They are public, and stored as a tuple of str. The
+        seed of a teacher depends on the name of its site. Its classifier, if `base_estimator` is a
+        list, and its vote, if it has no records, depend on the position of the name. So a site that
+        is added at the end does not change the teachers of other sites.
 
     Examples
     --------

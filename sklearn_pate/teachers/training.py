@@ -59,7 +59,7 @@ class Settings(NamedTuple):
     config : dict
         scikit-learn's configuration in the process that called `fit`.
     timeout : float or None
-        Seconds for a teacher to fit and vote; None waits forever.
+        Largest number of seconds for a teacher to fit and vote; None is no limit.
     caller : int or None
         Id of the process that called `fit`; None if it is not known.
     """
@@ -108,15 +108,16 @@ class Task(NamedTuple):
     X_query : array-like with n_queries rows
         Public points to vote on.
     seed : int
-        Seed of this teacher. Parts, queries and noise have their own seeds, which are not sent.
+        Seed of this teacher. The seeds of the partition, the queries and the noise are others, and
+        workers do not get them.
     settings : Settings
         Settings that all teachers share.
     memory : joblib.Memory
-        Cache of its votes.
+        Cache of the votes.
     key : tuple
-        Key of its votes in memory.
+        Key of the votes in memory.
     part : Part or None
-        Its records; None until `fit_and_vote` gets them.
+        Records of the teacher; None until `fit_and_vote` gets them.
     """
 
     number: int
@@ -130,7 +131,7 @@ class Task(NamedTuple):
 
     @property
     def records(self) -> Part:
-        """`part`, which a worker has."""
+        """The attribute `part`, which must not be None."""
         if self.part is None:
             raise ValueError(f"teacher {self.number} has no part of the records yet")
         return self.part
@@ -150,7 +151,7 @@ class Result(NamedTuple):
     problem : str or None
         Public description of a failure.
     is_cached : bool
-        Whether memory, if any, has the votes.
+        False if memory is used and could not store the votes.
     """
 
     number: int
@@ -197,8 +198,8 @@ def fit_and_vote(part: Part, task: Task) -> Result:
 def _call_within(seconds: float | None, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function in a thread, and raise an error after some seconds; None waits forever.
 
-    After the error the thread is abandoned, and ends with its process. Until then the output of
-    this process, a worker, stays suppressed, and its next teacher waits.
+    After the error, the thread is abandoned, and ends with its process. Until then, the output of
+    this worker process stays suppressed, and the next teacher in it waits.
     """
     if seconds is None:
         return function(*args)
@@ -314,7 +315,7 @@ def votes_of(
 def probability_shares(
     proba: ArrayLike, classes: Any, *, n_classes: int, temperature: float
 ) -> np.ndarray:
-    """Return probabilities in whole ticks, a column for each class; rows sum to 1 at most."""
+    """Return probabilities at a temperature in ticks; each row sums to less than `TICKS`."""
     proba = np.asarray(proba, dtype=float)
     if proba.ndim != 2 or proba.shape[1] != len(classes) or not (proba >= 0).all():
         raise PublicError(
@@ -335,9 +336,10 @@ def probability_shares(
 
 
 class _ByName:
-    """Pickles classes and functions of the script by name.
+    """Mixin of picklers that pickle classes and functions of the script by name.
 
-    By value, cloudpickle would copy a worker's state of a class into the class of the script.
+    Cloudpickle alone would pickle them by value, and overwrite the state of a class in the script
+    with its state in a worker.
     """
 
     def persistent_id(self, obj: Any) -> Any:
@@ -363,10 +365,10 @@ class _Unpickler(pickle.Unpickler):
 
 
 def pickled(fitted: Any) -> bytes:
-    """Return a kept teacher as bytes; call it in isolation, which pickling by joblib lacks.
+    """Return a kept teacher as bytes; call it in isolation, because joblib pickles without it.
 
-    If joblib itself failed to pickle it, joblib would stop all workers, even while they send
-    results. Workers of multiprocessing may then wait for each other forever.
+    If joblib failed to pickle a teacher, it would stop all workers, even while they send results.
+    Workers of multiprocessing may then wait for each other forever.
     """
     for pickler in (_Pickler, _CloudPickler):  # by value if there is no name
         file = io.BytesIO()
@@ -397,7 +399,7 @@ def _not_changed(failed: str) -> str:
 
 
 def check_callbacks(estimator: Estimator) -> None:
-    """Refuse callbacks of skorch that use files, as teachers would share these files."""
+    """Raise an error for callbacks of skorch with files, as teachers would share these files."""
     skorch = sys.modules.get("skorch")
     if skorch is None:
         return
@@ -428,7 +430,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 def batched_network(
     estimators: list[Estimator], X: Rows, X_query: Rows, timeout: float | None
 ) -> Any:
-    """Return the network whose copies will be trained together, or None."""
+    """Return the `BatchedTeachers` if teachers can be trained together, else None."""
     skorch = sys.modules.get("skorch")
     if skorch is None:
         return None

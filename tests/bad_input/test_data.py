@@ -245,7 +245,7 @@ def test_x_public_accepts_lists_nested_public_data_and_private_rows(X_public):
 
 def test_plan_requires_a_public_row_for_each_class():
     text = "from 1 label.* no more public rows; give 20 or more public rows"
-    with h.refused(f"this cannot work: .*{text}", BadPlanError):
+    with h.refused(f"this fit cannot work: .*{text}", BadPlanError):
         h.fit({"n_queries": 1}, X_public=h.X_PUBLIC[:1])
     with h.accepted():
         assert h.fit({"n_queries": 2}, X_public=h.X_PUBLIC[:2]).n_teachers_ == 4
@@ -257,7 +257,7 @@ def test_plan_requires_a_public_row_for_each_class():
 def test_x_public_that_is_private_is_refused_or_reported_as_not_covered(value, message):
     leak = f"{message}.*: .* pass rows that are public"
     problem = "X_public is X or a part of it, .* give rows that are public, or a synthesizer"
-    with h.refused(f"this cannot work: {problem}", BadPlanError, warning=leak):
+    with h.refused(f"this fit cannot work: {problem}", BadPlanError, warning=leak):
         h.fit(X_public=value)
     with h.accepted(leak, problem):
         clf = h.fit({"on_bad_plan": "warn"}, X_public=value)

@@ -45,7 +45,7 @@ def test_ledger_refuses_wrong_budgets_and_places(tmp_path):
     with h.refused("folder of the ledger does not exist"):
         ledger(tmp_path / "no")
     ledger(tmp_path)
-    message = "ledger.sqlite is the ledger of LedgerTerms.epsilon=30.*got LedgerTerms.epsilon=3"
+    message = "ledger.sqlite was created with .'epsilon': 30.*got .'epsilon': 3"
     with h.refused(message):
         ledger(tmp_path, 3.0)
 
