@@ -1,6 +1,7 @@
-"""Score tests of released numbers, under equal class probabilities everywhere.
+"""Score tests for a relation between features and classes, from released statistics.
 
-All tests are computed from released numbers, so they have no privacy cost.
+The null hypothesis is that class probabilities do not depend on the features. All tests are
+computed from released statistics, so they have no privacy cost.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,16 +11,19 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh, null_space
 from scipy.stats import chi2, norm
 
-#: At most about this fraction of fits without any relation has a smaller p-value.
+#: Significance level: without a relation, the p-value is smaller in about this fraction of fits or
+#: less.
 LEVEL = 0.05
 
-#: Inverse widths of the kernels: factors of half the squared distance, whose median is 1.
+#: Inverse widths of the kernels: factors of half the squared distance, scaled to a median of 1.
 _STEEPNESS = (1.0, 8.0, 64.0)
 
-#: Powers of the variance of a direction, to which differences of class means may be proportional.
+#: Powers of the variance of a direction. Each test assumes that differences of class means are
+#: proportional to one of them.
 _POWERS = (0.0, 0.5, 1.0, 2.0, 3.0)
 
-#: Fourth cumulant of Laplace noise over its squared variance: no noise here has heavier tails.
+#: Fourth cumulant of Laplace noise divided by its squared variance. No other noise of this library
+#: has a larger ratio.
 _FOURTH_OF_LAPLACE = 3.0
 
 #: Median of a chi-squared variable of one degree of freedom.
@@ -28,7 +32,7 @@ _MEDIAN = chi2.median(1)
 #: Probability that the noisy count of a class without records exceeds the bound in `only_class`.
 _RARELY = 1e-3
 
-#: Smallest variance of split votes, divided by the variance of whole votes.
+#: Smallest variance of split votes that is tried, divided by the variance of whole votes.
 _LEAST_SCATTER = 1e-3
 
 
@@ -56,12 +60,13 @@ def p_value_of_counts(
     n_votes : int, default=1
         Number of cells that a record votes in.
     splits_votes : bool, default=False
-        Whether the vote of a record is split between two neighbouring classes, which are levels;
-        see `encoding.targets.Target`.
+        Whether the classes are ordered levels, and the vote of a record is split between two
+        neighbouring ones; see `encoding.targets.Target`.
 
     Returns
     -------
     float
+        P-value, from 0 to 1.
 
     Examples
     --------
@@ -74,7 +79,7 @@ def p_value_of_counts(
     True
     """
     share = _shares(noisy.sum(axis=0))
-    # The residuals of a cell do not depend on its number of records
+    # Subtract the expected counts, which are proportional to the noisy total of each cell
     rest = noisy - np.outer(noisy.sum(axis=1), share)
     if splits_votes:
         contrasts = (np.arange(len(share)) - share @ np.arange(len(share)))[:, None]
@@ -83,7 +88,7 @@ def p_value_of_counts(
         contrasts, of_record = _contrasts(share, len(share))
     of_noise = (contrasts - share @ contrasts) ** 2
     away = rest @ contrasts
-    # The overall class probabilities are estimated
+    # Because `share` is estimated, the part of each cell of the overall sum is subtracted
     away -= np.outer(total / total.sum(), away.sum(axis=0))
     of_records = n_votes * np.outer(total, of_record)
     fourth = _FOURTH_OF_LAPLACE * noise_std**4 * (of_noise.sum(axis=1) ** 2).sum()
@@ -116,9 +121,9 @@ def p_value_of_sums(
         Noisy number of records of each class.
     mean : ndarray of shape (n_columns,)
         Estimated mean of all rows.
-    sds : (float, float, float)
+    sds : (float, float, float or ndarray of shape (n_directions,))
         Standard deviations of the noise on sums, of the noise on counts, and of the error of the
-        mean.
+        mean, which may differ by direction.
     variance : ndarray of shape (n_directions,)
         Variance of all rows in each direction.
     basis : ndarray of shape (n_columns, n_directions)
@@ -129,6 +134,7 @@ def p_value_of_sums(
     Returns
     -------
     float
+        P-value, from 0 to 1.
 
     Examples
     --------
@@ -159,11 +165,12 @@ def combined(p_values: ArrayLike) -> float:
     Parameters
     ----------
     p_values : sequence of float
-        From 0 to 1.
+        P-values, from 0 to 1.
 
     Returns
     -------
     float
+        Combined p-value.
 
     References
     ----------
@@ -174,21 +181,21 @@ def combined(p_values: ArrayLike) -> float:
 
 
 def only_class(counts: np.ndarray, noise_std: float) -> tuple[int | None, float]:
-    """Return the only class whose noisy count exceeds the noise, if there is exactly one.
+    """Return the only class with a noisy count above the noise, if there is exactly one.
 
     Parameters
     ----------
     counts : ndarray of shape (n_classes,)
-        Released numbers of records.
+        Noisy number of records of each class.
     noise_std : float
-        Standard deviation of the noise on each.
+        Standard deviation of the noise on each count.
 
     Returns
     -------
     class : int or None
-        None if there are several such classes, or none.
+        Code of the class; None if no count, or more than one, is above `least`.
     least : float
-        Bound that the count of a class must exceed; smaller counts may be noise on 0 records.
+        Bound on counts; a count up to this bound may be noise on 0 records.
 
     Examples
     --------
@@ -203,7 +210,7 @@ def only_class(counts: np.ndarray, noise_std: float) -> tuple[int | None, float]
 
 
 def _shares(counts: np.ndarray) -> np.ndarray:
-    """Return positive fractions that sum to 1."""
+    """Return the fraction of each class, clipped from below; the fractions sum to 1."""
     shares = np.maximum(counts, 1e-3 * max(counts.sum(), 1.0))
     return shares / shares.sum()
 
@@ -212,8 +219,8 @@ def _contrasts(share: np.ndarray, shared: float) -> tuple[np.ndarray, np.ndarray
     """Return uncorrelated contrasts of the classes, and their variances.
 
     A contrast sums to zero over the classes. Its noise has unit variance if the noise of each class
-    has unit variance. If `shared` is the number of classes, and not 0, the noise of each class is
-    reduced by its part of the noise on the total.
+    has unit variance. `shared` is the number of classes if the expected count of each class, from
+    the noisy total, is subtracted from its noisy count, and 0 if nothing is subtracted.
     """
     basis = null_space(np.ones((1, len(share))))
     mean = basis.T @ share
@@ -226,7 +233,11 @@ def _contrasts(share: np.ndarray, shared: float) -> tuple[np.ndarray, np.ndarray
 def _variance(
     away: np.ndarray, of_records: np.ndarray, of_noise: np.ndarray, splits_votes: bool
 ) -> np.ndarray:
-    """Return the variance of each number; for split votes, reduce it to match the median."""
+    """Return the variance of each number.
+
+    Split votes have a smaller variance than whole votes. For them, the variance due to records is
+    scaled so that the median of the standardized squares is the median of a chi-squared variable.
+    """
     if not splits_votes:
         return of_records + of_noise
     scatters = np.geomspace(_LEAST_SCATTER, 1, 61)
@@ -236,7 +247,7 @@ def _variance(
 
 
 def _kernels(centers: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield covariances of class probabilities in cells: linear, and with several widths."""
+    """Yield kernels of the cells: a linear kernel, and Gaussian kernels of several widths."""
     away = centers - centers.mean(axis=0)
     products = away @ away.T
     size = np.diag(products)
@@ -255,16 +266,17 @@ def _p_value(
     weight: np.ndarray | None = None,
     fourth: float = 0.0,
 ) -> float:
-    """Return the p-value of independent numbers with mean zero, by several score tests.
+    """Return the combined p-value of score tests for a mean of zero, one for each kernel.
 
     Parameters
     ----------
     away : ndarray of shape (n_places, n_contrasts)
-        Numbers.
+        Independent numbers, which have mean zero if there is no relation.
     variance : ndarray of shape (n_places, n_contrasts)
         Variance of each number.
     kernels : iterable of ndarray of shape (n_places, n_places) or (n_places,)
-        Covariances that a relation would add, each up to a factor; or their diagonals.
+        Covariance matrices, up to a factor, that a relation adds; or the diagonals of diagonal
+        matrices.
     weight : ndarray of shape (n_places,) or None, default=None
         Fraction of the sum over all places that was subtracted from each place.
     fourth : float, default=0.0
@@ -272,9 +284,9 @@ def _p_value(
 
     Notes
     -----
-    For a small relation, the slope of the log likelihood is a quadratic form. Its distribution
-    without a relation is approximated by a scaled chi-squared variable with the same mean and
-    variance (Satterthwaite 1946).
+    The statistic is a quadratic form: the slope of the log likelihood in the strength of the
+    relation, at zero. Its distribution without a relation is approximated by a scaled chi-squared
+    variable with the same mean and variance (Satterthwaite 1946).
     """
     typical = variance.mean(axis=1)
     p_values = []
@@ -290,6 +302,6 @@ def _p_value(
         seen = (away * (form @ away)).sum()
         mean = (diagonal @ variance).sum()
         spread = 2 * (variance * (form**2 @ variance)).sum() + fourth * (diagonal**2).sum()
-        if mean > 0:  # it is 0 if all places are one
+        if mean > 0:  # the mean is 0 if all places coincide
             p_values.append(chi2.sf(2 * mean / spread * seen, 2 * mean**2 / spread))
     return combined(p_values) if p_values else 1.0

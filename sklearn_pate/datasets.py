@@ -213,7 +213,7 @@ def fetch_adult(
     -------
     dataset : :class:`~sklearn.utils.Bunch` or tuple (data, target)
         data : DataFrame or float64 array of shape (n_samples, 14)
-            Six int64 columns and eight categorical ones, whose levels do not depend on `subset`.
+            Six int64 columns and eight categorical ones; the levels do not depend on `subset`.
             "?" (in workclass, occupation, native-country) is a missing value, NaN. Ages are in
             years, capital gains and losses in dollars, and `fnlwgt` is a survey weight.
         target : int64 Series "class" or array of shape (n_samples,)

@@ -429,7 +429,7 @@ class BudgetDisplay:
         both = zip(aggregators, n_queried, strict=True)
         names = [f"{type(stage).__name__}\n{queried} queries" for stage, queried in both]
         n_paid: list[Any] = [None] * len(n_queried)
-        if spent.composition == "filter":  # a filter returns the cost of refused answers
+        if spent.composition == "filter":  # a filter refunds the cost of missing answers
             if any(stage.uses_student_proba for stage in aggregators):
                 raise ValueError(
                     "the number of paid answers is private, because an aggregator compares votes "
@@ -626,7 +626,7 @@ class LabelAccuracyDisplay:
     ax_, figure_ : matplotlib Axes and Figure
         Axes and figure of the picture.
     lines_ : list of matplotlib Line2D
-        Accuracy, plurality and, for mechanisms that may refuse, the answered fraction.
+        Accuracy, plurality and, if some queries may be unanswered, the answered fraction.
 
     Examples
     --------
@@ -770,7 +770,7 @@ class LabelAccuracyDisplay:
         return display.plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw accuracy and, for mechanisms that may refuse, the answered fraction.
+        """Draw accuracy and, if some queries may be unanswered, the answered fraction.
 
         Parameters
         ----------

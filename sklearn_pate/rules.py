@@ -1,7 +1,7 @@
-"""Default values of numeric parameters: one formula each, of public numbers alone.
+"""Formulas for default values of numeric parameters, which use public numbers alone.
 
-`docs/results/rules_*.csv` has the results on the data sets that each formula was fitted to, and on
-other data sets.
+`docs/results/rules_*.csv` has the results of each formula on the data sets to which it was fitted,
+and on other data sets.
 """
 
 import math
@@ -18,18 +18,19 @@ __all__ = [
     "most_noise",
 ]
 
-#: Largest number of cells, as the time of smoothing grows with its third power.
+#: Largest number of cells. The time of smoothing grows with the third power of this number.
 _MOST_CELLS = 1000
 
-#: Number of cells up to which more are used, as smoothing requires some distinct places.
+#: A smaller number of cells is doubled up to this number, because smoothing requires several cells.
 _FEW_CELLS = 32
 
 
 def default_n_teachers(*, n_records: int | None, n_classes: int, epsilon: float | None) -> int:
-    """Return a number of teachers: ``2 * sqrt(n_records * n_classes) / epsilon**0.75``.
+    """Return the default number of teachers.
 
-    More teachers outvote more noise; with fewer teachers, each learns from more records. An epsilon
-    below 1 counts as 1, and each teacher has at least 5 records.
+    It is ``2 * sqrt(n_records * n_classes) / epsilon**0.75``, with an epsilon of at least 1, and at
+    most ``n_records / 5``. With more teachers, the noise changes fewer labels; with fewer teachers,
+    each teacher learns from more records.
 
     Parameters
     ----------
@@ -38,11 +39,12 @@ def default_n_teachers(*, n_records: int | None, n_classes: int, epsilon: float 
     n_classes : int
         Number of classes.
     epsilon : float or None
-        The cap; None, no cap, counts as 1.
+        Epsilon of the fit; None (no limit) counts as 1.
 
     Returns
     -------
     int
+        Number of teachers, at least 1.
 
     Examples
     --------
@@ -60,18 +62,18 @@ def default_n_teachers(*, n_records: int | None, n_classes: int, epsilon: float 
 def most_noise(*, n_teachers: int, n_classes: int) -> float:
     """Return the largest scale of noise on votes, ``n_teachers / (2 * sqrt(n_classes))``.
 
-    The cap pays for a number of queries at this scale. More noise would give more labels, with more
-    wrong ones among them; less noise would give fewer labels, with fewer wrong ones.
+    At this scale, epsilon allows a certain number of queries. With more noise, there would be more
+    labels, and more of them would be wrong; with less noise, there would be fewer labels.
 
     Parameters
     ----------
     n_teachers, n_classes : int
-        Number of teachers and of classes; with more classes, each gets fewer votes.
+        Number of teachers and of classes.
 
     Returns
     -------
     float
-        In votes.
+        Scale, in votes.
 
     Examples
     --------
@@ -83,7 +85,10 @@ def most_noise(*, n_teachers: int, n_classes: int) -> float:
 
 
 def fewest_queries(*, n_classes: int) -> int:
-    """Return the smallest number of queries, 5 for each class, even if their noise is larger.
+    """Return the smallest number of queries, 5 for each class.
+
+    If the noise is calibrated, the default number of queries is not reduced below this number, even
+    if the noise must exceed `most_noise`.
 
     Parameters
     ----------
@@ -106,12 +111,12 @@ def fewest_queries(*, n_classes: int) -> int:
 def default_n_cells(
     *, n_records: int | None, n_public: int, n_classes: int, noise_std: float
 ) -> int:
-    """Return a number of cells: about one for each ``7 * noise_std`` records.
+    """Return the default number of cells, about one for each ``7 * noise_std`` records.
 
     With Laplace noise for replaced records, this is one cell for 20 records at epsilon 1. A small
     number is doubled, up to 32, and there are at least four cells for each class. The number is at
     most half the number of public rows, and at most 1,000. If the number of records is private, the
-    number of public rows takes its place.
+    number of public rows is used instead.
 
     Parameters
     ----------
@@ -138,12 +143,12 @@ def default_n_cells(
 
 
 def default_rows_fraction() -> float:
-    """Return the part of epsilon that synthetic rows get.
+    """Return the default fraction of epsilon for synthetic rows.
 
     Returns
     -------
     float
-        0.4. From 0.2 to 0.5, differences in accuracy are about equal to differences between seeds.
+        0.4. Fractions from 0.2 to 0.5 change the accuracy about as much as another seed.
 
     Examples
     --------
@@ -155,7 +160,7 @@ def default_rows_fraction() -> float:
 
 
 def default_sums_fraction() -> float:
-    """Return the part of epsilon that class sums get, if records or teachers vote as well.
+    """Return the default fraction of epsilon for class sums, if records or teachers also vote.
 
     Returns
     -------
@@ -172,7 +177,7 @@ def default_sums_fraction() -> float:
 
 
 def default_schema_fraction(*, n_records: int | None, n_columns: int, mu: float) -> float:
-    """Return the part of the squared Gaussian privacy parameter that a schema release gets.
+    """Return the default fraction of the squared Gaussian-DP parameter for a schema release.
 
     Parameters
     ----------
@@ -181,13 +186,13 @@ def default_schema_fraction(*, n_records: int | None, n_columns: int, mu: float)
     n_columns : int
         Number of columns that are not declared.
     mu : float
-        Gaussian privacy parameter of the whole fit.
+        Gaussian-DP parameter of the whole fit.
 
     Returns
     -------
     float
-        A fifth, a tenth or a twentieth: the more records compared with the noise on their counts,
-        the less.
+        0.2, 0.1 or 0.05. It is smaller the more records there are, relative to the noise on their
+        counts; 0.1 if the number of records is private.
 
     Examples
     --------

@@ -136,9 +136,7 @@ class SystemGenerator(np.random.Generator):
         return np.frombuffer(urandom(8 * n), np.uint64).reshape(shape).copy()
 
     def __reduce__(self) -> Any:
-        raise TypeError(
-            "SystemGenerator has no state to pickle or copy; create a new one instead"
-        )
+        raise TypeError("SystemGenerator has no state to pickle or copy; create a new one instead")
 
 
 for _name in set(dir(np.random.Generator)) - set(vars(SystemGenerator)) - {"bit_generator"}:

@@ -656,7 +656,7 @@ def test_ledger_repr_and_history_have_their_columns(path):
 def test_ledger_entry_of_rows_grows_once_and_never_shrinks(path):
     ledger = PrivacyLedger(path, epsilon=4.0)
     entry = ledger.record(replace(SPENT, n_queries=0), gaussian_cost(0.3))
-    with pytest.raises(ValueError, match="has queries, or its cost is not a part of this cost"):
+    with pytest.raises(ValueError, match="has queries, or its cost exceeds the new cost"):
         ledger.record(SPENT, gaussian_cost(0.2), entry=entry)
     grown = ledger.record(SPENT, gaussian_cost(0.5), entry=entry)
     with pytest.raises(ValueError, match="cannot be replaced: it has queries"):

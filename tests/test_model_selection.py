@@ -437,7 +437,7 @@ class Locked(GaussianNB):
 BAD = {
     "secure seed": (
         {"clf": PATEClassifier(GaussianNB(), classes=[0, 1], secure=True), "random_state": 0},
-        "secure=True or a ledger refuses seeds.* got random_state=0",
+        "must be None if the estimator has secure=True or a ledger.* got random_state=0",
     ),
     "rows that meet": (
         {"grid": {"student": [make_pipeline(FunctionTransformer(scale), LogisticRegression())]}},

@@ -234,7 +234,7 @@ def test_budget_display_refuses_private_numbers(votes):
     with pytest.warns(UserWarning, match="epsilon=3.2 pays for 22 answers to the 36 requested q"):
         clf.fit_votes(votes, X_PUBLIC)
     assert clf.privacy_spent_.composition == "filter"
-    with pytest.raises(ValueError, match="is private; draw another fit"):
+    with pytest.raises(ValueError, match="is private, because .*; draw a fit without"):
         BudgetDisplay.from_estimator(clf)
 
 

@@ -468,8 +468,8 @@ def columns_of(n_rows):
 
 USELESS = {
     "index": (np.arange(2000) + 7, "a different value in each public row"),
-    "shuffled": (np.random.default_rng(0).permutation(4000)[:2000], "another value in each"),
-    "sparse": (np.random.default_rng(0).integers(10**12, size=2000), "another value in each"),
+    "shuffled": (np.random.default_rng(0).permutation(4000)[:2000], "a different value in each"),
+    "sparse": (np.random.default_rng(0).integers(10**12, size=2000), "a different value in each"),
     "name": ([f"person {k}" for k in range(2000)], "a different value in each public row"),
     "note": ([f"note {k // 2 % 900}" for k in range(1700)] + ["none"] * 300, None),
     "street": ([f"street {k // 2 % 900}" for k in range(1800)] * 1 + ["x"] * 200, None),
@@ -495,7 +495,7 @@ def test_useless_columns_of_arrays_are_distinct_whole_numbers():
     assert useless_columns(rng.normal(size=(2000, 3))) == []
     whole = np.column_stack([rng.integers(9, size=500), np.zeros(500, int), 100 + np.arange(500)])
     (text,) = useless_columns(whole)
-    assert text.startswith("columns [2] have another value")
+    assert text.startswith("columns [2] have a different value")
     assert useless_columns(np.zeros((500, 2, 2), int)) == []
 
 
@@ -510,7 +510,7 @@ def test_plan_warns_of_useless_columns_by_public_rows_only():
     clf = PATEClassifier(classes=[0, 1], epsilon=4.0)
     y = np.arange(900) % 2
     plan = clf.plan(private, y, X_public=public)
-    assert any("columns ['id'] have another value" in text for text in plan.advice)
+    assert any("columns ['id'] have a different value" in text for text in plan.advice)
     clf.set_params(schema={"id": [f"c{k}" for k in range(1500)]})
     named = pd.DataFrame({"id": ["c1", "c2"] * 450})
     plan = clf.plan(named, y)

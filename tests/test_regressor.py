@@ -409,7 +409,7 @@ def test_private_search_of_a_regressor_requires_public_rows():
     candidates = {"student": [LinearRegression(), RandomForestRegressor(5)]}
     reg = PATERegressor(bounds=(0, 40))
     search = PrivateGridSearchCV(reg, candidates, epsilon=8.0, n_trials=2, random_state=0)
-    with pytest.raises(ValueError, match="PATERegressor requires public rows, X_val and y_val"):
+    with pytest.raises(ValueError, match="PATERegressor requires public validation data"):
         search.fit(X[PRIVATE], Y[PRIVATE], X_public=X[PUBLIC])
     search.fit(X[PRIVATE], Y[PRIVATE], X_public=X[PUBLIC], X_val=X[TEST], y_val=Y[TEST])
     assert search.score(X[TEST], Y[TEST]) > 0.5 and search.privacy_spent_.epsilon <= 8.0

@@ -127,7 +127,7 @@ def test_synthesizer_requires_groups_for_relations_of_groups(monkeypatch, ledger
         clf.set_params(ledger=ledger)
         for method in (clf.fit, clf.poll, clf.plan):
             with raises(
-                f"records .{relation}., and groups= is None|whole groups and requires groups"
+                f"records .{relation}., but groups= is None|whole groups and requires groups"
             ):
                 method(X, Y)
         assert ledger.epsilon_spent == 0

@@ -104,6 +104,36 @@ def test_class_sums_sensitivity_equals_enumeration(n_classes, blocks, part):
     assert 0.99 * bound < joined <= bound * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e-162, 3e-162, 1e-100, 1.0, 1e100])
+def test_rows_of_any_size_have_length_one(size):
+    """Squares of tiny numbers are rounded to 0, and those of huge ones are infinite."""
+    rows = size * np.random.default_rng(0).normal(size=(50, 200))
+    np.testing.assert_allclose(np.linalg.norm(unit(rows), axis=1), 1, rtol=1e-12)
+    product = with_constant(unit(rows)) @ with_constant(unit(-rows)).T
+    assert product.min() >= WITH_PUBLIC_ROWS.min_product - 1e-9
+
+
+def test_one_record_changes_at_most_the_charged_part_for_any_number_of_classes():
+    for n_classes in [*range(2, 60), 1000]:
+        for blocks in (WITH_PUBLIC_ROWS, WITHOUT_PUBLIC_ROWS):
+            weight = statistic.free_weight(n_classes) if blocks.has_moment else 0.0
+            given = {"n_classes": n_classes, "moment_weight": weight}
+            one, two = (statistic.sensitivity(k, blocks, **given) for k in (1, 2))
+            assert one**2 <= blocks.one_changed * two**2
+
+
+def test_polled_votes_are_read_with_their_columns_at_any_epsilon():
+    X, y, rows = wide(4000, 4)
+    for polled, fitted_at in ((20.0, 0.5), (0.5, 20.0)):
+        clf = PATEClassifier(method=ClassSums(), epsilon=polled, classes=[0, 1])
+        votes = clf.set_params(on_bad_plan="warn").poll(X, y, X_public=rows)
+        width = votes.counts.shape[0]
+        clf.set_params(epsilon=fitted_at).fit_votes(votes, rows)
+        assert clf.table_.slopes.shape[1] == width - 1
+    other = clf.set_params(method=ClassSums(extra_columns=True))
+    pytest.raises(ValueError, other.fit_votes, votes, rows).match("extra_columns=True")
+
+
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 10, 100])
 def test_free_weight_of_the_moment_costs_nothing_and_is_the_largest(n_classes):
     def change(weight):

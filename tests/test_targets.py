@@ -313,10 +313,10 @@ MANY = ClassTarget([f"class {k}" for k in range(9)])
     ("fractions", CLASSES, [0.5, 1.5], "y holds numbers: Unknown label type: continuous"),
     ("lists", CLASSES, np.array([[1], 2], dtype=object), "y holds objects: Unknown label"),
     ("another class", CLASSES, [0, 3], r"not in classes, which are \[0, 1, 2\]; classes must"),
-    ("text for numbers", CLASSES, [SECRET, SECRET], "these are numbers, y holds text; within a"),
+    ("text for numbers", CLASSES, [SECRET, SECRET], "classes are numbers, y holds text; within a"),
     ("one of many", MANY, [SECRET, "class 0"], "'class 4'] and 4 more; classes must list all"),
     ("text", LEVELS, [SECRET, "1"], "y must hold only numbers; got text"),
-    ("objects", LEVELS, np.array([{}, 1], dtype=object), "numbers alone; got objects"),
+    ("objects", LEVELS, np.array([{}, 1], dtype=object), "only numbers; got objects"),
     ("all below", LEVELS, [-1, -5], r"outside of bounds=\(0, 40\).*TransformedTargetRegressor"),
     ("all beyond", LEVELS, [-1, 50], "all of y lies outside"),
 )

@@ -410,7 +410,7 @@ def _calibrate(
     scale = least_scale(cost_at, cap.limit, cap.delta, start=start)
     if scale == math.inf:
         raise BudgetExceededError(
-            f"epsilon={cap.epsilon:g} does not pay for the stages whose noise is set. "
+            f"epsilon={cap.epsilon:g} does not pay for the stages with a noise scale. "
             "Use fewer queries or more noise, or raise epsilon"
         )
     return _at_scale(aggregators, scale), requested
@@ -647,7 +647,7 @@ def _least_pure_scale(pure_at: Callable[[float], float], scale: float, epsilon: 
 
 
 def stated_event(part: Any, neighbors: Neighbors) -> Event | ProvedEvent:
-    """Return the event of a synthesizer or of a user's release; refuse other objects."""
+    """Return the event of a synthesizer or of a user's release, after a check of its type."""
     event = part.event(neighbors)
     if not isinstance(event, Event | ProvedEvent):
         raise TypeError(
@@ -663,7 +663,7 @@ def stated_cost(part: Any, neighbors: Neighbors, orders: np.ndarray = DEFAULT_OR
 
 
 def priced(event: Event | ProvedEvent, part: Any, orders: np.ndarray = DEFAULT_ORDERS) -> Cost:
-    """Return the `Cost` of an event; refuse an invalid or inconsistent cost.
+    """Return the `Cost` of an event; raise an error if it is invalid or inconsistent.
 
     Parameters
     ----------

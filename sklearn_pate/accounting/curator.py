@@ -20,7 +20,7 @@ from ..rdp.checks import check_delta
 from ..runtime.private_data import Private
 from .propose_test_release import ProposeTestRelease
 
-#: Number of queries whose costs are computed at once; it limits the memory.
+#: Number of queries per batch in the computation of costs; it limits the memory.
 _QUERIES_AT_A_TIME = 4096
 
 

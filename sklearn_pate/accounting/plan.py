@@ -235,8 +235,8 @@ class Plan:
         -------
         float
             Computed from the mechanism's distribution or, if it has none, from samples with a
-            fixed seed. For a mechanism that may refuse to answer, the share refers to its answers;
-            NaN if it answers no query. A mechanism that uses a student gets uniform probabilities,
+            fixed seed. If a mechanism may leave queries unanswered, the share refers to its
+            answers; NaN if it answers no query. A mechanism that uses a student gets uniform probabilities,
             and a mechanism that uses the teachers' probabilities gets probabilities of 0 and 1.
 
         Raises

@@ -74,7 +74,7 @@ class RenyiFilter:
         """
         n_answered = np.concatenate([[0], np.cumsum(paid)])
         spent = self.spent + check * np.arange(len(paid) + 1) + answer * n_answered
-        # Both steps are set aside whatever the result of the check, as a refund follows the query.
+        # The cost of both steps is set aside before the check; a refund follows the query.
         # The sum over queries is rounded; the factor 1 - 1e-12 keeps it within the limit
         fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)
         allowed = len(paid) if fits.all() else int(np.argmin(fits))

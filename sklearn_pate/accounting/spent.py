@@ -64,7 +64,7 @@ class PrivacySpent:
     tables : tuple of str
         Released tables, in words, for methods of records.
     extra_releases : tuple of str
-        Releases other than rows and labels, each in its own words.
+        Descriptions of releases other than rows and labels.
     version : str
         The version of this library.
     fit_number : int

@@ -51,8 +51,8 @@ class RowForm(NamedTuple):
     holds_numbers : bool
         Whether rows that are not a DataFrame have a numeric or boolean dtype.
     by_value : columns.Columns or None
-        Declared columns that are read by value, whatever their dtypes; None if rows have the dtypes
-        of the public rows.
+        Declared columns, if cells are converted by their values; None if they are converted by the
+        dtypes of the public rows.
     """
 
     library: str
@@ -160,8 +160,8 @@ def difference(X: Rows, X_public: Rows) -> Difference | None:
 
     Equality of dtypes is not sufficient: pandas ignores the order of categories, which determines
     the codes. Dictionaries of Arrow and `Categorical` of polars assign codes in order of
-    appearance, so one record can change the codes of all others. Such columns count as different,
-    whatever they hold.
+    appearance, so one record can change the codes of all others. Such columns always count as
+    different.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class Target(ABC):
 
     @classmethod
     def check_predicts(cls, name: str, estimator: Any) -> None:
-        """Refuse an estimator that predicts another kind of target.
+        """Raise an error if an estimator predicts another kind of target.
 
         Parameters
         ----------
@@ -377,7 +377,7 @@ class Target(ABC):
 
     @abstractmethod
     def check_public_labels(self, name: str, labels: ArrayLike) -> None:
-        """Refuse public labels that are not values of this target.
+        """Raise an error if public labels are not values of this target.
 
         Parameters
         ----------
@@ -574,7 +574,7 @@ class ClassTarget(Target):
         return np.unique(labels).size == 1
 
     def check_public_labels(self, name: str, labels: ArrayLike) -> None:
-        """Refuse labels that are not among the classes; see `Target.check_public_labels`."""
+        """Raise an error for labels that are not classes; see `Target.check_public_labels`."""
         unknown = set(np.unique(labels).tolist()) - set(self.values.tolist())
         if unknown:
             raise ValueError(f"{name} has labels that are not in classes: {sorted(unknown)}")

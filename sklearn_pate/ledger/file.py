@@ -1,4 +1,4 @@
-"""The file of a ledger: a SQLite database with three tables."""
+"""File of a ledger: a SQLite database with three tables."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ _COLUMNS = {
     "checksum": "BLOB",
 }
 
-#: Seconds within which a process should write the tables of a file that it created.
+#: Longest time to wait until another process has written tables to its new file, in seconds.
 _SECONDS_TO_MAKE = 5.0
 
 
 def create(path: Path) -> bool:
     """Create an empty file if there is none, and return whether it was created.
 
-    If another process has just created the file, wait until it contains its tables. An existing
-    empty file is never turned into a ledger: it may be a ledger that lost its entries.
+    If another process has just created the file, wait for up to 5 seconds until it contains tables.
+    An existing empty file is never used as a new ledger, because it may be a ledger that lost its
+    entries.
     """
     try:
         path.resolve().touch(mode=0o644, exist_ok=False)  # SQLite's mode
@@ -87,9 +88,10 @@ _OLD_RELATIONS = {
 
 @contextmanager
 def transaction(path: Path, is_new: bool = False) -> Iterator[Connection]:
-    """Open a ledger for one process at a time, and write either the whole block or nothing.
+    """Lock and open a ledger, and commit all changes of the block or none.
 
-    A process that dies leaves neither a partial entry nor a lock.
+    One process at a time can open a ledger. A process that dies leaves no partial entry and no
+    lock.
 
     Parameters
     ----------
@@ -101,12 +103,12 @@ def transaction(path: Path, is_new: bool = False) -> Iterator[Connection]:
     Yields
     ------
     sqlite3.Connection
-        The database. Its changes are committed if no error leaves the block.
+        The database. Its changes are committed if the block raises no error.
 
     Raises
     ------
     ValueError
-        If the file cannot be read and written, is damaged, or is not a ledger.
+        If the file cannot be read or written, is damaged, or is not a ledger.
     """
     try:
         uri = f"{path.as_uri()}?mode=rw"  # a missing file is never recreated
@@ -137,7 +139,7 @@ def _unusable(path: Path, reason: object) -> ValueError:
 
 
 def _check_whole(db: Connection, path: Path) -> None:
-    """Refuse empty files, and files with missing or overwritten parts."""
+    """Raise an error if a file is empty, or if parts of it are missing or overwritten."""
     if db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
         raise sqlite3.DatabaseError("it is empty")
     ((page_size,),) = db.execute("PRAGMA page_size")
@@ -207,7 +209,7 @@ def read_filters(db: Connection, budget: LedgerTerms) -> list[Filter]:
 def read_costs(
     db: Connection, which: str = "fit IS NOT ?", entry: int | None = None
 ) -> dict[int, Cost]:
-    """Return a dict of the `Cost` of each entry that meets a condition, in order.
+    """Return the costs of the entries that meet a condition, as an ordered dict by entry number.
 
     An entry of an earlier version has neither `pure_part` nor `mu_squared_part`. `Cost` derives
     both from the totals, so that epsilon is at least the epsilon of the fit.
@@ -237,7 +239,7 @@ def _checked_cost(fit: int, row: dict[str, Any]) -> Cost:
 
 
 def _checksum(values: Iterable[Any]) -> bytes:
-    """Return a fingerprint of the values of an entry, to detect corruption on disk."""
+    """Return a hash of the values of an entry, to detect corruption on disk."""
     return hashlib.sha256(repr(tuple(values)).encode()).digest()
 
 
@@ -247,12 +249,12 @@ def has_entry(db: Connection, entry: int | None) -> bool:
 
 
 def check_grows(db: Connection, entry: int | None, cost: Cost) -> None:
-    """Refuse to replace an entry that has queries, or that exceeds the new cost in any measure."""
+    """Raise an error if an entry has queries, or costs more than the new cost in any measure."""
     before = read_costs(db, "fit = ? AND n_queries = 0", entry)
     if entry not in before or not (parts_of(before[entry]) <= parts_of(cost)).all():
         raise ValueError(
-            f"entry {entry} cannot be replaced: it has queries, or its cost is not a part of this "
-            "cost"
+            f"entry {entry} cannot be replaced: it has queries, or its cost exceeds the new cost. "
+            "To record a separate fit, omit entry"
         )
 
 
@@ -263,11 +265,10 @@ def read_fits(db: Connection) -> list[tuple[Any, ...]]:
 
 
 def write_fit(db: Connection, spent: PrivacySpent, cost: Cost, entry: int | None) -> int:
-    """Record the cost and the protection of a fit, and return the number of its new entry.
+    """Record the cost of a fit and its unit and relation, and return the number of the entry.
 
-    An earlier `entry` of the same fit is removed, and its number is never used again.
-
-    A file of an earlier version gets the columns that it lacks. They are NULL in its entries.
+    An earlier `entry` of the same fit is removed, and its number is not used again. A file of an
+    earlier version gets the columns that it lacks, with NULL in its old entries.
     """
     for name in _missing_columns(db):
         db.execute(f"ALTER TABLE spending ADD COLUMN {name} {_COLUMNS[name]}")

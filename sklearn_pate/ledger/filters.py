@@ -1,4 +1,4 @@
-"""Arithmetic of a ledger: privacy filters that add up costs and are fixed in advance."""
+"""Privacy filters of a ledger, which add up the costs of fits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LedgerTerms(NamedTuple):
 
 
 def checked_budget(epsilon: Any, delta: Any, composition: str, part: float | None) -> LedgerTerms:
-    """Return a checked `LedgerTerms`; `part` is the given `reserved_delta`, or None."""
+    """Check the parameters of a ledger, and return its terms; `part` is `reserved_delta`."""
     epsilon = check_positive("epsilon", epsilon)
     delta = check_delta(delta)
     if composition not in COMPOSITIONS:
@@ -44,8 +44,8 @@ def checked_budget(epsilon: Any, delta: Any, composition: str, part: float | Non
     # "pure" needs no delta; the other compositions need a part of it
     if not is_part or (set_aside == delta and composition != "pure"):
         raise ValueError(
-            f"reserved_delta is a part of delta={delta:g}: it must be at least 0 and below "
-            f"that, or with composition='pure' at most that; got {shown(part)}"
+            f"reserved_delta is a part of delta={delta:g}: it must be at least 0 and below delta, "
+            f"or at most delta with composition='pure'; got {shown(part)}"
         )
     return LedgerTerms(epsilon, delta, composition, set_aside)
 
@@ -69,7 +69,7 @@ class Filter(NamedTuple):
     delta: float
 
     def amount(self, cost: Cost) -> float:
-        """Return the summand of a cost."""
+        """Return the amount that a cost adds to the sum."""
         if self.kind == "pure":
             return float(cost.pure)
         if self.kind == "gaussian":
@@ -86,16 +86,16 @@ class Filter(NamedTuple):
         return float(epsilon_by_order([total], self.delta, order).item())
 
 
-#: Relative excess of sums over a budget that is allowed for the rounding of the fits' numbers.
+#: Relative excess over a budget that is allowed, because the costs of fits are rounded.
 _ROUNDING = 1e-14
 
-#: Parts of delta of the Renyi orders, from the lowest: each takes five sixths of the rest, and the
-#: last takes all of it.
+#: Fractions of delta for the Renyi filters, from the lowest order to the highest. Each is five
+#: sixths of the rest; the last is the whole rest.
 _PARTS = np.array([5 / 6, 5 / 36, 5 / 216, 5 / 1296, 1 / 1296])
 
 
 def new_filters(budget: LedgerTerms) -> list[Filter]:
-    """Return the filters of a new ledger, which depend on its budget and never on an entry."""
+    """Return the filters of a new ledger, which depend on its budget alone."""
     delta_left = budget.delta - budget.reserved_delta
     pure = Filter("pure", None, 0.0)
     if budget.composition == "pure":
@@ -104,7 +104,7 @@ def new_filters(budget: LedgerTerms) -> list[Filter]:
         return [Filter("gaussian", None, delta_left), pure]
     deltas = delta_left * _PARTS
     penalties = conversion_penalty(deltas[0], DEFAULT_ORDERS)
-    # The cost of Gaussian noise is proportional to the order; for small pure steps, nearly so
+    # The cost of Gaussian noise, and nearly that of small pure steps, is proportional to the order
     answers_paid_for = (budget.epsilon - penalties) / DEFAULT_ORDERS
     first_order = DEFAULT_ORDERS[np.argmax(answers_paid_for)]
     # Larger costs, such as private searches, need higher orders, at which little delta is enough
@@ -116,7 +116,7 @@ def new_filters(budget: LedgerTerms) -> list[Filter]:
 
 
 def are_valid(filters: list[Filter], budget: LedgerTerms) -> bool:
-    """Return whether filters in a file have the kinds of a budget and sum to its delta at most."""
+    """Return whether filters have the kinds that a budget requires, and at most its delta."""
     if [filter_.kind for filter_ in filters] != [filter_.kind for filter_ in new_filters(budget)]:
         return False
     for kind, order, delta in filters:
@@ -164,7 +164,10 @@ class Account(NamedTuple):
     protected: tuple[Any, Any] = (None, None)
 
     def epsilon(self) -> float:
-        """Return the epsilon of all costs, which exceeds the budget if no filter allows them."""
+        """Return the epsilon of all costs; it exceeds the budget if no filter allows them.
+
+        A single fit that no filter allows has its own epsilon.
+        """
         most = self.budget.reserved_delta * (1 + _ROUNDING)
         if sum_up(*(cost.delta for cost in self.costs)) > most:
             return math.inf

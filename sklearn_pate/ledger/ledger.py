@@ -1,4 +1,4 @@
-"""The ledger: checks of new fits against a budget, and the record of their costs."""
+"""Ledger of the privacy costs of fits on one data set, which may not exceed a budget."""
 
 from __future__ import annotations
 
@@ -24,30 +24,31 @@ if TYPE_CHECKING:
 
 
 class PrivacyLedger:
-    """A budget for one private data set, shared by all its fits and processes over time.
+    """Privacy budget of one private data set for all fits on it, in any process.
 
     ``PATEClassifier(..., ledger=ledger)`` checks the budget before teachers train, and records the
     cost of the fit before any label is released. A fit that would exceed the budget is refused. The
-    total cost of many fits is far less than the sum of their epsilons.
+    total epsilon of many fits is far less than the sum of their epsilons.
 
     Parameters
     ----------
     path : str or path-like
         The file of the ledger (SQLite), created if there is none. It contains public numbers only.
-        Use one file for each private data set, and no network drive without file locks.
+        Use one file for each private data set, and do not store it on a network drive without file
+        locks.
     epsilon : float
-        Budget of all fits together.
+        Epsilon of all fits together, above 0.
     delta : float, default=1e-5
         Delta of the guarantee of all fits together.
     composition : {"renyi", "gaussian", "pure"}, default="renyi"
-        Composition of costs, fixed when the file is created. "renyi" accepts every fit that has a
-        guarantee and suits nearly all data sets. "gaussian" sums squared Gaussian-DP parameters. It
-        accepts fits with Gaussian or pure costs, but no private searches. "pure" is the plain sum
-        of pure epsilons.
+        Composition of costs, fixed when the file is created. "renyi" accepts all fits with a
+        guarantee, and is best for nearly all data sets. "gaussian" sums squared Gaussian-DP
+        parameters. It accepts fits with Gaussian or pure costs, but no private searches. "pure" is
+        the plain sum of pure epsilons.
     reserved_delta : float or None, default=None
-        Part of `delta` that is set aside, when the file is created, for fits with their own delta:
-        `StableArgmax` and ``accounting="ptr"``. 0 refuses such fits. None is a tenth of `delta`, or
-        all of it with "pure".
+        Part of `delta` that is reserved, when the file is created, for fits with their own delta:
+        `StableArgmax` and ``accounting="ptr"``. With 0, such fits are refused. None reserves a
+        tenth of `delta`, or all of it with "pure".
 
     Attributes
     ----------
@@ -59,7 +60,8 @@ class PrivacyLedger:
     Raises
     ------
     ValueError
-        If the file is the ledger of another budget, or not a ledger.
+        If a parameter is out of range, the folder does not exist, or the file is not a ledger, is
+        damaged, or was created with another budget.
 
     See Also
     --------
@@ -68,42 +70,44 @@ class PrivacyLedger:
     Notes
     -----
     *Composition.* The cost of a fit may depend on the releases of earlier fits. So the sums and
-    their limits are fixed in advance by `epsilon` and `delta` alone: they are privacy filters.
-    "renyi" has six filters at once. The first sums costs at the order that is best for Gaussian
-    noise that uses up the budget, and has five sixths of delta. Four sum costs at higher orders and
+    their limits are privacy filters, which are fixed in advance by the parameters of the ledger.
+    "renyi" has six filters. The first sums costs at the order that is best for Gaussian noise that
+    uses up the budget, and has five sixths of delta. Four filters sum costs at higher orders and
     share the rest of delta; the distance of the order from 1 triples from each filter to the next.
-    The last is the plain sum of pure epsilons, which needs no delta. A fit is accepted if at least
-    one filter allows it together with all earlier fits. "gaussian" has two filters: the Gaussian
-    sum, in which an `e`-DP step counts as `rdp.pure_to_gdp` of `e`, and the pure sum.
+    The last filter is the plain sum of pure epsilons, which needs no delta. A fit is accepted if at
+    least one filter allows it together with all earlier fits. "gaussian" has two filters: the
+    Gaussian sum, in which an `e`-DP step counts as `rdp.pure_to_gdp` of `e`, and the pure sum.
 
-    Proof of validity: consider the process that filter `k` alone would stop. It is
+    Proof of validity: consider the process that filter `k` alone would stop. This process is
     ``(epsilon, delta_k)``-DP, with costs chosen adaptively (Renyi: Feldman, Zrnic (2021), Theorem
     3.3; Gaussian: Smith, Thakurta (2022); pure: Rogers, Roth, Ullman, Vadhan (2016)). Runs that end
     within filter `k` are also outcomes of this process, with the same probabilities, and each run
     ends within at least one filter. So for any event ``S``, ``P(S) - exp(epsilon) Q(S)`` is at most
     the sum of all `delta_k`. The deltas of fits with their own delta add up to at most
-    `reserved_delta`. The sum of all parts is `delta`.
+    `reserved_delta`. The sum of all `delta_k` and `reserved_delta` is at most `delta`.
 
-    If no filter has room for the first fit, but the fit by itself is within the budget, it takes
-    the whole budget: no fit is accepted after it. The filters are designed for many fits: a few
-    fits count for somewhat more than their epsilon (a fit of 1 in a ledger of 4 counts as 1.13).
+    If no filter allows the first fit, but its own epsilon is within the budget, the fit is accepted
+    and uses the whole budget: no later fit is accepted. The filters are designed for many fits: a
+    few fits count for somewhat more than their epsilon (a fit of 1 in a ledger of 4 counts as
+    1.13).
 
-    *Detected changes of the file.* Each file has a random identifier, which the object, its pickles
-    and its copies store. If the file was deleted or replaced by another ledger, even one with the
-    same budget, they raise an error; nothing is recorded, and no file is created. They also store
-    the sums of the entries that they have read or written, and refuse a file with smaller sums,
-    which is an older copy. A truncated, empty or partly overwritten file is refused; each entry has
-    a checksum. Some changes are not detected: an older copy that a new call opens, a file edited by
-    hand together with its checksums, two copies of one file that are both used, a new ledger that a
-    new call creates after the file was deleted, and fits without a ledger.
+    *Detected changes of the file.* Each file has a random identifier, which is stored in the object
+    and in its pickles and copies. If the file was deleted or replaced by another ledger, even one
+    with the same budget, they raise an error; nothing is recorded, and no file is created. They
+    also store the sums of the entries that they have read or written. A file with smaller sums
+    is an older copy, and is refused. A truncated, empty or partly overwritten file is also refused;
+    each entry has a checksum. Some changes are not detected: an older copy of the file that a new object
+    opens, a file edited by hand together with its checksums, two copies of one file that are both
+    used, a new ledger that is created after the file was deleted, and fits without a ledger.
 
-    Files of 0.1.0 can be opened, and get three more columns. Their entries have no checksum, and
-    no record of pure and Gaussian steps. A fit with both kinds of steps counts for its own cost or
-    more.
+    Files of 0.1.0 can be opened, and get three more columns with the next fit. Their entries have
+    no checksum, and no separate costs of pure and Gaussian steps. So a fit with both kinds of steps
+    counts for at least its own cost.
 
-    All fits must protect the same change of the data (`PrivacySpent.unit` and `relation`), as
-    costs of different changes do not add up. Fits with a `random_state` are refused: two fits with
-    the same seed, such as clones in a search, share their noise, and their costs do not add up.
+    All fits must protect the same unit under the same relation (`PrivacySpent.unit` and
+    `relation`), because costs under different relations do not add up. Fits with a `random_state`
+    are refused: two fits with the same seed, such as clones in a search, share their noise, and
+    their costs do not add up.
 
     Examples
     --------
@@ -157,25 +161,25 @@ class PrivacyLedger:
             raise
 
     path = property(attrgetter("_path"), doc="The file.")
-    epsilon = property(attrgetter("_budget.epsilon"), doc="Budget of all fits together.")
-    delta = property(attrgetter("_budget.delta"), doc="Delta of their guarantee.")
+    epsilon = property(attrgetter("_budget.epsilon"), doc="Epsilon of all fits together.")
+    delta = property(attrgetter("_budget.delta"), doc="Delta of all fits together.")
     composition = property(attrgetter("_budget.composition"), doc="Composition of costs.")
     reserved_delta = property(
-        attrgetter("_budget.reserved_delta"), doc="Part of `delta` for fits with their own."
+        attrgetter("_budget.reserved_delta"), doc="Part of `delta` for fits with their own delta."
     )
 
     def __repr__(self) -> str:
         return f"PrivacyLedger({self.path.name!r}, {self._budget})"
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have the same file, like an object and its copy."""
+        """Return whether both objects use the same file, such as an object and its copy."""
         return isinstance(other, PrivacyLedger) and self._file_id == other._file_id
 
     def __hash__(self) -> int:
         return hash(self._file_id)
 
     def check(self, spent: PrivacySpent, cost: Cost, entry: int | None = None) -> None:
-        """Refuse a fit that would exceed the budget, without recording anything.
+        """Raise an error if a fit would exceed the budget; nothing is recorded.
 
         Parameters
         ----------
@@ -184,15 +188,16 @@ class PrivacyLedger:
         cost : rdp.Cost
             The same cost in all additive measures.
         entry : int, default=None
-            As in `record`: the entry that this cost would replace.
+            Number of the entry that this cost would replace; see `record`.
 
         Raises
         ------
         BudgetExceededError
             If the total of all earlier fits and this one exceeds the budget.
         ValueError
-            If the ledger's composition cannot add up this kind of cost, if the fit protects another
-            change of the data than earlier fits, or if the file no longer belongs to this ledger.
+            If the cost has invalid numbers, if the composition of the ledger has no finite cost for
+            the fit, if the fit protects another unit or relation than earlier fits, or if the file
+            is damaged or no longer belongs to this ledger.
         """
         with file.transaction(self.path) as db:
             self._check_affordable(db, spent, cost, entry)
@@ -205,21 +210,23 @@ class PrivacyLedger:
         spent, cost
             As in `check`.
         entry : int, default=None
-            Number returned by the last call of the same fit. The cost of that entry is a part of
-            this one and was fixed together with it, before anything was released. It has no queries
-            yet. The larger entry that replaces it gets a new number. So if a copy of an interrupted
-            estimator has already replaced it, it is not found, and this cost becomes a separate
-            entry.
+            Number that an earlier call for the same fit returned. The earlier entry has no queries,
+            its cost is included in this cost, and both costs were fixed before anything was
+            released. It is replaced by the new entry, which gets a new number. If there is no entry
+            with this number, because a copy of an interrupted estimator has replaced it, this cost
+            becomes a separate entry.
 
         Returns
         -------
         int
-            The number of the entry.
+            Number of the new entry.
 
         Raises
         ------
-        BudgetExceededError, ValueError
+        BudgetExceededError
             As in `check`; nothing was recorded.
+        ValueError
+            As in `check`, or if the earlier entry has queries or costs more; nothing was recorded.
         """
         with file.transaction(self.path) as db:
             if file.has_entry(db, entry):
@@ -257,12 +264,12 @@ class PrivacyLedger:
         return pd.DataFrame(rows, columns=names)
 
     def _account(self, db: Connection, without: int | None = None) -> filters.Account:
-        """Return the recorded fits, and refuse a file that no longer belongs to this ledger."""
+        """Return the recorded fits; raise an error if the file is not the file of this ledger."""
         budget, file_id, protected = file.read_budget(db)
         if (budget, file_id) != (self._budget, self._file_id):
             raise ValueError(
-                f"{self.path.name} is another ledger than the one that this object was created "
-                "with. Restore the old file, or create a new PrivacyLedger to use this one"
+                f"{self.path.name} is another ledger, not the one that this object was created "
+                "for. Restore the old file, or create a new PrivacyLedger object for this file"
             )
         costs = file.read_costs(db)
         account = filters.Account(
@@ -284,15 +291,15 @@ class PrivacyLedger:
     def _check_affordable(
         self, db: Connection, spent: PrivacySpent, cost: Cost, entry: int | None = None
     ) -> filters.Account:
-        """Refuse a fit that exceeds the budget, and return the account of all other fits."""
+        """Raise an error if a fit exceeds the budget; return the account of all other fits."""
         _check_cost(cost)
         before = self._account(db, without=entry)
         protected = file.protected_by(spent.unit, spent.relation)
         if before.costs and before.protected != protected:
             change = change_in_words(*reversed(before.protected))
             raise ValueError(
-                f"this ledger adds up costs of one change of the data, {change!r}; "
-                f"this fit protects {spent.change!r}. Use the same partition and unit in all fits"
+                f"all fits of this ledger must protect one change of the data, {change!r}; this "
+                f"fit protects {spent.change!r}. Use the same partition and unit in all fits"
             )
         _check_can_be_added(spent, cost, before)
         if not before.pays_for(cost):
@@ -301,7 +308,7 @@ class PrivacyLedger:
 
 
 def _check_cost(cost: Cost) -> None:
-    """Refuse a cost that would corrupt the sums."""
+    """Raise an error if a cost would make the sums invalid."""
     are_numbers = (filters.parts_of(cost) >= 0).all()  # false for NaN, too
     if not are_numbers or np.shape(cost.rdp) != DEFAULT_ORDERS.shape:
         raise ValueError(
@@ -311,15 +318,15 @@ def _check_cost(cost: Cost) -> None:
 
 
 def _check_can_be_added(spent: PrivacySpent, cost: Cost, account: filters.Account) -> None:
-    """Refuse a fit with a guarantee that none of the filters can add up."""
+    """Raise an error if a fit has a guarantee, but an infinite cost in every filter."""
     budget = account.budget
     epsilon, _ = cost.epsilon(budget.delta)
     has_guarantee = min(epsilon, filters.epsilon_alone(cost, budget)) < math.inf
     if has_guarantee and all(filter_.amount(cost) == math.inf for filter_ in account.filters):
         raise ValueError(
-            f"the ledger has composition={budget.composition!r}, and this fit (composition="
-            f"{spent.composition!r}) has no cost that it can add up. Use another "
-            "aggregator, or a ledger with composition='renyi'"
+            f"the ledger has composition={budget.composition!r}, but this fit (composition="
+            f"{spent.composition!r}) has no finite cost for it. Use another aggregator, or a "
+            "ledger with composition='renyi'"
         )
 
 

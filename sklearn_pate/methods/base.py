@@ -1,6 +1,6 @@
-"""Base classes of methods: how private records become labels of public rows.
+"""Base classes of methods, which turn private records into labels of public rows.
 
-A method states, in this order, its *statistic* (the sum over records), its *contribution*
+A method states, in this order, its *statistic* (a sum over records), its *contribution*
 (the largest change of the statistic between neighboring data sets, with the proof), its *noise* and
 its *read-out* (class probabilities at any row).
 """
@@ -34,45 +34,45 @@ __all__ = ["Method", "TableMethod", "VotingMethod"]
 
 
 class Method(CheckedEstimator, metaclass=ABCMeta):
-    """Base class of methods of any kind.
+    """Base class of all methods.
 
-    `VotingMethod` is the base class of your own. Parameters follow scikit-learn's conventions
+    Subclass `VotingMethod` for your own method. Parameters follow scikit-learn's conventions
     (`get_params`, `clone`).
     """
 
-    #: The kind of target that it is for; tables suit any.
+    #: The kind of target. Methods whose release has `releases_proba` accept any kind.
     target_type: type[Target] = ClassTarget
 
-    #: How a fit releases labels.
+    #: The release of labels.
     release: VotesRelease
 
-    #: Number of votes on each row, set by `prepare`; None where there are no teachers.
+    #: Number of votes on each row, set by `prepare`; None if there are no teachers.
     n_teachers_: int | None = None
 
-    #: Description of a table that is released at once, for statements; empty where labels are.
+    #: Description of the released table, for privacy statements; empty if no table is released.
     released_as = ""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters alone: the rest is private."""
+        """Return the parameters alone, because other attributes may be private."""
         return self.get_params(deep=False)
 
     def check(self, *, soft_aggregator: SoftAggregator | None = None) -> None:
-        """Refuse parameters that cannot work, before any data are looked at.
+        """Refuse invalid parameters, before any data are read.
 
         Parameters
         ----------
         soft_aggregator : SoftAggregator or None
-            The aggregator, if it needs probabilities in place of votes. This method refuses it.
-            A class whose votes are probabilities overrides it.
+            The aggregator, if it requires probabilities instead of votes. This implementation
+            refuses it. Override `check` in a class whose `vote` can return probabilities.
 
         Raises
         ------
         ValueError
-            With the value and the expected one.
+            If a parameter is invalid.
         """
         if soft_aggregator is not None:
             raise ValueError(
-                f"{type(self).__name__} casts votes, and {soft_aggregator} needs probabilities"
+                f"{type(self).__name__} casts votes, but {soft_aggregator} needs probabilities"
             )
 
     @abstractmethod
@@ -84,7 +84,7 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
         seed: np.random.SeedSequence | None = None,
         memory: Memory | None = None,
     ) -> Neighbors:
-        """Return the neighboring data sets that are protected; nothing is trained yet.
+        """Prepare the method without training, and return the neighboring data sets.
 
         Parameters
         ----------
@@ -95,40 +95,41 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
         seed : numpy.random.SeedSequence, default=None
             Source of randomness; None draws from the operating system.
         memory : joblib.Memory or None
-            A private folder that keeps intermediate results for the fit after an interrupted one.
-            A method may ignore it.
+            Private cache of intermediate results, with which the next fit can continue an
+            interrupted fit. A method may ignore it.
 
         Returns
         -------
         rdp.Neighbors
-            It must be true of every data set with the same public numbers.
+            The relation, unit and number of records that the guarantee covers. They must be valid
+            for every data set with the same public numbers.
         """
 
     def default_student(self) -> Estimator:
-        """Return the student to train if none is given; None if there is nothing to suggest."""
+        """Return the student that is trained if `student` is None; None if there is no default."""
         return None
 
     def classifiers(self) -> list[Estimator]:
-        """Return the unfitted classifiers that vote, for the diagram; none: an empty list."""
+        """Return the unfitted models of the teachers; an empty list if there are none."""
         return []
 
 
 class VotingMethod(Method):
-    """Base class: votes on public rows, each of a teacher.
+    """Base class of methods in which teachers vote on public rows.
 
-    Give it as `method` of `PATEClassifier`. `prepare` returns the neighboring data sets that the
-    votes protect and sets `n_teachers_`, before anything is trained, and `vote` returns the votes.
-    **One protected unit must reach at most one teacher**, so that it changes at most one vote on
-    each row. Both are called on a clone, and their output is suppressed. Attributes
-    of that clone may depend on private data; it is dropped after the fit.
+    Pass an instance as `method` of `PATEClassifier`. `prepare` returns the neighboring data sets
+    and sets `n_teachers_`, before anything is trained, and `vote` returns the votes. **One
+    protected unit must reach at most one teacher**, so that it changes at most one vote on each
+    row. Both methods are called on a clone, and their output is suppressed. Attributes of the
+    clone may depend on private data, because the clone is discarded after the fit.
     """
 
     release = LabelsRelease()
 
-    #: The teacher of each private record, if records have one. Private: it is for `curator_`.
+    #: The teacher of each private record, or None. Private: only `curator_` stores it.
     teacher_indices_: np.ndarray | None = None
 
-    #: The fitted teachers, if they are kept. Private: they are for `curator_`.
+    #: The fitted teachers, if they are kept. Private: only `curator_` stores them.
     teachers_: list[Any] | None = None
 
     @abstractmethod
@@ -146,7 +147,7 @@ class VotingMethod(Method):
         Parameters
         ----------
         private : PrivateData
-            The data that `prepare` was called with before.
+            The private data that were passed to `prepare`.
         X_query : array-like with n_queries rows
             The public rows to vote on.
         temperature : float or None
@@ -154,22 +155,24 @@ class VotingMethod(Method):
         seed : numpy.random.SeedSequence, default=None
             Source of randomness; None draws from the operating system.
         on_done : callable, default=None
-            Called with the number of teachers that have finished, each time one does.
+            Called with the number of finished teachers after each teacher.
 
         Returns
         -------
         ndarray of shape (n_queries, n_classes), int
-            Vote counts. Each row sums to `n_teachers_`.
+            Vote counts. Each row sums to `n_teachers_`. With a `temperature`, sums of
+            probabilities, as floats.
         """
 
 
 class TableMethod(Method):
-    """Base class: records that vote in a table, which is released as a whole.
+    """Base class of methods in which records vote in a table that is released as a whole.
 
     `prepare` returns the neighboring data sets, and `contribution` the largest change of the table
-    between two of them. Then `prepare_public` lays out the table, by public rows and numbers alone,
-    `vote` counts the records in it, `released` reads the noisy table, and `read` its class
-    probabilities at the public rows. `PATEClassifier` accepts the classes of this library alone.
+    between two neighboring data sets. Then `prepare_public` lays out the table from public rows and
+    numbers alone, `vote` counts the records in it, `released` returns the object to publish, and
+    `read` its class probabilities at the public rows. `PATEClassifier` accepts only the table
+    methods of this library.
     """
 
     _parameter_constraints: dict = {}
@@ -181,7 +184,7 @@ class TableMethod(Method):
 
     @property
     def size_is_private(self) -> bool:
-        """Whether records may join or leave, so that their number is private."""
+        """Whether the relation adds or removes records, so that their number is private."""
         return self.relation == NeighboringRelation.ADD_OR_REMOVE_ONE
 
     def check(self, *, soft_aggregator: SoftAggregator | None = None) -> None:
@@ -190,7 +193,7 @@ class TableMethod(Method):
         self._validate_params()
 
     def neighbors(self, private: PrivateData) -> Neighbors:
-        """Return the neighboring data sets: records, or groups where private data have them.
+        """Return the neighboring data sets; their unit is a group if there are groups.
 
         Parameters
         ----------
@@ -225,15 +228,16 @@ class TableMethod(Method):
         noise_std : float
             Standard deviation of the noise that each entry of the table will get, in votes.
         n_records : int or None
-            Number of private records; None where it is private.
+            Number of private records; None if it is private.
         n_classes : int
             Number of classes.
         are_synthetic : bool, default=False
-            Whether a synthesizer drew the public rows: they lie roughly where private records do.
+            Whether a synthesizer drew the public rows, so that their distribution is only roughly
+            the distribution of private records.
         """
 
     def n_steps(self, *, n_records: int | None) -> int:
-        """Return how often `vote` calls `on_done`, by public numbers alone.
+        """Return the number of calls of `on_done` in `vote`, from public numbers alone.
 
         Parameters
         ----------
@@ -262,12 +266,12 @@ class TableMethod(Method):
         n_jobs : int, default=None
             As in joblib. The table does not depend on it.
         on_done : callable, default=None
-            Called with the number of steps that are done, `n_steps` times.
+            Called `n_steps` times, with the number of finished steps.
 
         Returns
         -------
         ndarray of shape (n_cells, n_classes)
-            Whole multiples of `rdp.discrete.GRID`.
+            Votes in cells, as multiples of `rdp.discrete.GRID`. A method may return another table.
         """
 
     # --- contribution ----------------------------------------------------------------------------
@@ -290,12 +294,12 @@ class TableMethod(Method):
 
     @abstractmethod
     def mechanism(self, aggregator: TableMechanism | None) -> TableMechanism:
-        """Return the mechanism that adds noise to the table; refuse one that does not fit.
+        """Return the mechanism that adds noise to the table; refuse an unsuitable aggregator.
 
         Parameters
         ----------
         aggregator : TableMechanism or None
-            The parameter of the classifier; None is the default.
+            The parameter `aggregator` of the estimator. None is the default mechanism.
 
         Returns
         -------
@@ -306,7 +310,7 @@ class TableMethod(Method):
 
     @abstractmethod
     def released(self, noisy: np.ndarray, *, noise_std: float) -> Any:
-        """Return the object that is published, which follows from the noisy table.
+        """Return the object to publish, computed from the noisy table and public data.
 
         Parameters
         ----------
@@ -330,14 +334,14 @@ class TableMethod(Method):
         Parameters
         ----------
         table : object
-            From `released`.
+            Result of `released`.
 
         Returns
         -------
         class_proba : ndarray of shape (n_public, n_classes)
-            The share of each class near each public row; rows sum to 1.
+            Class probabilities; rows sum to 1.
         labels : ndarray of shape (n_public,), int
-            Class codes, in about these shares; -1 for a row that gets no label.
+            Class codes, with about these frequencies; -1 for a row without a label.
         """
 
     # --- public rows and numbers -----------------------------------------------------------------
@@ -351,14 +355,14 @@ class TableMethod(Method):
         n_classes: int,
         are_synthetic: bool = False,
     ) -> CellForecast:
-        """Return what `prepare_public` will do, by public numbers alone.
+        """Return a forecast of the table and its noise, from public data alone.
 
         Parameters
         ----------
         noise_std, n_records, n_classes
             As in `prepare_public`.
         are_synthetic : bool, default=False
-            Whether the public rows stand for others that are drawn later.
+            Whether the public rows are made up, and synthetic rows will replace them.
 
         Returns
         -------
@@ -367,7 +371,7 @@ class TableMethod(Method):
 
     @abstractmethod
     def check_public(self, X_public: Rows) -> None:
-        """Refuse other public rows, or another order, than those that `prepare` was given.
+        """Refuse public rows that differ from the rows in `prepare`, or have another order.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Base class of methods that count records some at a time."""
+"""Base class of methods that count records in blocks."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class BlockMethod(TableMethod):
-    """Base class: records that are counted some at a time, by a transformer that saw public rows.
+    """Base class of methods that encode and count records in blocks.
 
-    `prepare` of a subclass sets `_transformer` and `_public`, the public rows as numbers; where
-    there is a memory, also `_fingerprint`, a digest of both.
+    `prepare` of a subclass sets `_transformer`, which is fitted on public rows, and `_public`, the
+    encoded public rows. With a memory, it also sets `_fingerprint`, a digest for the cache key.
     """
 
     def _note_public(self, private: PrivateData, memory: Memory | None) -> Neighbors:
-        """Keep public numbers of the records, and return the neighboring data sets."""
+        """Store the memory, groups and target, and return the neighboring data sets."""
         self._memory = Memory(None) if memory is None else memory
         self._is_weighted = private.sample_weight is not None
         self._target = private.target
@@ -50,13 +50,13 @@ class BlockMethod(TableMethod):
 
     @abstractmethod
     def _counter(self, target: Target) -> tuple[Callable[..., np.ndarray], dict[str, Any]]:
-        """Return a function of a `Block` and the transformer, and its other arguments, all public.
+        """Return a function that counts a `Block`, and its other, public arguments.
 
-        It returns whole numbers in an array.
+        The function also gets the transformer as `transformer`, and returns an array of integers.
         """
 
     def n_steps(self, *, n_records: int | None) -> int:
-        """Return the number of blocks, where the number of records is public."""
+        """Return the number of blocks, or 1 if the number of records is private."""
         return 1 if n_records is None else math.ceil(n_records / blocks.BLOCK_SIZE)
 
     def vote(
@@ -69,9 +69,9 @@ class BlockMethod(TableMethod):
         n_jobs: int | None = None,
         on_done: Callable[[int], Any] | None = None,
     ) -> np.ndarray:
-        """Count the contributions of records, in whole shares; see `TableMethod.vote`.
+        """Count the records in the table, as integers; see `TableMethod.vote`.
 
-        A block is read at its turn, and only its table comes back from the worker.
+        Blocks are read one at a time, and workers return only the table of a block.
         """
         warn_if_taking_turns(n_jobs, "transformers")
         count, public = self._counter(private.target)
@@ -81,7 +81,7 @@ class BlockMethod(TableMethod):
         keeps = self._memory.location is not None
         fingerprint = digest(self._fingerprint, public) if keeps else None
         tasks = (
-            # Keys here: an unpickled array has another layout in memory, and another digest
+            # Digests are made here, because they can differ for unpickled arrays in workers
             (block, *shared, (fingerprint, digest(*block)) if keeps else None)
             for block in blocks.blocks_of(private, self._groups)
         )
@@ -100,10 +100,10 @@ class BlockMethod(TableMethod):
         return table
 
     def check_public(self, X_public: Rows) -> None:
-        """Compare the numbers of public rows; see `TableMethod.check_public`."""
+        """Compare the encoded public rows; see `TableMethod.check_public`."""
         numbers = custom.transformed(self._transformer, X_public)
         size = np.abs(self._public).max(axis=0)
-        least = 1e-6 * size + 1e-12 * size.max()  # sums may be rounded otherwise
+        least = 1e-6 * size + 1e-12 * size.max()  # for rounding errors
         are_alike = numbers.shape == self._public.shape
         if not are_alike or not (np.abs(numbers - self._public) <= least).all():
             raise ValueError(

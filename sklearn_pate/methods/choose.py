@@ -1,6 +1,6 @@
-"""The one place that decides the method of a fit, and why.
+"""Rule that chooses the method of a fit.
 
-All that it depends on is public: parameters, and numbers of records, rows, columns and classes.
+It depends on public values alone: parameters, public rows, and numbers of records and classes.
 """
 
 import math
@@ -14,17 +14,17 @@ from ..rdp import gdp_mu
 
 __all__ = ["MethodChoice", "MethodParameters", "PublicCounts", "choose_method", "signal_of_sums"]
 
-#: With at most so many columns, and so many records for each of their numbers, cells of synthetic
-#: rows are more accurate than class sums.
+#: Maximal number of columns, and minimal number of records for each encoded number (at epsilon 1),
+#: for which cells of synthetic rows are more accurate than class sums.
 _MAX_COLUMNS_OF_CELLS = 15
 _RECORDS_PER_NUMBER = 300
 
-#: Class sums are more accurate where cells explain less of the variance of the public rows: of two
-#: classes, and of more, which linear discriminants tell apart less often.
+#: Class sums are more accurate if cells explain less than this fraction of the variance of the
+#: public rows: for two classes, and for more classes, which are less often linearly separable.
 _LITTLE_EXPLAINED = 0.6
 _LITTLE_EXPLAINED_OF_MORE = 0.4
 
-#: Class sums need so many records of each class, divided by the length of the noise.
+#: Minimal `signal_of_sums` for class sums.
 _MIN_SIGNAL = 5
 
 #: With fewer records, at epsilon 1, class sums predict numbers better than cells do.
@@ -40,18 +40,18 @@ class MethodParameters:
     method : str
         "auto", "neighbors", "sums" or "teachers".
     reasons_for_teachers : tuple of str
-        Parameters that are set and that only teachers have, in words: "n_teachers is set".
+        Descriptions of set parameters that select teachers, such as "n_teachers is set".
     has_table_mechanism : bool
         Whether `aggregator` is a mechanism for tables of votes.
     has_public_rows : bool
-        Whether public rows are given; else a synthesizer draws them.
+        Whether public rows are given. If False, a synthesizer draws them.
     sums_fraction : float or None
-        Without public rows: the part of epsilon that class sums get, if it is set; 0 where the
+        Part of epsilon for class sums without public rows; None if it is not set, 0 if the
         synthesizer releases no class sums.
     has_extra_releases : bool
-        Whether the fit has other releases, which need a part of epsilon.
+        Whether the fit has other releases, which require a part of epsilon.
     epsilon, delta : float
-        The cap. Epsilon may be None.
+        Limits of the fit. Epsilon may be None.
     target_type : type of targets.Target
         The kind of target.
     """
@@ -74,22 +74,22 @@ class PublicCounts:
     Attributes
     ----------
     n_records : int or None
-        Number of private records; None where it is private.
+        Number of private records; None if it is private.
     n_public : int
-        Number of public rows; 0 where there are none yet.
+        Number of public rows; 0 without public rows.
     n_classes : int
         Number of classes.
     n_columns : int
-        Number of columns or, of encoded public rows, of their numbers.
+        Number of columns. With public rows, the number of encoded columns.
     n_encoded : int
-        Number of numbers that the columns are encoded as.
+        Number of encoded columns, without public rows.
     has_schema : bool
-        Whether all columns are declared, where there are no public rows.
+        Whether all columns are declared, without public rows.
     takes_sums : bool
         Whether class sums can encode the public rows.
     cells_explain : callable or None
-        Returns the part of the variance of the public rows that cells explain, from 0 to 1. It
-        takes time, so it is called only where it decides.
+        Returns the fraction of the variance of the public rows that cells explain, in [0, 1]. It
+        is slow, so it is called only if the choice depends on it.
     """
 
     n_records: int | None
@@ -103,14 +103,14 @@ class PublicCounts:
 
 
 class MethodChoice(NamedTuple):
-    """A method, and why it was chosen.
+    """Name of a method, and the reason for its choice.
 
     Attributes
     ----------
     name : str
-        "neighbors", "sums" or "teachers".
+        "neighbors", "sums" or "teachers"; empty if `method` is an object.
     reason : str
-        For the plan.
+        Reason, as shown in the plan.
     """
 
     name: str
@@ -121,19 +121,19 @@ _DEFAULT = "by default: they suit small epsilons, and cost as much for many labe
 
 
 def choose_method(parameters: MethodParameters, counts: PublicCounts | None = None) -> MethodChoice:
-    """Return the method of a fit, by parameters and public numbers.
+    """Choose the method of a fit from parameters and public numbers.
 
-    A method that is named is used. Else any parameter that only teachers have selects teachers.
-    Else records vote: in cells or with class sums, by public numbers. An object that is given as
-    `method` is used as it is; see `fitting.methods.chosen`.
+    If `method` is not "auto", it is used. Otherwise, any set parameter of teachers selects
+    teachers. Otherwise, public numbers determine whether records vote in cells or are summed by
+    class. `fitting.methods.chosen` handles an object as `method`.
 
     Parameters
     ----------
     parameters : MethodParameters
         Parameters of the estimator.
     counts : PublicCounts or None, default=None
-        Public numbers; None as long as the data are not checked. Then records vote in cells unless
-        the parameters decide.
+        Public numbers; None before the data are checked. With None, the method is "neighbors"
+        unless the parameters determine another one.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def choose_method(parameters: MethodParameters, counts: PublicCounts | None = No
 
 
 def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> MethodChoice:
-    """Return class sums, unless there are few columns and many records for each number."""
+    """Choose class sums, unless other releases require a part of epsilon or cells are better."""
     if parameters.has_extra_releases:
         return MethodChoice("neighbors", "other releases need a part of epsilon")
     if not counts.has_schema:
@@ -182,7 +182,10 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
 
 
 def _with_public_rows(parameters: MethodParameters, counts: PublicCounts) -> MethodChoice:
-    """Return class sums where cells explain little and the sums exceed their noise."""
+    """Choose class sums if they exceed their noise, and cells explain little or records are few.
+
+    Few records matter for numbers, explained variance for classes.
+    """
     if parameters.epsilon is None or not counts.takes_sums:
         return MethodChoice("neighbors", _DEFAULT)
     n_records = counts.n_public if counts.n_records is None else counts.n_records
@@ -200,7 +203,7 @@ def _with_public_rows(parameters: MethodParameters, counts: PublicCounts) -> Met
             return MethodChoice("sums", reason)
         return MethodChoice("neighbors", _DEFAULT)
     if counts.cells_explain is None:
-        raise ValueError("the public rows are given, and what cells explain of them is not")
+        raise ValueError("cells_explain is required with public rows; got None")
     explained = counts.cells_explain()
     most = _LITTLE_EXPLAINED if counts.n_classes == 2 else _LITTLE_EXPLAINED_OF_MORE
     if explained < most and signal >= _MIN_SIGNAL:
@@ -215,9 +218,9 @@ def signal_of_sums(*, n_records: int, n_columns: int, n_classes: int, noise_std:
     Parameters
     ----------
     n_records : int
-        Number of private records or, where it is private, of public rows.
+        Number of private records or, if it is private, of public rows.
     n_columns, n_classes : int
-        Number of numbers that a row is encoded as, and of classes.
+        Number of encoded columns, and of classes.
     noise_std : float
         Standard deviation of the noise on each sum, in records.
 

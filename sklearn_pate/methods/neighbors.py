@@ -1,8 +1,8 @@
-"""Method `neighbors`: each record votes for its label in the cells that it lies nearest to.
+"""Method `neighbors`: each record votes for its label in the nearest cells.
 
-Statistic: votes of records, by cell and class. Contribution: one unit changes the counts of
-`n_neighbors` cells by at most 1 in all per cell; a record that is replaced changes twice as many.
-Noise: Laplace, on every count. Read-out: a Gaussian process over the cells.
+Statistic: votes of records, by cell and class. Contribution: an added or removed unit changes
+`n_neighbors` cells, each by at most 1 in total; a replaced unit changes twice as many. Noise:
+Laplace, on every count. Read-out: a Gaussian process over the cells.
 """
 
 from __future__ import annotations
@@ -38,62 +38,66 @@ if TYPE_CHECKING:
     from ..rdp.contribution import Contribution, Neighbors
     from ..runtime.private_data import PrivateData
 
-#: A plan warns of more noise: on the votes of a class, in its share of the cells, times the number
-#: of classes, divided by the number of records. At 0.2, from a third of the labels to one
-#: in twenty were wrong on small data sets; see docs/results/voters_records.csv.
+#: A plan warns about more relative noise: the standard deviation of the noise on the votes for one
+#: class, summed over ``n_cells / n_classes`` cells, divided by ``n_records / n_classes``. At 0.2,
+#: between a third and a twentieth of the labels were wrong on small data sets; see
+#: docs/results/voters_records.csv.
 _MOST_NOISE = 0.2
 
-#: A plan warns of fewer votes for a class in a cell, divided by their noise, if all are as common.
-#: At 0.07 (100 classes, 20,000 records), 0.02 to 0.54 were right; at 0.14, 0.09 to 0.74.
+#: A plan warns about fewer votes per class and cell, divided by the standard deviation of the
+#: noise, for equally frequent classes. At 0.07 (100 classes, 20,000 records), the accuracy was 0.02
+#: to 0.54; at 0.14, it was 0.09 to 0.74.
 _MIN_VOTES_OVER_NOISE = 0.1
 
-#: With less than this part of the records that are needed, noise is all that there is.
+#: With less than this fraction of the required records, a plan has an error instead of a warning.
 _HOPELESS = 0.1
 
-#: A plan warns of cells that explain less of the public rows' spread: 0.02 with 200 independent
-#: columns, where the student is right half of the time, and with 100, where it is in 0.70; 0.08
-#: with 50 (0.81). On Adult it is 0.74, on Diabetes 0.56.
+#: A plan warns about cells that explain a smaller fraction of the variance of the public rows. It
+#: was 0.02 with 200 and with 100 independent columns (accuracy 0.5 and 0.70), 0.08 with 50 columns
+#: (accuracy 0.81), 0.74 on Adult and 0.56 on Diabetes.
 _LEAST_EXPLAINED = 0.05
 
-#: So many rows that a synthesizer drew are trusted to lie as private records do.
+#: Number of synthetic rows with the same weight as public rows; see `smoothing.expected_votes`.
 _TRUSTED_IF_SYNTHETIC = 300
 
 
 class ReverseNeighbors(BlockMethod):
-    """Each record votes once, for its own label, in the cell that it lies in.
+    """Noisy votes of records in cells of the feature space.
 
-    Public rows alone divide the feature space into cells. Each private record votes for its own
-    label in the cell that it lies in. The table of votes gets noise, once, and is released as a
-    whole: the cost depends neither on the number of labels nor on the number of classes. Reading
-    the noisy table at public rows is free.
+    The cells are made from public rows alone. Each private record votes for its own label in the
+    nearest cell. Noise is added to the table of votes once, and the whole table is released: the
+    cost depends neither on the number of labels nor on the number of classes. Labelling public rows
+    from the noisy table has no privacy cost.
 
-    ``PATEClassifier(method="neighbors")`` uses it with its defaults. It suits small epsilons, many
-    classes and features in which nearby rows have similar labels. Teachers suit features that must
-    be learnt.
+    ``PATEClassifier(method="neighbors")`` uses this method with default parameters. It suits small
+    epsilons, many classes, and features for which nearby rows have similar labels. Teachers suit
+    features that must be learnt.
 
     Parameters
     ----------
     transformer : transformer, default=None
-        Turns rows into numbers such that similar rows are near each other. It is fitted on public
-        rows alone, and must treat each row by itself. None suits numbers, categories and missing
-        values of DataFrames, arrays and sparse rows.
+        Encodes rows as numbers such that similar rows are near each other. It is fitted on public
+        rows alone, and must transform each row by itself. None is a `neighbors.RowVectorizer`,
+        which accepts numbers, categories and missing values in DataFrames, arrays and sparse rows.
     n_cells : int, default=None
-        Number of cells. None follows from public numbers: about one for each seven standard
-        deviations of the noise in records (20 records at epsilon 1), or twice as many, up to 32; at
-        least four for each class, at most half of the public rows and 1,000.
+        Number of cells. None is derived from public numbers by `rules.default_n_cells`: about one
+        cell for each seven standard deviations of the noise in records (20 records at epsilon 1),
+        or twice as many, up to 32. There are at least four cells for each class, and at most half
+        as many as public rows, and 1,000.
     n_neighbors : int, default=1
-        Number of cells that each record votes in, the nearest to it.
+        Number of cells that each record votes in, from the nearest on.
     smoothing : {"auto"} or float, default="auto"
-        Length scale of the Gaussian process that smooths the cells, in typical (median) distances
-        of two cells, from 0.001 to 1000. "auto" is the one under which the noisy table is most
-        likely. A row that is many length scales away from all cells gets the class probabilities of
+        Length scale of the Gaussian process that smooths the cells, in units of the median distance
+        of two cells, from 0.001 to 1000. "auto" maximizes the likelihood of the noisy table. With a
+        number, a row that is many length scales away from all cells gets the class probabilities of
         the whole table, so values far below 0.3 are of no use.
     relation : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        The neighboring data sets that the guarantee covers: one record (or one group) is replaced
-        by another, or one is added or removed, a weaker guarantee for half the Laplace noise.
+        The neighboring data sets that the guarantee covers. "replace_one": one record (or one
+        group) is replaced by another. "add_or_remove_one": one record (or one group) is added or
+        removed, which is a weaker guarantee with half the Laplace noise.
     random_state : int or None, default=None
-        Seeds transformer and clustering, which see public rows alone. None takes a seed that
-        follows from the classifier's `random_state`, if it has one.
+        Seed of transformer and clustering, which use public rows alone. None derives a seed from
+        the estimator's `random_state` if it is set, and otherwise uses a new seed.
 
     References
     ----------
@@ -155,11 +159,11 @@ class ReverseNeighbors(BlockMethod):
         self._seed = self._public_seed(X_public, seed)
         self._transformer = custom.fitted_on_public(self._unfitted(), X_public, self._seed)
         self._public = smoothing.numbers_of_public(self._transformer, X_public)
-        # Ours treats each row by itself, however far it is
+        # RowVectorizer treats each row by itself, whatever its values
         is_ours = type(self._transformer) is RowVectorizer
         self._largest = None if is_ours else custom.largest_sizes(X_public)
         self._rounding = custom.rounding_among_others(self._transformer, X_public, self._public)
-        # Needed to choose the method, and in the plan
+        # Computed when the choice of the method or the plan requires it
         self._explained = cache(partial(centers.explained_share, self._public, random_state=0))
         if self._memory.location is not None:
             code = code_digest(isolated_clone(self._unfitted(), self._seed))
@@ -218,19 +222,20 @@ class ReverseNeighbors(BlockMethod):
     # --- contribution -----------------------------------------------------------------------------
 
     def contribution(self, neighbors: Neighbors) -> Contribution:
-        """Return the contribution of units that each add at most 1 to `n_neighbors` counts.
+        """Return the contribution of a unit that adds at most 1 to each of `n_neighbors` counts.
 
-        A record adds its weight, at most 1, to the count of its class in each of the `n_neighbors`
-        cells nearest to it, which follow from its row and public rows alone. All records of a group
-        add up to at most 1 in each of as many cells, by `neighbors.counting.count_votes`. A unit
-        that is replaced takes its counts back and adds others: `Neighbors.counts` doubles them.
+        A record adds its weight, at most 1, to the count of its class in each of its `n_neighbors`
+        nearest cells, which depend on its row and public rows alone. The votes of a group are the
+        mean of the votes of its records, by `neighbors.counting.count_votes`. If a unit is
+        replaced, its counts are removed and other counts are added: `Neighbors.counts` doubles the
+        contribution.
         """
         return neighbors.counts(int(self.n_neighbors))  # short integers overflow
 
     # --- noise ------------------------------------------------------------------------------------
 
     def mechanism(self, aggregator: TableMechanism | None) -> TableMechanism:
-        """Return Laplace noise, or the mechanism of the parameters; see `TableMethod.mechanism`."""
+        """Return the aggregator, or `LaplaceMechanism` if None; see `TableMethod.mechanism`."""
         if aggregator is None:
             return LaplaceMechanism()
         if not isinstance(aggregator, TableMechanism) or aggregator.statistic != "votes":
@@ -244,7 +249,7 @@ class ReverseNeighbors(BlockMethod):
     # --- read-out ---------------------------------------------------------------------------------
 
     def released(self, noisy: np.ndarray, *, noise_std: float) -> smoothing.ReleasedTable:
-        """Return a noisy table as it is published; see `TableMethod.released`."""
+        """Return the `ReleasedTable` of noisy counts; see `TableMethod.released`."""
         nearest = centers.nearest_cells(self._public, self._centers)[:, 0]
         n_public_in = np.bincount(nearest, minlength=len(self._centers))
         known = self._n_votes, self._n_trusted
@@ -263,7 +268,7 @@ class ReverseNeighbors(BlockMethod):
         return table.read_numbers(self._public)
 
     def default_student(self) -> Estimator:
-        """Return a classifier that learns from the transformer's numbers."""
+        """Return a Pipeline of the transformer and a `LandmarkClassifier`."""
         return make_pipeline(self._unfitted(), LandmarkClassifier())
 
     def _unfitted(self) -> Estimator:
@@ -287,7 +292,7 @@ class ReverseNeighbors(BlockMethod):
         n_records_expected, kind = n_public, "public rows, as many records as are expected"
         if n_records is not None:
             n_records_expected, kind = n_records, "private records"
-        # Where the rule has more cells than four a class, smoothing makes up for it
+        # Of a default number of cells, four per class count, because smoothing joins the others
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
         text = noise_exceeds("votes", n_records_expected, n_needed, kind)
@@ -307,14 +312,14 @@ class ReverseNeighbors(BlockMethod):
         can_tell = not errors and n_public >= 8 * n_classes
         if can_tell and explained is not None and explained < _LEAST_EXPLAINED:
             warnings.append(
-                f"{n_cells} cells explain {explained:.1%} of the spread of the public rows: where "
-                "a record lies hardly determines its label, and the student may be as good as a "
-                "coin flip. Use sums of all columns, method='sums', or give the columns that matter"
+                f"{n_cells} cells explain {explained:.1%} of the variance of the public rows: the "
+                "cell of a record hardly determines its label, and the student may be as good as a "
+                "coin flip. Use sums of all columns, method='sums', or keep only relevant columns"
             )
         n_votes = n_records_expected * int(self.n_neighbors)
         return CellForecast(n_cells, n_votes, explained, tuple(warnings), tuple(errors))
 
     @property
     def public_shape(self) -> tuple[int, ...]:
-        """Number of public rows, and of the transformer's numbers."""
+        """Number of public rows, and of encoded columns."""
         return self._public.shape

@@ -1,8 +1,8 @@
 """Method `sums`: linear discriminants from noisy sums of encoded rows, by class.
 
-Statistic: rows as numbers, of length 1, added up by class and in all. Contribution: the L2 change
-of all sums, with its proof at `SumsMechanism`. Noise: Gaussian, on every sum. Read-out: linear
-discriminants, with the covariance of the public rows; see `class_sums`.
+Statistic: sums of encoded rows of length 1, by class and in total. Contribution: the L2 change of
+all sums, with its proof at `class_sums.statistic.sensitivity`. Noise: Gaussian, on every sum.
+Read-out: linear discriminants, with the covariance of the public rows; see `class_sums`.
 """
 
 from __future__ import annotations
@@ -73,16 +73,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassSums", "ReleasedClassSums", "SumsMechanism"]
 
-#: Most columns: a product of so many takes seconds, and its rounding may depend on other rows.
+#: Maximal number of columns. With more, matrix products take seconds, and their rounding may depend
+#: on other rows.
 _MAX_COLUMNS = 2000
 
-#: Extra columns pay where the number of records, divided by the length of the noise on the sums of
-#: all other columns, is at least this. Below, AUC was lower by up to 0.07 on tables of 16 to 200
-#: columns; above, it was higher by up to 0.12 where effects bend, and lower by at most 0.01. Set on
-#: tables of textbooks and made-up ones; docs/results has what it is on others.
+#: Minimal signal for extra columns: the number of records, divided by the length of the noise on
+#: the sums of all other columns. Below, extra columns lowered AUC by up to 0.07 on tables of 16 to
+#: 200 columns. Above, they raised it by up to 0.12 if effects are not monotonic, and lowered it by
+#: at most 0.01. Chosen on textbook and made-up tables; docs/results has results on other tables.
 _MIN_SIGNAL_OF_EXTRA_COLUMNS = 120
 
-#: Standard deviation of extra columns in a row. Evenly distributed ranks have twice as much.
+#: Standard deviation of the scaled extra columns. Uniform ranks would have about twice as much.
 _EXTRA_STD = 0.38
 
 
@@ -94,8 +95,8 @@ class SumsMechanism(TableMechanism):
     n_classes : int
         Number of classes.
     noise_multiplier : float or None, default=None
-        Noise standard deviation divided by the L2 sensitivity: one over Gaussian mu. None:
-        calibrated.
+        Noise standard deviation divided by the L2 sensitivity for a replaced record, which is the
+        inverse of Gaussian mu. None is calibrated to `epsilon`.
 
     Notes
     -----
@@ -130,26 +131,30 @@ class SumsMechanism(TableMechanism):
         return sums_cost(checked_scale(self, "noise_multiplier"), contribution, orders)
 
     def noisy(self, table: ArrayLike, random_state: Seed = None) -> np.ndarray:
-        """Draw the noisy sums, from whole numbers of steps, (n_columns, n_classes + 1)."""
+        """Add noise to sums in whole steps, of shape (n_columns, n_classes + 1)."""
         table = np.asarray(table)
         is_whole = table.dtype in (np.int64, object)
         if not is_whole or table.shape[1:] != (self.n_classes + 1,):
-            raise ValueError("SumsMechanism draws sums of columns in whole steps, by ClassSums")
+            raise ValueError(
+                "table must be sums of columns in whole steps, from ClassSums.vote, of shape "
+                f"(n_columns, {self.n_classes + 1}); got shape {table.shape}"
+            )
         step = STEP / TICKS / self.n_classes
         rng = noise_generator(random_state)
         noise = DiscreteGaussian(self.noise_std / step).sample(rng, table.shape).astype(object)
-        # The weight of the sums of all records lies in their noise, so that these stay whole
+        # The weight of the total scales its noise instead of its sums, which stay integers
         of_all = self.noise_std / WITH_PUBLIC_ROWS.total * (1 + 1e-9)
         noise[:, -1] = DiscreteGaussian(of_all / step).sample(rng, (len(table),))
         return plus_noise(table, noise, step)
 
 
 def _scale_of(public: np.ndarray, extra: slice) -> np.ndarray:
-    """Return what columns of public numbers are divided by, (n_columns,).
+    """Return the divisors of encoded columns, (n_columns,).
 
-    That is the root of a column's standard deviation, so that columns that vary more count more,
-    but not in proportion. A column that does not vary is left out. All columns in the slice `extra`
-    get the same standard deviation.
+    The divisor is the square root of the standard deviation of the column, so that columns with
+    more variance have more weight, but less than in proportion. It is infinite for a constant
+    column, which drops the column. All columns in the slice `extra` get the same standard
+    deviation.
     """
     std = public.std(axis=0)
     std[std <= 1e-12 * np.abs(public).max(axis=0)] = np.inf
@@ -159,7 +164,7 @@ def _scale_of(public: np.ndarray, extra: slice) -> np.ndarray:
 
 
 def _rows_of(numbers: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return numbers about their mean, in units of a scale, as rows of length 1."""
+    """Center and scale encoded rows, then scale each row to length 1."""
     return unit((numbers - mean) / scale)
 
 
@@ -168,7 +173,7 @@ def _summed(
 ) -> np.ndarray:
     """Return sums of a `Block` of records by class, in whole steps, (n_classes, n_columns + 1).
 
-    The last of the columns is constant. All else follows from public rows.
+    The last column is constant. All arguments other than the block depend on public rows alone.
     """
     amount, whole = ticks_of(len(block.codes), block.groups, block.weight, whole=TICKS)
     cast = target.contributions(block.codes, amount * (TICKS // whole))
@@ -178,25 +183,27 @@ def _summed(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedClassSums(ReleasedProba):
-    """Noisy sums of columns by class, and the discriminants that follow: all of it is published.
+    """Published linear discriminants from noisy sums of columns by class.
 
-    `PATEClassifier` has it as `table_` where the method is class sums.
+    With `methods.ClassSums`, it is the attribute `table_` of a fitted estimator.
 
     Attributes
     ----------
     transformer : transformer
-        Fitted on public rows.
+        Encoder that was fitted on public rows.
     mean, scale : ndarray of shape (n_columns,)
-        Center and scale of the transformer's numbers.
+        Center and scale of the encoded columns.
     slopes : ndarray of shape (n_classes, n_columns)
-        Weights of the numbers, once each row is divided by its length.
+        Weights of the encoded columns, after each row is scaled to length 1.
     constants : ndarray of shape (n_classes,)
+        Constant terms of the discriminants.
     p_value : float
-        Of the sums, if classes have equal means; see `association.p_value_of_sums`.
+        P-value of the sums under equal class means; see `association.p_value_of_sums`.
     class_counts : (ndarray of shape (n_classes,), float)
-        Noisy number of records of each class, and the standard deviation of that noise.
+        Noisy number of records of each class, and the standard deviation of this noise.
     proba_is_linear : bool
-        Whether class probabilities are linear, as for two levels; else their logarithms are.
+        Whether the discriminants are class probabilities, as for two levels. If False, they are
+        logarithms of class probabilities.
     """
 
     transformer: Estimator
@@ -213,25 +220,25 @@ class ReleasedClassSums(ReleasedProba):
         return f"ReleasedClassSums({n_classes} classes, {n_columns} columns)"
 
     def class_proba(self, X: Rows) -> np.ndarray:
-        """Return the rates of the classes, (n_samples, n_classes), of rows, each by itself."""
+        """Return the class probabilities of rows, (n_samples, n_classes), each by itself."""
         return self.class_proba_of(
             _rows_of(transformed(self.transformer, X), self.mean, self.scale)
         )
 
     def class_proba_of(self, rows: np.ndarray) -> np.ndarray:
-        """Do the same for rows that are encoded already, (n_public, n_columns)."""
+        """Return the class probabilities of encoded rows of length 1, (n_public, n_columns)."""
         linear = rows @ self.slopes.T + self.constants
         return sharpened(linear, 1.0) if self.proba_is_linear else softmax(linear, axis=1)
 
     def by_hand(self) -> list[Estimator]:
-        """Return fitted steps of scikit-learn's own that make the rates of rows."""
+        """Return fitted scikit-learn steps that compute the class probabilities of rows."""
         class_proba: list[Estimator] = [FunctionTransformer(softmax_of_rows)]
         if self.proba_is_linear:
             class_proba = sharpened_by_hand(1.0, MIN_PROBA)
         return [*self._rows_by_hand(), *affine_by_hand(self.slopes.T, self.constants), *class_proba]
 
     def to_sklearn(self, codes: np.ndarray, weight: np.ndarray) -> Pipeline:
-        """Return a Pipeline of scikit-learn's own that predicts these classes, weighted."""
+        """Return a scikit-learn Pipeline that predicts class codes with these weights."""
         linear = self.slopes[codes], self.constants[codes] + np.log(weight)
         model = make_pipeline(*self._rows_by_hand(), softmax_by_hand(*linear, codes))
         return model.set_output(transform="default")
@@ -260,10 +267,12 @@ class ClassSums(BlockMethod):
     extra_columns : bool or "auto", default="auto"
         Whether each numeric column is encoded in two more columns, see `encoding.RowEncoder`. The
         folded rank captures effects that rise and then fall, but numeric columns then have three
-        times as many sums, and these have more noise. "auto" adds the columns if there are many
-        records compared with the noise, and at most 2,000 encoded columns.
+        times as many sums, and the sums have more noise in total. "auto" adds the columns if there
+        are many records compared with the noise, and at most 2,000 encoded columns.
     relation : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        As in `methods.ReverseNeighbors`.
+        The neighboring data sets that the guarantee covers. "replace_one": one record (or one
+        group) is replaced by another. "add_or_remove_one": one record (or one group) is added or
+        removed, which is a weaker guarantee with less noise.
 
     References
     ----------
@@ -306,7 +315,10 @@ class ClassSums(BlockMethod):
 
     @staticmethod
     def suits(X_public: Rows) -> bool:
-        """Whether there is no matrix product in encoding such rows: it may round others' digits."""
+        """Return whether rows are DataFrames, or arrays of at most 2,000 columns.
+
+        Other rows are encoded by a matrix product, whose rounding may depend on other rows.
+        """
         is_narrow = isinstance(X_public, np.ndarray) and X_public[0].size <= _MAX_COLUMNS
         return is_narrow or hasattr(X_public, "columns")
 
@@ -322,7 +334,7 @@ class ClassSums(BlockMethod):
         if not self.suits(X_public):
             raise ValueError(
                 f"ClassSums takes DataFrames, and arrays of at most {_MAX_COLUMNS} columns; use "
-                "method='neighbors', or give fewer"
+                "method='neighbors', or give fewer columns"
             )
         neighbors = self._note_public(private, memory)
         self._n_classes = private.target.n_values
@@ -334,7 +346,7 @@ class ClassSums(BlockMethod):
         return neighbors
 
     def _lay_out(self, *, extra_columns: bool) -> None:
-        """Encode the public rows, and compute the mean and scale that counting uses."""
+        """Encode the public rows, and compute the mean and scale of the encoded columns."""
         self._transformer = copy(self._encoder).set_params(extra_columns=extra_columns)
         self._public = numbers_of_public(self._transformer, self._X_public)
         self._mean = self._public.mean(axis=0)
@@ -344,9 +356,9 @@ class ClassSums(BlockMethod):
             self._fingerprint = code_digest(self._transformer)
 
     def _choose_columns(self, noise_std: float, n_records: int | None) -> None:
-        """Add the extra columns if they are to follow from the signal, and pay.
+        """Add or remove the extra columns by the signal, if `extra_columns` is "auto".
 
-        Once records have voted, their columns stay, whatever the noise of a later plan.
+        After `vote`, the columns do not change, even if a later plan has other noise.
         """
         if self.extra_columns != "auto" or self._has_voted:
             return
@@ -374,12 +386,13 @@ class ClassSums(BlockMethod):
         return _summed, {"mean": self._mean, "scale": self._scale, "target": target}
 
     def vote(self, private: PrivateData, X_query: Rows, **given: Any) -> np.ndarray:
-        """Sum the columns by class and in all; see `TableMethod.vote`.
+        """Sum the columns by class and in total; see `TableMethod.vote`.
 
         Returns
         -------
         ndarray of shape (n_columns + 1, n_classes + 1)
-            In whole steps, exactly. The last of the columns is constant.
+            Exact sums in whole steps. The last row is the constant column, the last column is the
+            total.
         """
         self._has_voted = True
         centred, total = about_mean(super().vote(private, X_query, **given))
@@ -388,7 +401,7 @@ class ClassSums(BlockMethod):
     # --- contribution -----------------------------------------------------------------------------
 
     def contribution(self, neighbors: Neighbors) -> Contribution:
-        """Return the contribution of one unit to all sums; see `SumsMechanism`."""
+        """Return the contribution of one unit; see `class_sums.statistic.sums_contribution`."""
         return sums_contribution(neighbors, WITH_PUBLIC_ROWS)
 
     # --- noise ------------------------------------------------------------------------------------
@@ -402,14 +415,14 @@ class ClassSums(BlockMethod):
         if not is_of_sums or n_classes not in (None, aggregator.n_classes):
             raise ValueError(
                 "method='sums' has a mechanism of its own, SumsMechanism, which is calibrated to "
-                f"epsilon; got aggregator={aggregator!r}"
+                f"epsilon: use aggregator=None; got aggregator={aggregator!r}"
             )
         return aggregator
 
     # --- read-out ---------------------------------------------------------------------------------
 
     def released(self, noisy: np.ndarray, *, noise_std: float) -> ReleasedClassSums:
-        """Return the discriminants that follow from noisy sums."""
+        """Compute the discriminants from noisy sums; see `TableMethod.released`."""
         by_class, total = noisy[:, :-1].T, noisy[:, -1]
         n = max(total[-1] / ROW_CONSTANT, noise_std) if self._n_records is None else self._n_records
         proba_is_linear = self._target.splits_votes and self._target.n_values == 2
@@ -454,7 +467,7 @@ class ClassSums(BlockMethod):
         n_classes: int,
         are_synthetic: bool = False,
     ) -> CellForecast:
-        """Return how much noise there is for so many records; see `TableMethod.forecast`."""
+        """Compare the noise with the number of records; see `TableMethod.forecast`."""
         self._choose_columns(noise_std, n_records)
         n_public, width = self._public.shape
         n_expected = n_public if n_records is None else n_records
@@ -468,10 +481,15 @@ class ClassSums(BlockMethod):
 
 
 class PublishedClassSums(Method):
-    """Class sums without public rows: the sums that a synthesizer has published are the model.
+    """Class sums without public rows: the published sums of a synthesizer are the model.
 
     No record votes. `synthesis.ClassSumsSynthesizer` has the statistic, its contribution and its
-    noise; the read-out is `class_sums.discriminants`.
+    noise. `class_sums.discriminants` has the read-out.
+
+    Parameters
+    ----------
+    relation : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        As in `ClassSums`.
     """
 
     release = PublishedSumsRelease()
@@ -489,7 +507,7 @@ class PublishedClassSums(Method):
         seed: np.random.SeedSequence | None = None,
         memory: Memory | None = None,
     ) -> Neighbors:
-        """Return the neighboring data sets: records, or groups where private data have them."""
+        """Return the neighboring data sets; their unit is a group if there are groups."""
         unit = "record" if private.groups is None else "group"
         return Neighbors(relation=self.relation, unit=unit).with_size(private.n_records)
 

@@ -96,7 +96,7 @@ def make_candidates(
 def _candidate(
     estimator: PATEEstimator, params: dict[str, Any], search_sets_epsilon: bool
 ) -> Candidate:
-    """Return a candidate whose trials print and record nothing."""
+    """Return a candidate with an estimator that prints nothing and has no ledger."""
     fixed = sorted(_SAME_FOR_ALL & {name.partition("__")[0] for name in params})
     if fixed:
         raise ValueError(
@@ -163,7 +163,7 @@ def set_plan(estimator: PATEEstimator, plan: Plan) -> None:
 
 
 def plan_key(estimator: PATEEstimator) -> Hashable:
-    """Return a key that is equal for candidates whose fits have the same cost."""
+    """Return a key that is equal for candidates with the same cost of a fit."""
     return _key(estimator, without=_NOT_IN_PLAN)
 
 

@@ -146,8 +146,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         is_seeded = self.random_state is not None
         if is_seeded and (self.estimator.secure or self.estimator.ledger is not None):
             raise ValueError(
-                "an estimator with secure=True or a ledger refuses seeds: two searches with one "
-                f"seed share noise; got random_state={self.random_state!r} for the search, use None"
+                "random_state must be None if the estimator has secure=True or a ledger, because two "
+                f"searches with one seed share noise; got random_state={self.random_state!r}"
             )
         seeds = seed_sequence(self.random_state).spawn(4)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seeds

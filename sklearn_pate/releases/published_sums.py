@@ -47,9 +47,9 @@ class PublishedSumsRelease(VotesRelease):
         cap = inputs.cap[0]
         if cap is not None and epsilon > cap:
             raise BudgetExceededError(
-                f"class sums without public rows get all of epsilon={cap:g}, but with your releases "
-                f"the cost is {epsilon:.4g}. Use method='neighbors', which leaves a part of epsilon "
-                "for releases, or releases=None"
+                f"class sums without public rows get all of epsilon={cap:g}, but with your "
+                f"releases the cost is {epsilon:.4g}. Use method='neighbors', which leaves a part "
+                "of epsilon for releases, or releases=None"
             )
         return Plan(
             [],

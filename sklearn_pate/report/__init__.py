@@ -1,7 +1,8 @@
 """Text for readers: plans, statements, cards, and the sentences of findings.
 
-The report reads numbers and codes of objects of higher layers, and computes no cost. It imports
-nothing of `accounting`, whose classes call it from `__str__`, `summary` and `_repr_html_`.
+The report reads numbers and codes of objects of higher layers, and computes no cost. It does not
+import `accounting`, because classes of `accounting` call it from `__str__`, `summary` and
+`_repr_html_`.
 
 - `report.plan`: a plan, as text for a terminal and as HTML for a notebook;
 - `report.statement`: `privacy_spent_` and its forecast, as paragraphs and as HTML;

@@ -99,7 +99,7 @@ def factor(epsilon: float) -> str:
 
 
 def joined(*sentences: str) -> str:
-    """Join sentences with spaces; empty ones are left out.
+    """Join sentences with spaces, and skip empty ones.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ def change_in_words(relation: NeighboringRelation | str, unit: str) -> str:
 
 
 def unit_as_subject(relation: NeighboringRelation | str, unit: str) -> str:
-    """Return the subject and the verb of a sentence on what one unit changes.
+    """Return the subject and the verb of a sentence about the effect of one unit.
 
     Parameters
     ----------

@@ -188,7 +188,7 @@ def fit_and_vote(part: Part, task: Task) -> Result:
             kept = is_cached(task.memory, train, task.key, task)
         except KeyboardInterrupt:
             interrupted = True
-        except BaseException as error:  # including SystemExit, whose text may contain data
+        except BaseException as error:  # also SystemExit, as its text may contain data
             return failure(task.number, redacted_text(error, task.estimator))
         if interrupted:  # raised here, so that it does not refer to the caught error
             raise KeyboardInterrupt
@@ -395,7 +395,7 @@ def _not_changed(failed: str) -> str:
     )
 
 
-# --- networks of skorch, which are refused as teachers or trained together ------------------------
+# --- networks of skorch: a check of callbacks, and training of teachers together ------------------
 
 
 def check_callbacks(estimator: Estimator) -> None:

@@ -106,7 +106,7 @@ test_aggregator_is_refused_where_it_cannot_run = mistakes(
         one(DELTA_OF_ITS_OWN),
         "a delta of its own, 0.1 .*below delta=1e-05",
     ),
-    ("delta, calibrated", one(CALIBRATED), "0.1 in total, .* must be below delta=1e-05"),
+    ("delta, calibrated", one(CALIBRATED), "0.1 in total.* must be below delta=1e-05"),
     ("infinite", one(PluralityVote()), "epsilon=inf .* set epsilon=None", BudgetExceededError),
     ("dear", one(GNMax(0.01)), "GNMax.*cap epsilon=20.*more noise", BudgetExceededError),
     (

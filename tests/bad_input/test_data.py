@@ -504,7 +504,7 @@ test_x_and_x_public_refuse_objects_that_are_no_table = h.mistakes(
     ("no rows", lambda: h.fit(X_public=h.X_PUBLIC[:0]), "a minimum of 1 is required.$"),
     ("y, a name", lambda: h.fit(y="a"), r"y should be a 1d array.*a str.*X.pop\(name\)"),
     ("y, an iterator", lambda: h.fit(y=iter(h.Y)), "y should be a 1d array.*_iterator|iterator"),
-    ("objects", lambda: h.fit(y=h.Y.astype(object)), r"y = y.astype\(int\)"),
+    ("objects", lambda: h.fit(y=h.Y.astype(object)), r"y.astype\(int\)"),
     ("one-hot", lambda: h.fit(y=np.eye(2)[h.Y]), r"One-hot.*argmax\(axis=1\)\..*OutputClassifier"),
     ("swapped", lambda: h.fit(y=h.X_PUBLIC, X_public=h.Y), SWAPPED),
     ("swapped, lists", lambda: h.fit(y=h.X_PUBLIC.tolist(), X_public=h.Y.tolist()), SWAPPED),

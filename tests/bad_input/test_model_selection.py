@@ -77,7 +77,7 @@ test_search_is_refused_with_its_reason = h.mistakes(
     (
         "score",
         lambda: search({"scoring": "accuracy"}),
-        "'accuracy' requires public rows, X_val and y_v",
+        "'accuracy' requires public validation data: give X_val",
     ),
     ("grid: a number", lambda: search(grid=5), "'param_grid' parameter of PrivateGridSearchCV"),
     ("grid: none", lambda: search(grid=[]), "no candidates; give at least one set of param"),

@@ -49,7 +49,7 @@ class NoRelation:
     ("no index", {"partition": "hash"}, 'partition="hash".*index of a DataFrame'),
     ("no names", {"partition": "predefined"}, '"predefined" requires groups='),
     ("a class", {"partition": RandomPartition}, "'partition' parameter .* an instance, RandomP"),
-    ("no relation", {"partition": NoRelation()}, "must be an object.* with a relation"),
+    ("no relation", {"partition": NoRelation()}, "must be an instance with an attribute relation"),
 )
 def test_partition_is_refused_where_it_cannot_be_used(params, message):
     with h.refused(message):
