@@ -1,4 +1,4 @@
-"""PATEClassifier: teachers vote, noise hides each vote, and a public student learns the labels."""
+"""PATEClassifier: a student that learns from noisy votes of private records or teachers."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 class PATEClassifier(ClassifierMixin, PATEEstimator):
     """Classifier trained on private data through a noisy vote (PATE).
 
-    The private records vote on public, unlabelled points. Either each record casts one vote in the
-    cell that contains it, or the records are split among teachers and each teacher votes. An
-    aggregator adds noise to the votes and thereby labels these points. A student learns the labels.
-    Only the student and the released votes depend on private data, and `privacy_spent_` contains
-    their privacy cost.
+    The private records vote on public, unlabelled points. By `method`, each record casts one vote
+    in the cell that contains it, or the records are summed by class, or they are split among
+    teachers and each teacher votes. Noise is added to the votes or sums, which label these points.
+    A student learns the labels. Only the student and the released results depend on private data,
+    and `privacy_spent_` contains their privacy cost.
 
     Parameters that are None are derived from public numbers; see `sklearn_pate.rules`.
 
@@ -249,8 +249,9 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         The declared or estimated schema of the columns; absent if public rows were given.
     released_ : list of ndarray
         The release of each element of `releases`; absent where there are none.
-    table_ : neighbors.ReleasedTable
-        Where records vote, the noisy table of their votes, which labels any row.
+    table_ : neighbors.ReleasedTable or released class sums
+        Where records vote or are summed, the published noisy table or sums, which label any row.
+        Absent where teachers vote.
     curator_ : Curator
         Private view of the fit: votes, data-dependent epsilon, and teachers if they were kept.
         Pickles and copies omit it.

@@ -230,11 +230,12 @@ class PATEEstimator(CheckedEstimator):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Votes:
-        """Train the teachers and return their private votes on all public rows, for `fit_votes`.
+        """Gather the private votes on all public rows, for `fit_votes`.
 
-        Training the teachers takes long. With their votes, aggregators, students and query
+        Training teachers may take long. With their votes, aggregators, students and query
         strategies can be compared without training again. If `aggregator` is a `SoftVote`, the
-        teachers return probabilities at its temperature instead of votes.
+        teachers return probabilities at its temperature instead of votes. Without public rows,
+        synthetic rows are published first, at a privacy cost.
 
         Parameters
         ----------
@@ -244,10 +245,13 @@ class PATEEstimator(CheckedEstimator):
         Returns
         -------
         Votes
-            Private votes, like `curator_`: no mechanism released them. They cannot be pickled.
+            Private votes without noise, like those in `curator_`. They cannot be pickled.
 
         Raises
         ------
+        BadPlanError, BudgetExceededError
+            As in `fit`, if synthetic rows must be drawn. `BudgetExceededError` also where records
+            vote.
         TeacherError, ValueError
             As in `fit`.
 
@@ -279,12 +283,13 @@ class PATEEstimator(CheckedEstimator):
         Parameters
         ----------
         votes : Votes or array-like of shape (n_public, n_classes)
-            From `poll`, or counts of any teachers' votes on each row of `X_public`. Counts are
+            Result of `poll`, or counts of any teachers' votes on each row of `X_public`. Counts are
             whole numbers, and each row sums to the number of teachers. With counts,
             `privacy_spent_` protects the votes of one teacher, and `classes` defaults to
             0..n_classes-1. The number of teachers, the partition and the unit are taken from the
             votes, not from the parameters. Where records vote, cells and transformer are taken
-            from the votes, too; a different `relation` or `n_neighbors` is refused.
+            from the votes, too. A different `relation`, `n_neighbors` or `extra_columns` is
+            refused, and so is ``unit="group"`` if the votes protect another unit.
         X_public : array-like or PublicData with n_public rows, default=None
             The rows of the votes, in the same order. None if they are synthetic: the votes contain
             them, and each call reports their cost in addition to its own.
@@ -296,10 +301,10 @@ class PATEEstimator(CheckedEstimator):
 
         Raises
         ------
-        BudgetExceededError, PrivacyTestError, StudentError
+        BadPlanError, BudgetExceededError, PrivacyTestError, StudentError
             As in `fit`.
         ValueError
-            If the votes do not belong to `X_public`, `classes` or the aggregator.
+            If the votes do not match `X_public`, `classes`, `method`, `unit` or the aggregator.
         """
         fit_number = next_fit_number()
         with keeping(self, self.ledger) as account:
@@ -344,8 +349,8 @@ class PATEEstimator(CheckedEstimator):
         Warns
         -----
         UserWarning
-            If teachers voted, and some rows of `X_public` differ from the rows given to `fit`. If
-            the released labels are of one class, or may as well be.
+            If teachers voted, and `X_public` differs from the rows given to `fit` in some of up to
+            100 compared rows. If the released labels are of one class, up to noise.
 
         Examples
         --------
@@ -362,7 +367,7 @@ class PATEEstimator(CheckedEstimator):
         check_is_fitted(self, "public_labels_")
         X_public = getattr(self, "X_synthetic_", None) if X_public is None else X_public
         if X_public is None:
-            raise ValueError("X_public is missing: the rows given to fit")
+            raise ValueError("X_public is missing: pass the public rows that were given to fit")
         X_public = indexable_rows(public_rows(X_public), "X_public")
         check_features(self, X_public, "X_public")
         X_public = self._form.like(X_public)
@@ -459,7 +464,7 @@ class PATEEstimator(CheckedEstimator):
     # --- predictions of the student ----------------------------------------------------------
 
     def _ask(self, model: str, method: str, X: Rows) -> Any:
-        """Call a method of a published model on rows; the error names a missing DataFrame."""
+        """Call a method of a published model on rows, with a remedy in errors about arrays."""
         check_is_fitted(self)
         X = indexable_rows(X, "X")
         check_features(self, X, "X")
@@ -471,8 +476,8 @@ class PATEEstimator(CheckedEstimator):
                 raise
             rows = "model.X_synthetic_" if hasattr(self, "X_synthetic_") else "X_public"
             raise ValueError(
-                f"this estimator was fitted on a DataFrame: pass one; got {type(X).__name__}. An "
-                "array lacks the types of columns without numbers:\n"
+                f"this estimator was fitted on a DataFrame: pass a DataFrame; got "
+                f"{type(X).__name__}, which lacks the dtypes of the columns. To convert it:\n"
                 f"    X = pd.DataFrame(X, columns={rows}.columns).astype({rows}.dtypes)"
             ) from error
 
@@ -511,7 +516,7 @@ class PATEEstimator(CheckedEstimator):
                 state[name] = unfitted(state[name])
         if state.pop("_seed_used", False):
             state["random_state"] = None
-        if "student_" in state:  # so that it predicts even without the teachers' libraries
+        if "student_" in state:  # it can predict without these libraries
             spare = {"base_estimator", "method", "student", "releases", "table_"} & set(state)
             state |= {name: Saved.of(state[name]) for name in spare}
         return state

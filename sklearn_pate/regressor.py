@@ -1,4 +1,4 @@
-"""PATERegressor: numbers in public bounds, by votes that are split between levels."""
+"""PATERegressor: regression by noisy votes that are split between levels."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class PATERegressor(RegressorMixin, PATEEstimator):
 
     A number between two public bounds is a vote that is split between the two nearest of some
     evenly spaced levels, with weights whose mean level is that number. Split votes have the same
-    cost as whole votes. So everything is as in `PATEClassifier`, with levels in the place of
-    classes: methods, noise, cost, plans, groups, ledgers and synthesizers. Only the student and the
-    released votes depend on private data, and `privacy_spent_` contains their privacy cost.
+    cost as whole votes. So methods, noise, cost, plans, groups, ledgers and synthesizers are as in
+    `PATEClassifier`, with levels in place of classes. Only the student and the released results
+    depend on private data, and `privacy_spent_` contains their privacy cost.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         As in `PATEClassifier`.
     bounds : (float, float)
         Required: the lowest and the highest number, which are public knowledge. Numbers outside
-        the bounds are silently clipped to them. The noise is proportional to the distance of the
-        bounds, so narrow bounds are more accurate.
+        the bounds are silently clipped to them. The noise is proportional to the distance between
+        the bounds, so narrow bounds give more accurate predictions.
     n_levels : int, default=2
         Number of levels, evenly spaced from one bound to the other. Two are best for means. More
-        levels, 10 to 30, give a distribution at each row: see `predict_quantiles`. The distance of
-        the levels should be smaller than the standard deviation of the numbers at one row.
+        levels, 10 to 30, give a distribution at each row: see `predict_quantiles`. The distance
+        between levels should be smaller than the standard deviation of the numbers at one row.
     aggregator : SoftVote, TableMechanism or None, default=None
         The mechanism. None is ``SoftVote(sigma=None)`` where teachers vote, calibrated to
         `epsilon`, and ``LaplaceMechanism()`` where records do.
@@ -110,8 +110,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     private numbers, outside the guarantee. Use one that learns nothing, such as
     ``func=np.log1p``, and give `bounds` in its unit.
 
-    Released means are within the bounds. They are shrunk towards the middle of the bounds where
-    few records outweigh the noise.
+    Released means are within the bounds. If there are few records compared with the noise, means
+    are shrunk towards the middle of the bounds.
 
     Examples
     --------
@@ -234,13 +234,14 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_quantiles), or (n_samples,) for a single q
-            Quantiles, which increase with q. Intervals are too wide if the distance of the levels
+            Quantiles, which increase with q. Intervals are too wide if the distance between levels
             exceeds the standard deviation of the numbers at one row.
 
         Raises
         ------
         ValueError
-            If teachers voted: they predict numbers without a distribution.
+            If teachers voted, because they predict numbers without a distribution, or if `q` has
+            values outside [0, 1].
 
         Examples
         --------
@@ -258,7 +259,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         check_is_fitted(self)
         requested = np.atleast_1d(as_array("q", q, dtype=float))
         if requested.ndim != 1 or not ((requested >= 0) & (requested <= 1)).all():
-            raise ValueError(f"q must be numbers from 0 to 1; got {q!r}")
+            raise ValueError(f"q must be numbers from 0 to 1, or one such number; got {q!r}")
         if not hasattr(self, "table_"):
             raise ValueError(
                 "predict_quantiles requires the released table of votes of records, but teachers "

@@ -528,7 +528,7 @@ ONE = np.ones((2, 2), int)
     ({"n_runs": 0}, "n_runs must be a whole number, at least 1; got 0"),
     ({"attack": "guess"}, 'attack must be "labels", "class_proba", "student" or a function'),
     ({"n_copies": 0}, "require n_copies of at least 1"),
-    ({"n_guesses": 31}, "from 1 to 30, the number of canaries; got 31"),
+    ({"n_guesses": 31}, "from 1 to 30, the number of canaries in all runs; got 31"),
     ({"canaries": "yellow"}, 'kind must be "mislabelled" or "out_of_distribution"'),
     ({"n_canaries": 601}, "n_canaries must be a whole number from 1 to 600, the number of rec"),
     ({"attack": lambda fitted: np.zeros(2)}, "must return 30 numbers"),
@@ -540,7 +540,7 @@ def test_audit_estimator_refuses_wrong_arguments(given, match):
 
 
 def test_audit_functions_require_delta_and_ordered_numbers():
-    with pytest.raises(ValueError, match="delta must be a number from 0 to below 1; got None"):
+    with pytest.raises(ValueError, match=r"delta must be a number in \[0, 1\); got None"):
         audit_estimator(KNeighborsClassifier(), IDS, BITS)
     for numbers in ((5, 4, 10), (3, 11, 10), (-1, 4, 10), (2.5, 4, 10)):
         with pytest.raises(ValueError, match="n_right <= n_guesses <= n_canaries"):

@@ -831,7 +831,7 @@ def test_class_sums_and_cells_refuse_the_mechanism_of_the_other():
         clone(of_cells).set_params(method=ClassSums()).fit(X, y, rows)
     with pytest.raises(ValueError, match="aggregator must be a TableMechanism"):
         of_cells.set_params(aggregator=SumsMechanism(2)).fit(X, y, X_public=rows)
-    with pytest.raises(ValueError, match="in whole steps, by ClassSums"):
+    with pytest.raises(ValueError, match="in whole steps, from ClassSums"):
         SumsMechanism(2, 1.0).noisy(np.zeros((3, 2)))
     contribution = ClassSums().contribution(REPLACED)
     pytest.raises(ValueError, SumsMechanism(2, -1.0).cost, contribution).match("noise_multiplier")

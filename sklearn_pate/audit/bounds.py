@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon from samples, and the samples and statements of a mechanism."""
+"""Lower bounds on epsilon from samples of a mechanism, and epsilon of a stated distribution."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..rdp.cost import bisect
 if TYPE_CHECKING:
     from ..aggregators.base import Aggregator
 
-#: Part of the error probability for the correction for delta, which is the smaller correction.
+#: Fraction of the error probability that is used for the correction for delta.
 _FOR_DELTA = 0.1
 
 #: Confidence of the rough bounds that compare pairs.
@@ -33,7 +33,7 @@ _MOST_EPSILON = 50.0
 
 @dataclass(frozen=True)
 class Audit:
-    """Result of an audit, with the claim."""
+    """Base class of audit results that are compared with a claimed epsilon."""
 
     epsilon: float
     claimed: float | None
@@ -42,12 +42,12 @@ class Audit:
 
     @property
     def refuted(self) -> bool:
-        """Whether the lower bound is above the claim."""
+        """Whether the lower bound is above the claimed epsilon; False without a claim."""
         return self.claimed is not None and self.epsilon > self.claimed
 
 
 class Event(NamedTuple):
-    """Outcomes that distinguish two histograms."""
+    """Set of outcomes that distinguishes two histograms."""
 
     outcomes: np.ndarray  # a mask
     swapped: bool  # whether the event is more frequent for the second histogram
@@ -60,7 +60,7 @@ class Event(NamedTuple):
 
 
 def padded(*counts: np.ndarray) -> list[np.ndarray]:
-    """Return copies of equal length, as there may be more outcomes than classes."""
+    """Pad counts of outcomes with zeros to equal length."""
     size = max(map(len, counts))
     return [np.pad(part, (0, size - len(part))) for part in counts]
 
@@ -72,7 +72,7 @@ def _sampled_pair(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return ``sample(side, number)`` for both sides, with `n_samples` of each on average."""
-    # The number of samples of a side is random, so that each sample has a fair coin
+    # The number is random, so that each sample is from either side with probability 1/2
     n_first = int(rng.binomial(2 * n_samples, 0.5))
     first, second = pair
     return sample(first, n_first), sample(second, 2 * n_samples - n_first)
@@ -89,7 +89,7 @@ def bound_by_samples(
     delta: float,
     confidence: float,
 ) -> tuple[float, Any, list[Any]]:
-    """Bound epsilon by samples, after other samples have chosen an event.
+    """Return a lower bound on epsilon from samples, for an event chosen from other samples.
 
     Parameters
     ----------
@@ -98,24 +98,25 @@ def bound_by_samples(
     pair : tuple
         The two sides.
     choose : callable
-        ``choose(pilot, n_to_choose, n_to_bound)`` returns an event, whose `hits` counts samples.
+        ``choose(pilot, n_to_choose, n_to_bound)`` returns an event. Its method `hits` counts the
+        samples of each side that are in the event.
     rng : numpy.random.Generator
         Source of the number of samples of each side.
     n_samples : int
         Number of samples of each side, on average.
     part : float
-        Fraction of the samples that choose the event.
+        Fraction of the samples from which the event is chosen.
     delta, confidence : float
         As in `audit_aggregator`.
 
     Returns
     -------
     epsilon : float
-        At least 0.
-    event
+        Lower bound, at least 0.
+    event : object
         The chosen event.
     samples : list
-        The samples that chose the event, and the other samples.
+        The samples from which the event was chosen, and the other samples.
     """
     n_to_choose = int(n_samples * part)
     n_to_bound = n_samples - n_to_choose
@@ -128,10 +129,11 @@ def bound_by_samples(
 
 
 def lower_bound(hits: Any, other_hits: Any, n_samples: Any, delta: float, confidence: float) -> Any:
-    """Return a lower bound on epsilon from the samples of each side that are in an event.
+    """Return a lower bound on epsilon from the number of samples of each side in an event.
 
     `n_samples` is the number of samples of each side, on average. The function is vectorised, and
-    hits may be expectations. The letters are explained in the notes of `audit_aggregator`.
+    `hits` and `other_hits` may be expected numbers. The notes of `audit_aggregator` explain the
+    variables t and d.
     """
     hits = np.asarray(hits, dtype=float)
     alpha = 1 - confidence
@@ -177,7 +179,10 @@ def choose_event(
 
 
 def pilot_bound(first: np.ndarray, second: np.ndarray, n_samples: int, delta: float) -> float:
-    """Return a rough bound to compare pairs, invalid as its samples choose the event as well."""
+    """Return a rough bound for comparing pairs.
+
+    It is not a valid bound, because the event is chosen from the same samples.
+    """
     event = choose_event(first, second, 1, n_samples, delta, _PILOT_CONFIDENCE)
     hits, other_hits = event.hits(first, second)
     return float(lower_bound(hits, other_hits, n_samples, delta, _PILOT_CONFIDENCE))
@@ -190,9 +195,13 @@ def one_run_epsilon(
 
     Parameters
     ----------
-    n_right, n_guesses, n_canaries : int
-        Numbers of correctly guessed, of guessed and of hidden bits. The number of guessed bits must
-        be fixed before the outcome is seen; their choice may depend on the outcome.
+    n_right : int
+        Number of correctly guessed bits.
+    n_guesses : int
+        Number of guessed bits, which must be fixed before the outcome is known. The choice of these
+        bits may depend on the outcome.
+    n_canaries : int
+        Number of hidden bits.
     delta : float
         Delta of the tested guarantee, in [0, 1).
     confidence : float, default=0.999
@@ -201,25 +210,26 @@ def one_run_epsilon(
     Returns
     -------
     float
-        At least 0. If a mechanism is (epsilon, delta)-differentially private in its bits, the bound
-        is above that epsilon with probability at most ``1 - confidence``.
+        Lower bound, from 0 to 50. If a mechanism is (epsilon, delta)-differentially private in its
+        bits, the bound is above this epsilon with probability at most ``1 - confidence``.
 
     Raises
     ------
     ValueError
-        If the numbers do not fit each other.
+        If the numbers are not integers with ``0 <= n_right <= n_guesses <= n_canaries``, or if
+        `delta` or `confidence` is out of range.
 
     Notes
     -----
     Steinke, Nasr, Jagielski (2023), Privacy auditing with one (1) training run, NeurIPS, Theorem
-    5.2. With pure privacy, given the outcome and the bits before, each guess is right with
-    probability at most ``q = 1 / (1 + exp(-epsilon))``, so their number is dominated by
-    ``W ~ Bin(n_guesses, q)``. With delta it is dominated by `W` plus a number of failures whose
-    mean is at most ``2 delta n_canaries``:
+    5.2. With pure privacy, given the outcome and all earlier bits, each guess is right with
+    probability at most ``q = 1 / (1 + exp(-epsilon))``. So the number of right guesses is dominated
+    by ``W ~ Bin(n_guesses, q)``. With delta it is dominated by `W` plus a number of failures with a
+    mean of at most ``2 delta n_canaries``:
     ``Pr[n_right >= v] <= Pr[W >= v] + 2 delta n_canaries max_i Pr[v > W >= v - i] / i``.
-    Any epsilon at which this probability is below ``1 - confidence`` is a valid bound: it falls as
-    `v` grows, and a mechanism that is private at some epsilon is private at any larger epsilon. The
-    probability need not be monotone in epsilon.
+    Any epsilon at which this probability is at most ``1 - confidence`` is a valid bound, because
+    the probability decreases with `v`, and a mechanism that is private at some epsilon is private
+    at any larger epsilon. The probability need not be monotone in epsilon.
 
     Examples
     --------
@@ -235,7 +245,8 @@ def one_run_epsilon(
     are_whole = all(isinstance(number, Integral) for number in numbers)
     if not are_whole or not 0 <= n_right <= n_guesses <= n_canaries:
         raise ValueError(
-            f"n_right <= n_guesses <= n_canaries must be whole numbers from 0; got {numbers}"
+            "n_right, n_guesses and n_canaries must be whole numbers with 0 <= n_right <= "
+            f"n_guesses <= n_canaries; got {numbers}"
         )
 
     def is_refuted(epsilon: float) -> bool:
@@ -253,7 +264,7 @@ def one_run_epsilon(
 
 
 def check_confidence(confidence: Any) -> float:
-    """Return a probability as a float; it must lie strictly between 0 and 1."""
+    """Return `confidence` as a float in (0, 1)."""
     number = as_float(confidence) if isinstance(confidence, Real) else math.nan
     if not 0 < number < 1:
         raise ValueError(f"confidence must lie strictly between 0 and 1; got {shown(confidence)}")
@@ -261,9 +272,9 @@ def check_confidence(confidence: Any) -> float:
 
 
 def check_neighbours(votes: np.ndarray, neighbours: np.ndarray) -> None:
-    """Refuse histograms that are not one moved vote apart, row by row."""
+    """Raise an error unless each histogram differs from its neighbour by one moved vote."""
     if votes.shape != neighbours.shape or (np.abs(votes - neighbours).sum(axis=1) != 2).any():
-        raise ValueError("neighbour_votes must be votes with one vote moved to another class")
+        raise ValueError("neighbour_votes must equal votes, with one vote moved to another class")
 
 
 # --- a mechanism under audit ----------------------------------------------------------------------
@@ -275,7 +286,7 @@ _COUNTS_AT_A_TIME = 2**20
 
 @dataclass(frozen=True)
 class AuditedMechanism:
-    """An aggregator or a function, with the student's probabilities if it uses them."""
+    """Aggregator or sampling function under audit, with the student's probabilities or None."""
 
     aggregator: Any
     student_proba: Any = None
@@ -295,7 +306,8 @@ class AuditedMechanism:
             labels = np.asarray(self.draw(rows, rng))
             if labels.shape != (len(rows),) or labels.dtype.kind not in "iu" or labels.min() < -1:
                 raise ValueError(
-                    f"the mechanism must return {len(rows)} whole numbers; got {labels.shape}"
+                    f"the mechanism must return {len(rows)} whole numbers of at least -1; got "
+                    f"an array of shape {labels.shape} and dtype {labels.dtype}"
                 )
             counts = added(counts, np.bincount(labels + 1))
         return counts
@@ -338,7 +350,7 @@ def exact_epsilon(
 ) -> float | NDArray[np.float64]:
     """Return the exact epsilon of one query on a pair of histograms.
 
-    It is computed from the hockey-stick divergence.
+    It is computed from the hockey-stick divergence of the stated distributions.
 
     Parameters
     ----------
@@ -354,8 +366,8 @@ def exact_epsilon(
     Returns
     -------
     float or ndarray of shape (n_pairs,)
-        The smallest epsilon that holds at `delta` in both directions, at least 0. Like everything
-        that depends on votes, it is private.
+        The smallest epsilon that holds at `delta` in both directions, at least 0. It depends on the
+        votes, so it is private.
 
     Raises
     ------
@@ -365,9 +377,9 @@ def exact_epsilon(
     Notes
     -----
     A pair is (epsilon, delta)-indistinguishable if ``P(E) - exp(epsilon) Q(E) <= delta`` for all
-    events `E` (Dwork and Roth (2014), Definition 2.4). For each epsilon the worst event holds the
-    outcomes whose likelihood ratio is above exp(epsilon), so epsilon is the largest
-    ``log((P(E) - delta) / Q(E))`` over the events of the largest ratios.
+    events `E` (Dwork and Roth (2014), Definition 2.4). For each epsilon, the worst event consists
+    of the outcomes with a likelihood ratio above exp(epsilon). So epsilon is the largest
+    ``log((P(E) - delta) / Q(E))`` over events of the outcomes with the largest ratios.
 
     Examples
     --------
@@ -408,7 +420,7 @@ def _epsilon_one_way(log_p: np.ndarray, log_q: np.ndarray, delta: float) -> np.n
 
 
 def log_proba_of_events(log_p: np.ndarray, log_q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return log P and log Q of the events of the largest ratios P / Q, row by row.
+    """Return log P and log Q of events of the outcomes with the largest P / Q, row by row.
 
     Column k is the event of the k + 1 outcomes with the largest ratios; the certain event is left
     out.

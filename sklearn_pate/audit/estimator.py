@@ -34,17 +34,20 @@ class EstimatorAudit(Audit):
     Attributes
     ----------
     epsilon : float
-        Lower bound on epsilon at `delta`, at least 0: true with probability `confidence`.
+        Lower bound on epsilon at `delta`, at least 0. It holds with probability `confidence`.
     claimed : float or None
-        The claimed epsilon: the given one, else the one that the estimator states.
+        The claimed epsilon: the argument, or else the epsilon in `privacy_spent_` of the estimator,
+        if there is one.
     delta, confidence : float
-        As requested.
+        Parameters of the audit.
     n_runs : int
         Number of fits.
     n_canaries : int
-        Number of canaries of all fits together. Each hides a bit.
-    n_guesses, n_right : int
-        Number of guessed bits, and number of correctly guessed bits.
+        Number of canaries of all fits together. Each canary hides a bit.
+    n_guesses : int
+        Number of guessed bits.
+    n_right : int
+        Number of correctly guessed bits.
     """
 
     n_runs: int
@@ -73,7 +76,7 @@ def audit_estimator(
     n_jobs: int | None = None,
     random_state: RandomGenerator | None = None,
 ) -> EstimatorAudit:
-    """Return a lower bound on epsilon of an estimator, from guesses at labels of random canaries.
+    """Return a lower bound on epsilon of an estimator, from guesses at labels of canaries.
 
     Parameters
     ----------
@@ -85,34 +88,34 @@ def audit_estimator(
     y : array-like of shape (n_samples,)
         Private labels.
     X_public : array or DataFrame, default=None
-        Public rows. With None, the public rows are the copies of the canaries. With ``n_copies=0``
-        there are none, for an estimator with a `synthesizer`.
+        Public rows. With None, the public rows are the copies of the canaries. With None and
+        ``n_copies=0`` there are no public rows, as an estimator with a `synthesizer` requires.
     n_canaries : int, default=30
-        Number of canaries in each run, if `canaries` is a kind.
+        Number of canaries in each run, if `canaries` is a str.
     canaries : {"mislabelled", "out_of_distribution"} or Canaries, default="mislabelled"
-        As in `make_canaries`.
+        The canaries, or their kind in `make_canaries`.
     attack : {"labels", "class_proba", "student"} or callable, default="labels"
-        Source of the guesses. "labels": the released labels of the canaries' copies,
-        `public_labels_`. "class_proba": their released class probabilities, `public_soft_labels_`,
-        minus the mean over the run; for methods of records, these reveal more. "student":
-        predictions of the estimator for the canaries, with probabilities if it has them, minus
-        their mean over the run; this is a black-box attack. A function of the fitted estimator
-        returns a number for each canary, above 0 if the evidence is for the first label. It must
-        not use the bits.
+        Source of the guesses. "labels" uses the released labels of the canaries' copies,
+        `public_labels_`. "class_proba" uses their released class probabilities,
+        `public_soft_labels_`, which reveal more if records vote. "student" is a black-box attack:
+        it uses predictions of the estimator for the canaries, as probabilities if the estimator has
+        `predict_proba`. For the last two, the mean evidence of a run is subtracted. A function of
+        the fitted estimator must return a number for each canary, above 0 if the evidence is for
+        the first label, and must not use the bits.
     n_copies : int, default=1
         Number of copies of each canary at the end of `X_public`. The guarantee covers them, as it
         holds for any public rows.
     n_runs : int, default=1
         Number of independent fits, each with its own bits.
     n_guesses : int, default=None
-        Number of bits to guess in all runs together, in the order of the evidence. None guesses all
-        bits. Choose it before you see the outcome.
+        Number of bits to guess in all runs together, those with the most evidence first. None
+        guesses all bits. Choose the number before the outcome is known.
     delta : float, default=None
-        Delta of the tested guarantee; None uses the estimator's.
+        Delta of the tested guarantee; None uses the parameter `delta` of the estimator.
     claimed : float, default=None
-        The tested epsilon; None uses the one of `privacy_spent_`. Give it if the guarantee covers a
-        changed record as one record that is removed and one that is added: twice that epsilon, if
-        `delta` is 0.
+        The tested epsilon; None uses the epsilon in `privacy_spent_`. It is required if the
+        relation of the guarantee is "add or remove one record", because a changed label is then
+        two changes: twice the epsilon of the estimator, if `delta` is 0.
     confidence : float, default=0.999
         Probability with which the bound holds.
     fit_params : dict, default=None
@@ -131,30 +134,34 @@ def audit_estimator(
     Raises
     ------
     ValueError
-        If canaries, data and arguments do not fit each other.
+        If an argument is out of range, if the canaries do not match the data, if the estimator does
+        not release the source of the guesses, or if `claimed` is required and missing.
+    TypeError
+        If `estimator` is a class.
 
     Notes
     -----
-    The bound is valid for the following reasons. Everything but the bits is fixed first: the
-    canaries' places, features and two labels, all other records, the public rows. The bits are
-    fair, and independent of everything else. A change of one bit changes the label of one record,
-    which keeps its place, identifier and group. The two data sets are neighbours under "replace one
+    The bound is valid for the following reasons. Everything except the bits is fixed first: the
+    positions, features and two labels of the canaries, all other records, and the public rows. The
+    bits are fair, and independent of everything else. A change of one bit changes the label of one record, which
+    keeps its position, identifier and group. The two data sets are neighbours under "replace one
     record", under "change it under the same identifier", and, for groups, under "change its
     records", with the same number of records. (Under "add or remove one record", without change,
-    they are two steps apart, and `claimed` is required.) If `fit` is (epsilon, delta)-private for
-    its relation, its releases are thus (epsilon, delta)-private in each bit. The theorem behind
-    `one_run_epsilon` requires nothing else, as guesses are computed from the releases. Several runs
-    are one mechanism on all their bits, in which each bit reaches one run, so the theorem covers
-    them together. With one canary per run, this is the classic test of two neighbouring data sets.
+    they are two changes apart, and `claimed` is required.) So if `fit` is (epsilon, delta)-private
+    for its relation, its releases are (epsilon, delta)-private in each bit. The theorem behind
+    `one_run_epsilon` requires nothing else, because guesses are computed from the releases. Several
+    runs are one mechanism on all their bits, in which each bit is used in one run, so the theorem
+    covers them together. With one canary per run, this is the classic test of two neighbouring data
+    sets.
 
     The bound is invalid if canaries, public rows or the number of guesses depend on the bits or on
-    released labels, if runs share noise, or if `fit` spends more than once.
+    released labels, if runs share noise, or if `fit` spends privacy more than once.
 
     The audit has limited power. If all `v` guesses are right, the bound is about
     ``log(v / log(1 / (1 - confidence)))``: a bound above 1 requires 23 right guesses. All canaries
-    of a run share its noise. The detection of a mechanism that leaks only a little too much thus
-    requires few canaries and many runs, and other records among which the canary's teacher decides;
-    even then the bound is below the true epsilon. An audit without a finding proves nothing.
+    of a run share its noise. To detect a mechanism that leaks only a little too much, use few
+    canaries, many runs, and other records for which the vote of the canary's teacher decides the
+    label. Even then the bound is below the true epsilon. An audit without a finding proves nothing.
 
     References
     ----------
@@ -213,7 +220,7 @@ def audit_estimator(
         )
     X, X_public = replaced(X, canaries), _stacked(X_public, [canaries.X] * n_copies)
     bits = rng.integers(2, size=(n_runs, n_in_run))
-    # Without a seed, the fits get none either, as a ledger refuses seeds
+    # Without a `random_state`, the fits get no seeds, because a ledger refuses seeds
     is_seeded = random_state is not None
     seeds = rng.integers(2**32, size=n_runs).tolist() if is_seeded else [None] * n_runs
     run = partial(_run, estimator, X, y, X_public, canaries, attack, n_copies, fit_params or {})
@@ -228,7 +235,7 @@ def audit_estimator(
 
 
 def _check_audited(estimator: Estimator, attack: str | Callable[..., Any]) -> None:
-    """Refuse an estimator without the releases that an attack requires, before any fit."""
+    """Raise an error if an estimator has no release that the attack requires."""
     if isinstance(estimator, type):
         raise TypeError(f"estimator must be an estimator, {estimator.__name__}(); got the class")
     target_type = getattr(estimator, "target_type", ClassTarget)
@@ -247,12 +254,12 @@ def _check_audited(estimator: Estimator, attack: str | Callable[..., Any]) -> No
 
 
 def _claim_of(spent: Any) -> float | None:
-    """Return the epsilon that a fit states for a changed label; None if it states none."""
+    """Return the epsilon that a fit states for a changed label, or None."""
     if getattr(spent, "relation", None) == NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise ValueError(
-            f"a canary has a changed label, but the guarantee is for this change: {spent.change}. "
-            "A changed label is two such changes. Set claimed to the epsilon for two, twice the "
-            "epsilon if delta is 0"
+            f"the guarantee is for this change: {spent.change}. The changed label of a canary is two "
+            "such changes. Set claimed to the epsilon for two, which is twice the epsilon if delta "
+            "is 0"
         )
     return getattr(spent, "epsilon", None)
 
@@ -303,7 +310,10 @@ def _evidence(
         evidence = np.asarray(attack(fitted), dtype=float)
         if evidence.shape != (n_canaries,) or np.isnan(evidence).any():
             shape = evidence.shape
-            raise ValueError(f"attack must return {n_canaries} numbers, no NaN; got {shape}")
+            raise ValueError(
+                f"attack must return {n_canaries} numbers without NaN, one for each canary; got "
+                f"shape {shape}"
+            )
         return evidence
     if attack == "labels":
         codes = _of_copies(fitted.public_labels_, canaries, n_copies)
@@ -316,25 +326,25 @@ def _evidence(
         evidence = _which_rate(fitted, fitted.predict_proba(canaries.X), canaries)
     else:
         evidence = _which_label(np.asarray(fitted.predict(canaries.X)), canaries)
-    # The mean is subtracted, as right labels are more likely whatever the bits of a run
+    # The mean is subtracted, because right labels are more likely for any bits of a run
     return evidence - evidence.mean() if len(evidence) > 1 else evidence
 
 
 def _of_copies(released: np.ndarray, canaries: Canaries, n_copies: int) -> np.ndarray:
-    """Return the releases for the copies, the last public rows: (n_copies, n_canaries, ...)."""
+    """Return the releases for the copies of canaries, (n_copies, n_canaries, ...)."""
     released = np.asarray(released)
     shape = n_copies, len(canaries.positions), *released.shape[1:]
     return released[-shape[0] * shape[1] :].reshape(shape)
 
 
 def _which_label(labels: np.ndarray, canaries: Canaries) -> np.ndarray:
-    """Return 1 where a label is the first of its canary, -1 where it is the second, else 0."""
+    """Return 1 for a label that is the first of its canary, -1 for the second, else 0."""
     first, second = np.asarray(canaries.labels).T
     return (labels == first).astype(float) - (labels == second)
 
 
 def _which_rate(fitted: Estimator, class_proba: np.ndarray, canaries: Canaries) -> np.ndarray:
-    """Return the probability of the first label of each canary, minus the second's."""
+    """Return the probability of the first label of each canary minus that of the second."""
     is_label = np.asarray(fitted.classes_) == np.asarray(canaries.labels)[:, :, None]
     first, second = np.where(is_label, class_proba[:, None], 0).sum(axis=2).T
     return first - second
@@ -345,12 +355,12 @@ def _which_rate(fitted: Estimator, class_proba: np.ndarray, canaries: Canaries) 
 
 @dataclass(frozen=True, eq=False)
 class Canaries:
-    """Records of the private data whose labels are secret bits.
+    """Records that are inserted into the private data, with random labels that hide bits.
 
     Attributes
     ----------
     positions : ndarray of shape (n_canaries,), int
-        Positions of the records that the canaries replace, all different.
+        Positions of the records that the canaries replace, which must be different.
     X : array-like or DataFrame with n_canaries rows
         Features of the canaries.
     labels : ndarray of shape (n_canaries, 2)
@@ -382,12 +392,12 @@ def make_canaries(
     n_canaries : int
         Number of canaries.
     kind : {"mislabelled", "out_of_distribution"}, default="mislabelled"
-        "mislabelled": random records, with their own label or a wrong label.
-        "out_of_distribution": points that replace random records, in which every number is one to
-        three ranges beyond the smallest or largest number of its column (other columns are taken
-        from random records), with one of two random labels.
+        "mislabelled" chooses random records, with their own label and a wrong label.
+        "out_of_distribution" replaces random records by points with two random labels. Every number
+        of a point is one to three ranges beyond the smallest or largest number of its column; other
+        columns are taken from random records. In a DataFrame, small integer types may overflow.
     classes : array-like of shape (n_classes,), default=None
-        All labels; None reads them from `y`.
+        All labels; None uses the labels in `y`.
     random_state : int, Generator or None, default=None
         Source of the random choices.
 
@@ -398,7 +408,7 @@ def make_canaries(
     Raises
     ------
     ValueError
-        If there are too few records or classes.
+        If `n_canaries` or `kind` is invalid, or there are fewer than two classes.
 
     Examples
     --------
@@ -418,7 +428,7 @@ def make_canaries(
             f"{n_canaries!r}"
         )
     if len(classes) < 2:
-        raise ValueError("canaries need at least 2 classes to hide a bit in a label")
+        raise ValueError("canaries require at least 2 classes to hide a bit in a label; give classes")
     positions = rng.choice(len(y), n_canaries, replace=False)
     if kind == "mislabelled":
         true = np.searchsorted(classes, y[positions])
@@ -437,7 +447,7 @@ def make_canaries(
 
 
 def check_canaries(canaries: Canaries, y: np.ndarray) -> None:
-    """Refuse canaries that do not fit the labels or each other."""
+    """Raise an error if canaries do not match the records, or their attributes each other."""
     positions = np.asarray(canaries.positions)
     labels = np.asarray(canaries.labels)
     n_canaries = len(positions)
@@ -479,7 +489,7 @@ def _far_table(table: pd.DataFrame, n_points: int, rng: np.random.Generator) -> 
 
 
 def replaced(X: Any, canaries: Canaries) -> Any:
-    """Return the private features with the canaries in their places."""
+    """Return the private features with the canaries at their positions."""
     if hasattr(X, "iloc"):
         order = np.arange(len(X))
         order[canaries.positions] = len(X) + np.arange(len(canaries.positions))

@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon of one query, on the pair of histograms that it distinguishes best."""
+"""Lower bounds on epsilon of one query, from samples for a pair of histograms."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from .._typing import RandomGenerator
     from ..aggregators.base import Aggregator
 
-#: Number of pairs that are sampled again if samples contradict the statement.
+#: Number of pairs that are sampled again if samples contradict the stated distribution.
 _RANKED = 30
 
 #: Number of samples of other histograms, as a fraction of the samples of the pair.
 TO_COMPARE = 0.1
 
-#: Fewest samples of a histogram, which limit the number of histograms.
+#: Smallest number of samples of another histogram, which limits the number of histograms.
 _LEAST = 200
 
 
@@ -43,19 +43,19 @@ class AuditResult:
     Attributes
     ----------
     epsilon : float
-        Lower bound on epsilon at `delta`, at least 0: true with probability `confidence`.
+        Lower bound on epsilon at `delta`, at least 0. It holds with probability `confidence`.
     delta, confidence : float
-        As requested.
+        Parameters of the audit.
     n_samples : int
         Number of sampled outcomes of each of the two histograms, on average.
     votes, neighbour_votes : ndarray of shape (n_classes,)
-        The pair of histograms that outcomes distinguish best.
+        The audited pair of histograms.
     event : tuple of int
-        The outcomes that distinguish them: labels, -1 for no answer.
+        The outcomes that distinguish the histograms best: labels, -1 for no answer.
     contradicts : bool or None
-        Whether samples contradict the stated distribution, `outcome_log_proba`, from which the
-        privacy is computed. If so, no claim about the mechanism counts, however small `epsilon` is.
-        None if the mechanism states no distribution.
+        Whether samples contradict the stated distribution, `outcome_log_proba`, from which costs
+        are computed. If so, these costs are not valid, even if `epsilon` is small. None if the
+        mechanism states no distribution.
     """
 
     epsilon: float
@@ -89,23 +89,24 @@ def audit_aggregator(
         The mechanism, or a function of vote counts (n_queries, n_classes) and a numpy Generator
         that returns one integer per row, -1 for no answer. Rows must be drawn independently.
     votes : array-like of shape (n_classes,), default=None
-        Vote counts. None: all histograms of `n_teachers` and `n_classes` are searched.
+        Vote counts. None searches for a pair of histograms of `n_teachers` and `n_classes` with a
+        large epsilon; the search covers only some of them.
     neighbour_votes : array-like of shape (n_classes,), default=None
         The same counts with one vote moved. None chooses the move that outcomes distinguish best,
         by the mechanism's `outcome_log_proba` if it has one that samples do not contradict, else by
-        a tenth of the samples for each move.
+        a tenth of `n_samples` for each move.
     n_teachers, n_classes : int, default=None
-        Size of the histograms, if `votes` is None.
+        Number of teachers and of classes of the histograms, if `votes` is None.
     delta : float, default=1e-5
         Delta of the tested guarantee, in [0, 1).
     n_samples : int, default=200_000
-        Number of sampled outcomes of each histogram, on average: a tenth chooses the event, and the
-        rest bounds it. They are sampled in batches, so memory does not grow. The choice of the pair
-        requires a tenth more if the mechanism states its distribution; a search by samples requires
-        several times this number.
+        Number of sampled outcomes of each histogram, on average. The event is chosen from a tenth
+        of them, and the bound is computed from the rest. They are sampled in batches, so memory
+        does not grow with this number. The choice of the pair requires a tenth more if the
+        mechanism states its distribution; a search by samples requires several times this number.
     confidence : float, default=1 - 1e-6
-        Probability with which the bound holds. The probability that any of several audits errs is
-        at most the sum of their ``1 - confidence``.
+        Probability with which the bound holds. The probability of an error in any of several audits
+        is at most the sum of their ``1 - confidence``.
     student_proba : array-like of shape (n_classes,), default=None
         The student's probabilities, for aggregators that use them.
     random_state : int, Generator or None, default=None
@@ -114,14 +115,15 @@ def audit_aggregator(
     Returns
     -------
     AuditResult
-        Its epsilon is above a true guarantee with probability at most ``1 - confidence``, and
-        `contradicts` is True for a true statement with at most the same probability.
+        If a guarantee is true, `epsilon` of the result is above it with probability at most
+        ``1 - confidence``. If the stated distribution is true, `contradicts` is True with at most
+        the same probability.
 
     Raises
     ------
     ValueError
-        If the histograms are not neighbours, an argument is out of range, or queries of the
-        aggregator are not independent.
+        If the histograms are not neighbours, an argument is out of range or missing, the mechanism
+        does not return valid outcomes, or queries of the aggregator are not independent.
 
     Notes
     -----
@@ -130,21 +132,22 @@ def audit_aggregator(
     ``t = p / (p + q)``, independently of the others. Clopper and Pearson (1934) bound `t` from
     below, and also the fraction ``(p + q) / 2`` of samples in `E`. A guarantee
     ``p <= exp(epsilon) q + delta`` means ``exp(epsilon) >= (t - d) / (1 - t)`` with
-    ``d = delta / (p + q)``, which grows in `t` and in ``p + q``. A tenth of ``1 - confidence`` is
-    for the fraction, the rest for `t`; with ``delta=0``, all of it is for `t`. The interval is up
-    to 1.5 times narrower than an interval from separate bounds on `p` and `q`. The pair and the
-    event are chosen by other samples, or by the mechanism's `outcome_log_proba` unless these
-    samples contradict it.
+    ``d = delta / (p + q)``. The right-hand side grows in `t` and in ``p + q``. A tenth of
+    ``1 - confidence`` is used for the fraction, and the rest for `t`; with ``delta=0``, all of it
+    is used for `t`. The interval is up to 1.5 times narrower than an interval from separate bounds
+    on `p` and `q`. The pair and the event are chosen from other samples, or from the mechanism's
+    `outcome_log_proba` unless these samples contradict it.
 
-    The audit also tests the stated distribution. Without `neighbour_votes`, samples are compared
-    with it at histograms that do not depend on it: ties, margins of 1 to 4 on both sides of them,
-    unanimity, margins of 4, 8, 16, ..., for several classes; with `votes`, at these votes and their
-    neighbours. Each count of an outcome has a two-sided binomial test; all tests together have half
-    of ``1 - confidence``. The other half is for the samples of the pair. If samples contradict the
-    statement before the pair is chosen, the statement is not used: the mechanism is audited as a
-    function without a stated distribution, from the pairs that these samples distinguish best.
-    Otherwise the audit continues as if they had not been drawn. It does not detect a false
-    statement at other histograms, or an error too small for this number of samples.
+    The audit also tests the stated distribution. Without `neighbour_votes`, it is compared with
+    samples at histograms that do not depend on it: ties, margins of 1 to 4 on both sides of ties,
+    unanimity, and margins of 4, 8, 16, ..., for several classes; with `votes`, at these votes and
+    their neighbours. Each count of an outcome has a two-sided binomial test; all these tests
+    together use half of ``1 - confidence``. The other half is used for tests of the samples of the
+    pair. If samples contradict the stated distribution before the pair is chosen, it is not used:
+    the mechanism is audited as a function without a stated distribution, with the pairs that these
+    samples distinguish best. Otherwise, the audit continues as if these samples had not been drawn.
+    It does not detect a false distribution at other histograms, or an error that is too small for
+    the number of samples.
 
     Examples
     --------
@@ -167,13 +170,13 @@ def audit_aggregator(
     if hasattr(aggregator, "noisy"):
         raise ValueError(f"{aggregator} releases a whole table: audit it with audit_table")
     mechanism = AuditedMechanism(aggregator, student_proba)
-    # Queries that share noise have no steps; the order is high, as its costs are fast to compute
+    # `steps` is None if queries share noise; the cost at a high order is fast to compute
     if hasattr(aggregator, "steps") and aggregator.steps([1e12]) is None:
         raise ValueError(
             f"queries of {aggregator} share noise; give a function that samples one query"
         )
     if votes is None and (neighbour_votes is not None or n_teachers is None or n_classes is None):
-        raise ValueError("without votes, give n_teachers and n_classes, and no neighbour_votes")
+        raise ValueError("without votes, give n_teachers and n_classes, and do not give neighbour_votes")
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
     settings: dict[str, Any] = {"delta": delta, "n_samples": n_samples, "confidence": confidence}
     contradicts = None
@@ -276,8 +279,8 @@ def _p_value(counts: list[np.ndarray], proba: np.ndarray) -> float:
     Returns
     -------
     float
-        The smallest two-sided binomial p-value times the number of tests, at most 1. If the
-        statement is true, it is at most `alpha` with probability at most `alpha`, whatever the
+        The smallest two-sided binomial p-value times the number of tests, at most 1. If the stated
+        probabilities are true, it is at most `alpha` with probability at most `alpha`, for any
         histograms.
     """
     n_outcomes = proba.shape[1]
@@ -293,17 +296,18 @@ def _p_value(counts: list[np.ndarray], proba: np.ndarray) -> float:
 # --- the search for neighbouring histograms -------------------------------------------------------
 
 
-#: Part of the samples of an audit that choose the event.
+#: Fraction of the samples of an audit from which the event is chosen.
 TO_CHOOSE = 0.1
 
-#: Part of the samples of an audit that each pair requires in a search, and among few pairs.
+#: Number of samples of each pair in a search, and in a choice among few pairs, as a fraction of the
+#: samples of an audit.
 _TO_TRY = 0.01
 _TO_TRY_OF_FEW = 0.1
 
-#: Fewest samples of a pair in a search.
+#: Smallest number of samples of a pair in a search.
 _LEAST_TRIED = 50
 
-#: Largest number of pairs in a step, if each has to be sampled, and if not.
+#: Largest number of pairs in a step, if each pair must be sampled, and if not.
 _MOST_SAMPLED = 40
 _MOST_STATED = 4000
 
@@ -314,10 +318,11 @@ _MOST_CLASSES = 64
 def search(
     mechanism: AuditedMechanism, pairs: np.ndarray, rng: np.random.Generator, **settings: Any
 ) -> np.ndarray:
-    """Return the best pair of a search; if pairs have to be sampled, `pairs` are tried first.
+    """Search for the pair of histograms that outcomes distinguish best.
 
-    The search starts from the best of ties of the top classes and of margins of many sizes, and
-    moves votes while the score improves. It covers only some histograms.
+    The search starts from the best pair among ties of the top classes and margins of many sizes. If
+    pairs must be sampled, it also tries `pairs`. It moves votes while the score increases, so it
+    covers only some histograms.
     """
     scores = partial(_scores, mechanism, rng=rng, to_try=_TO_TRY, **settings)
     most, n_first = _MOST_STATED, 0
@@ -361,8 +366,8 @@ def _scores(
 ) -> np.ndarray:
     """Return a score of each pair, which is higher for pairs that are easier to distinguish.
 
-    The score is the lower bound that is expected from `n_samples` samples or, if the mechanism
-    states no distribution, a rough bound from a few samples.
+    The score is the expected lower bound from `n_samples` samples or, if the mechanism states no
+    distribution, a rough bound from a few samples.
     """
     if has_distribution(mechanism.aggregator):
         n_to_bound = int(n_samples * (1 - TO_CHOOSE))
@@ -427,7 +432,7 @@ def pairs_around(histograms: np.ndarray) -> np.ndarray:
 def pairs_with(votes: np.ndarray) -> np.ndarray:
     """Return all pairs of a histogram with a neighbour, the most informative first.
 
-    Pairs are in the order of the number of votes for the two classes of the moved vote.
+    Pairs are in decreasing order of the number of votes for the two classes of the moved vote.
     """
     pairs = pairs_around(votes[None])
     pairs = pairs[:, (pairs >= 0).all(axis=(0, 2))]

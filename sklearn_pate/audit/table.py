@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ..releases.base import Release
     from ..runtime.private_data import PrivateData
 
-#: Part of the samples that choose the event.
+#: Fraction of the samples from which the event is chosen.
 _TO_CHOOSE = 0.2
 
 #: Number of candidate edges of the event, which are quantiles of the first samples.
 _N_EDGES = 41
 
-#: Number of samples of each side that estimate the direction of the difference.
+#: Number of samples of each side from which the direction of the difference is estimated.
 _N_FOR_MEAN = 200
 
 
@@ -40,11 +40,11 @@ class TableAudit(Audit):
     Attributes
     ----------
     epsilon : float
-        Lower bound on epsilon at `delta`, at least 0: true with probability `confidence`.
+        Lower bound on epsilon at `delta`, at least 0. It holds with probability `confidence`.
     claimed : float
-        The epsilon at `delta` that the mechanism's `cost` claims.
+        Epsilon at `delta` of the stated cost.
     delta, confidence : float
-        As requested.
+        Parameters of the audit.
     n_samples : int
         Number of sampled tables, or releases, of each of the two data sets, on average.
     """
@@ -63,26 +63,26 @@ def audit_table(
     confidence: float = 1 - 1e-6,
     random_state: RandomGenerator | None = None,
 ) -> TableAudit:
-    """Return a lower bound on epsilon of a noisy table of votes, from samples of it.
+    """Return a lower bound on epsilon of a noisy table of votes, from samples.
 
     Parameters
     ----------
     mechanism : TableMechanism
-        With its noise set.
+        The mechanism, with its noise set.
     table, neighbour_table : array-like of shape (n_cells, n_classes), default=None
-        The votes of two data sets that are one protected unit apart, for instance the `counts` that
-        `PATEClassifier.poll` returns for each. Their distance is not checked, as it is part of the
-        audited claim. None: ``l1 / linf`` entries differ by ``linf`` each, the worst case within
-        `contribution`.
+        Votes of two data sets that differ in one protected unit, for instance the `counts` that
+        `PATEClassifier.poll` returns for each. Their distance is not checked, because it is part of
+        the audited claim. None uses two tables in which ``l1 / linf`` entries differ by ``linf``
+        each, the worst case within `contribution`.
     contribution : rdp.Contribution, default=None
         Largest change of the table that the claim covers. None is the change due to a replaced
         record that counts once, ``Contribution.of_counts(2)``.
     delta : float, default=None
         Delta of the claim, in [0, 1). None is 0 if the mechanism is pure, else 1e-5.
     n_samples : int, default=20_000
-        Number of noisy tables of each of the two data sets, on average: a fifth chooses the event,
-        and the rest bounds it. They are sampled one by one, as their entries may share noise;
-        20,000 take some seconds.
+        Number of noisy tables of each of the two data sets, on average. The event is chosen from a
+        fifth of them, and the bound is computed from the rest. Tables are sampled one by one,
+        because their entries may share noise; 20,000 take some seconds.
     confidence : float, default=1 - 1e-6
         Probability with which the bound holds.
     random_state : int, Generator or None, default=None
@@ -91,25 +91,28 @@ def audit_table(
     Returns
     -------
     TableAudit
-        Its epsilon is above a true guarantee with probability at most ``1 - confidence``.
+        If a guarantee is true, `epsilon` of the result is above it with probability at most
+        ``1 - confidence``.
 
     Raises
     ------
     ValueError
-        If the tables do not fit each other, or an argument is out of range.
+        If `mechanism` is not a table mechanism, the tables have different shapes or equal entries,
+        no tables are given and `contribution.l1` is infinite, or an argument is out of range.
 
     Notes
     -----
-    The bound is the one of `audit_aggregator`, with its fair coins, for an event of one statistic
-    of the noisy entries that differ. A fifth of the samples chooses the statistic and its values
-    that distinguish the tables best. The statistic is an entry; or the sum of all entries in the
-    direction of the move, on which the likelihood ratio of Gaussian noise depends; or, for Laplace
-    noise, the same sum with each entry clipped to between its two values.
+    The bound is computed as in `audit_aggregator`, with samples from either table with probability
+    1/2. The event is a range of values of one statistic of the noisy entries that differ. The
+    statistic and the range that distinguish the tables best are chosen from a fifth of the samples.
+    The statistic is an entry; or the sum of all entries in the direction of the difference, on
+    which the likelihood ratio of Gaussian noise depends; or the same sum with each entry clipped to
+    between its two values, for Laplace noise.
 
     The audit can detect a loss in an event that is frequent for both tables. The whole loss of
     Laplace noise is in such an event. The loss of Gaussian noise at a small delta is in the tail,
-    which has few samples; its claims are easier to refute at a delta of 0.01. Noise on entries that
-    do not differ is not audited.
+    which has few samples; a claim is easier to refute at a delta of 0.01. Noise on entries that do
+    not differ is not audited.
 
     Examples
     --------
@@ -169,16 +172,16 @@ def audit_release(
     confidence: float = 1 - 1e-6,
     random_state: RandomGenerator | None = None,
 ) -> TableAudit:
-    """Return a lower bound on epsilon of a user's release, from samples of it.
+    """Return a lower bound on epsilon of a user's release, from samples.
 
     Parameters
     ----------
     release : releases.Release
-        With its noise set.
+        The release, with its noise set.
     private, neighbour : releases.PrivateData
-        Two data sets that are one protected unit apart. This is not checked, as it is part of the
-        audited claim. The bound holds for these two data sets, so choose the worst pair that you
-        can think of.
+        Two data sets that differ in one protected unit. Their distance is not checked, because it
+        is part of the audited claim. Other pairs may have a larger epsilon, so choose the worst
+        pair that you can think of.
     relation : rdp.NeighboringRelation or str, default="replace_one"
         Relation between the two data sets, for the `event` of the release.
     delta, n_samples, confidence, random_state
@@ -187,18 +190,19 @@ def audit_release(
     Returns
     -------
     TableAudit
-        Its epsilon is above a true guarantee with probability at most ``1 - confidence``.
+        If a guarantee is true, `epsilon` of the result is above it with probability at most
+        ``1 - confidence``.
 
     Raises
     ------
     ValueError
-        If an argument is out of range.
+        If `relation` is unknown, or an argument is out of range.
 
     Notes
     -----
     `gather` is called once for each data set, and `publish` for each sample. The event is chosen as
-    in `audit_table`: it concerns one published number, or the sum of all of them in the direction
-    of the average difference between the two data sets.
+    in `audit_table`, for one published number, or for the sum of all published numbers in the
+    direction of the average difference between the two data sets.
 
     Examples
     --------
@@ -259,7 +263,7 @@ def _audit(
     confidence: float,
     rng: np.random.Generator,
 ) -> TableAudit:
-    """Compare samples of both sides of a pair with a stated cost."""
+    """Bound epsilon from samples of both sides of a pair, and compare it with a stated cost."""
     n_samples = check_count("n_samples", n_samples, least=100)
     confidence = check_confidence(confidence)
     if delta is None:
@@ -281,10 +285,11 @@ def _audit(
 
 
 def _statistics(first: np.ndarray, second: np.ndarray, sampled: Sequence[Any]) -> np.ndarray:
-    """Return statistics that may distinguish two sides: rows of numbers, one for each sample.
+    """Return statistics that may distinguish two sides, (n_statistics, n_samples).
 
-    The statistics are each number in which the means differ, and two sums of the moves of all
-    numbers from the first to the second mean: unclipped, and clipped to between the means.
+    The statistics are each number with different means of the two sides, and two sums of these
+    numbers in the direction from the first to the second mean: unclipped, and with each number
+    clipped to between its means.
     """
     differs = first != second
     move = (second - first)[differs]
@@ -294,7 +299,7 @@ def _statistics(first: np.ndarray, second: np.ndarray, sampled: Sequence[Any]) -
 
 
 class _Event(NamedTuple):
-    """Values of a statistic on one side of an edge, which is included."""
+    """Values of a statistic from an edge upwards or downwards; the edge is included."""
 
     statistic: int
     edge: float

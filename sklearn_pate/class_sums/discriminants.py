@@ -45,11 +45,14 @@ class Discriminants:
     Parameters
     ----------
     sums : Sums
+        Published sums.
 
     Attributes
     ----------
     slopes : ndarray of shape (n_classes, n_columns)
+        Weights of the columns.
     constants : ndarray of shape (n_classes,)
+        Constant terms.
     n : float
         Estimated number of records.
     p_value : float

@@ -205,7 +205,7 @@ def sensitivity(
     n_changed : int
         2 if a record is replaced or changed; 1 if it is added or removed.
     blocks : Blocks
-        What is released, and the weights.
+        The released blocks and their weights.
     n_classes : int
         Number of classes.
     moment_weight : float, default=0.0
@@ -248,8 +248,8 @@ def _largest(constant: float, slope: float, square: float, low: float, high: flo
 def free_weight(n_classes: int) -> float:
     """Return the largest weight of the second moment that leaves the sensitivity unchanged.
 
-    The sensitivity is the one for a replaced record. At this weight, the vertex for two records of
-    one class is at the end, or the other parabola is as high as the first one without a moment.
+    This is the sensitivity for a replaced record. The weight is at most
+    ``sqrt((1 - 1 / n_classes + total**2) / 2)``, the condition in the notes of `sensitivity`.
     """
     most = math.sqrt((1 - 1 / n_classes + WITHOUT_PUBLIC_ROWS.total**2) / 2)
 
@@ -270,7 +270,7 @@ def noise_of_sums(mu: float, blocks: Blocks, *, n_classes: int) -> float:
     mu : float
         Gaussian privacy parameter of all blocks together, for a replaced record.
     blocks : Blocks
-        What is released.
+        The released blocks.
     n_classes : int
         Number of classes.
     """
@@ -293,14 +293,15 @@ def noise_sizes(mu: float, *, n_classes: int) -> tuple[float, float, float]:
 def sums_contribution(neighbors: Neighbors, blocks: Blocks) -> Contribution:
     """Return the contribution of one unit to all blocks and, without public rows, to the mean.
 
-    Its unit is the L2 sensitivity for a replaced record, with each block divided by its weight.
+    It is relative to the L2 sensitivity for a replaced record, where each block is multiplied by
+    its weight.
 
     Parameters
     ----------
     neighbors : rdp.Neighbors
         The neighboring data sets.
     blocks : Blocks
-        What is released.
+        The released blocks.
 
     Returns
     -------
@@ -324,9 +325,9 @@ def centre_cost(
     Notes
     -----
     `noise_sizes` assigns `MEAN_FRACTION` of mu squared, for a replaced record, to the mean. If a
-    record is added or removed, the squared change of the mean and of the number of records is 1 and
-    the squared weight of the counts. This is less than `Blocks.one_changed` times 4, the squared
-    change by a replaced record.
+    record is added or removed, the squared change of the sum of rows and of the number of records
+    is 1 plus the squared weight of the counts. This is less than `Blocks.one_changed` times 4,
+    where 4 is the squared change by a replaced record.
     """
     cost = sums_cost(noise_multiplier, contribution, orders)
     part = MEAN_FRACTION * _ROUNDED
@@ -594,7 +595,7 @@ def of_classes(steps: np.ndarray, cast: np.ndarray) -> np.ndarray:
 def whole_steps(psi: np.ndarray) -> np.ndarray:
     """Return rows in whole steps; rows that are not finite, or longer than 1, become zeros.
 
-    No record is refused, because an error would depend on a record without the cover of noise.
+    No record is refused, because the presence of an error would reveal a record without noise.
     """
     steps = np.trunc(np.clip(psi, -1, 1) * (_PER_STEP * (1 - 1e-12)))
     fits = (steps * steps).sum(axis=1) <= _PER_STEP**2  # False for NaN

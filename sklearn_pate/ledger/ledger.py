@@ -96,9 +96,9 @@ class PrivacyLedger:
     with the same budget, they raise an error; nothing is recorded, and no file is created. They
     also store the sums of the entries that they have read or written. A file with smaller sums
     is an older copy, and is refused. A truncated, empty or partly overwritten file is also refused;
-    each entry has a checksum. Some changes are not detected: an older copy of the file that a new object
-    opens, a file edited by hand together with its checksums, two copies of one file that are both
-    used, a new ledger that is created after the file was deleted, and fits without a ledger.
+    each entry has a checksum. Some changes are not detected: an older copy of the file that a new
+    object opens, a file edited by hand together with its checksums, two copies of one file that are
+    both used, a new ledger that is created after the file was deleted, and fits without a ledger.
 
     Files of 0.1.0 can be opened, and get three more columns with the next fit. Their entries have
     no checksum, and no separate costs of pure and Gaussian steps. So a fit with both kinds of steps
@@ -298,8 +298,8 @@ class PrivacyLedger:
         if before.costs and before.protected != protected:
             change = change_in_words(*reversed(before.protected))
             raise ValueError(
-                f"all fits of this ledger must protect one change of the data, {change!r}; this "
-                f"fit protects {spent.change!r}. Use the same partition and unit in all fits"
+                f"this ledger can add up only costs of one change of the data, {change!r}; "
+                f"this fit protects {spent.change!r}. Use the same partition and unit in all fits"
             )
         _check_can_be_added(spent, cost, before)
         if not before.pays_for(cost):

@@ -83,7 +83,7 @@ _MAX_COLUMNS = 2000
 #: at most 0.01. Chosen on textbook and made-up tables; docs/results has results on other tables.
 _MIN_SIGNAL_OF_EXTRA_COLUMNS = 120
 
-#: Standard deviation of the scaled extra columns. Uniform ranks would have about twice as much.
+#: Standard deviation of the scaled extra columns. Scaled uniform ranks have twice as much.
 _EXTRA_STD = 0.38
 
 
@@ -454,7 +454,7 @@ class ClassSums(BlockMethod):
         return class_proba, assign_to_similar(class_proba)
 
     def default_student(self) -> SumsClassifier:
-        """Return a classifier that is the discriminants."""
+        """Return a classifier that predicts by the released discriminants."""
         return SumsClassifier()
 
     # --- forecast of public rows and numbers ------------------------------------------------------
@@ -512,5 +512,5 @@ class PublishedClassSums(Method):
         return Neighbors(relation=self.relation, unit=unit).with_size(private.n_records)
 
     def default_student(self) -> SumsClassifier:
-        """Return a classifier that is the discriminants."""
+        """Return a classifier that predicts by the published discriminants."""
         return SumsClassifier()

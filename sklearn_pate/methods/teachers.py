@@ -1,7 +1,7 @@
-"""Method `teachers`: models of parts of the private data vote on public rows.
+"""Method `teachers`: models trained on parts of the private data vote on public rows.
 
 Statistic: votes, by queried row and class. Contribution: each record reaches one teacher, so one
-unit changes at most one vote on each row (`partition`). Noise: the aggregator's, on each queried
+unit changes at most one vote on each row (`partition`). Noise: from the aggregator, on each queried
 row. Read-out: a student that learns the released labels.
 """
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ..runtime.private_data import PrivateData
     from ..teachers.training import Result
 
-#: Penalties of regressors that learn from few records, or from means that are mostly noise.
+#: Candidate penalties of the default regressor, for few records or noisy means.
 _PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 
 #: The last step of default teachers, by the kind of target.
@@ -61,17 +61,17 @@ _MODELS: dict[type[Target], BaseEstimator] = {
 
 
 def default_teacher(target_type: type[Target]) -> Estimator:
-    """Return the model of default teachers: it learns from few rows, of any kind."""
+    """Return the model of default teachers, a linear model on encoded rows."""
     return make_pipeline(LenientRowVectorizer(), clone(_MODELS[target_type]))
 
 
 class Teachers(VotingMethod):
-    """One classifier per part of the private data.
+    """Ensemble of classifiers, each trained on one part of the private data.
 
     Parameters
     ----------
     estimators : list of classifiers
-        Unfitted. They are assigned to the teachers in turn.
+        Unfitted classifiers, which are assigned to the teachers in turn.
     n_teachers, partition, unit, keep_teachers, n_jobs, timeout
         As in `PATEClassifier`.
 
@@ -98,7 +98,7 @@ class Teachers(VotingMethod):
     array([[5, 0, 0]])
     """
 
-    #: Whether each teacher has private data of its own, where they stay.
+    #: Whether each teacher loads the private data of its own site.
     are_sites = False
 
     def __init__(
@@ -121,7 +121,7 @@ class Teachers(VotingMethod):
         self.timeout = timeout
 
     def check(self, *, soft_aggregator: SoftAggregator | None = None) -> None:
-        """Refuse models that predict no such target, and mechanisms that need other votes."""
+        """Refuse models for other targets, and aggregators that the models' votes do not suit."""
         if not self.estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 estimator")
         splits_votes = self.target_type.splits_votes
@@ -149,7 +149,7 @@ class Teachers(VotingMethod):
         """Assign the records to teachers; see `Method.prepare`."""
         self._check(private, memory)
         if memory is not None and seed is None:
-            # Kept seeds: the next fit on these data has the same parts and teachers
+            # Cached seeds give the same parts and teachers in the next fit on these data
             key = digest(
                 private.X, private.codes, private.groups, self.n_teachers, self.partition, self.unit
             )
@@ -157,7 +157,7 @@ class Teachers(VotingMethod):
             self._cached_seed: Any = cached_seed(memory, (key, "teachers"))
         if seed is None:
             seed = np.random.SeedSequence()
-        # Without output: a partition may print identifiers, or warn of them
+        # A user's partition may print identifiers, or quote them in warnings
         with suppress_output(), seeded(seed_number(seed)):
             self._assignment = assign_teachers(
                 clone(self.partition, safe=False),
@@ -172,10 +172,10 @@ class Teachers(VotingMethod):
         return self._neighbors().with_size(private.n_records)
 
     def _check(self, private: PrivateData, memory: Memory | None) -> None:
-        """Refuse teachers that cannot be fitted with these parameters, before training."""
+        """Refuse unsuitable callbacks, weights and timeouts before training, and store copies."""
         self._memory = Memory(None) if memory is None else memory
         self._cached_seed = None
-        # Copies: fitted state, callbacks and generators stay here, and out of the keys in memory
+        # Copies without fitted state, callbacks and generators, which must not enter cache keys
         self._own = [isolated_clone(estimator, seed=0) for estimator in self.estimators]
         for estimator in self._own:
             check_callbacks(estimator)
@@ -203,17 +203,17 @@ class Teachers(VotingMethod):
     ) -> np.ndarray:
         """Train the teachers and count their votes; see `VotingMethod.vote`.
 
-        Votes are added up as teachers finish, so nothing of size teachers x queries is ever held.
-        Each worker is sent only its own part. Workers share the processor's cores: a teacher's
-        threads are limited to its share, and its own joblib jobs run one after the other.
-        Each teacher runs in `runtime.isolation.isolated`, so teachers in threads of one process
-        take turns.
+        Votes are added up as teachers finish, so no array of size teachers x queries is stored.
+        Each worker receives only the parts of its own teachers. Workers share the processor's
+        cores: the number of threads of each teacher is limited, and its joblib jobs run
+        sequentially. Each teacher runs in `runtime.isolation.isolated`, so teachers in threads of
+        one process take turns.
 
         Raises
         ------
         TeacherError
-            If a teacher fails or exceeds `timeout`; of its error's text, only known phrases are
-            shown.
+            If a teacher fails or exceeds `timeout`. The text of the teacher's error is redacted,
+            except for known phrases.
         """
         n_queries, target = _num_samples(X_query), private.target
         network = batched_network(self._own, private.X, X_query, self.timeout)
@@ -223,7 +223,7 @@ class Teachers(VotingMethod):
         if network is None:
             workers.warn_if_taking_turns(self.n_jobs)
             size = workers.batch_size(self._assignment.n_teachers, self.n_jobs)
-            may_stay = self.timeout is None  # a teacher that hangs must not hang this process
+            may_stay = self.timeout is None  # with a timeout, teachers run in other processes
             options: dict[str, Any] = {
                 "n_jobs": self.n_jobs,
                 "batch_size": size,
@@ -261,14 +261,14 @@ class Teachers(VotingMethod):
         settings: Settings,
         seed: np.random.SeedSequence | None,
     ) -> Iterator[tuple[Part, Task]]:
-        """Return an iterator of each teacher's `Part`, selected at its turn, and its `Task`."""
+        """Return an iterator over each teacher's `Part`, which is selected lazily, and `Task`."""
         assignment, memory = self._assignment, self._memory
         seed = seed if self._cached_seed is None else self._cached_seed
         seeds = _seeds(seed, assignment.n_teachers, assignment.names)
         names = range(assignment.n_teachers) if assignment.names is None else assignment.names
         fingerprint = None
         if memory.location is not None:
-            records = None  # of sites: they join the key where they are loaded
+            records = None  # records of sites are added to the key when they are loaded
             if not isinstance(private.X, Sites):
                 records = (
                     private.X,
@@ -286,7 +286,7 @@ class Teachers(VotingMethod):
         return zip(_parts(private, assignment), tasks, strict=True)
 
     def default_student(self) -> Estimator:
-        """Return the first of the estimators, so that the student is like the teachers."""
+        """Return the first of the estimators."""
         return next(iter(self.estimators), None)
 
     def classifiers(self) -> list[Estimator]:
@@ -295,25 +295,34 @@ class Teachers(VotingMethod):
 
 
 class RegressorTeachers(Teachers):
-    """One regressor per part of the private data: a prediction is a vote split between levels.
+    """Ensemble of regressors, each trained on one part of the private data.
+
+    A prediction is a vote that is split between two levels.
 
     Parameters
     ----------
     estimators : list of regressors
-        As in `Teachers`, which has the others.
+        Unfitted regressors, which are assigned to the teachers in turn.
+    n_teachers, partition, unit, keep_teachers, n_jobs, timeout
+        As in `Teachers`.
     """
 
     target_type = NumberTarget
 
 
 class SiteTeachers(Teachers):
-    """One classifier per site, which loads its own private data: see `teachers.Sites`.
+    """Ensemble of one classifier per site, which loads its own private data.
+
+    See `teachers.Sites`.
 
     Parameters
     ----------
     estimators, n_jobs, timeout
-        As in `Teachers`. `keep_teachers` must be False. The others do nothing, because each
-        site is one teacher.
+        As in `Teachers`.
+    keep_teachers : bool, default=False
+        Must be False.
+    n_teachers, partition, unit
+        Ignored, because each site is one teacher.
     """
 
     are_sites = True
@@ -337,7 +346,7 @@ class SiteTeachers(Teachers):
         """Return the neighboring data sets of one teacher per site; see `Method.prepare`."""
         self._check(private, memory)
         if memory is not None and seed is None:
-            # A key without the names: one more site must not discard the votes of the others
+            # A key without names, so that cached votes stay valid if a site is added
             self._cached_seed = cached_seed(memory, (digest("sites"), "teachers"))
         named = PredefinedPartition(private.X.names)
         names: Any = named.names
@@ -345,7 +354,7 @@ class SiteTeachers(Teachers):
         return self._neighbors()
 
 
-#: Teachers, by the kind of target: of private rows that are given, and of those that stay at sites.
+#: Classes of ensembles by the kind of target, for given private rows and for `Sites`.
 ENSEMBLES: dict[type[Target], type[Teachers]] = {
     ClassTarget: Teachers,
     NumberTarget: RegressorTeachers,
@@ -356,7 +365,7 @@ SITE_ENSEMBLES: dict[type[Target], type[Teachers]] = {ClassTarget: SiteTeachers}
 def _seeds(
     seed: np.random.SeedSequence | None, n_teachers: int, names: Sequence[str] | None
 ) -> list[int]:
-    """Return the seed of each teacher: it follows from its number or, if it has one, its name."""
+    """Return the seed of each teacher, derived from its name or, without names, its number."""
     seed = np.random.SeedSequence() if seed is None else seed
     if names is None:
         return [seed_number(child) % 2**31 for child in seed.spawn(n_teachers)]
@@ -364,7 +373,7 @@ def _seeds(
 
 
 def _parts(private: PrivateData, assignment: Assignment) -> Iterator[Part]:
-    """Yield the `Part` of each teacher; a site has the function that loads its part."""
+    """Yield the `Part` of each teacher; the part of a site has a function that loads it."""
     X, weight = private.X, private.sample_weight
     if isinstance(X, Sites):
         yield from (

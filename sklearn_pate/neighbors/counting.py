@@ -1,7 +1,7 @@
 """The private half of cells: votes of records, in ticks.
 
-A record adds its weight, at most 1, to the count of its class in each of its nearest cells; all
-records of a group add up to at most 1 in each of as many cells.
+A record adds its weight, at most 1, to the count of its class in each of its nearest cells. The
+votes of a group are the mean of the votes of its records.
 """
 
 from __future__ import annotations
@@ -32,20 +32,22 @@ def count_block_in_cells(
     rounding: float,
     target: Target,
 ) -> np.ndarray:
-    """Count the votes of a `Block` of records in a table; all else follows from public rows.
+    """Count the votes of a `Block` of records in a table.
+
+    All arguments other than the block depend on public rows and numbers alone.
 
     Parameters
     ----------
     block : Block
         The records.
     transformer : transformer
-        Fitted.
+        Transformer that was fitted on public rows.
     centers : ndarray of shape (n_cells, n_columns)
-        Of the cells.
+        Centers of the cells.
     n_neighbors : int
         Number of cells that each record votes in.
     largest : ndarray of shape (n_features,) or None
-        Largest sizes of the public rows, from `largest_sizes`.
+        Largest absolute values of public rows, from `largest_sizes`; None for `RowVectorizer`.
     rounding : float
         As in `nearest_cells`.
     target : targets.Target

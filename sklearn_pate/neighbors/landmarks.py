@@ -1,4 +1,4 @@
-"""Default student where records vote."""
+"""Default student for classes if records vote in cells."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ _FARTHEST = 10
 
 
 class LandmarkClassifier(ClassifierMixin, BaseEstimator):
-    """Linear classifier of columns, and of the kernel of a row and some rows, the landmarks.
+    """Linear classifier of the columns, and of kernel values of a row and landmarks.
 
-    There are at most 300 landmarks for two classes, and at most 1,000 for more. All columns are
-    divided by one number, the typical (median) distance of rows from their median, and clipped at
-    ten. The kernel of two rows is ``exp(-distance**2)`` in this unit.
+    Landmarks are random training rows: at most 300 for two classes, and at most 1,000 for more. The
+    median of the rows is subtracted. All columns are divided by one number, the median distance of
+    rows from their median, and clipped to [-10, 10]. The kernel of two rows is
+    ``exp(-distance**2)`` in this unit.
 
     For two classes, the model is a logistic regression with a `C` of 2. For more classes, it is a
     ridge regression of the class probabilities with an `alpha` of 0.1. Its predictions are raised
@@ -64,7 +65,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to rows of numbers, (n_samples, n_features), their labels and weights."""
+        """Fit on rows of numbers, (n_samples, n_features), with labels and weights."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -146,7 +147,7 @@ def _least_squares(features: np.ndarray, shares: np.ndarray, labels: np.ndarray)
     return [
         calling("__matmul__", model.coef_.T),
         calling("__add__", model.intercept_),
-        # As in `cells.sharpened`
+        # As in `smoothing.sharpened`
         cut,
         calling("__pow__", POWERS[int(np.argmax(likelihoods))]),
         Normalizer("l1"),

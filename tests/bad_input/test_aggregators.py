@@ -254,7 +254,7 @@ def test_rdp_functions_refuse_unsuitable_arguments(function, changes, message):
 
 @h.each("neighbour_votes", ([7, 3], [5, 5], [5, 4, 1]))
 def test_audit_aggregator_refuses_votes_that_are_no_neighbors(neighbour_votes):
-    with h.refused("neighbour_votes must be votes with one"):
+    with h.refused("neighbour_votes must equal votes, with one"):
         call(audit_aggregator, neighbour_votes=neighbour_votes)
 
 
