@@ -105,7 +105,7 @@ def test_custom_method_refuses_parameters_it_does_not_use(params, match):
 
 @cases("method", Near(), Teachers([GaussianNB()]), ReverseNeighbors())
 def test_methods_as_base_estimator_are_refused(method):
-    with pytest.raises(TypeError, match=rf"give it as method={type(method).__name__}\(\.\.\.\)"):
+    with pytest.raises(TypeError, match=rf"pass it as method={type(method).__name__}\(\.\.\.\)"):
         fit(PATEClassifier(method, classes=[0, 1]))
 
 

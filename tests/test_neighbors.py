@@ -408,7 +408,7 @@ def test_method_data_and_votes_must_agree():
     for given, reason in (
         (
             teachers.poll(X, Y, X_public=X_PUBLIC),
-            "nor votes of teachers are one",
+            "counts or votes of teachers",
         ),
         (votes.counts, "pass the votes that poll returned"),
     ):
@@ -563,7 +563,7 @@ def test_reverse_neighbors_subclass_is_refused():
     class Mine(ReverseNeighbors):
         pass
 
-    with pytest.raises(ValueError, match="is not checked"):
+    with pytest.raises(ValueError, match="cannot check that such a table"):
         pate(Mine(random_state=0)).plan(X, Y, X_public=X_PUBLIC)
 
 

@@ -292,7 +292,7 @@ def test_text_arrays_are_refused_by_models_of_frames_with_a_remedy(kind):
     X, X_public = frame[:200], frame[200:]
     clf.fit(X, y[:200], X_public=X_public)
     rows = X.to_numpy()
-    with pytest.raises(ValueError, match="fitted on a DataFrame: pass a DataFrame; got ndarray") as caught:
+    with pytest.raises(ValueError, match="on a DataFrame: pass a DataFrame; got ndarray") as caught:
         clf.predict(rows)
     remedy = str(caught.value).rpartition(" = ")[2]
     rows = eval(remedy, {"pd": pd, "X": rows, "X_public": X_public})
@@ -307,7 +307,7 @@ def test_truth_values_other_than_0_and_1_are_refused():
     rows[0, -1] = 0.5
     with (
         pytest.warns(UserWarning, match=NO_NAMES),
-        pytest.raises(ValueError, match="fitted on a DataFrame: pass one"),
+        pytest.raises(ValueError, match="fitted on a DataFrame: pass a DataFrame"),
     ):
         clf.predict(rows)
 

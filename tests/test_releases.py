@@ -349,7 +349,7 @@ TRIED = "Wrong failed when tried on public rows"
     (wrong(event=proved(0.5)), {}, "cost of Wrong must return rdp.Cost"),
     (wrong(event=lambda *_: NEGATIVE), {}, r"event of Wrong must return rdp.Event\(.* got Cost"),
     (Counts, {}, r"'releases' .* must be an instance, Counts\(\.\.\.\). Got the class"),
-    (LaplaceMechanism(9.0), {}, "releases must be a list of releases.Release, .*got .*Laplace"),
+    (LaplaceMechanism(9.0), {}, "releases must be a list of instances of .*got .*Laplace"),
     (
         Counts(epsilon_fraction=1.0),
         {},

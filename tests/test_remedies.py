@@ -282,7 +282,7 @@ def test_pipeline_step_remedies_work(transformer, X, X_public):
     pipe = make_pipeline(transformer, pate())
     message = failure(lambda: pipe.fit(X, Y, pateclassifier__X_public=X_public))
     # The first remedy
-    assert "put the steps before it inside base_estimator" in message
+    assert "put the earlier steps inside base_estimator" in message
     teachers(make_pipeline(transformer, LogisticRegression())).fit(X, Y, X_public)
     # The second
     (enable,) = re.findall(r"sklearn\.set_config\(.*?\)", message)

@@ -124,9 +124,7 @@ def test_system_generator_refuses_other_methods_of_numpy():
     for name in set(dir(np.random.Generator)) - {"bit_generator"}:
         if name.startswith("_") or name in OWN:
             continue
-        with pytest.raises(
-            NotImplementedError, match="would not draw this from the operating system"
-        ):
+        with pytest.raises(NotImplementedError, match="would not draw from the operating system"):
             getattr(rng, name)(1, 1)
 
 

@@ -438,7 +438,7 @@ def checked_scale(mechanism: Any, name: str) -> float:
     if scale is None:
         raise ValueError(
             f"{type(mechanism).__name__}({name}=None) has no noise level of its own: "
-            f"PATEClassifier calibrates it to epsilon. To use it on its own, set {name} to a number"
+            f"PATEClassifier calibrates it to epsilon. Set {name} to a number for any other use"
         )
     return float(scale)
 

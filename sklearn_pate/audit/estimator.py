@@ -143,16 +143,16 @@ def audit_estimator(
     -----
     The bound is valid for the following reasons. Everything except the bits is fixed first: the
     positions, features and two labels of the canaries, all other records, and the public rows. The
-    bits are fair, and independent of everything else. A change of one bit changes the label of one record, which
-    keeps its position, identifier and group. The two data sets are neighbours under "replace one
-    record", under "change it under the same identifier", and, for groups, under "change its
-    records", with the same number of records. (Under "add or remove one record", without change,
-    they are two changes apart, and `claimed` is required.) So if `fit` is (epsilon, delta)-private
-    for its relation, its releases are (epsilon, delta)-private in each bit. The theorem behind
-    `one_run_epsilon` requires nothing else, because guesses are computed from the releases. Several
-    runs are one mechanism on all their bits, in which each bit is used in one run, so the theorem
-    covers them together. With one canary per run, this is the classic test of two neighbouring data
-    sets.
+    bits are fair, and independent of everything else. A change of one bit changes the label of one
+    record, which keeps its position, identifier and group. The two data sets are neighbours under
+    "replace one record", under "change it under the same identifier", and, for groups, under
+    "change its records", with the same number of records. (Under "add or remove one record",
+    without change, they are two changes apart, and `claimed` is required.) So if `fit` is
+    (epsilon, delta)-private for its relation, its releases are (epsilon, delta)-private in each
+    bit. The theorem behind `one_run_epsilon` requires nothing else, because guesses are computed
+    from the releases. Several runs are one mechanism on all their bits, in which each bit is used
+    in one run, so the theorem covers them together. With one canary per run, this is the classic
+    test of two neighbouring data sets.
 
     The bound is invalid if canaries, public rows or the number of guesses depend on the bits or on
     released labels, if runs share noise, or if `fit` spends privacy more than once.
@@ -257,9 +257,9 @@ def _claim_of(spent: Any) -> float | None:
     """Return the epsilon that a fit states for a changed label, or None."""
     if getattr(spent, "relation", None) == NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise ValueError(
-            f"the guarantee is for this change: {spent.change}. The changed label of a canary is two "
-            "such changes. Set claimed to the epsilon for two, which is twice the epsilon if delta "
-            "is 0"
+            f"the guarantee is for this change: {spent.change}. The changed label of a canary is "
+            "two such changes. Set claimed to the epsilon for two, which is twice the epsilon if "
+            "delta is 0"
         )
     return getattr(spent, "epsilon", None)
 
@@ -428,7 +428,7 @@ def make_canaries(
             f"{n_canaries!r}"
         )
     if len(classes) < 2:
-        raise ValueError("canaries require at least 2 classes to hide a bit in a label; give classes")
+        raise ValueError("canaries require at least 2 classes to hide a bit; give classes")
     positions = rng.choice(len(y), n_canaries, replace=False)
     if kind == "mislabelled":
         true = np.searchsorted(classes, y[positions])

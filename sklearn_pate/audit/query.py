@@ -176,7 +176,7 @@ def audit_aggregator(
             f"queries of {aggregator} share noise; give a function that samples one query"
         )
     if votes is None and (neighbour_votes is not None or n_teachers is None or n_classes is None):
-        raise ValueError("without votes, give n_teachers and n_classes, and do not give neighbour_votes")
+        raise ValueError("without votes, give n_teachers and n_classes, and not neighbour_votes")
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
     settings: dict[str, Any] = {"delta": delta, "n_samples": n_samples, "confidence": confidence}
     contradicts = None

@@ -158,9 +158,9 @@ def given_rows(X_public: Rows) -> Rows:
     X_public = public_rows(X_public)
     if X_public is None:
         raise ValueError(
-            "X_public is missing: the student learns from public, unlabelled rows with the "
-            "features of X, never from private rows. Call fit(X, y, X_public=...), or declare "
-            "the values of all columns: PATEClassifier(schema={name: (low, high) or [values]})"
+            "X_public is missing: public, unlabelled rows with the features of X are required, "
+            "because the student learns from them. Call fit(X, y, X_public=...), or declare the "
+            "values of all columns: PATEClassifier(schema={name: (low, high) or [values]})"
         )
     return without_index(indexable_rows(X_public, "X_public"))
 

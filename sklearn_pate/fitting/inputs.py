@@ -547,9 +547,9 @@ def _check_default_rows(X_public: Rows) -> None:
 def _check_unit(estimator: Estimator, neighbors: Neighbors) -> None:
     if estimator.unit == "group" and neighbors.unit != "group":
         raise ValueError(
-            f"unit='group', but these votes protect one {neighbors.unit}; give groups= to fit or "
-            "poll, one identifier per record. Searches drop groups unless metadata routing is on. "
-            "Pass groups to cross_validate in params, not as its parameter groups"
+            f"unit='group', but these votes protect one {neighbors.unit}; in fit or poll, give "
+            "groups=, one identifier per record. Searches drop groups unless metadata routing is "
+            "on. Pass groups to cross_validate in params, not as its parameter groups"
         )
 
 
