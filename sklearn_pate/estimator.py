@@ -367,7 +367,7 @@ class PATEEstimator(CheckedEstimator):
         check_is_fitted(self, "public_labels_")
         X_public = getattr(self, "X_synthetic_", None) if X_public is None else X_public
         if X_public is None:
-            raise ValueError("X_public is missing: pass the public rows that were given to fit")
+            raise ValueError("X_public is missing: the rows given to fit are required")
         X_public = indexable_rows(public_rows(X_public), "X_public")
         check_features(self, X_public, "X_public")
         X_public = self._form.like(X_public)

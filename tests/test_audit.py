@@ -573,7 +573,7 @@ class NeverFitted(KNeighborsClassifier):
         ),
         "numbers": (PATERegressor(bounds=(0, 1)), BITS, {}, "PATERegressor predicts numbers"),
         "two axes": (PATEClassifier(classes=[0, 1]), IDS, {}, "y must be a 1-D array"),
-        "no delta": (NeverFitted(), BITS, {}, "got None, and NeverFitted has no delta to use instead: give"),
+        "no delta": (NeverFitted(), BITS, {}, "None, and NeverFitted has no delta to use instead"),
     },
 )
 def test_audit_estimator_refuses_impossible_audits_before_a_fit(estimator, labels, params, message):

@@ -259,7 +259,7 @@ def test_ledger_parts_of_delta_sum_to_delta(path, composition, epsilon, delta):
 
 def test_ledger_composition_is_fixed_by_its_file(path):
     PrivacyLedger(path, 1.0, composition="gaussian")
-    with pytest.raises(ValueError, match="'delta': 1e-05, 'composition': 'gaussian', .*; got .*'renyi'"):
+    with pytest.raises(ValueError, match="1e-05, 'composition': 'gaussian', .*; got .*'renyi'"):
         PrivacyLedger(path, 1.0)
     with pytest.raises(ValueError, match="'reserved_delta': 1.0.*; got .*: 5e-06.*. The budget"):
         PrivacyLedger(path, 1.0, composition="gaussian", reserved_delta=5e-6)

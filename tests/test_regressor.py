@@ -428,7 +428,7 @@ def test_polled_votes_of_numbers_can_be_read_again():
     of_teachers = fitted(how="poll", base_estimator=LinearRegression())
     again = PATERegressor(LinearRegression(), bounds=(0, 40), epsilon=20.0)
     assert again.fit_votes(of_teachers, X[PUBLIC]).score(X[TEST], Y[TEST]) > 0.6
-    with pytest.raises(ValueError, match="SoftVote needs the sums"):
+    with pytest.raises(ValueError, match="SoftVote requires votes from poll"):
         again.fit_votes(np.tile([3, 2], (500, 1)), X[PUBLIC])
 
 

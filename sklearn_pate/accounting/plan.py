@@ -236,8 +236,9 @@ class Plan:
         float
             Computed from the mechanism's distribution or, if it has none, from samples with a
             fixed seed. If a mechanism may leave queries unanswered, the share refers to its
-            answers; NaN if it answers no query. A mechanism that uses a student gets uniform probabilities,
-            and a mechanism that uses the teachers' probabilities gets probabilities of 0 and 1.
+            answers; NaN if it answers no query. A mechanism that uses a student gets uniform
+            probabilities, and a mechanism that uses the teachers' probabilities gets
+            probabilities of 0 and 1.
 
         Raises
         ------

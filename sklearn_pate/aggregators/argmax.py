@@ -672,7 +672,7 @@ class StableArgmax(Aggregator):
         Pure epsilon of one run. With None, `PATEClassifier` calibrates it so that all runs together
         cost its `epsilon`.
     max_unstable : int, default=20
-        Number of runs, each of which ends with an unstable query.
+        Number of runs, and so the largest number of unstable queries.
     delta : float, default=1e-6
         Delta of the mechanism, a part of the delta of a fit. It bounds the probability that an
         answer depends on more than the noisy comparisons.

@@ -82,7 +82,7 @@ def audit_estimator(
     ----------
     estimator : PATEClassifier or estimator
         Any object with ``fit(X, y, X_public)``. Each run fits a clone. Its `random_state` is
-        replaced, as a fit with a known seed is not private.
+        replaced, because a fit with a known seed is not private.
     X : array or DataFrame with n_samples rows
         Private features, dense.
     y : array-like of shape (n_samples,)
@@ -103,8 +103,8 @@ def audit_estimator(
         the fitted estimator must return a number for each canary, above 0 if the evidence is for
         the first label, and must not use the bits.
     n_copies : int, default=1
-        Number of copies of each canary at the end of `X_public`. The guarantee covers them, as it
-        holds for any public rows.
+        Number of copies of each canary at the end of `X_public`. The guarantee also holds with
+        these copies, because it holds for any public rows.
     n_runs : int, default=1
         Number of independent fits, each with its own bits.
     n_guesses : int, default=None

@@ -311,7 +311,7 @@ _LEAST_TRIED = 50
 _MOST_SAMPLED = 40
 _MOST_STATED = 4000
 
-#: Largest number of classes whose ties and unanimity are tried.
+#: Largest number of further classes for which ties and unanimity are tried.
 _MOST_CLASSES = 64
 
 

@@ -104,6 +104,8 @@ class Columns(NamedTuple):
 
     def _canonical(self, X: Rows) -> Rows:
         """Return a copy whose columns in `by_value` hold floats, or texts as objects."""
+        if self.names is None:
+            X = np.asarray(X, dtype=float)  # truth values are 0 and 1
         values = list(columns_of(X).values())
         for k in self.by_value:
             cells = cells_of(values[k])

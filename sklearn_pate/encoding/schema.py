@@ -183,7 +183,7 @@ def undeclared_columns(X: Rows, bounds: Any, categories: Any) -> tuple[int, ...]
         As in `declared_columns`.
     """
     dtypes = _dtypes_by_name(checked_table(X))
-    if bounds is None and not categories:
+    if not categories and (bounds is None or bounds == {}):
         return tuple(range(len(dtypes)))
     categories = _own_categories(dtypes) | (categories or {})
     is_dict = bounds is None or isinstance(bounds, dict)
@@ -227,15 +227,17 @@ def estimated_columns(
         The estimated columns are read by value.
     """
     names = list(columns_of(X))
+    is_frame = isinstance(X, pd.DataFrame)
     found: dict[int, Column] = {}
     for place, values, has_gaps in zip(places, estimates, gaps, strict=True):
+        if not is_frame and isinstance(values, list):  # an array holds numbers alone
+            values = tuple(sorted(map(float, values)))
         if isinstance(values, tuple):
             found[place] = _number_column(names[place], np.dtype(float), values, has_gaps, n_bins)
         else:
             found[place] = CategoryColumn(np.dtype(object), values or [NO_CATEGORY], has_gaps)
     others = iter(() if declared is None else declared.columns)
     columns = [found[k] if k in found else next(others) for k in range(len(names))]
-    is_frame = isinstance(X, pd.DataFrame)
     if is_frame:
         return Columns(columns, X.columns.copy(), None, by_value=places)
     return Columns(columns, None, np.dtype(float), by_value=places)

@@ -3,15 +3,18 @@
 pandas chooses the dtype of a column from all of its values, so that one malformed record changes
 how every other one is read. Here, a cell is a number, a text or a gap, whatever the others are:
 
-- numbers, and texts that Python reads as a number, are numbers. Durations are in seconds;
-- True and False are the texts "True" and "False";
+- numbers, texts that Python reads as a number, and complex numbers without an imaginary part are
+  numbers. Durations are in seconds;
+- True and False are the texts "True" and "False", as are the texts that `pandas.read_csv` reads as
+  these;
 - None, NaN, NA, NaT and values without a text are gaps;
-- anything else is its text.
+- anything else is its text, that of a time or an interval whatever its type.
 """
 
 from __future__ import annotations
 
-from numbers import Number
+import datetime
+from numbers import Number, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +69,9 @@ def text_of(value: Any) -> str | None:
     try:
         if pd.isna(value) is True:
             return None
-        return value.decode() if isinstance(value, bytes) else str(value)
+        text = bytes.decode(value) if isinstance(value, bytes) else str(value)
+        # An instance of a subclass may be equal to other texts
+        return text if type(text) is str else str.__str__(text)
     except Exception:  # the `__str__` of an object, thousands of digits, bytes that are no text
         return None
 
@@ -96,15 +101,12 @@ def cells_of(values: np.ndarray | pd.Series) -> Cells:
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return _of_categories(values)  # type: ignore[arg-type]
-    kind = getattr(dtype, "kind", "O")
-    if kind == "m":
-        values = pd.Series(values) / np.timedelta64(1, "s")
-        kind = "f"
-    if kind in "iuf":
-        if isinstance(values, np.ndarray):
-            return Cells(values.astype(float), None)
-        return Cells(values.to_numpy("float64", na_value=np.nan), None)
-    objects = values.astype(object)
+    if getattr(dtype, "kind", "O") in "iuf":
+        with np.errstate(all="ignore"):  # numbers beyond the range of floats become infinite
+            if isinstance(values, np.ndarray):
+                return Cells(values.astype(float), None)
+            return Cells(values.to_numpy("float64", na_value=np.nan), None)
+    objects = pd.Series(values).astype(object)
     found = _Reader()
     pairs = [found.read(value) for value in objects]
     numbers = np.array([number for number, _ in pairs], dtype=float)
@@ -130,18 +132,58 @@ class _Reader:
         self._known: dict[str, tuple[float, str | None]] = {}
 
     def read(self, value: Any) -> tuple[float, str | None]:
-        """Return the number or the text of a value, NaN and None for what it is not."""
-        if type(value) is str:
+        """Return the number or the text of a value, NaN and None for what it is not.
+
+        A value that raises an error, of any kind, is a gap.
+        """
+        try:
+            if type(value) is not str:
+                return _of_object(value)
             if value not in self._known:
                 self._known[value] = _of_text(value)
             return self._known[value]
-        if isinstance(value, Number) and not isinstance(value, bool | np.bool_):
-            return _of_number(value)
-        text = text_of(value)
-        return (np.nan, None) if text is None else _of_text(text)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            return np.nan, None
+
+
+def _of_object(value: Any) -> tuple[float, str | None]:
+    if isinstance(value, bool | np.bool_):
+        return np.nan, str(bool(value))
+    if isinstance(value, datetime.timedelta | np.timedelta64):  # a number for numpy
+        return float(pd.Timedelta(value) / np.timedelta64(1, "s")), None
+    if isinstance(value, Number):
+        return _of_number(value)
+    if isinstance(value, datetime.datetime | np.datetime64):
+        value = _as_timestamp(value)
+    if isinstance(value, pd.Interval):
+        return np.nan, _text_of_interval(value)
+    text = text_of(value)
+    return (np.nan, None) if text is None else _of_text(text)
+
+
+def _as_timestamp(value: Any) -> Any:
+    """Return a time in the type that a column of times has; one out of its range is unchanged."""
+    try:
+        return pd.Timestamp(value)
+    except Exception:
+        return value
+
+
+def _text_of_interval(interval: pd.Interval) -> str:
+    """Return the text of an interval, the same for integers and floats as ends."""
+    low, high = (
+        text_of_number(float(end)) if isinstance(end, Real) else str(end)
+        for end in (interval.left, interval.right)
+    )
+    brackets = "[" if interval.closed_left else "(", "]" if interval.closed_right else ")"
+    return f"{brackets[0]}{low}, {high}{brackets[1]}"
 
 
 def _of_number(value: Any) -> tuple[float, str | None]:
+    if isinstance(value, complex | np.complexfloating) and value.imag == 0:
+        value = value.real  # one complex number makes a column of them
     try:
         return float(value), None  # NaN is a gap
     except OverflowError:
@@ -152,6 +194,8 @@ def _of_number(value: Any) -> tuple[float, str | None]:
 
 
 def _of_text(text: str) -> tuple[float, str | None]:
+    if text in ("TRUE", "true", "FALSE", "false"):
+        return np.nan, text.capitalize()
     try:
         return float(text), None
     except ValueError:

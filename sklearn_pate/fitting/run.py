@@ -25,7 +25,7 @@ from ..releases.published import Published, warn_of_release
 from ..releases.synthetic_rows import steps_of_rows
 from ..releases.votes import Votes
 from ..report.formats import text_rounded_up
-from ..runtime.isolation import is_ours, suppress_output
+from ..runtime.isolation import attempt, is_ours, suppress_output
 from ..students import fit_student
 from . import planning
 from .checks import check_features, given_rows
@@ -149,7 +149,11 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
     X_public = given_rows(account.synthesis.rows)
     private = inputs.records
     if is_ours(account.synthesis.synthesizer):
-        private = dataclasses.replace(private, X=account.synthesis.synthesizer.like(private.X))
+        with suppress_output():
+            rows, failed = attempt(partial(account.synthesis.synthesizer.like, private.X))
+        if failed is not None:
+            raise ValueError(f"the private rows could not be read by value: {failed}")
+        private = dataclasses.replace(private, X=rows)
     seeds = dict(inputs.seeds)
     method = clone(inputs.method)
     prepared(estimator, method, private, X_public, seeds)

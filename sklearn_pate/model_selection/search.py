@@ -48,6 +48,7 @@ from ..releases.synthetic_rows import Synthesis, dry_run_rows, steps_of_rows
 from ..runtime.copies import copied_generators, unfitted
 from ..runtime.isolation import is_ours, next_fit_number
 from ..secure import noise_generator
+from ..synthesis import ClassSumsSynthesizer
 from .candidates import calibrate, make_candidates, teachers_key
 from .trials import (
     PrivateScorer,
@@ -146,8 +147,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         is_seeded = self.random_state is not None
         if is_seeded and (self.estimator.secure or self.estimator.ledger is not None):
             raise ValueError(
-                "random_state must be None if the estimator has secure=True or a ledger, because two "
-                f"searches with one seed share noise; got random_state={self.random_state!r}"
+                "random_state must be None if the estimator has secure=True or a ledger, because "
+                f"two searches with one seed share noise; got random_state={self.random_state!r}"
             )
         seeds = seed_sequence(self.random_state).spawn(4)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seeds
@@ -160,6 +161,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         if synthesizer is not None:
             set_fraction(synthesizer, reads_sums=False, is_search=True)
             not_covered += read_by(synthesizer)
+            if isinstance(synthesizer, ClassSumsSynthesizer):
+                synthesizer.guess_by_dtype(rows)
             X_public = dry_run_rows(synthesizer)
             if is_ours(synthesizer):
                 rows = synthesizer.like(rows)  # in the form of the rows of the dry run

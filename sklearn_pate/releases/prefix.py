@@ -98,7 +98,8 @@ def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
         own = inputs.synthesis.synthesizer
         params = own.get_params(deep=False).items()
         params = {name: value for name, value in params if name not in _OF_SPEED}
-        synthesizer = type(own).__name__, _plain(params), _plain(getattr(own, "schema_", None))
+        columns = [getattr(own, name, None) for name in ("schema_", "undeclared")]
+        synthesizer = type(own).__name__, _plain(params), _plain(columns)
     parts = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
     return {
         "synthesizer or schema": synthesizer,

@@ -200,9 +200,10 @@ class SchemaRelease:
         moves = [2 * n * TICKS**2]
         sds = [self.sd_ranges * TICKS]
         if n_steps == 2:
-            # All columns in trees: with texts among them, the squared change per variance is equal
-            moves.append(2 * N_LEVELS * n * TICKS**2)
-            sds.append(self.sd_values(n_trees=n, n_texts=0)[0] * TICKS)
+            # The squared change per variance is the same for all kinds of columns. Discrete noise
+            # costs most, compared with it, where it is smallest: one column of texts
+            moves.append(2 * TICKS**2)
+            sds.append(self.sd_values(n_trees=0, n_texts=1)[1] * TICKS)
         mu_squared = discrete_gaussian_mu_squared(sds, moves) * (1 + 1e-7)
         return contribution.l2_squared * mu_squared, self.delta if n_steps == 2 else 0.0
 

@@ -12,6 +12,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import clone
@@ -1009,22 +1010,37 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             self._encoder = RowEncoder.of_columns(self.schema_)
             return self
         self._declared = self._declare_others(checked_table(X))
-        self._form = checked_table(X)[:0]  # names, and no values
-        self._guess = estimated_columns(
-            self._form,
-            self._places,
-            _guessed(self._form, self._places),
-            [False] * len(self._places),
-            self._declared,
-            n_bins=int(self.n_bins),
-        )
+        self._form = _form_of(X)
+        self._guess = self._guessed([_GUESS] * len(self._places))
         return self
+
+    def guess_by_dtype(self, X: Rows) -> None:
+        """Make up the kinds of undeclared columns for dry runs by the dtypes of rows.
+
+        `like` then returns these rows without loss, before the schema is estimated.
+        """
+        if self._places:
+            columns = columns_of(checked_table(X)).values()
+            kinds = [kind_of_values(values.dtype) for values in columns]
+            texts = ["a", "b"]
+            guesses = [_GUESS if kinds[k] in "iuf" else texts for k in self._places]
+            self._guess = self._guessed(guesses)
+
+    def _guessed(self, estimates: list[Any]) -> Columns:
+        """Return columns with a schema that is made up."""
+        gaps = [False] * len(self._places)
+        given = self._form, self._places, estimates, gaps, self._declared
+        return estimated_columns(*given, n_bins=int(self.n_bins))
 
     def _declare_others(self, X: Rows) -> Columns | None:
         """Return the declared columns of a table; None if there are none."""
         others = [k for k in range(X.shape[1]) if k not in self._places]
-        missing = [] if self.missing is None else list(self.missing)
         names = list(columns_of(X))
+        missing = [] if self.missing is None else list(self.missing)
+        with_bounds = list(self.bounds) if isinstance(self.bounds, dict) else []
+        named = [*with_bounds, *(self.categories or {}), *missing]
+        if any(name not in names for name in named):
+            declared_columns(X, self.bounds, self.categories, missing, n_bins=3)  # an error
         unknown = [name for name in missing if name in [names[k] for k in self._places]]
         if unknown:
             raise ValueError(
@@ -1032,9 +1048,6 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
                 "is estimated. Leave them out, or declare these columns"
             )
         if not others:
-            given = (self.bounds if isinstance(self.bounds, dict) else {}) or self.categories
-            if given or missing:
-                declared_columns(X, self.bounds, self.categories, missing, n_bins=1)  # an error
             return None
         part = X.iloc[:, others] if hasattr(X, "iloc") else X[:, others]
         bounds, categories = self.bounds, self.categories
@@ -1057,6 +1070,12 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             n_records=n_records, n_columns=len(self._places), mu=mu
         )
         planned.schema_delta = delta / 1000
+        if planned.schema_delta < _MIN_SCHEMA_DELTA:
+            raise ValueError(
+                f"delta={delta:g} is too small for a schema that is estimated: a thousandth of it "
+                "bounds the probability that a rare text is published. Declare all columns, "
+                "schema={column: (low, high) or [values]}, or use a larger delta"
+            )
         return planned
 
     @property
@@ -1216,6 +1235,12 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             published=published,
         )
 
+    @property
+    def undeclared(self) -> list[Any]:
+        """Names of the columns that are not declared, in order, with their positions."""
+        names = list(columns_of(self._form)) if self._places else []
+        return [names, list(self._places)]
+
     def _gather_schema(self, X: Rows, weight: Any, groups: Any, published: Sequence[Any]) -> Any:
         """Return the counts of a step of the schema release."""
         X = checked_table(X)
@@ -1225,11 +1250,18 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         amount, whole = ticks_of(len(X), units, weight, whole=TICKS)
         amount = amount * (TICKS // whole)
         release = self._schema_release()
-        with suppress_output():
+
+        def counted() -> Any:
             if not published:
                 return release.gather_ranges(columns, amount, self.n_jobs)
             kinds = kinds_of(published[0], release.sd_ranges)
             return release.gather_values(columns, amount, units, kinds, self.n_jobs)
+
+        with suppress_output():
+            found, failed = attempt(counted)
+        if failed is not None:
+            raise ValueError(f"the columns of the private rows could not be counted: {failed}")
+        return found
 
     def _counted(
         self, records: Block, target: Target, published: Sequence[Any]
@@ -1270,10 +1302,19 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return self._encoder.decode(np.clip(psi[:, :-1], -1, 1))
 
 
-def _guessed(X: Rows, places: tuple[int, ...]) -> list[Any]:
-    """Return made-up edges and categories of undeclared columns, by their dtypes, for dry runs."""
-    kinds = [kind_of_values(values.dtype) for values in columns_of(X).values()]
-    return [(-1.0, 1.0) if kinds[k] in "iufm" else ["a", "b"] for k in places]
+#: Smallest delta of the thresholds of texts.
+_MIN_SCHEMA_DELTA = 1e-300
+
+#: Bounds of undeclared columns in dry runs; their dtypes, which are private, have no influence.
+_GUESS = (-1.0, 1.0)
+
+
+def _form_of(X: Rows) -> Rows:
+    """Return a table without rows: the names of its columns, and nothing else of it."""
+    table = checked_table(X)
+    if isinstance(table, pd.DataFrame):
+        return pd.DataFrame(columns=table.columns.copy(), dtype=object)
+    return np.empty((0, table.shape[1]))
 
 
 def schema_contribution(neighbors: Neighbors) -> Contribution:
