@@ -242,7 +242,7 @@ def test_ptr_draws_from_the_system(queried, monkeypatch):
 def test_secure_refuses_a_seed(call):
     clf = PATEClassifier(GaussianNB(), n_teachers=20, classes=[0, 1], secure=True, random_state=0)
     given = (np.full((60, 2), 10), X_PUBLIC) if call == "fit_votes" else (X, Y, X_PUBLIC)
-    message = "secure=True .* give random_state=None, got random_state=0"
+    message = "secure=True requires random_state=None, .*; got random_state=0"
     pytest.raises(ValueError, getattr(clf, call), *given).match(message)
 
 

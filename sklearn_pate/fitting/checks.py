@@ -159,8 +159,8 @@ def given_rows(X_public: Rows) -> Rows:
     if X_public is None:
         raise ValueError(
             "X_public is missing: public, unlabelled rows with the features of X are required, "
-            "because the student learns from them. Call fit(X, y, X_public=...), or declare the "
-            "values of all columns: PATEClassifier(schema={name: (low, high) or [values]})"
+            "because the student learns from them. Call fit(X, y, X_public=...), or fit(X, y) "
+            "without public rows, which spends a part of epsilon on synthetic ones"
         )
     return without_index(indexable_rows(X_public, "X_public"))
 

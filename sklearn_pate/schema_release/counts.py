@@ -143,7 +143,7 @@ class SchemaRelease:
     >>> from sklearn_pate.schema_release import SchemaRelease
     >>> release = SchemaRelease(n_columns=7, mu=0.085, delta=1e-8)
     >>> round(release.sd_ranges), round(release.sd_values(n_trees=5, n_texts=2)[0])
-    (80, 137)
+    (80, 158)
     """
 
     n_columns: int

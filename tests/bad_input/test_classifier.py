@@ -99,8 +99,6 @@ test_classifier_calls_are_refused_with_their_reason = h.mistakes(
     ("class", lambda: h.fit({"student": GaussianNB}), "must be an estimator", TypeError),
     ("no query", lambda: h.fit(POOR), "=0.001 does not pay for one query", BudgetExceededError),
     ("noise", lambda: h.fit_votes(aggregator=GNMax(100.0)), "exceeds the votes", BadPlanError),
-    ("plan", lambda: h.pate().plan(h.X, h.Y), "X_public is missing"),
-    ("poll", lambda: h.pate().poll(h.X, h.Y), "X_public is missing"),
     ("short y", lambda: h.pate().plan(h.X, h.Y[1:], h.X_PUBLIC), "inconsistent numbers of sam"),
     ("many", lambda: h.pate(n_queries=31).plan(h.X, h.Y, h.X_PUBLIC), "more than .* X_public, 30"),
 )
@@ -187,7 +185,7 @@ FEATURES = "X_public does not have the features of X"
 
 
 test_fit_student_refuses_wrong_rows_and_students = h.mistakes(
-    ("no rows", lambda: h.fitted().fit_student(None), "X_public is missing: the rows given"),
+    ("no rows", lambda: h.fitted().fit_student(None), "X_public is missing: the rows given to fit are required"),
     ("a row missing", lambda: h.fitted().fit_student(h.X_PUBLIC[1:]), ROWS_GIVEN),
     ("a column missing", lambda: h.fitted().fit_student(h.X_PUBLIC[:, 1:]), FEATURES),
     ("a number", lambda: h.fitted().fit_student(h.X_PUBLIC, 5), "student must be a classifier"),

@@ -205,7 +205,7 @@ FEATURES = "X_public does not have the features of X"
 
 @h.messages_of(
     {
-        "X_public is missing: public, unlabelled rows": (None, PublicData(None)),
+        "X_public is missing: public, unlabelled rows": (PublicData(None),),
         "Expected X_public as a 2D array": (5, "rows", ()),
         "Expected X_public as a 2D array.*got a 1D array": (h.X_PUBLIC[0],),
         r"X_public has 0 sample\(s\)": (h.X_PUBLIC[:0],),

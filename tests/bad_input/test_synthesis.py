@@ -118,7 +118,7 @@ def test_synthesizer_parameter_refuses_wrong_type_or_range(name, value):
         declare(**{name: value})
 
 
-PAIR = r"must be two finite numbers \(low, high\), low not above high, or more"
+PAIR = r"must be a tuple or list of two finite numbers, \(low, high\) with low <= high, or of"
 WRONG = ((90, 17), (1,), (), (0, INF), (NAN, 1), ("a", "b"), (None, 3), (0, 5, 5, 9), (0, 9, 5))
 
 
@@ -152,7 +152,6 @@ BETWEEN = "'age' must have whole numbers between them"
     ("missing: one name", {"missing": "height"}, "missing must be a list.*got 'height'"),
     ("missing in whole numbers", {"missing": ["age"]}, "holds no missing values.*Int64"),
     ("no number between", of_age(0.2, 0.8), BETWEEN),
-    ("between edges", of_age(0, 1.1, 1.9, 3), f"{BETWEEN}, and between any two edges"),
     ("beyond int64", of_age(0, 2**63), "'age'.*from -9223372036854775808 to"),
     ("beyond float64", of_height(0, 10**400), HOLD),
     ("difference beyond float64", of_height(-1.7e308, 1.7e308), HOLD),
@@ -300,7 +299,7 @@ def test_synthesizer_requires_noise_without_epsilon():
 def test_x_and_y_in_swapped_places_are_reported(rows):
     undrawn = records().set_params(synthesizer=None)
     for clf, public in ((records(), {}), (undrawn, {"X_public": rows})):
-        with refused("X and y may be swapped"):
+        with refused("they may be swapped"):
             clf.fit(LABELS, rows, **public)
         with refused("Expected X as a 2D array|two axes"):
             clf.fit(LABELS, LABELS[:, None], **public)
