@@ -79,9 +79,11 @@ def test_interrupted_poll_costs_published_steps_only(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_interrupt_at_any_line_costs_published_steps_only(tmp_path, monkeypatch):
+def test_interrupt_at_any_line_costs_published_steps_only(
+    tmp_path, monkeypatch, global_random_seed
+):
     """A hundred, over all paths."""
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(global_random_seed)
     n_lines, n_interrupted = {}, 0
     for name in PATHS:
         counted = Lines()

@@ -434,8 +434,10 @@ class Books:
 
 
 @pytest.mark.slow
-def test_warm_start_chains_interrupted_at_any_line_count_all_steps(tmp_path, monkeypatch):
-    rng = np.random.default_rng()
+def test_warm_start_chains_interrupted_at_any_line_count_all_steps(
+    tmp_path, monkeypatch, global_random_seed
+):
+    rng = np.random.default_rng(global_random_seed)
     counted = Lines()
     with counted.within():
         model(ledger=Watched(tmp_path / "counted")).fit(X, Y)
