@@ -1,6 +1,7 @@
 """What tests share: the folder of the real data, the divergences of one query, output."""
 
 import contextlib
+import functools
 import io
 import itertools
 import logging
@@ -21,6 +22,7 @@ import numpy as np
 import pytest
 from mpmath.calculus.quadrature import GaussLegendre
 from scipy.special import logsumexp
+from sklearn.base import BaseEstimator
 from sklearn.datasets import make_classification
 
 from sklearn_pate.aggregators import GNMax
@@ -85,6 +87,15 @@ def as_in_a_process_of_its_own(monkeypatch):
     monkeypatch.setattr(isolation, "_numbers", itertools.count(1))  # put back after the test
     monkeypatch.setattr(seeds, "_has_warned", threading.Event())
     seeds._has_warned.set()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signatures_are_read_once():
+    """Keep the names of parameters of each class: reading them is a twentieth of all time."""
+    names = functools.cache(BaseEstimator._get_param_names.__func__)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseEstimator, "_get_param_names", classmethod(lambda cls: [*names(cls)]))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -167,7 +167,7 @@ def test_plan_warns_of_two_stages_that_a_cap_stops():
     {**TEACHERS, "aggregator": GNMax(40.0), "n_queries": 12, "epsilon": 60.0},
     {**TEACHERS, "n_queries": 30, "epsilon": 0.5, "delta": 0.01},
     {"method": ReverseNeighbors(), "epsilon": 0.02},
-    {"method": ClassSums(), "epsilon": 0.02},
+    {"method": ClassSums(), "epsilon": 0.01},
 )
 def test_fit_warnings_without_released_numbers_are_in_the_plan(params):
     of_released = (

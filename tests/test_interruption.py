@@ -82,7 +82,6 @@ def test_interrupted_poll_costs_published_steps_only(tmp_path, monkeypatch):
 def test_interrupt_at_any_line_costs_published_steps_only(
     tmp_path, monkeypatch, global_random_seed
 ):
-    """A hundred, over all paths."""
     rng = np.random.default_rng(global_random_seed)
     n_lines, n_interrupted = {}, 0
     for name in PATHS:
@@ -90,8 +89,9 @@ def test_interrupt_at_any_line_costs_published_steps_only(
         with watched(monkeypatch, counted.within):
             fit(name, Watched(tmp_path / f"all of {name}"))[1]()
         n_lines[name] = counted.n_lines
-    for k in range(100):
-        name = list(PATHS)[k % len(PATHS)]
+    # Searches take longer
+    names = [name for name in PATHS for _ in range(3 if "search" in name else 8)]
+    for k, name in enumerate(names):
         ledger = Watched(tmp_path / f"ledger {k}")
         model, run = fit(name, ledger)
         lines = Lines(int(rng.integers(n_lines[name])) + 1)
@@ -104,7 +104,7 @@ def test_interrupt_at_any_line_costs_published_steps_only(
             expected = steps[-1] if watch.searches else steps[watch.n_published]
             check_spent(error, model, ledger, watch, expected)
         assert watch.unpaid == []
-    assert n_interrupted > 80  # others had fewer lines than the fit that counted them
+    assert n_interrupted > 0.8 * len(names)  # others had fewer lines than the fit that counted them
 
 
 # --- workers that die -----------------------------------------------------------------------------

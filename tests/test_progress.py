@@ -264,7 +264,7 @@ def test_fit_number_is_shown_after_a_search_of_sklearn():
 
 
 @pytest.mark.slow
-def test_fit_number_is_counted_for_each_worker_process():
+def test_fit_number_is_counted_for_each_worker_process(forked_workers):
     search = GridSearchCV(pate(), {"epsilon": [10.0, 20.0]}, cv=2, n_jobs=2)
     search.fit(X, Y, X_public=PublicData(X_PUBLIC))
     assert number_of(search.best_estimator_) == 1

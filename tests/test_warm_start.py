@@ -443,7 +443,7 @@ def test_warm_start_chains_interrupted_at_any_line_count_all_steps(
         model(ledger=Watched(tmp_path / "counted")).fit(X, Y)
     books = Books(monkeypatch)
     n_interrupted = n_gone_on = 0
-    for chain in range(12):
+    for chain in range(8):
         books.published = books.lost = books.pending = published_before = 0.0
         ledger = Watched(tmp_path / f"ledger {chain}", epsilon=1000.0)
         clf = model(epsilon=None, ledger=ledger)
@@ -472,7 +472,7 @@ def test_warm_start_chains_interrupted_at_any_line_count_all_steps(
             assert books.published * (1 - 1e-6) <= recorded
             assert recorded <= (books.published + books.lost) * (1 + 1e-6)
         costs(clf, OF_SUMS, OF_TABLE)
-    assert n_interrupted > 20 and n_gone_on > 1
+    assert n_interrupted > 16 and n_gone_on > 1
 
 
 @pytest.mark.parametrize("pickled", [False, True])
