@@ -30,6 +30,7 @@ from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.fitting import seeds
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods.teachers import SiteTeachers, Teachers
+from sklearn_pate.model_selection import trials
 from sklearn_pate.runtime import isolation
 from sklearn_pate.runtime.private_data import PrivateData
 from sklearn_pate.teachers import Sites
@@ -105,6 +106,12 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def few_units_are_scored(monkeypatch):
+    """Let private searches score trials on 20 units: each takes milliseconds."""
+    monkeypatch.setattr(trials, "MOST_SCORED", 20)
 
 
 @pytest.fixture

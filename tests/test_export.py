@@ -108,7 +108,7 @@ MADE = {
     "default_of_class_sums": lambda: fitted(*images(), method=ClassSums()),
     "default_of_table": lambda: fitted(*table()),
     "default_of_images": lambda: fitted(*images()),
-    "default_of_teachers": lambda: fitted(*table(), n_teachers=20),
+    "default_of_teachers": lambda: fitted(*table(), n_teachers=8),
     "linear": lambda: by_teachers(make_pipeline(StandardScaler(), LogisticRegression())),
     "forest": lambda: by_teachers(RandomForestClassifier(5)),
 }

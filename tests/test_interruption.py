@@ -14,7 +14,11 @@ from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.runtime import workers
 
 # The noise is fixed, and the records are few
-pytestmark = [IN_THREADS, pytest.mark.filterwarnings("ignore::UserWarning")]
+pytestmark = [
+    IN_THREADS,
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.usefixtures("few_units_are_scored"),
+]
 
 POINTS = [(name, k) for name, (_, _, steps) in PATHS.items() for k in range(1, len(steps) + 1)]
 

@@ -29,15 +29,12 @@ from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer, synthesizers
 
+pytestmark = pytest.mark.usefixtures("few_units_are_scored")
+
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(600, 2))
 Y = (X[:, 0] > 0.5).astype(int)
 FRAME = pd.DataFrame(X, columns=["a", "b"])
-
-
-@pytest.fixture(autouse=True)
-def few_rows_are_scored(monkeypatch):
-    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
 
 
 def marginals(**params):

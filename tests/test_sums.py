@@ -808,8 +808,7 @@ def test_few_public_rows_are_refused(public):
 
 
 @pytest.mark.parametrize("student", [None, LogisticRegression()])
-def test_private_search_accepts_class_sums(student, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
+def test_private_search_accepts_class_sums(student, few_units_are_scored):
     X, y, rows = wide(2000, 10)
     clf = PATEClassifier(method=ClassSums(), classes=[0, 1], student=student)
     given = {"epsilon": 3.0, "n_trials": 2, "random_state": 0}

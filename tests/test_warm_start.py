@@ -37,7 +37,11 @@ from sklearn_pate.releases import table
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import ClassSumsSynthesizer, synthesizers
 
-pytestmark = [IN_THREADS, pytest.mark.filterwarnings("ignore::UserWarning")]
+pytestmark = [
+    IN_THREADS,
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.usefixtures("few_units_are_scored"),
+]
 
 #: Squared Gaussian parameters: of the mean, of all class sums, and of a table with noise SIGMA.
 SIGMA = 3.0

@@ -256,11 +256,12 @@ def test_ledger_refuses_random_state(ledger):
     assert ledger.epsilon_spent == 0
 
 
-def test_search_samples_rows_once_from_training_records(draws, sources, monkeypatch):
+def test_search_samples_rows_once_from_training_records(
+    draws, sources, monkeypatch, few_units_are_scored
+):
     def are_known(self, X_public, *, are_synthetic=False, **numbers):
         return are_synthetic
 
-    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     known = note_calls(monkeypatch, ReverseNeighbors, "prepare_public", are_known)
     grid = {"method__n_cells": [8, 40]}
     clf = on_array(epsilon=1.0, secure=True)
