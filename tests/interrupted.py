@@ -306,6 +306,20 @@ def is_own(name):
     return name.startswith(PACKAGE) and not name.endswith("runtime/isolation.py")
 
 
+def apart(function):
+    """Call a function where the exceptions that it handles end with it.
+
+    One that a trace raises in an `except` block leaves the exception of that block behind, as if it
+    were handled for ever, and it would be the context of all errors to come. A generator has
+    handled exceptions of its own.
+    """
+
+    def generator():
+        yield function()
+
+    return next(generator())
+
+
 class Lines:
     """Counts the lines of the package that run within blocks, and interrupts one of them.
 

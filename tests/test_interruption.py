@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 from conftest import IN_THREADS
-from interrupted import PATHS, Lines, Watched, X, calls_that_die, fit, watched
+from interrupted import PATHS, Lines, Watched, X, apart, calls_that_die, fit, watched
 
 from sklearn_pate.class_sums import statistic
 from sklearn_pate.exceptions import TeacherError
@@ -101,7 +101,7 @@ def test_interrupt_at_any_line_costs_published_steps_only(
         lines = Lines(int(rng.integers(n_lines[name])) + 1)
         try:
             with watched(monkeypatch, lines.within) as watch:
-                run()
+                apart(run)
         except KeyboardInterrupt as error:
             n_interrupted += 1
             steps = PATHS[name][2]

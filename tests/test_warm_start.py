@@ -3,6 +3,7 @@
 import math
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from interrupted import (
     Watched,
     X,
     Y,
+    apart,
     classifier,
     gaussian_epsilon,
     histograms,
@@ -461,7 +463,7 @@ def test_warm_start_chains_interrupted_at_any_line_count_all_steps(
             lines = Lines(int(rng.integers(1.2 * counted.n_lines)) + 1 if not is_last else None)
             try:
                 with lines.within():
-                    clf.fit(X, Y)
+                    apart(partial(clf.fit, X, Y))
             except KeyboardInterrupt as error:
                 n_interrupted += 1
                 books.interrupted()
