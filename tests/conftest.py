@@ -1,6 +1,7 @@
 """What tests share: the folder of the real data, the divergences of one query, output."""
 
 import contextlib
+import functools
 import io
 import itertools
 import logging
@@ -21,6 +22,7 @@ import numpy as np
 import pytest
 from mpmath.calculus.quadrature import GaussLegendre
 from scipy.special import logsumexp
+from sklearn.base import BaseEstimator
 from sklearn.datasets import make_classification
 
 from sklearn_pate.aggregators import GNMax
@@ -28,6 +30,7 @@ from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.fitting import seeds
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods.teachers import SiteTeachers, Teachers
+from sklearn_pate.model_selection import trials
 from sklearn_pate.runtime import isolation
 from sklearn_pate.runtime.private_data import PrivateData
 from sklearn_pate.teachers import Sites
@@ -87,6 +90,15 @@ def as_in_a_process_of_its_own(monkeypatch):
     seeds._has_warned.set()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def signatures_are_read_once():
+    """Keep the names of parameters of each class: reading them is a twentieth of all time."""
+    names = functools.cache(BaseEstimator._get_param_names.__func__)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseEstimator, "_get_param_names", classmethod(lambda cls: [*names(cls)]))
+        yield
+
+
 @pytest.fixture(scope="module")
 def one_thread():
     torch = pytest.importorskip("torch")
@@ -94,6 +106,12 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def few_units_are_scored(monkeypatch):
+    """Let private searches score trials on 20 units: each takes milliseconds."""
+    monkeypatch.setattr(trials, "MOST_SCORED", 20)
 
 
 @pytest.fixture

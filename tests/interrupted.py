@@ -5,7 +5,7 @@ import math
 import os
 import signal
 import sys
-from functools import partial, wraps
+from functools import cache, partial, wraps
 
 import numpy as np
 from joblib import delayed
@@ -299,6 +299,27 @@ def die_or_run(folder, n_deaths, function, number, task):
     return number, function(*task)
 
 
+@cache
+def is_own(name):
+    """Whether a file is of the package, and may be interrupted at any line."""
+    # What redirects output cannot be, and holds no cost
+    return name.startswith(PACKAGE) and not name.endswith("runtime/isolation.py")
+
+
+def apart(function):
+    """Call a function where the exceptions that it handles end with it.
+
+    One that a trace raises in an `except` block leaves the exception of that block behind, as if it
+    were handled for ever, and it would be the context of all errors to come. A generator has
+    handled exceptions of its own.
+    """
+
+    def generator():
+        yield function()
+
+    return next(generator())
+
+
 class Lines:
     """Counts the lines of the package that run within blocks, and interrupts one of them.
 
@@ -327,10 +348,7 @@ class Lines:
                 suppress_output().__exit__()
 
     def _called(self, frame, event, arg):
-        name = frame.f_code.co_filename
-        # What redirects output cannot be interrupted at any line, and holds no cost
-        is_own = name.startswith(PACKAGE) and not name.endswith("runtime/isolation.py")
-        return self._line if is_own else None
+        return self._line if is_own(frame.f_code.co_filename) else None
 
     def _line(self, frame, event, arg):
         if event == "line":

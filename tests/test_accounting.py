@@ -18,7 +18,6 @@ from scipy.optimize import brentq
 from scipy.stats import binom, norm
 from sklearn.datasets import load_breast_cancer
 from sklearn.naive_bayes import GaussianNB
-from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PrivacySpent, rdp
 from sklearn_pate.accounting import Curator, MethodSummary, StageRecord, plan_queries
@@ -648,11 +647,12 @@ def test_fit_refuses_a_hopeless_plan(clf, private, public, words, tmp_path):
     assert any(words in text for text in plan.errors) and words in " ".join(plan.advice)
     assert "! fit refuses: " in str(plan)
     votes = clf.poll(private, labels, X_public=public)
-    fit = partial(clf.fit, private, labels, public)
-    for act in (fit, partial(clf.fit_votes, votes, public)):
-        with pytest.raises(BadPlanError, match="this fit cannot work: ") as caught:
+    for act, of_act in (
+        (partial(clf.fit, private, labels, public), words),
+        (partial(clf.fit_votes, votes, public), ALL_EQUAL if public is EQUAL else words),
+    ):
+        with pytest.raises(BadPlanError, match=f"this fit cannot work: .*{of_act}") as caught:
             act()
-        assert words in str(caught.value) or ALL_EQUAL in str(caught.value)
         assert caught.value.plan.epsilon == plan.epsilon
     assert not hasattr(clf, "privacy_spent_")
     insists = of_two(**(clf.get_params(deep=False) | {"on_bad_plan": "warn"}))
@@ -691,18 +691,6 @@ def test_plan_warns_of_many_weak_columns():
         clf.fit(wide[:6000], labels[:6000], X_public=wide[6000:])
 
 
-def test_fit_warns_of_a_table_without_signal():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(5000, 4))
-    coins, labels = rng.integers(2, size=5000), (rows[:, 0] > 0).astype(int)
-    clf = of_two(random_state=1)  # for some seeds coins look as if they were related to rows
-    with pytest.warns(UserWarning, match="little better than a coin flip"):
-        clf.fit(rows[:4000], coins[:4000], X_public=rows[4000:])
-    assert clf.table_.p_value > 0.05
-    clf.fit(rows[:4000], labels[:4000], X_public=rows[4000:])  # without a warning
-    assert clf.table_.p_value < 1e-9
-
-
 # --- what was paid for is not lost ---------------------------------------------------------------
 
 
@@ -719,13 +707,3 @@ def test_fit_keeps_the_model_where_warnings_are_errors(monkeypatch):
     with warnings.catch_warnings(action="error"), raises:
         clf.fit(CELLS, ILL, X_public=OTHER_CELLS)
     assert clf.predict(OTHER_CELLS).shape == (219,)
-
-
-def test_fit_warns_of_released_labels_of_one_class():
-    clf = of_two(GaussianNB(), n_teachers=20, epsilon=20, n_queries=30)
-    clf.student = DecisionTreeClassifier()
-    with pytest.warns(
-        UserWarning, match="30 released labels are of one class, and so are all predictions"
-    ):
-        clf.fit(CELLS, 0 * ILL, X_public=OTHER_CELLS)
-    assert isinstance(clf.student_, DecisionTreeClassifier)

@@ -417,12 +417,12 @@ def test_audit_estimator_with_n_guesses_counts_the_best_guesses():
     assert every.n_guesses == 200 and every.epsilon < some.epsilon
 
 
-def assigned(y, n_teachers):
-    order = np.random.default_rng().permutation(len(y))
+def assigned(y, n_teachers, random_state):
+    order = np.random.default_rng(random_state).permutation(len(y))
     return [order[k::n_teachers] for k in range(n_teachers)]
 
 
-def everyone(y, n_teachers):
+def everyone(y, n_teachers, random_state):
     return [np.arange(len(y))] * n_teachers
 
 
@@ -440,7 +440,7 @@ class Votes(BaseEstimator):
 
     def fit(self, X, y, X_public):
         votes = np.zeros((len(X_public), 2), dtype=int)
-        for part in self.parts(y, self.n_teachers):
+        for part in self.parts(y, self.n_teachers, self.random_state):
             nearest = cdist(X_public, X[part]).argmin(axis=1)
             votes[np.arange(len(votes)), y[part][nearest]] += 1
         noisy = GNMax(sigma_due(self.n_teachers, len(votes)) * self.noise)

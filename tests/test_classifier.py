@@ -309,6 +309,14 @@ def test_student_of_one_released_class_is_a_constant():
     np.testing.assert_array_equal(clf.predict_proba(X_TEST), [[1.0, 0.0]] * 500)
 
 
+def test_student_that_learns_one_released_class_is_kept():
+    clf = pate(student=DecisionTreeClassifier(), n_teachers=20, epsilon=20, n_queries=30)
+    text = "30 released labels are of one class, and so are all predictions"
+    with pytest.warns(UserWarning, match=text):
+        clf.fit(X_PRIVATE, np.zeros(1500, dtype=int), X_PUBLIC)
+    assert isinstance(clf.student_, DecisionTreeClassifier)
+
+
 class Silent(Aggregator):
     """Never answers."""
 

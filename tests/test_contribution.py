@@ -275,9 +275,9 @@ def test_laplace_cost_covers_the_worst_change(contribution, scale):
 
 
 @pytest.mark.parametrize("discrete", [True, False])
-@pytest.mark.parametrize("contribution", CONTRIBUTIONS)
+@pytest.mark.parametrize("contribution", [*CONTRIBUTIONS, *map(Contribution.of_counts, (1, 2, 6))])
 def test_laplace_pure_cost_is_rounded_up(contribution, discrete):
-    for scale in (0.4, 1.0, 7.3):
+    for scale in (0.4, 0.5, 1.0, 2.0, 7.3, 1e3):
         cost = laplace_table_cost(scale, contribution, discrete=discrete)
         exact = Fraction(contribution.l1) * Fraction(1 / scale)
         assert exact <= cost.pure <= exact * (1 + Fraction(2, 10**16))

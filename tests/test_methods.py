@@ -3,7 +3,6 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import cases
 from processes import generator_states
@@ -20,7 +19,6 @@ from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.methods import ClassSums, ReverseNeighbors, Teachers, VotingMethod
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.partition import HashPartition
 from sklearn_pate.rdp import NeighboringRelation, Neighbors
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.releases.votes import Votes
@@ -304,15 +302,19 @@ def test_fit_votes_accepts_polled_class_sums(method):
     assert 0.99 < clf.privacy_spent_.epsilon <= 1.0
 
 
-def test_fit_votes_refuses_votes_of_another_method():
-    schema = {"schema": (-9, 9), "classes": [0, 1], "epsilon": 8.0}
-    neighbors = PATEClassifier(method="neighbors", **schema)
-    votes = neighbors.poll(X, Y)
+@cases(
+    "schema, public, name", ((-9, 9), (), "PublishedClassSums"), (None, (PUBLIC_X,), "ClassSums")
+)
+def test_fit_votes_refuses_votes_of_another_method(schema, public, name):
+    given = {"schema": schema, "classes": [0, 1], "epsilon": 8.0}
+    neighbors, sums = (PATEClassifier(method=method, **given) for method in ("neighbors", "sums"))
+    votes = neighbors.poll(PRIVATE_X, PRIVATE_Y, *public)
     with pytest.raises(ValueError, match="^ReverseNeighbors cast these votes: poll again"):
-        PATEClassifier(method="sums", **schema).fit_votes(votes)
-    votes = PATEClassifier(method="sums", **schema).poll(X, Y)
-    with pytest.raises(ValueError, match="^PublishedClassSums cast these votes: poll again"):
-        neighbors.fit_votes(votes)
+        sums.fit_votes(votes, *public)
+    votes = sums.poll(PRIVATE_X, PRIVATE_Y, *public)
+    with pytest.raises(ValueError, match=f"^{name} cast these votes: poll again"):
+        neighbors.fit_votes(votes, *public)
+    assert sums.fit_votes(votes, *public).score(X, Y) > 0.85
 
 
 # --- what a method of the user's may not do -------------------------------------------------------
@@ -338,15 +340,3 @@ def test_custom_tables_are_refused_before_private_data_are_read(method):
     for run in (clf.plan, clf.fit, clf.poll):
         with pytest.raises(ValueError, match="is a method of your own, or a subclass, that"):
             run(X[:400], Y[:400], X[400:])
-
-
-@pytest.mark.parametrize("partition", ["hash", HashPartition()])
-def test_n_teachers_does_not_depend_on_a_private_n_records(partition):
-    frame = pd.DataFrame(X, columns=["a", "b"], index=[f"r{i}" for i in range(len(X))])
-    numbers = set()
-    for n_records in (300, 301, 400):
-        method = Teachers([GaussianNB()], n_teachers=None, partition=partition)
-        clf = PATEClassifier(method=method, classes=[0, 1], epsilon=4.0, on_bad_plan="warn")
-        plan = clf.plan(frame[:n_records], Y[:n_records], frame[400:])
-        numbers.add((plan.spent.n_teachers, plan.noise_std, plan.n_queries))
-    assert len(numbers) == 1 and numbers.pop()[0] == 100

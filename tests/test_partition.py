@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 from conftest import cases
 from faulty import Counted
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 from sklearn.base import clone
@@ -559,7 +559,8 @@ def test_numbers_of_a_file_are_normalized_like_their_text(text, pads):
     text = before + text + after
     number = normalized(column([text]))
     among_text = normalized(column([text, "x"]))
-    assert None in (number, among_text) or number == among_text[:1]
+    assume(None not in (number, among_text))  # one of them is refused
+    assert number == among_text[:1]
 
 
 def text_series(values):

@@ -61,7 +61,7 @@ def test_progress_is_off_by_default_and_printed_per_call(capsys):
     assert phase.findall(capsys.readouterr().out) == ["queries", "student"]
 
 
-def test_progress_of_private_search_trials_is_not_printed(capfd):
+def test_progress_of_private_search_trials_is_not_printed(capfd, few_units_are_scored):
     X, y, X_public = data()
     clf = model(aggregator=GNMax(1.0), n_queries=10, n_teachers=20, verbose=1)
     search = PrivateGridSearchCV(clf, {"n_teachers": [20, 30]}, epsilon=90.0, n_trials=2)
@@ -264,7 +264,7 @@ def test_fit_number_is_shown_after_a_search_of_sklearn():
 
 
 @pytest.mark.slow
-def test_fit_number_is_counted_for_each_worker_process():
+def test_fit_number_is_counted_for_each_worker_process(forked_workers):
     search = GridSearchCV(pate(), {"epsilon": [10.0, 20.0]}, cv=2, n_jobs=2)
     search.fit(X, Y, X_public=PublicData(X_PUBLIC))
     assert number_of(search.best_estimator_) == 1

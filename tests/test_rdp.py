@@ -957,10 +957,6 @@ def test_worst_case_pure_of_gaussian_noise_is_infinite():
     assert rdp.worst_case_pure(LNMax(0.05)) == 0.1
 
 
-def test_exponential_noise_is_one_sided():
-    assert not rdp.Exponential.two_sided and rdp.Gaussian.two_sided and rdp.Laplace.two_sided
-
-
 # --- calibration ---------------------------------------------------------------------------------
 
 

@@ -29,15 +29,12 @@ from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer, synthesizers
 
+pytestmark = pytest.mark.usefixtures("few_units_are_scored")
+
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(600, 2))
 Y = (X[:, 0] > 0.5).astype(int)
 FRAME = pd.DataFrame(X, columns=["a", "b"])
-
-
-@pytest.fixture(autouse=True)
-def few_rows_are_scored(monkeypatch):
-    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
 
 
 def marginals(**params):
@@ -425,8 +422,12 @@ def test_ledger_counts_rows_of_poll_once(tmp_path):
     first, second = (PrivacyLedger(tmp_path / name, **pure) for name in "ab")
     without = records()
     votes = without.poll(X, Y)
+    spent = []
     for _ in range(2):
-        clone(without).set_params(ledger=first).fit_votes(votes)
+        clf = clone(without).set_params(ledger=first).fit_votes(votes)
+        assert clf.X_synthetic_ is votes.synthesis.rows
+        spent.append(clf.privacy_spent_.epsilon)
+    assert spent == pytest.approx([4.0, 4.0])  # each reports both
     assert first.history()["epsilon"].tolist() == pytest.approx([4.0, 2.4])
     votes = clone(without).set_params(ledger=first).poll(X, Y)
     copied = pickle.loads(pickle.dumps(first))
@@ -434,6 +435,8 @@ def test_ledger_counts_rows_of_poll_once(tmp_path):
     clone(without).set_params(ledger=second).fit_votes(votes)
     assert first.history()["epsilon"].tolist() == pytest.approx([4.0, 2.4, 1.6, 2.4])
     assert second.history()["epsilon"].tolist() == pytest.approx([4.0])
+    with pytest.raises(ValueError, match="two ways to have public rows"):
+        without.fit_votes(votes, X[:100].copy())
 
 
 class Counter:

@@ -1,12 +1,17 @@
 """Defaults that are numbers: formulas of public numbers, and blind to all that is private."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import LaplaceMechanism
+from sklearn_pate.methods import Teachers
+from sklearn_pate.partition import HashPartition
 from sklearn_pate.rules import default_n_cells, default_n_teachers, default_rows_fraction
 from sklearn_pate.synthesis import MarginalSynthesizer
 
@@ -30,19 +35,30 @@ def test_n_teachers_default_changes_with_public_numbers():
     assert of_teachers == [196, 69, 109]
 
 
-def test_n_teachers_default_is_100_for_plans_with_private_n_records():
-    named = X.set_axis([f"name {k}" for k in range(N_RECORDS)])
-    said = set()
-    for n_records in (N_RECORDS, 2000):
-        clf = PATEClassifier(epsilon=4.0, partition="hash", classes=CLASSES, random_state=0)
-        plan = clf.plan(named[:n_records], Y[:n_records], X_PUBLIC)
-        assert plan.method_summary.n_teachers == 100
-        said.add(str(plan))
-    assert len(said) == 1
-    clf = PATEClassifier(GaussianNB(), epsilon=4.0, unit="group", classes=CLASSES, random_state=0)
-    assert (
-        clf.plan(X, Y, X_PUBLIC, groups=np.arange(N_RECORDS) // 4).method_summary.n_teachers == 100
-    )
+OF_BAYES = partial(Teachers, [GaussianNB()], n_teachers=None)
+
+
+@cases(
+    "params",
+    {"partition": "hash"},
+    {"method": OF_BAYES(partition="hash")},
+    {"method": OF_BAYES(partition=HashPartition())},
+    {"base_estimator": GaussianNB(), "unit": "group"},
+)
+def test_n_teachers_default_is_100_for_plans_with_private_n_records(params):
+    named, found = X.set_axis([f"name {k}" for k in range(N_RECORDS)]), set()
+    for n in (N_RECORDS, N_RECORDS - 1, 2000):
+        clf = PATEClassifier(epsilon=4.0, classes=CLASSES, random_state=0, **params)
+        given = {"groups": np.arange(n) // 4} if "unit" in params else {}
+        plan = clf.plan(named[:n], Y[:n], X_PUBLIC, **given)
+        assert plan.method_summary.n_teachers == plan.spent.n_teachers == 100
+        found.add((str(plan), plan.noise_std, plan.n_queries))
+    assert len(found) == 1
+
+
+def test_n_teachers_default_is_100_for_private_n_records():
+    for n_classes, epsilon in ((2, 0.25), (26, 4.0), (2, None)):
+        assert default_n_teachers(n_records=None, n_classes=n_classes, epsilon=epsilon) == 100
 
 
 # --- formulas ------------------------------------------------------------------------------------
@@ -67,11 +83,6 @@ def test_n_teachers_default_is_constant_up_to_epsilon_1():
     public = {"n_records": 20_000, "n_classes": 2}
     found = {default_n_teachers(**public, epsilon=e) for e in (None, 0.01, 0.25, 1.0)}
     assert found == {400} and default_n_teachers(n_records=20_000, n_classes=2, epsilon=16.0) == 50
-
-
-def test_n_teachers_default_is_100_for_private_n_records():
-    for n_classes, epsilon in ((2, 0.25), (26, 4.0), (2, None)):
-        assert default_n_teachers(n_records=None, n_classes=n_classes, epsilon=epsilon) == 100
 
 
 def n_cells(**changes):

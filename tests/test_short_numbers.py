@@ -120,7 +120,7 @@ def test_fits_of_fractions_equal_fits_of_floats(tmp_path):
 
 
 @pytest.mark.slow
-def test_searches_accept_fractions():
+def test_searches_accept_fractions(few_units_are_scored):
     X = np.random.default_rng(0).normal(size=(900, 2))
     y = (X[:, 0] > 0).astype(int)
     noise = {"aggregator": aggregators.GNMax(Fraction(9, 2)), "n_queries": 5}

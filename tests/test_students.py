@@ -1,5 +1,7 @@
 """Students: semi-supervised ones get all public rows, distillation gets soft labels."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,6 +42,10 @@ def pate(student, classes=(0, 1), **params):
         KNeighborsClassifier(), student=student, classes=classes, **(defaults | params)
     )
     return clf.set_params(random_state=0)
+
+
+def of_records(student):
+    return PATEClassifier(student=student, classes=[0, 1])
 
 
 @cases(
@@ -101,18 +107,17 @@ def test_soft_labels_of_noisy_probabilities_are_learned(temperature):
     np.testing.assert_allclose(again.predict_proba(X_TEST), clf.predict_proba(X_TEST), rtol=1e-6)
 
 
-def test_soft_label_student_without_weights_is_refused_before_training():
-    with pytest.raises(ValueError, match="tried on public rows.*takes no sample_weight"):
-        clf = pate(SoftLabelClassifier(KNeighborsClassifier()), aggregator=SoftVote(6.0))
-        clf.fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
-    assert not hasattr(SoftLabelClassifier(SVC()), "predict_proba")
-
-
-def test_soft_label_student_of_records_is_refused_before_spending():
-    clf = PATEClassifier(student=SoftLabelClassifier(KNeighborsClassifier()), classes=[0, 1])
-    with pytest.raises(ValueError, match="tried on public rows.*takes no sample_weight") as caught:
+@pytest.mark.parametrize("make", [partial(pate, aggregator=SoftVote(6.0)), of_records])
+def test_soft_label_student_without_weights_is_refused_before_spending(make):
+    clf = make(student=SoftLabelClassifier(KNeighborsClassifier()))
+    refused = r"tried on public rows.*KNeighborsClassifier\(\) takes no sample_weight"
+    with pytest.raises(ValueError, match=refused) as caught:
         clf.fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
     assert "nothing was spent" in caught.value.__notes__[0]
+
+
+def test_soft_label_student_has_the_methods_of_its_estimator():
+    assert not hasattr(SoftLabelClassifier(SVC()), "predict_proba")
 
 
 # --- wrappers that accept weights and drop them --------------------------------------------------

@@ -66,8 +66,9 @@ def test_synthetic_rows_of_another_fit_carry_no_statistics():
 
 
 @pytest.mark.slow
-def test_synthetic_rows_of_another_fit_are_public_to_searches_and_students(drawing, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
+def test_synthetic_rows_of_another_fit_are_public_to_searches_and_students(
+    drawing, few_units_are_scored
+):
     rows = drawing.X_synthetic_
     search = PrivateGridSearchCV(pate(), {"method__n_cells": [8]}, epsilon=3, n_trials=2)
     search.estimator.method = ReverseNeighbors()

@@ -257,6 +257,8 @@ def test_check_public_labels_refuses_other_classes():
     ("missing", ["a", None], "must be a list of labels, none of them missing"),
     ("two axes", [[0, 1]], "must be a list of labels"),
     ("a text", "ab", "must be a list of labels"),
+    ("a dict", {}, "must be a list of labels"),
+    ("NaN", [0, 1, np.nan], "must be a list of labels, none of them missing"),
     ("mixed", np.array([0, "a"], dtype=object), "labels of one type, which can be sorted"),
     ("ragged", [[0], [1, 2]], "classes must be array-like"),
 )
@@ -286,6 +288,7 @@ def test_number_target_refuses_wrong_levels(levels, match):
     ("one", (1,), 2, "bounds must be two finite numbers"),
     ("three", (1, 2, 3), 2, "bounds must be two finite numbers"),
     ("equal", (5, 5), 2, r"in order; got \(5, 5\)"),
+    ("infinite", (0, np.inf), 2, "bounds must be two finite numbers"),
     ("too far apart", (-1.7e308, 1.7e308), 2, "bounds must be two finite numbers"),
     ("too near", (1.0, np.nextafter(1, 2)), 9, "bounds must be two finite numbers"),
     ("one level", (0, 1), 1, "n_levels must be 2 or more; got 1"),

@@ -3,6 +3,7 @@
 import math
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from interrupted import (
     Watched,
     X,
     Y,
+    apart,
     classifier,
     gaussian_epsilon,
     histograms,
@@ -37,7 +39,11 @@ from sklearn_pate.releases import table
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import ClassSumsSynthesizer, synthesizers
 
-pytestmark = [IN_THREADS, pytest.mark.filterwarnings("ignore::UserWarning")]
+pytestmark = [
+    IN_THREADS,
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.usefixtures("few_units_are_scored"),
+]
 
 #: Squared Gaussian parameters: of the mean, of all class sums, and of a table with noise SIGMA.
 SIGMA = 3.0
@@ -434,14 +440,16 @@ class Books:
 
 
 @pytest.mark.slow
-def test_warm_start_chains_interrupted_at_any_line_count_all_steps(tmp_path, monkeypatch):
-    rng = np.random.default_rng()
+def test_warm_start_chains_interrupted_at_any_line_count_all_steps(
+    tmp_path, monkeypatch, global_random_seed
+):
+    rng = np.random.default_rng(global_random_seed)
     counted = Lines()
     with counted.within():
         model(ledger=Watched(tmp_path / "counted")).fit(X, Y)
     books = Books(monkeypatch)
     n_interrupted = n_gone_on = 0
-    for chain in range(12):
+    for chain in range(8):
         books.published = books.lost = books.pending = published_before = 0.0
         ledger = Watched(tmp_path / f"ledger {chain}", epsilon=1000.0)
         clf = model(epsilon=None, ledger=ledger)
@@ -455,7 +463,7 @@ def test_warm_start_chains_interrupted_at_any_line_count_all_steps(tmp_path, mon
             lines = Lines(int(rng.integers(1.2 * counted.n_lines)) + 1 if not is_last else None)
             try:
                 with lines.within():
-                    clf.fit(X, Y)
+                    apart(partial(clf.fit, X, Y))
             except KeyboardInterrupt as error:
                 n_interrupted += 1
                 books.interrupted()
@@ -470,7 +478,7 @@ def test_warm_start_chains_interrupted_at_any_line_count_all_steps(tmp_path, mon
             assert books.published * (1 - 1e-6) <= recorded
             assert recorded <= (books.published + books.lost) * (1 + 1e-6)
         costs(clf, OF_SUMS, OF_TABLE)
-    assert n_interrupted > 20 and n_gone_on > 1
+    assert n_interrupted > 16 and n_gone_on > 1
 
 
 @pytest.mark.parametrize("pickled", [False, True])

@@ -249,20 +249,6 @@ def test_ledger_has_one_entry_for_rows_and_labels(tmp_path):
     assert len(ledger.history()) == 1
 
 
-def test_ledger_counts_polled_rows_once(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "fits", epsilon=9.0, composition="pure")
-    clf = on_array(ledger=ledger)
-    votes = clf.poll(ARRAY, Y)
-    first = clf.fit_votes(votes).privacy_spent_
-    rows = clf.X_synthetic_
-    again = clf.fit_votes(votes).privacy_spent_
-    np.testing.assert_array_equal(clf.X_synthetic_, rows)
-    assert first.epsilon == again.epsilon == pytest.approx(4.0)  # each reports both
-    assert ledger.history()["epsilon"].tolist() == pytest.approx([1.6, 2.4, 2.4])
-    with pytest.raises(ValueError, match="two ways to have public rows"):
-        clf.fit_votes(votes, ARRAY[:100].copy())
-
-
 def test_ledger_refuses_random_state(ledger):
     clf = on_array(ledger=ledger, random_state=0)
     for method in (clf.poll, clf.fit, clf.plan):
@@ -270,11 +256,12 @@ def test_ledger_refuses_random_state(ledger):
     assert ledger.epsilon_spent == 0
 
 
-def test_search_samples_rows_once_from_training_records(draws, sources, monkeypatch):
+def test_search_samples_rows_once_from_training_records(
+    draws, sources, monkeypatch, few_units_are_scored
+):
     def are_known(self, X_public, *, are_synthetic=False, **numbers):
         return are_synthetic
 
-    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     known = note_calls(monkeypatch, ReverseNeighbors, "prepare_public", are_known)
     grid = {"method__n_cells": [8, 40]}
     clf = on_array(epsilon=1.0, secure=True)
