@@ -1,9 +1,12 @@
 """The schema release: what one record changes, noise, thresholds, and what is estimated."""
 
+import io
 import math
 import pickle
 import re
+import traceback
 import warnings
+from functools import partial
 from itertools import combinations, product
 
 import numpy as np
@@ -19,7 +22,12 @@ from sklearn_pate.encoding import Schema
 from sklearn_pate.encoding.values import cells_of
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.rdp import DiscreteGaussian, Neighbors, gdp_to_epsilon
+from sklearn_pate.rdp import (
+    DiscreteGaussian,
+    Neighbors,
+    discrete_gaussian_mu_squared,
+    gdp_to_epsilon,
+)
 from sklearn_pate.schema_release import SchemaRelease
 from sklearn_pate.schema_release.counts import (
     N_LEAVES,
@@ -505,3 +513,155 @@ def test_columns_hidden_by_noise_are_warned_of():
         clf.fit(X, y)
     text = " ".join(str(warning.message) for warning in caught)
     assert re.search("hides all values of columns .*'income'.*declare them", text)
+
+
+# --- one cell changes no other, whatever pandas makes of its column -------------------------------
+
+
+@pytest.mark.parametrize(
+    "values, odd",
+    [
+        (pd.to_timedelta([1, 2, 3], unit="s"), "oops"),
+        (pd.to_timedelta([1, 2, 3], unit="s"), 5.0),
+        ([1.5, 2.0, 3.0], 1j),
+        ([1, 2, 3], "oops"),
+        ([True, False, True], "oops"),
+        (np.array(["2020-01-01", "2021-05-03T10:00"], dtype="datetime64[m]"), "oops"),
+        (pd.to_datetime(["2020-01-01", "2021-05-03"]), None),
+        (pd.interval_range(0, 3), None),
+        (["TRUE", "FALSE"], "oops"),
+        (["a", "b"], 3),
+    ],
+)
+def test_odd_cell_changes_no_other_cell_of_its_column(values, odd):
+    """With inference by pandas, and with objects as they are."""
+    alone = cells_of(pd.Series(values))
+    inferred = cells_of(pd.Series([*values, odd]))
+    objects = np.empty(len(values) + 1, dtype=object)
+    objects[:] = [*values, odd]
+    as_objects = cells_of(pd.Series(objects, dtype=object))
+    for cells in (inferred, as_objects):
+        np.testing.assert_array_equal(cells.numbers[:-1], alone.numbers)
+        assert [*cells.all_texts()[:-1]] == [*alone.all_texts()]
+
+
+def test_csv_cells_are_read_as_the_dtype_that_pandas_makes_of_them():
+    plain = pd.read_csv(io.StringIO("a,b,c\nTRUE,1,x\nFALSE,2.5,y\n"))
+    odd = pd.read_csv(io.StringIO("a,b,c\nTRUE,1,x\nFALSE,2.5,y\noops,oops,4\n"))
+    for name in plain:
+        one, other = cells_of(plain[name]), cells_of(odd[name])
+        assert [*one.all_texts()] == [*other.all_texts()[:2]]
+
+
+class Masked(str):
+    """Equal to another text, with itself as its text."""
+
+    def __str__(self):
+        return self
+
+    def __eq__(self, other):
+        return other == "Oslo"
+
+    def __hash__(self):
+        return hash("Oslo")
+
+
+class Exits:
+    def __str__(self):
+        raise SystemExit("SECRET")
+
+
+class OddClass:
+    @property
+    def __class__(self):
+        raise RuntimeError("SECRET")
+
+
+@cases("kind", "masked", "exits", "class")
+def test_hostile_cell_is_a_cell_of_its_own(kind):
+    objects = np.empty(2, dtype=object)
+    objects[0] = "Oslo"
+    objects[1] = {"masked": partial(Masked, "SECRET"), "exits": Exits, "class": OddClass}[kind]()
+    cells = cells_of(pd.Series(objects))
+    texts = cells.all_texts()
+    assert texts[0] == "Oslo"
+    assert texts[1] is None or (type(texts[1]) is str and texts[1] == "SECRET")
+
+
+def test_nothing_but_names_of_the_private_table_is_in_a_plan_or_an_interrupted_fit():
+    rng = np.random.default_rng(0)
+    index = pd.CategoricalIndex([f"SECRET{k}" for k in range(600)], name="SECRETINDEX")
+    X = pd.DataFrame({"a": rng.normal(size=600)}, index=index)
+    X["b"] = pd.Categorical(["common"] * 600, categories=["common", *index[:5]])
+    X.attrs["note"] = "SECRETNOTE"
+    y = rng.integers(0, 2, 600)
+    clf = PATEClassifier(classes=[0, 1], on_bad_plan="warn", epsilon=4.0)
+    plan = clf.plan(X, y)
+    assert b"SECRET" not in pickle.dumps(plan)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SchemaRelease, "publish_values", lambda *args: 1 / 0)
+        pytest.raises(ValueError, clf.set_params(warm_start=True).fit, X, y).match("publish of")
+    assert b"SECRET" not in pickle.dumps(clf)
+    assert b"SECRET" not in pickle.dumps(PATEClassifier(classes=[0, 1], epsilon=4.0).fit(X, y))
+
+
+def test_dtypes_of_private_columns_do_not_change_the_plan():
+    X, y = table(300)
+    plans = [str(PATEClassifier(classes=[0, 1]).plan(rows, y)) for rows in (X, X.astype(object))]
+    assert plans[0] == plans[1]
+
+
+def test_interrupted_fit_does_not_go_on_with_other_columns():
+    X, y = table(2000)
+    clf = PATEClassifier(classes=[0, 1], warm_start=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SchemaRelease, "publish_values", lambda *args: 1 / 0)
+        pytest.raises(ValueError, clf.fit, X, y).match("publish of")
+    with pytest.raises(ValueError, match="changed since: synthesizer or schema"):
+        clf.fit(X[["age", "income", "city", "owner"]], y)
+
+
+@pytest.mark.parametrize("step", ["gather_ranges", "gather_values"])
+def test_errors_of_counting_quote_nothing(step, monkeypatch):
+    def fails(*args):
+        raise ValueError("SECRET")
+
+    monkeypatch.setattr(SchemaRelease, step, fails)
+    with pytest.raises(ValueError, match="could not be counted: ValueError") as error:
+        PATEClassifier(classes=[0, 1]).fit(*table(500))
+    assert "SECRET" not in "".join(traceback.format_exception(error.value))
+
+
+def test_arrays_of_truth_values_and_of_few_numbers_are_numbers():
+    rng = np.random.default_rng(0)
+    X = rng.random((6000, 3)) < 0.5
+    y = (X[:, 0] ^ (rng.random(6000) < 0.1)).astype(int)
+    clf = PATEClassifier(classes=[0, 1], random_state=0)
+    for rows in (X, rng.integers(0, 5, size=(60_000, 2))):
+        labels = y if rows is X else (rows[:, 0] > 2).astype(int)
+        clf.fit(rows, labels)
+        assert clf.score(rows, labels) > 0.8
+        assert clf.export(rows[:20]).score(rows, labels) > 0.8
+
+
+def test_delta_that_is_too_small_is_refused_before_anything_is_paid():
+    X, y = table(500)
+    with pytest.raises(ValueError, match="too small for a schema that is estimated") as error:
+        PATEClassifier(classes=[0, 1], delta=1e-310).fit(X, y)
+    assert not hasattr(error.value, "privacy_spent")
+
+
+def test_cost_is_not_less_than_that_of_the_noise_of_any_kinds():
+    """At very little noise, discrete noise costs more than continuous noise."""
+    for n_columns, mu in ((1, 16.0), (10, 16.0), (1, 5.0)):
+        release = SchemaRelease(n_columns, mu, 1e-8)
+        claimed, _ = release.cost(contribution_of(REPLACED))
+        ranges = discrete_gaussian_mu_squared(
+            [release.sd_ranges * TICKS], [2 * n_columns * TICKS**2]
+        )
+        for n_texts in (0, 1, n_columns):
+            n_trees = min(1, n_columns - n_texts)
+            sds = release.sd_values(n_trees=n_trees, n_texts=n_texts)
+            moves = [2 * N_LEVELS * n_trees * TICKS**2, 2 * n_texts * TICKS**2]
+            values = discrete_gaussian_mu_squared([sd * TICKS for sd in sds], moves)
+            assert ranges + values <= claimed

@@ -1245,7 +1245,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         """Return the counts of a step of the schema release."""
         X = checked_table(X)
         places = list(self._places)
-        columns = X.iloc[:, places] if hasattr(X, "iloc") else X[:, places]
+        # The truth values of an array are 0 and 1
+        columns = X.iloc[:, places] if hasattr(X, "iloc") else X[:, places].astype(float)
         units = numbered(groups, len(X))
         amount, whole = ticks_of(len(X), units, weight, whole=TICKS)
         amount = amount * (TICKS // whole)

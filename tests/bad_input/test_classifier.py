@@ -179,7 +179,7 @@ test_fit_student_refuses_wrong_rows_and_students = h.mistakes(
     (
         "no rows",
         lambda: h.fitted().fit_student(None),
-        "X_public is missing: the rows given to fit are required",
+        "missing: the rows given to fit are required",
     ),
     ("a row missing", lambda: h.fitted().fit_student(h.X_PUBLIC[1:]), ROWS_GIVEN),
     ("a column missing", lambda: h.fitted().fit_student(h.X_PUBLIC[:, 1:]), FEATURES),
