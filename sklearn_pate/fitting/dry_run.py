@@ -50,7 +50,7 @@ def dry_run(inputs: Inputs, plan: Plan) -> None:
     if inputs.extra_releases:
         extra_releases.dry_run(inputs.extra_releases, inputs.X_public, inputs.records)
     if inputs.rows_are_to_draw:
-        dry_run_teachers(inputs, inputs.drawn.synthesizer)
+        dry_run_teachers(inputs, inputs.known_synthesis.synthesizer)
     check_missing(inputs, are_synthetic=inputs.synthesis is not None)
     # The default student is a copy of a teacher, which would fail first, or of this library.
     # With a single query, there is no dry run, as most classifiers refuse a single class.

@@ -155,7 +155,7 @@ class Inputs:
         return self.private
 
     @property
-    def drawn(self) -> Synthesis:
+    def known_synthesis(self) -> Synthesis:
         """The `synthesis`; raises a ValueError in a fit with given public rows."""
         if self.synthesis is None:
             raise ValueError("this fit uses given public rows, and has no synthesizer")
@@ -212,7 +212,7 @@ class Inputs:
     def check_ledger(self, plan: Plan) -> None:
         """Refuse a plan that exceeds the budget of the ledger."""
         ledger = self.estimator.ledger
-        if plan.composition == "sum" and not self.drawn.is_recorded_in(ledger):
+        if plan.composition == "sum" and not self.known_synthesis.is_recorded_in(ledger):
             # One entry would be valid only if rows and labels were fixed in one plan
             raise ValueError(
                 "the parameters of fit_votes differ from those of poll, so the ledger must already "

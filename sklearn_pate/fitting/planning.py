@@ -214,7 +214,7 @@ def warn_of_plan(plan: Plan, epsilon: float | None) -> None:
 def _about_columns(inputs: Inputs) -> list[str]:
     """Return warnings about columns of public rows or, without public rows, of the schema."""
     if inputs.rows_are_to_draw:
-        schema = getattr(inputs.drawn.synthesizer, "schema_", None)
+        schema = getattr(inputs.known_synthesis.synthesizer, "schema_", None)
         n_categories = schema.n_categories if isinstance(schema, Columns) else {}
         names = [name for name, number in n_categories.items() if number > MOST_VALUES]
         if not names:
@@ -229,7 +229,7 @@ def _about_columns(inputs: Inputs) -> list[str]:
 
 def _rows_cost(inputs: Inputs, sums: Any) -> RowsCost:
     """Return the cost of the synthesizer."""
-    synthesizer = inputs.drawn.synthesizer
+    synthesizer = inputs.known_synthesis.synthesizer
     cost = stated_cost(synthesizer, inputs.neighbors)
     is_pure = stated_event(synthesizer, inputs.neighbors).is_pure
     epsilon, _, delta = guarantee(cost, inputs.estimator.delta, is_pure=is_pure)

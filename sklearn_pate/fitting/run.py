@@ -170,7 +170,7 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
 def _statement_of_rows(run: Run, n_steps: int, cost: Cost) -> PrivacySpent:
     """Return the privacy statement of the first `n_steps` of a synthesizer."""
     inputs = run.inputs
-    is_last = n_steps == inputs.drawn.synthesizer.n_steps
+    is_last = n_steps == inputs.known_synthesis.synthesizer.n_steps
     epsilon, composition = cost.epsilon(inputs.estimator.delta)
     spent = planning.spent_by(Plan([], epsilon, composition, cost), inputs).paid()
     return dataclasses.replace(
@@ -362,7 +362,7 @@ class Account:
         self.synthesis = inputs.synthesis
         if inputs.prefix is not None:
             self._n_attempts = inputs.prefix.n_attempts + 1
-            self.synthesis = inputs.prefix.continued(inputs.drawn)
+            self.synthesis = inputs.prefix.continued(inputs.known_synthesis)
             self.entry = self.synthesis.entry_in(self.ledger)
 
     def check(self, spent: PrivacySpent, cost: Cost) -> None:

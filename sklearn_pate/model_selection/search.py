@@ -182,7 +182,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         spent = replace(
             self._spent_by(plans, cost, synthesizer, not_covered),
             n_synthetic=0 if of_rows is None else len(X_public),
-            schema="declared" if of_rows is None else of_rows.drawn.schema_source,
+            schema="declared" if of_rows is None else of_rows.known_synthesis.schema_source,
             fit_number=fit_number,
         )
         warn_if_seeded(spent)
@@ -228,7 +228,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     ) -> Rows:
         """Run the steps of the synthesizer, which all trials share, and return its rows."""
         noise_seed, other_seed = seed.spawn(2)
-        n_all = of_rows.drawn.synthesizer.n_steps
+        n_all = of_rows.known_synthesis.synthesizer.n_steps
 
         def statement(n_steps: int, cost: Cost) -> PrivacySpent:
             epsilon, composition = cost.epsilon(self.delta)

@@ -110,7 +110,7 @@ class PublishedSumsRelease(VotesRelease):
         noise: np.random.Generator,
     ) -> None:
         """Compute class probabilities of the synthetic rows from the published sums."""
-        published.table = inputs.drawn.prior
+        published.table = inputs.known_synthesis.prior
         published.add_class_proba(*published.table.read(inputs.X_public))
 
     def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> TableCurator:
