@@ -77,7 +77,7 @@ def _refuse_long_numbers(estimator: Estimator) -> None:
 
 
 def refuse_classes(estimator: Estimator) -> None:
-    """Refuse classes in the place of instances, by themselves or in a list.
+    """Raise an error if a parameter is, or is a list with, a class instead of an instance.
 
     Parameters
     ----------

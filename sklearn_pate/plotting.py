@@ -399,7 +399,7 @@ class BudgetDisplay:
 
     @classmethod
     def from_estimator(cls, clf: Estimator, *, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the use of the budget of a fit.
+        """Plot how a fit used its privacy budget.
 
         Parameters
         ----------

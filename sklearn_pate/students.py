@@ -348,8 +348,7 @@ def _check_soft(student: Estimator, X_public: Rows) -> None:
         classifier = Pipeline([*student.steps[:-1], (name, last.estimator)])
     if not heeds_weights(classifier, X_public):
         raise ValueError(
-            f"the fit of {last.estimator!r} accepts sample_weight and does not use it, "
-            f"{_WEIGHTS_NEEDED}"
+            f"{last.estimator!r} ignores the sample_weight that is passed to fit, {_WEIGHTS_NEEDED}"
         )
 
 

@@ -499,7 +499,7 @@ def test_plan_refuses_teachers_only_if_noise_exceeds_unanimous_votes():
 @cases(
     "params, beginnings",
     ({"n_queries": 300, "epsilon": 0.01}, ["the noise of standard deviation"]),
-    ({"epsilon": 11.0, "delta": 0.01}, ["delta=0.01 is", "epsilon=11 is hardly"]),
+    ({"epsilon": 11.0, "delta": 0.01}, ["delta=0.01 is", "epsilon=11 is a weak"]),
     (
         {"method": ReverseNeighbors(), "delta": 0.1, "aggregator": GaussianMechanism()}
         | {"random_state": 1},  # the noise of one fit in twenty looks like a relation

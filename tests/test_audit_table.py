@@ -114,7 +114,7 @@ def test_audit_table_counts_fractions_of_votes_as_fractions(global_random_seed):
 @cases(
     "given, match",
     ({"table": [[1, 2]]}, r"or both None; got shapes \(1, 2\) and \(\)"),
-    ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "two different tables"),
+    ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "two different 2-D arrays"),
     ({"table": [1, 2], "neighbour_table": [1, 3]}, r"got shapes \(2,\) and \(2,\)"),
     ({"contribution": 2}, r"contribution must be an rdp\.Contribution.*; got 2"),
     ({"contribution": UNKNOWN}, r"l1 is infinite, so give table and neighbour_table"),
@@ -172,7 +172,7 @@ def test_audit_of_cells_finds_half_of_the_loss_of_honest_votes(many):
 
 def test_audit_of_cells_counts_a_changed_label_as_two_changes(many):
     clf = pate(method=make_neighbors(relation="add_or_remove_one"), epsilon=1.5)
-    message = "add or remove one record. A changed label is two such changes. Set claimed to"
+    message = "add or remove one record. .* is two such changes. Set claimed to"
     with pytest.raises(ValueError, match=message):
         audit_of_cells(clf)
     assert 1.5 < audit_of_cells(clf, claimed=3.0, **many).epsilon <= 3.0

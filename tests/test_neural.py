@@ -163,7 +163,7 @@ def test_neural_students_refuse_wrong_input(kind):
             {"augment": lambda X: X[:, :1]},
             MOONS,
             FEW,
-            "augment must return a batch with the shape of its input",
+            "augment must return a torch.Tensor with the shape of its input",
         ),
         ({"augment": RandomAffine()}, MOONS, FEW, "RandomAffine requires images"),
     ):

@@ -277,11 +277,11 @@ def test_fit_votes_refuses_votes_that_do_not_match():
     votes = pate().poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
     soft = pate(aggregator=SoftVote(3.0)).poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
     counts, warm = votes.counts, {"aggregator": SoftVote(3.0)}
-    no_votes = "votes do not hold one vote of each teacher"
+    no_votes = "each row of votes must hold one vote of each teacher"
     for params, given_votes, message in (
         ({}, dataclasses.replace(votes, counts=2 * counts), no_votes),
         ({}, dataclasses.replace(votes, counts=counts[:, :2]), no_votes),
-        ({}, dataclasses.replace(votes, target=ClassTarget(range(4))), "about other classes"),
+        ({}, dataclasses.replace(votes, target=ClassTarget(range(4))), "for other classes than classes="),
         (warm, dataclasses.replace(soft, counts=2 * soft.counts), no_votes),
     ):
         clf = pate(**params)

@@ -205,7 +205,10 @@ def test_threshold_bounds_the_probability_of_a_text_of_one_record(sd, n_columns,
 
 
 def test_audit_of_schema_release_finds_its_mu(global_random_seed):
-    """Noise along the difference of two tables: 400 draws of both steps."""
+    """Noise along the difference of two tables: 200 draws of both steps.
+
+    Its size has a standard deviation of 5 %, so noise that is smaller by the root of two is found.
+    """
     rng = np.random.default_rng(global_random_seed)
     release = SchemaRelease(1, 1.0, 1e-8)
     kinds = [Kind(False, LEAVES)]
@@ -223,9 +226,9 @@ def test_audit_of_schema_release_finds_its_mu(global_random_seed):
     change = exact[0] - exact[1]
     mu = np.linalg.norm(change)
     assert 0.99 < mu <= 1
-    along = np.array([(noisy(-1.5) - exact[0]) @ change / mu for _ in range(400)])
-    assert abs(along.std() - 1) < 4.9 / math.sqrt(800)
-    assert abs(along.mean()) < 4.9 / math.sqrt(400)
+    along = np.array([(noisy(-1.5) - exact[0]) @ change / mu for _ in range(200)])
+    assert abs(along.std() - 1) < 4.9 / math.sqrt(400)
+    assert abs(along.mean()) < 4.9 / math.sqrt(200)
 
 
 def test_texts_of_one_record_are_not_published():
@@ -457,6 +460,7 @@ def test_interrupted_fit_goes_on_after_each_step(step, monkeypatch):
 
 
 def test_private_search_estimates_the_schema_once(monkeypatch):
+    monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     X, y = table(4000)
     calls = []
     publish = SchemaRelease.publish_values

@@ -211,7 +211,9 @@ def test_student_that_drops_weights_learns_assigned_labels():
 def test_students_that_require_weights_and_drop_them_are_refused():
     given = {"X": X[:3000], "y": Y[:3000], "X_public": X_PUBLIC}
     clf = pate(SoftLabelClassifier(dropping(TREE)), aggregator=SoftVote(6.0))
-    with pytest.raises(ValueError, match="accepts sample_weight and does not use it, which soft"):
+    with pytest.raises(
+        ValueError, match="ignores the sample_weight that is passed to fit, which soft"
+    ):
         clf.fit(**given)
     with pytest.raises(ValueError, match="accepts sample_weight and does not use it; give another"):
         pate(dropping(TREE), class_weight="balanced").fit(**given)

@@ -196,5 +196,5 @@ class TableCurator(Curator):
         bound: Literal["exact", "published", "data_independent"] = "exact",
         conversion: Literal["improved", "classic"] = "improved",
     ) -> float:
-        """Return epsilon of the table, which is the same for every table and every bound."""
+        """Return epsilon, which depends on neither the table nor `bound` nor `conversion`."""
         return self._cost.epsilon(check_delta(self._delta if delta is None else delta))[0]

@@ -152,8 +152,8 @@ def smooth_release_rdp(orders: ArrayLike, beta: float, sigma: float) -> np.ndarr
     -----
     The cost is ``a exp(-2 beta) / (2 sigma**2 w) - (a beta + log(w) / 2) / (a - 1)`` with
     ``w = 1 + a (exp(-2 beta) - 1)``, in closed form from the divergence of two normal
-    distributions. Public reference code for [2]_ uses a smaller formula, below the divergence
-    once ``a * beta`` exceeds about 0.25.
+    distributions. The public reference code of Papernot et al. (2018) uses a formula that falls
+    below this divergence, and so understates the cost, once ``a * beta`` exceeds about 0.25.
 
     Examples
     --------

@@ -235,7 +235,7 @@ class PrivacyForecast(PrivacySpent):
     kind: ClassVar[str] = "forecast"
 
     def paid(self) -> PrivacySpent:
-        """Return the statement of a fit that has paid for this forecast.
+        """Return this forecast as a `PrivacySpent`, for a fit that has paid its cost.
 
         Returns
         -------

@@ -355,7 +355,7 @@ def _which_rate(fitted: Estimator, class_proba: np.ndarray, canaries: Canaries) 
 
 @dataclass(frozen=True, eq=False)
 class Canaries:
-    """Records that are inserted into the private data, with random labels that hide bits.
+    """Records that replace private records, each with a label chosen by a secret random bit.
 
     Attributes
     ----------
@@ -428,7 +428,9 @@ def make_canaries(
             f"{n_canaries!r}"
         )
     if len(classes) < 2:
-        raise ValueError("canaries require at least 2 classes to hide a bit; give classes")
+        raise ValueError(
+            "canaries require at least 2 classes, as each is given one of two labels; pass classes"
+        )
     positions = rng.choice(len(y), n_canaries, replace=False)
     if kind == "mislabelled":
         true = np.searchsorted(classes, y[positions])

@@ -306,7 +306,7 @@ class _Event(NamedTuple):
     is_above: bool
 
     def hits(self, first: np.ndarray, second: np.ndarray) -> tuple[int, int]:
-        """Count samples in the event, first for the side on which the event is more frequent."""
+        """Count the samples of each side in the event; if `is_above`, the second side is first."""
         first, second = first[self.statistic], second[self.statistic]
         if self.is_above:
             return (second >= self.edge).sum(), (first >= self.edge).sum()

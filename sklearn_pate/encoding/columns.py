@@ -261,7 +261,10 @@ class CategoryColumn(Column):
         n_values = len(self._bin_by_value)
         are_all = 0 < n_values == len(self._values) and not self._values.isna().any()
         if are_rounded or not are_all:
-            raise ValueError("categories must differ, and not be missing, in the column's dtype")
+            raise ValueError(
+                "categories must be one or more distinct, non-missing values that the column's "
+                "dtype can hold"
+            )
         super().__init__(dtype, n_values, may_be_missing)
 
     def categories(self, missing: Any) -> np.ndarray:

@@ -235,7 +235,7 @@ def _are_like_wide(rows: Sequence[np.ndarray | None]) -> bool:
 
 
 def _is_row_by_row(fitted: Estimator, batch: Rows, middle: np.ndarray, width: np.ndarray) -> bool:
-    """Return whether each row has the same numbers alone and in the batch."""
+    """Return whether rows are transformed alike alone and in the batch, or the batch fails."""
     together, failed = _together(fitted, batch)
     if failed is not None:
         return True  # private rows of such a batch are transformed in smaller batches

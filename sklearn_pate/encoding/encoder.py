@@ -83,7 +83,7 @@ class NumberEncoding:
 
     @classmethod
     def of_edges(cls, edges: np.ndarray, *, has_gaps: bool) -> NumberEncoding:
-        """Return the encoding by declared edges; the first and the last one are the bounds."""
+        """Return the encoding for declared edges, the first and last of which are the bounds."""
         low, high = float(edges[0]), float(edges[-1])
         half = high / 2 - low / 2 or 1.0
         return cls(edges, (low, high), low + half, half, has_gaps)

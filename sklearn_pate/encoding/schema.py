@@ -355,8 +355,8 @@ def _integer_bins(
     are_filled = all(a <= b for a, b in zip(first, last, strict=True))
     if not are_filled or low < limits.min or high > limits.max:
         raise ValueError(
-            f"bounds of column {name!r} must have whole numbers between them, from {limits.min} to "
-            f"{limits.max}; got {_short(bounds)}"
+            f"bounds of column {name!r} must be from {limits.min} to {limits.max}, with at least "
+            f"one whole number between the last two; got {_short(bounds)}"
         )
     return first, last
 

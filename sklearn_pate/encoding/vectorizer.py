@@ -54,17 +54,17 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     - Arrays of more columns: at most `most_columns` principal components.
     - Arrays of objects: encoded as arrays of numbers, in which other values count as missing. A
       column with more texts than numbers raises an error.
-    - Sparse rows of up to `most_columns` columns: encoded as arrays.
+    - Sparse rows of up to `most_columns` columns: encoded as arrays, except for missing entries.
     - Sparse rows of more columns: at most `most_columns` singular vectors.
 
     Infinity counts as missing. Missing entries of arrays become the mean of their column, unless
-    the columns are encoded by rank. Missing entries of large sparse rows count as zero.
+    the columns are encoded by rank. Missing entries of sparse rows count as zero.
 
     Parameters
     ----------
     most_columns : int, default=100
         Largest number of columns of an array, or of sparse rows, that are encoded one by one. Rows
-        with more columns are reduced to at most so many components.
+        with more columns are reduced to at most this many components.
     random_state : int or None, default=None
         Seed of singular vectors and principal components.
 
@@ -239,7 +239,8 @@ def check_array(X: Rows) -> None:
         return
     if not all(_holds_numbers(values) for values in np.reshape(X, (len(X), -1)).T):
         raise PublicError(
-            "an array that holds text has no dtypes of its columns: convert both to DataFrames,\n"
+            "an array that holds text has no dtype for each column: convert X and X_public to "
+            "DataFrames,\n"
             "    X, X_public = (pandas.DataFrame(t).infer_objects() for t in (X, X_public))\n"
             "BaggingClassifier converts DataFrames to arrays: give it the numbers that "
             "neighbors.RowVectorizer().fit(X_public).transform returns for each"

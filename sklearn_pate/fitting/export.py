@@ -75,7 +75,8 @@ def _decoded(target: Target, student: Estimator, estimator: Estimator, X: Rows) 
     name = type(last_step(student)).__name__
     if X is None:
         raise ValueError(
-            f"{name} may predict codes. To compare its labels, give public rows: export(X_public)"
+            f"{name} may predict class codes instead of labels. Give public rows, on which its "
+            "predictions can be compared: export(X_public)"
         )
     raise ValueError(f"{name} does not predict the same outside of PATEClassifier")
 
@@ -113,7 +114,7 @@ def libraries_of(model: Estimator, rows: Iterable[Any] = ()) -> dict[str, str]:
 
 
 def _in_sklearn(student: Estimator) -> Estimator:
-    """Replace a student, or steps of a Pipeline, by equal objects of scikit-learn."""
+    """Convert a student, or the steps of a Pipeline, to equivalent scikit-learn estimators."""
     if hasattr(student, "to_sklearn"):
         return _in_sklearn(student.to_sklearn())
     if not isinstance(student, Pipeline):

@@ -188,7 +188,7 @@ def make_method(
 
 
 def _own_method(estimator: Estimator, *, has_public_rows: bool) -> Method:
-    """Clone the parameter `method`; refuse one that cannot be used with rows or estimator."""
+    """Return a clone of `method`; raise an error if this fit cannot use the method."""
     method = estimator.method
     name = type(method).__name__
     if isinstance(method, ClassSums) and not has_public_rows:

@@ -90,9 +90,9 @@ def _plan_after_rows(inputs: Inputs) -> Plan:
     of_rows, _, delta_of_rows = guarantee(prior, delta / 2, is_pure=inputs.prior_is_pure)
     if epsilon is not None and of_rows >= epsilon:
         raise BudgetExceededError(
-            f"the rows that poll drew cost epsilon={of_rows:.4g} with half of delta, which leaves "
-            f"nothing of epsilon={epsilon:g} for labels under another plan. Use the same "
-            "parameters as in poll, or raise epsilon"
+            f"the plan differs from the plan of poll, whose synthetic rows already cost "
+            f"epsilon={of_rows:.4g} at half of delta, which leaves nothing of "
+            f"epsilon={epsilon:g} for labels. Use the same parameters as in poll, or raise epsilon"
         )
     left = None if epsilon is None else epsilon - of_rows
     labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))

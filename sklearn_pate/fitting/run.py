@@ -152,7 +152,10 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
         with suppress_output():
             rows, failed = attempt(partial(account.synthesis.synthesizer.like, private.X))
         if failed is not None:
-            raise ValueError(f"the private rows could not be read by value: {failed}")
+            raise ValueError(
+                "the private rows could not be converted to the form of the synthetic rows: "
+                f"{failed}"
+            )
         private = dataclasses.replace(private, X=rows)
     seeds = dict(inputs.seeds)
     method = clone(inputs.method)

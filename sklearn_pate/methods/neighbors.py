@@ -284,7 +284,7 @@ class ReverseNeighbors(BlockMethod):
         n_classes: int,
         are_synthetic: bool = False,
     ) -> CellForecast:
-        """Return the number of cells and their noise; see `TableMethod.forecast`."""
+        """Return a forecast of the cells and votes, with warnings; see `TableMethod.forecast`."""
         n_public = len(self._public)
         n_distinct = n_public if are_synthetic else len(np.unique(self._public, axis=0))
         n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)

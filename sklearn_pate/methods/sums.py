@@ -136,8 +136,8 @@ class SumsMechanism(TableMechanism):
         is_whole = table.dtype in (np.int64, object)
         if not is_whole or table.shape[1:] != (self.n_classes + 1,):
             raise ValueError(
-                "table must be sums of columns in whole steps, from ClassSums.vote, of shape "
-                f"(n_columns, {self.n_classes + 1}); got shape {table.shape}"
+                "table must be the integers that ClassSums.vote returns, of shape "
+                f"(n_columns, {self.n_classes + 1}); got shape {table.shape}, dtype {table.dtype}"
             )
         step = STEP / TICKS / self.n_classes
         rng = noise_generator(random_state)
@@ -414,8 +414,8 @@ class ClassSums(BlockMethod):
         is_of_sums = isinstance(aggregator, SumsMechanism)
         if not is_of_sums or n_classes not in (None, aggregator.n_classes):
             raise ValueError(
-                "method='sums' has a mechanism of its own, SumsMechanism, which is calibrated to "
-                f"epsilon: use aggregator=None; got aggregator={aggregator!r}"
+                "aggregator of method='sums' must be None, or a SumsMechanism with n_classes set "
+                f"to the number of classes; got {aggregator!r}"
             )
         return aggregator
 
@@ -483,8 +483,8 @@ class ClassSums(BlockMethod):
 class PublishedClassSums(Method):
     """Class sums without public rows: the published sums of a synthesizer are the model.
 
-    No record votes. `synthesis.ClassSumsSynthesizer` has the statistic, its contribution and its
-    noise. `class_sums.discriminants` has the read-out.
+    There are no votes. `synthesis.ClassSumsSynthesizer` defines the statistic, its contribution
+    and its noise. `class_sums.discriminants` computes the classifier from the published sums.
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ def set_plan(estimator: PATEEstimator, plan: Plan) -> None:
 
 
 def plan_key(estimator: PATEEstimator) -> Hashable:
-    """Return a key that is equal for candidates with the same cost of a fit."""
+    """Return a key; fits of candidates with equal keys have the same plan and the same cost."""
     return _key(estimator, without=_NOT_IN_PLAN)
 
 

@@ -108,8 +108,8 @@ class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
     them, unless the noise is always set. Other attributes are not kept: each call is made on a
     clone, its output is suppressed, and the text of errors on private records is redacted.
 
-    **You prove that the contribution of `event` holds for every data set.** The library cannot
-    check it; `audit.audit_release` may refute it.
+    **You must prove that the contribution of `event` holds for every data set.** The library
+    cannot check this, although `audit.audit_release` can sometimes refute it.
 
     Examples
     --------

@@ -262,7 +262,7 @@ def _ask_round(
 def _checked_release(
     aggregator: Any, votes: np.ndarray, proba: np.ndarray | None, noise: np.random.Generator
 ) -> Released:
-    """Draw the release of an aggregator; refuse labels, bools or soft labels of a wrong form."""
+    """Draw the release of an aggregator, and check its labels, `paid` and soft labels."""
     name = type(aggregator).__name__
     n_queries, n_classes = votes.shape
     released = aggregator.release(votes, proba, noise)

@@ -66,7 +66,7 @@ class PublishedSumsRelease(VotesRelease):
         """Do nothing, because there is no mechanism."""
 
     def forecast(self, inputs: Inputs, plan: Plan) -> tuple[MethodSummary, tuple[()], tuple[()]]:
-        """Return a summary without warnings and errors, which the synthesizer returns."""
+        """Return a summary; warnings and errors are left to the synthesizer's own forecast."""
         summary = MethodSummary(
             n_classes=inputs.target.n_values,
             name=type(inputs.method).__name__,

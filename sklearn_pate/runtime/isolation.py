@@ -438,7 +438,7 @@ def redacted(
 
 
 class PublicError(ValueError):
-    """A failure with a message of this library, which contains no data."""
+    """Error whose message was written by this library and contains no private data."""
 
 
 #: Phrases of other errors that may be published; the rest of their text may contain data.

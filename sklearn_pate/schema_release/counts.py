@@ -192,7 +192,7 @@ class SchemaRelease:
         Parameters
         ----------
         contribution : rdp.Contribution
-            From `contribution`.
+            From `synthesis.synthesizers.schema_contribution`.
         n_steps : int, default=2
             1 for the first step alone.
         """

@@ -1267,7 +1267,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     def _counted(
         self, records: Block, target: Target, published: Sequence[Any]
     ) -> GatheredTotal | GatheredSums:
-        """Return the total of records first, and then their sums about the published mean."""
+        """Return the total of the records or, once their mean is published, the sums about it."""
         X, codes, weight, groups = records
         part = ticks_of(len(X), groups, weight, target=target)
         encode = partial(_on_sphere, self._encoder)

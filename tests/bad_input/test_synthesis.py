@@ -138,7 +138,7 @@ def of_height(*bounds):
 
 
 HOLD = r"'height' must be from -8e\+307 to 8e\+307, as its dtype is float64"
-BETWEEN = "'age' must have whole numbers between them"
+BETWEEN = "'age' must be from .* with at least one whole number between the last two"
 
 
 @table(
