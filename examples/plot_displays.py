@@ -5,7 +5,7 @@ Four displays: what labels cost, how good they are, and why
 A fit of `PATEClassifier` can be looked at from two sides. What it published (the guarantee, the
 numbers of queries and answers) may be shown to anybody. What the teachers voted, and all that is
 computed from it, is for the holder of the data alone: those displays say so on their axes. They
-read `curator_`, which does not survive pickling. Here the data are synthetic, so all can be shown.
+read `curator_`, which is left out of pickles. Here the data are synthetic, so all can be shown.
 
 Takes about 5 seconds. Give a file name to save the figure.
 """
