@@ -216,7 +216,7 @@ def test_encoder_is_a_step_of_a_pipeline():
 @pytest.mark.parametrize(
     "rows, message",
     [
-        (np.array([["a", "b"]] * 9), "an array that holds text has no dtypes"),
+        (np.array([["a", "b"]] * 9), "an array that holds text has no dtype"),
         (pd.DataFrame(np.ones((3, 2)), columns=LEVELS), "columns of several levels"),
     ],
 )

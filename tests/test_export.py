@@ -320,7 +320,7 @@ def check_handed_over(kind, student):
     try:
         alone = handed_over(clf, None)
     except ValueError as error:
-        assert "give public rows" in str(error)
+        assert "Give public rows" in str(error)
     else:
         np.testing.assert_array_equal(alone.predict(X), clf.predict(X))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), clf.predict(X))

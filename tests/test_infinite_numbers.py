@@ -143,7 +143,9 @@ def test_row_vectorizer_refuses_array_columns_of_mostly_text():
         np.where(with_texts(50) == "unknown", None, OBJECTS[:100])
     )
     np.testing.assert_array_equal(numbers, expected)
-    with pytest.raises(ValueError, match="an array that holds text .* convert both to DataFrames"):
+    with pytest.raises(
+        ValueError, match="an array that holds text .* convert X and X_public to DataFrames"
+    ):
         RowVectorizer().fit(with_texts(51))
 
 

@@ -281,7 +281,11 @@ def test_fit_votes_refuses_votes_that_do_not_match():
     for params, given_votes, message in (
         ({}, dataclasses.replace(votes, counts=2 * counts), no_votes),
         ({}, dataclasses.replace(votes, counts=counts[:, :2]), no_votes),
-        ({}, dataclasses.replace(votes, target=ClassTarget(range(4))), "for other classes than classes="),
+        (
+            {},
+            dataclasses.replace(votes, target=ClassTarget(range(4))),
+            "for other classes than classes=",
+        ),
         (warm, dataclasses.replace(soft, counts=2 * soft.counts), no_votes),
     ):
         clf = pate(**params)

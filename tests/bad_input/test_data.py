@@ -563,7 +563,7 @@ def test_text_array_error_prints_code_that_converts_rows(text):
     X, X_public = text[h.Y][:, None], text[np.arange(30) % 2][:, None]
     X, X_public = np.repeat(X, 2, axis=1), np.repeat(X_public, 2, axis=1)
     params = {"classes": [0, 1], "epsilon": 20.0, "on_bad_plan": "warn"}
-    with h.refused("array that holds text.*convert both to DataFrames") as caught:
+    with h.refused("array that holds text.*convert X and X_public to DataFrames") as caught:
         PATEClassifier(**params).fit(X, h.Y, X_public)
     names = {"X": X, "X_public": X_public, "pandas": pd}
     exec(str(caught.value).splitlines()[1].strip(), names)
@@ -574,7 +574,7 @@ def test_text_array_error_of_default_teachers_prints_code():
     words = np.array([["u", "v"], ["v", "u"]], dtype=object)
     X, X_public = words[h.Y], words[np.arange(30) % 2]
     with h.refused(
-        r"X_public: an array .* convert both to DataFrames,\n    X, X_public = .*\)\)\n"
+        r"X_public: an array .* convert X and X_public to DataFrames,\n    X, X_public = .*\)\)\n"
     ):
         h.fit({"base_estimator": None}, X=X, X_public=X_public)
     with h.refused("X_public: an array that holds text"):
