@@ -36,6 +36,7 @@ from sklearn_pate.schema_release.counts import (
     TICKS,
     Kind,
     range_bins,
+    schema_contribution,
 )
 from sklearn_pate.schema_release.estimates import consistent, edges_of, estimated, kinds_of
 from sklearn_pate.synthesis import ClassSumsSynthesizer
@@ -148,8 +149,6 @@ def test_group_or_weighted_record_changes_no_more_than_a_record(how):
 
 
 def contribution_of(neighbors):
-    from sklearn_pate.synthesis.synthesizers import schema_contribution
-
     return schema_contribution(neighbors)
 
 

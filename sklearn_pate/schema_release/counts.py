@@ -27,7 +27,7 @@ from scipy.stats import norm
 
 from .._sklearn import _safe_indexing
 from ..encoding.values import Cells, cells_of
-from ..rdp import DEFAULT_ORDERS, Contribution, Cost, discrete_gaussian_mu_squared
+from ..rdp import DEFAULT_ORDERS, Contribution, Cost, Neighbors, discrete_gaussian_mu_squared
 from ..rdp.checks import check_orders
 from ..rdp.discrete import DiscreteGaussian
 from ..runtime.isolation import suppress_output
@@ -192,7 +192,7 @@ class SchemaRelease:
         Parameters
         ----------
         contribution : rdp.Contribution
-            From `synthesis.synthesizers.schema_contribution`.
+            From `schema_contribution`.
         n_steps : int, default=2
             1 for the first step alone.
         """
@@ -398,9 +398,21 @@ def _of_block(count: Any, columns: Any, amount: np.ndarray) -> np.ndarray:
         return count(columns, amount)
 
 
-def release_cost(
-    release: SchemaRelease, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS
+# --- contribution and cost ------------------------------------------------------------------------
+
+
+def schema_contribution(neighbors: Neighbors) -> Contribution:
+    """Return the contribution of one unit to a schema release; see `SchemaRelease`."""
+    l2_squared = 0.5 if neighbors.n_units == 1 else 1.0
+    return Contribution(l1=math.inf, l2_squared=l2_squared, linf=math.inf)
+
+
+def schema_cost(
+    release: SchemaRelease,
+    contribution: Contribution,
+    n_steps: int | None,
+    orders: ArrayLike = DEFAULT_ORDERS,
 ) -> Cost:
-    """Return the cost of a schema release as a `Cost`."""
-    mu_squared, delta = release.cost(contribution)
+    """Return the cost of a schema release, or of its first step alone, a `Cost`."""
+    mu_squared, delta = release.cost(contribution, n_steps=1 if n_steps == 1 else 2)
     return Cost(check_orders(orders) * mu_squared / 2, mu_squared, math.inf, delta)

@@ -48,8 +48,7 @@ from ..encoding.schema import declared_columns, estimated_columns, undeclared_co
 from ..forecasts import noise_exceeds
 from ..neighbors.counting import count_votes, numbered
 from ..neighbors.smoothing import MIN_PROBA, floored
-from ..rdp import DEFAULT_ORDERS, Contribution, Cost, Event, ProvedEvent, gdp_mu
-from ..rdp.checks import check_orders
+from ..rdp import DEFAULT_ORDERS, Cost, Event, ProvedEvent, gdp_mu
 from ..rdp.discrete import GRID
 from ..readouts import ReleasedProba
 from ..releases.base import BaseRelease
@@ -58,7 +57,7 @@ from ..runtime.blocks import Block
 from ..runtime.isolation import attempt, suppress_output
 from ..runtime.workers import WorkerDeathError
 from ..schema_release import SchemaRelease
-from ..schema_release.counts import TICKS
+from ..schema_release.counts import TICKS, schema_contribution, schema_cost
 from ..schema_release.estimates import estimated, kinds_of
 
 if TYPE_CHECKING:
@@ -1316,23 +1315,6 @@ def _form_of(X: Rows) -> Rows:
     if isinstance(table, pd.DataFrame):
         return pd.DataFrame(columns=table.columns.copy(), dtype=object)
     return np.empty((0, table.shape[1]))
-
-
-def schema_contribution(neighbors: Neighbors) -> Contribution:
-    """Return the contribution of one unit to a schema release; see `SchemaRelease`."""
-    l2_squared = 0.5 if neighbors.n_units == 1 else 1.0
-    return Contribution(l1=math.inf, l2_squared=l2_squared, linf=math.inf)
-
-
-def schema_cost(
-    release: SchemaRelease,
-    contribution: Contribution,
-    n_steps: int | None,
-    orders: ArrayLike = DEFAULT_ORDERS,
-) -> Cost:
-    """Return the cost of a schema release, or of its first step alone, a `Cost`."""
-    mu_squared, delta = release.cost(contribution, n_steps=1 if n_steps == 1 else 2)
-    return Cost(check_orders(orders) * mu_squared / 2, mu_squared, math.inf, delta)
 
 
 def _sum_of_costs(
