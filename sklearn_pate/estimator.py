@@ -23,7 +23,7 @@ from ._sklearn import (
 from .aggregators import Mechanism, TableMechanism
 from .encoding.dtypes import RowForm
 from .encoding.targets import ClassTarget, Target
-from .fitting import run
+from .fitting import run, targets
 from .fitting.checks import check_features
 from .fitting.export import Saved, handed_over, libraries_of
 from .fitting.inputs import (
@@ -171,9 +171,22 @@ class PATEEstimator(CheckedEstimator):
             If public data are missing, lengths are inconsistent or parameters are out of range.
         """
         fit_number = next_fit_number()
+        given: dict[str, Any] = {
+            "X_public": X_public,
+            "groups": groups,
+            "sample_weight": sample_weight,
+        }
         with keeping(self, self.ledger) as account:
-            inputs = check_inputs(self, X, y, X_public, groups, sample_weight)
-            run.fit(dataclasses.replace(inputs, fit_number=fit_number), account)
+            known = targets.declared(self, X, y)
+            if known is not None:
+                with targets.taken_over(self, known):
+                    inputs = check_inputs(known, X, y, **given)
+                    run.fit(dataclasses.replace(inputs, fit_number=fit_number), account)
+                return self
+            search = targets.published(self, account, X, y, fit_number=fit_number, **given)
+            with targets.rest_of(self, search) as rest:
+                inputs = check_inputs(rest, X, y, **given, search=search)
+                run.fit(dataclasses.replace(inputs, fit_number=fit_number), account)
         return self
 
     @usual_floats
@@ -217,7 +230,15 @@ class PATEEstimator(CheckedEstimator):
         >>> [(str(aggregator), n_queries) for aggregator, n_queries in plan.stages]
         [('GNMax(sigma=25.2...)', 30)]
         """
-        return make_plan(check_inputs(self, X, y, X_public, groups, sample_weight))
+        given: dict[str, Any] = {
+            "X_public": X_public,
+            "groups": groups,
+            "sample_weight": sample_weight,
+        }
+        known = targets.declared(self, X, y)
+        if known is not None:
+            return make_plan(check_inputs(known, X, y, **given))
+        return make_plan(targets.planned(self, X, y, **given)[0])
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -267,7 +288,14 @@ class PATEEstimator(CheckedEstimator):
         10
         """
         with keeping(self, self.ledger) as account:
-            return run.poll(check_inputs(self, X, y, X_public, groups, sample_weight), account)
+            known = targets.declared(self, X, y)
+            if known is None:
+                raise ValueError(
+                    "poll publishes no classes or bounds, which the votes depend on: declare "
+                    "them, classes=[all labels that may occur] or bounds=(low, high), or call fit"
+                )
+            inputs = check_inputs(known, X, y, X_public, groups, sample_weight)
+            return run.poll(inputs, account)
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)

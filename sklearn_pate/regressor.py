@@ -197,8 +197,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         self.releases = releases
         self.warm_start = warm_start
 
-    def _declared_target(self) -> NumberTarget:
-        return NumberTarget.between(self.bounds, self.n_levels)
+    def _declared_target(self) -> NumberTarget | None:
+        return None if self.bounds is None else NumberTarget.between(self.bounds, self.n_levels)
 
     @usual_floats
     def predict(self, X: Rows) -> np.ndarray:

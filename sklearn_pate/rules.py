@@ -14,6 +14,7 @@ __all__ = [
     "default_rows_fraction",
     "default_schema_fraction",
     "default_sums_fraction",
+    "default_target_fraction",
     "fewest_queries",
     "most_noise",
 ]
@@ -205,3 +206,31 @@ def default_schema_fraction(*, n_records: int | None, n_columns: int, mu: float)
     noise_at_a_tenth = math.sqrt(2 * n_columns / (0.1 * 0.3)) / mu
     signal = n_records / noise_at_a_tenth
     return 0.2 if signal < 100 else 0.1 if signal < 200 else 0.05
+
+
+def default_target_fraction(*, n_records: int | None, epsilon: float) -> float:
+    """Return the default fraction of epsilon that finds the classes, or the bounds of numbers.
+
+    It is ``600 / (n_records * epsilon)``, from 0.01 to 0.25. Labels that are small whole numbers
+    are then found if they have about 3 % of the records, and others if they have about 6 %.
+
+    Parameters
+    ----------
+    n_records : int or None
+        Number of private records; None if it is private, which gives 0.05.
+    epsilon : float
+        Epsilon of the fit.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import default_target_fraction
+    >>> default_target_fraction(n_records=12_000, epsilon=1.0)
+    0.05
+    """
+    if n_records is None:
+        return 0.05
+    return min(0.25, max(0.01, 600 / (n_records * epsilon)))

@@ -141,6 +141,9 @@ class Plan:
         with such a plan raises an error.
     is_calibrated : bool
         Whether the noise of a stage follows from `epsilon`.
+    target_search : str
+        Description of the release that finds classes or bounds first; empty if they are declared.
+        All numbers of the plan are then for made-up classes or bounds.
 
     Examples
     --------
@@ -174,6 +177,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     is_calibrated: bool = False
+    target_search: str = ""
 
     def __str__(self) -> str:
         return text_of_plan(self)

@@ -457,8 +457,8 @@ class ClassTarget(Target):
     _is_predictor = staticmethod(is_classifier)
 
     @classmethod
-    def of_labels(cls, y: Any) -> "ClassTarget":
-        """Return the target of all classes in private labels, which discloses these classes.
+    def check_labels(cls, y: Any) -> np.ndarray:
+        """Return private labels of any classes as an array; errors quote none of them.
 
         Parameters
         ----------
@@ -467,13 +467,18 @@ class ClassTarget(Target):
 
         Returns
         -------
-        ClassTarget
+        ndarray of shape (n_records,)
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an entry of `y` is missing, or is not a label.
         """
         y = cls.column(y)
         with suppress_output():  # libraries warn of private values
             cls._check_finite(y)
             cls._check_are_labels(y)
-            return cls(_checked_classes(y, "y"))
+        return y
 
     @staticmethod
     def _checked_values(values: Any) -> np.ndarray:
@@ -502,12 +507,19 @@ class ClassTarget(Target):
 
     def codes_of(self, labels: np.ndarray) -> np.ndarray | None:
         """Return labels, (n_records,), as codes; None if some are not among the classes."""
+        codes = self.codes_with_others(labels)
+        return None if codes is None or (codes < 0).any() else codes
+
+    def codes_with_others(self, labels: np.ndarray) -> np.ndarray | None:
+        """Return labels, (n_records,), as codes, -1 for labels that are not among the classes.
+
+        Return None if the labels cannot be compared with the classes, as text with numbers.
+        """
         last = self.n_values - 1
-        # Text and numbers, for instance, cannot be compared
         codes, _ = attempt(lambda: np.minimum(np.searchsorted(self.values, labels), last))
-        if codes is None or (labels.size and not np.all(self.values[codes] == labels)):
+        if codes is None:
             return None
-        return codes.astype(np.int64)
+        return np.where(self.values[codes] == labels, codes, -1).astype(np.int64)
 
     def _codes(self, y: np.ndarray) -> np.ndarray:
         self._check_are_labels(y)
@@ -689,6 +701,34 @@ class NumberTarget(Target):
             f"levels must be two or more finite numbers, evenly spaced in ascending order; got "
             f"{values!r}"
         )
+
+    @classmethod
+    def check_numbers(cls, y: Any) -> np.ndarray:
+        """Return private numbers as floats; errors quote none of them.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_records,)
+            Private numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_records,), float64
+            Integers beyond the largest float become the largest float.
+
+        Raises
+        ------
+        ValueError
+            If an entry of `y` is missing, infinite, or not a number.
+        """
+        y = cls.column(y)
+        largest = np.finfo(float).max
+        with suppress_output():  # libraries warn of private values
+            cls._check_finite(y)
+            numbers, failed = attempt(lambda: np.clip(y, -largest, largest).astype(float))
+        if failed is not None or y.dtype.kind not in "iufbO":
+            raise ValueError(f"y must hold only numbers; got {kind_of(y.dtype)}")
+        return numbers
 
     def _codes(self, y: np.ndarray) -> np.ndarray:
         low, high = self.values[[0, -1]]

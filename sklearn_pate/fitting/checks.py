@@ -13,7 +13,6 @@ from sklearn.utils.validation import validate_data
 from .._sklearn import _num_samples
 from ..encoding.dtypes import array_of, difference, dtype_name, library_of
 from ..encoding.targets import ClassTarget
-from ..exceptions import PrivacyLeakWarning, warn
 from ..public import indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
 from ..releases.labels import are_complete
@@ -56,6 +55,7 @@ def check_data(
     sample_weight: ArrayLike | None,
     groups: ArrayLike | None,
     counts_records: bool,
+    has_others: bool = False,
 ) -> PrivateData:
     """Check the private data of a fit, also against the public rows, and return them.
 
@@ -69,6 +69,8 @@ def check_data(
         All public rows; None if the form of synthetic rows is not known yet.
     counts_records : bool
         Whether records vote, or a synthesizer counts them. Weights must then be in [0, 1].
+    has_others : bool, default=False
+        Whether records may have labels other than the classes, which were found.
 
     Returns
     -------
@@ -86,7 +88,10 @@ def check_data(
     check_features(estimator, X, "X", reset=True)
     if X_public is not None:
         _check_alike(estimator, X, X_public)
-    codes, target, sample_weight = checked_targets(estimator, X, y, sample_weight)
+    codes, target, sample_weight = checked_targets(
+        estimator, X, y, sample_weight, has_others=has_others
+    )
+    is_other = codes < 0 if has_others else None
     is_cut = sample_weight is not None and ((sample_weight < 0) | (sample_weight > 1)).any()
     if counts_records and is_cut:
         raise ValueError(
@@ -94,7 +99,14 @@ def check_data(
             "larger weights would be clipped to 1. Divide by the largest weight that may occur. "
             "For a rare class, use class_weight='balanced', at no privacy cost"
         )
-    return PrivateData(X=X, codes=codes, target=target, sample_weight=sample_weight, groups=groups)
+    return PrivateData(
+        X=X,
+        codes=np.maximum(codes, 0) if has_others else codes,
+        target=target,
+        sample_weight=sample_weight,
+        groups=groups,
+        is_other=is_other,
+    )
 
 
 def _check_alike(estimator: Estimator, X: Rows, X_public: Rows) -> None:
@@ -294,9 +306,17 @@ def _dtypes(X: Rows, X_public: Rows, columns: Sequence[Any]) -> str:
 
 
 def checked_targets(
-    estimator: Estimator, X: Rows, y: Any, sample_weight: ArrayLike | None = None
+    estimator: Estimator,
+    X: Rows,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    *,
+    has_others: bool = False,
 ) -> tuple[np.ndarray, Target, np.ndarray | None]:
-    """Return private labels or numbers as codes, their target, and the weights."""
+    """Return private labels or numbers as codes, their target, and the weights.
+
+    With `has_others`, labels that are not among the classes have the code -1.
+    """
     target = estimator._declared_target()
     y = estimator.target_type.column(y)
     if _num_samples(X) != len(y):
@@ -305,14 +325,13 @@ def checked_targets(
             f"{len(y)} {estimator.target_type.noun}s"
         )
     if target is None:
-        warn(
-            "classes_ is read from the private labels, which the privacy guarantee does not "
-            "cover; pass classes=[...], all labels that may occur",
-            PrivacyLeakWarning,
-        )
-        target = ClassTarget.of_labels(y)
+        raise ValueError("the target is neither declared nor found")
     with suppress_output():  # warnings of libraries may quote values
-        return target.encode(y), target, _checked_weight(len(y), sample_weight)
+        weight = _checked_weight(len(y), sample_weight)
+        if has_others and isinstance(target, ClassTarget):
+            codes: Any = target.codes_with_others(y)  # of the type from which they were found
+            return codes, target, weight
+        return target.encode(y), target, weight
 
 
 def _checked_weight(n_records: int, sample_weight: ArrayLike | None) -> np.ndarray | None:

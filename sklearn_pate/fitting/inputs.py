@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing, has_method
 from ..accounting.budget import as_cap, cost_of_all, soft_stage, stated_event
-from ..encoding.targets import Target
+from ..encoding.targets import ClassTarget, Target
 from ..encoding.vectorizer import check_array
 from ..exceptions import warn
 from ..methods import MethodChoice, ReverseNeighbors
@@ -54,15 +54,13 @@ if TYPE_CHECKING:
     from ..rdp.cost import Cost
     from ..releases.base import Release, VotesRelease
     from ..releases.votes import Votes
+    from .targets import TargetSearch
 
 STRATEGIES = {
     "random": RandomQueries,
     "uncertainty": UncertaintyQueries,
     "diversity": DiversityQueries,
 }
-
-#: Entry of `privacy_spent_.not_covered` for classes that are not declared.
-_READ_CLASSES = "classes_, read from the private labels"
 
 #: Error of a plan whose public rows are private rows.
 _NOT_PUBLIC = (
@@ -117,6 +115,8 @@ class Inputs:
         Number of the fit in this process, for `privacy_spent_`; 1 in a plan.
     prefix : Prefix or None
         Published steps of an interrupted fit that this fit continues.
+    search : TargetSearch or None
+        The release that finds the target; None if it is declared. `cap` is the rest that it leaves.
     """
 
     estimator: Any
@@ -136,6 +136,7 @@ class Inputs:
     errors: tuple[str, ...] = ()
     fit_number: int = 1
     prefix: Prefix | None = None
+    search: TargetSearch | None = None
 
     @property
     def release(self) -> VotesRelease:
@@ -160,6 +161,13 @@ class Inputs:
         if self.synthesis is None:
             raise ValueError("this fit uses given public rows, and has no synthesizer")
         return self.synthesis
+
+    @property
+    def known_search(self) -> TargetSearch:
+        """The `search`; raises a ValueError if the target is declared."""
+        if self.search is None:
+            raise ValueError("the target of this fit is declared")
+        return self.search
 
     @property
     def rows_are_to_draw(self) -> bool:
@@ -204,6 +212,8 @@ class Inputs:
         These parts are synthetic rows that `poll` has drawn and recorded.
         """
         ledger = self.estimator.ledger
+        if self.search is not None:
+            return self.search.cost.plus(plan.cost)
         is_recorded = self.synthesis is not None and self.synthesis.is_recorded_in(ledger)
         if plan.own_cost is None or not is_recorded:
             return plan.cost
@@ -212,14 +222,17 @@ class Inputs:
     def check_ledger(self, plan: Plan) -> None:
         """Refuse a plan that exceeds the budget of the ledger."""
         ledger = self.estimator.ledger
-        if plan.composition == "sum" and not self.known_synthesis.is_recorded_in(ledger):
+        is_replanned = plan.composition == "sum" and self.search is None
+        if is_replanned and not self.known_synthesis.is_recorded_in(ledger):
             # One entry would be valid only if rows and labels were fixed in one plan
             raise ValueError(
                 "the parameters of fit_votes differ from those of poll, so the ledger must already "
                 "have an entry for the synthetic rows: call poll with this ledger, or use the same "
                 "parameters in fit_votes as in poll"
             )
-        entry = None if self.prefix is None else self.prefix.synthesis.entry_in(ledger)
+        entry = None if self.search is None else self.search.entry
+        if self.prefix is not None:
+            entry = self.prefix.synthesis.entry_in(ledger)
         try:
             ledger.check(plan.spent, self.recorded_cost(plan), entry)
         except TypeError as error:
@@ -289,8 +302,18 @@ def check_inputs(
     X_public: Rows,
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
+    search: TargetSearch | None = None,
 ) -> Inputs:
     """Check all inputs of `fit`, choose the method and prepare it; nothing is trained.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier or PATERegressor
+        Estimator with a declared target, or that of the rest of a fit, see `targets.rest_of`.
+    X, y, X_public, groups, sample_weight
+        As in `fit`.
+    search : TargetSearch or None, default=None
+        The release that finds the target, if it is not declared.
 
     Returns
     -------
@@ -303,9 +326,7 @@ def check_inputs(
     synthesizer = synthesizers.declared_synthesizer(estimator, X, X_public)
     choice, method = _first_choice(estimator, X, synthesizer, groups)
     _check_parts(estimator, method)
-    not_covered: tuple[str, ...] = (
-        () if estimator._declared_target() is not None else (_READ_CLASSES,)
-    )
+    not_covered: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     if synthesizer is not None:
         X_public = dry_run_rows(synthesizer)
@@ -320,7 +341,10 @@ def check_inputs(
     counts_records = method.release.releases_proba or synthesizer is not None
     # Columns read by value need no comparison: private rows get the dtypes of synthetic rows later
     alike = None if getattr(synthesizer, "reads_by_value", False) else X_public
-    private = checks.check_data(checked, X, y, alike, sample_weight, groups, counts_records)
+    has_others = search is not None and isinstance(estimator._declared_target(), ClassTarget)
+    private = checks.check_data(
+        checked, X, y, alike, sample_weight, groups, counts_records, has_others
+    )
     prefix = estimator._prefix if estimator.warm_start else None
     n_attempts = 0 if prefix is None else prefix.n_attempts
     seeds = seed_streams(estimator.random_state, estimator.secure, n_attempts=n_attempts)
@@ -364,6 +388,7 @@ def check_inputs(
         not_covered=not_covered,
         errors=errors,
         prefix=prefix,
+        search=search,
     )
 
 

@@ -68,6 +68,8 @@ def make_plan(inputs: Inputs) -> Plan:
 def spending_plan(inputs: Inputs) -> Plan:
     """Return a plan with its queries and cost, without a dry run or a forecast of accuracy."""
     plan = inputs.release.plan(inputs)
+    if inputs.search is not None:
+        plan = inputs.search.added_to(plan, inputs.cap[1])
     plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
     synthesis = inputs.synthesis
     fixed = None if synthesis is None else synthesis.fixed  # set by `poll`
@@ -127,6 +129,8 @@ def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
     sources_of_tables = [inputs.method]
     if synthesis is not None:
         sources_of_tables.insert(0, synthesis.synthesizer)
+    if inputs.search is not None:
+        sources_of_tables.insert(0, inputs.search.release)
     are_exact = [event.is_exact for event in inputs.prior_events]
     for stage in stages:
         is_table = isinstance(stage, TableMechanism)

@@ -175,7 +175,10 @@ def _statement_of_rows(run: Run, n_steps: int, cost: Cost) -> PrivacySpent:
     inputs = run.inputs
     is_last = n_steps == inputs.known_synthesis.synthesizer.n_steps
     epsilon, composition = cost.epsilon(inputs.estimator.delta)
-    spent = planning.spent_by(Plan([], epsilon, composition, cost), inputs).paid()
+    plan = Plan([], epsilon, composition, cost)
+    if inputs.search is not None:
+        plan = inputs.search.added_to(plan, inputs.cap[1])
+    spent = planning.spent_by(plan, inputs).paid()
     return dataclasses.replace(
         spent,
         covers="rows" if is_last else "statistics",
@@ -331,6 +334,8 @@ class Account:
         Entry that the ledger returned; None before the first, and without a ledger.
     synthesis : Synthesis or None
         Published steps of the synthesizer and its rows; None if the fit draws no rows.
+    search : TargetSearch or None
+        The release of the target, once it is published; None if the target is declared.
     is_all_paid : bool
         Whether the labels are paid for. The next fit can then not continue this one.
     has_begun : bool
@@ -343,6 +348,7 @@ class Account:
         self.spent: Any = None
         self.entry: Any = None
         self.synthesis: Any = None
+        self.search: Any = None
         self.is_all_paid = False
         self.has_begun = False
         self._fixed: Any = None
@@ -383,7 +389,7 @@ class Account:
         spent : PrivacySpent
             Statement of these steps.
         cost : rdp.Cost
-            Cost of these steps together.
+            Cost of these steps together, without the release of the target.
         recorded : rdp.Cost, default=None
             The part of `cost` that other entries of the ledger lack, to record in a new entry.
             None records `cost`. Not used if the fit already has an entry.
@@ -392,6 +398,8 @@ class Account:
         """
         if self.estimator is not None:
             self.estimator._seed_used = True  # once noise is drawn, pickles omit the seed
+        if self.search is not None:
+            cost = self.search.cost.plus(cost)
         before = self.spent, self.is_all_paid
         prefix_before = getattr(self.estimator, "_prefix", None)
         # Set first, because an interrupted call of `record` may have recorded the cost
@@ -420,7 +428,7 @@ class Account:
         prefix = None
         if self.can_go_on:
             synthesis = dataclasses.replace(self.synthesis, entries=self.entries)
-            prefix = Prefix(synthesis, self._fixed, self._n_attempts)
+            prefix = Prefix(synthesis, self._fixed, self._n_attempts, self.search)
         self._set_prefix(prefix)
 
     def _set_prefix(self, prefix: Prefix | None) -> None:

@@ -25,10 +25,11 @@ _USES = (
     "synthesis",
     "synthetic rows",
     "extra releases",
+    "target",
 )
 
 #: Uses that draw the noise of the privacy guarantee.
-_NOISE = ("noise", "test", "synthesis", "extra releases")
+_NOISE = ("noise", "test", "synthesis", "extra releases", "target")
 
 #: Whether this process has issued the warning, as an event because threads share it.
 _has_warned = threading.Event()

@@ -38,7 +38,7 @@ class BlockMethod(TableMethod):
     def _note_public(self, private: PrivateData, memory: Memory | None) -> Neighbors:
         """Store the memory, groups and target, and return the neighboring data sets."""
         self._memory = Memory(None) if memory is None else memory
-        self._is_weighted = private.sample_weight is not None
+        self._is_weighted = private.vote_weight is not None
         self._target = private.target
         self._groups = counting.numbered(private.groups, private.n_records)
         neighbors = self.neighbors(private)

@@ -274,6 +274,7 @@ class Teachers(VotingMethod):
                     private.X,
                     private.codes,
                     private.sample_weight,
+                    private.is_other,
                     assignment.teacher_indices,
                 )
             options = (private.target, settings.temperature, settings.keep)
@@ -382,10 +383,12 @@ def _parts(private: PrivateData, assignment: Assignment) -> Iterator[Part]:
         )
         return
     codes: Any = private.codes
+    is_counted = np.ones(len(codes), dtype=bool) if private.is_other is None else ~private.is_other
     teacher_indices: Any
     teacher_indices, n_teachers, *_ = assignment
     order = np.argsort(teacher_indices, kind="stable")
     starts = np.searchsorted(teacher_indices[order], np.arange(1, n_teachers))
-    for rows in np.split(order, starts):  # ascending
+    for part in np.split(order, starts):  # ascending
+        rows = part[is_counted[part]]
         features = copied_rows(X, rows) if rows.size else None
         yield Part(features, codes[rows], None if weight is None else weight[rows])

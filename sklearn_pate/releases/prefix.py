@@ -38,11 +38,14 @@ class Prefix:
         Result of `fixed_by` for the interrupted fit.
     n_attempts : int
         Number of interrupted fits.
+    search : fitting.targets.TargetSearch or None
+        The published target; None if it was declared.
     """
 
     synthesis: Synthesis
     fixed: dict[str, Any]
     n_attempts: int = 1
+    search: Any = None
 
     def check_plan(self, inputs: Inputs, plan: Plan) -> None:
         """Refuse a plan that differs from the plan of the interrupted fit.

@@ -167,7 +167,7 @@ class Synthesis:
         """Return the private statistics of the next step."""
         synthesizer = self.synthesizer
         units = units_of(private, self.neighbors)
-        records = (private.X, private.codes, private.sample_weight, units, private.target)
+        records = (private.X, private.codes, private.vote_weight, units, private.target)
 
         def gather() -> Any:
             X, codes, weight, groups, target = records

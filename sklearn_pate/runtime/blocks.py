@@ -37,6 +37,7 @@ def blocks_of(private: PrivateData, groups: np.ndarray | None) -> Iterator[Block
     unit = np.arange(n_records) if groups is None else groups
     order = np.argsort(unit, kind="stable")
     unit = unit[order]
+    weight = private.vote_weight
     start = 0
     while start < n_records:
         stop = min(start + BLOCK_SIZE, n_records)
@@ -45,7 +46,7 @@ def blocks_of(private: PrivateData, groups: np.ndarray | None) -> Iterator[Block
         yield Block(
             copied_rows(private.X, rows),
             codes[rows],
-            None if private.sample_weight is None else private.sample_weight[rows],
+            None if weight is None else weight[rows],
             None if groups is None else unit[start:stop] - unit[start],
         )
         start = stop

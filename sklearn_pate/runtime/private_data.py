@@ -40,6 +40,9 @@ class PrivateData(Private):
         Weights of the records.
     groups : array-like of shape (n_samples,) or None
         One identifier per record.
+    is_other : ndarray of shape (n_samples,), bool, or None
+        Whether the label of a record is none of the classes that were found. Such a record counts
+        nowhere, and its code is 0. None if the classes are declared.
     """
 
     X: Any
@@ -47,6 +50,15 @@ class PrivateData(Private):
     target: Target
     sample_weight: np.ndarray | None = None
     groups: Any = None
+    is_other: np.ndarray | None = None
+
+    @property
+    def vote_weight(self) -> np.ndarray | None:
+        """Weights of the records where they vote or are counted; None if all are 1."""
+        if self.is_other is None:
+            return self.sample_weight
+        weight = 1.0 if self.sample_weight is None else self.sample_weight
+        return np.where(self.is_other, 0.0, weight)
 
     @property
     def n_records(self) -> int:

@@ -1,0 +1,359 @@
+"""First step of a fit whose target is not declared: its classes or bounds are found.
+
+The rest of the fit is a fit with these classes or bounds, with the rest of epsilon and delta. It is
+planned and tried twice: with made-up classes before anything is paid for, and with those that were
+found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import rules
+from .._sklearn import _num_samples
+from ..accounting import Plan
+from ..accounting.budget import as_cap
+from ..accounting.plan import spent_of
+from ..encoding.targets import ClassTarget, NumberTarget, Target
+from ..exceptions import BadPlanError
+from ..rdp.cost import sum_up
+from ..releases.base import Step
+from ..releases.synthetic_rows import units_of
+from ..runtime.isolation import attempt, is_ours, suppress_output
+from ..schema_release import ClassRelease, FoundTarget, RangeRelease, TargetRelease
+from ..teachers import Sites
+from .inputs import check_inputs
+from .planning import make_plan
+
+if TYPE_CHECKING:
+    from .._typing import Estimator
+    from ..accounting.spent import PrivacySpent
+    from ..rdp.cost import Cost
+    from .inputs import Inputs
+    from .run import Account
+
+#: Part of delta for the threshold of classes, as for texts of an estimated schema.
+_DELTA_FRACTION = 1 / 1000
+
+#: Attributes that a fit sets on its own estimator, and not on the estimator of the rest.
+_OWN = {"_prefix", "_seed_used"}
+
+#: The releases, by the kind of target.
+_RELEASES: dict[type[Target], type[TargetRelease]] = {
+    ClassTarget: ClassRelease,
+    NumberTarget: RangeRelease,
+}
+
+
+@dataclass(frozen=True)
+class TargetSearch:
+    """The release that finds the target of a fit, before and after its publication.
+
+    Attributes
+    ----------
+    release : TargetRelease
+        Its noise and cost.
+    found : FoundTarget or None
+        The published target; None before.
+    entry : object
+        Entry of the ledger that has its cost; None before it is recorded, and without a ledger.
+    """
+
+    release: TargetRelease
+    found: FoundTarget | None = None
+    entry: Any = None
+
+    @property
+    def cost(self) -> Cost:
+        """The `Cost` of the release."""
+        return self.release.cost
+
+    def added_to(self, plan: Plan, delta: float) -> Plan:
+        """Return the plan of the rest of the fit with the guarantee of the whole fit.
+
+        Epsilons and deltas are added. This holds for any rest, as it is planned for each outcome
+        of the release within the rest of epsilon and delta (Dwork, Roth 2014, theorem 3.16).
+
+        Parameters
+        ----------
+        plan : Plan
+            The plan of the rest.
+        delta : float
+            Delta of the rest, if the plan has none.
+        """
+        cost = self.cost
+        return dataclasses.replace(
+            plan,
+            epsilon=sum_up(cost.pure, plan.epsilon),
+            delta=sum_up(cost.delta, delta if plan.delta is None else plan.delta),
+            composition="sum",
+            target_search=self.release.describe(),
+        )
+
+
+def declared(estimator: Estimator, X: Any, y: Any) -> Estimator | None:
+    """Return the estimator if its target is declared or known from the type of `y`, else None.
+
+    Labels that are booleans have two known classes.
+    """
+    if estimator._declared_target() is not None or isinstance(X, Sites):
+        return estimator
+    if issubclass(estimator.target_type, ClassTarget):
+        labels = estimator.target_type.column(y)
+        if labels.dtype.kind == "b":
+            return _with(estimator, classes=[False, True])
+    return None
+
+
+def check_can_be_found(estimator: Estimator) -> None:
+    """Refuse parameters that require a declared target."""
+    name = _parameter(estimator)
+    method, synthesizer = estimator.method, estimator.synthesizer
+    for part, is_foreign in {
+        "releases": bool(estimator.releases),
+        "method": not isinstance(method, str) and not is_ours(method),
+        "synthesizer": synthesizer is not None and not is_ours(synthesizer),
+    }.items():
+        if is_foreign:
+            raise ValueError(
+                f"{part} of your own may count records whose {estimator.target_type.noun} is not "
+                f"found, so {name} must be declared: {_remedy(estimator)}"
+            )
+
+
+def planned(estimator: Estimator, X: Any, y: Any, **given: Any) -> tuple[Inputs, Any]:
+    """Check the inputs of a fit with a made-up target, and plan the release of its target.
+
+    Nothing is paid for, and no label is used.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier or PATERegressor
+        Estimator without a declared target.
+    X, y
+        As in `fit`.
+    **given
+        The other arguments of `check_inputs`.
+
+    Returns
+    -------
+    Inputs
+        Inputs of the rest, with made-up classes or bounds.
+    ndarray of shape (n_records,)
+        Private labels or numbers.
+    """
+    check_can_be_found(estimator)
+    kind = _RELEASES[estimator.target_type]
+    values = kind.check(y)
+    n_records = len(values)
+    epsilon, delta = _prices(estimator, X, given.get("groups"))
+    rest = _rest(estimator, kind.made_up, epsilon, delta)
+    if isinstance(getattr(rest, "class_weight", None), dict):
+        rest.class_weight = None  # it has weights of unknown classes
+    made_up = np.resize(np.array(kind.made_up), n_records)
+    search = TargetSearch(kind(epsilon=epsilon, delta=delta, neighbors=None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the rest issues them for the target that is found
+        inputs = check_inputs(rest, X, made_up, **given, search=search)
+    relation_is_known, _ = attempt(lambda: inputs.neighbors.counts(1))
+    if relation_is_known is None:
+        raise ValueError(
+            f"the change that the partition covers, {inputs.neighbors.relation}, is not one of "
+            f"NeighboringRelation, so {_parameter(estimator)} must be declared: "
+            f"{_remedy(estimator)}"
+        )
+    release = kind(
+        epsilon=epsilon, delta=delta, neighbors=inputs.neighbors, **_options(estimator, kind)
+    )
+    return dataclasses.replace(inputs, search=TargetSearch(release)), values
+
+
+def published(
+    estimator: Estimator, account: Account, X: Any, y: Any, *, fit_number: int, **given: Any
+) -> TargetSearch:
+    """Publish the target of a fit as its first step, or return that of an interrupted fit.
+
+    Parameters
+    ----------
+    estimator, X, y, **given
+        As in `planned`.
+    account : Account
+        Account of the fit. The target is stored there.
+    fit_number : int
+        Number of the fit, for its statement.
+    """
+    prefix = estimator._prefix if estimator.warm_start else None
+    if prefix is not None and prefix.search is not None:
+        account.search = prefix.search
+        return account.search
+    inputs, values = planned(estimator, X, y, **given)
+    inputs = dataclasses.replace(inputs, fit_number=fit_number)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the rest issues them for the target that is found
+        plan = make_plan(inputs)
+    refuse(plan, estimator)
+    TargetStep(inputs, values, account, statement_of(plan, inputs.known_search)).take()
+    return account.search
+
+
+class TargetStep(Step):
+    """Step that publishes the target of a fit.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        From `planned`.
+    values : ndarray of shape (n_records,)
+        Private labels or numbers.
+    account : Account
+        Account of the fit.
+    statement : PrivacySpent
+        Statement of this step.
+    """
+
+    def __init__(
+        self, inputs: Inputs, values: np.ndarray, account: Account, statement: PrivacySpent
+    ) -> None:
+        self.inputs = inputs
+        self.values = values
+        self.account = account
+        self.statement = statement
+
+    def gather(self) -> Any:
+        """Return private counts, or one number of each unit."""
+        inputs = self.inputs
+        units = units_of(inputs.records, inputs.neighbors)
+        numbers = None if units is None else np.unique(units, return_inverse=True)[1]
+        with suppress_output():
+            return inputs.known_search.release.gather(self.values, numbers)
+
+    def pay(self) -> None:
+        """Record the cost of this step."""
+        self.account.append(self.statement, self.inputs.known_search.cost)
+
+    def publish(self, gathered: Any) -> None:
+        """Publish the target, and store it on the account."""
+        search = self.inputs.known_search
+        noise = np.random.default_rng(self.inputs.seeds["target"])
+        found = search.release.publish(gathered, noise)
+        self.account.search = dataclasses.replace(search, found=found, entry=self.account.entry)
+
+
+def statement_of(plan: Plan, search: TargetSearch) -> PrivacySpent:
+    """Return the statement of a fit that has published nothing but its target."""
+    return dataclasses.replace(
+        spent_of(plan).paid(),
+        epsilon=search.cost.pure,
+        delta=search.cost.delta,
+        composition="pure",
+        covers="statistics",
+        n_queries=0,
+        n_synthetic=0,
+        tables=(search.release.released_as,),
+        extra_releases=(),
+    )
+
+
+@contextlib.contextmanager
+def rest_of(estimator: Estimator, search: TargetSearch) -> Iterator[Estimator]:
+    """Yield the estimator of the rest of a fit; its fitted attributes become those of `estimator`.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier or PATERegressor
+        Estimator without a declared target.
+    search : TargetSearch
+        The published target.
+    """
+    if search.found is None:
+        raise ValueError("the target is not published yet")
+    values = search.found.target.values
+    if isinstance(search.found.target, NumberTarget):
+        values = values[[0, -1]]
+    rest = _rest(estimator, values.tolist(), search.release.epsilon, search.release.delta)
+    with taken_over(estimator, rest):
+        yield rest
+
+
+@contextlib.contextmanager
+def taken_over(estimator: Estimator, rest: Estimator) -> Iterator[None]:
+    """Give the fitted attributes of `rest` to `estimator` at the end, also after an error."""
+    try:
+        yield
+    finally:
+        if rest is not estimator:
+            kept = {*estimator._get_param_names(), *_OWN}
+            for name in set(vars(estimator)) - kept - set(vars(rest)):
+                delattr(estimator, name)
+            for name in set(vars(rest)) - kept:
+                setattr(estimator, name, vars(rest)[name])
+
+
+def refuse(plan: Plan, estimator: Estimator) -> None:
+    """Raise the errors of a plan before its target is paid for."""
+    if estimator.on_bad_plan == "raise" and plan.errors:
+        raise BadPlanError(
+            f"this fit cannot work: {'. '.join(plan.errors)}. To fit anyway, set "
+            "on_bad_plan='warn'",
+            plan,
+        )
+
+
+def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float]:
+    """Return the epsilon and the delta of the release."""
+    is_public = groups is None and estimator.partition == "random"
+    is_public = is_public and not getattr(estimator.method, "size_is_private", False)
+    cap, delta = as_cap(estimator.epsilon, estimator.delta)
+    total = 1.0 if cap is None else cap
+    fraction = rules.default_target_fraction(
+        n_records=_num_samples(X) if is_public else None, epsilon=total
+    )
+    has_threshold = issubclass(estimator.target_type, ClassTarget)
+    return fraction * total, delta * _DELTA_FRACTION if has_threshold else 0.0
+
+
+def _rest(estimator: Estimator, values: Any, epsilon: float, delta: float) -> Estimator:
+    """Return a copy with declared classes or bounds, and the rest of epsilon and delta."""
+    cap, total = as_cap(estimator.epsilon, estimator.delta)
+    return _with(
+        estimator,
+        **{_parameter(estimator): values},
+        epsilon=None if cap is None else math.nextafter(cap - epsilon, 0),
+        delta=total if delta == 0 else math.nextafter(total - delta, 0),
+    )
+
+
+def _with(estimator: Estimator, **params: Any) -> Estimator:
+    """Return a copy with other parameters, which shares its fitted attributes."""
+    rest = copy.copy(estimator)
+    for name, value in params.items():
+        setattr(rest, name, value)
+    return rest
+
+
+def _options(estimator: Estimator, kind: type[TargetRelease]) -> dict[str, Any]:
+    """Return the parameters that only this kind of release has."""
+    if kind is ClassRelease:
+        return {}
+    epsilon = 1.0 if estimator.epsilon is None else float(estimator.epsilon)
+    return {"n_levels": estimator.n_levels, "epsilon_of_fit": epsilon}
+
+
+def _parameter(estimator: Estimator) -> str:
+    """Return the parameter that declares the target."""
+    return "classes" if issubclass(estimator.target_type, ClassTarget) else "bounds"
+
+
+def _remedy(estimator: Estimator) -> str:
+    if issubclass(estimator.target_type, ClassTarget):
+        return "give classes=[all labels that may occur]"
+    return "give bounds=(low, high)"

@@ -1,0 +1,377 @@
+"""A release that finds the target of a fit: its classes, or the range of its numbers.
+
+It is the first step of a fit whose target is not declared. The rest of the fit is planned after it,
+for the target that was found, with the rest of epsilon and delta: basic composition holds for any
+later step, also for one whose cost depends on the number of classes.
+
+Statistic: counts of the labels, or of the numbers in bins. Contribution: each unit has one label,
+or one number in each of two partitions. Noise: Laplace, on each count.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.isotonic import IsotonicRegression
+
+from ..aggregators import LaplaceMechanism
+from ..encoding.targets import ClassTarget, NumberTarget, Target
+from ..encoding.values import Cells
+from ..rdp import Cost, Event, Neighbors
+from .counts import FIRST_NUMBER, N_BINS, range_bins
+from .estimates import _leaves, _occupied
+
+#: Labels that are looked for whether or not any record has them. Their names are not private.
+FIXED_LABELS = tuple(range(-1, 100))
+
+#: Probability that noise alone makes any of the fixed labels a class.
+_FALSE_ALARM = 0.01
+
+#: Part of the cost that finds the occupied bins of numbers; the rest finds their range.
+_BINS_FRACTION = 0.4
+
+#: Number of leaves of a range in one bin of numbers.
+_LEAVES_PER_BIN = 8
+
+#: Quantile of Laplace noise divided by that of normal noise with the same standard deviation, at
+#: the level at which a bin counts as occupied.
+_TAILS = 1.7
+
+#: Predicted noise variance of a mean, relative to the squared half range: a hundred divided by the
+#: records times epsilon, and at most a tenth.
+_NOISE_OF_MEANS, _MAX_NOISE_OF_MEANS = 100.0, 0.1
+
+
+class FoundTarget(NamedTuple):
+    """A published target, and its noisy counts.
+
+    Attributes
+    ----------
+    target : Target
+        The classes that were found, or levels within the range that was found.
+    counts : ndarray of shape (n_values,) or None
+        Noisy number of units of each class; None for numbers.
+    """
+
+    target: Target
+    counts: np.ndarray | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetRelease(ABC):
+    """Base class of releases that find a target.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure epsilon of the release, above 0.
+    delta : float
+        Bound of the probability that a label that only one unit has is published.
+    neighbors : Neighbors
+        The neighboring data sets of the fit.
+    """
+
+    epsilon: float
+    delta: float
+    neighbors: Neighbors
+
+    #: Name of the release, for statements.
+    released_as: ClassVar[str] = ""
+
+    #: A target of the same kind, for the plan and the dry run before anything is found.
+    made_up: ClassVar[Any] = None
+
+    def mechanism(self, fraction: float = 1.0) -> LaplaceMechanism:
+        """Return the noise on counts that costs a fraction of `epsilon`."""
+        contribution = self.neighbors.counts(1)
+        epsilon = fraction * self.epsilon
+        scale = contribution.l1 / epsilon
+        while Event(LaplaceMechanism(scale), contribution).cost().pure > epsilon:  # by rounding
+            scale = math.nextafter(scale, math.inf)
+        return LaplaceMechanism(scale)
+
+    @property
+    @abstractmethod
+    def cost(self) -> Cost:
+        """The `Cost` of the release, whose pure epsilon is at most `epsilon`."""
+
+    @staticmethod
+    @abstractmethod
+    def check(y: Any) -> np.ndarray:
+        """Return labels or numbers as an array; raise an error for invalid ones."""
+
+    @abstractmethod
+    def gather(self, y: np.ndarray, units: np.ndarray | None) -> Any:
+        """Return private counts.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_records,)
+            From `check`.
+        units : ndarray of shape (n_records,), int, or None
+            The protected unit of each record; None if each record is its own.
+        """
+
+    @abstractmethod
+    def publish(self, gathered: Any, rng: np.random.Generator) -> FoundTarget:
+        """Return the target of noisy counts; raise an error if nothing was found."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Describe the release from public numbers, for the plan."""
+
+
+class ClassRelease(TargetRelease):
+    """Release of the classes: labels whose noisy count exceeds a threshold.
+
+    Notes
+    -----
+    *Contribution.* Each unit has one label: a group has its most frequent one, or the first in
+    order. So two counts differ by at most 1, or one count if a unit is added or removed.
+
+    *Cost.* The whole numbers of `FIXED_LABELS` are counted whether or not they occur, so the
+    published counts of these labels are the Laplace mechanism. Two neighboring data sets differ in
+    at most one other label that only one of them has, and its count is 1. Let q be the probability
+    that 1 plus noise reaches the threshold of such labels; it is at most `delta`. Given that no
+    such label is published in either run, the runs are those of counts of the same labels. So the
+    release is (epsilon, q)-DP, and a fit whose later steps are (e, d)-DP for each outcome is
+    (epsilon + e, q + d)-DP: see `SchemaRelease`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.rdp import Neighbors
+    >>> from sklearn_pate.schema_release import ClassRelease
+    >>> one = Neighbors(relation="replace_one", unit="record", n_records=10_000)
+    >>> release = ClassRelease(epsilon=0.1, delta=1e-8, neighbors=one)
+    >>> release.threshold(5), release.threshold("no")
+    (171, 355)
+    >>> counts = release.gather(release.check(["no", "yes"] * 5000), None)
+    >>> release.publish(counts, np.random.default_rng(0)).target.values.tolist()
+    ['no', 'yes']
+    """
+
+    released_as = "noisy counts of the labels, from which the classes were found"
+    made_up = (0, 1)
+
+    @property
+    def cost(self) -> Cost:
+        """The `Cost` of the counts and of the threshold."""
+        own = Event(self.mechanism(), self.neighbors.counts(1)).cost()
+        return Cost(own.rdp, own.mu_squared, own.pure, self.delta)
+
+    @property
+    def _gamma(self) -> float:
+        return 1 / self.mechanism().scale
+
+    def threshold(self, label: Any) -> int:
+        """Return the smallest noisy count at which a label is a class."""
+        if _is_fixed(label):
+            # len(FIXED_LABELS) P(noise >= t) <= _FALSE_ALARM
+            return _least_count(self._gamma, _FALSE_ALARM / len(FIXED_LABELS))
+        return 1 + _least_count(self._gamma, self.delta)
+
+    @staticmethod
+    def check(y: Any) -> np.ndarray:
+        """Return labels as an array; raise an error for invalid ones."""
+        return ClassTarget.check_labels(y)
+
+    def gather(self, y: np.ndarray, units: np.ndarray | None) -> dict[Any, int]:
+        """Return the number of units with each label."""
+        labels, codes = np.unique(y, return_inverse=True)
+        if units is not None:
+            codes = _most_frequent(codes, units)
+        counts = np.bincount(codes, minlength=len(labels))
+        # The labels of one array have one type: whole numbers, truth values or text
+        found = {_plain_label(label): int(n) for label, n in zip(labels, counts, strict=True)}
+        if y.dtype.kind in "iuf":
+            found = dict.fromkeys(FIXED_LABELS, 0) | found
+        return found
+
+    def publish(self, gathered: dict[Any, int], rng: np.random.Generator) -> FoundTarget:
+        """Return the labels whose noisy count reaches the threshold.
+
+        Raises
+        ------
+        ValueError
+            If these are fewer than two.
+        """
+        labels = sorted(gathered)
+        counts = np.array([gathered[label] for label in labels], dtype=np.int64)
+        noisy = self.mechanism().noisy(counts[:, None], rng)[:, 0]
+        thresholds = {True: self.threshold(0), False: self.threshold(None)}
+        found = {
+            label: count
+            for label, count in zip(labels, noisy, strict=True)
+            if count >= thresholds[_is_fixed(label)]
+        }
+        if len(found) < 2:
+            raise ValueError(
+                f"a classifier needs at least 2 classes, and the noise hides all labels but "
+                f"{sorted(found)}: {self.describe()}. Give classes=[all labels that may occur], "
+                "more records, or a larger epsilon"
+            )
+        target = ClassTarget(sorted(found))
+        return FoundTarget(target, np.array([found[label] for label in sorted(found)]))
+
+    def describe(self) -> str:
+        """Describe the release from public numbers, for the plan."""
+        fixed, other = self.threshold(0), self.threshold(None)
+        return (
+            f"a class is found if it has about {other} records or more, or {fixed} if it is a "
+            f"whole number from {FIXED_LABELS[0]} to {FIXED_LABELS[-1]}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeRelease(TargetRelease):
+    """Release of the range of numbers, as bounds at which they are clipped.
+
+    Notes
+    -----
+    *Statistic.* Numbers are counted in bins between powers of two; then, between the occupied bins,
+    in finer bins of about equal counts. *Contribution.* Each unit has one number, a group the
+    median of its records: two counts of each partition differ by at most 1.
+
+    The bounds (a, b) are edges of the finer bins that minimise
+    ``E(y - clip(y, a, b))**2 + kappa ((b - a) / 2)**2``, where kappa is a predicted noise variance
+    of means, relative to the squared half range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.rdp import Neighbors
+    >>> from sklearn_pate.schema_release import RangeRelease
+    >>> one = Neighbors(relation="replace_one", unit="record", n_records=10_000)
+    >>> release = RangeRelease(epsilon=0.1, delta=0.0, neighbors=one)
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.normal(50, 10, size=10_000)
+    >>> low, high = release.publish(release.gather(y, None), rng).target.values
+    >>> 10 < low < 35 and 65 < high < 90
+    True
+    """
+
+    released_as = "noisy counts of the numbers, from which their bounds were found"
+    made_up = (0.0, 1.0)
+
+    #: Number of levels of the target.
+    n_levels: int = 2
+
+    #: Epsilon of the whole fit, from which the noise of means is predicted.
+    epsilon_of_fit: float = 1.0
+
+    @property
+    def cost(self) -> Cost:
+        """The `Cost` of the counts in both partitions."""
+        contribution = self.neighbors.counts(1)
+        first, second = (Event(noise, contribution).cost() for noise in self._mechanisms)
+        return first.plus(second)
+
+    @property
+    def _mechanisms(self) -> tuple[LaplaceMechanism, LaplaceMechanism]:
+        """Return the noise on the bins, and on the finer bins."""
+        return self.mechanism(_BINS_FRACTION), self.mechanism(1 - _BINS_FRACTION)
+
+    @staticmethod
+    def check(y: Any) -> np.ndarray:
+        """Return numbers as an array of floats; raise an error for invalid ones."""
+        return NumberTarget.check_numbers(y)
+
+    def gather(self, y: np.ndarray, units: np.ndarray | None) -> np.ndarray:
+        """Return one number of each unit, its median."""
+        if units is None:
+            return y
+        return pd.Series(y).groupby(units).median().to_numpy()
+
+    def publish(self, gathered: np.ndarray, rng: np.random.Generator) -> FoundTarget:
+        """Return levels between the bounds.
+
+        Raises
+        ------
+        ValueError
+            If the noise hides all numbers.
+        """
+        on_bins, on_parts = self._mechanisms
+        bins = range_bins(Cells(gathered, None))
+        noisy = _noisy_counts(bins, N_BINS, on_bins, rng)[FIRST_NUMBER:]
+        sd = _std(on_bins) * _TAILS
+        occupied = _occupied(noisy, sd, _FALSE_ALARM)
+        if occupied is None:
+            raise ValueError(
+                "no range of y was found, as the noise hides all of its numbers: declare it, "
+                "bounds=(low, high), give more records, or raise epsilon"
+            )
+        edges = _leaves(occupied, noisy, sd)[::_LEAVES_PER_BIN]
+        places = np.clip(np.searchsorted(edges, gathered, side="right") - 1, 0, len(edges) - 2)
+        counts = _noisy_counts(places, len(edges) - 1, on_parts, rng)
+        bounds = _bounds(edges, counts, _std(on_parts), self.epsilon_of_fit)
+        return FoundTarget(NumberTarget.between(bounds, self.n_levels))
+
+    def describe(self) -> str:
+        """Describe the release from public numbers, for the plan."""
+        return "the bounds of y are found first"
+
+
+def _is_fixed(label: Any) -> bool:
+    """Return whether a label is one of `FIXED_LABELS`, which are looked for in any case."""
+    return isinstance(label, int) and FIXED_LABELS[0] <= label <= FIXED_LABELS[-1]
+
+
+def _plain_label(label: Any) -> Any:
+    """Return a label as a Python int or str, which is equal to it."""
+    return str(label) if isinstance(label, str) else int(label)
+
+
+def _least_count(gamma: float, probability: float) -> int:
+    """Return the smallest t such that discrete Laplace noise is at least t with this probability.
+
+    ``P(noise >= t) = exp(-gamma t) / (1 + exp(-gamma))`` for t of at least 1.
+    """
+    log_at_zero = -math.log1p(math.exp(-gamma))
+    t = (log_at_zero - math.log(probability)) / gamma
+    return max(1, math.ceil(t * (1 + 1e-9)) + 1)
+
+
+def _most_frequent(codes: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Return the most frequent code of each unit, the lowest one of several."""
+    pairs, sizes = np.unique(np.column_stack([units, codes]), axis=0, return_counts=True)
+    order = np.lexsort((pairs[:, 1], -sizes, pairs[:, 0]))
+    first = np.unique(pairs[order, 0], return_index=True)[1]
+    return pairs[order[first], 1]
+
+
+def _noisy_counts(
+    places: np.ndarray, n_places: int, noise: LaplaceMechanism, rng: np.random.Generator
+) -> np.ndarray:
+    counts = np.bincount(places, minlength=n_places)
+    return noise.noisy(counts[:, None], rng)[:, 0]
+
+
+def _std(noise: LaplaceMechanism) -> float:
+    return math.sqrt(2) * float(noise.scale)  # type: ignore[arg-type] # the scale is set
+
+
+def _bounds(
+    edges: np.ndarray, counts: np.ndarray, sd: float, epsilon: float
+) -> tuple[float, float]:
+    """Return the bounds with the smallest error of clipping and noise; see `RangeRelease`."""
+    cumulative = np.concatenate([[0.0], np.cumsum(counts)])
+    total = max(float(cumulative[-1]), sd)
+    rising = IsotonicRegression(y_min=0.0, y_max=total).fit_transform(
+        np.arange(len(cumulative)), cumulative
+    )
+    share = np.diff(rising) / total
+    middle = (edges[1:] + edges[:-1]) / 2
+    kappa = min(_MAX_NOISE_OF_MEANS, _NOISE_OF_MEANS / (total * epsilon))
+    below = np.array([share @ np.maximum(low - middle, 0) ** 2 for low in edges])
+    above = np.array([share @ np.maximum(middle - high, 0) ** 2 for high in edges])
+    width = edges[None, :] - edges[:, None]
+    error = below[:, None] + above[None, :] + kappa * (width / 2) ** 2
+    error[width <= 0] = math.inf
+    low, high = np.unravel_index(np.argmin(error), error.shape)
+    return float(edges[low]), float(edges[high])
