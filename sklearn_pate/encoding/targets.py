@@ -457,6 +457,23 @@ class ClassTarget(Target):
     _is_predictor = staticmethod(is_classifier)
 
     @classmethod
+    def of_labels(cls, y: Any) -> "ClassTarget":
+        """Return the target of all classes in private labels, which discloses these classes.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_records,)
+            Private labels.
+
+        Returns
+        -------
+        ClassTarget
+        """
+        y = cls.check_labels(y)
+        with suppress_output():  # libraries warn of private values
+            return cls(_checked_classes(y, "y"))
+
+    @classmethod
     def check_labels(cls, y: Any) -> np.ndarray:
         """Return private labels of any classes as an array; errors quote none of them.
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from .._sklearn import _num_samples
 from ..encoding.dtypes import array_of, difference, dtype_name, library_of
 from ..encoding.targets import ClassTarget
+from ..exceptions import PrivacyLeakWarning, warn
 from ..public import indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
 from ..releases.labels import are_complete
@@ -325,7 +326,13 @@ def checked_targets(
             f"{len(y)} {estimator.target_type.noun}s"
         )
     if target is None:
-        raise ValueError("the target is neither declared nor found")
+        warn(
+            "classes_ is read from the private labels, which the privacy guarantee does not "
+            "cover, because epsilon=None leaves no epsilon to find them with; pass classes=[...], "
+            "all labels that may occur, or set epsilon",
+            PrivacyLeakWarning,
+        )
+        target = ClassTarget.of_labels(y)
     with suppress_output():  # warnings of libraries may quote values
         weight = _checked_weight(len(y), sample_weight)
         if has_others and isinstance(target, ClassTarget):

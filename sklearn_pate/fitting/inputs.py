@@ -62,6 +62,9 @@ STRATEGIES = {
     "diversity": DiversityQueries,
 }
 
+#: Entry of `privacy_spent_.not_covered` for classes that are read without epsilon.
+_READ_CLASSES = "classes_, read from the private labels"
+
 #: Error of a plan whose public rows are private rows.
 _NOT_PUBLIC = (
     "X_public is X or a part of it, so the student would be trained on private rows without "
@@ -326,7 +329,9 @@ def check_inputs(
     synthesizer = synthesizers.declared_synthesizer(estimator, X, X_public)
     choice, method = _first_choice(estimator, X, synthesizer, groups)
     _check_parts(estimator, method)
-    not_covered: tuple[str, ...] = ()
+    not_covered: tuple[str, ...] = (
+        () if estimator._declared_target() is not None else (_READ_CLASSES,)
+    )
     errors: tuple[str, ...] = ()
     if synthesizer is not None:
         X_public = dry_run_rows(synthesizer)

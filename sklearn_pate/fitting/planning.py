@@ -126,7 +126,7 @@ def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
     """Return a forecast of `privacy_spent_` with no answered queries."""
     synthesis = inputs.synthesis
     stages = [stage for stage, _ in plan.stages]
-    sources_of_tables = [inputs.method]
+    sources_of_tables: list[Any] = [inputs.method]
     if synthesis is not None:
         sources_of_tables.insert(0, synthesis.synthesizer)
     if inputs.search is not None:

@@ -25,6 +25,7 @@ from ..accounting.budget import as_cap
 from ..accounting.plan import spent_of
 from ..encoding.targets import ClassTarget, NumberTarget, Target
 from ..exceptions import BadPlanError
+from ..rdp import NeighboringRelation, Neighbors
 from ..rdp.cost import sum_up
 from ..releases.base import Step
 from ..releases.synthetic_rows import units_of
@@ -101,17 +102,24 @@ class TargetSearch:
 
 
 def declared(estimator: Estimator, X: Any, y: Any) -> Estimator | None:
-    """Return the estimator if its target is declared or known from the type of `y`, else None.
+    """Return the estimator if its target need not be found, else None.
 
-    Labels that are booleans have two known classes.
+    It is declared, or labels that are booleans have two known classes. Without a limit of epsilon,
+    classes are read from the labels, with a warning.
     """
     if estimator._declared_target() is not None or isinstance(X, Sites):
         return estimator
-    if issubclass(estimator.target_type, ClassTarget):
-        labels = estimator.target_type.column(y)
-        if labels.dtype.kind == "b":
-            return _with(estimator, classes=[False, True])
-    return None
+    if not issubclass(estimator.target_type, ClassTarget):
+        if estimator.epsilon is None:
+            raise ValueError(
+                "bounds is missing, and epsilon=None leaves no epsilon to find it with: give "
+                "bounds=(low, high), to which numbers in y are clipped, or set epsilon"
+            )
+        return None
+    labels = estimator.target_type.column(y)
+    if labels.dtype.kind == "b":
+        return _with(estimator, classes=[False, True])
+    return estimator if estimator.epsilon is None else None
 
 
 def check_can_be_found(estimator: Estimator) -> None:
@@ -160,7 +168,8 @@ def planned(estimator: Estimator, X: Any, y: Any, **given: Any) -> tuple[Inputs,
     if isinstance(getattr(rest, "class_weight", None), dict):
         rest.class_weight = None  # it has weights of unknown classes
     made_up = np.resize(np.array(kind.made_up), n_records)
-    search = TargetSearch(kind(epsilon=epsilon, delta=delta, neighbors=None))
+    anyone = Neighbors(relation=NeighboringRelation.REPLACE_ONE, unit="record")
+    search = TargetSearch(kind(epsilon=epsilon, delta=delta, neighbors=anyone))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the rest issues them for the target that is found
         inputs = check_inputs(rest, X, made_up, **given, search=search)
@@ -312,24 +321,30 @@ def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float]:
     """Return the epsilon and the delta of the release."""
     is_public = groups is None and estimator.partition == "random"
     is_public = is_public and not getattr(estimator.method, "size_is_private", False)
-    cap, delta = as_cap(estimator.epsilon, estimator.delta)
-    total = 1.0 if cap is None else cap
+    epsilon, delta = _cap(estimator)
     fraction = rules.default_target_fraction(
-        n_records=_num_samples(X) if is_public else None, epsilon=total
+        n_records=_num_samples(X) if is_public else None, epsilon=epsilon
     )
     has_threshold = issubclass(estimator.target_type, ClassTarget)
-    return fraction * total, delta * _DELTA_FRACTION if has_threshold else 0.0
+    return fraction * epsilon, delta * _DELTA_FRACTION if has_threshold else 0.0
 
 
 def _rest(estimator: Estimator, values: Any, epsilon: float, delta: float) -> Estimator:
     """Return a copy with declared classes or bounds, and the rest of epsilon and delta."""
-    cap, total = as_cap(estimator.epsilon, estimator.delta)
+    cap, total = _cap(estimator)
     return _with(
         estimator,
         **{_parameter(estimator): values},
-        epsilon=None if cap is None else math.nextafter(cap - epsilon, 0),
+        epsilon=math.nextafter(cap - epsilon, 0),
         delta=total if delta == 0 else math.nextafter(total - delta, 0),
     )
+
+
+def _cap(estimator: Estimator) -> tuple[float, float]:
+    epsilon, delta = as_cap(estimator.epsilon, estimator.delta)
+    if epsilon is None:
+        raise ValueError("epsilon=None leaves no epsilon to find classes or bounds with")
+    return epsilon, delta
 
 
 def _with(estimator: Estimator, **params: Any) -> Estimator:
@@ -344,8 +359,7 @@ def _options(estimator: Estimator, kind: type[TargetRelease]) -> dict[str, Any]:
     """Return the parameters that only this kind of release has."""
     if kind is ClassRelease:
         return {}
-    epsilon = 1.0 if estimator.epsilon is None else float(estimator.epsilon)
-    return {"n_levels": estimator.n_levels, "epsilon_of_fit": epsilon}
+    return {"n_levels": estimator.n_levels, "epsilon_of_fit": _cap(estimator)[0]}
 
 
 def _parameter(estimator: Estimator) -> str:

@@ -23,7 +23,7 @@ from ..aggregators import LaplaceMechanism
 from ..encoding.targets import ClassTarget, NumberTarget, Target
 from ..encoding.values import Cells
 from ..rdp import Cost, Event, Neighbors
-from .counts import FIRST_NUMBER, N_BINS, range_bins
+from .counts import FIRST_NUMBER, N_BINS, N_LEAVES, range_bins
 from .estimates import _leaves, _occupied
 
 #: Labels that are looked for whether or not any record has them. Their names are not private.
@@ -35,8 +35,10 @@ _FALSE_ALARM = 0.01
 #: Part of the cost that finds the occupied bins of numbers; the rest finds their range.
 _BINS_FRACTION = 0.4
 
-#: Number of leaves of a range in one bin of numbers.
-_LEAVES_PER_BIN = 8
+#: Smallest and largest number of finer bins of numbers, and the records of each, in standard
+#: deviations of the noise, that their number follows from.
+_MIN_BINS, _MAX_BINS = 8, 64
+_RECORDS_PER_BIN = 4.0
 
 #: Quantile of Laplace noise divided by that of normal noise with the same standard deviation, at
 #: the level at which a bin counts as occupied.
@@ -150,7 +152,7 @@ class ClassRelease(TargetRelease):
     >>> one = Neighbors(relation="replace_one", unit="record", n_records=10_000)
     >>> release = ClassRelease(epsilon=0.1, delta=1e-8, neighbors=one)
     >>> release.threshold(5), release.threshold("no")
-    (171, 355)
+    (171, 356)
     >>> counts = release.gather(release.check(["no", "yes"] * 5000), None)
     >>> release.publish(counts, np.random.default_rng(0)).target.values.tolist()
     ['no', 'yes']
@@ -165,16 +167,13 @@ class ClassRelease(TargetRelease):
         own = Event(self.mechanism(), self.neighbors.counts(1)).cost()
         return Cost(own.rdp, own.mu_squared, own.pure, self.delta)
 
-    @property
-    def _gamma(self) -> float:
-        return 1 / self.mechanism().scale
-
     def threshold(self, label: Any) -> int:
         """Return the smallest noisy count at which a label is a class."""
+        gamma = 1 / _scale(self.mechanism())
         if _is_fixed(label):
             # len(FIXED_LABELS) P(noise >= t) <= _FALSE_ALARM
-            return _least_count(self._gamma, _FALSE_ALARM / len(FIXED_LABELS))
-        return 1 + _least_count(self._gamma, self.delta)
+            return _least_count(gamma, _FALSE_ALARM / len(FIXED_LABELS))
+        return 1 + _least_count(gamma, self.delta)
 
     @staticmethod
     def check(y: Any) -> np.ndarray:
@@ -306,7 +305,10 @@ class RangeRelease(TargetRelease):
                 "no range of y was found, as the noise hides all of its numbers: declare it, "
                 "bounds=(low, high), give more records, or raise epsilon"
             )
-        edges = _leaves(occupied, noisy, sd)[::_LEAVES_PER_BIN]
+        first, last = occupied
+        n_records = float(noisy[first : last + 1].sum())
+        n_bins = _number_of_bins(n_records / (_RECORDS_PER_BIN * _std(on_parts)))
+        edges = _leaves(occupied, noisy, sd)[:: N_LEAVES // n_bins]
         places = np.clip(np.searchsorted(edges, gathered, side="right") - 1, 0, len(edges) - 2)
         counts = _noisy_counts(places, len(edges) - 1, on_parts, rng)
         bounds = _bounds(edges, counts, _std(on_parts), self.epsilon_of_fit)
@@ -334,7 +336,7 @@ def _least_count(gamma: float, probability: float) -> int:
     """
     log_at_zero = -math.log1p(math.exp(-gamma))
     t = (log_at_zero - math.log(probability)) / gamma
-    return max(1, math.ceil(t * (1 + 1e-9)) + 1)
+    return max(1, math.ceil(t * (1 + 1e-12) + 1e-9))
 
 
 def _most_frequent(codes: np.ndarray, units: np.ndarray) -> np.ndarray:
@@ -352,8 +354,20 @@ def _noisy_counts(
     return noise.noisy(counts[:, None], rng)[:, 0]
 
 
+def _scale(noise: LaplaceMechanism) -> float:
+    if noise.scale is None:
+        raise ValueError("the noise of a release of the target must be set")
+    return float(noise.scale)
+
+
 def _std(noise: LaplaceMechanism) -> float:
-    return math.sqrt(2) * float(noise.scale)  # type: ignore[arg-type] # the scale is set
+    return math.sqrt(2) * _scale(noise)
+
+
+def _number_of_bins(most: float) -> int:
+    """Return the largest power of two up to a number, within the limits."""
+    within = min(_MAX_BINS, max(_MIN_BINS, most))
+    return 2 ** int(math.log2(within))
 
 
 def _bounds(
