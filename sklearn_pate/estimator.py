@@ -34,7 +34,6 @@ from .fitting.inputs import (
     check_votes_and_rows,
 )
 from .fitting.methods import make_method
-from .fitting.planning import make_plan
 from .fitting.run import keeping
 from .fitting.seeds import seed_streams
 from .methods import MethodChoice
@@ -235,10 +234,7 @@ class PATEEstimator(CheckedEstimator):
             "groups": groups,
             "sample_weight": sample_weight,
         }
-        known = targets.declared(self, X, y)
-        if known is not None:
-            return make_plan(check_inputs(known, X, y, **given))
-        return make_plan(targets.planned(self, X, y, **given)[0])
+        return targets.plan(self, X, y, **given)
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)

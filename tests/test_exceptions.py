@@ -21,6 +21,8 @@ PRIVATE = (X[:200], Y[:200])
 PUBLIC = X[200:]
 DATA = (*PRIVATE, PUBLIC)
 READ = "classes_ is read.*pass classes="
+#: Classes are read if there is no epsilon to find them with.
+UNLIMITED = {"classes": None, "epsilon": None, "aggregator": GNMax(4.0), "n_queries": 60}
 OF_RECORDS = "not below one over the number of records"
 
 
@@ -30,7 +32,7 @@ def pate(**params):
 
 
 def in_pipeline():
-    pipeline = make_pipeline(StandardScaler(), pate(classes=None))
+    pipeline = make_pipeline(StandardScaler(), pate(**UNLIMITED))
     pipeline.fit(*PRIVATE, pateclassifier__X_public=PUBLIC)
 
 
@@ -41,7 +43,7 @@ def refused():
 
 #: What warns, how, and what the line that it points to has.
 WARNING = {
-    "fit": (lambda: pate(classes=None).fit(*DATA), READ, '"fit":'),
+    "fit": (lambda: pate(**UNLIMITED).fit(*DATA), READ, '"fit":'),
     "pipeline": (in_pipeline, READ, "pipeline.fit("),
     "private rows": (refused, "X_public is X", ".fit(X, Y, X)"),
     "delta": (lambda: pate(delta=0.01).fit(*DATA), OF_RECORDS, '"delta":'),

@@ -312,7 +312,7 @@ class Loses(RegressorMixin, BaseEstimator):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @table(
     "params, match",
-    ("no bounds", {"bounds": None}, "bounds is missing"),
+    ("no bounds", {"bounds": None, "epsilon": None}, "bounds is missing, and epsilon=None"),
     ("equal", {"bounds": (5, 5)}, "in order"),
     ("one level", {"n_levels": 1}, "'n_levels' parameter"),
     ("missing number", {"y": NAN}, "Input y contains NaN or infinity"),

@@ -12,7 +12,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent
-from sklearn_pate.aggregators import ImmutableArgmax
+from sklearn_pate.aggregators import GNMax, ImmutableArgmax
 from sklearn_pate.exceptions import BadPlanError, StudentError
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.methods.sums import ClassSums
@@ -54,8 +54,14 @@ def check_stated_first(spent, words):
     assert words in spent._repr_html_().partition("in words")[0]
 
 
+def without_a_limit():
+    """Return a classifier that reads the classes, as it has no epsilon to find them with."""
+    noise = {"aggregator": GNMax(4.0), "epsilon": None}
+    return pate(GaussianNB(), classes=None, n_teachers=20, n_queries=10, **noise)
+
+
 def votes_without_classes():
-    clf = pate(GaussianNB(), classes=None, n_teachers=20, n_queries=10)
+    clf = without_a_limit()
     votes = clf.poll(X, Y, X[:300])
     with pytest.raises(BadPlanError, match="X_public is X or a part of it"):
         clf.fit_votes(votes, X[:300])
@@ -82,7 +88,7 @@ AS_PUBLIC = "private rows, which were given as X_public"
 CLASSES = "classes_, read from the private labels"
 #: What is fitted to what, and what is stated of it.
 READ = {
-    "labels": (lambda: pate(classes=None).fit(X, Y, X_PUBLIC), CLASSES),
+    "labels": (lambda: without_a_limit().fit(X, Y, X_PUBLIC), CLASSES),
     "rows": (lambda: pate(on_bad_plan="warn").fit(X, Y, X[::-1]), AS_PUBLIC),
     "votes": (votes_without_classes, CLASSES),
     "caveat": (lambda: with_a_caveat().fit(X, Y, X_PUBLIC), "nearly always get different answers"),
@@ -102,7 +108,7 @@ def test_statement_begins_with_private_data_that_is_not_covered(fitted, words):
 
 @LEAKS
 def test_statement_of_plan_and_export_names_what_is_not_covered():
-    clf = pate(GaussianNB(), n_teachers=20, n_queries=10, classes=None)
+    clf = without_a_limit()
     assert "classes_, read from" in clf.plan(X, Y, X_PUBLIC).spent.summary()
     model = clf.fit(X, Y, X_PUBLIC).export(X_PUBLIC)
     assert model.privacy_spent_["not_covered"] == ["classes_, read from the private labels"]

@@ -8,7 +8,6 @@ found.
 from __future__ import annotations
 
 import contextlib
-import copy
 import dataclasses
 import math
 import warnings
@@ -186,6 +185,24 @@ def planned(estimator: Estimator, X: Any, y: Any, **given: Any) -> tuple[Inputs,
     return dataclasses.replace(inputs, search=TargetSearch(release)), values
 
 
+def plan(estimator: Estimator, X: Any, y: Any, **given: Any) -> Plan:
+    """Return the plan of a fit; if its target must be found, for a made-up target."""
+    known = declared(estimator, X, y)
+    if known is not None:
+        return make_plan(check_inputs(known, X, y, **given))
+    search = _published_before(estimator)
+    if search is None:
+        return make_plan(planned(estimator, X, y, **given)[0])
+    rest = _rest_after(estimator, search)
+    return make_plan(check_inputs(rest, X, y, **given, search=search))
+
+
+def _published_before(estimator: Estimator) -> TargetSearch | None:
+    """Return the published target of an interrupted fit that the next fit continues."""
+    prefix = estimator._prefix if estimator.warm_start else None
+    return None if prefix is None else prefix.search
+
+
 def published(
     estimator: Estimator, account: Account, X: Any, y: Any, *, fit_number: int, **given: Any
 ) -> TargetSearch:
@@ -200,10 +217,10 @@ def published(
     fit_number : int
         Number of the fit, for its statement.
     """
-    prefix = estimator._prefix if estimator.warm_start else None
-    if prefix is not None and prefix.search is not None:
-        account.search = prefix.search
-        return account.search
+    before = _published_before(estimator)
+    if before is not None:
+        account.search = before
+        return before
     inputs, values = planned(estimator, X, y, **given)
     inputs = dataclasses.replace(inputs, fit_number=fit_number)
     with warnings.catch_warnings():
@@ -283,14 +300,19 @@ def rest_of(estimator: Estimator, search: TargetSearch) -> Iterator[Estimator]:
     search : TargetSearch
         The published target.
     """
+    rest = _rest_after(estimator, search)
+    with taken_over(estimator, rest):
+        yield rest
+
+
+def _rest_after(estimator: Estimator, search: TargetSearch) -> Estimator:
+    """Return a copy with the published classes or bounds, and the rest of epsilon and delta."""
     if search.found is None:
         raise ValueError("the target is not published yet")
     values = search.found.target.values
     if isinstance(search.found.target, NumberTarget):
         values = values[[0, -1]]
-    rest = _rest(estimator, values.tolist(), search.release.epsilon, search.release.delta)
-    with taken_over(estimator, rest):
-        yield rest
+    return _rest(estimator, values.tolist(), search.release.epsilon, search.release.delta)
 
 
 @contextlib.contextmanager
@@ -348,10 +370,12 @@ def _cap(estimator: Estimator) -> tuple[float, float]:
 
 
 def _with(estimator: Estimator, **params: Any) -> Estimator:
-    """Return a copy with other parameters, which shares its fitted attributes."""
-    rest = copy.copy(estimator)
-    for name, value in params.items():
-        setattr(rest, name, value)
+    """Return a copy with other parameters, which shares its fitted attributes.
+
+    `copy.copy` would drop what a pickle must not hold, such as the seed.
+    """
+    rest = object.__new__(type(estimator))
+    vars(rest).update(vars(estimator) | params)
     return rest
 
 

@@ -106,7 +106,7 @@ def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
     parts = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
     return {
         "synthesizer or schema": synthesizer,
-        "classes": (inputs.target, spent.not_covered),
+        "classes": (inputs.target, spent.not_covered, inputs.search is None),
         "unit or partition": (spent.unit, spent.relation),
         "epsilon": as_cap(estimator.epsilon, estimator.delta),
         "accounting": (getattr(estimator, "accounting", None), plan.composition, plan.epsilon),

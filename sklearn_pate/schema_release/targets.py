@@ -92,8 +92,8 @@ class TargetRelease(ABC):
         """Return the noise on counts that costs a fraction of `epsilon`."""
         contribution = self.neighbors.counts(1)
         epsilon = fraction * self.epsilon
-        scale = contribution.l1 / epsilon
-        while Event(LaplaceMechanism(scale), contribution).cost().pure > epsilon:  # by rounding
+        scale = math.nextafter(contribution.l1 / epsilon, math.inf)
+        while contribution.l1 / scale > epsilon:  # by rounding
             scale = math.nextafter(scale, math.inf)
         return LaplaceMechanism(scale)
 

@@ -161,7 +161,7 @@ test_fit_accepts_object_rows_and_one_row = h.works(
 def test_labels_of_one_class_are_refused_without_classes():
     message = "at least 2 classes; y has 1 class"
     with h.refused(message, warning="classes_ is read from the private labels"):
-        h.fit({"classes": None}, y=np.full(40, h.LABEL))
+        h.fit({"classes": None, "epsilon": None}, y=np.full(40, h.LABEL))
 
 
 def classes_of(y, classes=(0, 1)):

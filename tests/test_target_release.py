@@ -1,0 +1,332 @@
+"""Classes and bounds that are not declared: what finding them costs, and what is found."""
+
+import math
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+from conftest import table
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier, PATERegressor
+from sklearn_pate.aggregators import LaplaceMechanism
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.rdp import Neighbors
+from sklearn_pate.rdp.discrete import DiscreteLaplace
+from sklearn_pate.releases import Release
+from sklearn_pate.rules import default_target_fraction
+from sklearn_pate.schema_release import ClassRelease, RangeRelease
+from sklearn_pate.schema_release.targets import FIXED_LABELS
+from sklearn_pate.synthesis import synthesizers
+
+REPLACED, JOINED = (
+    Neighbors(relation=relation, unit="record") for relation in ("replace_one", "add_or_remove_one")
+)
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(3000, 3))
+Y = np.where(X[:, 0] > 0, "yes", "no")
+X_PUBLIC = RNG.normal(size=(400, 3))
+
+
+# --- cost of the counts ---------------------------------------------------------------------------
+
+
+def outcomes(release, counts, labels):
+    """Return the probabilities of the outcomes of each label, hidden or a count, from -300 on."""
+    noise = DiscreteLaplace(1 / release.mechanism().scale)
+    values = np.arange(-300, 301)
+    for label in labels:
+        if label not in counts:
+            yield np.eye(1, len(values) + 1)[0]  # always hidden
+            continue
+        of_values = np.exp(noise.log_pmf(values - counts[label]))
+        is_shown = values >= release.threshold(label)
+        yield np.concatenate([[of_values[~is_shown].sum()], of_values * is_shown])
+
+
+def delta_of(release, counts, other, epsilon):
+    """Return the hockey-stick divergence of the published counts of two data sets."""
+    labels = [k for k in sorted({*counts, *other}, key=str) if counts.get(k) != other.get(k)]
+    first, second = (list(outcomes(release, part, labels)) for part in (counts, other))
+    p, q = (np.ravel(np.multiply.outer(*part) if len(part) == 2 else part[0]) for part in
+            (first, second))  # fmt: skip
+    return np.maximum(p - math.exp(epsilon) * q, 0).sum()
+
+
+#: Counts of text labels or whole numbers of neighboring data sets.
+REPLACE = [
+    ({"a": 3, "b": 2}, {"a": 2, "b": 3}),
+    ({"a": 3, "b": 1}, {"a": 4}),
+    ({"a": 9, "b": 1}, {"a": 9, "c": 1}),
+    ({"a": 90, "b": 90}, {"a": 89, "b": 91}),
+    ({5: 9, 6: 0}, {5: 8, 6: 1}),
+    ({5: 1, 1000: 1}, {5: 2}),
+]
+JOIN = [({"a": 3, "b": 1}, {"a": 3}), ({"a": 30}, {"a": 29}), ({5: 1}, {5: 0})]
+PAIRS = [(REPLACED, *pair) for pair in REPLACE] + [(JOINED, *pair) for pair in JOIN]
+
+
+def worst(release, change):
+    """Return the largest delta at the stated epsilon, over the pairs of data sets."""
+    pairs = [pair for neighbors, *pair in PAIRS if neighbors == release.neighbors]
+    both = [(a, b) for a, b in pairs] + [(b, a) for a, b in pairs]
+    changed = change(release)
+    return max(delta_of(changed, a, b, release.epsilon) for a, b in both)
+
+
+@pytest.mark.parametrize("neighbors", [REPLACED, JOINED], ids=["replace", "join"])
+@pytest.mark.parametrize("epsilon, delta", [*product([0.2, 1.0, 3.0], [1e-3, 1e-6])])
+def test_class_release_is_as_private_as_stated(neighbors, epsilon, delta):
+    release = ClassRelease(epsilon=epsilon, delta=delta, neighbors=neighbors)
+    assert worst(release, lambda own: own) <= delta * (1 + 1e-9) + 1e-13
+    assert 0.999 * epsilon < release.cost.pure <= epsilon and release.cost.delta == delta
+
+
+class LowThreshold(ClassRelease):
+    def threshold(self, label):
+        return super().threshold(label) - 1
+
+
+class LittleNoise(ClassRelease):
+    def mechanism(self, fraction=1.0):
+        return LaplaceMechanism(super().mechanism(fraction).scale / math.sqrt(2))
+
+
+@pytest.mark.parametrize("wrong", [LowThreshold, LittleNoise])
+@pytest.mark.parametrize("neighbors", [REPLACED, JOINED], ids=["replace", "join"])
+def test_enumeration_finds_a_class_release_that_leaks(wrong, neighbors):
+    release = ClassRelease(epsilon=3.0, delta=1e-3, neighbors=neighbors)
+    change = lambda own: wrong(epsilon=3.0, delta=1e-3, neighbors=neighbors)  # noqa: E731
+    assert worst(release, change) > 1.2e-3
+
+
+@given(
+    labels=st.lists(st.sampled_from(["a", "b", "c"]), min_size=2, max_size=12),
+    new=st.sampled_from(["a", "b", "c"]),
+    n_units=st.integers(1, 4),
+    data=st.data(),
+)
+def test_changed_records_of_a_unit_move_one_label(labels, new, n_units, data):
+    release = ClassRelease(epsilon=1.0, delta=1e-6, neighbors=REPLACED)
+    y = np.array(labels)
+    units = np.array([data.draw(st.integers(0, n_units - 1)) for _ in labels])
+    changed = y.copy()
+    changed[units == units[0]] = new
+    counts, other = (release.gather(part, units) for part in (y, changed))
+    moved = [abs(counts.get(k, 0) - other.get(k, 0)) for k in {*counts, *other}]
+    assert sum(moved) <= 2 and max(moved) <= 1
+    assert sum(counts.values()) == len(np.unique(units))
+
+
+@given(numbers=st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=12), new=st.floats(-1e9, 1e9))
+def test_changed_records_of_a_unit_move_one_number(numbers, new):
+    release = RangeRelease(epsilon=1.0, delta=0.0, neighbors=REPLACED)
+    units = np.arange(len(numbers)) // 3
+    changed = np.where(units == 0, new, numbers)
+    found, other = (release.gather(np.array(part), units) for part in (numbers, changed))
+    assert len(found) == len(np.unique(units)) and (found[1:] == other[1:]).all()
+
+
+def test_range_release_costs_both_of_its_partitions():
+    release = RangeRelease(epsilon=0.5, delta=0.0, neighbors=REPLACED)
+    scales = [noise.scale for noise in release._mechanisms]
+    assert sum(2 / scale for scale in scales) == pytest.approx(0.5)
+    assert release.cost.pure == pytest.approx(0.5) and release.cost.pure <= 0.5
+
+
+# --- what is found --------------------------------------------------------------------------------
+
+
+def test_labels_below_the_threshold_are_no_classes():
+    release = ClassRelease(epsilon=0.1, delta=1e-8, neighbors=REPLACED)
+    y = np.repeat(["a", "b", "c"], [5000, release.threshold("b") + 150, 40])
+    for seed in range(20):
+        found = release.publish(release.gather(y, None), np.random.default_rng(seed))
+        assert found.target.values.tolist() == ["a", "b"]
+        assert np.abs(found.counts - [5000, release.threshold("b") + 150]).max() < 400
+
+
+def test_published_counts_have_the_stated_noise():
+    release = ClassRelease(epsilon=0.5, delta=1e-6, neighbors=REPLACED)
+    counts = release.gather(np.repeat(["a", "b"], 5000), None)
+    draws = [release.publish(counts, np.random.default_rng(seed)).counts for seed in range(400)]
+    # Laplace noise: the mean size of 800 draws is within 18 % of the scale, but for one in 1e6
+    assert np.abs(np.array(draws) - 5000).mean() == pytest.approx(4.0, rel=0.18)
+
+
+def test_noise_alone_makes_few_fixed_labels_classes():
+    release = ClassRelease(epsilon=0.1, delta=1e-8, neighbors=REPLACED)
+    counts = release.gather(np.repeat([0, 7], 5000), None)
+    assert set(FIXED_LABELS) <= set(counts)
+    n_false = sum(
+        len(release.publish(counts, np.random.default_rng(seed)).target.values) > 2
+        for seed in range(200)
+    )
+    assert n_false <= 8  # 2 are expected; more than 8 have a probability of 2e-4
+
+
+@pytest.mark.parametrize("name", ["normal", "lognormal", "small", "counts"])
+def test_range_holds_most_numbers_and_little_else(name):
+    rng = np.random.default_rng(1)
+    y = {
+        "normal": rng.normal(50, 10, 20_000),
+        "lognormal": rng.lognormal(3, 1, 20_000),
+        "small": rng.normal(0, 1e-3, 20_000),
+        "counts": rng.poisson(5, 20_000).astype(float),
+    }[name]
+    release = RangeRelease(epsilon=0.1, delta=0.0, neighbors=REPLACED)
+    low, high = release.publish(release.gather(y, None), rng).target.values
+    assert np.mean((y < low) | (y > high)) < 0.25
+    clipped = np.clip(y, low, high)
+    assert np.mean((y - clipped) ** 2) < 0.3 * y.var()
+    assert high - low < 3 * (np.quantile(y, 0.999) - np.quantile(y, 0.001))
+
+
+def test_default_fraction_falls_with_the_number_of_records():
+    fractions = [default_target_fraction(n_records=n, epsilon=1.0) for n in (100, 6000, 10**6)]
+    assert fractions == [0.25, 0.1, 0.01]
+    assert default_target_fraction(n_records=None, epsilon=1.0) == 0.05
+
+
+# --- fits -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("public", [(), (X_PUBLIC,)], ids=["no public rows", "public rows"])
+def test_fit_finds_its_classes_within_epsilon(public, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=3.0, delta=1e-4)
+    clf = PATEClassifier(epsilon=2.0, ledger=ledger).fit(X, Y, *public)
+    spent = clf.privacy_spent_
+    assert clf.classes_.tolist() == ["no", "yes"] and clf.score(X, Y) > 0.8
+    assert 1.999 < spent.epsilon <= 2 and spent.delta <= 1e-5
+    assert spent.composition == "sum" and not spent.not_covered
+    assert spent.tables[0] == ClassRelease.released_as
+    # Votes are pure, so only the threshold has a delta
+    assert spent.delta == (pytest.approx(1e-8) if public else pytest.approx(1e-5))
+    history = ledger.history()
+    assert len(history) == 1 and history["epsilon"].iloc[0] <= 2.001
+    assert PATEClassifier(epsilon=2.0, classes=["no", "yes"]).fit(X, Y, X_PUBLIC).epsilon == 2.0
+
+
+def test_epsilon_of_a_fit_is_that_of_its_parts():
+    clf = PATEClassifier(epsilon=2.0, random_state=0).fit(X, Y, X_PUBLIC)
+    own = 2.0 * default_target_fraction(n_records=3000, epsilon=2.0)
+    rest = math.nextafter(2.0 - own, 0)
+    declared = PATEClassifier(epsilon=rest, classes=["no", "yes"], random_state=0)
+    declared.fit(X, Y, X_PUBLIC)
+    assert clf.privacy_spent_.epsilon == pytest.approx(own + declared.privacy_spent_.epsilon)
+    assert clf.aggregator_.scale == declared.aggregator_.scale
+    assert clf.epsilon == 2.0 and clf.classes is None  # parameters do not change
+
+
+@pytest.mark.parametrize("teacher", [None, GaussianNB()], ids=["records", "teachers"])
+def test_records_with_other_labels_count_nowhere(teacher):
+    fits = []
+    for others in ("rare", "other"):
+        y, rows = Y.copy().astype(object), X.copy()
+        y[:7] = others
+        rows[:7] = -5 if others == "rare" else 5
+        clf = PATEClassifier(teacher, epsilon=4.0, random_state=0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            clf.fit(rows, y.astype(str), X_PUBLIC)
+        texts = [str(warning.message) for warning in caught]
+        assert clf.classes_.tolist() == ["no", "yes"] and "rare" not in " ".join(texts)
+        fits.append((clf.public_labels_.tolist(), clf.privacy_spent_, texts[1:]))
+    assert fits[0] == fits[1]
+
+
+def test_truth_values_are_known_classes():
+    clf = PATEClassifier(epsilon=2.0).fit(X, Y == "yes", X_PUBLIC)
+    assert clf.classes_.tolist() == [False, True]
+    assert clf.privacy_spent_.delta == 0 and clf.privacy_spent_.composition == "pure"
+
+
+def test_folds_may_find_other_classes():
+    y = np.where(np.arange(3000) % 3 == 0, "maybe", Y)
+    scores = cross_val_score(PATEClassifier(epsilon=8.0), X, y, cv=3)
+    assert len(scores) == 3 and np.isfinite(scores).all()
+
+
+def test_plan_does_not_depend_on_labels():
+    clf = PATEClassifier(epsilon=2.0)
+    texts = {str(clf.plan(X, y, X_PUBLIC)) for y in (Y, np.repeat(["a", "b", "c"], 1000))}
+    assert len(texts) == 1
+    assert "target      a class is found if it has about" in texts.pop()
+    assert not hasattr(clf, "classes_")
+    numbers = {str(PATERegressor().plan(X, y, X_PUBLIC)) for y in (X[:, 0], 1e6 * X[:, 1])}
+    assert len(numbers) == 1 and "bounds of y are found first" in numbers.pop()
+
+
+def test_fit_without_two_classes_reports_what_it_spent(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=3.0, delta=1e-4)
+    clf = PATEClassifier(ledger=ledger)
+    with pytest.raises(ValueError, match="at least 2 classes.*Give classes=") as caught:
+        clf.fit(X[:300], np.full(300, "only"), X_PUBLIC)
+    assert caught.value.privacy_spent.epsilon == pytest.approx(0.25)
+    assert caught.value.privacy_spent.covers == "statistics"
+    assert "epsilon=0.25 is spent" in caught.value.__notes__[0]
+    assert ledger.history()["epsilon"].iloc[0] == pytest.approx(0.25, abs=0.01)
+    assert not hasattr(clf, "privacy_spent_")
+
+
+def test_interrupted_fit_keeps_the_classes_that_it_found(tmp_path, monkeypatch):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=3.0, delta=1e-4)
+    clf = PATEClassifier(epsilon=2.0, ledger=ledger, warm_start=True)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(synthesizers, "gather_sums", lambda *_, **__: 1 / 0)
+        with pytest.raises(ValueError, match="could not be counted") as caught:
+            clf.fit(X, Y)
+    assert 0.2 < caught.value.privacy_spent.epsilon < 2
+    with monkeypatch.context() as unused:
+        unused.setattr(ClassRelease, "publish", lambda *_: 1 / 0)
+        clf.fit(X, Y)
+    assert clf.classes_.tolist() == ["no", "yes"] and 1.999 < clf.privacy_spent_.epsilon <= 2
+    assert len(ledger.history()) == 1 and ledger.history()["epsilon"].iloc[0] <= 2.001
+
+
+class Own(Release):
+    def event(self, neighbors): ...
+    def gather(self, private): ...
+    def publish(self, gathered, rng): ...
+    def describe(self): ...
+
+
+@table(
+    "params, match",
+    ("releases", {"releases": [Own()]}, "releases of your own .*give classes="),
+    ("epsilon", {"epsilon": -1.0}, "'epsilon' parameter"),
+    ("missing", {"y": None}, "requires y to be passed"),
+    ("fractions", {"y": X[:, 0]}, "Unknown label type"),
+)
+def test_fit_without_classes_refuses_wrong_input_before_spending(params, match):
+    params = dict(params)
+    y = params.pop("y", Y)
+    with pytest.raises(ValueError, match=match) as caught:
+        PATEClassifier(**params).fit(X, y, X_PUBLIC)
+    assert all("nothing was spent" in note for note in getattr(caught.value, "__notes__", []))
+
+
+@pytest.mark.parametrize("estimator", [PATEClassifier(), PATERegressor()])
+def test_poll_requires_a_declared_target(estimator):
+    y = Y if isinstance(estimator, PATEClassifier) else X[:, 0]
+    with pytest.raises(ValueError, match="poll publishes no classes or bounds"):
+        estimator.poll(X, y, X_PUBLIC)
+
+
+@pytest.mark.parametrize("public", [(), (X_PUBLIC,)], ids=["no public rows", "public rows"])
+def test_regressor_finds_its_bounds_within_epsilon(public):
+    y = 50 + 10 * X[:, 0]
+    reg = PATERegressor(epsilon=4.0).fit(X, y, *public)
+    assert reg.score(X, y) > 0.6 and 3.999 < reg.privacy_spent_.epsilon <= 4
+    assert reg.levels_[0] < 40 and reg.levels_[-1] > 60
+    assert reg.privacy_spent_.tables[0] == RangeRelease.released_as
+
+
+def test_unit_of_several_records_counts_once():
+    groups = np.repeat(np.arange(1000), 3)
+    clf = PATEClassifier(epsilon=8.0, unit="group").fit(X, Y, X_PUBLIC, groups=groups)
+    assert clf.classes_.tolist() == ["no", "yes"] and clf.privacy_spent_.unit == "group"
