@@ -1,7 +1,7 @@
-"""The schema of columns that are not declared, estimated from noisy counts.
+"""Estimation of the schema of undeclared columns from noisy counts.
 
-`counts` is the private half: the counts of two steps, what one record changes in them, their noise
-and their cost. `estimates` is the public half, and uses noisy counts alone.
+`counts` is the private part: the counts of two steps, the contribution of one record, the noise and
+the cost. `estimates` is the public part: it uses only noisy counts.
 """
 
 from .counts import SchemaRelease

@@ -33,32 +33,33 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Train copies of a skorch network together, as teachers of a `PATEClassifier`.
 
     ``PATEClassifier(BatchedTeachers(network))`` stacks the parameters of many teachers and takes
-    each step for all of them at once (`torch.func.vmap`), in this process. One small network would
-    leave a GPU idle most of the time. Teachers have the same seeds, initial weights and batches as
-    if they were trained one by one. Votes agree, except for rounding in float32 and for layers that
-    draw random numbers, such as dropout: these numbers are different. ``python -m benchmarks --only
-    batched`` measures the gain on your machine.
+    each step for all of them at once (`torch.func.vmap`), in this process. This is faster, because
+    a single small network does not use the full capacity of a GPU. Teachers have the same seeds,
+    initial weights and batches as if they were trained one by one. The votes are also the same,
+    except for rounding in float32 and for networks with layers that draw random numbers, such as
+    dropout. ``python -m benchmarks --only batched`` measures the gain on your machine.
 
-    A skorch network with ``device="cuda"`` is trained in this way without a wrapper. Networks that
-    cannot be batched are trained one by one, after one warning with the reason. Possible reasons
-    are batch normalisation and other layers in which rows of a batch influence each other or
-    buffers change (group or layer normalisation is fine), callbacks, overridden methods, and
-    unusual optimizers and losses.
+    `PATEClassifier` also trains a skorch network with ``device="cuda"`` in this way, without a
+    `BatchedTeachers`. Networks that cannot be batched are trained one by one, after one warning
+    with the reason. Possible reasons are batch normalisation and other layers in which rows of a
+    batch influence each other or buffers change (group and layer normalisation are supported),
+    callbacks, overridden methods, and unusual optimizers and losses.
 
-    If it is fitted by itself, for instance as a student, it behaves like the network.
+    A `BatchedTeachers` that is fitted directly, for instance as a student, behaves like the
+    network.
 
     Parameters
     ----------
     estimator : skorch.NeuralNetClassifier
         The unfitted network. X must be a numeric array, in the dtype of the network.
     max_teachers : int, default=None
-        Largest number of teachers trained together; None is 256 on a GPU and 16 elsewhere. Use a
-        smaller number if a step does not fit into the GPU's memory.
+        Largest number of teachers trained together. The default is 256 with CUDA and 16 on other
+        devices. Use a smaller number if a step does not fit into the memory of the GPU.
 
     Attributes
     ----------
     estimator_ : skorch.NeuralNetClassifier
-        The fitted network, if fitted by itself.
+        The fitted network, after a call of `fit`.
     classes_ : ndarray of shape (n_classes,)
         Labels of the network.
 
@@ -92,7 +93,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.max_teachers = max_teachers
 
     def fit(self, X: Rows, y: ArrayLike) -> Self:
-        """Fit one network by its own `fit`.
+        """Fit a clone of the network.
 
         Parameters
         ----------
@@ -111,7 +112,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Rows) -> np.ndarray:
-        """Predict labels with the network that was fitted by itself.
+        """Predict labels with the fitted network.
 
         Parameters
         ----------
@@ -127,7 +128,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.estimator_.predict(X)
 
     def predict_proba(self, X: Rows) -> np.ndarray:
-        """Predict probabilities with the network that was fitted by itself.
+        """Predict probabilities with the fitted network.
 
         Parameters
         ----------
@@ -148,8 +149,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, X_query : array-like
-            Private and public features. Only the type of the private features matters. A dry run
-            trains on a few public rows.
+            Private and public features. The result depends on the type of the private features, not
+            on their values. A dry run trains on a few public rows.
 
         Returns
         -------
@@ -173,31 +174,30 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ) -> Iterator[tuple[Any, Any, Any]]:
         """Train teachers together and yield their votes.
 
-        The choice of teachers for a stack, and their random numbers, depend on the order of the
-        teachers alone. So a changed record affects no other teacher, not even by rounding.
+        The teachers of each stack, and their random numbers, depend only on the order of the
+        teachers. So a changed record affects no other teacher, not even by rounding.
 
         Parameters
         ----------
         trainees : iterable of tuples
             For each teacher, in order: a key; the seed of its random numbers; its unfitted network,
             which is changed in place; its features, an ndarray with n_records rows; its labels as
-            codes. A tuple of only a key and a seed reserves the place of a teacher, without
-            training.
+            codes. A tuple of only a key and a seed is the place of a teacher that is not trained.
         X_query : ndarray with n_queries rows
             Public points to vote on.
         proba : bool, default=False
-            Whether to return probabilities instead of labels.
+            Whether to yield probabilities instead of codes of labels.
         keep : bool, default=False
-            Whether to return fitted networks.
+            Whether to yield fitted networks.
 
         Yields
         ------
         key : object
             Key of each teacher, in order.
         voted : ndarray of shape (n_queries,) or (n_queries, n_outputs), or None
-            Labels or probabilities of the teacher; None without a network.
+            Predicted codes, or probabilities, of the teacher; None without a network.
         fitted : NeuralNetClassifier or None
-            The fitted network, if `keep`.
+            The fitted network; None without a network, or if `keep` is False.
         """
         on_gpu = torch.device(self.estimator.device).type == "cuda"
         size = self.max_teachers or (256 if on_gpu else 16)
@@ -284,8 +284,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 class _Member:
     """A teacher before it is trained: its network, rows and batches.
 
-    Its weights are drawn and its rows are split as in skorch. A member without a network keeps its
-    place in a stack, and has no rows and no steps.
+    The initial weights are drawn and the rows are split as in skorch. A member without a network
+    keeps its place in a stack, and has no rows and no steps.
     """
 
     n_steps = 0
@@ -343,10 +343,10 @@ class _Member:
 
 
 class _Stack:
-    """Networks of one kind with stacked parameters.
+    """Networks of one architecture with stacked parameters.
 
-    An optimizer counts its steps, so only networks with the same number of steps share an
-    optimizer.
+    Only networks with the same number of steps share an optimizer, because an optimizer counts its
+    steps.
     """
 
     def __init__(self, networks: list[Any], steps: Any, device: Any) -> None:
@@ -389,7 +389,7 @@ class _Stack:
         return {name: torch.cat(tensors)[self.order] for name, tensors in parts.items()}
 
     def step(self, X: torch.Tensor, y: torch.Tensor, mask: torch.Tensor, k: int) -> None:
-        """Take step `k` of an epoch for all networks that have it; rows of mask 0 do not count."""
+        """Take step `k` of an epoch for networks with more steps; ignore rows of mask 0."""
         self.module.train()
         for _, _, optimizer in self.groups:
             optimizer.zero_grad()
