@@ -339,4 +339,5 @@ def test_share_of_kernels_is_of_training_and_of_a_poll(networks, monkeypatch):
     here = networks.Networks(networks.Sizes(**SIZES), "cpu")
     here.found[False] = {"seconds": 5.0}
     found = here.kernels()
-    assert (found["share_of_training"], found["share_of_poll"]) == (0.75, 0.6)
+    assert (found["share_of_training"], found["share_of_poll"]) == (0.75, 0.75)
+    assert found["share_of_poll_without_profiler"] == 0.6

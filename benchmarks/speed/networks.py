@@ -310,6 +310,8 @@ class Networks:
 
     def warm_up(self, seconds):
         """Start the card, import all, and take fewer epochs if one is slow."""
+        import torch
+
         poll(self.images, self.n_teachers, 1, self.device)
         SPENT.clear()
         start = time.perf_counter()
@@ -317,7 +319,8 @@ class Networks:
         all_seconds, epoch = time.perf_counter() - start, SPENT["training"]
         room = (seconds - all_seconds) / epoch
         self.epochs = int(np.clip(room, min(2, self.sizes.epochs), self.sizes.epochs))
-        return {"seconds": all_seconds, "seconds_of_an_epoch": epoch, "epochs": self.epochs}
+        found = {"seconds": all_seconds, "seconds_of_an_epoch": epoch, "epochs": self.epochs}
+        return found | {"torch": torch.__version__, "cudnn": torch.backends.cudnn.version()}
 
     def poll(self, n_teachers, device, teacher="timed", bfloat16=False):
         """Milliseconds per teacher of a whole poll, and what else was found."""
@@ -377,10 +380,12 @@ class Networks:
         whole = dict(RECORDED)
         if not (slice_["n_kernels"] and whole["n_kernels"]):
             raise RuntimeError("torch.profiler recorded no kernels")
-        without = self.found.get(bfloat16, whole)["seconds"]  # the profiler itself takes time
+        # The profiler itself takes time, so shares of its own runs are too small
+        without = self.found.get(bfloat16, whole)["seconds"]
         return {
             "share_of_training": slice_["kernel_seconds"] / slice_["seconds"],
-            "share_of_poll": whole["kernel_seconds"] / without,
+            "share_of_poll": whole["kernel_seconds"] / whole["seconds"],
+            "share_of_poll_without_profiler": whole["kernel_seconds"] / without,
             "slice": slice_,
             "poll": whole,
         }
