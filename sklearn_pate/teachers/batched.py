@@ -455,7 +455,7 @@ def _epoch(members: list[_Member], batch_size: int) -> tuple[Any, Any]:
 
 
 def _to_device(array: np.ndarray, device: Any) -> torch.Tensor:
-    """Return a tensor on a device; a GPU takes the steps before it in the meantime."""
+    """Return a tensor on a device, without waiting for earlier steps of a GPU."""
     tensor = torch.from_numpy(array)
     if device.type == "cuda":
         tensor = tensor.pin_memory()
