@@ -45,6 +45,9 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     batch influence each other or buffers change (group and layer normalisation are supported),
     callbacks, overridden methods, and unusual optimizers and losses.
 
+    Within ``torch.autocast("cuda", torch.bfloat16, cache_enabled=False)``, layers compute in
+    bfloat16. A cache would keep the first weights in all steps.
+
     A `BatchedTeachers` that is fitted directly, for instance as a student, behaves like the
     network.
 
@@ -246,8 +249,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 X, y = X.to(device), y.to(device)
         for epoch in range(self.estimator.max_epochs):
             rows, weight = _epoch(members, trained[0].loader.batch_size)
-            rows = torch.from_numpy(rows).to(X.device)
-            weight = torch.from_numpy(weight).to(device)
+            rows = _to_device(rows, X.device)
+            weight = _to_device(weight, device)
             # For layers with random draws, such as dropout; Python does not salt hashes of numbers
             with seeded(hash((members[0].seed, epoch)) % 2**32):
                 for step in range(rows.shape[1]):
@@ -315,18 +318,18 @@ class _Member:
         self.n_steps = len(self.loader.batch_sampler)
         self.classes = np.unique(codes)
 
-    def batches(self) -> list[Any]:
-        """Return the rows of each batch of the next epoch.
+    def batches(self) -> np.ndarray:
+        """Return the rows of all batches of the next epoch, batch after batch.
 
         Like the DataLoader of skorch, this draws a number at the start of training and validation.
         """
         torch.random.set_rng_state(self.state)
         _draw()
-        batches = list(self.loader.batch_sampler)
+        rows = np.fromiter(self.loader.sampler, dtype=np.int64)
         if self.validates:
             _draw()
         self.state = torch.random.get_rng_state()
-        return batches
+        return rows[: self.n_steps * self.loader.batch_size]  # fewer rows with drop_last
 
     def proba(self, output: np.ndarray) -> np.ndarray:
         """Return probabilities from the outputs of the network, as in skorch."""
@@ -434,20 +437,29 @@ def _epoch(members: list[_Member], batch_size: int) -> tuple[Any, Any]:
     Both have the shape (n_members, n_steps, batch_size). Rows are numbered through the
     concatenation of all members.
     """
-    shape = (len(members), max(member.n_steps for member in members), batch_size)
-    rows = np.zeros(shape, dtype=np.int64)
-    weight = np.zeros(shape, dtype=np.float32)
+    n_steps = max(member.n_steps for member in members)
+    rows = np.zeros((len(members), n_steps * batch_size), dtype=np.int64)
+    weight = np.zeros(rows.shape, dtype=np.float32)
     first = 0
     with seeded(0):  # only to restore torch's generator, as each member sets its own state
         for i, member in enumerate(members):
             if not member.network:
                 continue
             rows[i] = first  # fills up short batches and missing steps, with weight 0
-            for step, batch in enumerate(member.batches()):
-                rows[i, step, : len(batch)] = first + np.asarray(batch)
-                weight[i, step, : len(batch)] = 1
+            batches = member.batches()
+            rows[i, : len(batches)] += batches
+            weight[i, : len(batches)] = 1
             first += len(member.y)
-    return rows, weight
+    shape = (len(members), n_steps, batch_size)
+    return rows.reshape(shape), weight.reshape(shape)
+
+
+def _to_device(array: np.ndarray, device: Any) -> torch.Tensor:
+    """Return a tensor on a device, without waiting for earlier steps of a GPU."""
+    tensor = torch.from_numpy(array)
+    if device.type == "cuda":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
 
 
 def _initialized(network: Any) -> Any:
