@@ -519,7 +519,7 @@ def _share_predicted(
     y: np.ndarray,
     weight: np.ndarray | None,
 ) -> float:
-    """Fit a copy of the student, and return the fraction of rows whose labels it predicts."""
+    """Fit a copy of the student, and return its accuracy on `rows`."""
     with seeded(0):  # any seed suffices, because this fit is discarded
         fitted = _fit_weighted(unfitted_copy(student, 0), X, y, weight)
         return np.mean(np.asarray(fitted.predict(rows)) == labels)

@@ -1,6 +1,6 @@
 """Private part of class sums: statistic, contribution and noise.
 
-A row is encoded as `psi`, a vector on the unit sphere whose last entry is constant. The sums of
+A row is encoded as `psi`, a unit vector that includes a constant last entry. The sums of
 `psi` by class and in total are released, about a mean. `sensitivity` proves the largest change by
 one record, and `sums_cost` computes the cost.
 

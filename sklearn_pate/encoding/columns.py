@@ -105,7 +105,7 @@ class Columns(NamedTuple):
         return self._canonical(X) if self.by_value else X
 
     def _canonical(self, X: Rows) -> Rows:
-        """Return a copy whose columns in `by_value` hold floats, or texts as objects."""
+        """Return a copy with the columns in `by_value` converted to floats or to texts."""
         if self.names is None:
             X = np.asarray(X, dtype=float)  # truth values are 0 and 1
         values = list(columns_of(X).values())

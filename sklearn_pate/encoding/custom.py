@@ -42,7 +42,7 @@ _WITH_ODD = slice(None, None, 2)
 #: rounding in a batch of private rows is therefore at most a thousandth of that in these trials.
 _MOST = 1e3
 
-#: Reasons to refuse a transformer, and their remedies.
+#: Errors of a transformer, and their remedies, for messages.
 _REFUSED = {
     "could not be fitted on X_public": (
         "For columns of several kinds, leave transformer=None or give a ColumnTransformer"

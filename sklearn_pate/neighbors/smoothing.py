@@ -485,8 +485,8 @@ def assign_labels(class_proba: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """Assign labels by class probabilities, with about the same frequencies in each cell.
 
     The frequencies of the labels in a cell are about the mean class probabilities of its rows.
-    Within a cell, the class probabilities are accumulated row by row, and each row gets the class
-    whose sum exceeds the number of its labels most.
+    Within a cell, the class probabilities are summed row by row. Each row gets the class with the
+    largest difference between its sum and the number of its labels so far.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Synthesis:
     Attributes
     ----------
     synthesizer : Synthesizer
-        Synthesizer whose `declare` was called, with its noise set.
+        Synthesizer with its noise set, after a call of `declare`.
     neighbors : Neighbors
         The neighboring data sets that the guarantee covers.
     target : targets.Target
@@ -101,7 +101,7 @@ class Synthesis:
         Parameters
         ----------
         synthesizer : Synthesizer
-            Synthesizer whose `declare` was called.
+            Synthesizer, after a call of `declare`.
         private : PrivateData
             The private data.
         neighbors : Neighbors

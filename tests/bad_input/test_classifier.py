@@ -84,7 +84,7 @@ CALIBRATED = {"aggregator": None}
     ("ptr, no noise", PTR | CALIBRATED, rf"{NO_PTR}.*set the noise of GNMax\(sigma=None\) to"),
     ("ptr, no epsilon", PTR | {"epsilon": None}, f"{NO_PTR}.*set epsilon to a number"),
     ("ptr, no n_queries", PTR | {"n_queries": None}, f"{NO_PTR}.*set n_queries to a number"),
-    ("ptr, rounds", PTR | {"query_strategy": "uncertainty"}, f"selects queries in rounds.*{NO_PTR}"),
+    ("ptr, rounds", PTR | {"query_strategy": "uncertainty"}, f"queries in rounds.*{NO_PTR}"),
 )
 def test_classifier_parameter_is_refused_if_it_contradicts_others(params, message):
     with h.refused(message):

@@ -250,7 +250,7 @@ test_votes_that_do_not_match_parameters_are_refused = h.mistakes(
     ("a row", lambda: h.fit_votes(X_public=h.X_PUBLIC[1:]), "votes has 30 rows and X_public 29"),
     ("unit", lambda: h.fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
     ("order", lambda: h.fit_votes(classes=[1, 0]), "votes must have one column for each class"),
-    ("classes", lambda: h.fit_votes(classes=[0, 1, 2]), "votes must have one column .* got 2 columns"),
+    ("classes", lambda: h.fit_votes(classes=[0, 1, 2]), "must have one column .* got 2 columns"),
     ("n_queries", lambda: h.fit_votes(n_queries=31), "n_queries=31 is more than the number of r"),
     ("SoftVote", lambda: h.fit_votes(**SOFT), r"or=SoftVote.*votes, which are counts"),
     ("polled, classes", lambda: h.fit_votes(polled(), classes=[0, 2]), "for other classes"),
