@@ -42,12 +42,12 @@ def is_real(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Return whether a value is a whole number by its type, which also holds for bools."""
+    """Return whether a value has an integer type; `bool` counts as one."""
     return isinstance(value, Integral)
 
 
 def check_positive(name: str, value: Any) -> float:
-    """Return `value` as a float, which must be finite and above 0."""
+    """Return `value` as a float; raise a ValueError unless it is finite and above 0."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     number = as_float(value) if is_number else math.nan
     if not 0 < number < math.inf:
@@ -56,7 +56,7 @@ def check_positive(name: str, value: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    """Return the text of a value for a message; a number of very many digits is described.
+    """Return a value as text for a message, with a description of numbers over 80 digits.
 
     Examples
     --------
@@ -78,12 +78,12 @@ def has_many_digits(value: Any) -> bool:
 
 
 def _n_digits(value: Rational) -> int:
-    """Return the approximate number of digits of a rational, as Python prints at most 4300."""
+    """Return the approximate number of digits, without `str`, which fails above 4300 digits."""
     largest = max(abs(int(value.numerator)), int(value.denominator))
     return int(largest.bit_length() * math.log10(2))
 
 
 def first_names(names: Sequence[Any]) -> str:
-    """Return the first names of a list as text, and the number of the others."""
+    """Return a text with the first names of a list, and the number of other names."""
     more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
     return f"{names[:_N_NAMED]}{more}"

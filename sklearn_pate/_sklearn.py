@@ -1,4 +1,4 @@
-"""All private scikit-learn names that this package uses."""
+"""Imports of all private names of scikit-learn that this package uses, and wrappers of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Interval(_Interval):
             return False
         if isinstance(val, Integral) and self.type is Integral:
             return abs(int(val)) <= LARGEST_COUNT and super().is_satisfied_by(val)
-        # As the float used in computations: a fraction may round to the edge of the interval
+        # Computations use the float, and a fraction may round to the edge of the interval
         return super().is_satisfied_by(as_float(val))
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class CheckedEstimator(BaseEstimator):
     """Base class of estimators that check their parameters without quoting private values."""
 
     def _validate_params(self) -> None:
-        """Refuse wrong parameters, including classes, without quoting data and long numbers."""
+        """Raise an error for invalid parameters; it quotes neither data nor long numbers."""
         refuse_classes(self)
         _refuse_long_numbers(self)
         try:
@@ -61,7 +61,7 @@ class CheckedEstimator(BaseEstimator):
 
 
 def _refuse_long_numbers(estimator: Estimator) -> None:
-    """Refuse numbers of hundreds of digits outside their interval, and describe them."""
+    """Raise an error, without all digits, for a number over 80 digits outside its interval."""
     for name, value in estimator.get_params(deep=False).items():
         constraints = estimator._parameter_constraints.get(name, ())
         intervals = [part for part in constraints if isinstance(part, Interval)]
@@ -77,12 +77,17 @@ def _refuse_long_numbers(estimator: Estimator) -> None:
 
 
 def refuse_classes(estimator: Estimator) -> None:
-    """Raise an error if a parameter is, or is a list with, a class instead of an instance.
+    """Raise an error if a parameter, or an element of a list, is a class.
 
     Parameters
     ----------
     estimator : estimator
         The estimator. Parameters of nested estimators are not checked.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a class is given instead of an instance.
     """
     for name, value in estimator.get_params(deep=False).items():
         for part in value if isinstance(value, list) else [value]:
@@ -128,9 +133,9 @@ def has_method(estimator: Estimator, name: str) -> bool:
 
 
 def delegated(method: str, *names: str) -> Callable[[Any], bool]:
-    """Return a check for `available_if`: the first part that exists has a method.
+    """Return a check for `available_if` that the first attribute that is set has a method.
 
-    If it lacks the method, its own AttributeError gives the reason.
+    If the method is missing, the check raises the AttributeError of that attribute.
     """
 
     def check(self: Any) -> bool:
@@ -142,16 +147,18 @@ def delegated(method: str, *names: str) -> Callable[[Any], bool]:
 
 
 def available_where(check: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator like `available_if` that raises the check's own error.
+    """Return a decorator like `available_if` that raises the error of the check.
 
     Parameters
     ----------
     check : callable
-        It takes the estimator, and raises an AttributeError with the remedy.
+        Takes the estimator. Raises an AttributeError with a remedy if the method is unavailable.
     """
     return lambda method: _AvailableWhere(method, check, method.__name__)
 
 
 class _AvailableWhere(_AvailableIfDescriptor):
+    """Descriptor of `available_where`."""
+
     def _check(self, obj: Any, owner: Any) -> None:
         self.check(obj)

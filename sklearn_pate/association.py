@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh, null_space
 from scipy.stats import chi2, norm
 
-#: Significance level: without a relation, the p-value is smaller in about this fraction of fits or
-#: less.
+#: Significance level: without a relation, about this fraction of fits, or a smaller one, has a
+#: smaller p-value.
 LEVEL = 0.05
 
-#: Inverse widths of the kernels: factors of half the squared distance, scaled to a median of 1.
+#: Inverse squared widths of the Gaussian kernels, for squared distances with a median of 1.
 _STEEPNESS = (1.0, 8.0, 64.0)
 
-#: Powers of the variance of a direction. Each test assumes that differences of class means are
-#: proportional to one of them.
+#: Powers of the variance of a direction. Each test assumes that squared differences of class means
+#: are proportional to one of these powers.
 _POWERS = (0.0, 0.5, 1.0, 2.0, 3.0)
 
 #: Fourth cumulant of Laplace noise divided by its squared variance. No other noise of this library
@@ -29,10 +29,11 @@ _FOURTH_OF_LAPLACE = 3.0
 #: Median of a chi-squared variable of one degree of freedom.
 _MEDIAN = chi2.median(1)
 
-#: Probability that the noisy count of a class without records exceeds the bound in `only_class`.
+#: If all records have the same class: approximate probability that the noisy count of another class
+#: exceeds the bound in `only_class`.
 _RARELY = 1e-3
 
-#: Smallest variance of split votes that is tried, divided by the variance of whole votes.
+#: Smallest tried ratio of the variance of split votes to the variance of whole votes.
 _LEAST_SCATTER = 1e-3
 
 
@@ -88,7 +89,7 @@ def p_value_of_counts(
         contrasts, of_record = _contrasts(share, len(share))
     of_noise = (contrasts - share @ contrasts) ** 2
     away = rest @ contrasts
-    # Because `share` is estimated, the part of each cell of the overall sum is subtracted
+    # Because `share` is estimated, each cell's fraction of the overall sum is subtracted
     away -= np.outer(total / total.sum(), away.sum(axis=0))
     of_records = n_votes * np.outer(total, of_record)
     fourth = _FOURTH_OF_LAPLACE * noise_std**4 * (of_noise.sum(axis=1) ** 2).sum()
@@ -233,7 +234,7 @@ def _contrasts(share: np.ndarray, shared: float) -> tuple[np.ndarray, np.ndarray
 def _variance(
     away: np.ndarray, of_records: np.ndarray, of_noise: np.ndarray, splits_votes: bool
 ) -> np.ndarray:
-    """Return the variance of each number.
+    """Return the variance of each entry of `away`.
 
     Split votes have a smaller variance than whole votes. For them, the variance due to records is
     scaled so that the median of the standardized squares is the median of a chi-squared variable.
@@ -275,12 +276,17 @@ def _p_value(
     variance : ndarray of shape (n_places, n_contrasts)
         Variance of each number.
     kernels : iterable of ndarray of shape (n_places, n_places) or (n_places,)
-        Covariance matrices, up to a factor, that a relation adds; or the diagonals of diagonal
-        matrices.
+        Covariance matrices that a relation would add, up to a factor. A 1-D array is the diagonal
+        of a diagonal matrix.
     weight : ndarray of shape (n_places,) or None, default=None
         Fraction of the sum over all places that was subtracted from each place.
     fourth : float, default=0.0
         Sum of the fourth cumulants of the contrasts of a place.
+
+    Returns
+    -------
+    float
+        P-value, from 0 to 1.
 
     Notes
     -----

@@ -33,50 +33,53 @@ if TYPE_CHECKING:
 class PATEClassifier(ClassifierMixin, PATEEstimator):
     """Classifier trained on private data through a noisy vote (PATE).
 
-    The private records vote on public, unlabelled points. By `method`, each record casts one vote
-    in the cell that contains it, or the records are summed by class, or they are split among
-    teachers and each teacher votes. Noise is added to the votes or sums, which label these points.
-    A student learns the labels. Only the student and the released results depend on private data,
-    and `privacy_spent_` contains their privacy cost.
+    The private records vote on public, unlabelled points. Depending on `method`, each record casts
+    one vote in the cell that contains it, or the records are summed by class, or they are split
+    among teachers and each teacher votes. Noise is added to the votes or sums, which label these
+    points. A student learns the labels. Only the student and the released results depend on
+    private data, and `privacy_spent_` contains their privacy cost.
 
-    Parameters that are None are derived from public numbers; see `sklearn_pate.rules`.
+    Defaults of numbers, such as `n_teachers` and `n_queries`, are computed from public numbers; see
+    `sklearn_pate.rules`.
 
     Parameters
     ----------
     base_estimator : classifier, list of classifiers, default=None
         The model of each teacher, which is cloned. The models of a list are assigned to the
-        teachers in turn. None is a logistic regression on the output of a
+        teachers in turn. If None, teachers are logistic regressions on the output of a
         `neighbors.RowVectorizer`. Preprocessing belongs inside the model, as a Pipeline: the
         guarantee covers it there. The model is fitted on label codes 0..K-1. Each teacher gets a
         copy with its own seeds and with `verbose` off. The copies for teachers and for the student
         have no scikit-learn callbacks, and their Pipelines have no `memory`. skorch callbacks that
-        save weights to files are refused.
+        write or read files raise an error.
     method : {"auto", "neighbors", "sums", "teachers"} or Method, default="auto"
-        How private records become labels of public rows:
+        Method that computes labels of public rows from private records:
 
         - "neighbors": each record votes in the cell that contains it, `methods.ReverseNeighbors`.
         - "sums": noisy sums of the columns by class, `methods.ClassSums`. They suit many columns
           and few records.
-        - "teachers": models of parts of the records vote. They suit features that must be learnt.
+        - "teachers": models vote, each trained on a part of the records. They suit features that
+          must be learnt, such as images.
         - "auto": teachers if `base_estimator` or a parameter that only teachers have is set
           (`n_teachers`, `partition`, `keep_teachers`, `timeout`, `n_queries`, `query_strategy`,
-          `accounting`, an `Aggregator`, or `Sites` as X). Otherwise public numbers determine one
-          of the first two: see `methods.choose_method`. `plan` gives the reason.
-        - An object of `methods` with its own parameters, or your own `methods.VotingMethod`.
+          `accounting`, an `Aggregator`, or `Sites` as X). Otherwise "neighbors" or "sums",
+          depending on public numbers: see `methods.choose_method`. `plan` contains the reason.
+        - An object of a class in `methods`, or of your own subclass of `methods.VotingMethod`.
     n_teachers : int, default=None
-        Number of teachers. More teachers allow more noise, but each learns from fewer records. None
-        is derived from the numbers of records and classes and from `epsilon`, by
-        `rules.default_n_teachers`; it is 100 where the number of records is private.
+        Number of teachers. More teachers allow more noise, but each learns from fewer records. If
+        None, `rules.default_n_teachers` computes it from the numbers of records and classes and
+        from `epsilon`; it is 100 if the number of records is private.
     aggregator : Aggregator or list of Aggregator, default=None
-        The mechanism that releases labels. None is ``GNMax(sigma=None)``, whose noise is
+        The mechanism that releases labels. None means ``GNMax(sigma=None)``, with noise that is
         calibrated so that the queries cost exactly `epsilon`. The aggregators of a list are used
         in stages, for instance ``[ConfidentGNMax(...), InteractiveGNMax(...)]``, and `epsilon`
-        caps the total cost of all stages. For mechanisms that compare votes with the student, a
+        limits the total cost of all stages. For mechanisms that compare votes with the student, a
         student is fitted between stages. Stages without a noise scale get one common calibrated
-        scale. Where records vote, a `TableMechanism`; None is `LaplaceMechanism()`.
+        scale. Where records vote, the mechanism is a `TableMechanism`, by default
+        `LaplaceMechanism()`.
     student : classifier, default=None
-        The classifier that is trained on the released labels and published. None is a clone of
-        `base_estimator`, or of the first in a list. Where records vote, None is a
+        The classifier that is trained on the released labels and published. The default is a clone
+        of `base_estimator`, or of the first in a list. Where records vote, the default is a
         `neighbors.LandmarkClassifier`, which learns from the released class probabilities; other
         students may be less accurate. The student is fitted on label codes 0..K-1. Each
         `random_state` in it that is None or a generator is replaced by a number. This number is
@@ -89,32 +92,33 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         student that uses `sample_weight` learns class probabilities, and any other student learns
         assigned labels.
     n_queries : int or list of int, default=None
-        Number of public rows to query. A list has one number for each stage. None is the largest
-        number within the budget. With calibrated noise, it is the largest number within the
-        budget at a noise scale of at most ``n_teachers / (2 * sqrt(n_classes))``, but at least 5
+        Number of public rows to query. A list has one number for each stage. If None, it is the
+        largest number within the budget. If the noise is calibrated, the noise scale is then at
+        most ``n_teachers / (2 * sqrt(n_classes))``, unless this would allow fewer than 5 queries
         for each class.
     query_strategy : {"random", "uncertainty", "diversity"} or object, default="random"
         Selection of the public rows to query. "uncertainty" queries in rounds the rows on which
         the student is least certain. "diversity" queries rows that cover the public data. An
-        object has a `select` method, see `sklearn_pate.queries`. Strategies that query in rounds
-        choose among all rows of `X_public`, so teachers vote on all of them.
+        object must have a `select` method, see `sklearn_pate.queries`. Strategies that query in
+        rounds choose among all rows of `X_public`, so teachers vote on all of them.
     epsilon : float or None, default=1.0
-        Hard cap on the privacy loss of one fit. The fit makes fewer queries rather than exceed it.
-        If a mechanism checks the votes before it answers, a query without an answer costs only
-        the check, and the rest of its cost is left for other queries. None means no cap.
+        Limit on the privacy loss of one fit. A fit makes fewer queries if all of them would exceed
+        the limit. If a mechanism checks the votes before it answers, a query without an answer
+        costs only the check, and the rest of its cost is left for other queries. None means no
+        limit.
     delta : float, default=1e-5
-        Additive term of the guarantee: if an outcome has probability Q on one data set, it has
-        probability at most ``e**epsilon * Q + delta`` on a neighbouring one. Choose it well below
-        one over the number of records. The fit warns if it is not below that. If the number of
-        records is not public, the warning uses the number of teachers instead.
+        Additive term of the guarantee: if a set of outcomes has probability Q on one data set, it
+        has probability at most ``e**epsilon * Q + delta`` on a neighbouring one. Choose it well
+        below one over the number of records. The fit warns if it is equal or larger. If the number
+        of records is not public, the warning uses the number of teachers instead.
     accounting : {"data_independent", "ptr"}, default="data_independent"
         "data_independent" spends a cost that holds for all votes. "ptr" (propose-test-release)
         spends less when teachers agree: labels are released only if a private test finds the exact
-        cost of the votes small enough for `epsilon`. It needs numbers for `epsilon`, `n_queries`
-        and the aggregator's noise, and queries that do not depend on labels. If the test fails,
-        `fit` raises `PrivacyTestError`, and `epsilon` is spent all the same.
+        cost of the votes small enough for `epsilon`. It requires numbers for `epsilon`,
+        `n_queries` and the aggregator's noise, and queries that do not depend on labels. If the
+        test fails, `fit` raises `PrivacyTestError`, and `epsilon` is spent nevertheless.
     unit : {"record", "group"}, default="record"
-        Unit that the guarantee protects. "group" needs ``fit(..., groups=...)``.
+        Unit that the guarantee protects. "group" requires ``fit(..., groups=...)``.
     partition : {"random", "hash", "predefined"} or object, default="random"
         Assignment of records to teachers. It determines which change of the private data the
         guarantee covers (`privacy_spent_.relation`):
@@ -124,18 +128,19 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         - "hash" uses a keyed hash of the DataFrame's index. It covers adding or removing one
           record, or changing it under the same identifier.
         - "predefined" takes the teacher of each record from `groups` (one hospital, one teacher).
-          It covers changing records of one group that keeps at least one. `n_teachers` is ignored.
+          It covers changing the records of one group, if the group keeps at least one record.
+          `n_teachers` is ignored.
         - `partition.PredefinedPartition(names=[...])` does the same with public names. A name may
           have no records. It covers changing any records of one named group, even all of them.
-        - An object has `relation` and `assign`, see `sklearn_pate.partition`.
+        - Any object with `relation` and `assign`, see `sklearn_pate.partition`.
 
         If `groups` is given, "random" and "hash" use a keyed hash of the group's identifier
         instead. This covers adding or removing one group, or changing its records.
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur, which are public knowledge. None reads them from the private
-        labels. The guarantee does not cover this step, and the fit warns about it.
+        All labels that may occur, which are public knowledge. If None, they are read from the
+        private labels. The guarantee does not cover this step, and the fit warns about it.
     keep_teachers : bool, default=False
-        Keep the fitted teachers in `curator_.teachers`.
+        Whether to keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None
         Number of teachers fitted in parallel, as in joblib. Where records vote or are summed, the
         number of blocks of records processed in parallel. Threads share the random numbers of
@@ -144,26 +149,27 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         `n_jobs`) run sequentially.
     timeout : float, default=None
         Seconds that a teacher may take to fit and vote. If one takes longer, the fit fails before
-        any label is released. A timeout needs `n_jobs` of 2 or more, in processes. None waits
-        forever.
+        any label is released. A timeout requires `n_jobs` of 2 or more, and processes as workers.
+        None means no limit.
     random_state : int, RandomState instance or None, default=None
-        None takes all randomness, above all the noise, from the operating system. A seed makes
+        If None, all randomness, including the noise, comes from the operating system. A seed makes
         the whole fit reproducible for any `n_jobs`. It is for tests only: anyone with the seed
         can subtract the noise, so a published seed voids the guarantee. `privacy_spent_` and its
         summary record it, and the first seeded fit of a process warns about it. Several fits with
-        one seed share their noise, and so do clones in a search. Their releases can be combined to
-        undo the noise, even without the seed. A pickle of a fitted estimator does not contain the
-        seed, but a pickle of a `GridSearchCV` around it does. Even so, anyone can guess a seed and
-        compare its result with the published one.
+        one seed share their noise, including fits of clones in a search. Their releases can be
+        combined to remove the noise, even without the seed. A pickle of a fitted estimator does
+        not contain the seed, but a pickle of a `GridSearchCV` around it does. Without the pickle,
+        anyone can still guess a seed and compare its result with the published one.
     secure : bool, default=False
-        Refuse a `random_state`, so that no seed can get into published results. The noise is the
-        same: without a `random_state`, all of it comes from the operating system's generator.
+        Whether to raise an error if `random_state` is set, so that no published result depends on a
+        seed. This does not change the noise: without a `random_state`, all noise comes from the
+        operating system's generator.
     memory : str, path-like, joblib.Memory or None, default=None
-        A folder that caches the votes of each teacher as soon as it has finished, so that an
+        A folder that caches the votes of each teacher when its training ends, so that an
         interrupted fit can continue. The next fit with the same data and parameters trains only
         the missing teachers. Where records vote, the folder caches the votes of each block of
-        records, and the seed of the cells. Sums from which rows are sampled are taken around a
-        fresh noisy mean, and are not cached. Without a `random_state`, the next fit also has the
+        records, and the seed of the cells. The sums for synthetic rows depend on a fresh noisy
+        mean, and are not cached. Without a `random_state`, the next fit also has the
         same partition, teachers and queries, but fresh noise.
 
         Two fits count as the same if all of these are equal: the data, the parameters, the code of
@@ -176,52 +182,54 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         them. Use another folder after such a change.
 
         The folder contains private data, and you must delete it yourself. Votes go into its
-        subfolder `joblib`, which is made with mode 0700. A subfolder that others may read is
-        refused. A `joblib.Memory` is used unchanged.
+        subfolder `joblib`, which is created with mode 0700. If other users may read this subfolder,
+        the fit raises an error. A `joblib.Memory` is used unchanged.
     ledger : PrivacyLedger or None, default=None
-        One budget for all fits on one private data set, a `ledger.PrivacyLedger`. A fit that would
-        exceed it is refused before any teacher trains. Any other fit is recorded before labels are
-        released. Fits with a `random_state` are refused.
+        A `ledger.PrivacyLedger` with one budget for all fits on one private data set. A fit that
+        would exceed the budget raises an error before any teacher trains. Any other fit is recorded
+        before labels are released. Fits with a `random_state` raise an error.
     synthesizer : Synthesizer, default=None
-        Samples synthetic rows from noisy statistics of the private ones, where there are no public
-        rows: `synthesis.ClassSumsSynthesizer` or `synthesis.MarginalSynthesizer`. Call
-        ``fit(X, y)`` then. `epsilon` covers these statistics, and the synthesizer's
-        `epsilon_fraction` is their part of it. None is ``ClassSumsSynthesizer()`` without
-        `X_public`.
+        Samples synthetic rows from noisy statistics of the private rows, for fits without public
+        rows, ``fit(X, y)``: `synthesis.ClassSumsSynthesizer` or `synthesis.MarginalSynthesizer`.
+        `epsilon` covers these statistics, and the synthesizer's `epsilon_fraction` is their part
+        of it. If both `synthesizer` and `X_public` are None, ``ClassSumsSynthesizer()`` is used.
     verbose : int, default=0
-        Above 0, print one line for each phase (teachers, queries, student) and update it.
+        If above 0, print one line of progress for each phase: teachers, queries and student.
     schema : dict, list, tuple or synthesis.Schema, default=None
         Values that columns may hold, for use without public rows: a tuple of numbers, ``(low,
         high)``, or a list of categories. The schema of all other columns is estimated, with a part
-        of epsilon: `schema_`. The schema is public, and is not used if `X_public` is given.
+        of epsilon; see `schema_`. The declared schema is public, and is not used if `X_public` is
+        given.
     class_weight : None, "balanced" or dict, default=None
         Class weights, applied after the noise to the labels that the student learns. "balanced"
         gives all classes the same total weight, so that rare classes are predicted. A dict has a
-        weight for each class; classes that it lacks have weight 1. The weights depend on released
+        weight for each class; other classes have weight 1. The weights depend on released
         class frequencies only and are applied to released labels, at no privacy cost.
     releases : list of Release, default=None
-        Other statistics of the private records that `fit` releases under the same cap: see
+        Other statistics of the private records that `fit` releases within the same `epsilon`: see
         `releases.Release`.
     warm_start : bool, default=False
-        Continue an interrupted fit of this estimator instead of starting anew. Statistics and
-        synthetic rows that it published are reused and not paid for twice; `privacy_spent_`
-        covers them. The plan must be the same: its cost was fixed before anything was published.
-        So a fit with another `epsilon`, `aggregator` or `schema` is refused. After a complete fit
-        there is nothing to continue. `clone` discards an interrupted fit, and a pickle keeps it.
+        Whether to continue an interrupted fit of this estimator instead of starting a new one.
+        Statistics and synthetic rows that it published are reused and not paid for twice;
+        `privacy_spent_` covers them. The plan must be the same, because its cost was fixed before
+        anything was published: a fit with another `epsilon`, `aggregator` or `schema` raises an
+        error. After a complete fit, this parameter has no effect. `clone` discards an interrupted
+        fit, and a pickle keeps it.
     on_bad_plan : {"raise", "warn"}, default="raise"
-        Reaction to a plan with which nothing can be learnt: noise that exceeds the signal of all
-        records, hardly any public rows, fewer labels than classes, or private rows in place of
-        public ones. "raise" refuses the fit before anything is spent, with a `BadPlanError`.
-        "warn" continues. `plan` itself never refuses.
+        Reaction to a plan from which no useful student can be learnt: the noise exceeds the signal
+        of all records, there are hardly any public rows, there are fewer labels than classes, or
+        private rows are given as public rows. "raise" raises a `BadPlanError` before anything is
+        spent. "warn" issues a warning and continues. `plan` lists these errors without raising
+        them.
 
     Attributes
     ----------
     privacy_spent_ : PrivacySpent
         Privacy cost of the fit. It is safe to publish, and unpacks into ``epsilon, delta``.
     student_ : classifier
-        The fitted student. It was trained on codes, so by itself it predicts codes, and its own
-        `classes_` are the released ones. Use `predict` of this classifier for labels, or
-        ``classes_[student_.predict(X)]``.
+        The fitted student. It was trained on label codes, so its `predict` returns codes, and its
+        `classes_` are the codes that were released. For labels, use `predict` of this classifier,
+        or ``classes_[student_.predict(X)]``.
     aggregator_ : Aggregator or list of Aggregator
         The mechanism used, with its noise set.
     classes_ : ndarray of shape (n_classes,)
@@ -242,13 +250,13 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         Indices of the queried public rows, in order. Where records vote, indices of the rows that
         got a label.
     X_synthetic_ : array-like with n_rows rows
-        The synthetic rows, which take the place of public rows and are published. Absent if public
-        rows were given. If the fit failed after they were sampled, this is the only fitted
-        attribute, and the rows may then be given as `X_public`.
+        The synthetic rows, which replace public rows and are published. Absent if public rows were
+        given. If a fit fails after the rows are sampled and before labels are released, this is the
+        only fitted attribute, and the rows can be given as `X_public`.
     schema_ : synthesis.Schema
         The declared or estimated schema of the columns; absent if public rows were given.
     released_ : list of ndarray
-        The release of each element of `releases`; absent where there are none.
+        The released result of each element of `releases`; absent if there are no `releases`.
     table_ : neighbors.ReleasedTable or released class sums
         Where records vote or are summed, the published noisy table or sums, which label any row.
         Absent where teachers vote.
@@ -259,28 +267,30 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
     Raises
     ------
     BudgetExceededError
-        From `fit`, if `epsilon` does not pay for one query, or if the ledger does not pay for the
-        fit. It is raised before any teacher trains, unless another process exhausts the ledger
-        while teachers train; then it is raised afterwards. In both cases nothing was released or
-        spent.
+        From `fit`, if `epsilon` is too small for one query, or if the budget of the ledger is too
+        small for the fit. It is raised before any teacher trains, unless another process exhausts
+        the ledger while teachers train; then it is raised afterwards. In both cases no label was
+        released. Nothing was spent, except for synthetic rows that were already published.
     BadPlanError
         From `fit`, if nothing can be learnt at the planned cost; see `on_bad_plan`.
     TeacherError
-        From `fit`, if a teacher fails, or a worker that counts votes. No label was released.
+        From `fit`, if a teacher fails, or if the votes of records cannot be counted. No label was
+        released.
     PrivacyTestError
         From `fit`, if the votes do not pass the test of ``accounting="ptr"``. No label was
         released. The error contains the privacy cost of the test's outcome.
     StudentError
-        From `fit`, if the released labels cannot train the student. The error carries the labels,
-        which are paid for; `fit_student` trains another student on them.
+        From `fit`, if the student cannot be trained on the released labels. The error contains the
+        labels, which are paid for; `fit_student` trains another student on them.
 
     Notes
     -----
-    Each fit spends anew: the privacy losses of several fits on the same private data add up.
-    Searches and cross-validation fit many times. `privacy_spent_.fit_number` is the number of fits
-    that the process had begun by then, and the summary of all fits but the first includes it. Fits
-    that a teacher makes are part of the fit that trains it, and do not count. Each worker process
-    has its own count, from 1. Only a `ledger` records the cost on one data set in all processes.
+    The privacy losses of several fits on the same private data add up. Searches and
+    cross-validation fit many times. `privacy_spent_.fit_number` is the number of fits that the
+    process has begun, including this one, and the summary of all fits except the first includes
+    it. Fits within the training of a teacher are part of that fit, and are not counted. Each worker
+    process has its own count, from 1. Only a `ledger` records the cost on one data set in all
+    processes.
 
     References
     ----------
@@ -438,8 +448,9 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, the student's own values. For more, one column per element of
-            `classes_`, -inf for a class that was never released.
+            For two classes, the student's values. For more, one column per element of `classes_`,
+            with -inf for a class that was never released. Values of another shape, such as
+            one-versus-one values, are returned unchanged.
         """
         values = np.asarray(self._ask("student_", "decision_function", X))
         if len(self.classes_) > 2 and values.ndim == 1:
@@ -462,6 +473,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         Returns
         -------
         float
+            Accuracy, from 0 to 1.
         """
         # Scikit-learn does not compare NumPy's variable-width strings, which `fit` accepts
         is_numpy_text = getattr(getattr(y, "dtype", None), "kind", "") == "T"

@@ -27,8 +27,8 @@ __all__ = ["fetch_adult", "fetch_diabetes130", "fetch_mnist"]
 #: Parts of the official split in each subset.
 _PARTS = {"all": ("train", "test"), "train": ("train",), "test": ("test",)}
 
-# Levels are listed here, as in UCI's adult.names, and not collected from the rows. So codes agree
-# between train and test, and the list of levels is independent of the private data.
+# Levels are from UCI's adult.names, not from the rows. So train and test have the same codes, and
+# the list of levels does not depend on private data.
 _ADULT_SCHEMA = """\
 age: continuous
 workclass: Federal-gov, Local-gov, Never-worked, Private, Self-emp-inc, Self-emp-not-inc, \
@@ -76,7 +76,10 @@ def _parts_of(subset: str) -> tuple[str, ...]:
 def _find_or_download(
     requested: Any, folder: str, name: str, version: int, data_home: str | PathLike[str] | None
 ) -> tuple[list[Path], Any]:
-    """Return local paths, one per group of alternative names, or the table from OpenML."""
+    """Return local paths, one for each list of alternative names, and the table from OpenML.
+
+    The table is None if all files are found. Otherwise the list of paths is empty.
+    """
     if not isinstance(data_home, str | os.PathLike | None):
         raise TypeError(f"data_home must be a folder's path or None, got {data_home!r}.")
     roots = [root for root in (data_home, os.environ.get("SKLEARN_PATE_DATA")) if root]
@@ -111,7 +114,7 @@ def _naming_source(source: Any) -> Iterator[None]:
 
 
 def _read_csv(source: Any, **options: Any) -> pd.DataFrame:
-    # All as text: "None" is a level in Diabetes 130-US, and 250 is not the diagnosis 250.00
+    # As text, because "None" is a level in Diabetes 130-US, and diagnoses 250 and 250.00 differ
     return pd.read_csv(source, dtype=str, keep_default_na=False, **options)
 
 
@@ -124,7 +127,7 @@ def _integers(values: pd.Series) -> pd.Series:
 
 
 def _categorical(values: pd.Series, levels: Sequence[str] | None = None) -> pd.Series:
-    """Return a categorical column; None takes the levels that occur."""
+    """Return a categorical column; if `levels` is None, its levels are the values that occur."""
     values = values.astype(object)
     values = values.where(values != "?")
     seen = values.dropna().unique()
@@ -219,6 +222,7 @@ def fetch_adult(
         target : int64 Series "class" or array of shape (n_samples,)
             0 is "<=50K", 1 is ">50K" (23.9 % of all rows).
         frame : DataFrame of shape (n_samples, 15), or None
+            Data and target; None if `as_frame` is False.
         feature_names, target_names : list of str
         DESCR : str
 
@@ -228,6 +232,8 @@ def fetch_adult(
         If `subset` is unknown, or a file or OpenML's table is damaged or not as expected.
     FileNotFoundError
         If there are no files and the download fails. The message lists the files and folders.
+    TypeError
+        If `data_home` is not a path or None.
 
     References
     ----------
@@ -317,8 +323,9 @@ def fetch_diabetes130(
         target : int64 Series "readmitted_within_30_days" or array of shape (101766,)
             1 if `readmitted` is "<30" (11,357 rows), 0 if it is ">30" or "NO".
         groups : int64 Series "patient_nbr" or array of shape (101766,)
-            Number of the patient, one of 71,518.
+            Identifiers of the 71,518 patients.
         frame : DataFrame of shape (101766, 48), or None
+            Data and target; None if `as_frame` is False.
         feature_names, target_names : list of str
         DESCR : str
 
@@ -328,13 +335,15 @@ def fetch_diabetes130(
         If `subset` is not "all", or the file or OpenML's table is damaged or not as expected.
     FileNotFoundError
         If there is no file and the download fails. The message lists the files and folders.
+    TypeError
+        If `data_home` is not a path or None.
 
     Notes
     -----
     Stays that ended in death or a hospice (discharge_disposition_id 11, 13, 14, 19, 20, 21) are
     included, although studies of readmission often exclude them. The fetcher checks the number of
-    columns, the labels and the whole numbers of OpenML's table. The table was not compared with
-    UCI's file row by row.
+    columns, the labels, and that numeric columns of OpenML's table have whole numbers. The table
+    was not compared with UCI's file row by row.
 
     References
     ----------
@@ -444,6 +453,7 @@ def fetch_mnist(
         target : int64 array or Series "class" of shape (n_samples,)
             The digit, 0 to 9.
         frame : DataFrame of shape (n_samples, 785), or None
+            Data and target; None if `as_frame` is False.
         feature_names, target_names : list of str
         DESCR : str
 
@@ -453,6 +463,8 @@ def fetch_mnist(
         If `subset` is unknown, or a file or OpenML's table is damaged or not as expected.
     FileNotFoundError
         If there are no files and the download fails. The message lists the files and folders.
+    TypeError
+        If `data_home` is not a path or None.
 
     References
     ----------

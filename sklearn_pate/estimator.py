@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 #: Entry of `privacy_spent_.not_covered` for rows other than the synthetic ones.
 _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
 
-#: Runs a method with numpy's default error handling, independent of `numpy.seterr`.
+#: Decorator that runs a method with numpy's default error handling, whatever `numpy.seterr` set.
 usual_floats = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
 
 
@@ -136,7 +136,7 @@ class PATEEstimator(CheckedEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix, DataFrame or Sites with n_samples rows
-            Private features. They are passed to the teachers unchanged, for instance text columns,
+            Private features. They are passed to the teachers unchanged, including text columns,
             categoricals and arrays with more than two axes. A `numpy.memmap` is read one part at a
             time. Votes depend on the dtypes and categories of a DataFrame, so these must be equal
             to the dtypes and categories of `X_public`. With `teachers.Sites`, each teacher loads
@@ -145,16 +145,17 @@ class PATEEstimator(CheckedEstimator):
             Private labels: strings, integers or booleans. For a regressor, finite numbers. None
             with `Sites`.
         X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
-            Public, unlabelled points with the same features as `X`. They are labelled, and the
-            student is trained on nothing else. None if there is a `schema`. In searches and
-            cross-validation pass `PublicData(X_public)`: they would split an array with the same
-            number of rows as `X`.
+            Public, unlabelled points with the same features as `X`. The fit labels them, and trains
+            the student on these rows alone. If None, synthetic rows are sampled instead; see
+            `synthesizer`. In searches and cross-validation, pass `PublicData(X_public)`, because
+            they would split an array with the same number of rows as `X`.
         groups : array-like of shape (n_samples,), default=None
-            One identifier per record: of the person it belongs to or, with
-            ``partition="predefined"``, of its teacher.
+            One identifier per record: the identifier of its person or other group or, with
+            ``partition="predefined"``, the name of its teacher.
         sample_weight : array-like of shape (n_samples,), default=None
-            Passed to the teachers whose ``fit`` accepts it. Where records vote, or a synthesizer
-            counts them, the weight of each record's vote, in [0, 1]; other weights are refused.
+            Weights of the records, which are passed to teachers with a `sample_weight` parameter of
+            `fit`. Where records vote, or a synthesizer counts them, the weights of the records in
+            the counts; they must be in [0, 1].
             Each weight must depend on its own record alone, or the guarantee does not hold.
 
         Returns
@@ -167,7 +168,8 @@ class PATEEstimator(CheckedEstimator):
         BadPlanError, BudgetExceededError, TeacherError, PrivacyTestError, StudentError
             See the class.
         ValueError
-            If public data are missing, lengths are inconsistent or parameters are out of range.
+            If lengths or features are inconsistent, parameters are out of range, or `X_public` is
+            missing although `X` is `Sites`.
         """
         fit_number = next_fit_number()
         given: dict[str, Any] = {
@@ -217,7 +219,7 @@ class PATEEstimator(CheckedEstimator):
         Raises
         ------
         BudgetExceededError, ValueError
-            As `fit`.
+            As in `fit`.
 
         Examples
         --------
@@ -249,10 +251,10 @@ class PATEEstimator(CheckedEstimator):
     ) -> Votes:
         """Gather the private votes on all public rows, for `fit_votes`.
 
-        Training teachers may take long. With their votes, aggregators, students and query
-        strategies can be compared without training again. If `aggregator` is a `SoftVote`, the
-        teachers return probabilities at its temperature instead of votes. Without public rows,
-        synthetic rows are published first, at a privacy cost.
+        The training of teachers may take long. With their votes, aggregators, students and query
+        strategies can be compared without training teachers again. If `aggregator` is a
+        `SoftVote`, the teachers return probabilities at its temperature instead of votes. Without
+        public rows, synthetic rows are published first, at a privacy cost.
 
         Parameters
         ----------
@@ -267,8 +269,8 @@ class PATEEstimator(CheckedEstimator):
         Raises
         ------
         BadPlanError, BudgetExceededError
-            As in `fit`, if synthetic rows must be drawn. `BudgetExceededError` also where records
-            vote.
+            As in `fit`, if synthetic rows must be sampled. Where records vote,
+            `BudgetExceededError` is also raised with public rows.
         TeacherError, ValueError
             As in `fit`.
 
@@ -298,11 +300,11 @@ class PATEEstimator(CheckedEstimator):
     def fit_votes(self, votes: Votes | ArrayLike, X_public: Rows = None) -> Self:
         """Release labels from votes and train the student, without training teachers.
 
-        Each call spends anew on the same private data. Choosing among candidates spends too,
-        unless the choice uses only public data or released labels. The published cost must account
-        for all labels that the choice used. As long as you publish nothing, experiments on the
-        votes are free. Never publish two results with the same `random_state`: their noise is
-        related.
+        The privacy losses of all calls with the same private data add up. A choice among candidates
+        also has a privacy loss, unless it uses only public data or released labels. The published
+        cost must include all labels that the choice used. Experiments on the votes have no privacy
+        loss if none of their results is published. Never publish two results with the same
+        `random_state`, because they share noise.
 
         Parameters
         ----------
@@ -311,12 +313,13 @@ class PATEEstimator(CheckedEstimator):
             whole numbers, and each row sums to the number of teachers. With counts,
             `privacy_spent_` protects the votes of one teacher, and `classes` defaults to
             0..n_classes-1. The number of teachers, the partition and the unit are taken from the
-            votes, not from the parameters. Where records vote, cells and transformer are taken
-            from the votes, too. A different `relation`, `n_neighbors` or `extra_columns` is
-            refused, and so is ``unit="group"`` if the votes protect another unit.
+            votes, not from the parameters. Where records vote, cells and transformer are also
+            taken from the votes. A method with another `relation`, `n_neighbors` or
+            `extra_columns` raises an error, and so does ``unit="group"`` if the votes protect
+            another unit.
         X_public : array-like or PublicData with n_public rows, default=None
-            The rows of the votes, in the same order. None if they are synthetic: the votes contain
-            them, and each call reports their cost in addition to its own.
+            The rows of the votes, in the same order. None if they are synthetic: the votes then
+            contain the rows, and `privacy_spent_` of each call includes their cost.
 
         Returns
         -------
@@ -366,15 +369,15 @@ class PATEEstimator(CheckedEstimator):
         StudentError
             If this student cannot be trained on the labels.
         ValueError
-            If the features of `X_public` differ from those in `fit`, or if it is None and there are
-            no synthetic rows. Where teachers voted, if it has another number of rows than in `fit`.
-            Where records vote, if its rows cannot be transformed.
+            If `X_public` has other features than in `fit`, or if it is None and there are no
+            synthetic rows. Where teachers voted, if `X_public` has another number of rows than in
+            `fit`. Where records vote, if its rows cannot be transformed.
 
         Warns
         -----
         UserWarning
-            If teachers voted, and `X_public` differs from the rows given to `fit` in some of up to
-            100 compared rows. If the released labels are of one class, up to noise.
+            If teachers voted, and `X_public` differs from the rows given to `fit` in at least one
+            of up to 100 compared rows. If the released labels are of one class, up to noise.
 
         Examples
         --------
@@ -391,7 +394,7 @@ class PATEEstimator(CheckedEstimator):
         check_is_fitted(self, "public_labels_")
         X_public = getattr(self, "X_synthetic_", None) if X_public is None else X_public
         if X_public is None:
-            raise ValueError("X_public is missing: the rows given to fit are required")
+            raise ValueError("X_public is missing: pass the public rows that were given to fit")
         X_public = indexable_rows(public_rows(X_public), "X_public")
         check_features(self, X_public, "X_public")
         X_public = self._form.like(X_public)
@@ -423,31 +426,32 @@ class PATEEstimator(CheckedEstimator):
         The model is a copy that predicts labels. It consists of objects of scikit-learn and of the
         student's libraries. Two attributes describe it: `privacy_spent_`, the dict of
         `PrivacySpent.to_dict`, and `libraries_`, a dict with the versions of the libraries that it
-        needs. Its `classes_` are the labels on which the student was trained: a label that was
-        never released has no column in `predict_proba`.
+        requires. The `classes_` of a classifier are the labels on which the student was trained: a
+        label that was never released has no column in `predict_proba`.
 
         Parameters
         ----------
         X : array-like or PublicData with n_samples rows, default=None
-            Public rows, on which the export is compared with this classifier. None uses the
-            synthetic rows. Without any rows, the export checks on random numbers whether the
-            student's last step decodes its labels by `classes_`, like most of scikit-learn's
-            classifiers. For other students, rows are required.
+            Public rows, on which the export must predict the same as this estimator. None uses the
+            synthetic rows. Without any rows, a classifier is compared on random numbers, and the
+            last step of its student must decode predictions by `classes_`, like most classifiers
+            of scikit-learn. Other classifiers require rows.
 
         Returns
         -------
-        classifier
-            It has `predict` and `classes_`. It also has `predict_proba` if the student has it and
-            predicts the label of the largest probability, or decodes its labels by `classes_`.
+        classifier or regressor
+            A model with `predict`, and for classification `classes_`. A classifier also has
+            `predict_proba` if the student has it and predicts the label of the largest probability,
+            or decodes its labels by `classes_`.
 
         Raises
         ------
         NotFittedError
             If there is no student yet.
         ValueError
-            If the student does not pickle. If it contains parts of this library that scikit-learn
-            cannot express, or classes of the running program or notebook, which the message names.
-            If rows are required but missing, or if predictions differ.
+            If the student cannot be pickled. If it contains parts of this library without an
+            equivalent in scikit-learn, or classes of the running program or notebook; the message
+            names them. If rows are required but missing, or if predictions differ.
 
         Examples
         --------
@@ -477,7 +481,7 @@ class PATEEstimator(CheckedEstimator):
     # --- check -------------------------------------------------------------------------------
 
     def _declared_target(self) -> Target | None:
-        """Return the target that the parameters declare; None where it is read from labels."""
+        """Return the target that the parameters declare; None if it is read from the labels."""
         raise NotImplementedError
 
     @property
@@ -488,7 +492,7 @@ class PATEEstimator(CheckedEstimator):
     # --- predictions of the student ----------------------------------------------------------
 
     def _ask(self, model: str, method: str, X: Rows) -> Any:
-        """Call a method of a published model on rows, with a remedy in errors about arrays."""
+        """Call a method of a published model; errors about arrays get a remedy."""
         check_is_fitted(self)
         X = indexable_rows(X, "X")
         check_features(self, X, "X")
@@ -529,8 +533,8 @@ class PATEEstimator(CheckedEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """Return the state that a pickle may contain.
 
-        Three things are private and left out: the curator's view, earlier fits of the estimators
-        given as parameters, and the seed once noise was drawn from it.
+        The state omits three private parts: `curator_`, earlier fits of estimators that are
+        parameters, and the seed after noise was drawn from it.
         """
         state = dict(super().__getstate__())
         state.pop("curator_", None)
@@ -540,7 +544,7 @@ class PATEEstimator(CheckedEstimator):
                 state[name] = unfitted(state[name])
         if state.pop("_seed_used", False):
             state["random_state"] = None
-        if "student_" in state:  # it can predict without these libraries
+        if "student_" in state:  # it can predict if the libraries of the other objects are missing
             spare = {"base_estimator", "method", "student", "releases", "table_"} & set(state)
             state |= {name: Saved.of(state[name]) for name in spare}
         return state

@@ -1,4 +1,4 @@
-"""Errors and warnings of this package, and the line of user code that a warning points to."""
+"""Errors and warnings of this package."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class BadPlanError(ValueError):
-    """A fit would spend its budget, but the student could not learn from its release.
+    """The planned release is too small or too noisy to train a student.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class BudgetExceededError(ValueError):
 
 
 class PrivacyLeakWarning(UserWarning):
-    """The privacy guarantee does not cover all information that is read from private data."""
+    """A published result depends on private data in a way that the guarantee does not cover."""
 
 
 class _AfterPayment(ValueError):
-    """Base class of errors after a release, which carry its privacy cost and can be pickled."""
+    """Base class of errors that are raised after a cost was spent, with the cost."""
 
     def __init__(self, message: str, *more: Any) -> None:
         super().__init__(message, *more)
@@ -62,14 +62,14 @@ class PrivacyTestError(_AfterPayment):
     Attributes
     ----------
     privacy_spent : PrivacySpent
-        Privacy cost, which is spent because the outcome of the test depends on the votes.
+        Privacy cost of the fit. It is spent, because the outcome of the test depends on the votes.
     """
 
 
 class TeacherError(ValueError, TypeError):
     """A teacher failed, or the votes of a block of records could not be counted.
 
-    The message repeats only known phrases of the teacher's own error, whose text may quote records.
+    The text of the teacher's error may quote records, so the message repeats known phrases only.
     This error is both a ValueError and a TypeError because the teacher's error may be either.
     """
 
@@ -92,7 +92,7 @@ class StudentError(_AfterPayment):
         self.public_labels = public_labels
 
 
-#: Packages whose functions may be between a user's line and a warning of this package.
+#: Packages with functions that may be on the call stack between user code and a warning.
 _BETWEEN = {__name__.partition(".")[0], "sklearn", "joblib", "numpy", "contextlib"}
 
 

@@ -1,4 +1,4 @@
-"""Forecasts from public numbers: cells of records, and errors and warnings about noise."""
+"""Forecasts of cells, noise errors and noise warnings, from public numbers alone."""
 
 from typing import NamedTuple
 
@@ -11,13 +11,13 @@ class CellForecast(NamedTuple):
     n_cells : int
         Largest number of cells.
     n_votes : int
-        Number of votes in the table: of the records or, if their number is private, of one record
-        for each public row.
+        Number of votes in the table. If the number of records is private, one record for each
+        public row is assumed.
     explained : float or None
         Fraction of the variance of public rows that cells of other public rows explain, in [0, 1];
         None if the public rows are not sampled yet.
     n_columns : int or None
-        Number of columns of class sums, for a method without cells; else None.
+        Number of columns of class sums, for methods without cells; None for methods with cells.
     warnings : tuple of str
         Problems that make the student less accurate.
     errors : tuple of str
@@ -35,7 +35,7 @@ class CellForecast(NamedTuple):
 def noise_exceeds(
     what: str, n_records: float, n_needed: float, kind: str = "records", *, fewer: str = ""
 ) -> str | None:
-    """Return a message that the noise exceeds the signal if there are too few records.
+    """Return a message if there are so few records that noise exceeds the signal.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def noise_exceeds(
     n_records : int or float
         Number of records.
     n_needed : float
-        Number of records from which the signal exceeds the noise.
+        Number of records at which the signal is as large as the noise.
     kind : str, default="records"
         Noun for the records.
     fewer : str, default=""
@@ -53,7 +53,7 @@ def noise_exceeds(
     Returns
     -------
     str or None
-        None if there are enough records.
+        The message; None if there are enough records.
     """
     if n_records >= n_needed:
         return None
@@ -91,8 +91,8 @@ def errors_and_warnings(
     if n_public < enough or n_distinct < n_classes:
         has_few = n_public < 2 * n_classes or n_distinct == 1
         (errors if has_few else warnings).append(
-            f"X_public has {n_public} rows, {n_distinct} of them different after the "
-            f"transformation, which are few for {n_classes} classes. Give {enough} or more rows"
+            f"X_public has {n_public} rows, {n_distinct} of them distinct after the "
+            f"transformation: too few for {n_classes} classes. Give {enough} or more distinct rows"
         )
     if of_noise is not None:
         (errors if is_hopeless else warnings).append(of_noise)

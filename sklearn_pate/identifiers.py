@@ -17,10 +17,10 @@ def normalize_identifiers(values: Any, name: str) -> np.ndarray:
     """Return the normalized text of every identifier.
 
     The text depends on the value of the identifier alone. It does not depend on the type of the
-    identifier, or on the dtype of its array, which other identifiers may determine. Therefore, text
-    of a whole number, a date in ISO 8601 or a truth value is normalized like this value (True to 1,
-    and a date to a number such as 20200105), and spaces around a text are removed. A date with a
-    time zone is normalized to its instant.
+    identifier, or on the dtype of its array, which may depend on other identifiers. Therefore, text
+    of a whole number, a date in ISO 8601 or a truth value is normalized like the value itself (True
+    to 1, and a date to a number such as 20200105), and spaces around a text are removed. A date
+    with a time zone is converted to UTC.
 
     Parameters
     ----------
@@ -43,14 +43,13 @@ def normalize_identifiers(values: Any, name: str) -> np.ndarray:
 
     Notes
     -----
-    The result of a file reader cannot always be inferred from the text of the file. If one
-    malformed row turns a column into text, the other rows are normalized differently if they are
-    dates in another format ("2020-1-5", "1/5/2020"), years that are read as dates, numbers with
-    thousands separators or another decimal point, or words from options such as `true_values`. Read
-    such a column as text (``dtype=str``, no `parse_dates`). Then convert each value by one fixed
-    format, or do not convert the column to numbers or dates at all. A column that mixes integers
-    and floats is rounded before this function is called, as are floats of less than 64 bits. A
-    `MultiIndex` or a categorical may merge two texts with lone surrogates.
+    One malformed row makes a file reader return a column as text. Then the text of the other rows
+    changes if they are dates in another format ("2020-1-5", "1/5/2020"), years that are read as
+    dates, numbers with thousands separators or another decimal point, or words from options such as
+    `true_values`. Read such a column as text (``dtype=str``, no `parse_dates`). Then convert each
+    value by one fixed format, or do not convert the column to numbers or dates at all. A column
+    that mixes integers and floats is rounded before this function is called, and so are floats of
+    less than 64 bits. A `MultiIndex` or a categorical may merge two texts with lone surrogates.
 
     Examples
     --------
@@ -71,7 +70,7 @@ def normalize_identifiers(values: Any, name: str) -> np.ndarray:
         problem = str(error)
     except Exception:  # its text may quote identifiers
         problem = "values that cannot be compared"
-    # The error is raised here for the reason that `runtime.isolation.attempt` gives
+    # Raised outside of `except`, because `__context__` would keep the caught error
     raise ValueError(
         f"{name} has {problem}; every record requires an identifier that is text, a whole number "
         "or a date: convert others to text"
@@ -105,7 +104,7 @@ def normalize_names(names: Iterable[Any]) -> list[str]:
 
 
 def normalize_groups(groups: Any, n_records: int) -> np.ndarray:
-    """Return the normalized group of each record; there must be one group for each record."""
+    """Return the normalized group of each record; raise unless each record has one."""
     # Sets have no order, so records would get the groups of other records
     is_sequence = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
     shape = getattr(groups, "shape", (len(groups),) if is_sequence else ())
@@ -148,11 +147,11 @@ _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
-#: Characters that readers of numbers treat as padding, and zeros, which numpy's text arrays drop.
+#: Padding: whitespace that parsers of numbers ignore, and null characters, which numpy drops.
 _PADDING = " \t\n\v\f\r\0"
 #: Floats at or beyond this bound may have been rounded.
 _EXACT = 2**53
-#: Text of more significant digits may be rounded when it is read as a float.
+#: Number of significant digits of a float; a text with more digits may be rounded when it is read.
 _DIGITS = 15
 _TRUTH = {"true": "1", "false": "0"}
 
@@ -187,10 +186,10 @@ def _text(identifier: Any) -> str:
 
 
 def _normalized_text(text: str) -> str:
-    """Normalize the text of a number, a date or a truth value to this value.
+    """Normalize text of a number, a date or a truth value like the value itself.
 
-    A single malformed value makes a file reader return a whole column as text. Any other text is
-    returned without padding.
+    This is necessary because one malformed value makes a file reader return a whole column as text.
+    Padding is removed from any other text.
     """
     text = text.strip(_PADDING)
     number = _NUMBER.fullmatch(text)
@@ -203,7 +202,7 @@ def _normalized_text(text: str) -> str:
 
 
 def _normalized_number(text: str, digits: str, exponent: str | None) -> str:
-    """Normalize text of a number; a point or an exponent makes its column a column of floats."""
+    """Normalize text of a number; text with a point or an exponent is read as a float."""
     if exponent is None and "." not in digits:
         whole = digits.lstrip("0") or "0"  # Python limits the number of digits of an int
         return f"-{whole}" if text[0] == "-" and whole != "0" else whole
@@ -214,9 +213,10 @@ def _normalized_number(text: str, digits: str, exponent: str | None) -> str:
 
 
 def _moment(identifier: Any) -> str:
-    """Normalize a date and time; with a time zone, to the instant in UTC.
+    """Normalize a date and time to ISO 8601, in UTC if it has a time zone.
 
-    A date alone is normalized to its compact text, such as 20200105, which may be a whole number.
+    A date without a time is normalized to a text such as 20200105, which is also the text of a
+    number.
     """
     stamp = pd.Timestamp(identifier)
     text = (stamp if stamp.tz is None else stamp.tz_convert("UTC")).isoformat()

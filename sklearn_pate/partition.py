@@ -2,11 +2,11 @@
 
 A partition is an object with a `relation` and a method `assign`. The relation is an
 `rdp.NeighboringRelation`, or a str that describes it. Data sets with this relation differ in one
-unit, and this unit reaches at most one teacher.
+unit, and this difference must change the records of at most one teacher.
 
 ``assign(*, n_records, n_teachers, index, groups, seed)`` returns the number of each record's
-teacher. `index` is the index of a DataFrame (else None), `groups` an array of one identifier per
-record (else None), `seed` a `numpy.random.SeedSequence`.
+teacher. `index` is the index of a DataFrame or None, `groups` is an array with one identifier per
+record or None, and `seed` is a `numpy.random.SeedSequence`.
 """
 
 from collections.abc import Sequence
@@ -65,10 +65,9 @@ class RandomPartition:
 class HashPartition:
     """Assign each record by a keyed hash of its identifier in the DataFrame's index.
 
-    Rows that share an identifier are one record and go to the same teacher.
-    Adding or removing a record, or changing it under the same identifier, changes one teacher.
-    Replacing it by a record with another identifier is a removal and an addition, and may change
-    two teachers.
+    Rows with the same identifier are one record, and are assigned to the same teacher. Adding or
+    removing a record, or changing a record but not its identifier, changes one teacher. Replacing a
+    record by one with another identifier is a removal and an addition, and may change two teachers.
     """
 
     relation = NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
@@ -95,8 +94,8 @@ class HashPartition:
 class GroupPartition:
     """Assign each group, with all of its records, by a keyed hash of its identifier.
 
-    Adding or removing a group, or changing its records, changes one teacher. Identifiers are
-    hashed, never ranked, because a rank shifts when another group leaves.
+    Adding or removing a group, or changing its records, changes one teacher. Identifiers are hashed
+    and not ranked, because the rank of an identifier changes if another group is removed.
     """
 
     relation = NeighboringRelation.ADD_REMOVE_OR_CHANGE_ONE
@@ -124,17 +123,17 @@ class PredefinedPartition:
     ----------
     names : sequence, default=None
         The names of all teachers, in their order. They are public, so never read them from the
-        records. A name without records has a teacher too, with a fixed vote. A record with a name
-        that is not listed raises an error. None reads the names from `groups`, in sorted order. The
-        guarantee then does not cover the set of names: a change may not add or remove a name.
+        records. A name without records also has a teacher, with a fixed vote. A record with a name
+        that is not listed raises an error. If None, the names are read from `groups`, in sorted
+        order. The guarantee then does not cover changes that add or remove a name.
 
     Attributes
     ----------
     names : tuple of str or None
         Names as normalized text; None if they are read from `groups`.
     relation : NeighboringRelation
-        With names, any change of the records of one name, even of all of them. Without names, only
-        a change that leaves the name at least one record.
+        With `names`, any change of the records of one name, even of all of them. Without `names`,
+        any change of the records of one name after which the name has at least one record.
 
     Raises
     ------
@@ -143,10 +142,10 @@ class PredefinedPartition:
 
     Notes
     -----
-    Each name has one teacher: `n_teachers` is ignored. The seed of a teacher depends on its name.
-    Its classifier, if `base_estimator` is a list, and its vote, if it has no records, depend on the
-    position of the name. A name that is added at the end therefore does not change the other
-    teachers.
+    Each name has one teacher, and `n_teachers` is ignored. The seed of a teacher depends on its
+    name. If `base_estimator` is a list, the classifier of a teacher depends on the position of the
+    name, and so does the vote of a teacher without records. Therefore, a name that is added at the
+    end does not change the other teachers.
 
     Examples
     --------
@@ -165,7 +164,7 @@ class PredefinedPartition:
 
     @property
     def relation(self) -> NeighboringRelation:
-        """The relation of data sets that differ in one unit, which reaches at most one teacher."""
+        """Neighboring relation under which at most one teacher changes."""
         if self.names is None:
             return NeighboringRelation.CHANGE_ONE_NAMED_NONEMPTY
         return NeighboringRelation.CHANGE_ONE_NAMED
@@ -213,7 +212,7 @@ class Assignment(NamedTuple):
     unit : {"record", "group"}
         The protected unit.
     relation : NeighboringRelation or str
-        The relation of data sets that differ in one unit, which reaches at most one teacher.
+        Neighboring relation under which at most one teacher changes.
     names : tuple of str or None
         Public names of the teachers, if they have any.
     """
@@ -246,7 +245,7 @@ def assign_teachers(
     n_teachers : int
         Number of teachers; ignored by "predefined".
     unit : {"record", "group"}
-        Unit that the guarantee protects; "group" wherever the partition uses `groups`.
+        Unit that the guarantee protects. It is always "group" if the partition uses `groups`.
     index : pandas.Index of shape (n_records,), default=None
         Identifiers of the records, for "hash".
     groups : array-like of shape (n_records,), default=None
@@ -262,8 +261,8 @@ def assign_teachers(
     Raises
     ------
     ValueError
-        If the partition is invalid or lacks an input, if it splits groups although these are the
-        unit, or if "random" gets fewer records than teachers.
+        If the partition is invalid or an input is missing, if it splits a group although the unit
+        is "group", or if there are fewer records than teachers with "random".
 
     Examples
     --------
@@ -294,7 +293,7 @@ def assign_teachers(
     if isinstance(partition, type) or not isinstance(getattr(partition, "relation", None), str):
         raise ValueError(
             "partition must be an instance with an attribute relation: an rdp.NeighboringRelation, "
-            "or a str that describes the change of the data that reaches at most one teacher; got "
+            "or a str that describes a change of the data that changes at most one teacher; got "
             f"{partition!r}"
         )
     names = partition.teachers(groups) if isinstance(partition, PredefinedPartition) else None

@@ -1,6 +1,6 @@
 """Displays: cost and accuracy of labels, agreement of teachers, the budget, and audits.
 
-A display stores the arrays of its picture. Matplotlib is imported when the picture is drawn.
+A display stores the arrays that it draws. Matplotlib is imported when a display is drawn.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def mark_private(ax: Axes) -> None:
 
 
 def check_fitted(clf: Estimator) -> Estimator:
-    """Return the classifier, which must be a fitted `PATEClassifier` with teachers."""
+    """Return the estimator; raise an error unless it is fitted with teachers."""
     if not hasattr(clf, "fit_votes"):
         raise TypeError(
             f"expected a fitted PATEClassifier; got {type(clf).__name__}. For a search or "
@@ -75,12 +75,12 @@ def check_fitted(clf: Estimator) -> Estimator:
 
 
 def public_numbers(clf: Estimator) -> dict[str, Any]:
-    """Return the numbers of teachers and of classes, or of levels."""
+    """Return the number of teachers, and the number of classes or levels."""
     return {"n_teachers": clf.n_teachers_, "n_classes": clf._fitted_target.n_values}
 
 
 def curator_of(clf: Estimator) -> Curator:
-    """Return the private view of a fit, which must have made at least one query."""
+    """Return `curator_` of a fit; raise an error if it is missing or has no queries."""
     curator = getattr(check_fitted(clf), "curator_", None)
     if curator is None:
         raise ValueError(
@@ -106,7 +106,7 @@ def stages_of(clf: Estimator) -> tuple[list[Any], list[int]]:
 
 
 def check_some_votes(votes: ArrayLike) -> np.ndarray:
-    """Return votes as an array; there must be at least one row."""
+    """Return votes as an array; raise an error if there are no rows."""
     votes = check_votes(votes)
     check_queried(len(votes))
     return votes
@@ -122,9 +122,10 @@ def check_queried(n_queries: int) -> None:
 
 
 class PrivacySpentDisplay:
-    """Epsilon against the number of queries: published bound, exact, and data-independent.
+    """Epsilon against the number of queries, by three ways to compute it.
 
-    The first two curves are computed from private votes and are private themselves. The third curve
+    The curves show the bound of the papers on PATE, the exact cost, and the data-independent cost.
+    The first two curves are computed from private votes and are therefore private. The third curve
     holds for all votes and may be published.
 
     Parameters
@@ -134,7 +135,8 @@ class PrivacySpentDisplay:
     data_independent : ndarray of shape (n_points,)
         Data-independent epsilon of the first queries.
     exact, bound : ndarray of shape (n_points,), default=None
-        Epsilon of the exact cost and of the published bound of these queries, which are private.
+        Epsilon by the exact cost of these queries, and by the bound of the papers. Both are
+        private.
     published : float, default=None
         Epsilon of `privacy_spent_`.
     delta : float, default=1e-5
@@ -145,7 +147,8 @@ class PrivacySpentDisplay:
     ax_, figure_ : matplotlib Axes and Figure
         Axes and figure of the picture.
     lines_ : list of matplotlib Line2D
-        Bound, exact and data-independent curves; a marker for `published`.
+        The curves of `bound`, `exact` and `data_independent`, and the marker of `published`. Values
+        that are None have no line.
 
     Examples
     --------
@@ -182,9 +185,9 @@ class PrivacySpentDisplay:
         Parameters
         ----------
         clf : PATEClassifier
-            Fitted classifier; fitted in this process unless `private` is False.
+            Fitted classifier. If `private` is True, it must be fitted in this process.
         private : bool, default=True
-            False draws only the guarantee, so that the picture may be published.
+            Whether to draw the private curves. A picture without them may be published.
         ax, **kwargs
             As in `plot`.
 
@@ -231,14 +234,15 @@ class PrivacySpentDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the cost of queries with these votes, in their order.
+        """Draw the cost of queries with given votes, in the order of the rows.
 
         Parameters
         ----------
         votes : array-like of shape (n_queries, n_classes)
             Vote counts; each row sums to the number of teachers.
         aggregator : Aggregator
-            The mechanism. Its published bound counts every query in full, answered or not.
+            The mechanism. The bound of the papers counts the full cost of each query, answered or
+            not.
         delta : float, default=1e-5
             Delta of the guarantee, strictly between 0 and 1.
         student_proba : array-like of shape (n_queries, n_classes), default=None
@@ -331,7 +335,7 @@ def _guaranteed(
 
 
 def _private_curves(curator: Curator, n_queries: np.ndarray, delta: float) -> list[np.ndarray]:
-    """Return the epsilon of the first queries by exact cost, and by the published bound."""
+    """Return the epsilon of the first queries by exact cost, and by the bound of the papers."""
     curves = []
     for bound in ("exact", "published"):
         totals = curator.rdp(bound).cumsum(axis=0)[n_queries - 1]
@@ -350,22 +354,23 @@ _KINDS = (
     {"label": "answers", "color": SKY, "hatch": ""},
 )
 
-#: Percent from which a bar has room for its number, and the box of the number.
+#: Smallest width of a bar, in percent, that has room for its number, and the box of the number.
 _WIDE_ENOUGH = 7
 _BOX = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"}
 
 
 class BudgetDisplay:
-    """Use of the budget: checks and answers, by stages.
+    """Use of the privacy budget for checks and answers, by stage.
 
-    It is computed from public numbers alone, so the picture may be published.
+    The display is computed from public numbers alone, so the picture may be published.
 
     Parameters
     ----------
     stages : list of str
         Names of the stages.
     shares : ndarray of shape (n_stages, 2)
-        Fractions of the Renyi cost of checks and of answers, which sum to 1.
+        Fractions of the total Renyi cost: of the checks and of the answers of each stage. All
+        fractions sum to 1.
     order : float
         The Renyi order that gives the smallest epsilon.
 
@@ -399,7 +404,7 @@ class BudgetDisplay:
 
     @classmethod
     def from_estimator(cls, clf: Estimator, *, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Plot how a fit used its privacy budget.
+        """Draw the use of the privacy budget in a fit.
 
         Parameters
         ----------
@@ -415,8 +420,8 @@ class BudgetDisplay:
         Raises
         ------
         ValueError
-            If the fit has no teachers or no queries, if the costs of its stages are not public, or
-            if a cost is infinite.
+            If the fit has no teachers or no queries, if the costs of its stages are unknown or not
+            public, or if a cost is infinite.
         """
         spent = check_fitted(clf).privacy_spent_
         if spent.composition in ("tuning", "propose-test-release"):
@@ -498,7 +503,7 @@ def _check_and_answer(
     if n_paid is None or answer is None:
         total = aggregator.costs(**public)(n_queried).rdp
         return checks, np.maximum(total - checks, 0)
-    # Without checks, no cost of an answer is returned
+    # Without checks, each query has a cost, and a filter refunds none
     return checks, (n_paid if checks.any() else n_queried) * answer
 
 
@@ -506,9 +511,10 @@ def _check_and_answer(
 
 
 class MarginDisplay:
-    """Histogram of the margin between the top two vote counts, the agreement of teachers.
+    """Histogram of the margins between the top two vote counts.
 
-    It is computed from private votes, so it is private.
+    Large margins mean that teachers agree. The display is computed from private votes, so it is
+    private.
 
     Parameters
     ----------
@@ -553,14 +559,14 @@ class MarginDisplay:
         Raises
         ------
         ValueError
-            If the classifier has no `curator_`.
+            If the classifier has no teachers, no queries or no `curator_`.
         """
         found = margins(curator_of(clf).votes)
         return cls(found, n_teachers=clf.n_teachers_).plot(ax, **kwargs)
 
     @classmethod
     def from_votes(cls, votes: ArrayLike, *, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the margins of these votes.
+        """Draw the margins of given votes.
 
         Parameters
         ----------
@@ -603,9 +609,10 @@ class MarginDisplay:
 
 
 class LabelAccuracyDisplay:
-    """Accuracy of the released labels against a parameter of the mechanism, without sampling.
+    """Expected accuracy of released labels against a parameter of the mechanism.
 
-    It is computed from private votes, so it is private.
+    Accuracy is computed from the probabilities of the outcomes, without sampling. The display is
+    computed from private votes, so it is private.
 
     Parameters
     ----------
@@ -614,12 +621,12 @@ class LabelAccuracyDisplay:
     param_range : ndarray of shape (n_values,)
         Values of the parameter.
     accuracy : ndarray of shape (n_values,)
-        Expected number of correct answers divided by the expected number of answers; nan if there
-        are none.
+        Expected number of correct answers divided by the expected number of answers; nan if no
+        answers are expected.
     answered : ndarray of shape (n_values,)
         Expected fraction of queries with an answer.
     plurality : float, default=None
-        Accuracy of the plurality on all queries, without noise.
+        Accuracy on all queries of the class with most votes, without noise.
 
     Attributes
     ----------
@@ -665,7 +672,7 @@ class LabelAccuracyDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the accuracy of the labels of a fit at other values of a parameter.
+        """Draw label accuracy against a parameter of the aggregator, for a fit.
 
         Parameters
         ----------
@@ -685,8 +692,8 @@ class LabelAccuracyDisplay:
         Raises
         ------
         ValueError
-            If the classifier has no `curator_`, if its aggregator is a list of stages, or if the
-            number of labels is not the number of rows.
+            If the classifier has no teachers, no queries or no `curator_`, if its aggregator is a
+            list of stages, or if the number of labels differs from the number of public rows.
         """
         votes = curator_of(clf).votes
         labels = np.asarray(column_or_1d(y_public))
@@ -723,7 +730,7 @@ class LabelAccuracyDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Plot label accuracy against a parameter of the aggregator, from votes.
+        """Draw label accuracy against a parameter of the aggregator, from votes.
 
         Parameters
         ----------
@@ -805,7 +812,7 @@ class LabelAccuracyDisplay:
 
 
 def _label_codes(y: Any, classes: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the column of votes for each label, with errors that quote no labels."""
+    """Return the column of votes for each label; errors quote no labels."""
     y = column_or_1d(y)
     classes = np.arange(shape[1]) if classes is None else np.asarray(classes)
     if (len(y), len(classes)) != shape:
@@ -849,7 +856,7 @@ class AuditDisplay:
     ax_, figure_ : matplotlib Axes and Figure
         Axes and figure of the picture.
     bars_ : list of matplotlib BarContainer
-        The lower bounds, first the bounds that refute no claim.
+        The lower bounds: bars up to the claim first, then bars above it.
     lines_ : list of matplotlib Line2D
         The claims, if any.
 

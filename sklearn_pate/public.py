@@ -1,4 +1,4 @@
-"""Public data in scikit-learn: whole in searches, and as the training data of transformers."""
+"""Public rows: their containers, checks and comparison with private rows, and `FitOnPublic`."""
 
 from __future__ import annotations
 
@@ -46,16 +46,17 @@ __all__ = ["FitOnPublic", "Overlap", "PublicData", "overlap", "public_rows"]
 #: Largest number of positions to print.
 _N_SHOWN = 10
 
-#: Limit on the work of numpy to find out whether two arrays overlap; slices take far less.
+#: Value of `max_work` in `numpy.shares_memory`. Slices of one array require much less work.
 _MAX_WORK = 100_000
 
 
 class PublicData(tuple):
-    """Public rows that searches and cross-validation leave whole.
+    """Container of public rows that searches and cross-validation do not split.
 
-    When scikit-learn splits `X`, it silently splits every extra array with the same number of rows
-    as well, and an estimator cannot detect this. A tuple of one element has one row, so it is left
-    whole. In pipelines, ``transform_input=["X_public"]`` transforms the rows in it.
+    When scikit-learn splits `X`, it also splits every other array with the same number of rows,
+    without a warning, and an estimator cannot detect this. `PublicData` is a tuple of one element,
+    which scikit-learn does not split. In pipelines, ``transform_input=["X_public"]`` transforms its
+    rows.
 
     Parameters
     ----------
@@ -87,7 +88,10 @@ class PublicData(tuple):
 
 
 def public_rows(X_public: Any) -> Rows:
-    """Return the rows in `PublicData`, or in the plain tuple that a Pipeline makes of it.
+    """Return public rows without the `PublicData` around them.
+
+    A Pipeline converts `PublicData` to a tuple, which is also removed. Other rows are returned
+    unchanged.
 
     Parameters
     ----------
@@ -111,9 +115,9 @@ def public_rows(X_public: Any) -> Rows:
 def warn_if_private(X_public: Any, X: Rows, name: str = "X_public") -> tuple[str, ...]:
     """Warn if public rows are the private rows, or share memory with them.
 
-    The warning depends on the objects alone, never on values: a comparison of a public row with the
-    private ones would disclose something about a private record. The holder of the data can call
-    `overlap`. For sparse rows and tables of polars, only the same object is detected.
+    The warning depends on the objects alone and not on values, because the result of a comparison
+    with private rows would reveal information about a private record. The holder of the data can
+    call `overlap`. For sparse rows and tables of polars, only the same object is detected.
 
     Parameters
     ----------
@@ -142,7 +146,7 @@ def warn_if_private(X_public: Any, X: Rows, name: str = "X_public") -> tuple[str
 
 
 def _share_memory(first: Any, second: Any) -> bool:
-    """Return whether entries of both share memory, as far as a cheap check shows it."""
+    """Return whether two tables share memory, by a check of limited cost."""
     for one, other in zip(_arrays(first), _arrays(second), strict=False):
         try:
             if np.shares_memory(one, other, max_work=_MAX_WORK):  # type: ignore[arg-type]
@@ -164,17 +168,17 @@ def _arrays(X: Rows) -> list[Any]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Overlap(Private):
-    """Equal rows in public and private data, and columns of labels: private, for the curator only.
+    """Private result of `overlap`: public rows that equal private rows, and columns of labels.
 
-    It cannot be pickled or copied, and its repr shows nothing; `print` shows the results.
+    It cannot be pickled or copied. Its repr does not contain the results; `print` shows them.
 
     Attributes
     ----------
     public_rows : ndarray of shape (n_equal,)
-        Positions of the public rows that are equal to some private row.
+        Positions of the public rows that are equal to at least one private row.
     label_columns : list
         Names (for arrays, positions) of the columns of `X` that encode the labels: each value
-        belongs to one label, and each label to one value.
+        occurs with one label, and each label with one value.
     """
 
     public_rows: np.ndarray
@@ -193,11 +197,11 @@ class Overlap(Private):
 
 
 def overlap(X: Rows, y: ArrayLike | None, X_public: Rows) -> Overlap:
-    """Find public rows that are equal to private ones, and columns that are the labels.
+    """Find public rows that equal private rows, and columns that encode the labels.
 
-    Call it before a fit. The result depends on single private records, so it is for the holder of
-    the data alone: do not publish it, and do not base a publication on it. A fit never calls it,
-    because a warning in its log would disclose the result to the person who chose the public rows.
+    Call this function before a fit. The result depends on single private records, so it is for the
+    holder of the data alone: do not publish it, and do not base a publication on it. A fit never
+    calls this function, because a warning would reveal the result to other readers of the log.
 
     Columns must have the same types, as in a fit. DataFrames with the same columns in another order
     are compared by name. Equal rows are not always private: with few columns, different people have
@@ -208,14 +212,14 @@ def overlap(X: Rows, y: ArrayLike | None, X_public: Rows) -> Overlap:
     X : array-like, sparse matrix or DataFrame with n_samples rows
         Private rows.
     y : array-like of shape (n_samples,) or None
-        Private labels. With None, columns of labels are not searched.
+        Private labels. If None, `label_columns` of the result is empty.
     X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
         Public rows with the same columns.
 
     Returns
     -------
     Overlap
-        Private.
+        The private result.
 
     Raises
     ------
@@ -301,12 +305,12 @@ def plain(column: pd.Series) -> np.ndarray:
 def are_all_equal(X_public: Rows) -> bool:
     """Return whether all public rows hold the same values."""
     n_rows = _num_samples(X_public)
-    few = _safe_indexing(X_public, list(range(min(n_rows, 50))))  # mostly enough for the answer
+    few = _safe_indexing(X_public, list(range(min(n_rows, 50))))  # first, because this is fast
     return n_rows > 1 and all(np.unique(value_hashes(X)).size == 1 for X in (few, X_public))
 
 
 def _is_one_to_one(column: Any, labels: Any) -> bool:
-    """Return whether at least two values and labels determine each other."""
+    """Return whether values and labels, at least two of each, determine each other."""
     codes = pd.factorize(column, use_na_sentinel=False)[0]
     pairs = len(set(zip(codes.tolist(), labels.tolist(), strict=True)))
     return pairs > 1 and pairs == len(np.unique(codes)) == len(np.unique(labels))
@@ -314,20 +318,20 @@ def _is_one_to_one(column: Any, labels: Any) -> bool:
 
 # --- columns of public rows that no model can use ------------------------------------------------
 
-#: Largest and smallest number of rows in which columns are checked, and smallest number of rows
-#: from which a column counts as constant or as having many values.
+#: Largest number of checked rows, smallest number of rows for any check, and smallest number of
+#: rows for the checks of constants and of the number of values per row.
 _MOST_CHECKED = 20_000
 _FEWEST_CHECKED = 30
 _FEWEST_COUNTED = 100
 
-#: Number of rows from which integers that are all different count as identifiers.
+#: With this number of rows or more, a column of distinct integers counts as an identifier.
 _MANY = 1000
 
 #: Largest number of values of a text column, and largest number of values per row.
 MOST_VALUES = 1000
 _MOST_OF_ROWS = 0.5
 
-#: Kinds of columns that are reported, and the warnings.
+#: Warnings, by the kind of column.
 _USELESS = {
     "identifier": (
         "columns {} have a different value in each public row, like identifiers: leave them out, "
@@ -342,17 +346,19 @@ _USELESS = {
 
 
 def useless_columns(X_public: Rows) -> list[str]:
-    """Return warnings about columns of public rows: identifiers, text of many values, constants.
+    """Return warnings about columns with identifiers, many texts or one value.
 
     Parameters
     ----------
     X_public : array-like with n_public rows
-        Public rows. Only DataFrames, and arrays of integers or objects, are checked. Distinct
-        floats are not identifiers, and constants are usual in arrays, for example in images.
+        Public rows. Only DataFrames, and arrays of integers, texts or objects, are checked.
+        Distinct floats are not identifiers. Constants in arrays are not reported, because they are
+        common, for example in images.
 
     Returns
     -------
     list of str
+        One warning for each kind of column that occurs.
 
     Examples
     --------
@@ -372,7 +378,7 @@ def useless_columns(X_public: Rows) -> list[str]:
         return []
     rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _MOST_CHECKED)).astype(int))
     table = table_of(_safe_indexing(X_public, rows))
-    # Lists and other values that cannot be compared have no kind
+    # The kind is None for columns of lists and other values that cannot be hashed
     kinds = [attempt(partial(_useless_kind, table.iloc[:, k]))[0] for k in range(table.shape[1])]
     found = []
     for kind, text in _USELESS.items():
@@ -418,12 +424,13 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
     Parameters
     ----------
     transformer : transformer
-        Transformer to fit on `X_public`, without labels. It must transform each row by itself.
+        Transformer to fit on `X_public`, without labels. It must transform each row independently
+        of other rows.
 
     Attributes
     ----------
     transformer_ : transformer
-        The fitted clone. Each of its `random_state` parameters that was not a number is set to a
+        The fitted clone. Each `random_state` parameter that was None or a generator is set to a
         number that is derived from a seed of the operating system.
     n_features_in_ : int
         Number of features, if the transformer has this attribute.
@@ -432,7 +439,7 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
 
     See Also
     --------
-    sklearn.frozen.FrozenEstimator : For a transformer that is fitted already.
+    sklearn.frozen.FrozenEstimator : Wrapper of a transformer that is already fitted.
 
     Notes
     -----
@@ -441,8 +448,8 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
 
     During the fit of the transformer, the global generators of numpy, Python and torch start from
     the same seed, and their states are restored afterwards. `numpy.random.seed` does not make the
-    fit repeatable; the `random_state` of the transformer does. Jobs of joblib in this fit run one
-    after the other.
+    fit reproducible; the `random_state` of the transformer does. Calls of joblib in this fit run
+    sequentially.
 
     Examples
     --------
@@ -464,7 +471,7 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
     (500,)
     """
 
-    # Requested by default, so that metadata routing needs no call from the user
+    # Requested by default, so that users need not call set_fit_request for metadata routing
     __metadata_request__fit = {"X_public": True}
 
     _parameter_constraints: dict = {"transformer": [HasMethods(["fit", "transform"])]}
@@ -515,7 +522,7 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
         return self
 
     def transform(self, X: Rows) -> Rows:
-        """Transform rows, each by itself.
+        """Transform rows with the fitted transformer.
 
         Parameters
         ----------
@@ -532,7 +539,7 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
 
     @available_if(delegated("inverse_transform", "transformer_", "transformer"))
     def inverse_transform(self, X: Rows) -> Rows:
-        """Undo `transform`, if the transformer has an `inverse_transform`.
+        """Invert `transform`; available if the transformer has `inverse_transform`.
 
         Parameters
         ----------
@@ -559,7 +566,7 @@ class FitOnPublic(TransformerMixin, CheckedEstimator):
         Returns
         -------
         ndarray of str
-            Output of the transformer.
+            Names of the output columns.
         """
         check_is_fitted(self)
         return self.transformer_.get_feature_names_out(input_features)
@@ -640,6 +647,11 @@ def check_not_swapped(X: Rows, y: Any, X_public: Rows = None) -> None:
     ----------
     X, y, X_public : array-like or None
         The user's arguments.
+
+    Raises
+    ------
+    ValueError
+        If they seem to be swapped.
     """
     axes, axes_of_y, axes_of_public = map(_axes, (X, y, public_rows(X_public)))
     if len(axes) == 1 and len(axes_of_y) == 2 and axes_of_y[1] > 1:

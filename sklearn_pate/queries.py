@@ -1,14 +1,14 @@
-"""Query strategies, which choose public rows from public rows and released labels alone.
+"""Query strategies, which choose the public rows to query, from public rows and released labels.
 
 A strategy is any object with ``select(X_public, n_queries, random_state=)``, which is called once.
 If it has an attribute `n_rounds` above 1, `select` is called once per round of each stage, with the
 labels released so far: ``select(..., queried=rows, labels=codes, student_proba=proba)``. The
-`labels` belong to the rows `queried`, with -1 for no answer. If the strategy has
-``uses_student_proba = True``, `student_proba` are probabilities for all public rows, from the
-student trained on these labels, or None before labels of two classes were released. `random_state`
-is a `numpy.random.Generator`. Each fit uses a clone of the strategy (`sklearn.base.clone`; other
-objects are deep-copied), and tries its first two rounds with made-up labels before any teacher is
-trained.
+`labels` belong to the rows `queried`; -1 means that a query has no answer. If the strategy has
+``uses_student_proba = True``, `student_proba` has probabilities for all public rows, from a student
+trained on these labels. It is None before labels of two classes are released. `random_state` is a
+`numpy.random.Generator`. Each fit uses a clone of the strategy (`sklearn.base.clone`; an object
+that is not an estimator is deep-copied). Before any teacher is trained, the fit tries the first two
+rounds with made-up labels.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RandomQueries(CheckedEstimator):
         n_queries : int
             Number of rows to choose, at most n_public.
         random_state : int, SeedSequence, Generator or None, default=None
-            Source of the choice.
+            Seed or generator of the random order.
 
         Returns
         -------
@@ -70,8 +70,8 @@ class RandomQueries(CheckedEstimator):
 class UncertaintyQueries(CheckedEstimator):
     """Query the rows with the least certain predictions of the student, in rounds.
 
-    The first round is random, and so are rounds before labels of two classes are released. Before
-    each other round, the student is trained on the labels released so far, and the rows with the
+    The first round is random, and so is each round until labels of two classes are released. Before
+    any other round, the student is trained on the labels released so far, and the rows with the
     lowest maximum probability are queried.
 
     Parameters
@@ -120,7 +120,7 @@ class UncertaintyQueries(CheckedEstimator):
         n_queries : int
             Number of rows to choose.
         random_state : int, SeedSequence, Generator or None, default=None
-            Source of the first round, and of the order of equally uncertain rows.
+            Seed or generator of random rounds, and of the order of equally uncertain rows.
         queried : array-like of shape (n_queried,), int
             Rows queried before; they are not queried again.
         labels : array-like of shape (n_queried,), int
@@ -144,13 +144,13 @@ class UncertaintyQueries(CheckedEstimator):
 class DiversityQueries(CheckedEstimator):
     """Query rows that cover the public data, by greedy k-center selection.
 
-    Each row is the farthest from the rows before it.
+    The first row is random. Each further row has the largest distance to the nearest chosen row.
 
     Parameters
     ----------
     transformer : transformer, default=None
         Transformer that is fitted on `X_public`; distances are Euclidean distances of its outputs.
-        None uses the flattened rows, which must be numbers.
+        If None, distances are those of the flattened rows, which must be numbers.
 
     References
     ----------
@@ -181,7 +181,7 @@ class DiversityQueries(CheckedEstimator):
         n_queries : int
             Number of rows to choose, at most n_public.
         random_state : int, SeedSequence, Generator or None, default=None
-            Source of the first row, and of the order of equally distant rows.
+            Seed or generator of the first row, and of the order of equally distant rows.
 
         Returns
         -------
@@ -191,7 +191,7 @@ class DiversityQueries(CheckedEstimator):
         Raises
         ------
         ValueError
-            If the rows are not numbers.
+            If the rows, or the outputs of the transformer, are not numbers.
         """
         self._validate_params()
         rows = _not_queried_in_random_order(X_public, (), random_state)
@@ -231,7 +231,7 @@ def count_rounds(strategy: Any) -> int:
 
 
 class Choice:
-    """Choice of public rows to query, from public rows and released labels alone.
+    """Choose the public rows to query, from public rows and released labels alone.
 
     Parameters
     ----------
@@ -257,8 +257,8 @@ class Choice:
     def rows_to_vote_on(self, plan: Plan, *, n_classes: int) -> np.ndarray:
         """Return the rows that teachers vote on: the queries or, if there are rounds, all rows.
 
-        This is called before any teacher is trained. The first two rounds are tried with made-up
-        labels, because an error here would occur later too.
+        This method is called before any teacher is trained. It tries the first two rounds with
+        made-up labels, so that errors of the strategy are raised before anything is spent.
         """
         rows = np.arange(_num_samples(self._X_public))
         try:
@@ -323,6 +323,15 @@ class Choice:
             Labels released so far.
         proba : ndarray of shape (n_public, n_classes) or None
             Probabilities from a student that is trained on the labels so far; None without one.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), int
+
+        Raises
+        ------
+        StudentError
+            If the strategy fails.
         """
         if self._n_rounds == 1:
             # Teachers voted on the queries only, in the order in which they are queried

@@ -1,4 +1,4 @@
-"""Class probabilities from released sums and tables, and students that predict by them."""
+"""Class probabilities from released sums and tables, and students that predict from them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _POWERS_OF_CELLS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 class ReleasedProba(ABC):
-    """Base class: released discriminants, with `class_proba`, `p_value` and `class_counts`."""
+    """Base class of released discriminants; subclasses have `p_value` and `class_counts`."""
 
     @abstractmethod
     def class_proba(self, X: Rows) -> np.ndarray:
         """Return the class probabilities of rows, (n_samples, n_classes), each by itself."""
 
     def default_student(self) -> SumsClassifier:
-        """Return a classifier that predicts by the sums alone."""
+        """Return a classifier that predicts only from the released sums."""
         return SumsClassifier(self)
 
     def read(self, X: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -49,19 +49,19 @@ class ReleasedProba(ABC):
 
 
 class SumsClassifier(ClassifierMixin, BaseEstimator):
-    """Classifier that predicts by a released table or released sums; it learns nothing.
+    """Classifier that predicts from a released table or released sums, without training.
 
     Parameters
     ----------
-    released : ReleasedSums or None, default=None
-        Object with a method `class_proba`.
+    released : object or None, default=None
+        Object with a method `class_proba`, such as `ReleasedSums`.
     weight : ndarray of shape (n_classes,) or None, default=None
         Weight of each class; None for equal weights.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels in `fit`.
+    classes_ : ndarray of shape (n_labels,)
+        Distinct labels in `fit`, which are codes of classes.
     """
 
     def __init__(self, released: Any = None, weight: np.ndarray | None = None) -> None:
@@ -80,7 +80,7 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         return smoothing.shifted(class_proba, self._weight())
 
     def predict(self, X: Rows) -> np.ndarray:
-        """Return the likeliest labels, (n_samples,)."""
+        """Return the most probable labels, (n_samples,)."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def to_sklearn(self) -> Pipeline:
@@ -97,12 +97,12 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
 
 
 class TableRegressor(RegressorMixin, BaseEstimator):
-    """Regressor that predicts by a released table or released sums; it learns nothing.
+    """Regressor that predicts from a released table or released sums, without training.
 
     Parameters
     ----------
     released : object or None, default=None
-        Object with a method `class_proba`, for levels.
+        Object with a method `class_proba` that returns probabilities of levels.
     target : targets.NumberTarget or None, default=None
         Target with the levels.
     """
@@ -160,7 +160,7 @@ class StackedTable:
 
     @property
     def p_value(self) -> float:
-        """P-value of both releases, under classes that do not depend on rows."""
+        """P-value of both releases, if classes do not depend on rows."""
         return combined([self.table.p_value, self.prior.p_value])
 
     def __repr__(self) -> str:
@@ -173,7 +173,7 @@ class StackedTable:
 
     @cached_property
     def powers(self) -> tuple[float, float]:
-        """The powers of the class probabilities by the prior and by the cells."""
+        """Powers of the class probabilities of the prior and of the cells."""
         numbers = smoothing.numbers_of_public(self.table.transformer, self.X_public)
         cell = centers.nearest_cells(numbers, self.table.centers)[:, 0]
         by_prior = np.zeros_like(self.table.counts)
@@ -193,7 +193,7 @@ class StackedTable:
 
     @available_if(lambda table: hasattr(table.prior, "default_student"))
     def default_student(self) -> SumsClassifier:
-        """Return a classifier that predicts by the table and the prior together.
+        """Return a classifier that predicts from the table and the prior together.
 
         It is unavailable if the prior is `ReleasedHistograms`.
         """

@@ -43,19 +43,19 @@ def _may_have_quantiles(estimator: Estimator) -> bool:
 class PATERegressor(RegressorMixin, PATEEstimator):
     """Regressor trained on private data through a noisy vote (PATE).
 
-    A number between two public bounds is a vote that is split between the two nearest of some
-    evenly spaced levels, with weights whose mean level is that number. Split votes have the same
-    cost as whole votes. So methods, noise, cost, plans, groups, ledgers and synthesizers are as in
-    `PATEClassifier`, with levels in place of classes. Only the student and the released results
-    depend on private data, and `privacy_spent_` contains their privacy cost.
+    Levels are evenly spaced between two public bounds. A number is a vote that is split between the
+    two nearest levels, with weights such that the weighted mean of the levels is that number. Split
+    votes have the same cost as whole votes. So methods, noise, cost, plans, groups, ledgers and
+    synthesizers are as in `PATEClassifier`, with levels in place of classes. Only the student and
+    the released results depend on private data, and `privacy_spent_` contains their privacy cost.
 
     Parameters
     ----------
     base_estimator : regressor, list of regressors, default=None
         As in `PATEClassifier`, with regressors. The predictions of a teacher are clipped to
-        `bounds`. The default teacher is a ridge regression that chooses its penalty, on the output
-        of a `neighbors.RowVectorizer`. Teachers are fitted on numbers in the unit of `y`, clipped
-        to `bounds`.
+        `bounds`. The default teacher is `RidgeCV`, a ridge regression with cross-validated penalty,
+        on the output of a `neighbors.RowVectorizer`. Teachers are fitted on numbers in the unit of
+        `y`, clipped to `bounds`.
     method : {"auto", "neighbors", "sums", "teachers"} or Method, default="auto"
         As in `PATEClassifier`.
     bounds : (float, float)
@@ -63,15 +63,16 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         the bounds are silently clipped to them. The noise is proportional to the distance between
         the bounds, so narrow bounds give more accurate predictions.
     n_levels : int, default=2
-        Number of levels, evenly spaced from one bound to the other. Two are best for means. More
-        levels, 10 to 30, give a distribution at each row: see `predict_quantiles`. The distance
-        between levels should be smaller than the standard deviation of the numbers at one row.
+        Number of levels, evenly spaced from one bound to the other. Two levels are best for means.
+        With 10 to 30 levels, a fit also releases a distribution of `y` at each row, see
+        `predict_quantiles`; the distance between levels should then be smaller than the standard
+        deviation of `y` among records with similar features.
     aggregator : SoftVote, TableMechanism or None, default=None
-        The mechanism. None is ``SoftVote(sigma=None)`` where teachers vote, calibrated to
-        `epsilon`, and ``LaplaceMechanism()`` where records do.
+        The mechanism. The default is ``SoftVote(sigma=None)`` where teachers vote, calibrated to
+        `epsilon`, and ``LaplaceMechanism()`` where records vote.
     student : regressor, default=None
-        The regressor that is trained on the released means and published. None is a clone of
-        `base_estimator`; where records vote, a regressor that predicts from the released table.
+        The regressor that is trained on the released means and published. The default is a clone
+        of `base_estimator`; where records vote, a regressor that predicts from the released table.
     n_teachers, n_queries, query_strategy, epsilon, delta, accounting, unit, partition
         As in `PATEClassifier`.
     keep_teachers, n_jobs, timeout, random_state, secure, memory, ledger, synthesizer
@@ -90,10 +91,10 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     levels_ : ndarray of shape (n_levels,)
         The levels.
     public_labels_ : ndarray of shape (n_public,)
-        For each public row the released mean, or NaN if the row was not queried and so has no
-        released mean.
+        For each public row the released mean, or NaN if the row was not queried.
     public_soft_labels_ : ndarray of shape (n_public, n_levels) or None
-        For each public row the released distribution over levels, or NaN.
+        For each public row the released distribution over levels, or NaN if the row was not
+        queried. None if the fit failed before any distribution was released.
 
     Raises
     ------
@@ -234,11 +235,16 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_quantiles), or (n_samples,) for a single q
-            Quantiles, which increase with q. Intervals are too wide if the distance between levels
-            exceeds the standard deviation of the numbers at one row.
+            Quantiles, which increase with q. Intervals between quantiles are too wide if the
+            distance between levels exceeds the standard deviation of `y` among records with
+            similar features.
 
         Raises
         ------
+        AttributeError
+            If `n_levels` is 2.
+        NotFittedError
+            If the regressor is not fitted.
         ValueError
             If teachers voted, because they predict numbers without a distribution, or if `q` has
             values outside [0, 1].
@@ -266,7 +272,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
                 "voted in this fit; leave base_estimator=None"
             )
         class_proba = self._ask("table_", "class_proba", X)
-        # The floor under each probability would add up to a tail over many levels
+        # Each probability has a lower bound, and the bounds of many levels would add up to a tail
         class_proba = class_proba - np.minimum(class_proba.min(axis=1, keepdims=True), MIN_PROBA)
         class_proba = class_proba / class_proba.sum(axis=1, keepdims=True)
         target: Any = self._fitted_target

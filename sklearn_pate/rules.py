@@ -1,7 +1,7 @@
-"""Formulas for default values of numeric parameters, which use public numbers alone.
+"""Formulas for default values of numeric parameters, which use public numbers only.
 
-`docs/results/rules_*.csv` has the results of each formula on the data sets to which it was fitted,
-and on other data sets.
+The files `docs/results/rules_*.csv` contain the results of each formula on the data sets to which
+it was fitted, and on other data sets.
 """
 
 import math
@@ -22,21 +22,21 @@ __all__ = [
 #: Largest number of cells. The time of smoothing grows with the third power of this number.
 _MOST_CELLS = 1000
 
-#: A smaller number of cells is doubled up to this number, because smoothing requires several cells.
+#: A smaller number of cells is doubled, up to this number: smoothing requires several cells.
 _FEW_CELLS = 32
 
 
 def default_n_teachers(*, n_records: int | None, n_classes: int, epsilon: float | None) -> int:
     """Return the default number of teachers.
 
-    It is ``2 * sqrt(n_records * n_classes) / epsilon**0.75``, with an epsilon of at least 1, and at
-    most ``n_records / 5``. With more teachers, the noise changes fewer labels; with fewer teachers,
+    It is ``2 * sqrt(n_records * n_classes) / max(1, epsilon)**0.75``, and at most
+    ``n_records / 5``. With more teachers, the noise changes fewer labels; with fewer teachers,
     each teacher learns from more records.
 
     Parameters
     ----------
     n_records : int or None
-        Number of private records; None if it is private, which gives 100 teachers.
+        Number of private records; None if it is private. The default is then 100 teachers.
     n_classes : int
         Number of classes.
     epsilon : float or None
@@ -61,10 +61,11 @@ def default_n_teachers(*, n_records: int | None, n_classes: int, epsilon: float 
 
 
 def most_noise(*, n_teachers: int, n_classes: int) -> float:
-    """Return the largest scale of noise on votes, ``n_teachers / (2 * sqrt(n_classes))``.
+    """Return the largest useful noise scale, ``n_teachers / (2 * sqrt(n_classes))`` votes.
 
-    At this scale, epsilon allows a certain number of queries. With more noise, there would be more
-    labels, and more of them would be wrong; with less noise, there would be fewer labels.
+    If the noise is calibrated, the default number of queries is the number within epsilon at this
+    scale. With more noise, there are more labels, but more of them are incorrect; with less noise,
+    there are fewer labels.
 
     Parameters
     ----------
@@ -86,10 +87,10 @@ def most_noise(*, n_teachers: int, n_classes: int) -> float:
 
 
 def fewest_queries(*, n_classes: int) -> int:
-    """Return the smallest number of queries, 5 for each class.
+    """Return the smallest default number of queries, 5 for each class.
 
-    If the noise is calibrated, the default number of queries is not reduced below this number, even
-    if the noise must exceed `most_noise`.
+    If the noise is calibrated, the number of queries is not reduced below this number, even if the
+    noise scale then exceeds `most_noise`.
 
     Parameters
     ----------
@@ -114,10 +115,10 @@ def default_n_cells(
 ) -> int:
     """Return the default number of cells, about one for each ``7 * noise_std`` records.
 
-    With Laplace noise for replaced records, this is one cell for 20 records at epsilon 1. A small
-    number is doubled, up to 32, and there are at least four cells for each class. The number is at
-    most half the number of public rows, and at most 1,000. If the number of records is private, the
-    number of public rows is used instead.
+    With Laplace noise for replaced records, this is one cell for 20 records at epsilon 1. A number
+    below 32 is doubled, up to 32, and there are at least four cells for each class. In any case,
+    the number is at most half the number of public rows, and at most 1,000. If the number of
+    records is private, the number of public rows is used instead.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ def default_rows_fraction() -> float:
     Returns
     -------
     float
-        0.4. Fractions from 0.2 to 0.5 change the accuracy about as much as another seed.
+        0.4. Within 0.2 to 0.5, the choice affects the accuracy about as much as the seed does.
 
     Examples
     --------
@@ -166,7 +167,7 @@ def default_sums_fraction() -> float:
     Returns
     -------
     float
-        A quarter.
+        0.25.
 
     Examples
     --------
@@ -192,8 +193,8 @@ def default_schema_fraction(*, n_records: int | None, n_columns: int, mu: float)
     Returns
     -------
     float
-        0.2, 0.1 or 0.05. It is smaller the more records there are, relative to the noise on their
-        counts; 0.1 if the number of records is private.
+        0.2, 0.1 or 0.05. The fraction decreases with the number of records, divided by the noise on
+        counts. It is 0.1 if the number of records is private.
 
     Examples
     --------

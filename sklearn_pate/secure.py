@@ -54,8 +54,9 @@ class SystemGenerator(np.random.Generator):
     (2020), Practical seed-recovery for the PCG pseudo-random number generator), and published noise
     contains such output. The methods `random`, `integers`, `normal`, `laplace`, `exponential` and
     `gumbel`, which the mechanisms of this library use, draw from the operating system. Continuous
-    draws invert the distribution function at uniform numbers with 51 random bits after the first
-    bit that is 1, for any number of zeros before it. All other sampling methods raise an error.
+    noise is computed from uniform numbers by the inverse distribution function. The uniform numbers
+    have 51 random bits after their first bit that is 1, also if they are near 0. All other sampling
+    methods raise NotImplementedError.
 
     Examples
     --------
@@ -91,11 +92,11 @@ class SystemGenerator(np.random.Generator):
         width = int(high) - int(low)
         if not (0 < width <= 2**63 and low >= -(2**63) and high <= 2**63):
             raise ValueError(
-                "high must exceed low by at most 2**63, and the numbers must fit into 64 bits; got "
+                "high must exceed low, by at most 2**63, and both must fit into 64 bits; got "
                 f"low={low} and high={high}"
             )
         sampled = np.atleast_1d(self._bits(size))
-        most = 2**64 // width * width - 1  # beyond, some remainders would be more likely
+        most = 2**64 // width * width - 1  # with larger numbers, remainders are not uniform
         while (beyond := sampled > np.uint64(most)).any():
             sampled[beyond] = self._bits(int(beyond.sum()))
         whole = (sampled % np.uint64(width)).astype(np.int64) + low
@@ -125,7 +126,7 @@ class SystemGenerator(np.random.Generator):
             "and gumbel; NumPy's other methods would not draw from the operating system"
         )
 
-    _refused.__doc__ = ""  # without it, the documentation would show numpy's docstring
+    _refused.__doc__ = ""  # otherwise, the documentation would show NumPy's docstring
 
     def _sign(self, size: Any) -> Any:
         return 2 * self.integers(2, size=size) - 1
@@ -155,12 +156,12 @@ def _shape(size: Any, *params: Any) -> Any:
 
 
 def exact_type(most: int) -> type:
-    """Return a dtype for exact sums of integers, if no sum exceeds `most`."""
+    """Return a dtype in which sums of integers up to `most` are exact."""
     return np.int64 if most <= _MOST_IN_64_BITS else object
 
 
 def in_64_bits(whole: np.ndarray) -> np.ndarray:
-    """Convert Python integers to int64; return them unchanged if one exceeds 64 bits."""
+    """Convert Python integers to int64; return them unchanged if one of them does not fit."""
     try:
         return whole.astype(np.int64)
     except OverflowError:
@@ -186,7 +187,7 @@ def discrete_gaussian(rng: np.random.Generator, sigma: Fraction, shape: Any) -> 
 
 
 def _by_rejection(attempt: Callable[[int], np.ndarray], shape: Any) -> np.ndarray:
-    """Draw an array; `attempt(n)` makes n attempts and returns the accepted ones."""
+    """Draw an array; ``attempt(n)`` makes `n` attempts and returns the accepted draws."""
     size = math.prod(shape)
     draws = np.empty(0, dtype=object)
     while draws.size < size:

@@ -1,9 +1,9 @@
-"""Training of students on released labels, and a student that learns from soft labels.
+"""Training of students on released labels, and a student that is trained on soft labels.
 
-Any classifier or regressor can be a student. Attributes of a new one choose the labels that it
-gets: `accepts_soft_labels`, `accepts_unlabeled`, or a `sample_weight` of its `fit`. A student that
-reads a released table belongs to `readouts`. The default student of a method is its
-`default_student`, and `releases.published.student_of` returns the student of a fit.
+Any classifier or regressor can be a student. The attributes `accepts_soft_labels` and
+`accepts_unlabeled` of a student, and a `sample_weight` in its `fit`, determine the labels on which
+it is trained. Students that predict from a released table are in `readouts`. The default student of
+a method is its `default_student`, and `releases.published.student_of` returns the student of a fit.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SoftLabelClassifier"]
 
-#: Rows get no weight in classes whose probability is smaller.
+#: A row gets no weight in a class with a smaller probability, unless the class would have no rows.
 _LEAST_RATE = 0.01
 
 #: Fraction of each class's rows that is labelled for students that learn from unlabelled rows.
 _SURE = 0.5
 
 #: Remedy for a student that does not accept the public rows.
-_INSIDE = "Preprocessing (an encoder, an imputer) belongs inside it."
+_INSIDE = "Put preprocessing (an encoder, an imputer) into the student, as a Pipeline."
 
 #: Maximal number of rows, and of columns of sparse rows, in the dry run with weights.
 _N_WEIGHTED = 200
@@ -67,9 +67,9 @@ _N_SPARSE_COLUMNS = 500
 #: Weight of a row in its own class in this dry run; the other class has the rest.
 _OWN_WEIGHT = 0.9
 
-#: The remedy where soft labels need weights.
+#: Remedy if a classifier does not use the weights that soft labels require.
 _WEIGHTS_NEEDED = (
-    "which soft labels need; put preprocessing outside: "
+    "which soft labels require; put preprocessing outside: "
     "make_pipeline(scaler, SoftLabelClassifier(classifier))"
 )
 
@@ -77,7 +77,7 @@ _LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreadin
 
 
 class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator):
-    """Classifier that is trained on distributions over classes, as `SoftVote` releases them.
+    """Classifier that is trained on distributions over classes, such as those of `SoftVote`.
 
     The estimator is fitted on every row once per class, weighted by the probability of the class.
     For a classifier with a log loss, this minimises the cross-entropy to the soft labels.
@@ -85,7 +85,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
     Parameters
     ----------
     estimator : classifier
-        Any classifier whose ``fit`` takes `sample_weight`.
+        Any classifier that accepts `sample_weight` in ``fit``.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
     array([0, 1])
     """
 
-    #: `PATEClassifier` gives soft labels to students that declare this.
+    #: `PATEClassifier` fits students with this attribute on soft labels.
     accepts_soft_labels = True
 
     _parameter_constraints = {"estimator": [HasMethods(["fit", "predict"])]}
@@ -161,7 +161,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
         return self
 
     def to_sklearn(self) -> Estimator:
-        """Return the fitted classifier, which predicts the same."""
+        """Return the fitted classifier `estimator_`, which has the same predictions."""
         check_is_fitted(self)
         return self.estimator_
 
@@ -203,8 +203,8 @@ def fit_student(
     Raises
     ------
     StudentError
-        If it cannot be trained on labels of several classes. For labels of one class, a
-        `DummyClassifier` that predicts it is returned instead.
+        If no query was answered, or if the student cannot be trained. If it cannot be trained on
+        labels of a single class, a `DummyClassifier` that predicts this class is returned instead.
     """
     labelled = np.flatnonzero(released.labels >= 0)
     labels = released.labels[labelled]
@@ -226,7 +226,7 @@ def fit_student(
             )
             raise student_error(problem, released) from error
         released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
-    # Most classifiers refuse labels of one class, but these labels are paid for
+    # Most classifiers raise an error for labels of one class, but these labels are paid for
     return DummyClassifier().fit(_safe_indexing(X_public, labelled), labels)
 
 
@@ -239,10 +239,10 @@ def _teach(
     labelled: np.ndarray,
     by_weights: bool,
 ) -> Estimator:
-    """Fit a student on all rows, soft labels, class probabilities or labels, as it accepts them.
+    """Fit a student on the kind of labels that it accepts.
 
-    If `by_weights`, the student learns class probabilities as weights of rows. Otherwise it learns
-    labels that were assigned by them.
+    These are, in this order: all rows with labels of some, soft labels, class probabilities as
+    weights of rows (if `by_weights`), or labels.
     """
     has_class_proba = released.table is not None  # then they are the soft labels
     soft_labels = released.soft_labels
@@ -292,7 +292,7 @@ def students_view(
 
 
 def student_error(problem: str, released: Published) -> StudentError:
-    """Return an error that carries the released labels, because they are paid for."""
+    """Return an error with the released labels, because they are paid for."""
     return StudentError(
         f"{problem.removesuffix('.')}. The released labels are paid for, and are in public_labels "
         "of this error; fit_student(X_public, student) tries another student at no cost",
@@ -338,7 +338,7 @@ def dry_run_student(
 
 
 def _check_soft(student: Estimator, X_public: Rows) -> None:
-    """Refuse a student of soft labels whose classifier accepts weights and does not use them."""
+    """Raise an error if the classifier of a `SoftLabelClassifier` does not use weights."""
     last = last_step(student)
     if not isinstance(last, SoftLabelClassifier):
         return
@@ -355,7 +355,10 @@ def _check_soft(student: Estimator, X_public: Rows) -> None:
 def check_scored_alone(
     student: Estimator, X_public: Rows, n_queries: int, *, target: Target, soft: bool
 ) -> None:
-    """Try the student on public rows; refuse it if its prediction for one row depends on others."""
+    """Raise an error if a student cannot score private rows one by one, by a dry run.
+
+    Its prediction for a row must not depend on other rows, and it must be possible to copy it.
+    """
     X_public = indexable_rows(X_public, "X_public")
     with suppress_output(), seeded(0):
         try:
@@ -432,7 +435,7 @@ def sure_labels(class_proba: np.ndarray) -> np.ndarray:
     """
     n_requested = np.ceil(_SURE * class_proba.sum(axis=0)).astype(int)
     labels = np.full(len(class_proba), -1)
-    for code in np.argsort(n_requested):  # the rarest class first: it has few rows to choose from
+    for code in np.argsort(n_requested):  # the rarest class first, so it gets its surest rows
         free = np.flatnonzero(labels < 0)
         surest_first = free[np.argsort(-class_proba[free, code], kind="stable")]
         labels[surest_first[: n_requested[code]]] = code
@@ -445,9 +448,9 @@ def accepts_weights(student: Estimator) -> bool:
 
 
 def heeds_weights(student: Estimator, X_public: Rows) -> bool:
-    """Return whether a student learns from `sample_weight`, by a dry run.
+    """Return whether a student uses `sample_weight`, by a dry run.
 
-    A wrapper may accept `sample_weight` and not pass it on, because its classifier takes no
+    A wrapper may accept `sample_weight` and not pass it on, because its classifier does not accept
     weights. Then each row counts equally in every class. The dry run fits one copy of the student
     on made-up labels of public rows, and another copy on each row in both classes, with weights 0.9
     and 0.1. The student uses the weights if the accuracy of the second copy exceeds chance by at
@@ -465,8 +468,8 @@ def heeds_weights(student: Estimator, X_public: Rows) -> bool:
     Returns
     -------
     bool
-        Also True if the student cannot be fitted on the made-up labels, because the released ones
-        may suit it. Also False if it can, but not with weights.
+        True also if the student cannot be fitted on the made-up labels, because it may be possible
+        to fit it on the released labels. False also if it can be fitted only without weights.
     """
     if not accepts_weights(student):
         return False
@@ -481,7 +484,7 @@ def heeds_weights(student: Estimator, X_public: Rows) -> bool:
     with suppress_output():
         try:
             by_labels = _share_predicted(student, rows, labels, rows, labels, None)
-        except Exception:  # released labels may suit it even if made-up labels do not
+        except Exception:  # it may still be possible to fit the student on released labels
             return True
         try:
             twice = _safe_indexing(rows, row)
@@ -492,10 +495,10 @@ def heeds_weights(student: Estimator, X_public: Rows) -> bool:
 
 
 def _two_halves(rows: Rows) -> np.ndarray:
-    """Return made-up labels, 0 or 1, that follow from the rows: about half of them are 1.
+    """Return made-up labels, 0 or 1, computed from the rows; about half of them are 1.
 
-    The label depends on the side of the middle of the rows, along the direction in which the ranks
-    of their values differ most.
+    The labels split the rows at their median along the first principal component of the ranks of
+    their values.
     """
     if sparse.issparse(rows):
         most_filled = np.argsort(-rows.getnnz(axis=0), kind="stable")[:_N_SPARSE_COLUMNS]
@@ -516,7 +519,7 @@ def _share_predicted(
     y: np.ndarray,
     weight: np.ndarray | None,
 ) -> float:
-    """Fit a copy of the student, and return the fraction of rows whose labels it predicts."""
+    """Fit a copy of the student, and return its accuracy on `rows`."""
     with seeded(0):  # any seed suffices, because this fit is discarded
         fitted = _fit_weighted(unfitted_copy(student, 0), X, y, weight)
         return np.mean(np.asarray(fitted.predict(rows)) == labels)
@@ -539,7 +542,7 @@ def last_step(student: Estimator) -> Estimator:
 
 
 def check_predicts_alone(student: Estimator, X_public: Rows) -> None:
-    """Refuse a fitted student whose prediction for a row depends on other rows of the batch."""
+    """Raise an error if predictions of a fitted student depend on other rows of the batch."""
     rows = np.unique(np.linspace(0, _num_samples(X_public) - 1, 50).astype(int))
     labels, scores = _predicted(student, _safe_indexing(X_public, rows))
     n_different = 0
@@ -553,12 +556,12 @@ def check_predicts_alone(student: Estimator, X_public: Rows) -> None:
         raise ValueError(
             "the student's prediction for a row depends on other rows of the batch: "
             f"{n_different} of {len(rows)} public rows are predicted differently alone. Use a "
-            "student that treats each row by itself, or score on public rows, X_val and y_val"
+            "student that predicts each row by itself, or score on public rows, X_val and y_val"
         )
 
 
 def _predicted(student: Estimator, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Return predicted labels and scores, with a column for each class; none without scores."""
+    """Return predicted labels and scores; scores have no columns if the student has none."""
     labels = np.asarray(student.predict(rows))
     for method in ("predict_proba", "decision_function"):
         if hasattr(student, method):

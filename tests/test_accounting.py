@@ -478,8 +478,8 @@ def test_plan_warns_of_few_rows_and_refuses_very_few(n_rows, is_warned, is_refus
     public = X_PUBLIC[:n_rows]
     plan = pate(method=ReverseNeighbors(), epsilon=9.0).plan(X, Y, public)
     text = (
-        f"X_public has {n_rows} rows, {n_rows} of them different after the transformation, which "
-        "are few for 3 classes. Give 24 or more rows"
+        f"X_public has {n_rows} rows, {n_rows} of them distinct after the transformation: too few "
+        "for 3 classes. Give 24 or more distinct rows"
     )
     assert plan.advice == [text] * is_warned and plan.errors == (text,) * is_refused
     equal = pd.concat([public[:1]] * n_rows)

@@ -168,7 +168,7 @@ def test_sampler_without_its_distribution_is_refused(name, parent):
 
     base = type("Base", (), {name: method})
     for bases, body in (((base, parent), {}), ((parent,), {name: method})):
-        with pytest.raises(TypeError, match="own cost is unknown. Override outcome_log_proba"):
+        with pytest.raises(TypeError, match="the inherited sampler. Override outcome_log_proba"):
             type("Wrong", bases, body)
 
 
@@ -736,5 +736,5 @@ def test_custom_aggregator_of_votes_refuses_temperature():
         def __init__(self, temperature=1.0):
             self.temperature = temperature
 
-    with pytest.raises(ValueError, match="Softmax.* has a temperature.* takes votes"):
+    with pytest.raises(ValueError, match="Softmax.* aggregates votes, but has a temperature"):
         plan_queries(Softmax(), 10, **PUBLIC)

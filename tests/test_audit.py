@@ -548,7 +548,7 @@ def test_audit_functions_require_delta_and_ordered_numbers():
 
 
 def test_audit_aggregator_refuses_wrong_sizes_and_pairs():
-    with pytest.raises(ValueError, match="without votes, give n_teachers and n_classes"):
+    with pytest.raises(ValueError, match="without votes, pass n_teachers and n_classes"):
         audit_aggregator(GNMax(), n_teachers=3)
     with pytest.raises(ValueError, match="n_classes must be a whole number, at least 2; got 1"):
         audit_aggregator(GNMax(), n_teachers=3, n_classes=1)

@@ -141,6 +141,17 @@ def test_batched_teachers_return_the_same_probabilities():
     assert not np.array_equal(together.counts, np.round(together.counts))
 
 
+def test_batched_teachers_train_in_bfloat16_and_keep_float32_weights():
+    one = poll(BatchedTeachers(network(cnn)), **FEW)
+    with torch.autocast("cpu", torch.bfloat16, cache_enabled=False):
+        other = poll(BatchedTeachers(network(cnn)), **FEW)
+    weights = [[*t.module_.parameters()][0] for t in (one.teachers[0], other.teachers[0])]
+    assert weights[1].dtype == torch.float32 and not torch.equal(*weights)
+    # 8 bits: the weights move by 0.1 in training, and by a tenth of it from rounding
+    torch.testing.assert_close(*weights, atol=0.01, rtol=0)
+    assert (np.abs(one.counts - other.counts).sum() / 2) <= 0.1 * one.counts.sum()
+
+
 @pytest.mark.slow
 @cases("change", "relabel", "one class", "fewer steps", "more steps", "no records", "memory")
 def test_batched_teacher_with_changed_records_changes_no_other(change, tmp_path):

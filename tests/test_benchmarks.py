@@ -1,5 +1,6 @@
 """Pages of measurements: their odds, tables and numbers are those of formulas and files."""
 
+import contextlib
 import json
 import math
 import re
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import IN_THREADS, cases
 
 from benchmarks.papers import command
 from benchmarks.papers import page as papers
@@ -219,3 +220,124 @@ def test_results_page_numbers_equal_those_of_the_files():
         assert k > 2 or len(entry["ours"]["accuracy"]) == 5
     told = [number.replace(",", "") for number in NUMBER.findall(shown)]
     assert len(told) == 20 and set(told) <= known
+
+
+# --- networks -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def networks(monkeypatch):
+    """Return the benchmark of networks, of a few images and steps."""
+    pytest.importorskip("torch", reason="needs the extra 'torch'")
+    pytest.importorskip("skorch", reason="needs the extra 'torch'")
+    from benchmarks.speed import networks
+    from sklearn_pate.neural import base
+
+    monkeypatch.delenv("SKLEARN_PATE_DATA", raising=False)
+    monkeypatch.setattr(networks, "IMAGES", 40)
+    monkeypatch.setattr(base, "_LEAST_STEPS", 2)
+    return networks
+
+
+SIZES = {"teachers": 3, "few": 2, "alone": 1, "epochs": 1, "slice": 1}
+SIZES |= {"queries": 60, "labels": 30, "student_epochs": 1}
+
+
+@IN_THREADS
+def test_networks_command_writes_times_and_accuracies(networks, tmp_path, monkeypatch, capsys):
+    from benchmarks.speed import command as speed
+
+    monkeypatch.setattr(networks.Sizes, "quick", classmethod(lambda cls: cls(**SIZES)))
+    file = tmp_path / "made" / "networks.json"
+    speed.main(["--quick", "--only", "networks", "--device", "cpu", "--out", str(file)])
+    rows = {row["name"]: row for row in json.loads(file.read_text())["rows"]}
+    assert not any(row["missing"] for row in rows.values())
+    compared = rows["2 networks together, cpu, compared with a core"]
+    assert compared["ratio"] == pytest.approx(1 / compared["details"]["times_a_core"])
+    for name, row in rows.items():
+        if row["unit"] == "ms/teacher" and "one core" not in name:
+            assert {"seconds", "teacher_accuracy", "vote_accuracy"} <= set(row["details"])
+    for name in ("student, cpu", "student, cpu, bfloat16"):
+        assert rows[name]["details"]["steps"] == 2 and rows[name]["ratio"] > 0
+    assert file.with_suffix(".md").read_text().count("\n- ") == len(rows)
+    assert "vote_accuracy" in capsys.readouterr().out
+
+
+def test_networks_rows_follow_one_that_fails(networks, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(networks.Networks, "poll", fail)
+    rows = list(networks.networks(True, "cpu", sizes=networks.Sizes(**SIZES)))
+    failed = [row.name for row in rows if row.missing == "RuntimeError: out of memory"]
+    assert len(failed) == 3 and all("networks" in name for name in failed)
+    assert rows[-1].name == "student, cpu, bfloat16" and rows[-1].pairs
+
+
+def test_networks_rows_without_time_state_the_budget(networks):
+    rows = list(networks.networks(True, "cpu", budget=0, sizes=networks.Sizes(**SIZES)))
+    assert {row.missing for row in rows} == {"needs more than 0 seconds"}
+
+
+def test_networks_without_a_gpu_need_one(networks, monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(networks.MissingError, match="a GPU"):
+        next(networks.networks(True, "cuda"))
+
+
+class Event:
+    """An event of torch's profiler."""
+
+    def __init__(self, name, start=0, length=1, device="DeviceType.CUDA", kind="kernel"):
+        self.given = name, start, length, device, kind
+
+    def name(self):
+        return self.given[0]
+
+    def start_ns(self):
+        return self.given[1]
+
+    def duration_ns(self):
+        return self.given[2]
+
+    def device_type(self):
+        return self.given[3]
+
+    def activity_type(self):
+        return self.given[4]
+
+
+def test_kernels_are_neither_copies_nor_ranges_nor_on_the_host(networks):
+    other = [
+        Event("Memcpy HtoD", kind="gpu_memcpy"),
+        Event("Optimizer.step#Adam.step", kind="gpu_user_annotation"),
+        Event("cudaLaunchKernel", device="DeviceType.CPU", kind="cuda_runtime"),
+    ]
+    assert networks.is_kernel(Event("gemm")) and not any(map(networks.is_kernel, other))
+
+
+@cases(
+    "intervals, length",
+    ([], 0),
+    ([(0, 2, "a"), (1, 3, "b")], 3),
+    ([(5, 6, "c"), (0, 4, "a"), (1, 2, "b")], 5),
+)
+def test_kernels_that_overlap_count_once(networks, intervals, length):
+    assert networks.covered(intervals) == length
+
+
+@IN_THREADS
+def test_share_of_kernels_is_of_training_and_of_a_poll(networks, monkeypatch):
+    @contextlib.contextmanager
+    def recorded(device):
+        yield
+        networks.RECORDED.update(seconds=4.0, kernel_seconds=3.0, n_kernels=7, longest={})
+
+    monkeypatch.setattr(networks, "recorded", recorded)
+    here = networks.Networks(networks.Sizes(**SIZES), "cpu")
+    here.found[False] = {"seconds": 5.0}
+    found = here.kernels()
+    assert (found["share_of_training"], found["share_of_poll"]) == (0.75, 0.75)
+    assert found["share_of_poll_without_profiler"] == 0.6

@@ -546,7 +546,7 @@ def test_class_weight_is_the_same_in_export_and_another_student():
 
 @cases(
     "params, match",
-    ({"class_weight": {2: 1.0}}, "names 2, which is none of the 2 classes"),
+    ({"class_weight": {2: 1.0}}, "weight for 2, which is not one of the 2 classes"),
     ({"class_weight": {1: -1.0}}, "finite numbers above 0"),
     ({"class_weight": {1: np.nan}}, "finite numbers above 0"),
     ({"class_weight": "even"}, "class_weight"),

@@ -228,6 +228,6 @@ def test_encoder_refuses_rows_without_dtypes_or_names(rows, message):
 def test_encoder_refuses_rows_of_another_width():
     encoder = RowEncoder().fit(np.ones((5, 3)))
     with pytest.raises(
-        ValueError, match="X has 2 columns, but RowEncoder is fitted on rows with 3"
+        ValueError, match="X has 2 columns, but RowEncoder was fitted with 3 columns"
     ):
         encoder.transform(np.ones((5, 2)))

@@ -234,7 +234,7 @@ def test_missing_values_are_refused_by_teachers_and_students_without_support(par
     Counting.n_fits = 0
     clf = few_teachers(**params, query_strategy=AtRandom(rows))
     message = (
-        rf"missing values in 2 rows \(the first is row 7\), and {who}, does not take them: "
+        rf"missing values in 2 rows \(the first is row 7\), and {who}, does not accept them: "
         r"ValueError: Input X contains NaN\. .*SimpleImputer\(\)"
     )
     for call in (clf.fit, clf.plan):

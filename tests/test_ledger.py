@@ -517,10 +517,10 @@ def test_ledger_of_version_0_1_accepts_fits_of_its_relation_only(path, unit, tex
     refused = [("group" if unit == "record" else "record", relation)]
     refused += [(unit, other) for other in others] if unit != "teacher" else []
     for wrong in refused[:2]:
-        with pytest.raises(ValueError, match="costs of one change of the data") as error:
+        with pytest.raises(ValueError, match="cover the same change of the data") as error:
             fit_with(ledger, *wrong)
         spent = replace(SPENT, unit=wrong[0], relation=wrong[1])
-        assert f"{text!r}; this fit protects {spent.change!r}" in str(error.value)
+        assert f"{text!r}; this fit covers {spent.change!r}" in str(error.value)
     for unit_, other in refused:
         spent = replace(SPENT, unit=unit_, relation=other)
         pytest.raises(ValueError, ledger.check, spent, COSTS(1))
@@ -536,7 +536,7 @@ def test_ledger_of_version_0_1_accepts_fits_of_its_relation_only(path, unit, tex
 
 def test_ledger_of_version_0_1_keeps_a_text_of_another_unit_as_custom(path):
     ledger = old_file(path, "record", OLD_TEXTS[1][1])  # of groups, by a partition of the user's
-    with pytest.raises(ValueError, match="costs of one change of the data"):
+    with pytest.raises(ValueError, match="cover the same change of the data"):
         fit_with(ledger, "record", "replace_one")
     fit_with(ledger, "record", OLD_TEXTS[1][1])
     assert len(ledger.history()) == 2
@@ -553,7 +553,7 @@ def test_ledger_adds_fits_of_a_partition_with_a_custom_relation(path, text):
         if is_known and relation == "replace_one":
             fit_with(ledger, "record", str(relation))
             continue
-        with pytest.raises(ValueError, match="costs of one change of the data"):
+        with pytest.raises(ValueError, match="cover the same change of the data"):
             fit_with(ledger, "record", str(relation))
     assert len(ledger.history()) == 2 + is_known
 

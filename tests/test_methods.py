@@ -95,7 +95,7 @@ def test_custom_method_works_in_plan_poll_pickle_and_search():
     ({"n_jobs": 2}, "n_jobs=.* Near does not use it"),
     ({"timeout": 3.0}, "timeout=.* Near does not use it"),
     ({"unit": "group"}, "unit='group', but these votes protect"),
-    ({"aggregator": SoftVote(20.0)}, "Near casts votes, but SoftVote"),
+    ({"aggregator": SoftVote(20.0)}, "Near returns votes, but SoftVote"),
 )
 def test_custom_method_refuses_parameters_it_does_not_use(params, match):
     pytest.raises(ValueError, fit, model(**params)).match(match)
@@ -286,7 +286,7 @@ class SoftAtCostOfLabels(GNMax):
 
 
 def test_soft_labels_at_the_cost_of_labels_are_refused():
-    with pytest.raises(ValueError, match="must release labels alone"):
+    with pytest.raises(ValueError, match="must release only labels"):
         fit(model(aggregator=SoftAtCostOfLabels(2.0)))
 
 

@@ -176,8 +176,8 @@ def test_bagging_of_text_frames_is_refused_with_a_remedy(kind, params, routing_o
     with pytest.raises(ValueError, match="X_public: an array that holds text.*\n.*\n") as caught:
         bagging.fit(frame[:200], y[:200], X_public=public)
     assert "nothing was spent" in caught.value.__notes__[0]
-    remedy = "neighbors.RowVectorizer().fit(X_public).transform returns for each"
-    assert str(caught.value).endswith(f"give it the numbers that {remedy}")
+    remedy = "neighbors.RowVectorizer().fit(X_public).transform"
+    assert str(caught.value).endswith(f"encode both as numbers first, with {remedy}")
     transform = RowVectorizer().fit(frame[200:]).transform
     numbers = transform(frame)
     bagging.fit(numbers[:200], y[:200], X_public=PublicData(numbers[200:]))

@@ -186,7 +186,7 @@ def test_rounds_stop_at_the_budget_of_a_filter():
 @cases(
     "params, message",
     ({"aggregator": StableArgmax(1.0, max_unstable=1)}, "StableArgmax.*all queries at once"),
-    ({"accounting": "ptr", "epsilon": 100.0}, "accounting='ptr' needs all queries at once"),
+    ({"accounting": "ptr", "epsilon": 100.0}, "accounting='ptr' requires all queries at once"),
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:.*counts a query as stable")

@@ -456,7 +456,7 @@ def test_release_cost_that_contradicts_itself_is_refused(numbers):
             return ProvedEvent(lambda orders: Cost(np.asarray(orders) / 50, *numbers))
 
     pytest.raises(ValueError, plan, model(Contradicts(8.0))).match(
-        "is 0 in one of rdp, mu_squared and pure, and positive"
+        "is 0 in one of rdp, mu_squared and pure, but positive"
     )
 
 

@@ -340,7 +340,7 @@ def test_n_jobs_is_checked_before_rows_are_paid_for(ledger, params):
 
 
 def test_sample_weight_is_checked_before_rows_are_paid_for(ledger):
-    with pytest.raises(ValueError, match="the fit of base_estimator takes none"):
+    with pytest.raises(ValueError, match="fit of base_estimator does not accept it"):
         teachers(KNeighborsClassifier(), ledger=ledger).fit(X, Y, sample_weight=np.ones(600))
     assert ledger.epsilon_spent == 0
 
@@ -406,7 +406,7 @@ def test_errors_of_any_type_state_what_was_spent(monkeypatch, error):
     clf = records()
     monkeypatch.setattr(TableRelease, "gather", fail)
     for model in (clf, search_of(clf)):
-        with pytest.raises(error, match="is spent. The rows that were drawn are") as caught:
+        with pytest.raises(error, match="is spent. The synthetic rows are published") as caught:
             model.fit(X, Y)
         assert len(caught.value.__notes__) == 1  # none states that nothing was spent
         assert model.X_synthetic_.shape == (100, 2)

@@ -525,7 +525,7 @@ def test_synthesize_refuses_another_table():
     kinds = pd.Categorical(X["kind"].astype(object), ["a", "b", "c"])
     others = X.rename(columns={"age": "years"}), X.astype({"age": "int32"}), X.assign(kind=kinds)
     for other in others:
-        with pytest.raises(ValueError, match="other columns or dtypes than were declared"):
+        with pytest.raises(ValueError, match="dtypes of X differ from the declared ones"):
             draw(synthesizer, other, y)
 
 

@@ -212,7 +212,7 @@ def test_discrete_gaussian_mu_squared_is_rounded_up():
     assert rdp.discrete_gaussian_mu_squared([math.nan], [1]) == math.inf
     with pytest.raises(ValueError, match="tau must be at least 0.5"):
         rdp.discrete_gaussian_mu_squared([30.0], [4], tau=0.4)
-    with pytest.raises(ValueError, match="squared_moves must hold numbers of at least 0"):
+    with pytest.raises(ValueError, match="squared_moves must be integers of at least 0"):
         rdp.discrete_gaussian_mu_squared([30.0, 30.0], [4, -1])
     pytest.raises(TypeError, rdp.discrete_gaussian_mu_squared, [30.0], [4.5])
 

@@ -275,7 +275,7 @@ def test_class_target_refuses_wrong_classes(classes, match):
     ("infinite", [0.0, np.inf], "finite numbers"),
     ("missing", [0.0, np.nan], "finite numbers"),
     ("two axes", [[0.0, 1.0]], "finite numbers"),
-    ("text", ["a", "b"], "levels must be array-like, with rows of one length that hold numbers"),
+    ("text", ["a", "b"], "levels must be array-like, with rows of equal length that contain num"),
 )
 def test_number_target_refuses_wrong_levels(levels, match):
     pytest.raises(ValueError, NumberTarget, levels).match(match)

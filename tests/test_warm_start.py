@@ -85,7 +85,7 @@ def test_warm_start_pays_for_published_steps_once(point, tmp_path, monkeypatch):
     clf = model(ledger=ledger)
     error = stop(clf, monkeypatch, owner, name)
     assert error.privacy_spent.epsilon == pytest.approx(gaussian_epsilon(math.sqrt(first)))
-    assert "warm_start=True and the same parameters, the next fit goes on" in error.__notes__[0]
+    assert "warm_start=True and the same parameters, the next fit continues" in error.__notes__[0]
     published, rows = clf._prefix.synthesis.published, clf._prefix.synthesis.rows
     plan = clf.plan(X, Y)
     clf.fit(X, Y)
@@ -305,7 +305,7 @@ def test_warm_start_does_not_continue_custom_synthesizers_and_noise(monkeypatch)
         assert clf.fit(X, Y).X_synthetic_ is not rows
     clf = searched(method=ReverseNeighbors(n_cells=4), synthesizer=sums())
     error = stop(clf, monkeypatch, synthesizers, "gather_sums")
-    assert "nothing of it was kept; a new fit pays anew" in error.__notes__[0]
+    assert "no result was kept; the cost of a new fit adds to it" in error.__notes__[0]
     assert not hasattr(clf, "_prefix")
 
 

@@ -232,7 +232,7 @@ def test_ptr_epsilon_is_reduced_by_the_rows():
 
 def test_rows_that_cost_all_of_epsilon_are_refused():
     greedy = LaplaceMechanism(1.0)  # costs 6, and 8 with three columns
-    with pytest.raises(BudgetExceededError, match="leaves nothing of the cap epsilon=4"):
+    with pytest.raises(BudgetExceededError, match="leaves nothing of the limit epsilon=4"):
         on_array(greedy).fit(ARRAY, Y)
     unlimited = on_array(greedy, epsilon=None, aggregator=LaplaceMechanism(1.0))
     assert unlimited.fit(ARRAY, Y).privacy_spent_.epsilon == 8.0
@@ -444,7 +444,7 @@ def test_synthesizer_refuses_wrong_input_before_spending(ledger):
 
     for given, message in [
         ((X, Y, X_TEST), "two ways to have public rows"),
-        ((["some text"] * 900, Y), "X must be array-like, with rows .* that hold numbers"),
+        ((["some text"] * 900, Y), "X must be array-like, with rows .* that contain numbers"),
         ((X.assign(name="text"), Y), "categor"),
     ]:
         pytest.raises(ValueError, clf.fit, *given).match(message)

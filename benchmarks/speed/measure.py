@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..shared import MissingError
@@ -25,8 +25,10 @@ class Row:
     setting: str
     #: (ours, baseline) in `unit`, one pair a round; empty if the benchmark did not run
     pairs: tuple = ()
-    #: what the benchmark needs and does not find
+    #: why there is no measurement: what it needs and does not find, or an error
     missing: str | None = None
+    #: what else was found, by name
+    details: dict = field(default_factory=dict)
 
     def numbers(self):
         """Medians over rounds; the ratio is the median of each round's."""

@@ -1,11 +1,11 @@
-"""Plans of fits, the privacy that they spend, and the curator's private view of them.
+"""Plans of fits, the privacy that fits spend, and the curator's private view of a fit.
 
-All numbers are computed here; `report` turns them into text.
+All numbers are computed here; `report` formats them as text.
 
-- `accounting.budget`: costs of releases, the noise and the number of queries within a cap;
-  `renyi_filter`, `propose_test_release`: two ways to stop at the cap;
+- `accounting.budget`: costs of releases, and the noise and number of queries within an epsilon;
+  `renyi_filter`, `propose_test_release`: two ways to keep the cost within epsilon;
 - `accounting.plan`: the plan; `made_up_votes`, `rare_class`: the numbers of its forecast;
-  `findings`: codes of its errors and warnings;
+  `findings`: codes and numbers of its errors and warnings;
 - `accounting.spent`: the statement of a fit; `curator`, `smooth_sensitivity`: private costs.
 """
 

@@ -33,7 +33,7 @@ from .plan import MethodSummary, Plan
 from .propose_test_release import ProposeTestRelease
 from .renyi_filter import RenyiFilter
 
-#: Returns, for Renyi orders, the cost of earlier releases under the same cap.
+#: Function of Renyi orders that returns the cost of earlier releases under the same cap.
 PriorCost = Callable[[Any], Cost]
 
 #: A mechanism, a number of queries, and a function that returns the cost of any number of queries.
@@ -61,34 +61,34 @@ def plan_queries(
         mechanisms of a list are stages, used in this order.
     n_queries : int, list of int or None
         Requested number of queries of each stage. None, which requires a single stage, is the
-        largest number up to `n_public` that the budget pays for. If the noise is calibrated, this
-        number is also reduced until the noise scale is at most `rules.most_noise`, but not below
-        `rules.fewest_queries`.
+        largest number up to `n_public` within the cap. If the noise of each query is calibrated,
+        this number is also reduced until the noise scale is at most `rules.most_noise`, but not
+        below `rules.fewest_queries`.
     n_public, n_teachers, n_classes : int
         Number of public rows, of teachers and of classes.
     epsilon : float or None
-        Hard cap; None for no cap.
+        Cap: the largest epsilon of the plan. None means no cap.
     delta : float
         Delta of the guarantee.
     accounting : {"data_independent", "ptr"}, default="data_independent"
         As in `PATEClassifier`.
     before : callable, default=no_cost
-        Returns, for Renyi orders, the prior cost: the `Cost` of releases under the same cap before
+        ``before(orders)`` returns the prior cost: the `Cost` of releases under the same cap before
         the first query.
 
     Returns
     -------
     Plan
-        Its cost, composed with the prior cost, is at most the cap.
+        The plan. Its epsilon includes the prior cost, and is at most the cap.
 
     Raises
     ------
     BudgetExceededError
-        If the cap does not pay for one query or, with ``accounting="ptr"``, if the test would fail
-        even if all teachers agreed.
+        If the cap does not pay for one query of each stage or, with ``accounting="ptr"``, if the
+        test would fail even if all teachers agreed.
     ValueError
-        If `epsilon` is None and a mechanism has no noise, if there are fewer public rows than
-        queries, or if the parameters are invalid.
+        If `epsilon` is None and the noise of a mechanism must be calibrated, if there are fewer
+        public rows than queries, or if the parameters are invalid.
 
     Examples
     --------
@@ -104,13 +104,13 @@ def plan_queries(
         if stage.caveat is not None:
             bounds_of(stage)  # raises an error for invalid parameters
             warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
-        threshold = getattr(stage, "threshold", None)  # votes below it leave a query unanswered
+        threshold = getattr(stage, "threshold", None)  # fewer votes give no answer
         if isinstance(threshold, Integral) and int(threshold) > n_teachers:
             bounds_of(stage)
             raise ValueError(
                 f"threshold={shown(threshold)} of {type(stage).__name__} is more than n_teachers="
-                f"{n_teachers}, so no votes reach it; lower it, or give a fraction of the teachers "
-                "as a float in (0, 1]"
+                f"{n_teachers}, so no vote count reaches it; lower it, or pass a fraction of the "
+                "teachers as a float in (0, 1]"
             )
     cap = _Cap(*as_cap(epsilon, delta), accounting, before)
     sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
@@ -122,7 +122,7 @@ def plan_queries(
     if accounting == "ptr":
         _check_for_test(aggregators, is_number_given, cap)
     if cap.epsilon is not None:
-        # Bounds require noise, but the delta of a mechanism is the same for any scale
+        # The bounds require a noise scale, but the delta of a mechanism does not depend on it
         totals = [bounds_of(stage).total for stage in _at_scale(aggregators, 1.0)]
         delta_of_mechanisms = sum(total(DEFAULT_ORDERS).delta for total in totals if total)
         if delta_of_mechanisms >= cap.delta:
@@ -227,10 +227,10 @@ def _planned_test(
 
 
 def _planned_filter(stages: list[_PricedStage], cap: _Cap, sizes: dict[str, int]) -> RenyiFilter:
-    """Return a filter that may stop queries, as their costs depend on the votes.
+    """Return a filter that may stop queries, because their costs depend on the votes.
 
-    At its order, the limit pays for one query of each stage, and for more answers of the first
-    stage than at any other order.
+    Its order is chosen such that the limit pays for one query of each stage, and for the largest
+    number of answers of the first stage.
     """
     steps = [aggregator.steps(DEFAULT_ORDERS, **sizes) for aggregator, _, _ in stages]
     before = cap.before(DEFAULT_ORDERS)
@@ -249,7 +249,7 @@ def _planned_filter(stages: list[_PricedStage], cap: _Cap, sizes: dict[str, int]
 
 
 def _has_check(aggregator: Any, sizes: dict[str, int]) -> bool:
-    """Return whether each query is checked first, and costs nothing more if the check fails."""
+    """Return whether a query has a check with a cost, and no other cost if the check fails."""
     steps = aggregator.steps(DEFAULT_ORDERS[:1], **sizes)
     return steps is not None and steps[0][0] > 0
 
@@ -258,9 +258,10 @@ def _has_check(aggregator: Any, sizes: dict[str, int]) -> bool:
 
 
 def as_cap(epsilon: float | None, delta: float) -> tuple[float | None, float]:
-    """Return the cap as floats; epsilon may be None.
+    """Return the cap as Python floats; epsilon may be None.
 
-    NumPy's short floats are converted, as a comparison would round the cost to their precision.
+    NumPy's short floats are converted, because a comparison would round the cost to their
+    precision.
     """
     return (None if epsilon is None else float(epsilon)), float(delta)
 
@@ -268,19 +269,19 @@ def as_cap(epsilon: float | None, delta: float) -> tuple[float | None, float]:
 def check_stages(
     aggregator: Any, n_queries: int | list[int] | None, *, n_public: int
 ) -> tuple[list[Any], list[int]]:
-    """Return clones of the aggregators and the requested queries of each, as lists.
+    """Return clones of the aggregators and the requested number of queries of each, as lists.
 
     Parameters
     ----------
     aggregator, n_queries
-        The user's parameters.
+        As in `plan_queries`.
     n_public : int
         Number of public rows.
     """
     is_list = isinstance(aggregator, list)
     stages = aggregator if is_list else [aggregator]
     if not stages:
-        raise ValueError("aggregator must not be an empty list; give at least 1 stage")
+        raise ValueError("aggregator must not be an empty list; pass at least one aggregator")
     for stage in stages:
         if isinstance(stage, type) or not hasattr(type(stage), "release"):
             of_records = hasattr(stage, "noisy") and not isinstance(stage, type)
@@ -306,7 +307,7 @@ def check_stages(
             "n_queries must be a whole number of at least 1 for each stage; got "
             f"n_queries={shown(n_queries)}"
         )
-    requested = [int(n) for n in requested]  # numpy's small ints overflow
+    requested = [int(n) for n in requested]  # NumPy's small integers overflow
     if sum(requested) > n_public:
         raise ValueError(
             f"n_queries={shown(n_queries)} is more than the number of rows of X_public, "
@@ -316,14 +317,17 @@ def check_stages(
     soft_stage(aggregators)
     if aggregators[0].uses_student_proba:
         raise ValueError(
-            f"{aggregators[0]} compares votes with a student, but no student is trained before the "
-            f"first stage: put it after another stage, aggregator=[other, {aggregators[0]}]"
+            f"{aggregators[0]} compares votes with a student, but the first stage has no student "
+            f"yet: use it after another stage, aggregator=[other, {aggregators[0]}]"
         )
     return aggregators, requested
 
 
 def soft_stage(aggregators: Iterable[Any]) -> Any:
-    """Return the stage that requires teachers' probabilities, or None; it must be the only one."""
+    """Return the stage that requires teachers' probabilities, or None.
+
+    Such a stage must be the only stage; otherwise, ValueError is raised.
+    """
     stages = list(aggregators)
     soft = [stage for stage in stages if getattr(stage, "temperature", None) is not None]
     if not soft:
@@ -331,8 +335,8 @@ def soft_stage(aggregators: Iterable[Any]) -> Any:
     stage = soft[0]
     if has_distribution(stage):
         raise ValueError(
-            f"{stage} has a temperature, which is a parameter for teachers' probabilities, but "
-            "takes votes; give its parameter another name, or subclass SoftAggregator"
+            f"{stage} aggregates votes, but has a temperature, which applies to the teachers' "
+            "probabilities; rename this parameter, or subclass SoftAggregator"
         )
     if len(stages) > 1:
         raise ValueError(
@@ -343,9 +347,9 @@ def soft_stage(aggregators: Iterable[Any]) -> Any:
 
 
 def _check_for_test(aggregators: list[Any], is_number_given: bool, cap: _Cap) -> None:
-    """Raise an error unless one stage, epsilon, n_queries and the noise are set in advance."""
+    """Raise an error unless there is one stage, and epsilon, n_queries and the noise are set."""
     if len(aggregators) > 1:
-        raise ValueError("accounting='ptr' supports one stage only; give one aggregator")
+        raise ValueError("accounting='ptr' supports one stage only; pass one aggregator")
     needed = {
         "epsilon": cap.epsilon is not None,
         "n_queries": is_number_given,
@@ -380,22 +384,22 @@ def _calibrate(
     cap: _Cap,
     sizes: dict[str, int],
 ) -> tuple[list[Any], list[int]]:
-    """Set the noise of stages without noise, so that all stages together cost the cap.
+    """Set the noise of stages without noise, so that the cost of all stages equals the cap.
 
-    If the user sets no number of queries, the number is reduced until the noise is at most
-    `rules.most_noise`, but not below `rules.fewest_queries`.
+    If the user sets no number of queries, and each query has a cost, the number is reduced until
+    the noise is at most `rules.most_noise`, but not below `rules.fewest_queries`.
 
     Returns
     -------
     aggregators : list of Aggregator
         Stages that all have noise.
     requested : list of int
-        The numbers of queries that the noise is calibrated to.
+        Number of queries of each stage for which the noise is calibrated.
     """
     start = None
     if not is_number_given and bounds_of(_at_scale(aggregators, 1.0)[0]).total is None:
         start = most_noise(**sizes)
-        # There is one stage, as a list of stages requires numbers of queries
+        # There is one stage, because a list of stages requires numbers of queries
         (noisiest,) = _at_scale(aggregators, start)
         affordable = _most_queries(noisiest, requested[0], cap, sizes)
         requested = [
@@ -410,8 +414,8 @@ def _calibrate(
     scale = least_scale(cost_at, cap.limit, cap.delta, start=start)
     if scale == math.inf:
         raise BudgetExceededError(
-            f"epsilon={cap.epsilon:g} does not pay for the stages with a noise scale. "
-            "Use fewer queries or more noise, or raise epsilon"
+            f"epsilon={cap.epsilon:g} does not pay for the stages with fixed noise. Use fewer "
+            "queries or more noise in these stages, or raise epsilon"
         )
     return _at_scale(aggregators, scale), requested
 
@@ -432,7 +436,7 @@ def check_with_scale(stage: Any) -> None:
 
 
 def _most_queries(aggregator: Any, n_requested: int, cap: _Cap, sizes: dict[str, int]) -> int:
-    """Return the number of queries that the cap pays for at the largest useful noise."""
+    """Return the largest number of queries within the cap, at the largest useful noise."""
     cost_of = aggregator.costs(FEW_ORDERS, **sizes)
     if cap.epsilon_of(cost_of(1), FEW_ORDERS) == math.inf:
         raise _query_over_budget(aggregator, math.inf, cap)
@@ -454,7 +458,7 @@ def _most_within(
     n_requested: int,
     orders: np.ndarray = DEFAULT_ORDERS,
 ) -> int:
-    """Return the largest number of queries within the cap, as epsilon grows with the number."""
+    """Return the largest number of queries within the cap; epsilon must grow with the number."""
     before = cap.before(orders)
 
     def epsilon_of(n_queries: int) -> float:
@@ -481,36 +485,36 @@ def plan_table(
     Parameters
     ----------
     mechanism : TableMechanism
-        The user's parameter; a mechanism without noise is calibrated.
+        The mechanism. If its noise is not set, it is calibrated to `epsilon`.
     contribution : rdp.Contribution
         Largest change of the table between neighboring data sets.
     n_rows : int
         Number of public rows that may get a label.
     epsilon : float or None
-        Hard cap; None for no cap.
+        Cap: the largest epsilon of the plan. None means no cap.
     delta : float
         Delta of the guarantee. It is not spent if the mechanism and the prior cost are pure.
     before : callable, default=no_cost
-        Returns, for Renyi orders, the prior cost: the `Cost` of earlier releases under the same
+        ``before(orders)`` returns the prior cost: the `Cost` of earlier releases under the same
         cap.
     prior_is_pure : bool, default=True
-        Whether the prior cost holds with delta 0; the cost of rounded noise does not.
+        Whether the prior cost holds with delta 0. False if any of its noise is rounded.
 
     Returns
     -------
     Plan
-        Its only stage is the mechanism, with its noise set.
+        The plan. Its only stage is the mechanism, with its noise set.
 
     Raises
     ------
     BudgetExceededError
         If the noise is set and costs more than the cap, if the prior cost leaves nothing of the
-        cap, or if no noise has a cost of `epsilon`.
+        cap, or if no valid noise has a cost within the cap.
     TypeError
-        If `cost` of the mechanism does not return a `rdp.Cost`.
+        If `cost` of the mechanism does not return an `rdp.Cost`.
     ValueError
-        If `epsilon` is None and the mechanism has no noise, or if the numbers of a cost are
-        invalid.
+        If `epsilon` is None and the noise of the mechanism is not set, or if the numbers of a cost
+        are invalid.
 
     Examples
     --------
@@ -523,7 +527,7 @@ def plan_table(
     ([(LaplaceMechanism(scale=8.0), 9)], 0.25, 0.0)
     """
     epsilon, delta = as_cap(epsilon, delta)
-    # A clone, as the user's mechanism may keep its table
+    # Cloned below, because the user's mechanism may store its table
     mechanism = calibrated(
         mechanism, lambda part: Event(part, contribution), epsilon, delta, before
     )
@@ -576,7 +580,7 @@ def calibrated(
     delta, before
         As in `plan_table`.
     fraction : float, default=1.0
-        Fraction of `epsilon` that the part and the prior cost may spend together.
+        Fraction of `epsilon` for the part and the prior cost together.
     """
     if part.with_scale(1.0) is None:
         return part
@@ -584,10 +588,10 @@ def calibrated(
     name = type(part).__name__
     if epsilon is None:
         raise ValueError(
-            f"{name} is calibrated to epsilon, or to a part of it, but epsilon is None; set "
+            f"{name} is calibrated to epsilon, or to a fraction of it, but epsilon is None; set "
             "epsilon, or set the noise (of a synthesizer: noise=LaplaceMechanism(scale))"
         )
-    epsilon = float(fraction) * float(epsilon)  # short floats round
+    epsilon = float(fraction) * float(epsilon)  # NumPy's short floats would round
     rest = before(DEFAULT_ORDERS)
     at_one = event_of(part.with_scale(1.0))
     is_pure = at_one.is_pure and rest.pure < math.inf
@@ -602,7 +606,7 @@ def calibrated(
         """Return the cost at a noise scale; inf if the part does not accept the scale."""
         try:
             own = event_of(part.with_scale(scale)).cost(orders)
-        except InvalidParameterError:  # its message names a scale that the user did not set
+        except InvalidParameterError:  # its message is about a scale that the user did not set
             own = Cost(np.full(np.shape(orders), math.inf), math.inf, math.inf)
         return before(orders).plus(own)
 
@@ -631,15 +635,15 @@ def _least_pure_scale(pure_at: Callable[[float], float], scale: float, epsilon: 
     pure_at : callable
         Returns the pure epsilon at a noise scale; inf if the scale is invalid.
     scale : float
-        The scale that costs `epsilon` in real arithmetic, where the cost is proportional to one
-        over the scale.
+        Scale with a cost of `epsilon` in real arithmetic. The cost must be proportional to
+        ``1 / scale``.
     epsilon : float
         The cap.
     """
     scale = max(scale, LEAST_SCALE)
-    while pure_at(scale) == math.inf and scale < 1:  # accurate to a factor of 2
+    while pure_at(scale) == math.inf and scale < 1:  # finds a valid scale, to a factor of 2
         scale *= 2
-    for _ in range(10):  # rounding is off by a step or two
+    for _ in range(10):  # the scale may be too small by one or two floats
         if pure_at(scale) <= epsilon:
             break
         scale = math.nextafter(scale, math.inf)
@@ -688,19 +692,19 @@ def priced(event: Event | ProvedEvent, part: Any, orders: np.ndarray = DEFAULT_O
     sizes = [float(np.max(cost.rdp)), cost.mu_squared, cost.pure]
     if min(sizes) == 0 and any(0 < size < np.inf for size in sizes):
         raise ValueError(
-            f"{subject} is 0 in one of rdp, mu_squared and pure, and positive and finite in "
-            "another, so they contradict each other: set those that are not proved to inf"
+            f"{subject} is 0 in one of rdp, mu_squared and pure, but positive and finite in "
+            "another, which is a contradiction: set each one without a proof to inf"
         )
     if event.is_pure and cost.delta > 0:
         raise ValueError(
             f"{subject} has delta={cost.delta:g}, but is_pure=True requires 0: set is_pure=False"
         )
-    # A copy, as the other numbers of a cost must follow from these
+    # A new cost, because the other numbers of a cost must follow from these
     return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)
 
 
 def cost_of_all(
     parts: Iterable[Any], neighbors: Neighbors, orders: np.ndarray = DEFAULT_ORDERS
 ) -> Cost:
-    """Return the total `Cost` of a synthesizer and of releases, as stated by each."""
+    """Return the total `Cost` of a synthesizer and of releases, from the event of each."""
     return reduce(Cost.plus, [stated_cost(p, neighbors, orders) for p in parts], no_cost(orders))

@@ -86,20 +86,21 @@ class Curator(Private):
     def rdp(
         self, bound: Literal["exact", "published"] = "exact", orders: ArrayLike = DEFAULT_ORDERS
     ) -> np.ndarray:
-        """Return the Renyi cost of each query, computed from its votes. Private.
+        """Return the Renyi cost of each query, computed from its votes; it is private.
 
         Parameters
         ----------
         bound : {"exact", "published"}, default="exact"
             "exact" is the largest divergence over all moves of one vote, in both directions;
-            "published" is the bound of the mechanism's paper.
+            "published" is the bound of the mechanism's paper. For soft labels, both are the
+            data-independent cost, `rdp.worst_case_rdp`.
         orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
             Renyi orders, above 1.
 
         Returns
         -------
         ndarray of shape (n_queries, n_orders)
-            Costs; they add over queries.
+            Costs. The cost of several queries is their sum.
         """
         return np.concatenate(list(self._costs(bound, orders)))
 
@@ -109,19 +110,19 @@ class Curator(Private):
         bound: Literal["exact", "published", "data_independent"] = "exact",
         conversion: Literal["improved", "classic"] = "improved",
     ) -> float:
-        """Return epsilon of the labels, as in PATE papers. Private unless data-independent.
+        """Return epsilon of the labels; it is private, unless it is data-independent.
 
         Parameters
         ----------
         delta : float, default=None
-            Delta of the guarantee; None uses the estimator's.
+            Delta of the guarantee; None uses the delta of the estimator.
         bound : {"exact", "published", "data_independent"}, default="exact"
-            "exact" sums the exact costs of these votes. "published" is the data-dependent bound of
-            the mechanism's paper, which covers one direction of the divergence only. Both are
-            private and not a guarantee: they hold for these votes, not for every data set. If a
-            query depends on labels released before it, they hold only for the labels that were
-            released. "data_independent" holds for all votes, like `privacy_spent_`, unless
-            ``accounting="ptr"``.
+            "exact" sums the exact costs of these votes. "published" sums the data-dependent bounds
+            of the mechanism's paper, which cover one direction of the divergence only. Both are
+            private, and neither is a guarantee: they hold for these votes, not for every data set.
+            If a query depends on labels released before it, they hold only for these labels.
+            "data_independent" holds for all votes. With ``accounting="ptr"``, it may be larger than
+            the epsilon in `privacy_spent_`, because it does not depend on the test of the votes.
         conversion : {"improved", "classic"}, default="improved"
             Conversion of Renyi costs to epsilon; the papers used "classic".
 
@@ -135,14 +136,14 @@ class Curator(Private):
             total = sum(costs.sum(axis=0) for costs in self._costs(bound, DEFAULT_ORDERS))
             return rdp_to_epsilon(total, delta, DEFAULT_ORDERS, conversion)[0]
         if self._cap is None:
-            # Rounded: sums of soft labels are floats
+            # Rounded, because sums of the teachers' probabilities are floats
             sizes = {"n_teachers": round(self.votes[0].sum()), "n_classes": self.votes.shape[1]}
             costs = [s.aggregator.costs(**sizes)(s.n_queries) for s in self._stages]
             return reduce(Cost.plus, costs).epsilon(delta)[0]
         if delta != self._delta:
             raise ValueError(
-                f"a budget at delta={self._delta:g} limited the queries, so their "
-                f"data-independent cost exists for that delta only; got {delta:g}. Use delta=None"
+                f"the number of queries was limited at delta={self._delta:g}, so the "
+                f"data-independent cost exists for this delta only; got {delta:g}. Use delta=None"
             )
         return self._cap
 
@@ -185,7 +186,7 @@ class TableCurator(Curator):
     def rdp(
         self, bound: Literal["exact", "published"] = "exact", orders: ArrayLike = DEFAULT_ORDERS
     ) -> np.ndarray:
-        """Return the Renyi cost, shape (1, n_orders), which is the same for every table."""
+        """Return the Renyi cost, shape (1, n_orders), which does not depend on the table."""
         if not np.array_equal(orders, DEFAULT_ORDERS):
             raise ValueError("orders must be rdp.DEFAULT_ORDERS for a table; got other orders")
         return self._cost.rdp[None]
@@ -196,5 +197,5 @@ class TableCurator(Curator):
         bound: Literal["exact", "published", "data_independent"] = "exact",
         conversion: Literal["improved", "classic"] = "improved",
     ) -> float:
-        """Return epsilon, which depends on neither the table nor `bound` nor `conversion`."""
+        """Return epsilon; it does not depend on the table, `bound` or `conversion`."""
         return self._cost.epsilon(check_delta(self._delta if delta is None else delta))[0]

@@ -1,8 +1,8 @@
 """Findings about a plan: errors and warnings, each with a code and public numbers.
 
 The functions of this module decide which findings apply and compute their numbers.
-`report.findings` has the sentence and the remedy of each code. To add a finding, add a class and a
-function that returns it here, and its sentence there.
+`report.findings` contains the sentence and the remedy of each code. To add a finding, add a class
+and a function that returns it to this module, and a sentence to `report.findings`.
 """
 
 import math
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 #: Number of labels of a class from which a student can learn the class.
 _FEW_LABELS = 10
 
-#: The share of right labels is too small if it is below `_FEW_RIGHT` at this agreement.
+#: There is a warning if the fraction of correct labels is below `_FEW_RIGHT` at this agreement.
 _AGREEMENT = 0.8
 _FEW_RIGHT = 0.75
 
-#: Nothing can be learned if unanimous teachers get a share of right labels this close to chance.
+#: Nothing can be learned if the fraction of correct labels of unanimous teachers exceeds the
+#: probability of a random guess by less than this.
 _BARELY_ABOVE_CHANCE = 0.05
 
 #: Largest error of the mean of all answers due to noise, divided by the width of the bounds.
@@ -37,9 +38,9 @@ _LARGE_EPSILON = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Base class of findings: a code and numbers, which ``str`` turns into a sentence.
+    """Base class of findings: a code and numbers; ``str(finding)`` is a sentence.
 
-    All numbers are public: a plan contains nothing else.
+    All numbers are public, because a plan contains only public numbers.
 
     Attributes
     ----------
@@ -87,7 +88,7 @@ class MoreLabels:
     n_needed, n_public : int
         Number of labels from which a student can learn all classes, and number of public rows.
     is_calibrated, are_sites : bool
-        As in `Plan` and `MethodSummary`.
+        As in `Plan` and in `MethodSummary`.
     """
 
     limit: LabelLimit
@@ -198,9 +199,9 @@ def _more_labels(plan: "Plan") -> MoreLabels:
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseExceedsVotes(Finding):
-    """The noise makes many labels wrong.
+    """The noise makes many labels incorrect.
 
-    It is an error if labels are barely better than chance even if all teachers agree, else a
+    It is an error if the labels of unanimous teachers are barely better than random guesses, else a
     warning.
 
     Attributes
@@ -210,7 +211,7 @@ class NoiseExceedsVotes(Finding):
     noise_std : float or None
         Standard deviation of the noise, in votes; None if unknown.
     agreement, share_right : float
-        Share of the teachers who agree, and share of right labels in the worst case.
+        Share of the teachers that agree, and fraction of correct labels in the worst case.
     is_calibrated, are_sites : bool
         As in `Plan` and `MethodSummary`.
     """
@@ -227,7 +228,7 @@ class NoiseExceedsVotes(Finding):
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseExceedsMeans(Finding):
-    """The noise exceeds the signal of means of levels.
+    """The noise exceeds the signal of the means of a numeric target.
 
     Attributes
     ----------
@@ -281,7 +282,7 @@ def _noise_exceeds_means(plan: "Plan") -> NoiseExceedsMeans | None:
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesDropped(Finding):
-    """The cap pays for some of the requested queries only; the plan drops the others.
+    """The cap pays for only some of the requested queries; the plan drops the others.
 
     Attributes
     ----------
@@ -320,16 +321,16 @@ class BudgetStopsQueries(Finding):
 
 @dataclass(frozen=True, kw_only=True)
 class FewStableQueries(Finding):
-    """A mechanism for stable queries answers almost none.
+    """A mechanism that answers only stable queries will answer almost no query.
 
     Attributes
     ----------
     mechanism : str
         The mechanism with its parameters.
     n_needed : float
-        Number of teachers that must be able to change without changing the answer.
+        Distance to instability above which a query is likely to be answered, in teachers.
     n_possible : int
-        Number of teachers that can change without changing the answer, if all teachers agree.
+        Distance to instability of a query if all teachers agree, in teachers.
     n_teachers : int
         Number of teachers.
     """
@@ -390,14 +391,14 @@ def _few_stable_queries(stage: Any, n_queries: int, n_teachers: int) -> FewStabl
 
 @dataclass(frozen=True, kw_only=True)
 class LargeDelta(Finding):
-    """Delta permits the publication of a record.
+    """Delta is so large that it permits the publication of a random record.
 
     Attributes
     ----------
     delta : float
         Delta of the guarantee.
     number : int
-        Number of records, or of teachers if the number of records is private.
+        Number of records, or number of teachers if the number of records is private.
     counts_teachers : bool
         Whether `number` is the number of teachers.
     """
@@ -428,15 +429,15 @@ class WeakPromise(Finding):
 def large_delta(
     delta: float, *, n_teachers: int | None = None, n_records: int | None = None
 ) -> LargeDelta | None:
-    """Return a finding if delta permits the publication of a record, else None.
+    """Return a finding if delta is at least one over the number of records, else None.
 
     Parameters
     ----------
     delta : float
         Delta of the guarantee.
     n_teachers, n_records : int or None, default=None
-        Number of teachers and of records. `n_records` is None if it is private; the number of
-        teachers is then used. None for both returns None.
+        Number of teachers and of records. If `n_records` is None, because it is private, the number
+        of teachers is used instead. If both are None, there is no finding.
 
     Returns
     -------
@@ -449,7 +450,7 @@ def large_delta(
 
 
 def weak_promise(epsilon: float, unit: str) -> WeakPromise | None:
-    """Return a finding if epsilon is too large for a strong guarantee, else None.
+    """Return a finding if epsilon is above 10, else None.
 
     Parameters
     ----------
@@ -489,7 +490,7 @@ def findings_of(plan: "Plan") -> tuple[Finding, ...]:
     Parameters
     ----------
     plan : Plan
-        A plan. If it has errors, there are no warnings about labels and noise.
+        A plan. Warnings about labels and noise are omitted if the plan has errors.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Shares of answered queries and of right labels, for made-up votes of teachers who agree."""
+"""Fractions of answered queries and correct labels, for made-up votes with a given agreement."""
 
 import math
 from collections.abc import Sequence
@@ -9,27 +9,27 @@ from sklearn.base import clone
 
 from ..rdp.bounds import bounds_of, has_distribution
 
-#: Shares of agreeing teachers for which a plan has the shares of answered and right queries.
+#: Shares of teachers that agree, for which a plan computes `AgreementShares`.
 AGREEMENTS = (0.6, 0.8, 0.95)
 
-#: Number of sampled labels if a share cannot be computed: its standard error is below 0.01.
+#: Number of sampled labels if a fraction is estimated; its standard error is then below 0.01.
 _N_SAMPLED = 4000
 
-#: Largest number of classes tried as the right class, if a mechanism may prefer some classes.
+#: Largest number of classes tried as the correct class, if a mechanism may prefer some classes.
 _MOST_RIGHT = 20
 
 
 class AgreementShares(NamedTuple):
-    """Shares of queries, if a given share of the teachers agrees.
+    """Fractions of answered queries and correct labels, if a given share of the teachers agrees.
 
     Attributes
     ----------
     agreement : float
-        Share of the teachers who agree on the right class; all others vote for one other class.
+        Share of the teachers that vote for the correct class; all others vote for one other class.
     answered : float
-        Share of the queries that are answered.
+        Fraction of the queries that are answered.
     right : float
-        Share of the answers that are right; NaN if no query is answered.
+        Fraction of the answers that are correct; NaN if no query is answered.
 
     Examples
     --------
@@ -48,11 +48,11 @@ class AgreementShares(NamedTuple):
 def shares_at(
     agreement: float, stages: Sequence[tuple[Any, int]], *, n_teachers: int, n_classes: int
 ) -> AgreementShares:
-    """Return the share of answered queries, and the share of right answers among these.
+    """Return the fraction of answered queries, and the fraction of correct answers.
 
-    For each query, the right class gets at least a share `agreement` of the votes, and one other
-    class gets all others. No other distribution of these votes is worse, if the noise is
-    log-concave, as normal and Laplace noise are.
+    For each query, the correct class gets a share `agreement` of the votes, rounded up to whole
+    votes, and one other class gets all others. If the noise is log-concave, like normal and Laplace
+    noise, no other distribution of the other votes is worse.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def shares_at(
     votes = n_right * right_class
     votes += (n_teachers - n_right) * np.roll(right_class, 1, axis=1)
     n_queried = np.array([n_queries for _, n_queries in stages])
-    # Clones, as a mechanism may keep these votes and depend on them later
+    # Clones, because a mechanism may store these votes, and later depend on them
     clones = [(clone(mechanism), n_queries) for mechanism, n_queries in stages]
     outcomes = [_outcomes(mechanism, n_queries, votes) for mechanism, n_queries in clones]
     answered, right = n_queried / n_queried.sum() @ outcomes
@@ -85,9 +85,9 @@ def shares_at(
 
 
 def _outcomes(mechanism: Any, n_queries: int, votes: np.ndarray) -> tuple[float, float]:
-    """Return the share of queries that are answered, and the share with the right answer.
+    """Return the fraction of queries with an answer, and the fraction with the correct answer.
 
-    Each row of `votes` has a different right class.
+    Each row of `votes` has a different correct class.
     """
     bounds = bounds_of(mechanism)
     shares_cost = bounds.total is not None

@@ -40,8 +40,8 @@ class MethodSummary:
     reason : str
         Reason for the choice of the method.
     are_sites : bool
-        Whether each teacher is trained on the private data of one site; methods of records cannot
-        use these data.
+        Whether each teacher is trained on the private data of one site. Methods of records are not
+        available for such data.
     target_type : type of targets.Target
         The kind of target: classes, or levels of a number.
 
@@ -76,12 +76,12 @@ class RowsCost(NamedTuple):
     Attributes
     ----------
     epsilon, delta : float
-        Cost of the rows alone. The cost of the plan composes it with the cost of the labels, and is
-        often less than the sum of both.
+        Cost of the rows alone. The epsilon of the plan composes it with the cost of the labels. It
+        is often less than the sum of the two epsilons.
     n_rows : int
         Number of synthetic rows.
     sums : str or None
-        Other released statistics, in words.
+        Description of other statistics that the synthesizer releases; None if there are none.
 
     Examples
     --------
@@ -100,8 +100,8 @@ class RowsCost(NamedTuple):
 class Plan:
     """Forecast of the queries, the cost and the labels of a fit, from public numbers alone.
 
-    Nothing is spent or released yet. The printed plan is a summary to read before a fit; a notebook
-    shows the same summary.
+    Nothing is spent or released yet. Print the plan, or display it in a notebook, to read a summary
+    before a fit.
 
     Attributes
     ----------
@@ -112,7 +112,8 @@ class Plan:
     composition : str
         As in `PrivacySpent`.
     cost : Cost
-        Cost from which `epsilon` follows, in all measures that compose with costs of other fits.
+        Cost from which `epsilon` is computed, in all measures. It can be composed with the costs of
+        other fits.
     own_cost : Cost or None
         Cost of the queries alone, without the prior cost.
     synthesizer : Synthesizer or None
@@ -122,28 +123,28 @@ class Plan:
     test : ProposeTestRelease or None
         Test that the votes must pass before labels are released, with ``accounting="ptr"``.
     spent : PrivacyForecast or None
-        Forecast of `privacy_spent_` of a fit that has paid for its rows and labels: the guarantee
-        is the same, and `n_answered` is 0.
+        Forecast of `privacy_spent_` of a complete fit: the guarantee is the same, and `n_answered`
+        is 0.
     delta : float or None
         Delta of `epsilon`; None for the delta of the estimator.
     method_summary : MethodSummary or None
-        The method, and the public numbers behind all forecasts; None if unknown.
+        The method, and the public numbers from which forecasts are computed; None if unknown.
     n_public, n_requested : int
         Number of public rows, and number of requested queries before the cap was applied.
     rows_cost : RowsCost or None
-        Part of `epsilon` that the synthesizer spends.
+        Cost of the synthetic rows alone; None without a synthesizer.
     extra_releases : tuple of (str, float)
-        Other releases, in words, and the epsilon that each costs by itself.
+        Description of each other release, and the epsilon that the release costs by itself.
     warnings : tuple of str
         Warnings of the method about these numbers.
     errors : tuple of str
-        Reasons why nothing can be learned; `on_bad_plan` of the estimator decides whether a fit
-        with such a plan raises an error.
+        Reasons why nothing can be learned. The parameter `on_bad_plan` of the estimator determines
+        whether a fit with such a plan raises an error.
     is_calibrated : bool
-        Whether the noise of a stage follows from `epsilon`.
+        Whether the noise of a stage is calibrated to `epsilon`.
     target_search : str
         Description of the release that finds classes or bounds first; empty if they are declared.
-        All numbers of the plan are then for made-up classes or bounds.
+        All other numbers of the plan are then for made-up classes or bounds.
 
     Examples
     --------
@@ -222,12 +223,12 @@ class Plan:
         return max((float(size) for size in sizes if size is not None), default=None)
 
     def share_right(self, agreement: float) -> float:
-        """Return the share of right labels, if a given share of the teachers agrees.
+        """Return the fraction of correct labels, if a given share of the teachers agrees.
 
         All other teachers vote for one other class. For normal and Laplace noise, no other
         distribution of their votes is worse. The result is thus a lower bound, if the teachers
-        agree on the right class. Methods of records have no such share;
-        `method_summary.cells.explained` is the part of the variance of the public rows that their
+        agree on the correct class. It is not defined for methods of records; for these, see
+        `method_summary.cells.explained`, the fraction of the variance of the public rows that the
         cells explain.
 
         Parameters
@@ -238,11 +239,10 @@ class Plan:
         Returns
         -------
         float
-            Computed from the mechanism's distribution or, if it has none, from samples with a
-            fixed seed. If a mechanism may leave queries unanswered, the share refers to its
-            answers; NaN if it answers no query. A mechanism that uses a student gets uniform
-            probabilities, and a mechanism that uses the teachers' probabilities gets
-            probabilities of 0 and 1.
+            Number of correct labels, divided by the number of answered queries; NaN if no query is
+            answered. It is computed from the mechanism's distribution or, if the mechanism has none
+            or charges all queries together, from samples with a fixed seed. Probabilities of a
+            student are assumed to be uniform, and probabilities of teachers to be 0 or 1.
 
         Raises
         ------
@@ -254,7 +254,7 @@ class Plan:
         return self._shares(agreement).right
 
     def share_answered(self, agreement: float) -> float:
-        """Return the share of answered queries, if a given share of the teachers agrees.
+        """Return the fraction of answered queries, if a given share of the teachers agrees.
 
         Parameters
         ----------
@@ -264,29 +264,29 @@ class Plan:
         Returns
         -------
         float
-            1 for methods of records, which label each public row.
+            Fraction in [0, 1]. It is 1 for methods of records, which label each public row.
         """
         return self._shares(agreement).answered if self.has_teachers else 1.0
 
     def _shares(self, agreement: float) -> AgreementShares:
-        """Return the shares of answered and right queries, for a plan of teachers."""
+        """Return the fractions of answered queries and correct labels, for a plan of teachers."""
         return shares_at(agreement, self.stages, **self._sizes)
 
     @cached_property
     def agreement_shares(self) -> tuple[AgreementShares, ...]:
-        """Shares of answered and right queries at several agreements; () without teachers."""
+        """Fractions of answered queries and correct labels, by agreement; () without teachers."""
         return tuple(map(self._shares, AGREEMENTS)) if self.has_teachers else ()
 
     @cached_property
     def answers_all(self) -> bool:
-        """Whether all queries are answered, at each of several agreements of the teachers."""
+        """Whether nearly all queries are answered, at each of several agreements."""
         unanimous = self.share_answered(1.0)
-        # A probability of 1 may be rounded down
+        # The limit is below 1, because probabilities are rounded
         return min([unanimous, *(at.answered for at in self.agreement_shares)]) > 0.9995
 
     @property
     def rare_class(self) -> RareClass | None:
-        """Expected numbers for a class with a made-up share; None if the plan has none."""
+        """Expected counts for a hypothetical rare class; None if they cannot be computed."""
         return rare_class_of(self)
 
     @cached_property
@@ -296,30 +296,30 @@ class Plan:
 
     @property
     def advice(self) -> list[str]:
-        """Errors, warnings and findings, with the best remedies: a list of str, or []."""
+        """Errors, warnings and findings as sentences, each with a remedy."""
         return [*self.errors, *self.warnings, *map(str, self.findings)]
 
     @property
     def _sizes(self) -> dict[str, int]:
-        """Public numbers that the costs and outcomes of votes depend on."""
+        """Numbers of teachers and classes; an error without teachers."""
         summary = self.method_summary
         if summary is None or summary.n_teachers is None:
             raise ValueError("the method of this plan has no teachers, or is unknown")
         return {"n_teachers": summary.n_teachers, "n_classes": summary.n_classes}
 
     def allowed(self, aggregator: Any, paid: np.ndarray) -> int:
-        """Spend on the queries of a stage, in order; return the number that the budget allows."""
+        """Spend the budget on the queries of a stage, and return how many are allowed."""
         if self.budget is None:
             return len(paid)
         steps = aggregator.steps(np.array([self.budget.order]), **self._sizes)
         check, answer = (float(cost[0]) for cost in steps)
-        is_refundable = check > 0  # without the price of a check, there is no refund
+        is_refundable = check > 0  # without the cost of a check, there is no refund
         paid = paid if is_refundable else np.ones(len(paid))
         return self.budget.allow(paid, check, answer)
 
 
 def spent_of(plan: Plan) -> PrivacyForecast:
-    """Return `spent` of the plan of a fit; a plan of queries alone has none."""
+    """Return `spent` of the plan of a fit; raise ValueError for a plan of queries alone."""
     if plan.spent is None:
         raise ValueError("this plan has no forecast of privacy_spent_: it is not the plan of a fit")
     return plan.spent

@@ -1,6 +1,6 @@
-"""Propose-test-release: a release of labels after a private test of the cost of their votes.
+"""Propose-test-release: a release of labels after a private test of the cost of the votes.
 
-The test uses a table of costs by half margin, see `smooth_sensitivity`.
+The test uses a table of costs by half margin; see `smooth_sensitivity`.
 
 References
 ----------
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ProposeTestRelease"]
 
-#: Log odds at which the test passes, except with a probability of 1e-6.
+#: Largest log odds of passing: the test then fails with a probability of 1e-6.
 _SURE = 13.8
 
-#: Probability of passing that the choice of the order and the limit requires.
+#: Probability of passing that is assumed in the choice of the order and the limit.
 _LIKELY = 0.99
 
 
@@ -40,8 +40,8 @@ class ProposeTestRelease:
     """Private test of whether the cost of the votes permits a release of labels at `epsilon`.
 
     Labels are released only if the test passes. The probability of passing depends on a distance:
-    the number of teachers that would have to change before the exact cost of the votes is above a
-    limit. The probability grows with the distance at the largest rate that the budget allows.
+    the number of teachers that must change before the computed cost of the votes can exceed a
+    limit. The probability increases with the distance at the largest rate within the guarantee.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class ProposeTestRelease:
     cost_by_half_margin : ndarray of shape (n_half_margins,)
         Cost at `order` of a query with half margin 0, 1, ..., in both directions.
     pass_probability_at : ndarray of shape (n_distances,)
-        Probability of passing at distance 0, 1, ...; the last one applies to larger distances, too.
+        Probability of passing at distance 0, 1, ...; the last one also holds at larger distances.
     epsilon, delta : float
         Guarantee of test and labels together.
     n_queries, n_teachers : int
@@ -63,15 +63,15 @@ class ProposeTestRelease:
 
     - both are at distance 0: each passes with probability `delta`, so the outcomes are
       ``(0, delta)``-DP;
-    - otherwise one of them costs at most `limit`, in both directions, so the labels of the two
-      data sets have at most that divergence from each other. Together with the outcome of the test
-      the divergence is at most
+    - otherwise one of them costs at most `limit`, in both directions, so the divergence between
+      the labels of the two data sets is at most `limit`. Together with the outcome of the test, the
+      divergence is at most
       ``log((1 - p)**a (1 - p')**(1 - a) + p**a p'**(1 - a) exp((a - 1) limit)) / (a - 1)``, and
       the probabilities are chosen so that this converts to `epsilon` at `delta`.
 
     Each pair of neighbours belongs to one of the two cases, so `delta` is not spent twice. Test and
-    labels together are (epsilon, delta)-DP without a Renyi curve, and compose with other releases
-    in this form.
+    labels together are (epsilon, delta)-DP, but have no Renyi cost. They compose with other
+    releases as an (epsilon, delta)-DP step.
     """
 
     order: float
@@ -96,9 +96,9 @@ class ProposeTestRelease:
     ) -> "ProposeTestRelease | None":
         """Choose the order and the limit from public numbers.
 
-        Among all choices with a guarantee of `epsilon`, it is the one that permits the largest
-        share of tied queries, if the test passes with probability 0.99 and all teachers agree on
-        the other queries.
+        Among several choices with a guarantee of `epsilon`, the method selects the choice that
+        permits the largest fraction of tied queries if the test is to pass with probability 0.99
+        and the teachers agree on all other queries.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class ProposeTestRelease:
         """
         grid = DEFAULT_ORDERS[::4]
         table = margin_rdp(aggregator, grid, n_teachers=n_teachers, n_classes=n_classes)
-        # Reduced, as the conversion of odds to probabilities rounds them
+        # Reduced, because the conversion of odds to probabilities rounds
         total = (epsilon - conversion_penalty(delta, grid)) * (1 - 1e-7)
         usable = np.flatnonzero((total > 0) & np.isfinite(table).all(axis=0))
         if usable.size == 0:
@@ -153,7 +153,7 @@ class ProposeTestRelease:
         )
 
     def pass_probability(self, votes: ArrayLike) -> float:
-        """Return the probability that the test passes on these votes: private.
+        """Return the probability that the test passes on these votes, which is private.
 
         Parameters
         ----------
@@ -163,6 +163,11 @@ class ProposeTestRelease:
         Returns
         -------
         float
+
+        Raises
+        ------
+        ValueError
+            If the numbers of queries and teachers differ from the numbers in `plan`.
         """
         counts = check_votes(votes)
         if len(counts) != self.n_queries or counts[0].sum() != self.n_teachers:
@@ -178,16 +183,17 @@ class ProposeTestRelease:
         return float(np.take(self.pass_probability_at, distance, mode="clip"))
 
     def passes(self, votes: ArrayLike, random_state: "Seed" = None) -> bool:
-        """Draw the outcome of the test: safe to publish."""
+        """Draw the outcome of the test, which is safe to publish."""
         waits = noise_generator(random_state).exponential()  # exact at any delta
         return bool(waits > -math.log(self.pass_probability(votes)))
 
 
 def _tied_share(table: np.ndarray, passing: np.ndarray, limit: np.ndarray) -> np.ndarray:
-    """Return the share of queries that may be tied, for each choice.
+    """Return the fraction of queries that may be tied, for each choice.
 
-    The share is negative if no query may be tied, or if no distance has a probability of passing of
-    0.99. The half margin of all other queries is the largest one minus the least such distance.
+    The fraction is negative if no query may be tied, or if the probability of passing is below 0.99
+    at every distance. The half margin of all other queries is the largest half margin minus the
+    smallest distance with a probability of at least 0.99.
 
     Parameters
     ----------
@@ -213,11 +219,11 @@ def _tied_share(table: np.ndarray, passing: np.ndarray, limit: np.ndarray) -> np
 
 
 def _steepest(order: np.ndarray, limit: np.ndarray, total: np.ndarray, delta: float) -> np.ndarray:
-    """Return probabilities of passing that grow from `delta` at the largest rate within `total`.
+    """Return probabilities of passing that increase from `delta` at the largest valid rate.
 
-    Their shape is (100, n_choices); `order`, `limit` and `total` are arrays of choices. Each step
-    is the largest for which test and labels together cost at most `total` in both directions,
-    rounded down.
+    The shape of the result is (100, n_choices); `order`, `limit` and `total` are arrays of choices.
+    Each step is the largest step for which test and labels together cost at most `total` in both
+    directions, rounded down.
     """
 
     def cost(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Expected numbers for a class with a made-up share, as the class counts in y are private."""
+"""Expected numbers for a hypothetical rare class, because the class counts in y are private."""
 
 import math
 from dataclasses import dataclass
@@ -9,27 +9,30 @@ from ..encoding.targets import ClassTarget
 if TYPE_CHECKING:
     from .plan import Plan
 
-#: Share of the made-up class.
+#: Share of the hypothetical class among all records.
 _SHARE = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
 class RareClass:
-    """Expected numbers for a rare class; attributes for other methods are None.
+    """Expected numbers for a hypothetical rare class; attributes of other methods are None.
 
     Attributes
     ----------
     share : float
-        Share of the class.
-    n_labels, records_per_teacher : float or None
-        For teachers: number of labels of the class, and number of its records for each teacher if
-        the number of records is public.
+        Share of the class among all records.
+    n_labels : float or None
+        For teachers: number of labels of the class.
+    records_per_teacher : float or None
+        For teachers: number of records of the class for each teacher; None if the number of records
+        is private.
     votes_per_cell : float or None
         For cells: number of votes for the class in an average cell.
     n_records : float or None
         For class sums: number of records of the class.
     noise : float or None
-        For records: standard deviation of the noise on a cell, or length of the noise on the sums.
+        For cells: standard deviation of the noise on a count. For class sums: typical length of the
+        noise on the sums of a class.
     """
 
     share: float
@@ -41,7 +44,7 @@ class RareClass:
 
 
 def rare_class_of(plan: "Plan") -> RareClass | None:
-    """Return the expected numbers for a rare class, or None if a plan has none.
+    """Return the expected numbers for a hypothetical rare class, if they can be computed.
 
     Parameters
     ----------
@@ -51,8 +54,8 @@ def rare_class_of(plan: "Plan") -> RareClass | None:
     Returns
     -------
     RareClass or None
-        None for targets without classes, for plans without stages, and for methods of records
-        without a forecast of votes.
+        None if the method is unknown, for targets without classes, for plans without stages, and
+        for methods of records without a forecast of votes or without a known noise.
     """
     summary = plan.method_summary
     if summary is None or not issubclass(summary.target_type, ClassTarget) or not plan.stages:

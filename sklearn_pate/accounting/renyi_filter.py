@@ -8,21 +8,22 @@ from ..rdp import DEFAULT_ORDERS, Cost
 
 
 class RenyiFilter:
-    """A budget at one Renyi order, fixed in advance, for a random number of steps.
+    """A privacy filter at one Renyi order, for a number of queries that depends on the votes.
 
-    The full cost of a query is set aside before the query; the unspent part is refunded.
+    The order and the limit are fixed in advance. The full cost of a query is reserved before the
+    query; the unspent part is refunded.
 
     Parameters
     ----------
     order : float
         The Renyi order.
     limit : float
-        Largest total cost.
+        Largest total Renyi cost at this order.
 
     Notes
     -----
-    Privacy filters for Renyi costs: Feldman, Zrnic (2021), Individual privacy accounting via a
-    Renyi filter, NeurIPS.
+    Privacy filters for Renyi costs are due to Feldman, Zrnic (2021), Individual privacy accounting
+    via a Renyi filter, NeurIPS.
 
     Examples
     --------
@@ -41,8 +42,8 @@ class RenyiFilter:
     def cost(self, total: Cost) -> Cost:
         """Return the cost of the queries that the filter allows.
 
-        Costs grow with the order. The limit thus holds at orders up to the order of the filter; at
-        larger orders, only the total holds.
+        Costs increase with the order. The limit is thus a bound at orders up to the order of the
+        filter; at larger orders, only the total is a bound.
 
         Parameters
         ----------
@@ -58,14 +59,14 @@ class RenyiFilter:
         return replace(total, rdp=np.minimum(limits, total.rdp))
 
     def allow(self, paid: np.ndarray, check: float, answer: float) -> int:
-        """Spend the budget on the queries, in order, until it is used up.
+        """Spend the budget on the queries, in order, until it does not cover the next one.
 
         Parameters
         ----------
         paid : ndarray of shape (n_queries,), bool
-            Whether the answer to each query has to be paid for.
+            Whether each query has the cost of an answer, in addition to the cost of the check.
         check, answer : float
-            Costs of the two steps of a query.
+            Renyi costs of the two steps of a query, at `order`.
 
         Returns
         -------
@@ -74,7 +75,7 @@ class RenyiFilter:
         """
         n_answered = np.concatenate([[0], np.cumsum(paid)])
         spent = self.spent + check * np.arange(len(paid) + 1) + answer * n_answered
-        # The cost of both steps is set aside before the check; a refund follows the query.
+        # The cost of both steps is reserved before the check; a refund follows the query.
         # The sum over queries is rounded; the factor 1 - 1e-12 keeps it within the limit
         fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)
         allowed = len(paid) if fits.all() else int(np.argmin(fits))

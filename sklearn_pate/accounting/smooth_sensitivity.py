@@ -76,7 +76,7 @@ def sums_within(values: np.ndarray, half_margin: np.ndarray) -> Iterator[float]:
 def _check_costs(
     cost_by_half_margin: ArrayLike, half_margin: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return both as arrays; half margins must be positions in the array of costs."""
+    """Return both as arrays; half margins must be valid indices of the array of costs."""
     cost = as_array("cost_by_half_margin", cost_by_half_margin, dtype=float)
     are_costs = cost.ndim == 1 and (cost >= 0).all()
     places = as_array("half_margin", half_margin)
@@ -92,12 +92,12 @@ def _check_costs(
 def smooth_sensitivity(
     cost_by_half_margin: ArrayLike, half_margin: ArrayLike, beta: float
 ) -> float:
-    """Return the smooth sensitivity of the summed cost of all queries: private.
+    """Return the smooth sensitivity of the total cost of all queries, which is private.
 
     Parameters
     ----------
     cost_by_half_margin : array-like of shape (n_half_margins,)
-        Cost at one order of a query with half margin 0, 1, ...; see `rdp.margin_rdp`.
+        Cost, at one order, of a query with half margin 0, 1, ...; see `rdp.margin_rdp`.
     half_margin : array-like of shape (n_queries,), int
         Half margin of each query, see `half_margins`.
     beta : float
@@ -108,8 +108,8 @@ def smooth_sensitivity(
     -------
     float
         ``max_d exp(-beta d) sum_q LS_d(q)``, where ``LS_d`` is the largest change of a query's
-        cost by one teacher after `d` others changed. Local sensitivities add over queries, as one
-        teacher votes on all of them.
+        cost due to one teacher, after `d` other teachers have changed. Local sensitivities add up
+        over queries, because one teacher votes on all of them.
 
     Notes
     -----
@@ -132,6 +132,8 @@ def smooth_sensitivity(
 def smooth_release_rdp(orders: ArrayLike, beta: float, sigma: float) -> np.ndarray:
     """Return the Renyi cost of ``f + S * sigma * Z`` for a `beta`-smooth sensitivity S of f.
 
+    Z is standard normal noise.
+
     Parameters
     ----------
     orders : array-like of shape (n_orders,)
@@ -139,21 +141,21 @@ def smooth_release_rdp(orders: ArrayLike, beta: float, sigma: float) -> np.ndarr
     beta : float
         Smoothness of the sensitivity.
     sigma : float
-        Noise in units of the sensitivity.
+        Standard deviation of the noise, divided by the sensitivity.
 
     Returns
     -------
     ndarray of shape (n_orders,)
         Largest divergence of two normal distributions with means that differ by the smaller of the
-        two sensitivities, and with scales that differ by a factor of ``exp(beta)``; inf where
-        ``w <= 0`` (see Notes).
+        two sensitivities, and with scales that differ by a factor of ``exp(beta)``; inf at orders
+        with ``w <= 0`` (see Notes).
 
     Notes
     -----
     The cost is ``a exp(-2 beta) / (2 sigma**2 w) - (a beta + log(w) / 2) / (a - 1)`` with
     ``w = 1 + a (exp(-2 beta) - 1)``, in closed form from the divergence of two normal
-    distributions. The public reference code of Papernot et al. (2018) uses a formula that falls
-    below this divergence, and so understates the cost, once ``a * beta`` exceeds about 0.25.
+    distributions. If ``a * beta`` is above about 0.25, the formula in the public reference code of
+    Papernot et al. (2018) is smaller than this divergence, so it underestimates the cost.
 
     Examples
     --------
@@ -175,7 +177,8 @@ def smooth_release_rdp(orders: ArrayLike, beta: float, sigma: float) -> np.ndarr
 class SanitizedRelease:
     """A published upper bound on a private sum of costs, with noise from smooth sensitivity.
 
-    Choose all parameters without looking at votes; the queries must not depend on released labels.
+    All parameters must be chosen independently of the votes, and the queries must not depend on
+    released labels.
 
     Attributes
     ----------
@@ -188,7 +191,7 @@ class SanitizedRelease:
     sigma_cost : float
         Standard deviation of the noise on the sum, in units of the smooth sensitivity.
     failure_probability : float
-        Largest probability with which the bound may lie below the sum.
+        Largest probability that the bound is below the sum.
 
     Examples
     --------
@@ -217,21 +220,27 @@ class SanitizedRelease:
     def draw(
         self, cost_by_half_margin: ArrayLike, half_margin: ArrayLike, random_state: "Seed" = None
     ) -> float:
-        """Draw the upper bound: safe to publish at the cost of `rdp`.
+        """Draw the upper bound, which is safe to publish at the cost `rdp`.
 
         Parameters
         ----------
         cost_by_half_margin : array-like of shape (n_half_margins,)
-            Cost at `order` of a query with half margin 0, 1, ...
+            Cost, at `order`, of a query with half margin 0, 1, ...
         half_margin : array-like of shape (n_queries,), int
             Half margin of each query.
-        random_state : int, Generator or None, default=None
-            Source of the noise; None is the operating system's generator.
+        random_state : int, SeedSequence, Generator or None, default=None
+            Source of the noise; None uses the operating system's generator.
 
         Returns
         -------
         float
-            At least the sum of costs with probability ``1 - failure_probability``.
+            The bound. It is at least the sum of the costs of all queries, with probability
+            ``1 - failure_probability``.
+
+        Raises
+        ------
+        ValueError
+            If `beta` is too large for `order`, or the costs or half margins are invalid.
         """
         cost, half_margin = _check_costs(cost_by_half_margin, half_margin)
         if self.rdp == math.inf:
@@ -242,7 +251,7 @@ class SanitizedRelease:
         sensitivity = max(smooth_sensitivity(cost, half_margin, self.beta), 1e-12)
         on_scale, on_cost = noise_generator(random_state).normal(size=2)
         z = float(ndtri(1 - self.failure_probability / 2))
-        # The safety margin is computed from a noisy sensitivity, as it must be public
+        # The safety margin must be public, so it is computed from a noisy sensitivity
         scale = math.exp(math.log(sensitivity) + self.beta * self.sigma_scale * (on_scale + z))
         total = cost[half_margin].sum()
         return float(total + self.sigma_cost * (sensitivity * on_cost + scale * z))

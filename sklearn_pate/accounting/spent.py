@@ -1,4 +1,4 @@
-"""Statement of the privacy that a fit spent: true on every data set, so safe to publish."""
+"""Statement of the privacy that a fit spent, which is safe to publish."""
 
 import json
 import math
@@ -16,9 +16,9 @@ from ..report.statement import html_of_statement, summary_of
 
 @dataclass(frozen=True, repr=False)
 class PrivacySpent:
-    """Privacy that a fit spent: a statement true on every data set, so safe to publish.
+    """Privacy that a fit spent, as a statement that is safe to publish.
 
-    It unpacks into ``epsilon, delta``.
+    The guarantee holds for every data set. The statement can be unpacked into ``epsilon, delta``.
 
     Attributes
     ----------
@@ -30,33 +30,34 @@ class PrivacySpent:
         Rule that adds up the costs: "gaussian" (exact composition of Gaussian noise), "renyi"
         (composition of the data-independent Renyi cost of each query), "pure" (plain sum), "mixed"
         (exact composition of pure steps and Gaussian noise), "sum" (cost of rows that `poll`
-        published plus cost of labels under another plan), "filter" (a budget that may stop the
-        queries), "propose-test-release" (a private test of the cost of the votes), "tuning" (the
-        best of a random number of trials) or "none".
+        published plus cost of labels under another plan), "filter" (a privacy filter that may stop
+        the queries), "propose-test-release" (a private test of the cost of the votes), "tuning"
+        (the best of a random number of trials) or "none" (`epsilon` is 0 or inf).
     unit : str
         The protected unit: "record" or "group"; "teacher" for votes of unknown origin.
     relation : NeighboringRelation or str
-        Difference between neighboring data sets, in one `unit`. A partition that a user defined
-        may describe it as a str. `change` is the difference in words.
+        Difference between neighboring data sets, in one `unit`. A user-defined partition may
+        describe the difference by another text. `change` is the difference in words.
     n_teachers : int or None
         Number of teachers; None for methods of records.
     n_queries, n_answered : int
         Number of queried public rows, and number of released labels.
     arithmetic : {"exact", "real"}
-        "exact": all noise was whole numbers, sampled without rounding. "real": the guarantee holds
-        in real arithmetic, and floating-point numbers round the noise.
+        "exact": all noise is integer noise, sampled without rounding. "real": the guarantee holds
+        in real arithmetic, but the noise is rounded to floating-point numbers.
     generator : {"system", "seed"}
-        Source of the noise: the operating system, or a generator that was seeded by a
-        `random_state`. Anyone with the seed can subtract the noise.
+        Source of the noise: the operating system, or a generator with the seed `random_state`.
+        Anyone with the seed can subtract the noise.
     n_synthetic : int
         Number of synthetic rows that this fit sampled; `epsilon` covers them. 0 if public rows were
-        given, even if these are synthetic rows that an earlier fit paid for.
+        given, even if these are synthetic rows of an earlier fit.
     schema : {"declared", "estimated", "partly estimated"}
         Whether the bounds and categories of the columns of synthetic rows were declared, or
         estimated by a release that `epsilon` covers.
     covers : {"fit", "rows", "statistics"}
-        "rows" if a fit failed after the release of its synthetic rows: `epsilon` is their cost.
-        "statistics" if it failed earlier, after the release of some statistics for these rows.
+        "fit" for a complete fit. "rows" if the fit failed after the release of its synthetic rows;
+        `epsilon` is then their cost. "statistics" if the fit failed earlier, after the release of
+        some statistics for these rows.
     not_covered : tuple of str
         Releases and inputs of this fit that depend on private data without a mechanism, such as
         classes that were read from private labels, and other gaps in its guarantee. `summary`
@@ -68,14 +69,14 @@ class PrivacySpent:
     version : str
         The version of this library.
     fit_number : int
-        Number of this fit among all fits that its process began, from 1, whatever their data and
-        their outcome. After a `GridSearchCV` of 2 candidates and 3 folds, the current fit is the
-        7th, and the costs of all 7 on the same private data add up. A private search counts as one
-        fit, as the number of its trials is a secret; fits of a teacher are part of the fit that
-        trains the teacher. Each worker process has its own count, so 1 does not rule out other
-        costs: with `n_jobs`, the last fit of a search is the 1st of the first process. A
-        `ledger.PrivacyLedger` counts in all processes. Statements that differ in this number alone
-        are equal.
+        Number of this fit among all fits of its process, from 1, on any data and with any outcome.
+        With a `GridSearchCV` of 2 candidates and 3 folds, the last fit is the 7th, and the costs of
+        all 7 fits on the same private data add up. A private search counts as one fit, because the
+        number of its trials is secret; fits of a teacher are part of the fit that trains the
+        teacher. Each worker process has its own count, so a number of 1 does not exclude other
+        costs: with `n_jobs`, the last fit of a search is the 1st of the main process. A
+        `ledger.PrivacyLedger` counts the fits of all processes. Statements that differ only in this
+        number are equal.
 
     Examples
     --------
@@ -147,14 +148,13 @@ class PrivacySpent:
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the attributes as a dict of plain numbers and text, to be stored with a model.
+        """Return the attributes as a dict of numbers and text, to be stored with a model.
 
         Returns
         -------
         dict
-            The attributes by their names, with tuples as lists; "format", which is 1 until the
-            meaning of one of them changes; and "kind": "spent", or "forecast" if nothing is spent
-            yet.
+            The attributes by name, with tuples as lists; "format", the number of the format, which
+            is 1; and "kind", which is "spent", or "forecast" if nothing is spent yet.
 
         Examples
         --------
@@ -166,11 +166,11 @@ class PrivacySpent:
         (1, 'spent', 0.98)
         """
         lists = {n: list(value) for n, value in vars(self).items() if isinstance(value, tuple)}
-        # The number of the format changes with the meaning of a key
+        # Increase the number of the format if the meaning of a key changes
         return {"format": 1, "kind": self.kind} | self.__getstate__() | lists
 
     def to_json(self) -> str:
-        """Return `to_dict` as JSON; an infinite epsilon, which JSON lacks, is "Infinity".
+        """Return the result of `to_dict` as JSON; an infinite epsilon becomes "Infinity".
 
         Returns
         -------
@@ -200,7 +200,7 @@ class PrivacySpent:
         Returns
         -------
         str
-            Short paragraphs, safe to publish. Those of a forecast begin with "A forecast".
+            Short paragraphs, safe to publish. The summary of a forecast begins with "A forecast".
 
         Examples
         --------
@@ -235,7 +235,7 @@ class PrivacyForecast(PrivacySpent):
     kind: ClassVar[str] = "forecast"
 
     def paid(self) -> PrivacySpent:
-        """Return this forecast as a `PrivacySpent`, for a fit that has paid its cost.
+        """Return this forecast as a `PrivacySpent`, for a fit that has spent its cost.
 
         Returns
         -------

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class _NoisyArgmax(Aggregator):
     """Base class of aggregators that release the class with the largest noisy count.
 
-    `_noise` of a subclass returns the distribution of the independent noise on every count.
+    A subclass defines `_noise`, which returns the distribution of the noise on each count.
     """
 
     def _bounds_of_noise(self) -> rdp.PrivacyBounds:
@@ -55,7 +55,7 @@ class _NoisyArgmax(Aggregator):
 
 
 class PluralityVote(Aggregator):
-    """Argmax of the votes without noise: **not private**, epsilon is inf.
+    """Argmax of the votes without noise, which is **not private**: epsilon is inf.
 
     Ties go to the lowest class code. Use this aggregator for comparisons only.
 
@@ -80,7 +80,7 @@ class PluralityVote(Aggregator):
 
 
 class LNMax(_NoisyArgmax):
-    """Argmax of the votes after Laplace noise: the 2017 paper's mechanism.
+    """Argmax of the votes with Laplace noise, from Papernot et al. (2017).
 
     Parameters
     ----------
@@ -137,14 +137,14 @@ class LNMax(_NoisyArgmax):
         student_proba: ArrayLike | None = None,
         paid: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Return the 2017 paper's data-dependent bound, `rdp.lnmax_rdp`; inf for discrete noise."""
+        """Return the data-dependent bound `rdp.lnmax_rdp`; inf for discrete noise."""
         if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
         return rdp.lnmax_rdp(votes, checked_scale(self, "gamma"), orders)
 
 
 class ExponentialNMax(_NoisyArgmax):
-    """Argmax of the votes after one-sided exponential noise, also known as permute-and-flip.
+    """Argmax of the votes with one-sided exponential noise, also known as permute-and-flip.
 
     Parameters
     ----------
@@ -155,8 +155,8 @@ class ExponentialNMax(_NoisyArgmax):
 
     Notes
     -----
-    With more than two classes, the data-independent Renyi cost is the cost of any mechanism with
-    this pure epsilon, `rdp.pure_rdp`. The smaller cost of the exponential mechanism,
+    With more than two classes, the data-independent Renyi cost is the largest cost of any mechanism
+    with this pure epsilon, `rdp.pure_rdp`. The smaller cost of the exponential mechanism,
     ``a (2 gamma)**2 / 8``, is not proved for exponential noise. At equal gamma, this aggregator
     costs more than `LNMax`; compare the two at equal accuracy.
 
@@ -191,7 +191,7 @@ class ExponentialNMax(_NoisyArgmax):
 
 
 class GNMax(_NoisyArgmax):
-    """Argmax of the votes after Gaussian noise: the 2018 paper's mechanism.
+    """Argmax of the votes with Gaussian noise, from Papernot et al. (2018).
 
     Parameters
     ----------
@@ -203,7 +203,8 @@ class GNMax(_NoisyArgmax):
         "continuous" is floating-point noise. "discrete" is noise on the integers with probabilities
         proportional to ``exp(-x**2 / (2 * sigma**2))``, sampled exactly, so that no rounding of
         floats weakens the guarantee; ties go to the lowest class code. The Renyi cost of a query
-        with discrete noise is order / sigma**2, and Gaussian-DP composition is not claimed.
+        with discrete noise is at most ``a / sigma**2`` at order `a`; no Gaussian-DP parameter is
+        claimed.
 
     References
     ----------
@@ -241,7 +242,7 @@ class GNMax(_NoisyArgmax):
     def bounds(self) -> rdp.PrivacyBounds:
         """Return the proved bounds of the noise; see `Aggregator.bounds`.
 
-        Discrete noise costs ``order / sigma**2``, because two counts change by one vote each
+        Discrete noise costs at most ``a / sigma**2`` at order `a`, because two counts change by 1
         (Canonne, Kamath, Steinke (2020), Proposition 5).
         """
         bounds = self._bounds_of_noise()
@@ -261,7 +262,7 @@ class GNMax(_NoisyArgmax):
         student_proba: ArrayLike | None = None,
         paid: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Return the 2018 paper's data-dependent bound, `rdp.gnmax_rdp`; inf for discrete noise."""
+        """Return the data-dependent bound `rdp.gnmax_rdp`; inf for discrete noise."""
         if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
         return rdp.gnmax_rdp(votes, checked_scale(self, "sigma"), orders)
@@ -273,8 +274,8 @@ class GNMax(_NoisyArgmax):
 class _CheckedGNMax(Aggregator):
     """GNMax that answers only queries that pass a noisy check of the teachers' agreement.
 
-    A subclass defines `_agreement` and `_labels_if_failed`. The first returns the number of each
-    query that is compared with the threshold; one teacher changes it by at most 1. The second
+    A subclass defines two methods. `_agreement` returns the statistic of each query that is
+    compared with the threshold; one teacher must change it by at most 1. `_labels_if_failed`
     returns the labels of queries that fail the check, -1 for no answer.
     """
 
@@ -297,7 +298,7 @@ class _CheckedGNMax(Aggregator):
             _, answer = steps(orders, n_teachers, n_classes)
             return rdp.checked_rdp(sigma1, answer, orders)
 
-        # The check and the answer of every query are two Gaussian mechanisms
+        # A query is a composition of two Gaussian mechanisms, the check and the answer
         gdp_mu = math.sqrt(1 / sigma1**2 + 2 / sigma2**2)
         symmetric = not self.uses_student_proba
         return rdp.PrivacyBounds(
@@ -318,7 +319,7 @@ class _CheckedGNMax(Aggregator):
         excess = self._excess(votes, student_proba)[:, None]
         answer = GNMax(float(self.sigma2)).outcome_log_proba(votes)
         log_proba = np.hstack([answer + log_ndtr(excess), log_ndtr(-excess)])
-        # A label released after a failed check adds to the teachers' probability of that label
+        # If a failed check releases the student's label, the two ways to this label are added
         labels = self._labels_if_failed(len(votes), student_proba)
         rows = np.flatnonzero(labels >= 0)
         column = labels[rows]
@@ -351,7 +352,7 @@ class _CheckedGNMax(Aggregator):
         student_proba: ArrayLike | None = None,
         paid: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Return the 2018 paper's bounds: `rdp.threshold_rdp` plus, if paid, `rdp.gnmax_rdp`."""
+        """Return `rdp.threshold_rdp` plus, for the queries in `paid`, `rdp.gnmax_rdp`."""
         self._validate_params()
         votes = check_votes(votes)
         excess = self._excess(votes, student_proba)
@@ -371,13 +372,13 @@ class _CheckedGNMax(Aggregator):
         super()._validate_params()
         if not isinstance(self.threshold, Integral) and self.threshold > 1:
             raise ValueError(
-                f"threshold={self.threshold!r} is a float above 1: give {round(self.threshold)}, "
+                f"threshold={self.threshold!r} is a float above 1: pass {round(self.threshold)}, "
                 "or a fraction of the teachers"
             )
 
 
 class ConfidentGNMax(_CheckedGNMax):
-    """GNMax that answers only if many teachers agree: the 2018 paper's Algorithm 1.
+    """GNMax that answers only if many teachers agree, from Papernot et al. (2018).
 
     A query passes if its largest vote count plus noise is at least the threshold. Check and answer
     are one mechanism, with "no answer" as an outcome. Every query has a privacy cost, with or
@@ -427,7 +428,7 @@ class ConfidentGNMax(_CheckedGNMax):
 
 
 class InteractiveGNMax(_CheckedGNMax):
-    """GNMax that answers if teachers contradict the student: the 2018 paper's Algorithm 2.
+    """GNMax that answers if teachers contradict the student, from Papernot et al. (2018).
 
     A query passes if a class has many more votes than the student expects: the excess
     ``max_j(n_j - n_teachers * p_j)`` plus noise is at least the threshold. The teachers then answer
@@ -445,7 +446,7 @@ class InteractiveGNMax(_CheckedGNMax):
     sigma2 : float
         Standard deviation of the noise on each count of a query that passes, in votes.
     confidence : float
-        The student is confident if its label has a probability above this number, in [0, 1).
+        Number in [0, 1). The student is confident if its largest probability is above this number.
 
     References
     ----------
@@ -490,7 +491,7 @@ class InteractiveGNMax(_CheckedGNMax):
         if not sums_to_1 or (proba < 0).any():
             got = "None" if student_proba is None else f"shape {proba.shape}"
             raise ValueError(
-                f"student_proba must hold the student's probabilities, shape {votes.shape}, with "
+                f"student_proba must be the student's probabilities, of shape {votes.shape}, with "
                 f"rows that sum to 1; got {got}"
             )
         return (votes - votes[:1].sum() * proba).max(axis=1)
@@ -509,9 +510,9 @@ class ImmutableArgmax(Aggregator):
     With the constant, noise rarely changes the answer, so the answer is nearly always the plain
     argmax. If two neighbouring data sets have different argmaxes (a tie is sufficient), their
     answers differ with high probability, and the cost of a query grows with the constant without
-    bound. The paper claims a cost near zero for queries with a margin of more than 2 votes only,
-    but the set of these queries is private. For comparison only; `StableArgmax` is the sound
-    alternative.
+    bound. The paper claims a cost near zero only for queries with a margin of more than 2 votes,
+    but the set of these queries is private. Use this aggregator for comparisons only;
+    `StableArgmax` is the private alternative.
 
     Parameters
     ----------
@@ -520,12 +521,13 @@ class ImmutableArgmax(Aggregator):
         paper's choice: ``log(n_classes / failure_probability) / gamma`` for Laplace noise, and
         ``sqrt(2 * sigma**2 * log(2 * n_classes / failure_probability))`` for Gaussian noise.
     gamma : float, default=None
-        Laplace noise of scale ``1 / gamma`` votes. Give either `gamma` or `sigma`.
+        Inverse scale of Laplace noise: every count gets noise of scale ``1 / gamma`` votes. Set
+        either `gamma` or `sigma`.
     sigma : float, default=None
-        Gaussian noise of standard deviation `sigma` votes.
+        Standard deviation of Gaussian noise on every count, in votes.
     failure_probability : float, default=0.01
-        The paper's probability of an answer other than the argmax; it determines the default
-        `constant`. With three or more classes, the true probability may be larger.
+        Probability of an answer other than the argmax in the paper, from which the default
+        `constant` is computed. With three or more classes, the true probability may be larger.
 
     Examples
     --------
@@ -547,7 +549,7 @@ class ImmutableArgmax(Aggregator):
 
     caveat = (
         "it adds a constant to the top count, so neighbouring data sets with different top classes "
-        "nearly always get different answers; privacy_spent_ has its true cost, and the paper "
+        "nearly always get different answers. privacy_spent_ contains the true cost; the paper "
         "claims a cost near zero only for other data sets. Use StableArgmax for privacy"
     )
 
@@ -582,7 +584,7 @@ class ImmutableArgmax(Aggregator):
         return (raised + noise).argmax(axis=1)
 
     def bounds(self) -> rdp.PrivacyBounds:
-        """Return the true cost, because two raised counts change by up to ``1 + constant`` each."""
+        """Return the true cost: two raised counts change by up to ``1 + constant`` each."""
         noise = self._noise()
 
         def of_query(
@@ -630,7 +632,7 @@ class ImmutableArgmax(Aggregator):
         self._validate_params()
         if (self.gamma is None) == (self.sigma is None):
             raise ValueError(
-                f"give either gamma or sigma; got gamma={self.gamma!r} and sigma={self.sigma!r}"
+                f"set either gamma or sigma; got gamma={self.gamma!r} and sigma={self.sigma!r}"
             )
         if self.gamma is None:
             return rdp.Gaussian(checked_scale(self, "sigma"))
@@ -672,10 +674,10 @@ class StableArgmax(Aggregator):
         Pure epsilon of one run. With None, `PATEClassifier` calibrates it so that all runs together
         cost its `epsilon`.
     max_unstable : int, default=20
-        Number of runs, and so the largest number of unstable queries.
+        Number of runs, which is the largest number of unstable queries.
     delta : float, default=1e-6
-        Delta of the mechanism, a part of the delta of a fit. It bounds the probability that an
-        answer depends on more than the noisy comparisons.
+        Delta of the mechanism, which is a part of the delta of a fit. It bounds the probability
+        that an answer depends on more than the noisy comparisons.
 
     Notes
     -----
@@ -686,12 +688,12 @@ class StableArgmax(Aggregator):
     `run_epsilon` is divided between the noise on the threshold and the noise on `d` in the ratio 1
     to 2**(2/3) (Lyu, Su, Li (2017)). With `k` queries, a query with ``d = 0`` is answered only if
     the largest of `k` noises on `d` minus the smallest of `max_unstable` noises on thresholds
-    exceeds the threshold. The threshold is chosen so that the probability of this is at most
-    `delta`. It is lower than the sum of two bounds in the paper.
+    exceeds the threshold. The threshold is chosen such that the probability of this event is at
+    most `delta`. It is lower than the threshold in the paper, which adds two separate bounds.
 
     The answers have no finite Renyi divergence, because the answers on neighbouring data sets may
-    differ with a tiny probability. So `rdp.exact_rdp` is infinite near ties. The guarantee is in
-    `costs`.
+    differ with a tiny probability. So `rdp.exact_rdp` is infinite near ties. `costs` returns the
+    cost of the guarantee.
 
     Examples
     --------
@@ -723,7 +725,7 @@ class StableArgmax(Aggregator):
     def bounds(self) -> rdp.PrivacyBounds:
         """Return the cost of all runs, which is the same for any number of queries."""
         run_epsilon = checked_scale(self, "run_epsilon")
-        n_runs = int(self.max_unstable)  # NumPy's types of few bits overflow and round
+        n_runs = int(self.max_unstable)  # small NumPy types overflow and round
         delta = float(self.delta)
 
         def total(orders: np.ndarray) -> rdp.Cost:
@@ -753,7 +755,7 @@ class StableArgmax(Aggregator):
     def aggregate(
         self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
     ) -> np.ndarray:
-        """Draw the released label of each query; -1 if it is unstable or after the last run."""
+        """Draw the label of each query; -1 for unstable queries and after the last run."""
         labels, _ = self.draw(votes, student_proba, random_state)
         return np.pad(labels, (0, len(votes) - len(labels)), constant_values=-1)  # type: ignore[arg-type]
 
@@ -793,7 +795,7 @@ class StableArgmax(Aggregator):
             Number of teachers. If it is above the `distance_to_instability` of unanimous votes,
             almost no query is answered.
         """
-        # NumPy's types of few bits overflow and round
+        # Small NumPy types overflow and round
         numbers = int(self.max_unstable), float(self.delta), operator.index(n_queries)
         return _stability_needed(*self._scales(), *numbers)
 
@@ -812,9 +814,9 @@ def _stability_needed(
     delta: float,
     n_queries: int,
 ) -> float:
-    """Return the least threshold that noise exceeds with a probability of at most `delta`."""
-    # The probability is bounded on a grid of values of the threshold's noise: the noise on
-    # distances must exceed the rest of the threshold
+    """Return the least threshold that the noise exceeds with probability at most `delta`."""
+    # The probability is bounded by a sum over a grid of values of the noise on the threshold. For
+    # each value, the noise on distances must exceed the rest of the threshold
     n_scales = max(60, 2 * math.log(max_unstable / delta))
     drop = np.linspace(0, n_scales * on_threshold, 4001)
     beyond = np.minimum(1, max_unstable * np.exp(-drop / on_threshold) / 2)

@@ -50,7 +50,7 @@ class Released(NamedTuple):
         Class codes, -1 for "no answer". There are fewer labels than queries if the mechanism
         stopped early.
     paid : ndarray of shape (n_queried,), bool
-        False if a check refused the query, so that no answer was drawn from the votes.
+        False if a query failed the check, so that no answer was drawn from the votes.
     soft_labels : ndarray of shape (n_queried, n_classes) or None
         Distributions over classes, if the mechanism releases them.
     """
@@ -66,31 +66,31 @@ class Released(NamedTuple):
 
 
 class Mechanism(CheckedEstimator, metaclass=ABCMeta):
-    """Base class of mechanisms that turn the teachers' votes into a release, at a stated cost.
+    """Base class of mechanisms that compute a private release from the teachers' votes.
 
     The subclass `Aggregator` releases one class for each query, and `SoftAggregator` a distribution
     over classes. `bounds` returns the privacy bounds that are proved for every data set. A subclass
-    that defines anything does not inherit them: it must define its own `bounds`. If the proof still
-    holds for the subclass, this method can return ``super().bounds()``. Parameters follow
-    scikit-learn's conventions (`get_params`, `clone`).
+    that defines any method or attribute, other than special methods such as ``__init__``, does not
+    inherit these bounds, and must define its own `bounds`. If the proof still holds for the
+    subclass, `bounds` can return ``super().bounds()``. Parameters follow scikit-learn's conventions
+    (`get_params`, `clone`).
     """
 
     _parameter_constraints: dict = {}
 
-    #: None if teachers vote. If it is a number, teachers give class probabilities, and the sums of
-    #: these replace the vote counts: the probabilities are raised to ``1 / temperature``, and
-    #: normalised.
+    #: None if teachers vote. If it is a number, sums of the teachers' probabilities replace the
+    #: votes. The probabilities are first raised to ``1 / temperature`` and normalised.
     temperature: float | None = None
 
-    #: Whether the release depends on `student_proba`. If so, a cost over all votes does not cover
-    #: all cases, and only `bounds` are guarantees.
+    #: Whether the release depends on `student_proba`. If so, the largest cost over all votes is not
+    #: a guarantee, because it depends on the student; only `bounds` are guarantees.
     uses_student_proba = False
 
     #: Standard deviation of the noise on a count, in votes, for forecasts; None if there is no such
-    #: noise, or it is unknown.
+    #: noise, or if it is unknown.
     noise_std: float | None = None
 
-    #: Warning of `PATEClassifier` about a guarantee that users may not expect.
+    #: Text of a `PrivacyLeakWarning` about an unexpected cost; None for no warning.
     caveat: str | None = None
 
     @abstractmethod
@@ -118,8 +118,8 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
     def bounds(self) -> PrivacyBounds:
         """Return the proved privacy bounds of this mechanism for all votes.
 
-        A subclass that defines anything must also define this method, because the bounds of its
-        base class are not used for it.
+        A subclass that defines any method or attribute must also define this method, because the
+        bounds of its base class are not used for the subclass.
 
         Returns
         -------
@@ -129,12 +129,12 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         return PrivacyBounds()
 
     def missing_bounds(self) -> str:
-        """Return the remedy for an infinite cost, such as bounds that the class can define.
+        """Return the remedy for an infinite cost, as a part of an error message.
 
         Returns
         -------
         str
-            Part of an error message.
+            Use noise or, if the class has no valid bounds, define bounds.
         """
         if stating_class(self) is not None:
             return "Use an aggregator with noise"
@@ -157,7 +157,8 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         Returns
         -------
         Mechanism or None
-            None if the noise is set. By default None, so the noise is never calibrated.
+            None if the noise is set. The base class always returns None, so that the noise is not
+            calibrated.
         """
         return None
 
@@ -180,7 +181,7 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
         Returns
         -------
         check, answer : ndarray of shape (n_orders,)
-            Cost of each step; a query that fails the check costs `check` alone. A mechanism that
+            Cost of each step; the cost of a query that fails the check is `check`. A mechanism that
             charges all queries together returns None instead.
         """
         orders = check_orders(orders)
@@ -243,18 +244,18 @@ class Aggregator(Mechanism):
     """A mechanism that releases one class for each query, or no answer.
 
     A subclass defines `outcome_log_proba`, the distribution over outcomes given vote counts. The
-    sampler, the exact cost and, for two classes, the guarantee follow from it. A cost that is
-    proved for every data set is stated in `bounds`; without it, epsilon is infinite for more than
-    two classes. A subclass that defines its own sampler must also define the distribution.
+    sampler, the exact cost and, for two classes, the guarantee are computed from it. `bounds`
+    returns costs that are proved for every data set; without them, epsilon is infinite for more
+    than two classes. A subclass that defines its own sampler must also define the distribution.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep the samplers of a subclass consistent with its distribution.
 
         If the subclass overrides `outcome_log_proba`, each inherited sampler is replaced by the
-        sampler of `Aggregator`, which draws from this distribution. If it overrides a sampler
-        alone, an error is raised. A subclass that defines anything does not inherit
-        `published_rdp`.
+        sampler of `Aggregator`, which draws from this distribution. If the subclass overrides a
+        sampler, but not `outcome_log_proba`, TypeError is raised. A subclass that defines any
+        method or attribute does not inherit `published_rdp`.
         """
         super().__init_subclass__(**kwargs)
         if defines_anything(cls) and "published_rdp" not in vars(cls):
@@ -331,7 +332,7 @@ class Aggregator(Mechanism):
         labels : ndarray of shape (n_queried,), int
             As in `aggregate`; shorter than `votes` if the mechanism stopped early.
         paid : ndarray of shape (n_queried,), bool
-            False if a check refused the query, so that no answer was drawn from the votes.
+            False if a query failed the check, so that no answer was drawn from the votes.
         """
         labels = self.aggregate(votes, student_proba, random_state)
         return labels, np.ones(len(labels), dtype=bool)
@@ -339,7 +340,7 @@ class Aggregator(Mechanism):
     def release(
         self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
     ) -> Released:
-        """Draw labels, as `draw` does; see `Mechanism.release`."""
+        """Draw labels with `draw`; see `Mechanism.release`."""
         labels, paid = self.draw(votes, student_proba, random_state)
         return Released(labels, paid)
 
@@ -376,9 +377,9 @@ class Aggregator(Mechanism):
 class SoftAggregator(Mechanism):
     """A mechanism that releases a distribution over classes for each query: a soft label.
 
-    Teachers give class probabilities instead of votes. A subclass defines `soft_labels`, and states
-    its cost in `bounds`; without bounds, epsilon is infinite. `aggregate` and `release` return the
-    most probable classes as labels.
+    Class probabilities of the teachers replace their votes. A subclass defines `soft_labels`, and
+    `bounds` with a proved cost; without bounds, epsilon is infinite. The labels that `aggregate`
+    and `release` return are the most probable classes.
     """
 
     temperature = 1.0
@@ -402,7 +403,7 @@ class SoftAggregator(Mechanism):
         Returns
         -------
         ndarray of shape (n_queries, n_classes)
-            Rows sum to 1.
+            Distributions; each row sums to 1.
         """
 
     def aggregate(
@@ -421,7 +422,7 @@ class SoftAggregator(Mechanism):
 
 
 def _keep_together(cls: type, base: type, stated: str, sampled: Sequence[str]) -> None:
-    """Replace each sampler by the one of `base` if a more derived class overrides `stated`."""
+    """Use the samplers of `base` if `stated` is defined in a more derived class than a sampler."""
     check_stated(cls, stated, sampled)
     for name in sampled:
         if age_of(cls, stated) < age_of(cls, name):
@@ -431,7 +432,8 @@ def _keep_together(cls: type, base: type, stated: str, sampled: Sequence[str]) -
 def checked_scale(mechanism: Any, name: str) -> float:
     """Return the noise parameter of a mechanism as a float; it must not be None.
 
-    All parameters are validated. NumPy's types of few bits would overflow or round.
+    All parameters of the mechanism are validated. The conversion to float is necessary because
+    small NumPy types overflow or round.
     """
     mechanism._validate_params()
     scale = getattr(mechanism, name)
@@ -449,8 +451,8 @@ def checked_scale(mechanism: Any, name: str) -> float:
 class SoftVote(SoftAggregator):
     """Noisy mean of the teachers' class probabilities: soft labels, for distillation.
 
-    Each teacher gives a probability for each class instead of one vote. The sums of probabilities
-    get Gaussian noise, and are clipped and normalised to a distribution over classes.
+    The class probabilities of the teachers are added up, and get Gaussian noise. The noisy sums are
+    clipped at 0 and normalised to a distribution over classes.
 
     Parameters
     ----------
@@ -462,8 +464,8 @@ class SoftVote(SoftAggregator):
         above 1 softens them.
     noise : {"discrete", "continuous"}, default="discrete"
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
-        ``exp(-x**2 / (2 * sigma**2))``, sampled exactly. "continuous" is floating-point noise. It
-        costs a little less in real arithmetic.
+        ``exp(-x**2 / (2 * sigma**2))``, sampled exactly. "continuous" is floating-point noise, with
+        a slightly smaller cost in real arithmetic.
 
     Notes
     -----
@@ -476,8 +478,8 @@ class SoftVote(SoftAggregator):
     Teachers' probabilities are rounded down to multiples of 2**-20. So the sums are multiples of
     2**-20, before and after discrete noise, and the soft labels are computed from the noisy sums
     alone. With continuous noise, the last digits of the released floating-point numbers depend on
-    the true sums: with hundreds of classes, only the true sums are consistent with all of these
-    digits. No epsilon covers this.
+    the true sums. With hundreds of classes, only the true sums are consistent with all of these
+    digits, and the guarantee does not cover this leak.
 
     References
     ----------
@@ -508,7 +510,7 @@ class SoftVote(SoftAggregator):
 
     @property
     def noise_std(self) -> float | None:  # type: ignore[override]
-        """Standard deviation of the noise on each sum, in votes."""
+        """Standard deviation of the noise on each sum, in votes; None if it is not set."""
         return self.sigma
 
     def with_scale(self, scale: float) -> Self | None:
@@ -554,7 +556,7 @@ class SoftVote(SoftAggregator):
 def whole_ticks(sums: np.ndarray) -> np.ndarray:
     """Convert sums to integer numbers of ticks; a tick is 2**-20.
 
-    Sums that are not multiples of a tick, or too large, are refused.
+    Sums that are too large, or are not multiples of a tick, raise ValueError.
     """
     shares = sums * TICKS
     fits = (np.abs(shares) < 2**53).all()

@@ -30,16 +30,17 @@ if TYPE_CHECKING:
     from ..rdp.contribution import Contribution
     from ..rdp.cost import Cost
 
-#: Noise below a grid step has no effect; above the world's population it exceeds any signal.
+#: Valid noise scales. Noise below a grid step has no effect, and noise above 1e9 votes exceeds the
+#: votes of any table.
 _SIZES = Interval(Real, GRID, 1e9, closed="both")
 
 
 class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
     """Base class of mechanisms that release a whole noisy table of votes.
 
-    A table has a row for each cell of the feature space and a column for each class. One protected
-    unit changes few entries, so the release of the whole table has a small cost. A subclass defines
-    `noisy`, `noise_std` and a proved `cost`. Parameters follow scikit-learn's conventions.
+    A table has a row for each cell of the feature space and a column for each class. A change of
+    one protected unit changes few entries, so the cost of the whole table is small. A subclass
+    defines `noisy`, `noise_std` and a proved `cost`. Parameters follow scikit-learn's conventions.
     """
 
     _parameter_constraints: dict = {}
@@ -54,7 +55,7 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
     is_pure = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Raise an error if a class defines its own sampler but inherits its cost."""
+        """Raise TypeError if a class defines its own sampler, but inherits `cost`."""
         super().__init_subclass__(**kwargs)
         sampled_by = ("noisy", "_noise", "noise_std")
         check_stated(cls, "cost", [name for name in sampled_by if hasattr(cls, name)])
@@ -108,8 +109,9 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
 class _AddedNoise(TableMechanism):
     """Base class of mechanisms that add discrete or continuous noise to every entry.
 
-    A subclass has two parameters: the size of the noise, with its name in `_size`, and `noise`.
-    `_noise` returns the distribution of the noise, in votes or, if it is discrete, in grid steps.
+    A subclass has two parameters: `noise`, and the scale of the noise. `_size` is the name of the
+    latter. `_noise` returns the distribution of the noise, in votes or, if it is discrete, in grid
+    steps.
     """
 
     _size: str
@@ -126,7 +128,7 @@ class _AddedNoise(TableMechanism):
         noise = self._noise(size).sample(noise_generator(random_state), table.shape)
         if self.is_exact:
             return (whole_ticks(table) + noise) * GRID
-        # Rounded, because the last digits of a float would reveal its noise
+        # Rounded, because the last digits of a noisy float depend on the value without noise
         return np.round((table + noise) / GRID) * GRID
 
     def with_scale(self, scale: float) -> Self | None:
@@ -142,8 +144,8 @@ class LaplaceMechanism(_AddedNoise):
     ----------
     scale : float, default=None
         Scale of the noise, in votes, from 2**-20 to 1e9. With None, `PATEClassifier` calibrates it.
-        For discrete noise and no other release, this is the number of votes that one protected unit
-        changes, divided by `epsilon`.
+        For discrete noise and no other release, the calibrated scale is the number of votes that
+        one protected unit changes, divided by `epsilon`.
     noise : {"discrete", "continuous"}, default="discrete"
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
         ``exp(-abs(x) / scale)``, sampled exactly. It gives pure differential privacy (delta 0).
@@ -196,7 +198,7 @@ class GaussianMechanism(_AddedNoise):
     """Gaussian noise on every entry of a table.
 
     At equal epsilon, Gaussian noise is smaller than Laplace noise if one protected unit changes
-    many votes. The guarantee has a delta above 0.
+    many votes. Its guarantee requires a delta above 0.
 
     Parameters
     ----------
@@ -207,7 +209,7 @@ class GaussianMechanism(_AddedNoise):
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
         ``exp(-x**2 / (2 * sigma**2))``, sampled exactly. "continuous" is floating-point noise,
         rounded to the same multiples. In real arithmetic, both have almost the same cost (see
-        `rdp.discrete_gaussian_mu_squared`), unless `sigma` is as small as the multiples.
+        `rdp.discrete_gaussian_mu_squared`), unless `sigma` is nearly as small as 2**-20.
 
     References
     ----------
@@ -266,7 +268,7 @@ def dry_run_table(mechanism: TableMechanism, *, contribution: Contribution, n_cl
 def checked_noisy(
     mechanism: TableMechanism, table: np.ndarray, noise: np.random.Generator
 ) -> np.ndarray:
-    """Return the noisy table of a user's mechanism; refuse other shapes or values."""
+    """Return a copy of the noisy table; raise ValueError for a wrong shape or wrong values."""
     noisy = np.asarray(mechanism.noisy(table, noise))
     if noisy.shape != table.shape or noisy.dtype.kind != "f" or not np.isfinite(noisy).all():
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Empirical lower bounds on epsilon, to detect mechanisms that leak more than they claim."""
+"""Empirical lower bounds on epsilon, to detect privacy losses above the claimed epsilon."""
 
 from .bounds import exact_epsilon, one_run_epsilon
 from .estimator import Canaries, EstimatorAudit, audit_estimator, make_canaries

@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon from samples of a mechanism, and epsilon of a stated distribution."""
+"""Lower bounds on epsilon from samples, and exact epsilon from `outcome_log_proba`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Event(NamedTuple):
     swapped: bool  # whether the event is more frequent for the second histogram
 
     def hits(self, first: np.ndarray, second: np.ndarray) -> tuple[Any, Any]:
-        """Count samples in the event, first for the side on which the event is more frequent."""
+        """Count samples of each side in the event; the side with more frequent events is first."""
         first, second, outcomes = padded(first, second, self.outcomes)
         hits = (first[outcomes].sum(), second[outcomes].sum())
         return hits[::-1] if self.swapped else hits
@@ -72,7 +72,7 @@ def _sampled_pair(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return ``sample(side, number)`` for both sides, with `n_samples` of each on average."""
-    # The number is random, so that each sample is from either side with probability 1/2
+    # The numbers are random, so that each sample is from the first side with probability 1/2
     n_first = int(rng.binomial(2 * n_samples, 0.5))
     first, second = pair
     return sample(first, n_first), sample(second, 2 * n_samples - n_first)
@@ -116,7 +116,7 @@ def bound_by_samples(
     event : object
         The chosen event.
     samples : list
-        The samples from which the event was chosen, and the other samples.
+        The samples from which the event was chosen, and the samples for the bound.
     """
     n_to_choose = int(n_samples * part)
     n_to_bound = n_samples - n_to_choose
@@ -198,8 +198,8 @@ def one_run_epsilon(
     n_right : int
         Number of correctly guessed bits.
     n_guesses : int
-        Number of guessed bits, which must be fixed before the outcome is known. The choice of these
-        bits may depend on the outcome.
+        Number of guessed bits, which must be fixed before the outcome is known. The selection of
+        the guessed bits may depend on the outcome.
     n_canaries : int
         Number of hidden bits.
     delta : float
@@ -222,10 +222,10 @@ def one_run_epsilon(
     Notes
     -----
     Steinke, Nasr, Jagielski (2023), Privacy auditing with one (1) training run, NeurIPS, Theorem
-    5.2. With pure privacy, given the outcome and all earlier bits, each guess is right with
-    probability at most ``q = 1 / (1 + exp(-epsilon))``. So the number of right guesses is dominated
-    by ``W ~ Bin(n_guesses, q)``. With delta it is dominated by `W` plus a number of failures with a
-    mean of at most ``2 delta n_canaries``:
+    5.2. With pure privacy, given the outcome and all earlier bits, each guess is correct with
+    probability at most ``q = 1 / (1 + exp(-epsilon))``. So the number of correct guesses is
+    stochastically dominated by ``W ~ Bin(n_guesses, q)``. With delta, it is dominated by `W` plus a
+    number of failures with a mean of at most ``2 delta n_canaries``:
     ``Pr[n_right >= v] <= Pr[W >= v] + 2 delta n_canaries max_i Pr[v > W >= v - i] / i``.
     Any epsilon at which this probability is at most ``1 - confidence`` is a valid bound, because
     the probability decreases with `v`, and a mechanism that is private at some epsilon is private
@@ -267,7 +267,7 @@ def check_confidence(confidence: Any) -> float:
     """Return `confidence` as a float in (0, 1)."""
     number = as_float(confidence) if isinstance(confidence, Real) else math.nan
     if not 0 < number < 1:
-        raise ValueError(f"confidence must lie strictly between 0 and 1; got {shown(confidence)}")
+        raise ValueError(f"confidence must be strictly between 0 and 1; got {shown(confidence)}")
     return number
 
 
@@ -280,7 +280,7 @@ def check_neighbours(votes: np.ndarray, neighbours: np.ndarray) -> None:
 # --- a mechanism under audit ----------------------------------------------------------------------
 
 
-#: Number of vote counts in one call of the mechanism: 8 MB.
+#: Largest number of vote counts in one call of the mechanism (8 MB).
 _COUNTS_AT_A_TIME = 2**20
 
 
@@ -298,7 +298,7 @@ class AuditedMechanism:
         return self.aggregator.aggregate(rows, *self._student_of(rows), random_state=rng)
 
     def sample(self, histogram: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
-        """Sample outcomes for one histogram, and count each; "no answer" is first."""
+        """Sample outcomes for one histogram, and return counts; the first is of "no answer"."""
         counts = np.zeros(len(histogram) + 1, dtype=np.int64)
         size = max(1, _COUNTS_AT_A_TIME // len(histogram))
         for start in range(0, n_samples, size):
@@ -313,12 +313,12 @@ class AuditedMechanism:
         return counts
 
     def stated_log_proba(self, votes: np.ndarray) -> np.ndarray:
-        """Return the outcome log probabilities that the mechanism states, row by row."""
+        """Return `outcome_log_proba` of the mechanism for each row of votes."""
         log_proba = self.aggregator.outcome_log_proba(votes, *self._student_of(votes))
         return check_log_proba(log_proba, n_classes=votes.shape[1])
 
     def stated_proba(self, votes: np.ndarray) -> np.ndarray | None:
-        """Return stated probabilities in the order of `sample`, or None if there are none."""
+        """Return outcome probabilities in the order of `sample`, or None if they are unknown."""
         if not has_distribution(self.aggregator):
             return None
         proba = np.exp(self.stated_log_proba(votes))
@@ -332,7 +332,7 @@ class AuditedMechanism:
 
 
 def added(counts: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """Add counts of outcomes, with possibly different numbers of outcomes."""
+    """Add two arrays of counts, which may have different lengths."""
     first, second = padded(counts, more)
     return first + second
 
@@ -350,7 +350,7 @@ def exact_epsilon(
 ) -> float | NDArray[np.float64]:
     """Return the exact epsilon of one query on a pair of histograms.
 
-    It is computed from the hockey-stick divergence of the stated distributions.
+    It is computed from the hockey-stick divergence of the distributions in `outcome_log_proba`.
 
     Parameters
     ----------
@@ -412,7 +412,7 @@ def _epsilon_one_way(log_p: np.ndarray, log_q: np.ndarray, delta: float) -> np.n
     """Return the largest ``log((P(E) - delta) / Q(E))`` over events E, row by row."""
     log_delta = math.log(delta) if delta else -math.inf
     log_p_event, log_q_event = log_proba_of_events(log_p, log_q)
-    with np.errstate(all="ignore"):  # events with a probability up to delta do not count
+    with np.errstate(all="ignore"):  # events with probability at most delta are ignored
         # log(P - delta) = log P + log(1 - delta / P)
         log_excess = log_p_event + np.log1p(-np.exp(log_delta - log_p_event))
         loss = np.where(log_p_event > log_delta, log_excess - log_q_event, -np.inf)
@@ -420,10 +420,10 @@ def _epsilon_one_way(log_p: np.ndarray, log_q: np.ndarray, delta: float) -> np.n
 
 
 def log_proba_of_events(log_p: np.ndarray, log_q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return log P and log Q of events of the outcomes with the largest P / Q, row by row.
+    """Return log P and log Q of events that consist of the outcomes with the largest P / Q.
 
-    Column k is the event of the k + 1 outcomes with the largest ratios; the certain event is left
-    out.
+    Each row is a pair of distributions. Column k is the event of the k + 1 outcomes with the
+    largest ratios. The certain event is omitted.
     """
     with np.errstate(invalid="ignore"):
         log_ratio = log_p - log_q

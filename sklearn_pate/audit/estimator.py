@@ -36,8 +36,8 @@ class EstimatorAudit(Audit):
     epsilon : float
         Lower bound on epsilon at `delta`, at least 0. It holds with probability `confidence`.
     claimed : float or None
-        The claimed epsilon: the argument, or else the epsilon in `privacy_spent_` of the estimator,
-        if there is one.
+        The claimed epsilon: the argument or, if it is None, the epsilon in `privacy_spent_` of the
+        fitted estimator; None if the estimator has no `privacy_spent_`.
     delta, confidence : float
         Parameters of the audit.
     n_runs : int
@@ -88,34 +88,34 @@ def audit_estimator(
     y : array-like of shape (n_samples,)
         Private labels.
     X_public : array or DataFrame, default=None
-        Public rows. With None, the public rows are the copies of the canaries. With None and
-        ``n_copies=0`` there are no public rows, as an estimator with a `synthesizer` requires.
+        Public rows. With None, the copies of the canaries are the only public rows. With None and
+        ``n_copies=0``, there are no public rows; use this for an estimator with a `synthesizer`.
     n_canaries : int, default=30
         Number of canaries in each run, if `canaries` is a str.
     canaries : {"mislabelled", "out_of_distribution"} or Canaries, default="mislabelled"
         The canaries, or their kind in `make_canaries`.
     attack : {"labels", "class_proba", "student"} or callable, default="labels"
-        Source of the guesses. "labels" uses the released labels of the canaries' copies,
-        `public_labels_`. "class_proba" uses their released class probabilities,
-        `public_soft_labels_`, which reveal more if records vote. "student" is a black-box attack:
-        it uses predictions of the estimator for the canaries, as probabilities if the estimator has
-        `predict_proba`. For the last two, the mean evidence of a run is subtracted. A function of
-        the fitted estimator must return a number for each canary, above 0 if the evidence is for
-        the first label, and must not use the bits.
+        Source of the guesses. "labels" uses `public_labels_`, the released labels of the copies of
+        the canaries. "class_proba" uses `public_soft_labels_`, the released class probabilities of
+        the copies, which reveal more if records vote. "student" is a black-box attack: it uses
+        `predict_proba` of the estimator for the canaries or, if the estimator has none, `predict`.
+        For the last two, the mean evidence of a run is subtracted. A callable is called with the
+        fitted estimator, and must return a number for each canary, above 0 if the evidence is for
+        the first label. It must not use the bits.
     n_copies : int, default=1
         Number of copies of each canary at the end of `X_public`. The guarantee also holds with
         these copies, because it holds for any public rows.
     n_runs : int, default=1
         Number of independent fits, each with its own bits.
     n_guesses : int, default=None
-        Number of bits to guess in all runs together, those with the most evidence first. None
-        guesses all bits. Choose the number before the outcome is known.
+        Number of bits to guess in all runs together. The bits with the most evidence are guessed.
+        None guesses all bits. The number must be chosen before the outcome is known.
     delta : float, default=None
         Delta of the tested guarantee; None uses the parameter `delta` of the estimator.
     claimed : float, default=None
         The tested epsilon; None uses the epsilon in `privacy_spent_`. It is required if the
         relation of the guarantee is "add or remove one record", because a changed label is then
-        two changes: twice the epsilon of the estimator, if `delta` is 0.
+        two changes. If `delta` is 0, pass twice the epsilon of the estimator.
     confidence : float, default=0.999
         Probability with which the bound holds.
     fit_params : dict, default=None
@@ -144,10 +144,11 @@ def audit_estimator(
     The bound is valid for the following reasons. Everything except the bits is fixed first: the
     positions, features and two labels of the canaries, all other records, and the public rows. The
     bits are fair, and independent of everything else. A change of one bit changes the label of one
-    record, which keeps its position, identifier and group. The two data sets are neighbours under
-    "replace one record", under "change it under the same identifier", and, for groups, under
-    "change its records", with the same number of records. (Under "add or remove one record",
-    without change, they are two changes apart, and `claimed` is required.) So if `fit` is
+    record, which keeps its position, identifier and group. The two data sets have the same number
+    of records. They are neighbours under "replace one record", under "change it under the same
+    identifier" and, for groups, under the relations with a change of the records of one group.
+    (Under "add or remove one record", they differ by two changes, and `claimed` is required.) So if
+    `fit` is
     (epsilon, delta)-private for its relation, its releases are (epsilon, delta)-private in each
     bit. The theorem behind `one_run_epsilon` requires nothing else, because guesses are computed
     from the releases. Several runs are one mechanism on all their bits, in which each bit is used
@@ -157,11 +158,12 @@ def audit_estimator(
     The bound is invalid if canaries, public rows or the number of guesses depend on the bits or on
     released labels, if runs share noise, or if `fit` spends privacy more than once.
 
-    The audit has limited power. If all `v` guesses are right, the bound is about
-    ``log(v / log(1 / (1 - confidence)))``: a bound above 1 requires 23 right guesses. All canaries
-    of a run share its noise. To detect a mechanism that leaks only a little too much, use few
-    canaries, many runs, and other records for which the vote of the canary's teacher decides the
-    label. Even then the bound is below the true epsilon. An audit without a finding proves nothing.
+    The audit has limited power. If all `v` guesses are correct, the bound is about
+    ``log(v / log(1 / (1 - confidence)))``: a bound above 1 requires 23 correct guesses. All
+    canaries of a run share its noise. To detect a small excess over the claimed epsilon, use few
+    canaries, many runs, and data in which the vote of the canary's teacher determines the label.
+    Even then the bound is below the true epsilon. An audit that does not refute a claim is not
+    evidence for it.
 
     References
     ----------
@@ -235,9 +237,9 @@ def audit_estimator(
 
 
 def _check_audited(estimator: Estimator, attack: str | Callable[..., Any]) -> None:
-    """Raise an error if an estimator has no release that the attack requires."""
+    """Raise an error if the attack cannot be used with the estimator."""
     if isinstance(estimator, type):
-        raise TypeError(f"estimator must be an estimator, {estimator.__name__}(); got the class")
+        raise TypeError(f"estimator must be an instance, {estimator.__name__}(); got the class")
     target_type = getattr(estimator, "target_type", ClassTarget)
     if not callable(attack) and not target_type.has_accuracy:
         raise ValueError(
@@ -254,7 +256,7 @@ def _check_audited(estimator: Estimator, attack: str | Callable[..., Any]) -> No
 
 
 def _claim_of(spent: Any) -> float | None:
-    """Return the epsilon that a fit states for a changed label, or None."""
+    """Return the epsilon of `privacy_spent_`, or None; raise ValueError for add or remove."""
     if getattr(spent, "relation", None) == NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise ValueError(
             f"the guarantee is for this change: {spent.change}. The changed label of a canary is "
@@ -292,7 +294,7 @@ def _count_right(
 ) -> int:
     """Guess the bits with the most evidence, and count the correct guesses."""
     most_evidence_first = np.lexsort((rng.random(evidence.size), -np.abs(evidence)))
-    # Bit 0 is the first label; without evidence, a coin decides
+    # Bit 0 is the first label; without evidence, the guess is random
     guesses = np.where(evidence == 0, rng.integers(2, size=evidence.size), evidence < 0)
     is_right = (guesses == bits)[most_evidence_first]
     return int(is_right[:n_guesses].sum())
@@ -326,7 +328,7 @@ def _evidence(
         evidence = _which_rate(fitted, fitted.predict_proba(canaries.X), canaries)
     else:
         evidence = _which_label(np.asarray(fitted.predict(canaries.X)), canaries)
-    # The mean is subtracted, because right labels are more likely for any bits of a run
+    # The mean is subtracted, because one of the two labels may be more likely for any bits
     return evidence - evidence.mean() if len(evidence) > 1 else evidence
 
 
@@ -344,7 +346,7 @@ def _which_label(labels: np.ndarray, canaries: Canaries) -> np.ndarray:
 
 
 def _which_rate(fitted: Estimator, class_proba: np.ndarray, canaries: Canaries) -> np.ndarray:
-    """Return the probability of the first label of each canary minus that of the second."""
+    """Return the probability of the first label minus the probability of the second label."""
     is_label = np.asarray(fitted.classes_) == np.asarray(canaries.labels)[:, :, None]
     first, second = np.where(is_label, class_proba[:, None], 0).sum(axis=2).T
     return first - second
@@ -392,10 +394,11 @@ def make_canaries(
     n_canaries : int
         Number of canaries.
     kind : {"mislabelled", "out_of_distribution"}, default="mislabelled"
-        "mislabelled" chooses random records, with their own label and a wrong label.
-        "out_of_distribution" replaces random records by points with two random labels. Every number
-        of a point is one to three ranges beyond the smallest or largest number of its column; other
-        columns are taken from random records. In a DataFrame, small integer types may overflow.
+        "mislabelled" chooses random records; the two labels are a wrong label and the label of the
+        record. "out_of_distribution" replaces random records by points with two random labels. Each
+        number of a point is one to three ranges below the smallest or above the largest number of
+        its column; values of other columns are from random records. In a DataFrame, the numbers may
+        overflow in columns of a small integer type.
     classes : array-like of shape (n_classes,), default=None
         All labels; None uses the labels in `y`.
     random_state : int, Generator or None, default=None
@@ -429,7 +432,7 @@ def make_canaries(
         )
     if len(classes) < 2:
         raise ValueError(
-            "canaries require at least 2 classes, as each is given one of two labels; pass classes"
+            "canaries require at least 2 classes, because each gets one of two labels; pass classes"
         )
     positions = rng.choice(len(y), n_canaries, replace=False)
     if kind == "mislabelled":
@@ -449,7 +452,7 @@ def make_canaries(
 
 
 def check_canaries(canaries: Canaries, y: np.ndarray) -> None:
-    """Raise an error if canaries do not match the records, or their attributes each other."""
+    """Raise ValueError if canaries do not match the records, or have inconsistent attributes."""
     positions = np.asarray(canaries.positions)
     labels = np.asarray(canaries.labels)
     n_canaries = len(positions)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .._typing import RandomGenerator
     from ..aggregators.base import Aggregator
 
-#: Number of pairs that are sampled again if samples contradict the stated distribution.
+#: Largest number of pairs to choose from if samples contradict the stated distribution.
 _RANKED = 30
 
 #: Number of samples of other histograms, as a fraction of the samples of the pair.
@@ -55,7 +55,7 @@ class AuditResult:
     contradicts : bool or None
         Whether samples contradict the stated distribution, `outcome_log_proba`, from which costs
         are computed. If so, these costs are not valid, even if `epsilon` is small. None if the
-        mechanism states no distribution.
+        mechanism has no stated distribution.
     """
 
     epsilon: float
@@ -92,21 +92,21 @@ def audit_aggregator(
         Vote counts. None searches for a pair of histograms of `n_teachers` and `n_classes` with a
         large epsilon; the search covers only some of them.
     neighbour_votes : array-like of shape (n_classes,), default=None
-        The same counts with one vote moved. None chooses the move that outcomes distinguish best,
-        by the mechanism's `outcome_log_proba` if it has one that samples do not contradict, else by
-        a tenth of `n_samples` for each move.
+        The same counts with one vote moved. None chooses the move that is easiest to detect from
+        outcomes. The choice uses the mechanism's `outcome_log_proba`, unless samples contradict it.
+        Otherwise, it uses samples, a tenth of `n_samples` for each move.
     n_teachers, n_classes : int, default=None
         Number of teachers and of classes of the histograms, if `votes` is None.
     delta : float, default=1e-5
         Delta of the tested guarantee, in [0, 1).
     n_samples : int, default=200_000
         Number of sampled outcomes of each histogram, on average. The event is chosen from a tenth
-        of them, and the bound is computed from the rest. They are sampled in batches, so memory
-        does not grow with this number. The choice of the pair requires a tenth more if the
-        mechanism states its distribution; a search by samples requires several times this number.
+        of them, and the bound is computed from the rest. They are sampled in batches, so the memory
+        does not grow with this number. The choice of the pair requires a tenth more samples if the
+        mechanism has a stated distribution; a search by samples requires several times as many.
     confidence : float, default=1 - 1e-6
         Probability with which the bound holds. The probability of an error in any of several audits
-        is at most the sum of their ``1 - confidence``.
+        is at most the sum of ``1 - confidence`` over these audits.
     student_proba : array-like of shape (n_classes,), default=None
         The student's probabilities, for aggregators that use them.
     random_state : int, Generator or None, default=None
@@ -116,8 +116,8 @@ def audit_aggregator(
     -------
     AuditResult
         If a guarantee is true, `epsilon` of the result is above it with probability at most
-        ``1 - confidence``. If the stated distribution is true, `contradicts` is True with at most
-        the same probability.
+        ``1 - confidence``. If the stated distribution is true, `contradicts` is True with
+        probability at most ``1 - confidence``.
 
     Raises
     ------
@@ -138,16 +138,16 @@ def audit_aggregator(
     on `p` and `q`. The pair and the event are chosen from other samples, or from the mechanism's
     `outcome_log_proba` unless these samples contradict it.
 
-    The audit also tests the stated distribution. Without `neighbour_votes`, it is compared with
-    samples at histograms that do not depend on it: ties, margins of 1 to 4 on both sides of ties,
-    unanimity, and margins of 4, 8, 16, ..., for several classes; with `votes`, at these votes and
-    their neighbours. Each count of an outcome has a two-sided binomial test; all these tests
-    together use half of ``1 - confidence``. The other half is used for tests of the samples of the
-    pair. If samples contradict the stated distribution before the pair is chosen, it is not used:
-    the mechanism is audited as a function without a stated distribution, with the pairs that these
-    samples distinguish best. Otherwise, the audit continues as if these samples had not been drawn.
-    It does not detect a false distribution at other histograms, or an error that is too small for
-    the number of samples.
+    The audit also tests the stated distribution. Without `neighbour_votes`, this distribution is
+    compared with samples at histograms that do not depend on it. With `votes`, these are `votes`
+    and their neighbours. Otherwise, they are ties, margins of 1 to 4 on both sides of ties,
+    unanimity, and margins of 4, 8, 16, ..., for several classes. Each count of an outcome has a
+    two-sided binomial test; all these tests together use half of ``1 - confidence``. The other half
+    is used for tests of the samples of the pair. If samples contradict the stated distribution
+    before the pair is chosen, this distribution is not used: the mechanism is audited as a function
+    without a stated distribution, with the pairs that these samples distinguish best. Otherwise,
+    the audit continues as if these samples had not been drawn. The audit does not detect a wrong
+    distribution at other histograms, or an error that is too small for the number of samples.
 
     Examples
     --------
@@ -173,10 +173,10 @@ def audit_aggregator(
     # `steps` is None if queries share noise; the cost at a high order is fast to compute
     if hasattr(aggregator, "steps") and aggregator.steps([1e12]) is None:
         raise ValueError(
-            f"queries of {aggregator} share noise; give a function that samples one query"
+            f"queries of {aggregator} share noise; pass a function that samples one query"
         )
     if votes is None and (neighbour_votes is not None or n_teachers is None or n_classes is None):
-        raise ValueError("without votes, give n_teachers and n_classes, and not neighbour_votes")
+        raise ValueError("without votes, pass n_teachers and n_classes, and not neighbour_votes")
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
     settings: dict[str, Any] = {"delta": delta, "n_samples": n_samples, "confidence": confidence}
     contradicts = None
@@ -226,19 +226,19 @@ def _choose_pair(
     """Choose the pair of histograms to audit.
 
     The stated distribution determines the choice if samples do not contradict it. Otherwise, or if
-    the mechanism states none, samples determine it.
+    there is no stated distribution, samples determine the choice.
 
     Returns
     -------
     mechanism : AuditedMechanism
-        The mechanism to audit; after a contradiction, its sampler without the distribution.
+        The mechanism to audit; if samples contradict its distribution, only its sampler.
     pair : ndarray of shape (2, n_classes)
         The histograms.
     contradicts : bool or None
         Whether samples contradict the stated distribution. None if there is none, or if
         `n_samples` is too small to test it.
     """
-    # A generator of its own, so that the test does not change an audit without a contradiction
+    # A separate generator, so that the test does not change the samples of the audit
     (other_rng,) = rng.spawn(1)
     if votes is None:
         public: dict[str, Any] = dict(zip(size, check_public(**size), strict=True))
@@ -255,7 +255,7 @@ def _choose_pair(
         n_of_each = n_outcomes // len(histograms)
         counts = [mechanism.sample(histogram, n_of_each, other_rng) for histogram in histograms]
         contradicts = _p_value(counts, stated) <= alarm
-    if contradicts:  # the sampler is audited alone, from the pairs that it distinguishes best
+    if contradicts:  # only the sampler is audited, with the pairs that it distinguishes best
         of_pairs = ((counts[k], counts[j]) for k, j in rows.reshape(2, -1).T)
         found = [bounds.pilot_bound(*both, n_of_each, settings["delta"]) for both in of_pairs]
         mechanism = AuditedMechanism(mechanism.draw)
@@ -274,7 +274,7 @@ def _p_value(counts: list[np.ndarray], proba: np.ndarray) -> float:
     counts : list of ndarray
         Sampled outcomes of each histogram, as `AuditedMechanism.sample` counts them.
     proba : ndarray of shape (n_histograms, n_classes + 1)
-        Their stated probabilities.
+        Stated probabilities of the outcomes of each histogram.
 
     Returns
     -------
@@ -299,15 +299,15 @@ def _p_value(counts: list[np.ndarray], proba: np.ndarray) -> float:
 #: Fraction of the samples of an audit from which the event is chosen.
 TO_CHOOSE = 0.1
 
-#: Number of samples of each pair in a search, and in a choice among few pairs, as a fraction of the
-#: samples of an audit.
+#: Number of samples of each histogram in a search and in a choice among few pairs, divided by the
+#: number of samples of an audit.
 _TO_TRY = 0.01
 _TO_TRY_OF_FEW = 0.1
 
-#: Smallest number of samples of a pair in a search.
+#: Smallest number of samples of a histogram in a search.
 _LEAST_TRIED = 50
 
-#: Largest number of pairs in a step, if each pair must be sampled, and if not.
+#: Largest number of pairs in a step: by samples, and by the stated distribution.
 _MOST_SAMPLED = 40
 _MOST_STATED = 4000
 
@@ -318,7 +318,7 @@ _MOST_CLASSES = 64
 def search(
     mechanism: AuditedMechanism, pairs: np.ndarray, rng: np.random.Generator, **settings: Any
 ) -> np.ndarray:
-    """Search for the pair of histograms that outcomes distinguish best.
+    """Search for the pair of histograms that is easiest to distinguish from outcomes.
 
     The search starts from the best pair among ties of the top classes and margins of many sizes. If
     pairs must be sampled, it also tries `pairs`. It moves votes while the score increases, so it
@@ -349,7 +349,7 @@ def search(
 def best_of(
     mechanism: AuditedMechanism, pairs: np.ndarray, rng: np.random.Generator, **settings: Any
 ) -> np.ndarray:
-    """Return the given pair that outcomes distinguish best."""
+    """Return the one of several pairs that is easiest to distinguish from outcomes."""
     scores = _scores(mechanism, pairs, rng=rng, to_try=_TO_TRY_OF_FEW, **settings)
     return pairs[:, np.argmax(scores)]
 
@@ -366,7 +366,7 @@ def _scores(
 ) -> np.ndarray:
     """Return a score of each pair, which is higher for pairs that are easier to distinguish.
 
-    The score is the expected lower bound from `n_samples` samples or, if the mechanism states no
+    The score is the expected lower bound from `n_samples` samples or, without a stated
     distribution, a rough bound from a few samples.
     """
     if has_distribution(mechanism.aggregator):
@@ -422,7 +422,7 @@ def single_moves(n_classes: int) -> np.ndarray:
 def pairs_around(histograms: np.ndarray) -> np.ndarray:
     """Return all pairs of a histogram and the same histogram with one vote moved.
 
-    Their shape is (2, n_pairs, n_classes). Some may have negative counts.
+    The shape of the result is (2, n_pairs, n_classes). Some pairs may have negative counts.
     """
     moves = single_moves(histograms.shape[1])
     votes = np.repeat(histograms, len(moves), axis=0)
@@ -443,10 +443,12 @@ def pairs_with(votes: np.ndarray) -> np.ndarray:
 def plain_pairs(rng: np.random.Generator, *, n_teachers: int, n_classes: int) -> np.ndarray:
     """Return pairs that do not depend on a stated distribution, the most informative first.
 
-    These are ties of two classes and margins of 1 to 4 on both sides of them, unanimity, ties that
-    a vote of a third class breaks, ties of all classes; then margins of 4, 8, 16, ... over one
-    class or over all others, each for another class; last, ties and unanimity for other classes, in
-    random order.
+    In this order, they are:
+
+    - ties of two classes, margins of 1 to 4 on both sides of a tie, and unanimity;
+    - ties that are broken by a vote for a third class, and ties of all classes;
+    - margins of 4, 8, 16, ... over one class or over all others, each for another class;
+    - ties and unanimity of other classes, in random order.
     """
     sizes = n_teachers, n_classes
     classes = np.arange(n_classes)

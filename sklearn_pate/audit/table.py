@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Fraction of the samples from which the event is chosen.
 _TO_CHOOSE = 0.2
 
-#: Number of candidate edges of the event, which are quantiles of the first samples.
+#: Number of candidate edges of the event for each statistic: quantiles of the first samples.
 _N_EDGES = 41
 
 #: Number of samples of each side from which the direction of the difference is estimated.
@@ -42,7 +42,7 @@ class TableAudit(Audit):
     epsilon : float
         Lower bound on epsilon at `delta`, at least 0. It holds with probability `confidence`.
     claimed : float
-        Epsilon at `delta` of the stated cost.
+        Epsilon, at `delta`, of the cost of the mechanism or release.
     delta, confidence : float
         Parameters of the audit.
     n_samples : int
@@ -71,18 +71,18 @@ def audit_table(
         The mechanism, with its noise set.
     table, neighbour_table : array-like of shape (n_cells, n_classes), default=None
         Votes of two data sets that differ in one protected unit, for instance the `counts` that
-        `PATEClassifier.poll` returns for each. Their distance is not checked, because it is part of
-        the audited claim. None uses two tables in which ``l1 / linf`` entries differ by ``linf``
-        each, the worst case within `contribution`.
+        `PATEClassifier.poll` returns for each. Their difference is not checked, because it is part
+        of the audited claim. If both are None, the tables differ by ``linf`` in each of
+        ``l1 / linf`` entries, rounded down, which is the worst case within `contribution`.
     contribution : rdp.Contribution, default=None
-        Largest change of the table that the claim covers. None is the change due to a replaced
-        record that counts once, ``Contribution.of_counts(2)``.
+        Largest change of the table that the claim covers. None uses ``Contribution.of_counts(2)``,
+        the change due to a replaced record that counts once.
     delta : float, default=None
-        Delta of the claim, in [0, 1). None is 0 if the mechanism is pure, else 1e-5.
+        Delta of the claim, in [0, 1). None uses 0 if the mechanism is pure, else 1e-5.
     n_samples : int, default=20_000
         Number of noisy tables of each of the two data sets, on average. The event is chosen from a
         fifth of them, and the bound is computed from the rest. Tables are sampled one by one,
-        because their entries may share noise; 20,000 take some seconds.
+        because their entries may share noise; 20,000 tables take some seconds.
     confidence : float, default=1 - 1e-6
         Probability with which the bound holds.
     random_state : int, Generator or None, default=None
@@ -97,22 +97,23 @@ def audit_table(
     Raises
     ------
     ValueError
-        If `mechanism` is not a table mechanism, the tables have different shapes or equal entries,
-        no tables are given and `contribution.l1` is infinite, or an argument is out of range.
+        If `mechanism` is not a table mechanism, only one table is given, the tables have different
+        shapes or equal entries, no tables are given and `contribution.l1` is infinite, or an
+        argument is out of range.
 
     Notes
     -----
     The bound is computed as in `audit_aggregator`, with samples from either table with probability
     1/2. The event is a range of values of one statistic of the noisy entries that differ. The
     statistic and the range that distinguish the tables best are chosen from a fifth of the samples.
-    The statistic is an entry; or the sum of all entries in the direction of the difference, on
-    which the likelihood ratio of Gaussian noise depends; or the same sum with each entry clipped to
-    between its two values, for Laplace noise.
+    There are three kinds of statistics: one entry; the sum of all entries in the direction of the
+    difference, on which the likelihood ratio of Gaussian noise depends; and, for Laplace noise, the
+    same sum with each entry clipped to the range between its two values.
 
-    The audit can detect a loss in an event that is frequent for both tables. The whole loss of
-    Laplace noise is in such an event. The loss of Gaussian noise at a small delta is in the tail,
-    which has few samples; a claim is easier to refute at a delta of 0.01. Noise on entries that do
-    not differ is not audited.
+    The audit can detect a privacy loss in events that are frequent for both tables. The loss of
+    Laplace noise is largest in such events. The loss of Gaussian noise at a small delta is in the
+    tail, which has few samples; a claim is easier to refute at a delta of 0.01. Noise on entries
+    that do not differ is not audited.
 
     Examples
     --------
@@ -135,11 +136,11 @@ def audit_table(
     if table is None and neighbour_table is None:
         if not math.isfinite(contribution.l1):
             raise ValueError(
-                "contribution.l1 is infinite, so give table and neighbour_table, two tables with "
-                f"the largest difference that it allows; got {contribution}"
+                "contribution.l1 is infinite, so pass table and neighbour_table, two tables with "
+                f"the largest difference within contribution; got {contribution}"
             )
         n_changed = int(contribution.l1 // contribution.linf)
-        # Adjacent entries lose and gain a vote in turn
+        # Consecutive entries decrease and increase by turns
         table = np.full((math.ceil(n_changed / 2), 2), 10.0)
         neighbour_table = table.copy()
         neighbour_table.flat[:n_changed] += contribution.linf * np.resize([-1, 1], n_changed)
@@ -179,11 +180,12 @@ def audit_release(
     release : releases.Release
         The release, with its noise set.
     private, neighbour : releases.PrivateData
-        Two data sets that differ in one protected unit. Their distance is not checked, because it
-        is part of the audited claim. Other pairs may have a larger epsilon, so choose the worst
-        pair that you can think of.
+        Two data sets that differ in one protected unit. Their difference is not checked, because it
+        is part of the audited claim. Other pairs may have a larger epsilon, so choose a pair for
+        which you expect the largest epsilon.
     relation : rdp.NeighboringRelation or str, default="replace_one"
-        Relation between the two data sets, for the `event` of the release.
+        Relation between the two data sets, from which `event` of the release computes its claim.
+        The protected unit is a record.
     delta, n_samples, confidence, random_state
         As in `audit_table`.
 
@@ -200,9 +202,9 @@ def audit_release(
 
     Notes
     -----
-    `gather` is called once for each data set, and `publish` for each sample. The event is chosen as
-    in `audit_table`, for one published number, or for the sum of all published numbers in the
-    direction of the average difference between the two data sets.
+    `gather` is called once for each data set, and `publish` once for each sample. The event is
+    chosen as in `audit_table`. Published numbers replace entries, and the average difference of
+    the numbers between the two data sets replaces the difference of the tables.
 
     Examples
     --------
@@ -287,9 +289,9 @@ def _audit(
 def _statistics(first: np.ndarray, second: np.ndarray, sampled: Sequence[Any]) -> np.ndarray:
     """Return statistics that may distinguish two sides, (n_statistics, n_samples).
 
-    The statistics are each number with different means of the two sides, and two sums of these
-    numbers in the direction from the first to the second mean: unclipped, and with each number
-    clipped to between its means.
+    The statistics are each number with different means on the two sides, and two sums of these
+    numbers in the direction from the first to the second mean. In the second sum, each number is
+    clipped to the range between its two means.
     """
     differs = first != second
     move = (second - first)[differs]
@@ -299,7 +301,7 @@ def _statistics(first: np.ndarray, second: np.ndarray, sampled: Sequence[Any]) -
 
 
 class _Event(NamedTuple):
-    """Values of a statistic from an edge upwards or downwards; the edge is included."""
+    """Event that a statistic is at least an edge, or at most an edge."""
 
     statistic: int
     edge: float

@@ -1,5 +1,5 @@
-"""Class sums: noisy sums of encoded rows by class, read as linear discriminants.
+"""Class sums: linear discriminants from noisy sums of encoded rows by class.
 
-`statistic` is the private half: rows as whole numbers, their sums, the sensitivity with its proof,
-the noise and its cost. `discriminants` is the public half, and uses noisy sums alone.
+`statistic` is the private part: rows as whole numbers, their sums, the sensitivity with its proof,
+the noise and its cost. `discriminants` is the public part: it uses only noisy sums and public rows.
 """

@@ -1,7 +1,7 @@
-"""The public half of class sums: linear discriminants from noisy sums; no record is read.
+"""Public part of class sums: linear discriminants from noisy sums; no private record is read.
 
-Noisy class means are shrunk and the noisy second moment is denoised, each by its known noise. All
-results follow from published numbers, so they have no privacy cost.
+Noisy class means are shrunk, and the noisy second moment is denoised, according to the known noise.
+All results are computed from published numbers, so they have no privacy cost.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _POWERS = (0.5, 1.0, 1.5, 2.0, 3.0)
 _POWERS_WITH_PUBLIC_ROWS = (1.0, 1.5, 2.0, 3.0)
 _STEPS = np.exp(np.linspace(-14, 6, 81))
 
-#: Penalty of a power other than 1 where directions are noisy themselves: a log likelihood, times
-#: the absolute logarithm of the power. With weak effects of many rare categories, such a power was
-#: likelier by 20, and AUC fell by 0.03. With one trait behind 40 answers, it was likelier by 110,
-#: and accuracy rose by 0.04.
+#: Penalty of a power other than 1 if the directions are noisy themselves. This number, times the
+#: absolute logarithm of the power, is subtracted from the log likelihood. With weak effects of many
+#: rare categories, the log likelihood of such a power was higher by 20, and AUC fell by 0.03. With
+#: one trait behind 40 answers, it was higher by 110, and accuracy rose by 0.04.
 _PENALTY = 40.0
 
 #: Maximal fraction of the variance of a direction that classes explain.
@@ -40,7 +40,7 @@ class Discriminants:
     """Linear discriminants from published sums without public rows.
 
     Class means are shrunk to the overall mean, direction by direction, by an amount that depends on
-    the known noise. Class frequencies are shrunk to each other in the same way.
+    the known noise. Class frequencies are shrunk to equal frequencies, also by the known noise.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Discriminants:
         return psi @ self.slopes.T + self.constants
 
     def draw(self, n_rows: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw rows of classes with these frequencies, means and covariance."""
+        """Draw rows from a Gaussian mixture with these class frequencies, means and covariance."""
         codes = rng.choice(len(self._share), size=n_rows, p=self._share)
         about = rng.standard_normal((n_rows, self._spread.shape[1])) @ self._spread.T
         return self._means[codes] + about
@@ -124,7 +124,8 @@ def public_discriminants(
     public : ndarray of shape (n_public, n_columns)
         `psi` of public rows.
     proba_is_linear : bool
-        Whether the class probabilities are linear, by least squares, instead of their logarithms.
+        If True, the class probabilities are linear in `psi`, by least squares. If False, their
+        logarithms are linear, up to a constant for each row.
     target : targets.Target
         Its values are the classes, or levels, of the sums.
 
@@ -186,7 +187,7 @@ def _number(sums: Sums) -> float:
 
 
 def _shrunk_counts(sums: Sums, n: float) -> np.ndarray:
-    """Return counts that sum to n, shrunk to each other by their noise (James and Stein)."""
+    """Return counts that sum to n, shrunk to equal counts by their noise (James and Stein)."""
     n_classes = len(sums.counts)
     away = sums.counts - sums.counts.mean()
     seen = (away**2).sum()
@@ -197,11 +198,12 @@ def _shrunk_counts(sums: Sums, n: float) -> np.ndarray:
 
 
 def _denoised(sums: Sums, n: float) -> tuple[np.ndarray, float, float]:
-    """Return the denoised second moment of a record, the variance of the rest, and the edge.
+    """Return the denoised second moment per record, the variance elsewhere, and the noise's edge.
 
-    The noise is a Wigner matrix of known size. An eigenvalue below its edge carries no information.
-    An eigenvalue above the edge is shifted up, and its eigenvector is rotated, by known amounts
-    (Benaych-Georges and Nadakuditi 2011). All rows have length 1, which determines the trace.
+    The noise is a Wigner matrix of known size; the edge is its largest eigenvalue. A signal below
+    the edge cannot be detected. An eigenvalue above the edge is shifted up by noise, and its
+    eigenvector is rotated, by known amounts (Benaych-Georges and Nadakuditi 2011). All other
+    directions get the same variance. All rows have length 1, which determines the trace.
     """
     n_columns = len(sums.moment)
     s = sums.sd_moment / math.sqrt(2)
@@ -237,10 +239,10 @@ def _class_means(
     powers: tuple[float, ...],
     penalty: float = 0.0,
 ) -> np.ndarray:
-    """Return class means about the overall mean, in directions of a basis.
+    """Return shrunk differences of class means from the overall mean, in directions of a basis.
 
     `noise` is the standard deviation of the noise on a sum, and the variance of the noise on the
-    mean.
+    overall mean.
     """
     n_classes = len(counts)
     n = counts.sum()
@@ -266,8 +268,8 @@ def _shrunk_means(
 
     The expected square of a mean in a direction is ``t * variance**power``. With a power of 1, the
     distance between classes, divided by the standard deviation, is the same in every direction.
-    With a larger power, classes differ where rows do. The likeliest t and power are used; each mean
-    counts as `n_free` numbers.
+    With a larger power, classes differ more in directions of large variance. The t and power of the
+    maximal likelihood are used; each mean counts as `n_free` numbers.
     """
     typical = np.exp(np.log(variance).mean())
 

@@ -1,14 +1,15 @@
-"""The private half of class sums: statistic, contribution and noise.
+"""Private part of class sums: statistic, contribution and noise.
 
-A row is encoded as `psi`, a vector on the unit sphere whose last entry is constant. The sums of
+A row is encoded as `psi`, a unit vector that includes a constant last entry. The sums of
 `psi` by class and in total are released, about a mean. `sensitivity` proves the largest change by
 one record, and `sums_cost` computes the cost.
 
-- With public rows, the mean and the covariance are theirs, and the constant entry counts the
-  records of each class: `Blocks` are `WITH_PUBLIC_ROWS`, and `methods.sums` draws the noise.
-- Without, the mean is released first, and the counts of the classes and the second moment are
-  released with the sums: `Blocks` are `WITHOUT_PUBLIC_ROWS`, `noise_sizes` scales the noise, and
-  for both releases, `gather_...` computes private whole numbers and `publish_...` adds noise.
+- With public rows, the mean and the covariance are those of the public rows, and the constant entry
+  counts the records of each class. The blocks are `WITH_PUBLIC_ROWS`, and `methods.sums` draws the
+  noise.
+- Without public rows, the mean is released first. The class counts and the second moment are then
+  released with the sums. The blocks are `WITHOUT_PUBLIC_ROWS`, and `noise_sizes` scales the noise.
+  For both releases, `gather_...` computes private whole numbers and `publish_...` adds noise.
 """
 
 from __future__ import annotations
@@ -47,17 +48,18 @@ STEP = 2.0**-14
 
 _PER_STEP = 2**14
 
-#: Ticks of a whole record, if some records have weights or share one vote with others.
+#: Ticks of a whole record, if not all records count equally or if votes are split.
 _TICKS = 2**12
 
 #: Value of the constant entry, relative to a row of length 1.
 CONSTANT = 0.3
 
-#: Length of a row and value of its constant entry, once both together have length 1.
+#: Length of a row without its constant entry, and the value of this entry, if the whole row is
+#: scaled to length 1.
 ROW_LENGTH = 1 / math.sqrt(1 + CONSTANT**2)
 ROW_CONSTANT = CONSTANT * ROW_LENGTH
 
-#: Part of mu**2 that is spent on the mean.
+#: Fraction of mu**2 that is spent on the mean.
 MEAN_FRACTION = 0.1
 
 #: Number of rows multiplied at once, so that their sums are exact in floats.
@@ -83,8 +85,8 @@ class Blocks(NamedTuple):
     min_product : float
         Smallest inner product of two rows.
     one_changed : float
-        Upper bound of the squared change by an added or removed record, divided by the one by a
-        replaced record.
+        Upper bound of the squared change by an added or removed record, divided by the squared
+        change by a replaced record.
     """
 
     total: float
@@ -94,7 +96,7 @@ class Blocks(NamedTuple):
     one_changed: float
 
 
-#: The constant entry of every row makes two rows less different.
+#: With public rows, the constant entry of every row raises the smallest inner product above -1.
 WITH_PUBLIC_ROWS = Blocks(0.25, 0.0, False, ROW_CONSTANT**2 - ROW_LENGTH**2, 0.273)
 WITHOUT_PUBLIC_ROWS = Blocks(0.35, 0.5, True, -1.0, 0.455)
 
@@ -143,7 +145,7 @@ class Sums(NamedTuple):
 
 def unit(rows: np.ndarray) -> np.ndarray:
     """Scale rows to length 1; rows of zeros stay zero."""
-    # The largest number becomes 1 first, as the squares of tiny numbers would be rounded to 0
+    # Divide by the largest number first, because the squares of tiny numbers would underflow to 0
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     rows = rows / np.where(largest > 0, largest, 1.0)
     norms = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
@@ -164,7 +166,7 @@ def ticks_of(
     whole: int = _TICKS,
     target: Target | None = None,
 ) -> tuple[np.ndarray, int]:
-    """Return the ticks of each record, and the ticks of a whole one.
+    """Return the ticks of each record, and the ticks of a whole record.
 
     Parameters
     ----------
@@ -175,7 +177,8 @@ def ticks_of(
     weight : ndarray of shape (n_rows,), default=None
         Weight of each record, clipped to [0, 1].
     whole : int
-        Ticks of a whole record, if not all records count equally.
+        Ticks of a whole record, if `units` or `weight` is given, or if votes are split. Otherwise,
+        a whole record is one tick.
     target : targets.Target or None, default=None
         Values that records vote for; None for classes.
 
@@ -222,10 +225,12 @@ def sensitivity(
     ``(a + w**2) (2 - 2 x) + m**2 (2 - 2 x**2)`` for two records of one class, and ``2 a + 2 x /
     n_classes + w**2 (2 - 2 x) + 2 c**2 + m**2 (2 - 2 x**2)`` for two records of different classes.
     Each is a parabola in ``x``, from ``blocks.min_product`` to 1, so its maximum is at an end or at
-    the vertex. Shorter rows change less: with ``m**2 <= (a + w**2) / 2``, the change grows in the
-    longer length and is convex in the other, whose other end is no row at all. A record that counts
-    in part, or the mean of several records, lies between whole records. A record that is split
-    between two levels is the mean of two records with the same row and one class each.
+    the vertex. Shorter rows change the sums less. With ``m**2 <= (a + w**2) / 2``, the change
+    increases with the longer of the two lengths. It is convex in the shorter length, so it is
+    largest for equal lengths, or for length 0, which is no row at all. A record with a weight below
+    1, or the mean of several records, is a convex combination of whole records and no record. A
+    record that is split between two levels is the mean of two records with the same row and one
+    class each.
     """
     a = 1 - 1 / n_classes
     total, square = blocks.total**2, moment_weight**2
@@ -248,8 +253,9 @@ def _largest(constant: float, slope: float, square: float, low: float, high: flo
 def free_weight(n_classes: int) -> float:
     """Return the largest weight of the second moment that leaves the sensitivity unchanged.
 
-    This is the sensitivity for a replaced record. The weight is at most
-    ``sqrt((1 - 1 / n_classes + total**2) / 2)``, the condition in the notes of `sensitivity`.
+    The sensitivity here is for a replaced record. The weight is also at most
+    ``sqrt((1 - 1 / n_classes + total**2) / 2)``, because of the condition on ``m`` in the notes of
+    `sensitivity`.
     """
     most = math.sqrt((1 - 1 / n_classes + WITHOUT_PUBLIC_ROWS.total**2) / 2)
 
@@ -280,9 +286,10 @@ def noise_of_sums(mu: float, blocks: Blocks, *, n_classes: int) -> float:
 
 
 def noise_sizes(mu: float, *, n_classes: int) -> tuple[float, float, float]:
-    """Return the noise of the mean, of the sums by class and of the moment, for a total mu.
+    """Return the noise standard deviations of the mean, the sums by class and the moment.
 
-    Mu is the privacy parameter for a replaced record.
+    `mu` is the Gaussian privacy parameter of all of them together, for a replaced record. The first
+    standard deviation is that of the sum of rows, before it is divided by their number.
     """
     sd_centre = 2 / (mu * math.sqrt(MEAN_FRACTION)) * _ROUNDED
     rest = mu * math.sqrt(1 - MEAN_FRACTION)
@@ -293,8 +300,8 @@ def noise_sizes(mu: float, *, n_classes: int) -> tuple[float, float, float]:
 def sums_contribution(neighbors: Neighbors, blocks: Blocks) -> Contribution:
     """Return the contribution of one unit to all blocks and, without public rows, to the mean.
 
-    It is relative to the L2 sensitivity for a replaced record, where each block is multiplied by
-    its weight.
+    The contribution is relative to the L2 sensitivity for a replaced record, with each block
+    multiplied by its weight.
 
     Parameters
     ----------
@@ -306,7 +313,7 @@ def sums_contribution(neighbors: Neighbors, blocks: Blocks) -> Contribution:
     Returns
     -------
     rdp.Contribution
-        Its `l2_squared`; the other norms are unknown, hence infinite.
+        Contribution with `l2_squared`; the other norms are unknown, so they are infinite.
     """
     l2_squared = blocks.one_changed if neighbors.n_units == 1 else 1.0
     return Contribution(l1=math.inf, l2_squared=l2_squared, linf=math.inf)
@@ -315,7 +322,7 @@ def sums_contribution(neighbors: Neighbors, blocks: Blocks) -> Contribution:
 def centre_cost(
     noise_multiplier: float, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS
 ) -> Cost:
-    """Return the cost of the mean alone.
+    """Return the cost of the mean only.
 
     Parameters
     ----------
@@ -425,11 +432,11 @@ def gather_total(
 
 
 def publish_centre(gathered: GatheredTotal, sd: float, rng: np.random.Generator) -> Centre:
-    """Return the mean of all rows, with noise of the same standard deviation on each of their sums.
+    """Return the mean of all rows, with noise of standard deviation `sd` on the sum of each column.
 
-    The sums are divided by the noisy number of records, which has half the weight. For a replaced
-    record, this number costs nothing, because only a record that cannot be encoded changes both the
-    number and the sums.
+    The sums are divided by the noisy number of records, which has half the weight, and shrunk to 0
+    by their noise. For a replaced record, this number costs nothing: it changes only if one of the
+    two records cannot be encoded, and the sums then change by less.
 
     Parameters
     ----------
@@ -482,7 +489,7 @@ def gather_sums(
     n_jobs : int, default=None
         As in joblib. The sums do not depend on it.
     encode : callable
-        Returns `psi` of some rows, (n_rows, n_columns). The length of each is at most 1, and a row
+        Returns `psi` of some rows, (n_rows, n_columns). Each has a length of at most 1, and a row
         of zeros adds nothing.
     """
     amount, whole = part
@@ -495,7 +502,7 @@ def gather_sums(
 def publish_sums(
     gathered: GatheredSums, sd: float, sd_moment: float, rng: np.random.Generator
 ) -> Sums:
-    """Return `Sums` with noise; they have one more column, which is constant.
+    """Return noisy `Sums`; their last column is the constant entry of rows.
 
     Parameters
     ----------
@@ -588,14 +595,14 @@ def _sums_of(
 
 
 def of_classes(steps: np.ndarray, cast: np.ndarray) -> np.ndarray:
-    """Return sums of whole steps by class, of few enough rows for exact sums in floats."""
+    """Return sums of whole steps by class; a block has few enough rows for exact floats."""
     return (cast.T.astype(float) @ steps.astype(float)).astype(np.int64)
 
 
 def whole_steps(psi: np.ndarray) -> np.ndarray:
     """Return rows in whole steps; rows that are not finite, or longer than 1, become zeros.
 
-    No record is refused, because the presence of an error would reveal a record without noise.
+    No record raises an error, because an error would disclose information without noise.
     """
     steps = np.trunc(np.clip(psi, -1, 1) * (_PER_STEP * (1 - 1e-12)))
     fits = (steps * steps).sum(axis=1) <= _PER_STEP**2  # False for NaN
@@ -610,7 +617,7 @@ def _noisy(whole: np.ndarray, sd: float, step: float, rng: np.random.Generator) 
 def _noisy_moment(
     whole: np.ndarray, sd: float, step: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Add noise to a symmetric matrix, less off the diagonal, whose entries count twice."""
+    """Add symmetric noise to a matrix; entries off the diagonal occur twice, so get less noise."""
     n = len(whole)
     above = np.triu_indices(n, 1)
     noisy = np.zeros((n, n))

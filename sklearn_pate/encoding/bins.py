@@ -1,4 +1,4 @@
-"""The bins of declared columns, encoded one-hot by scikit-learn's transformers, for exports."""
+"""One-hot encoding of the bins of declared columns by scikit-learn transformers, for exports."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ def encoder_of_bins(
     -------
     ColumnTransformer
     combine : callable
-        Returns weights of the output columns, (n_outputs, n_numbers), from a list with the weights
-        of the bins of each column of the schema, (n_bins, n_numbers).
+        Converts weights of bins to weights of output columns. Its argument is a list with one
+        array, (n_bins, n_numbers), for each column of the schema. It returns an array of shape
+        (n_outputs, n_numbers).
     """
     numbers = _numbers(schema)
     steps: list[tuple[Any, list[int]]] = []
@@ -46,7 +47,8 @@ def encoder_of_bins(
     steps.append((texts, places))
 
     def combine(counts: list[np.ndarray]) -> np.ndarray:
-        # `np.digitize` puts missing numbers into the last bin, so its weight is subtracted again
+        # `np.digitize` puts missing numbers into the last bin, so the indicator of missing numbers
+        # gets their weight minus the weight of this bin
         of_gap = [
             counts[k][column.n_values :].sum(axis=0) - counts[k][column.n_values - 1]
             for k, column in numbers
@@ -89,7 +91,7 @@ def _objects(schema: Columns) -> FunctionTransformer:
 
 
 def _fitted(steps: list[tuple[Any, list[int]]], schema: Columns) -> ColumnTransformer:
-    """Return a fitted transformer of columns; the fit depends on their names and nothing else."""
+    """Return a fitted transformer of columns; the fit depends on the schema only."""
     named = [(f"{k}", step, places) for k, (step, places) in enumerate(steps) if places]
     columns = ColumnTransformer(named).set_output(transform="default")
     return columns.fit(schema.any_rows(2, np.random.default_rng(0)))

@@ -1,4 +1,4 @@
-"""Columns of a table that are declared: the bin of each value, and values drawn from bins."""
+"""Declared columns of a table: bins of values, and values drawn from bins."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ class Columns(NamedTuple):
     dtype : numpy.dtype or None
         Dtype of an array; None for a DataFrame.
     by_value : tuple of int
-        Positions of columns whose cells are read by value, as `values.cells_of` does, whatever
-        their dtype: their numbers become floats, and their texts objects.
+        Positions of the columns that are read by value: `values.cells_of` converts their cells one
+        by one, regardless of the dtype. Numeric columns become floats, and categorical columns
+        become texts of dtype object.
     """
 
     columns: list[Column]
@@ -44,11 +45,11 @@ class Columns(NamedTuple):
     by_value: tuple[int, ...] = ()
 
     def bins(self, X: Rows) -> Iterator[np.ndarray]:
-        """Yield the bins of all rows, column by column; -1 is no bin."""
+        """Yield the bins of all rows, column by column; -1 for values without a bin."""
         return (column.bins(values) for column, values in self._with_values(X))
 
     def declaration(self) -> tuple[dict[Any, Any], list[Any]]:
-        """Return what declares these columns, and the names of those that may have gaps."""
+        """Return the declared values by column name, and the columns that may have gaps."""
         names = range(len(self.columns)) if self.names is None else list(self.names)
         pairs = list(zip(names, self.columns, strict=True))
         declared = {name: column.declaration() for name, column in pairs}
@@ -61,7 +62,7 @@ class Columns(NamedTuple):
 
     @property
     def n_categories(self) -> dict[Any, int]:
-        """Number of declared categories of each categorical column, a dict."""
+        """Number of bins of each categorical column, by name; a bin for gaps counts."""
         names = range(len(self.columns)) if self.names is None else self.names
         pairs = zip(names, self.columns, strict=True)
         return {name: column.n_bins for name, column in pairs if isinstance(column, CategoryColumn)}
@@ -87,11 +88,12 @@ class Columns(NamedTuple):
         return self.rows([rng.integers(column.n_bins, size=n_rows) for column in self.columns], rng)
 
     def check(self, X: Rows) -> Rows:
-        """Return a table of the declared form; refuse other tables, by their form alone."""
+        """Return a table of the declared form; raise an error if names or dtypes differ."""
         X = self.like(X)
         if self.difference(X) is not None:
             raise ValueError(
-                "X has other columns or dtypes than were declared; call declare of a clone with X"
+                "the columns or dtypes of X differ from the declared ones; clone the synthesizer, "
+                "and call declare of the clone with X"
             )
         return X
 
@@ -103,7 +105,7 @@ class Columns(NamedTuple):
         return self._canonical(X) if self.by_value else X
 
     def _canonical(self, X: Rows) -> Rows:
-        """Return a copy whose columns in `by_value` hold floats, or texts as objects."""
+        """Return a copy with the columns in `by_value` converted to floats or to texts."""
         if self.names is None:
             X = np.asarray(X, dtype=float)  # truth values are 0 and 1
         values = list(columns_of(X).values())
@@ -134,7 +136,7 @@ class Columns(NamedTuple):
 
 
 def checked_table(X: Rows) -> Rows:
-    """Return `X` if it is a pandas DataFrame or a 2-D array of numbers; refuse other tables."""
+    """Return `X` as a pandas DataFrame or a 2-D array of numbers; raise an error for others."""
     if isinstance(X, pd.DataFrame):
         if X.shape[1] == 0 or not X.columns.is_unique:
             raise ValueError(f"X must have columns with unique names; got {list(X.columns)}")
@@ -172,7 +174,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def columns_of(X: Rows) -> dict[Any, pd.Series]:
-    """Return a dict of all columns as Series, by name, or by position in an array."""
+    """Return all columns as Series, in a dict by name (DataFrame) or position (array)."""
     if isinstance(X, pd.DataFrame):
         return {name: X.iloc[:, k] for k, name in enumerate(X.columns)}
     native = X.dtype.newbyteorder("=")  # pandas supports no other byte order
@@ -185,8 +187,8 @@ def columns_of(X: Rows) -> dict[Any, pd.Series]:
 class Column(ABC):
     """Public description of a column.
 
-    Missing values have the last bin, or none. `_bins` and `_draw` are never called with missing
-    values.
+    Missing values are in the last bin if `may_be_missing` is True, and have no bin otherwise.
+    `_bins` and `_draw` are never called with missing values.
 
     Attributes
     ----------
@@ -206,20 +208,23 @@ class Column(ABC):
         self.n_bins = n_values + may_be_missing
 
     def bins(self, values: pd.Series) -> np.ndarray:
-        """Return the bin of each value of a Series, by that value alone; -1 is no bin."""
+        """Return the bin of each value of a Series, -1 if it has none.
+
+        The bin depends on this value only, not on others in the Series.
+        """
         missing = are_missing(values)
         bins = np.full(len(values), self.n_values if self.may_be_missing else -1)
         bins[~missing] = self._bins(values[~missing])
         return bins
 
     def draw(self, bins: np.ndarray, rng: np.random.Generator) -> pd.Series:
-        """Draw a value from each bin, uniformly; return a Series of the column's dtype."""
+        """Draw a value uniformly from each bin; return a Series of the column's dtype."""
         missing = bins == self.n_values
         return masked(self._draw(np.where(missing, 0, bins), rng), missing)
 
     @abstractmethod
     def declaration(self) -> Any:
-        """Return what declares the values: bounds or edges, a tuple, or categories, a list."""
+        """Return the declared values: a tuple of bounds or edges, or a list of categories."""
 
     def within(self, values: pd.Series) -> pd.Series:
         """Clip a Series of numbers to the bounds; return other Series unchanged."""
@@ -227,7 +232,7 @@ class Column(ABC):
 
     @abstractmethod
     def decoded(self, encoded: np.ndarray) -> pd.Series:
-        """Return the values that are nearest to encoded ones, a Series."""
+        """Return the values of the column nearest to encoded values, as a Series."""
 
     @abstractmethod
     def _bins(self, values: pd.Series) -> np.ndarray:
@@ -239,7 +244,10 @@ class Column(ABC):
 
 
 def masked(values: pd.Series, missing: np.ndarray) -> pd.Series:
-    """Mask values as missing; without any, skip it, as the dtype may not hold missing values."""
+    """Replace masked values by missing ones.
+
+    If none is masked, return `values` unchanged, because its dtype may not hold missing values.
+    """
     return values.mask(missing) if missing.any() else values
 
 
@@ -268,7 +276,7 @@ class CategoryColumn(Column):
         super().__init__(dtype, n_values, may_be_missing)
 
     def categories(self, missing: Any) -> np.ndarray:
-        """Return the values as objects, in the order of their bins, with the missing one last."""
+        """Return the values as objects, in the order of bins; `missing` stands for gaps."""
         last = [missing] if self.may_be_missing else []
         return np.array([*self._bin_by_value, *last], dtype=object)
 
@@ -281,7 +289,7 @@ class CategoryColumn(Column):
     def _bin_of(self, value: Any) -> int:
         try:
             return self._bin_by_value.get(value, -1)
-        except Exception:  # a value without a hash, such as a list, is not a category
+        except Exception:  # an unhashable value, such as a list, is not a category
             return -1
 
     def _draw(self, bins: np.ndarray, rng: np.random.Generator) -> pd.Series:
@@ -295,12 +303,15 @@ class CategoryColumn(Column):
         return list(self._bin_by_value)
 
     def decoded(self, encoded: np.ndarray) -> pd.Series:
-        """Return the value with the largest number of each row, (n_rows, n_values), a Series."""
+        """Return the value at the maximum of each row, (n_rows, n_values), as a Series."""
         return self._values_of(encoded.argmax(axis=1))
 
 
 class NumberColumn(Column):
-    """A column of numbers between bounds, in bins that reach from their least number to the next.
+    """A column of numbers between bounds, divided into bins.
+
+    A bin contains the numbers from its smallest number up to, but not including, the smallest
+    number of the next bin. Numbers beyond the bounds are in the first or in the last bin.
 
     Parameters
     ----------
@@ -353,7 +364,7 @@ class NumberColumn(Column):
         return tuple(self.edges.tolist())
 
     def decoded(self, encoded: np.ndarray) -> pd.Series:
-        """Return the numbers of these ranks among the edges, from -1 to 1, a Series."""
+        """Return the numbers at ranks from -1 (first edge) to 1 (last edge), as a Series."""
         places = np.linspace(-1, 1, len(self.edges))
         numbers = np.interp(encoded, places, self.edges)
         if self._wide.kind != "f":
@@ -368,7 +379,7 @@ def numpy_dtype(dtype: Any) -> np.dtype:
 
 
 def kind_of_values(dtype: Any) -> str:
-    """Return the kind of a dtype: a letter of numpy, "O" for text and objects, or a word."""
+    """Return numpy's letter for the kind of a dtype ("O" for text), "sparse" or "category"."""
     words = {pd.SparseDtype: "sparse", pd.CategoricalDtype: "category"}
     return words.get(type(dtype), getattr(dtype, "kind", "O"))
 

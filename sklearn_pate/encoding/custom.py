@@ -1,6 +1,6 @@
-"""A user's transformer: fitted on public rows, and applied to private rows one by one or in blocks.
+"""Transformers that are fitted on public rows and applied to private rows, alone or in blocks.
 
-Encoders of this library are applied in the same way.
+Transformers of the user and encoders of this library are applied in the same way.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _N_TRIED = 12
 _WITH_ODD = slice(None, None, 2)
 
 
-#: Private rows with numbers more than this factor larger than public ones are transformed alone.
-#: Transformers are tried on batches with numbers a million times larger, see `ODD`, so the rounding
-#: in a batch of private rows is at most a thousandth of the rounding in these trials.
+#: Private rows with numbers more than this many times as large as public ones are transformed
+#: alone. Transformers are tried on batches with numbers a million times as large, see `ODD`. The
+#: rounding in a batch of private rows is therefore at most a thousandth of that in these trials.
 _MOST = 1e3
 
-#: Reasons to refuse a transformer, and their remedies.
+#: Errors of a transformer, and their remedies, for messages.
 _REFUSED = {
     "could not be fitted on X_public": (
         "For columns of several kinds, leave transformer=None or give a ColumnTransformer"
@@ -123,10 +123,10 @@ def transformed_private(
 ) -> np.ndarray:
     """Encode private rows as numbers, with NaN in rows that cannot be transformed.
 
-    No error or warning mentions these rows. A row that fails does not affect the others: a block
-    that fails is halved until the row is alone. If `rows` is given, only the rows at these
-    positions are encoded, each by itself. Otherwise, rows far beyond `largest`, from
-    `largest_sizes`, are encoded by themselves, and all others in one block.
+    Their errors and warnings are suppressed. A row that fails does not affect the others, because a
+    block that fails is halved until this row is alone. If `rows` is given, only the rows at these
+    positions are encoded, each by itself. Otherwise, rows with numbers far beyond `largest`, from
+    `largest_sizes`, are each encoded by themselves, and all others in one block.
     """
     parts = [np.arange(_num_samples(X))]
     if rows is None and largest is not None:
@@ -152,7 +152,8 @@ def rounding_among_others(fitted: Estimator, X_public: Rows, public: np.ndarray)
 
     In a matrix product, the rounding of a row depends on the other rows of the batch. To detect
     larger effects of other rows, some public rows, and odd copies of some of them, are transformed
-    alone and together. `RowVectorizer` is exempt, as tests of this library check it.
+    alone and together. The odd copies are omitted for `RowVectorizer`, because the tests of this
+    library cover it.
 
     Parameters
     ----------
@@ -185,8 +186,8 @@ def rounding_among_others(fitted: Estimator, X_public: Rows, public: np.ndarray)
             if not (_are_like_wide(by_itself) and treats_rows_alone(fitted, some, by_itself)):
                 raise ValueError(
                     "the transformer's numbers for a row depend on the other rows of the batch, so "
-                    "one record could change the votes of others; use one that treats each row by "
-                    "itself in transform"
+                    "one record could change the votes of others; use a transformer that encodes "
+                    "each row by itself in transform"
                 )
     alone = np.vstack(by_itself)
     difference = max(np.abs(alone - public[rows]).max(), np.abs(alone - together).max())
@@ -194,7 +195,7 @@ def rounding_among_others(fitted: Estimator, X_public: Rows, public: np.ndarray)
 
 
 def treats_rows_alone(fitted: Estimator, some: Rows, by_itself: list[np.ndarray]) -> bool:
-    """Return whether rows have the same numbers alone and together with odd rows.
+    """Return whether rows are encoded equally alone and together with odd rows.
 
     Parameters
     ----------
@@ -235,7 +236,7 @@ def _are_like_wide(rows: Sequence[np.ndarray | None]) -> bool:
 
 
 def _is_row_by_row(fitted: Estimator, batch: Rows, middle: np.ndarray, width: np.ndarray) -> bool:
-    """Return whether rows are transformed alike alone and in the batch, or the batch fails."""
+    """Return whether rows are encoded equally alone and in the batch; True if the batch fails."""
     together, failed = _together(fitted, batch)
     if failed is not None:
         return True  # private rows of such a batch are transformed in smaller batches
@@ -244,8 +245,8 @@ def _is_row_by_row(fitted: Estimator, batch: Rows, middle: np.ndarray, width: np
         return False
     alone = np.vstack(by_itself)
     with np.errstate(over="ignore", invalid="ignore"):
-        # Columns have units of their own, but columns much smaller than the others, and rows that
-        # are far away, differ by rounding
+        # The tolerance is relative to the width of each column. It is larger for columns much
+        # narrower than the others, and for rows far from the median, because of rounding
         close = 1e-4 * np.maximum(width, 0.01 * np.linalg.norm(width))
         far = np.where(np.isfinite(alone), alone - middle, 0)
         close = close + 2e-6 * np.linalg.norm(far, axis=1, keepdims=True)
@@ -254,7 +255,7 @@ def _is_row_by_row(fitted: Estimator, batch: Rows, middle: np.ndarray, width: np
 
 
 def _with_odd_rows(some: Rows) -> Iterator[Rows]:
-    """Yield the rows between copies with extreme, with missing and with unseen values."""
+    """Yield batches of the rows between odd copies: extreme, missing or unseen values."""
     if sparse.issparse(some):
         half = _num_samples(some) // 2
         for odd in _odd_sparse(some):
@@ -271,7 +272,10 @@ def _with_odd_rows(some: Rows) -> Iterator[Rows]:
 
 
 def _frames_with_odd(some: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Change columns of one dtype at a time, as a transformer may fail at odd values of another."""
+    """Yield batches with odd values in the columns of one dtype at a time.
+
+    A transformer may fail on odd values of one dtype, and failed batches are not compared.
+    """
     half = len(some) // 2
     columns = [some.iloc[:, k] for k in range(some.shape[1])]
     for dtype, change in product(dict.fromkeys(some.dtypes.astype(str)), ODD):
@@ -286,7 +290,7 @@ def _between(odd: pd.Series, values: pd.Series, half: int) -> pd.Series:
 
 
 def _odd_sparse(some: Any) -> Iterator[Any]:
-    """Yield sparse rows with extreme entries, with entries in other columns, and with missing."""
+    """Yield sparse rows with extreme entries, entries in other columns, and missing entries."""
     yield some * 1e6
     yield some[:, ::-1] * -1e6
     if some.dtype.kind == "f":
@@ -297,12 +301,12 @@ def _odd_sparse(some: Any) -> Iterator[Any]:
 
 # --- odd values of a column, which private rows may have and public rows may lack ----------------
 
-#: Times far from others that fit into all units.
+#: A time and a duration, far from usual ones, that every unit can represent.
 _FAR = {"M": "2200-01-01", "m": "36500 days"}
 
 
 def _extreme(values: pd.Series) -> pd.Series:
-    """Return numbers or times beyond all rows, of the same dtype."""
+    """Return extreme numbers or times of the same dtype, and other values unchanged."""
     kind = getattr(values.dtype, "kind", "O")
     if kind == "f":
         return values * 1e6 + 1e6
@@ -315,7 +319,7 @@ def _extreme(values: pd.Series) -> pd.Series:
 
 
 def _negative(values: pd.Series) -> pd.Series:
-    """Return the negative of extreme numbers and times, if the dtype has negative values."""
+    """Return negative extreme numbers or durations; other values stay unchanged."""
     kind = getattr(values.dtype, "kind", "O")
     return -_extreme(values) if kind in "fim" else values
 
@@ -328,7 +332,7 @@ def _half_missing(values: pd.Series) -> pd.Series:
 
 
 def _unseen(values: pd.Series) -> pd.Series:
-    """Return texts, categories or objects that no rows have."""
+    """Replace texts, categories or objects by unseen ones; other values stay unchanged."""
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         unseen = ["unseen" if dtype.categories.dtype.kind not in "iuf" else 10**9] * len(values)
@@ -341,7 +345,7 @@ def _unseen(values: pd.Series) -> pd.Series:
 
 
 def _unlike(value: Any, k: int) -> Any:
-    """Return an unseen text, which may be empty, or for a number an unseen number of any sign."""
+    """Return an unseen number for a number, and an unseen or empty text for most other values."""
     if isinstance(value, bool | np.bool_ | bytes):
         return value
     if isinstance(value, Real) and value == value:
@@ -357,7 +361,7 @@ ODD = (_extreme, _negative, _half_missing, _unseen)
 
 
 def largest_sizes(X_public: Rows) -> np.ndarray:
-    """Return the largest absolute value of the numbers in each column of public rows.
+    """Return the largest absolute value of the finite numbers in each column of public rows.
 
     Parameters
     ----------

@@ -39,20 +39,20 @@ class Difference(NamedTuple):
 
 
 class RowForm(NamedTuple):
-    """Describe the form of the public rows of a fit, without any value.
+    """Form of the public rows of a fit, without any value.
 
     Attributes
     ----------
     library : str
-        The library of a DataFrame; empty for other rows.
+        Import name of the library of a DataFrame; empty for other rows.
     kinds : dict
         Maps the name of each column of a DataFrame to its kind: "number", "truth" (boolean) or
         "other". Empty for other rows.
     holds_numbers : bool
         Whether rows that are not a DataFrame have a numeric or boolean dtype.
     by_value : columns.Columns or None
-        Declared columns, if cells are converted by their values; None if they are converted by the
-        dtypes of the public rows.
+        The columns, if some of them are converted cell by cell, regardless of dtypes; None if the
+        dtypes of the public rows determine the conversion.
     """
 
     library: str
@@ -79,8 +79,8 @@ class RowForm(NamedTuple):
         An array becomes a DataFrame if the model was fitted on a DataFrame of pandas or polars with
         numeric and boolean columns only. A DataFrame becomes an array if the model was fitted on an
         array. Objects and text become floats if the model was fitted on numbers. Rows that cannot
-        be converted without guessing a type are returned unchanged. Columns that are read by value
-        become floats or text.
+        be converted without guessing a type are returned unchanged. If `by_value` is set, only its
+        columns that are read by value are converted, to floats or to text.
         """
         if self.by_value is not None:
             return self.by_value.like(X)
@@ -103,9 +103,10 @@ class RowForm(NamedTuple):
         return import_module(self.library).DataFrame(columns)
 
     def _without_huge(self, X: Rows) -> Rows:
-        """Convert object columns of a pandas DataFrame to floats where the model has numbers.
+        """Convert object columns of a pandas DataFrame to floats if they were numeric in the fit.
 
-        Integers beyond the range of floats become infinite.
+        Integers beyond the range of floats become infinite. Columns with other values than numbers
+        stay unchanged.
         """
         if not isinstance(X, pd.DataFrame) or not X.columns.is_unique:
             return X
@@ -226,11 +227,13 @@ def dtype_name(dtype: Any) -> str:
 
 
 def same_dtypes(X: Rows, X_public: Rows) -> tuple[Rows, Rows]:
-    """Convert private and public rows to the same dtypes, which disclose nothing private.
+    """Convert private and public rows to the same dtypes.
 
-    Integers and booleans become floats, because one missing value changes their dtype. Private
-    values that are not numbers, or not among the public categories, become missing. The private
-    rows affect a dtype only through the set of columns that hold dates.
+    Arrays are always converted, and columns of DataFrames if their dtypes differ. Integers and
+    booleans become floats, because one missing value changes their dtype (booleans of polars stay
+    booleans). Private values that are not numbers, or not among the public categories, become
+    missing. The private rows affect the dtypes only through the set of columns that differ from the
+    public ones, and the set of columns that hold dates.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
-"""The encoder of class sums: rows as ranks and one-hot categories, by public knowledge alone.
+"""Encoder of rows for class sums, as ranks and one-hot categories, from public information only.
 
-The encoding of a column is learnt from public rows, or follows from a declared column. The same
-code encodes private, public and synthetic rows, DataFrames and arrays; each row is encoded by
-itself.
+The encoding of a column is learnt from public rows or derived from a declared column. The same code
+encodes private, public and synthetic rows, as DataFrames or arrays. Each row is encoded by itself.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
 #: Number of intervals between the quantiles of public numbers.
 _N_QUANTILES = 64
 
-#: Share of the public numbers that is clipped at either end for plain values.
+#: Fraction of the public numbers that are clipped at either end for plain values.
 _CLIPPED = 0.005
 
-#: Least share of the public rows with a text for which the text has its own category.
+#: A text has its own category if at least this fraction of the public rows have it.
 _MIN_FREQUENCY = 0.005
 
 #: Public numbers are clipped to this size, so that the sums of their squares are finite.
@@ -47,13 +46,13 @@ _LARGEST = 1e75
 class NumberEncoding:
     """Encode a column of numbers as ranks, and as clipped and standardized values.
 
-    The edges have ranks that are evenly spaced from -1 to 1. The rank of a number between two edges
-    follows by linear interpolation. Numbers beyond the edges have the rank of the nearest edge.
+    The ranks of the edges are evenly spaced from -1 to 1. The rank of a number between two edges is
+    interpolated linearly. Numbers beyond the edges have the rank of the nearest edge.
 
     Parameters
     ----------
     edges : ndarray of shape (n_edges,)
-        In increasing order. With a single edge, the rank of every number is 0.
+        Edges in increasing order. With a single edge, the rank of every number is 0.
     limits : (float, float)
         Bounds to which numbers are clipped for their plain (standardized) values.
     mean, std : float
@@ -83,7 +82,7 @@ class NumberEncoding:
 
     @classmethod
     def of_edges(cls, edges: np.ndarray, *, has_gaps: bool) -> NumberEncoding:
-        """Return the encoding for declared edges, the first and last of which are the bounds."""
+        """Return the encoding for declared edges; the first and the last edge are the bounds."""
         low, high = float(edges[0]), float(edges[-1])
         half = high / 2 - low / 2 or 1.0
         return cls(edges, (low, high), low + half, half, has_gaps)
@@ -122,7 +121,7 @@ class CategoryEncoding:
     codes: Callable[[pd.Series], np.ndarray]
 
     def one_hot(self, values: pd.Series) -> np.ndarray:
-        """Return values one-hot, (n_rows, n_labels); only zeros for values without a column."""
+        """Encode values one-hot, (n_rows, n_labels), as zeros if they have no output column."""
         codes = self.codes(values)
         one_hot = np.zeros((len(codes), len(self.labels)))
         rows = np.flatnonzero(codes >= 0)
@@ -135,10 +134,10 @@ class RowEncoder(TransformerMixin, BaseEstimator):
 
     Numbers and durations become their rank among the edges of 64 quantile intervals of the public
     rows. Equal edges count once, and the ranks of the edges are evenly spaced from -1 to 1, so the
-    rank of an outlier is at most 1 in size. All other columns are encoded one-hot, by their text;
-    texts of fewer than one public row in 200 share a column. A missing number has rank 0 and, if
-    public rows have missing values in the column, a one in an indicator column. The columns of an
-    array are numbers.
+    absolute rank of an outlier is at most 1. All other columns are encoded one-hot, by their text.
+    Texts that occur in fewer than one of 200 public rows share an output column. A missing number
+    has rank 0 and, if public rows have missing values in the column, a one in an indicator column.
+    All columns of an array count as numbers.
 
     `methods.ClassSums` uses this encoder, and `synthesis.ClassSumsSynthesizer` uses it with
     declared bounds or edges instead of quantiles, and with declared categories.
@@ -231,7 +230,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         encoder._one_hot = None
         if declared:
             categories = [column.categories(np.nan) for column in declared.values()]
-            if columns.by_value:  # all of them by their texts
+            if columns.by_value:  # all categories are compared as texts
                 categories = [_texts(pd.Series(values, dtype=object)) for values in categories]
             encoder._one_hot = OneHotEncoder(
                 categories=categories, handle_unknown="ignore", sparse_output=False
@@ -262,19 +261,24 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like with n_samples rows
-            Rows with the columns in `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features_out)
+
+        Raises
+        ------
+        ValueError
+            If the number of columns differs from `n_features_in_`.
         """
         check_is_fitted(self, "_numbers")
         X = self._read(X)
         columns = _columns_of(X)
         if len(columns) != self.n_features_in_:
             raise ValueError(
-                f"X has {len(columns)} columns, but RowEncoder is fitted on rows with "
-                f"{self.n_features_in_}"
+                f"X has {len(columns)} columns, but RowEncoder was fitted with "
+                f"{self.n_features_in_} columns"
             )
         numbers = {k: _floats(columns[k]) for k in self._numbers}
         pairs = [(self._numbers[k], values) for k, values in numbers.items()]
@@ -301,8 +305,8 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_features_out,), object
-            The name of a column with the suffix "_rank", "_folded", "_plain", "_missing", or the
-            name of a category.
+            The name of an input column, followed by "_rank", "_folded", "_plain" or "_missing", or
+            by "_" and a category.
         """
         check_is_fitted(self, "_numbers")
         kinds = ["rank", *(["folded", "plain"] if self.extra_columns else [])]
@@ -331,7 +335,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         encoded : ndarray of shape (n_rows, n_features_out)
-            Any numbers, with or without noise.
+            Encoded rows, which may have noise.
 
         Returns
         -------
@@ -453,7 +457,7 @@ def _floats(values: pd.Series | np.ndarray) -> np.ndarray:
 
 
 class _CodesOfTexts:
-    """Function that returns the output column of each value, by its text."""
+    """Callable that returns the output column of each value from its text."""
 
     def __init__(self, code_by_text: dict[Any, int], missing: int, other: int) -> None:
         self.code_by_text = code_by_text
@@ -495,8 +499,8 @@ def _as_texts(is_frame: bool) -> list[Estimator]:
     """Return the steps that convert the columns of a DataFrame to texts, NaN where missing."""
     return [
         calling("astype", "object"),
-        # Each value is converted by itself: `map(str)` would choose a dtype from all of them, and
-        # refuse some combinations
+        # This conversion depends on each value only. `map(str)` would infer a dtype from all values
+        # and raise an error for some combinations
         calling("astype", "string[python]"),
         calling("to_numpy", "object", True, np.nan),
     ]

@@ -1,4 +1,4 @@
-"""What users declare of a table: bounds, edges, categories and gaps of its columns."""
+"""Declared schema of a table: bounds, edges, categories and gaps of its columns."""
 
 from __future__ import annotations
 
@@ -34,15 +34,17 @@ _LARGEST = 8e307
 
 
 class Schema:
-    """Declared values of the columns of a table: public, so safe to print and to publish.
+    """Declare the values of the columns of a table, from public knowledge.
+
+    A schema is public, so it may be printed and published.
 
     Parameters
     ----------
     columns : dict, list or tuple
         For each column, a tuple of numbers, ``(low, high)`` or the edges of bins, or a list of
-        categories. The keys of a dict are column names, or positions in an array. A list has all
-        columns in order. A tuple of numbers applies to all columns of an array. Boolean columns
-        and pandas categoricals need no declaration.
+        categories. The keys of a dict are column names, or positions in an array. A list has one
+        entry for each column, in order. A single tuple of numbers applies to all columns, which
+        must then be numeric. Boolean columns and pandas categoricals may be omitted from a dict.
     missing : list, default=()
         Columns that may have missing values. Missing values of other columns are not counted.
 
@@ -80,7 +82,9 @@ class Schema:
         Raises
         ------
         ValueError
-            If a column is not declared by a tuple or a list.
+            If the schema is not a dict, a tuple, or a list with one entry for each column; if an
+            entry is not a tuple or a list; or if a numeric column has a list of two numbers that
+            may be meant as bounds.
         """
         dtypes = _dtypes_by_name(checked_table(X))
         declared: Any = self.columns
@@ -90,8 +94,8 @@ class Schema:
             declared = dict(zip(dtypes, declared, strict=True))
         if not isinstance(declared, dict):
             raise ValueError(
-                f"schema must be a dict, a tuple or a list; X has {len(dtypes)} columns, got "
-                f"{_short(declared)}"
+                "schema must be a dict, a tuple, or a list with one entry for each of the "
+                f"{len(dtypes)} columns of X; got {_short(declared)}"
             )
         for name, values in declared.items():
             if not isinstance(values, tuple | list):
@@ -103,8 +107,8 @@ class Schema:
             is_list = isinstance(values, list) and kind_of_values(dtypes.get(name)) in "iuf"
             if is_list and are_two and values[1] - values[0] != 1:  # they may be meant as bounds
                 raise ValueError(
-                    f"column {name!r} has only the two values {values}: bounds are a tuple, (low, "
-                    "high)"
+                    f"column {name!r} is declared with only two categories, {values}; for bounds, "
+                    "give a tuple, (low, high)"
                 )
         return {
             "bounds": {
@@ -140,6 +144,11 @@ def declared_columns(
     Returns
     -------
     Columns
+
+    Raises
+    ------
+    ValueError
+        If a column is not declared, or its declaration does not suit its dtype.
     """
     X = checked_table(X)
     dtypes = _dtypes_by_name(X)
@@ -172,10 +181,11 @@ def declared_columns(
 
 
 def undeclared_columns(X: Rows, bounds: Any, categories: Any) -> tuple[int, ...]:
-    """Return the positions of the columns of a table that are not declared, a tuple.
+    """Return the positions of the undeclared columns of a table, as a tuple.
 
-    Boolean and categorical dtypes declare their values only where other columns are declared: one
-    malformed record would change the dtype.
+    Boolean and categorical dtypes count as a declaration only if at least one column is declared
+    explicitly. Otherwise, no column counts as declared, because one malformed record could change a
+    dtype.
 
     Parameters
     ----------
@@ -204,7 +214,7 @@ def estimated_columns(
     *,
     n_bins: int,
 ) -> Columns:
-    """Return the columns of a table, of which some have an estimated schema.
+    """Return the columns of a table, some of them with an estimated schema.
 
     Parameters
     ----------
@@ -213,9 +223,10 @@ def estimated_columns(
     places : tuple of int
         Positions of the columns that are estimated.
     estimates : list of tuple or list
-        Their edges, or their categories; no category makes one that no value has.
+        For each of these columns, a tuple of edges or a list of categories. An empty list becomes
+        the single category `NO_CATEGORY`, which no value has.
     gaps : list of bool
-        Whether they have gaps.
+        Whether each of these columns has gaps.
     declared : Columns or None
         The other columns, in order; None if there are none.
     n_bins : int
@@ -230,7 +241,7 @@ def estimated_columns(
     is_frame = isinstance(X, pd.DataFrame)
     found: dict[int, Column] = {}
     for place, values, has_gaps in zip(places, estimates, gaps, strict=True):
-        if not is_frame and isinstance(values, list):  # an array holds numbers alone
+        if not is_frame and isinstance(values, list):  # an array holds only numbers
             values = tuple(sorted(map(float, values)))
         if isinstance(values, tuple):
             found[place] = _number_column(names[place], np.dtype(float), values, has_gaps, n_bins)
@@ -248,7 +259,7 @@ def _dtypes_by_name(X: Rows) -> dict[Any, Any]:
 
 
 def _own_categories(dtypes: dict[Any, Any]) -> dict[Any, list[Any]]:
-    """Return the values of boolean and categorical columns, which dtypes determine, by name."""
+    """Return the values of boolean and categorical columns by name, from their dtypes."""
     own = {name: [False, True] for name, dtype in dtypes.items() if kind_of_values(dtype) == "b"}
     coded = {name: dtype for name, dtype in dtypes.items() if kind_of_values(dtype) == "category"}
     return own | {name: list(dtype.categories) for name, dtype in coded.items()}
@@ -261,25 +272,25 @@ def _check_are_declared(
     categories: dict[Any, Any],
     missing: list[Any],
 ) -> None:
-    """Refuse unknown names of columns, and columns that are not declared."""
+    """Raise an error for unknown, undeclared or unsuitably declared columns."""
     given = {"bounds": bounds, "categories": categories, "missing": missing}
     for parameter, names in given.items():
         unknown = [name for name in names if name not in list(dtypes)]  # a name may be a list
         if unknown:
             raise ValueError(
-                f"{parameter} names {_short(unknown)}, which X does not have; its columns are "
+                f"{parameter} has the unknown columns {_short(unknown)}; the columns of X are "
                 f"{_short(list(dtypes))}"
             )
     others = [name for name in bounds if name not in numbers]
     if others:
         raise ValueError(
             f"bounds, (low, high), are for numbers without categories, not for {_short(others)}: "
-            "give a list of its values instead"
+            "give a list of the values of each such column instead"
         )
     lacking = [name for name in dtypes if name not in bounds and name not in categories]
     if lacking:
         raise ValueError(
-            f"columns {_short(lacking)} of X are not declared, in a schema or in bounds and "
+            f"columns {_short(lacking)} of X are declared neither in a schema nor in bounds and "
             "categories: give (low, high) for numbers and a list of values for others, from public "
             "knowledge. Convert dates, and texts with many values, to numbers, and sparse columns "
             "to dense ones"
@@ -287,8 +298,8 @@ def _check_are_declared(
     complete = [name for name in missing if not holds_missing(dtypes[name])]
     if complete:
         raise ValueError(
-            f"missing names {_short(complete)}, whose dtype holds no missing values; leave them "
-            "out, or convert these columns (Int64, boolean)"
+            f"missing has the columns {_short(complete)}, but their dtypes cannot hold missing "
+            "values; remove them from missing, or convert these columns to Int64 or boolean"
         )
 
 
@@ -302,10 +313,10 @@ def _category_column(name: Any, dtype: Any, values: Any, may_be_missing: bool) -
     own = list(dtype.categories) if kind_of_values(dtype) == "category" else values
     if len(own) != len(values) or not all(value in values for value in own):
         raise ValueError(
-            f"column {name!r} is categorical, and the categories of its dtype, which are "
-            "published, differ from the declared ones: convert it, X[column].astype(object)"
+            f"column {name!r} is categorical, and the categories of its dtype, which would be "
+            "published, differ from the declared ones: convert it with X[column].astype(object)"
         )
-    with contextlib.suppress(Exception):  # pandas has many errors for values that do not fit
+    with contextlib.suppress(Exception):  # pandas raises many kinds of errors for unsuitable values
         return CategoryColumn(dtype, values, may_be_missing)
     raise ValueError(
         f"categories of column {name!r} must be different values that its dtype, {dtype}, can "
@@ -318,7 +329,7 @@ def _number_column(
 ) -> NumberColumn:
     given = edges
     is_list = isinstance(given, list | tuple | np.ndarray)
-    # numpy's short integers overflow
+    # Short integers of numpy could overflow, so they become integers of Python
     edges = [e.item() if isinstance(e, np.generic) else e for e in (given if is_list else ())]
     are_finite = all(is_real(edge) and abs(edge) < math.inf for edge in edges)
     are_edges = are_finite and len(edges) >= 2 and edges == sorted(edges)

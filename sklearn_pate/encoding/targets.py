@@ -1,8 +1,8 @@
 """Targets: y as codes, the votes of records and teachers, and published values.
 
-A target has values, which are the columns of votes and of tables: the classes of a classifier, or
-evenly spaced levels of a number. It encodes `y` as codes, splits the vote of a record among the
-values, and decodes published values. It holds declared values and no record, so it is public.
+A target has values: the classes of a classifier, or evenly spaced levels of a number. Each value is
+a column of votes and of tables. A target encodes `y` as codes, splits the vote of a record among
+the values, and decodes published values. It holds declared values but no records, so it is public.
 
 To add a kind of target, add a subclass of `Target` here, and an estimator with this subclass as
 `target_type`, like `regressor`. These modules also depend on the kind of target:
@@ -119,12 +119,12 @@ class Target(ABC):
 
     @classmethod
     def column(cls, y: Any) -> np.ndarray:
-        """Return `y` as an array with one axis; errors quote none of its entries.
+        """Return `y` as a 1-D array; error messages quote none of its entries.
 
         Parameters
         ----------
         y : array-like of shape (n_records,)
-            Private labels or numbers. A column, (n_records, 1), causes scikit-learn's warning.
+            Private labels or numbers. Shape (n_records, 1) causes a DataConversionWarning.
 
         Returns
         -------
@@ -156,11 +156,11 @@ class Target(ABC):
         if array.dtype.kind == "c":  # scikit-learn's message quotes all entries
             held = "text or real numbers as labels" if cls.noun == "label" else "real numbers"
             raise ValueError(f"Complex data not supported: y must hold {held}")
-        # pandas chooses the numpy dtype of its own columns
+        # A pandas column is passed unchanged, because pandas selects the numpy dtype
         return column_or_1d(array if isinstance(y, np.ndarray) else y, warn=True)
 
     def encode(self, y: Any) -> np.ndarray:
-        """Return private labels or numbers as codes; errors quote none of them.
+        """Return private labels or numbers as codes; error messages quote none of them.
 
         Parameters
         ----------
@@ -171,17 +171,18 @@ class Target(ABC):
         -------
         ndarray of shape (n_records,)
             For labels, indices into the classes, int64. For numbers, positions along the levels,
-            float64, from 0 to ``n_values - 1``. Each position depends on its own number alone, and
-            numbers beyond the bounds count as the nearest bound.
+            float64, from 0 to ``n_values - 1``. The position of a number does not depend on other
+            numbers. Numbers beyond the bounds count as the nearest bound.
 
         Raises
         ------
         TypeError, ValueError
-            If an entry of `y` is missing, infinite, or not one of the classes or not a number, or
-            if all numbers are outside of the bounds.
+            If an entry of `y` is missing or infinite; if a label is not one of the classes; if an
+            entry of numbers is not a number, or all numbers are beyond the bounds; or if `column`
+            raises an error.
         """
         y = self.column(y)
-        with suppress_output():  # libraries warn of private values
+        with suppress_output():  # warnings of other libraries may quote private values
             self._check_finite(y)
             return self._codes(y)
 
@@ -236,9 +237,9 @@ class Target(ABC):
         Returns
         -------
         values, shares : ndarray of shape (n_records, n_parts), int
-            Indices into `values`, and ticks of at least 0 that sum to the total exactly. Two votes
-            with the same total therefore differ by at most twice this total (L1), and by at most
-            this total for each value.
+            Indices into `values`, and the ticks for each of them. The ticks of a record are not
+            negative and sum to its total exactly. Two votes with the same total therefore differ by
+            at most twice this total (L1), and by at most this total for each value.
         """
 
     def contributions(self, codes: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -278,7 +279,7 @@ class Target(ABC):
 
     @abstractmethod
     def code_without_records(self, number: int) -> float:
-        """Return the code that a teacher without records predicts, by the teacher's number."""
+        """Return the code that teacher `number` predicts if it has no records."""
 
     @abstractmethod
     def votes_at(self, codes: np.ndarray) -> np.ndarray:
@@ -292,13 +293,13 @@ class Target(ABC):
         Returns
         -------
         ndarray of shape (n_queries,) or (n_queries, n_values), int
-            Codes in the smallest integer type, because they stay in memory until they are counted.
-            If votes are split: ticks of each value; each row sums to `rdp.discrete.TICKS` exactly.
+            For classes, the codes in the smallest integer type, which saves memory. For numbers,
+            ticks of each level; each row sums to `rdp.discrete.TICKS` exactly.
         """
 
     @abstractmethod
     def votes_of(self, predicted: ArrayLike, n_queries: int) -> np.ndarray:
-        """Return the predictions of one teacher as votes; errors quote none of them.
+        """Return the predictions of one teacher as votes; error messages quote none of them.
 
         Parameters
         ----------
@@ -327,23 +328,24 @@ class Target(ABC):
         Parameters
         ----------
         labels : ndarray of shape (n_public,), int
-            Codes of the released labels, -1 where there is none.
+            Codes of the released labels, -1 for rows without a label.
         class_proba : ndarray of shape (n_public, n_values) or None
-            Released distributions over the values, NaN where there is none; None before a release.
+            Released distributions over the values, NaN for rows without one; None before a release.
 
         Returns
         -------
         ndarray of shape (n_public,)
-            Codes of the labels, -1 where there is none; or means, NaN where there is none.
+            For classes, codes of the labels, -1 for rows without one. For numbers, means, NaN for
+            rows without one.
         """
 
     @abstractmethod
     def labels_of(self, published: np.ndarray) -> np.ndarray:
-        """Return the labels of published values, -1 where `decode` returned none."""
+        """Return labels from the output of `decode`, -1 for rows without a published value."""
 
     @abstractmethod
     def are_of_one_class(self, labels: np.ndarray) -> bool:
-        """Return whether all released labels, (n_labels,), are of one class; never for numbers."""
+        """Return whether all released labels are of one class; always False for numbers."""
 
     def check_predicted(self, predicted: ArrayLike, *, n_rows: int | None = None) -> np.ndarray:
         """Check the predictions of a student, and return them as codes or numbers.
@@ -451,14 +453,16 @@ class ClassTarget(Target):
     statistic_nouns = "class probabilities"
     guess = "a coin flip"
     _of_several_columns = (
-        "One-hot labels: y = numpy.asarray(y).argmax(axis=1). sklearn's MultiOutputClassifier"
+        "For one-hot labels, give numpy.asarray(y).argmax(axis=1). sklearn's MultiOutputClassifier"
     )
     predictor = "classifier"
     _is_predictor = staticmethod(is_classifier)
 
     @classmethod
     def of_labels(cls, y: Any) -> "ClassTarget":
-        """Return the target of all classes in private labels, which discloses these classes.
+        """Return the target of all classes in private labels.
+
+        The target discloses which classes occur.
 
         Parameters
         ----------
@@ -492,7 +496,7 @@ class ClassTarget(Target):
             If an entry of `y` is missing, or is not a label.
         """
         y = cls.column(y)
-        with suppress_output():  # libraries warn of private values
+        with suppress_output():  # warnings of other libraries may quote private values
             cls._check_finite(y)
             cls._check_are_labels(y)
         return y
@@ -778,8 +782,8 @@ class NumberTarget(Target):
     def split(self, codes: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Split each vote between the two nearest levels; see `Target.split`.
 
-        The weighted mean of the two levels is less than a tick below the number, and never above
-        it.
+        The ticks of the upper level are rounded down, so the weighted mean of the two levels never
+        exceeds the number.
         """
         lower = np.floor(codes)
         # The fraction is exact, and the product, if rounded up, is at most the total
@@ -813,7 +817,7 @@ class NumberTarget(Target):
         return np.full(len(labels), np.nan) if class_proba is None else self.mean(class_proba)
 
     def labels_of(self, published: np.ndarray) -> np.ndarray:
-        """Return 0 where there is a mean, and -1 elsewhere; see `Target.labels_of`."""
+        """Return 0 for rows with a mean and -1 for others; see `Target.labels_of`."""
         return np.where(np.isnan(published), -1, 0)
 
     def are_of_one_class(self, labels: np.ndarray) -> bool:
@@ -862,10 +866,10 @@ class NumberTarget(Target):
 
         Notes
         -----
-        The part of its vote that a number between two levels gives to the lower one falls linearly
-        from 1 to 0. The probabilities of the levels up to a given one therefore sum to the mean of
-        the distribution function between this level and the next. This mean is the value in the
-        middle plus 1/24 of the second difference.
+        A number between two levels splits its vote. The weight of the lower level falls linearly
+        from 1 to 0 as the number increases. The probabilities of the levels up to a given one
+        therefore sum to the mean of the distribution function between this level and the next. This
+        mean is approximately the value at the midpoint plus 1/24 of the second difference.
         """
         levels = self.values
         ends = np.concatenate([levels[:1], (levels[:-1] + levels[1:]) / 2, levels[-1:]])

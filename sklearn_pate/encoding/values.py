@@ -1,14 +1,15 @@
-"""One canonical value for each cell of a table, by that cell alone.
+"""Conversion of each cell of a table to a canonical value, independently of other cells.
 
-pandas chooses the dtype of a column from all of its values, so that one malformed record changes
-how every other one is read. Here, a cell is a number, a text or a gap, whatever the others are:
+pandas infers the dtype of a column from all of its values, so one malformed record can change how
+all others are read. Here, each cell is converted by itself to a number, a text or a gap:
 
-- numbers, texts that Python reads as a number, and complex numbers without an imaginary part are
-  numbers. Durations are in seconds;
-- True and False are the texts "True" and "False", as are the texts that `pandas.read_csv` reads as
-  these;
-- None, NaN, NA, NaT and values without a text are gaps;
-- anything else is its text, that of a time or an interval whatever its type.
+- Numbers, texts that Python converts to a float, and complex numbers without an imaginary part
+  become numbers. Durations become numbers of seconds.
+- Booleans, and texts that `pandas.read_csv` converts to booleans, become the text "True" or
+  "False".
+- None, NaN, NA, NaT, the text "nan", and values that cannot be converted to text are gaps.
+- All other values become their text. Equal times of different types have the same text, and so do
+  equal intervals.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class Cells(NamedTuple):
     Attributes
     ----------
     numbers : ndarray of shape (n_rows,)
-        Numbers; NaN where a cell is none.
+        Numbers; NaN for cells that are not numbers.
     texts : ndarray of shape (n_rows,), object, or None
-        Texts; None where a cell is none. None for a column without any text.
+        Texts; None for cells that are not texts. If None, the column has no texts.
     """
 
     numbers: np.ndarray
@@ -48,7 +49,7 @@ class Cells(NamedTuple):
         return np.isnan(self.numbers) & ~self.are_texts
 
     def all_texts(self) -> np.ndarray:
-        """Return the text of each cell, also of numbers, (n_rows,), None for gaps."""
+        """Return each cell as text, including numbers, (n_rows,), and None for gaps."""
         texts = np.full(len(self.numbers), None, dtype=object)
         for k in np.flatnonzero(~np.isnan(self.numbers)):
             texts[k] = text_of_number(self.numbers[k])
@@ -65,14 +66,14 @@ def text_of_number(number: float) -> str:
 
 
 def text_of(value: Any) -> str | None:
-    """Return the text of a value, or None for a missing value and for one without a text."""
+    """Return a value as text; None if it is missing or cannot be converted to text."""
     try:
         if pd.isna(value) is True:
             return None
         text = bytes.decode(value) if isinstance(value, bytes) else str(value)
-        # An instance of a subclass may be equal to other texts
+        # An instance of a subclass of str may compare equal to other texts
         return text if type(text) is str else str.__str__(text)
-    except Exception:  # the `__str__` of an object, thousands of digits, bytes that are no text
+    except Exception:  # a failing `__str__`, thousands of digits, bytes that are not text
         return None
 
 
@@ -126,15 +127,18 @@ def _of_categories(values: pd.Series) -> Cells:
 
 
 class _Reader:
-    """Reads values, and remembers those of type str, which are equal only to themselves."""
+    """Converter of values to numbers or texts, with a cache for values of type str.
+
+    Values of other types are not cached, because they may be equal to different values.
+    """
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, str | None]] = {}
 
     def read(self, value: Any) -> tuple[float, str | None]:
-        """Return the number or the text of a value, NaN and None for what it is not.
+        """Return a value as a pair of a number, or NaN, and a text, or None.
 
-        A value that raises an error, of any kind, is a gap.
+        Gaps are NaN and None. A value that raises any error other than KeyboardInterrupt is a gap.
         """
         try:
             if type(value) is not str:
@@ -151,7 +155,7 @@ class _Reader:
 def _of_object(value: Any) -> tuple[float, str | None]:
     if isinstance(value, bool | np.bool_):
         return np.nan, str(bool(value))
-    if isinstance(value, datetime.timedelta | np.timedelta64):  # a number for numpy
+    if isinstance(value, datetime.timedelta | np.timedelta64):  # timedelta64 is a Number
         return float(pd.Timedelta(value) / np.timedelta64(1, "s")), None
     if isinstance(value, Number):
         return _of_number(value)
@@ -164,7 +168,7 @@ def _of_object(value: Any) -> tuple[float, str | None]:
 
 
 def _as_timestamp(value: Any) -> Any:
-    """Return a time in the type that a column of times has; one out of its range is unchanged."""
+    """Return a time as a pandas Timestamp, or unchanged if it is out of range."""
     try:
         return pd.Timestamp(value)
     except Exception:
@@ -172,7 +176,7 @@ def _as_timestamp(value: Any) -> Any:
 
 
 def _text_of_interval(interval: pd.Interval) -> str:
-    """Return the text of an interval, the same for integers and floats as ends."""
+    """Return the text of an interval, which is the same for integer and float ends."""
     low, high = (
         text_of_number(float(end)) if isinstance(end, Real) else str(end)
         for end in (interval.left, interval.right)
@@ -183,12 +187,12 @@ def _text_of_interval(interval: pd.Interval) -> str:
 
 def _of_number(value: Any) -> tuple[float, str | None]:
     if isinstance(value, complex | np.complexfloating) and value.imag == 0:
-        value = value.real  # one complex number makes a column of them
+        value = value.real  # one complex number makes the whole column complex
     try:
         return float(value), None  # NaN is a gap
     except OverflowError:
         return (np.inf if value > 0 else -np.inf), None
-    except Exception:  # a signalling NaN is a gap; a complex number has a text
+    except Exception:  # a signalling NaN becomes a gap, and a complex number a text
         text = text_of(value)
         return np.nan, None if text is None or "nan" in text.lower() else text
 

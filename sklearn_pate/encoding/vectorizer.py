@@ -1,4 +1,4 @@
-"""Encoding of rows of any kind as numbers, by a transformer fitted on public rows alone."""
+"""Encoding of rows of any kind as numbers, by a transformer that is fitted on public rows only."""
 
 from __future__ import annotations
 
@@ -142,9 +142,9 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
 class LenientRowVectorizer(RowVectorizer):
     """A `RowVectorizer` that accepts all rows.
 
-    Text in arrays, and values that cannot be converted to text, count as missing. It is for blocks
-    of private rows, because no private value may raise an error. `check_array` must check the
-    public rows before.
+    Text in arrays, and values that cannot be converted to text, count as missing. Teachers use this
+    class for private rows, because no private value may raise an error. The public rows must have
+    been checked with `check_array`.
     """
 
     def _as_read(self, X: Rows) -> Rows:
@@ -184,16 +184,16 @@ def _with_texts(X: Rows) -> Rows:
 
 
 def check_columns(X: Rows) -> None:
-    """Raise an error if the columns of a DataFrame have names of several levels."""
+    """Raise an error if the columns of a DataFrame are a MultiIndex."""
     if getattr(getattr(X, "columns", None), "nlevels", 1) > 1:
         raise PublicError(
-            "columns of several levels (a MultiIndex) have no single names: flatten them, "
-            "X.columns = ['_'.join(map(str, name)) for name in X.columns], X_public as well"
+            "columns of several levels (a MultiIndex) are not supported: flatten them with "
+            "X.columns = ['_'.join(map(str, name)) for name in X.columns], in X_public, too"
         )
 
 
 def of_pandas(X: Rows) -> Rows:
-    """Convert DataFrames of other libraries to pandas; return anything else unchanged.
+    """Convert DataFrames of polars and similar libraries to pandas; return others unchanged.
 
     Numeric columns become floats and all others objects, by the dtypes of the columns alone.
     """
@@ -204,7 +204,7 @@ def of_pandas(X: Rows) -> Rows:
     return pd.DataFrame(columns)
 
 
-# --- arrays of objects: any value may be in them --------------------------------------------------
+# --- arrays of objects, which may contain any value -----------------------------------------------
 
 
 def _holds_objects(X: Rows) -> bool:
@@ -242,8 +242,8 @@ def check_array(X: Rows) -> None:
             "an array that holds text has no dtype for each column: convert X and X_public to "
             "DataFrames,\n"
             "    X, X_public = (pandas.DataFrame(t).infer_objects() for t in (X, X_public))\n"
-            "BaggingClassifier converts DataFrames to arrays: give it the numbers that "
-            "neighbors.RowVectorizer().fit(X_public).transform returns for each"
+            "BaggingClassifier converts DataFrames to arrays: encode both as numbers first, with "
+            "neighbors.RowVectorizer().fit(X_public).transform"
         )
 
 
@@ -259,7 +259,7 @@ def _is_missing(value: Any) -> bool:
         return False
 
 
-# --- steps made of other libraries alone ----------------------------------------------------------
+# --- steps without objects of this library --------------------------------------------------------
 
 
 def _finite() -> list[FunctionTransformer]:
@@ -289,7 +289,7 @@ def _units_differ(columns: np.ndarray) -> bool:
     """Return whether a single column would dominate the distances between rows."""
     columns = np.asarray(columns, dtype=float)
     with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
-        # Columns without any value cause warnings; clipping ignores a few outliers
+        # Columns without any value cause warnings. Clipping limits the effect of a few outliers
         ends = np.nanpercentile(columns, [1, 99], axis=0)
         spread = np.nanstd(np.clip(columns, *ends), axis=0)
     spread = spread[spread > 0]
@@ -305,7 +305,7 @@ def _ranks(n_public: int) -> Pipeline:
     return make_pipeline(
         _imputer("median", add_indicator=True),
         QuantileTransformer(n_quantiles=min(200, n_public)),
-        SplineTransformer(3, degree=1, include_bias=False),  # neither low nor in the middle is high
+        SplineTransformer(3, degree=1, include_bias=False),  # high ranks are 0 in both
         StandardScaler(),
     )
 
@@ -317,8 +317,8 @@ def _of_columns(X_public: pd.DataFrame) -> ColumnTransformer:
     others = [name for name, kind in kinds.items() if kind not in "iufm"]
     as_texts = make_pipeline(
         calling("astype", "object"),
-        # Each value is converted by itself: `map(str)` would choose a dtype from all of them, and
-        # refuse some combinations
+        # This conversion depends on each value only. `map(str)` would infer a dtype from all values
+        # and raise an error for some combinations
         calling("astype", "string[python]"),
         calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
         _imputer("constant", fill_value="missing"),

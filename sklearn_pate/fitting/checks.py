@@ -40,7 +40,7 @@ _COMMON_COLUMNS = """Both need the same columns:
     names = [name for name in X.columns if name in X_public.columns]
     X, X_public = X[names], X_public[names]"""
 
-#: Remedy if a Pipeline may have transformed X but not X_public.
+#: Remedy for the case that a Pipeline transformed X but not X_public.
 _OR_A_PIPELINE = (
     "In a Pipeline, put the earlier steps inside base_estimator. Or let them transform both: "
     "sklearn.set_config(enable_metadata_routing=True), wrap each in FitOnPublic(transformer), and "
@@ -58,16 +58,16 @@ def check_data(
     counts_records: bool,
     has_others: bool = False,
 ) -> PrivateData:
-    """Check the private data of a fit, also against the public rows, and return them.
+    """Check the private data of a fit, compare them with the public rows, and return them.
 
     Parameters
     ----------
     estimator : PATEClassifier
-        Changed in place: it stores the number and names of the features.
+        The estimator, which is changed in place: it stores the number and names of the features.
     X, y, sample_weight, groups
         As given to `fit`.
     X_public : array-like with n_public rows or None
-        All public rows; None if the form of synthetic rows is not known yet.
+        All public rows; None omits the comparison, if the dtypes of synthetic rows are not known.
     counts_records : bool
         Whether records vote, or a synthesizer counts them. Weights must then be in [0, 1].
     has_others : bool, default=False
@@ -172,17 +172,17 @@ def given_rows(X_public: Rows) -> Rows:
     if X_public is None:
         raise ValueError(
             "X_public is missing: public, unlabelled rows with the features of X are required, "
-            "because the student learns from them. Call fit(X, y, X_public=...), or fit(X, y) "
-            "without public rows, which spends a part of epsilon on synthetic ones"
+            "because the student learns from them. Call fit(X, y, X_public=...), or fit(X, y), "
+            "which uses a part of epsilon for synthetic rows"
         )
     return without_index(indexable_rows(X_public, "X_public"))
 
 
 def like_array(X: Rows, X_public: Rows) -> Rows:
-    """Convert a public DataFrame to an array, if the private rows are an array of its dtype.
+    """Convert a public DataFrame to an array if the private rows are an array of the same dtype.
 
-    `BaggingClassifier` converts private DataFrames to arrays, but passes public DataFrames on
-    unchanged. Other public rows are returned unchanged.
+    Otherwise, return the public rows unchanged. The conversion is for meta-estimators such as
+    `BaggingClassifier`, which convert private DataFrames to arrays but not public ones.
     """
     if not isinstance(X, np.ndarray) or X.ndim != 2 or not hasattr(X_public, "columns"):
         return X_public
@@ -193,8 +193,8 @@ def like_array(X: Rows, X_public: Rows) -> Rows:
 def check_features(estimator: Estimator, X: Rows, name: str, reset: bool = False) -> None:
     """Check the axes of rows, and the number and names of their features, but not the values.
 
-    If `reset`, the estimator stores the number and the names. Otherwise both must equal the
-    number and the names that it has stored.
+    If `reset` is True, the estimator stores the number and the names. Otherwise they must be equal
+    to the stored number and names.
     """
     _check_axes(X, name)
     try:
@@ -208,7 +208,7 @@ def check_features(estimator: Estimator, X: Rows, name: str, reset: bool = False
         elif name != "X":
             names = set(getattr(estimator, "feature_names_in_", ()))
             others = set(getattr(X, "columns", ()))
-            # If each has names that the other lacks, equal columns may have different names
+            # No remedy if both have additional names, because columns may only be renamed
             remedy = _COMMON_COLUMNS if names and (names <= others or others <= names) else ""
             words = words.partition("during fit.\n")[2] or words
             words = f"{name} does not have the features of X: {words}{remedy}"
@@ -216,7 +216,7 @@ def check_features(estimator: Estimator, X: Rows, name: str, reset: bool = False
 
 
 def _check_axes(X: Rows, name: str) -> None:
-    """Refuse rows without two axes, and tables without rows or columns."""
+    """Refuse rows with fewer than two axes, and tables without rows or columns."""
     shape = X.shape
     if len(shape) < 2:
         remedy = "Reshape your data with X.reshape(-1, 1) for one feature or X.reshape(1, -1) for "
@@ -342,7 +342,7 @@ def checked_targets(
 
 
 def _checked_weight(n_records: int, sample_weight: ArrayLike | None) -> np.ndarray | None:
-    """Return weights as floats, or None; refuse any but one finite number for each record."""
+    """Return weights as floats, or None; they must be one finite number for each record."""
     if sample_weight is None:
         return None
     given = as_array("sample_weight", sample_weight)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ..accounting.plan import Plan
     from .inputs import Inputs
 
-#: Maximal number of tried rows with missing values, and without, or five for each class.
+#: Largest number of tried rows with missing values, and of tried complete rows. The latter is at
+#: least five for each class.
 _N_TRIED = 20
 _N_COMPLETE = 50
 
@@ -52,8 +53,8 @@ def dry_run(inputs: Inputs, plan: Plan) -> None:
     if inputs.rows_are_to_draw:
         dry_run_teachers(inputs, inputs.known_synthesis.synthesizer)
     check_missing(inputs, are_synthetic=inputs.synthesis is not None)
-    # The default student is a copy of a teacher, which would fail first, or of this library.
-    # With a single query, there is no dry run, as most classifiers refuse a single class.
+    # No dry run of the default student, which is a copy of a teacher or a class of this library.
+    # No dry run with a single query either, because most classifiers refuse a single class.
     n_queries = min(plan.n_queries, release.max_dry_run_rows)
     if estimator.student is not None and n_queries > 1:
         dry_run_student(
@@ -66,7 +67,7 @@ def dry_run(inputs: Inputs, plan: Plan) -> None:
 
 
 def check_scored(estimator: Estimator, X_public: Rows, n_queries: int) -> None:
-    """Refuse a student of a private search if predictions for a row depend on other rows."""
+    """Refuse a student of a private search if its prediction for a row depends on other rows."""
     method = make_method(estimator)
     release = method.release
     if release.releases_proba and estimator.student is None:
@@ -160,8 +161,8 @@ def check_missing(inputs: Inputs, *, are_synthetic: bool) -> None:
             found = "the synthesizer may draw missing values"
             others = "list fewer columns in missing=[...] of the Schema or synthesizer"
         raise ValueError(
-            f"{found}, and {name}, a {type(classifier).__name__}, does not take them: {problem}. "
-            "A fit refuses this even if it does not query these rows. Put an imputer inside, "
+            f"{found}, and {name}, a {type(classifier).__name__}, does not accept them: {problem}. "
+            "This is an error even if no such row is queried. Put an imputer inside, "
             f"make_pipeline(SimpleImputer(), ...), or {others}"
         )
 

@@ -29,7 +29,7 @@ _OURS = __name__.partition(".")[0]
 #: Number of random rows on which predictions are compared if there are no public rows.
 _N_TRIED = 100
 
-#: Maximal difference of probabilities that count as equal, for rounding errors of sums.
+#: Largest difference of probabilities that count as equal, because sums have rounding errors.
 _MOST_DIFFERENCE = 1e-9
 
 
@@ -41,8 +41,8 @@ def handed_over(estimator: Estimator, X: Rows) -> Estimator:
     estimator : PATEClassifier or PATERegressor
         Fitted estimator.
     X : array-like with n_samples rows, or None
-        Public rows on which the copy and `estimator` must predict the same. None compares a
-        classifier with its student on random numbers.
+        Public rows on which the copy and `estimator` must predict the same. None compares the copy
+        of a classifier with the student on random numbers.
 
     Returns
     -------
@@ -137,8 +137,8 @@ def _check_modules(student: Estimator) -> None:
     if unnamed:
         raise ValueError(
             f"the student holds {', '.join(unnamed)}, of the program or notebook that is running: "
-            "import it from a file, and train it by fit_student(X_public, student), at no privacy "
-            "cost"
+            "import it from a file, and train the student again with fit_student(X_public, "
+            "student), at no privacy cost"
         )
     ours = [name for name in names if name.partition(".")[0] == _OURS]
     if ours:
@@ -166,8 +166,8 @@ def _names_in(model: Estimator) -> set[str]:
 def _with_labels(student: Estimator, labels: np.ndarray) -> list[Estimator]:
     """Return a list of one copy of the student with labels in `classes_`.
 
-    Most classifiers look up their predictions in `classes_`. The list has the student itself if
-    labels equal codes, and is empty if `classes_` cannot be set.
+    Most classifiers look up their predictions in `classes_`. If the labels equal the codes, the
+    list contains the student itself. If `classes_` cannot be set, the list is empty.
     """
     if labels.dtype.kind in "iu" and np.array_equal(labels, np.arange(len(labels))):
         return [student]
@@ -180,7 +180,7 @@ def _with_labels(student: Estimator, labels: np.ndarray) -> list[Estimator]:
 
 
 def _votes_of_one(student: Estimator, labels: np.ndarray) -> list[Estimator]:
-    """Return ensembles of one student, by soft voting if it has `predict_proba`, then by hard."""
+    """Return ensembles of one student: soft voting if it has `predict_proba`, and hard voting."""
     kinds = [("hard", labels)]
     if hasattr(student, "predict_proba"):
         # Some students have a column for each class, others only for their training classes
@@ -221,7 +221,7 @@ def _agrees(model: Estimator, student: Estimator, estimator: Estimator, X: Rows)
 
 
 class Saved(NamedTuple):
-    """A pickle of one object inside a model, so that the model loads if the object cannot.
+    """Pickle of one object in a model; the model loads even if the object does not.
 
     Attributes
     ----------

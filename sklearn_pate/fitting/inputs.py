@@ -86,7 +86,7 @@ class Inputs:
     estimator : PATEClassifier
         Estimator with all other parameters.
     X_public : array-like with n_public rows
-        All public rows; made-up rows until synthetic rows are drawn.
+        All public rows. Before synthetic rows are drawn, made-up rows replace them.
     target : targets.Target
         Classes of the labels, or levels of the numbers.
     neighbors : Neighbors
@@ -96,7 +96,7 @@ class Inputs:
     seeds : dict
         Source of randomness of each use, from `seed_streams`.
     method : Method
-        Prepared method or, in `fit_votes`, the method of the votes.
+        The prepared method or, in `fit_votes`, the method that returned the votes.
     cap : (float or None, float)
         Limits of the epsilon and delta of all releases together.
     reason : str
@@ -108,12 +108,13 @@ class Inputs:
     extra_releases : tuple of Release
         The user's `releases`, with their noise set.
     are_synthetic : bool
-        Whether this fit or search draws the public rows. Their distribution is then only roughly
-        the distribution of private rows.
+        Whether this fit or search draws the public rows. If True, their distribution is only
+        approximately the distribution of private rows.
     not_covered : tuple of str
-        Parts that were read from private data without noise, for `privacy_spent_`.
+        Descriptions of results that were read from private data without noise, for
+        `privacy_spent_`.
     errors : tuple of str
-        Reasons why no publishable model can be trained.
+        Problems of the public rows, for the errors of the plan.
     fit_number : int
         Number of the fit in this process, for `privacy_spent_`; 1 in a plan.
     prefix : Prefix or None
@@ -179,7 +180,7 @@ class Inputs:
 
     @property
     def prior_steps(self) -> tuple[Any, ...]:
-        """The synthesizer, if any, and the extra releases: all releases other than labels."""
+        """All releases other than labels: the synthesizer, if any, and the extra releases."""
         rows = () if self.synthesis is None else (self.synthesis.synthesizer,)
         return rows + self.extra_releases
 
@@ -210,9 +211,9 @@ class Inputs:
         return temperature_of(self.estimator, self.method)
 
     def recorded_cost(self, plan: Plan) -> Cost:
-        """Return the cost of a plan, without parts that the ledger has in other entries.
+        """Return the cost of a plan to record in the ledger.
 
-        These parts are synthetic rows that `poll` has drawn and recorded.
+        It omits the cost of synthetic rows if `poll` has recorded their cost in this ledger.
         """
         ledger = self.estimator.ledger
         if self.search is not None:
@@ -247,7 +248,7 @@ class Inputs:
 
     @contextmanager
     def phase(self, name: str, total: Any) -> Iterator[Callable[[int], None]]:
-        """Yield a function of the number of finished steps; with `verbose`, it prints them."""
+        """Yield a function that takes the number of finished steps, and prints it if `verbose`."""
         if not self.estimator.verbose:
             yield lambda number: None
             return
@@ -268,7 +269,7 @@ class Inputs:
             out.write("\n")
 
     def make_strategy(self) -> Any:
-        """Return a new query strategy. A fit may change its state."""
+        """Return a new query strategy, because a fit may change the state of a strategy."""
         return strategy_of(self.estimator)
 
     def student(self) -> Estimator:
@@ -294,7 +295,7 @@ def strategy_of(estimator: Estimator) -> Any:
 
 
 def read_by(synthesizer: Any) -> tuple[str, ...]:
-    """Describe the parts that a synthesizer has read from private data without noise."""
+    """Return descriptions of results that a synthesizer read from private data without noise."""
     return tuple(getattr(synthesizer, "not_covered_", ()))
 
 
@@ -344,7 +345,7 @@ def check_inputs(
         not_covered += are_private
         errors += (_NOT_PUBLIC,) if are_private else ()
     counts_records = method.release.releases_proba or synthesizer is not None
-    # Columns read by value need no comparison: private rows get the dtypes of synthetic rows later
+    # No comparison for columns that are read by value: `like` converts private rows later
     alike = None if getattr(synthesizer, "reads_by_value", False) else X_public
     has_others = search is not None and isinstance(estimator._declared_target(), ClassTarget)
     private = checks.check_data(
@@ -402,7 +403,8 @@ def _first_choice(
 ) -> tuple[MethodChoice, Method]:
     """Return the choice of a method before the data are checked, and the method.
 
-    Encoded public rows may change the choice. Without public rows, it is final.
+    With public rows, numbers of encoded rows may change the choice later. Without public rows, the
+    choice is final.
     """
     if synthesizer is None:
         choice = methods.chosen(estimator, X)
@@ -422,7 +424,7 @@ def _first_choice(
 def _cloned(estimator: Estimator) -> Estimator:
     """Clone an estimator; refuse a parameter that cannot be copied.
 
-    Checks change the clone, so that a failed refit leaves the fitted estimator unchanged.
+    Checks change the clone instead of the fitted estimator, which a failed refit leaves unchanged.
     """
     with contextlib.suppress(Exception):
         return clone(estimator)
@@ -453,8 +455,8 @@ def _check_sites(estimator: Estimator, X_public: Rows, **not_given: Any) -> None
     for what, is_so in refused.items():
         if is_so:
             raise ValueError(
-                f"{what} when X is Sites, as each teacher loads the records of its site. Change "
-                "it, or give X, y and groups=, the site of each record, with partition='predefined'"
+                f"{what} when X is Sites, because teachers load the records of their sites: change "
+                "this, or give X, y, partition='predefined' and groups=, the site of each record"
             )
 
 
@@ -477,7 +479,7 @@ def check_votes_and_rows(estimator: Estimator, votes: Any, X_public: Rows) -> tu
             synthesizers.check_no_public(X_public)
         X_public = synthesis.rows
     if X_public is None:
-        raise ValueError("X_public is missing: the rows that were voted on")
+        raise ValueError("X_public is missing: pass the rows that were voted on")
     method = _method_of_votes(estimator, getattr(votes, "method", None), synthesis)
     method.release.check_votes(votes, method, is_given=estimator.method != "auto")
     _check_parts(estimator, method)
@@ -530,7 +532,10 @@ def _method_of_votes(
     if voted is None:
         return methods.make_method(estimator, MethodChoice("teachers", "votes were given"))
     if estimator.base_estimator is not None:
-        raise ValueError("records cast these votes: poll again, or leave base_estimator=None")
+        raise ValueError(
+            "base_estimator is the model of teachers, but records cast these votes: poll again, or "
+            "leave base_estimator=None"
+        )
     return clone(voted)
 
 

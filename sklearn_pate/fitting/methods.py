@@ -1,4 +1,4 @@
-"""The method of a fit: made from the parameters, and prepared with the public rows."""
+"""Choice, construction and preparation of the method of a fit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .._typing import Estimator, Rows
     from ..runtime.private_data import PrivateData
 
-#: Parameters of teachers and of queries, with phrases for messages.
+#: Parameters of teachers and of queries, with the rest of a sentence for messages.
 OF_TEACHERS = dict.fromkeys(
     ("n_teachers", "partition", "keep_teachers", "timeout"), "is for teachers"
 )
@@ -64,8 +64,8 @@ def chosen(
     synthesizer : Synthesizer or None, default=None
         Synthesizer of the fit; None if there are public rows.
     fraction : float or None, default=None
-        Part of epsilon for the synthesizer's class sums; None if there is no synthesizer, or if
-        the method determines the part.
+        Fraction of epsilon for the synthesizer's class sums. None if there is no synthesizer, or if
+        the fraction depends on the method.
     counts : PublicCounts or None, default=None
         Public numbers; None before they are computed.
     """
@@ -162,7 +162,7 @@ def make_method(
     estimator : PATEClassifier
         Estimator whose parameters are used.
     choice : MethodChoice or None, default=None
-        Result of `chosen`. None chooses by the parameters and the type of `X` alone.
+        Result of `chosen`. If None, the choice depends on the parameters and the type of `X` alone.
     X : array-like, Sites or None, default=None
         Private rows. `Sites` select teachers.
     has_public_rows : bool, default=True
@@ -199,8 +199,8 @@ def _own_method(estimator: Estimator, *, has_public_rows: bool) -> Method:
     if not is_ours(method) and type(method.release) is not LabelsRelease:
         raise ValueError(
             f"{name} is a method of your own, or a subclass, that releases a table. The library "
-            "cannot check that such a table reveals nothing else: use methods.ReverseNeighbors "
-            "itself, or subclass methods.VotingMethod and do not override its release"
+            "cannot check the privacy of such a table: use methods.ReverseNeighbors itself, or "
+            "subclass methods.VotingMethod and do not override its release"
         )
     is_same_type = method.target_type is estimator.target_type
     if not is_same_type and not method.release.releases_proba:
@@ -243,7 +243,7 @@ def number_teachers(method: Method, estimator: Estimator, private: PrivateData) 
     if type(method) not in ENSEMBLES.values() or method.n_teachers is not None:
         return
     # With any other partition, the number of records is private, or the partition determines the
-    # number of teachers. The partition is read from the method, which may be given as an object
+    # number of teachers. A method that is given as an object has its own partition
     is_random = method.partition == "random" or type(method.partition) is RandomPartition
     is_public = is_random and private.groups is None
     method.n_teachers = rules.default_n_teachers(
@@ -299,8 +299,8 @@ def prepared(
 ) -> tuple[Neighbors, int | None]:
     """Prepare a method, and return its neighboring data sets and its number of teachers.
 
-    Nothing is trained. A method of the user gets copies of the public rows and of the target. It
-    runs without output, and its errors are redacted.
+    Nothing is trained. A user-defined method gets copies of the public rows and of the target, its
+    output is suppressed, and its errors are redacted.
     """
     if is_ours(method):
         neighbors = method.prepare(private, X_public, seed=seed, memory=memory)
@@ -327,8 +327,8 @@ def prepared(
         )
     if neighbors.n_records not in (None, private.n_records):
         raise ValueError(
-            f"Neighbors.n_records of {name} must be the number of private records, or None where "
-            "the relation does not leave it public"
+            f"Neighbors.n_records of {name} must be the number of private records, or None if the "
+            "relation makes this number private"
         )
     if not isinstance(n_teachers, Integral) or n_teachers < 1:
         raise ValueError(

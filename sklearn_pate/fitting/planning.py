@@ -82,10 +82,10 @@ def spending_plan(inputs: Inputs) -> Plan:
 def _plan_after_rows(inputs: Inputs) -> Plan:
     """Return a plan of labels that may depend on synthetic rows published by `poll`.
 
-    The cost of one plan of rows and labels holds only if the whole plan was fixed before the rows
-    were published. Otherwise the guarantees of rows and labels are added, which also holds if the
-    noise of the labels depends on the rows: epsilon is the sum, and each gets half of delta
-    (Dwork, Roth 2014, theorem 3.16, which holds for each outcome of the first).
+    The cost of one plan of rows and labels is valid only if the whole plan was fixed before the
+    rows were published. Otherwise the guarantees of rows and labels are added: epsilon is the sum,
+    and each guarantee uses half of delta. The sum is also valid if the noise of the labels depends
+    on the rows (Dwork, Roth 2014, theorem 3.16, for each outcome of the first release).
     """
     epsilon, delta = inputs.cap
     prior = inputs.prior_cost(DEFAULT_ORDERS)
@@ -111,7 +111,7 @@ def _plan_after_rows(inputs: Inputs) -> Plan:
 
 
 def accepted(plan: Plan, estimator: Estimator) -> Plan:
-    """Return a plan and issue its warnings; refuse errors unless `on_bad_plan` is "warn"."""
+    """Return a plan and issue its warnings; raise its errors if `on_bad_plan` is "raise"."""
     if estimator.on_bad_plan == "raise" and plan.errors:
         raise BadPlanError(
             f"this fit cannot work: {'. '.join(plan.errors)}. To fit anyway, set "
@@ -123,7 +123,7 @@ def accepted(plan: Plan, estimator: Estimator) -> Plan:
 
 
 def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
-    """Return a forecast of `privacy_spent_` with no answered queries."""
+    """Return a forecast of `privacy_spent_`, in which no query is answered yet."""
     synthesis = inputs.synthesis
     stages = [stage for stage, _ in plan.stages]
     sources_of_tables: list[Any] = [inputs.method]
@@ -203,7 +203,8 @@ def warn_of_plan(plan: Plan, epsilon: float | None) -> None:
     plan : Plan
         Plan with its forecast.
     epsilon : float or None
-        Epsilon limit of the fit. None omits the warnings about a large epsilon, `WeakPromise`.
+        Epsilon limit of the fit. If None, `WeakPromise`, the warning about a large epsilon, is
+        omitted.
     """
     spent = spent_of(plan)
     warn_if_seeded(spent)
@@ -224,15 +225,15 @@ def _about_columns(inputs: Inputs) -> list[str]:
         if not names:
             return []
         return [
-            f"columns {first_names(names)} declare more than {MOST_VALUES} categories, and rare "
-            "categories get as much noise as common ones: join categories, or drop the columns"
+            f"columns {first_names(names)} declare more than {MOST_VALUES} categories. The noise "
+            "on rare categories is as large as on common ones: join categories, or drop the columns"
         ]
     was_polled = inputs.private is None and inputs.release.releases_proba  # `poll` has warned
     return [] if was_polled or inputs.synthesis is not None else useless_columns(inputs.X_public)
 
 
 def _rows_cost(inputs: Inputs, sums: Any) -> RowsCost:
-    """Return the cost of the synthesizer."""
+    """Return the cost of the synthetic rows, with a description of their class sums."""
     synthesizer = inputs.known_synthesis.synthesizer
     cost = stated_cost(synthesizer, inputs.neighbors)
     is_pure = stated_event(synthesizer, inputs.neighbors).is_pure

@@ -46,7 +46,7 @@ class Run:
     Attributes
     ----------
     inputs : Inputs
-        Inputs of the fit. Published synthetic rows replace made-up rows in them.
+        Inputs of the fit. When synthetic rows are published, they replace the made-up rows.
     plan : Plan
         Plan of the fit. None in `poll` if teachers vote on given public rows.
     account : Account
@@ -479,26 +479,26 @@ def _note(spent: PrivacySpent | None, account: Account, goes_on: bool) -> str:
         return f"{cost}; all results until then are kept, see privacy_spent_."
     rows = getattr(account.synthesis, "rows", None)
     if rows is None and not goes_on:
-        return f"{cost}, and nothing of it was kept; a new fit pays anew."
+        return f"{cost}, and no result was kept; the cost of a new fit adds to it."
     if rows is None and not account.synthesis.published:
         return (
             f"{cost}, and no result was kept. With warm_start=True and the same parameters, the "
-            "cost of the next fit includes this cost; any other fit pays anew."
+            "cost of the next fit includes this cost; the cost of any other fit adds to it."
         )
     if rows is None:
         return (
             f"{cost}. All results until then are kept: with warm_start=True and the same "
-            "parameters, the next fit goes on after it."
+            "parameters, the next fit continues from them."
         )
-    rows_are = f"{cost}. The rows that were drawn are X_synthetic_, and public. With"
+    rows_are = f"{cost}. The synthetic rows are published as X_synthetic_. With"
     if not goes_on:
         return (
             f"{rows_are} synthesizer=None, fit(X, y, X_public=X_synthetic_) uses them as public "
-            "rows, and its epsilon adds to this one."
+            "rows, and its epsilon is added to this epsilon."
         )
     return (
-        f"{rows_are} warm_start=True and the same parameters, the next fit goes on with them, and "
-        "its statement covers both."
+        f"{rows_are} warm_start=True and the same parameters, the next fit continues from them, "
+        "and its privacy_spent_ covers both."
     )
 
 

@@ -1,4 +1,4 @@
-"""Independent sources of random numbers, one for each use in a fit."""
+"""Independent sources of random numbers, one for each use of randomness in a fit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _USES = (
 #: Uses that draw the noise of the privacy guarantee.
 _NOISE = ("noise", "test", "synthesis", "extra releases", "target")
 
-#: Whether this process has issued the warning, as an event because threads share it.
+#: Set when this process has issued the warning; an event, because threads share it.
 _has_warned = threading.Event()
 
 
@@ -61,8 +61,8 @@ def seed_streams(
     random_state, secure
         As in `PATEClassifier`.
     n_attempts : int, default=0
-        Number of interrupted fits that this fit continues. Each number gives other noise, because
-        the noise of an interrupted fit must not be drawn again.
+        Number of interrupted fits that this fit continues. Each number gives different noise,
+        because the noise of an interrupted fit must not be drawn again.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def seed_streams(
 
 
 class _Unrelated(np.random.SeedSequence):
-    """SeedSequence from the operating system, whose children are from there as well.
+    """SeedSequence with entropy from the operating system, independent for each child.
 
     Children of an ordinary `SeedSequence` are related: the output of one child's generator reveals
     its state, and the entropy of all children can be computed from this state.
@@ -100,9 +100,10 @@ class _Unrelated(np.random.SeedSequence):
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
-    """Return a `SeedSequence` that follows from a `random_state`.
+    """Return a `SeedSequence` that is determined by a `random_state`.
 
-    If it is None, the sequence and its children are drawn from the operating system, independently.
+    If `random_state` is None, the sequence and its children get independent entropy from the
+    operating system.
     """
     if random_state is None:
         return _Unrelated()

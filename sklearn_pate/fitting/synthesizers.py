@@ -1,4 +1,4 @@
-"""Synthesizer of a fit without public rows: its columns, and its part of epsilon."""
+"""Synthesizer of a fit without public rows: its columns, and its fraction of epsilon."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def declared_synthesizer(estimator: Estimator, X: Rows, X_public: Rows) -> Any:
     Parameters
     ----------
     estimator : PATEClassifier
-        Estimator. If its `synthesizer` is None, a `ClassSumsSynthesizer` is used.
+        Estimator with the parameter `synthesizer`; None means `ClassSumsSynthesizer()`.
     X : array-like with n_samples rows
         Private rows.
     X_public : array-like or None
@@ -57,14 +57,17 @@ def declared_synthesizer(estimator: Estimator, X: Rows, X_public: Rows) -> Any:
 
 
 def sums_fraction(synthesizer: Any) -> float | None:
-    """Return the part of epsilon for class sums: None if unset, 0 without class sums."""
+    """Return the fraction of epsilon for class sums: None if not set, 0 without class sums."""
     return synthesizer.epsilon_fraction if isinstance(synthesizer, ClassSumsSynthesizer) else 0.0
 
 
 def counts_of(
     estimator: Estimator, synthesizer: Any, X: Rows, groups: ArrayLike | None
 ) -> PublicCounts | None:
-    """Return the public numbers that determine the method of a fit without public rows."""
+    """Return the public numbers that determine the method of a fit without public rows.
+
+    Return None if the synthesizer is not a `ClassSumsSynthesizer`.
+    """
     if not isinstance(synthesizer, ClassSumsSynthesizer):
         return None
     size_is_private = getattr(estimator.method, "size_is_private", False)
@@ -80,16 +83,22 @@ def counts_of(
 
 
 def set_fraction(synthesizer: Any, *, reads_sums: bool, is_search: bool = False) -> None:
-    """Set the part of epsilon for class sums if it is None; refuse a part that does not fit.
+    """Set the default fraction of epsilon for class sums, and check the fraction.
 
     Parameters
     ----------
     synthesizer : Synthesizer
-        Synthesizer whose `declare` was called. Changed in place.
+        Synthesizer after a call of `declare`. Changed in place.
     reads_sums : bool
-        Whether the published class sums are the model, so that no record votes.
+        Whether the model is computed from the published class sums, so that no record votes. The
+        fraction must then be 1, and otherwise below 1.
     is_search : bool, default=False
-        Whether a private search draws the rows. Its trials require a part of epsilon.
+        Whether a private search draws the rows. Its trials require a fraction of epsilon.
+
+    Raises
+    ------
+    ValueError
+        If the fraction does not fit the method.
     """
     has_sums = isinstance(synthesizer, ClassSumsSynthesizer)
     name = type(synthesizer).__name__
@@ -97,13 +106,13 @@ def set_fraction(synthesizer: Any, *, reads_sums: bool, is_search: bool = False)
         synthesizer.epsilon_fraction = 1.0 if reads_sums else rules.default_sums_fraction()
     if reads_sums and not (has_sums and synthesizer.epsilon_fraction == 1):
         raise ValueError(
-            "method='sums' without public rows reads class sums, which then get all of epsilon: "
-            "leave synthesizer=None, or give ClassSumsSynthesizer(epsilon_fraction=1.0); got "
+            "method='sums' without public rows uses all of epsilon for class sums: leave "
+            "synthesizer=None, or give ClassSumsSynthesizer(epsilon_fraction=1.0); got "
             f"{name} with epsilon_fraction={getattr(synthesizer, 'epsilon_fraction', None)!r}"
         )
     if not reads_sums and getattr(synthesizer, "epsilon_fraction", None) == 1:
         raise ValueError(
-            f"epsilon_fraction=1 of {name} leaves nothing of epsilon for votes; give a smaller one"
+            f"epsilon_fraction=1 of {name} leaves nothing of epsilon for votes; set it below 1"
             + (", as each trial of a search requires votes" if is_search else ", or method='sums'")
         )
 

@@ -1,4 +1,4 @@
-"""One budget for all fits on one private data set."""
+"""Ledger: one privacy budget for all fits on one private data set."""
 
 from .ledger import PrivacyLedger
 

@@ -36,16 +36,16 @@ _COLUMNS = {
     "checksum": "BLOB",
 }
 
-#: Longest time to wait until another process has written tables to its new file, in seconds.
+#: Longest time to wait for another process that creates the tables of a new file, in seconds.
 _SECONDS_TO_MAKE = 5.0
 
 
 def create(path: Path) -> bool:
     """Create an empty file if there is none, and return whether it was created.
 
-    If another process has just created the file, wait for up to 5 seconds until it contains tables.
-    An existing empty file is never used as a new ledger, because it may be a ledger that lost its
-    entries.
+    If the file exists but is empty, wait for up to 5 seconds, because another process may have just
+    created it. An existing empty file is never used as a new ledger, because it may be a damaged
+    ledger.
     """
     try:
         path.resolve().touch(mode=0o644, exist_ok=False)  # SQLite's mode
@@ -59,7 +59,7 @@ def create(path: Path) -> bool:
     return True
 
 
-#: Relations by unit, as stored in the column "adjacency" by version 0.1.
+#: Relations by unit and by the text that version 0.1 stored in the column "adjacency".
 _OLD_RELATIONS = {
     "record": {
         "replace one record": NeighboringRelation.REPLACE_ONE,
@@ -88,10 +88,10 @@ _OLD_RELATIONS = {
 
 @contextmanager
 def transaction(path: Path, is_new: bool = False) -> Iterator[Connection]:
-    """Lock and open a ledger, and commit all changes of the block or none.
+    """Lock and open a ledger, and commit either all changes of the block or none.
 
-    One process at a time can open a ledger. A process that dies leaves no partial entry and no
-    lock.
+    Only one process at a time can open a ledger. If a process dies, neither a partial entry nor a
+    lock remains.
 
     Parameters
     ----------
@@ -113,9 +113,9 @@ def transaction(path: Path, is_new: bool = False) -> Iterator[Connection]:
     try:
         uri = f"{path.as_uri()}?mode=rw"  # a missing file is never recreated
         with closing(sqlite3.connect(uri, uri=True, timeout=120, isolation_level=None)) as db:
-            # With a weaker setting, a power cut may undo a COMMIT after the labels were released
+            # With other settings, a power failure may undo a COMMIT after labels were released
             db.execute("PRAGMA synchronous = EXTRA")
-            # Locked before anything is read, so that the checks still hold when a fit is recorded
+            # Locked before the first read, so that the checks are valid when a fit is recorded
             db.execute("BEGIN IMMEDIATE")
             try:
                 if not is_new:
@@ -158,8 +158,8 @@ def _missing_columns(db: Connection) -> list[str]:
 def make_tables(db: Connection, budget: LedgerTerms) -> None:
     """Write the tables of a new ledger to an empty file.
 
-    Names of columns are those of the first version: `failure_probability` is `reserved_delta`, and
-    `adjacency` is a relation.
+    The names of the columns are from the first version: the column `failure_probability` contains
+    `reserved_delta`, and the column `adjacency` contains the relation.
     """
     db.execute(
         "CREATE TABLE budget (one INTEGER PRIMARY KEY CHECK (one = 1), "
@@ -177,9 +177,9 @@ def make_tables(db: Connection, budget: LedgerTerms) -> None:
 
 
 def read_budget(db: Connection) -> tuple[LedgerTerms, Any, tuple[Any, Any]]:
-    """Return the `LedgerTerms` in a file, its random identifier, and the protection of all fits.
+    """Return the `LedgerTerms` of a file, its random identifier, and the unit and relation.
 
-    The protection is the unit and the relation; both are None before the first fit.
+    All fits protect this unit under this relation. Both are None before the first fit.
     """
     row = db.execute(
         "SELECT epsilon, delta, composition, failure_probability, file, orders, unit, adjacency "
@@ -194,7 +194,7 @@ def read_budget(db: Connection) -> tuple[LedgerTerms, Any, tuple[Any, Any]]:
 
 
 def protected_by(unit: Any, relation: Any) -> tuple[Any, Any]:
-    """Return a unit and a relation, with the current name of a relation of an old file."""
+    """Return the unit and the relation; texts of version 0.1 are converted to relations."""
     return unit, _OLD_RELATIONS.get(unit, {}).get(relation, relation)
 
 
@@ -209,19 +209,19 @@ def read_filters(db: Connection, budget: LedgerTerms) -> list[Filter]:
 def read_costs(
     db: Connection, which: str = "fit IS NOT ?", entry: int | None = None
 ) -> dict[int, Cost]:
-    """Return the costs of the entries that meet a condition, as an ordered dict by entry number.
+    """Return the costs of the entries that meet a condition, as a dict sorted by entry number.
 
     An entry of an earlier version has neither `pure_part` nor `mu_squared_part`. `Cost` derives
     both from the totals, so that epsilon is at least the epsilon of the fit.
     """
-    missing = _missing_columns(db)  # added only with the next entry, as the file may be read-only
+    missing = _missing_columns(db)  # added by `write_fit`, because reading must not change the file
     names = ", ".join("NULL" if name in missing else name for name in _COLUMNS)
     rows = db.execute(f"SELECT fit, {names} FROM spending WHERE {which} ORDER BY fit", (entry,))
     return {fit: _checked_cost(fit, dict(zip(_COLUMNS, row, strict=True))) for fit, *row in rows}
 
 
 def _checked_cost(fit: int, row: dict[str, Any]) -> Cost:
-    """Return the `Cost` of an entry, and refuse an entry that was changed after it was written."""
+    """Return the `Cost` of an entry; raise an error if the entry was changed after writing."""
     checksum = row.pop("checksum")
     numbers = [row[name] for name in ("mu_squared", "pure", "delta")]
     parts = [row["pure_part"], row["mu_squared_part"]]
@@ -249,7 +249,7 @@ def has_entry(db: Connection, entry: int | None) -> bool:
 
 
 def check_grows(db: Connection, entry: int | None, cost: Cost) -> None:
-    """Raise an error if an entry has queries, or costs more than the new cost in any measure."""
+    """Raise ValueError if an entry has queries, or if its cost exceeds `cost` in any measure."""
     before = read_costs(db, "fit = ? AND n_queries = 0", entry)
     if entry not in before or not (parts_of(before[entry]) <= parts_of(cost)).all():
         raise ValueError(
@@ -265,16 +265,16 @@ def read_fits(db: Connection) -> list[tuple[Any, ...]]:
 
 
 def write_fit(db: Connection, spent: PrivacySpent, cost: Cost, entry: int | None) -> int:
-    """Record the cost of a fit and its unit and relation, and return the number of the entry.
+    """Record the cost, unit and relation of a fit, and return the number of the new entry.
 
-    An earlier `entry` of the same fit is removed, and its number is not used again. A file of an
-    earlier version gets the columns that it lacks, with NULL in its old entries.
+    An earlier `entry` of the same fit is removed, and its number is not used again. Columns that a
+    file of an earlier version lacks are added, with NULL in old entries.
     """
     for name in _missing_columns(db):
         db.execute(f"ALTER TABLE spending ADD COLUMN {name} {_COLUMNS[name]}")
     db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, str(spent.relation)))
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    queried = int(spent.n_teachers or 0), int(spent.n_queries)  # 0 teachers where records vote
+    queried = int(spent.n_teachers or 0), int(spent.n_queries)  # 0 for methods of records
     costs = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
     # No number is negative, but SQLite returns 0.0 for -0.0
     numbers = [abs(float(number)) for number in costs]

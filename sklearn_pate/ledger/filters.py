@@ -41,7 +41,7 @@ def checked_budget(epsilon: Any, delta: Any, composition: str, part: float | Non
         part = delta if composition == "pure" else delta / 10
     set_aside = as_float(part) if isinstance(part, Real) else math.nan
     is_part = 0 <= set_aside <= delta
-    # "pure" needs no delta; the other compositions need a part of it
+    # "pure" needs no delta for its filter; the other compositions need a part of delta
     if not is_part or (set_aside == delta and composition != "pure"):
         raise ValueError(
             f"reserved_delta is a part of delta={delta:g}: it must be at least 0 and below delta, "
@@ -61,7 +61,7 @@ class Filter(NamedTuple):
     order : float or None
         One of `rdp.DEFAULT_ORDERS` for "renyi", else None.
     delta : float
-        The filter's part of the ledger's delta; "pure" needs none.
+        Part of the ledger's delta that the filter uses; 0 for "pure".
     """
 
     kind: str
@@ -90,7 +90,7 @@ class Filter(NamedTuple):
 _ROUNDING = 1e-14
 
 #: Fractions of delta for the Renyi filters, from the lowest order to the highest. Each is five
-#: sixths of the rest; the last is the whole rest.
+#: sixths of the remaining delta; the last is all of the remaining delta.
 _PARTS = np.array([5 / 6, 5 / 36, 5 / 216, 5 / 1296, 1 / 1296])
 
 
@@ -104,10 +104,10 @@ def new_filters(budget: LedgerTerms) -> list[Filter]:
         return [Filter("gaussian", None, delta_left), pure]
     deltas = delta_left * _PARTS
     penalties = conversion_penalty(deltas[0], DEFAULT_ORDERS)
-    # The cost of Gaussian noise, and nearly that of small pure steps, is proportional to the order
+    # Costs of Gaussian noise are proportional to the order, and costs of small pure steps nearly so
     answers_paid_for = (budget.epsilon - penalties) / DEFAULT_ORDERS
     first_order = DEFAULT_ORDERS[np.argmax(answers_paid_for)]
-    # Larger costs, such as private searches, need higher orders, at which little delta is enough
+    # Larger costs, such as costs of private searches, need higher orders, which need less delta
     requested = (first_order - 1) * 3.0 ** np.arange(len(_PARTS))
     distance = np.abs(np.log(DEFAULT_ORDERS - 1) - np.log(requested)[:, None])
     orders = DEFAULT_ORDERS[np.argmin(distance, axis=1)]
@@ -116,7 +116,7 @@ def new_filters(budget: LedgerTerms) -> list[Filter]:
 
 
 def are_valid(filters: list[Filter], budget: LedgerTerms) -> bool:
-    """Return whether filters have the kinds that a budget requires, and at most its delta."""
+    """Return whether filters have the kinds that a budget requires, and valid orders and deltas."""
     if [filter_.kind for filter_ in filters] != [filter_.kind for filter_ in new_filters(budget)]:
         return False
     for kind, order, delta in filters:
@@ -164,9 +164,9 @@ class Account(NamedTuple):
     protected: tuple[Any, Any] = (None, None)
 
     def epsilon(self) -> float:
-        """Return the epsilon of all costs; it exceeds the budget if no filter allows them.
+        """Return the total epsilon of all costs; it exceeds the budget if no filter allows them.
 
-        A single fit that no filter allows has its own epsilon.
+        If there is only one fit, and no filter allows it, the result is the epsilon of this fit.
         """
         most = self.budget.reserved_delta * (1 + _ROUNDING)
         if sum_up(*(cost.delta for cost in self.costs)) > most:
@@ -186,7 +186,8 @@ class Account(NamedTuple):
     def pays_for(self, cost: Cost) -> bool:
         """Return whether the budget pays for one more fit, up to the rounding of floats.
 
-        Ten fits of 0.1 are within a budget of 1, although the float 0.1 is a little above a tenth.
+        For example, ten fits with an epsilon of 0.1 are within a budget of 1, although the float
+        0.1 is slightly larger than 1/10.
         """
         return self.plus(cost).epsilon() <= self.budget.epsilon * (1 + _ROUNDING)
 

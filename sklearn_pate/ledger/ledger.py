@@ -27,28 +27,29 @@ class PrivacyLedger:
     """Privacy budget of one private data set for all fits on it, in any process.
 
     ``PATEClassifier(..., ledger=ledger)`` checks the budget before teachers train, and records the
-    cost of the fit before any label is released. A fit that would exceed the budget is refused. The
-    total epsilon of many fits is far less than the sum of their epsilons.
+    cost of the fit before any label is released. A fit that would exceed the budget raises
+    `BudgetExceededError`. The total epsilon of many fits is far less than the sum of their
+    epsilons.
 
     Parameters
     ----------
     path : str or path-like
-        The file of the ledger (SQLite), created if there is none. It contains public numbers only.
-        Use one file for each private data set, and do not store it on a network drive without file
-        locks.
+        The file of the ledger, an SQLite database. It is created if it does not exist, and contains
+        public numbers only. Use one file for each private data set, and do not store it on a
+        network drive without file locks.
     epsilon : float
         Epsilon of all fits together, above 0.
     delta : float, default=1e-5
         Delta of the guarantee of all fits together.
     composition : {"renyi", "gaussian", "pure"}, default="renyi"
         Composition of costs, fixed when the file is created. "renyi" accepts all fits with a
-        guarantee, and is best for nearly all data sets. "gaussian" sums squared Gaussian-DP
+        guarantee, and is recommended in nearly all cases. "gaussian" sums squared Gaussian-DP
         parameters. It accepts fits with Gaussian or pure costs, but no private searches. "pure" is
         the plain sum of pure epsilons.
     reserved_delta : float or None, default=None
         Part of `delta` that is reserved, when the file is created, for fits with their own delta:
-        `StableArgmax` and ``accounting="ptr"``. With 0, such fits are refused. None reserves a
-        tenth of `delta`, or all of it with "pure".
+        fits with `StableArgmax` or with ``accounting="ptr"``. With 0, such fits raise an error.
+        None reserves a tenth of `delta`, or all of it with "pure".
 
     Attributes
     ----------
@@ -71,9 +72,9 @@ class PrivacyLedger:
     -----
     *Composition.* The cost of a fit may depend on the releases of earlier fits. So the sums and
     their limits are privacy filters, which are fixed in advance by the parameters of the ledger.
-    "renyi" has six filters. The first sums costs at the order that is best for Gaussian noise that
-    uses up the budget, and has five sixths of delta. Four filters sum costs at higher orders and
-    share the rest of delta; the distance of the order from 1 triples from each filter to the next.
+    "renyi" has six filters. The first sums costs at the best order for Gaussian noise with a total
+    cost of `epsilon`, and has five sixths of delta without `reserved_delta`. Four filters sum costs
+    at higher orders, and share the rest; the order minus 1 triples from each filter to the next.
     The last filter is the plain sum of pure epsilons, which needs no delta. A fit is accepted if at
     least one filter allows it together with all earlier fits. "gaussian" has two filters: the
     Gaussian sum, in which an `e`-DP step counts as `rdp.pure_to_gdp` of `e`, and the pure sum.
@@ -87,27 +88,28 @@ class PrivacyLedger:
     `reserved_delta`. The sum of all `delta_k` and `reserved_delta` is at most `delta`.
 
     If no filter allows the first fit, but its own epsilon is within the budget, the fit is accepted
-    and uses the whole budget: no later fit is accepted. The filters are designed for many fits: a
-    few fits count for somewhat more than their epsilon (a fit of 1 in a ledger of 4 counts as
-    1.13).
+    and uses the whole budget: no later fit is accepted. The filters are designed for many fits. The
+    total of a few fits is somewhat larger than their epsilon: for example, a fit with an epsilon of
+    1 has a total of 1.13 in a ledger with an epsilon of 4.
 
     *Detected changes of the file.* Each file has a random identifier, which is stored in the object
-    and in its pickles and copies. If the file was deleted or replaced by another ledger, even one
-    with the same budget, they raise an error; nothing is recorded, and no file is created. They
-    also store the sums of the entries that they have read or written. A file with smaller sums
-    is an older copy, and is refused. A truncated, empty or partly overwritten file is also refused;
-    each entry has a checksum. Some changes are not detected: an older copy of the file that a new
-    object opens, a file edited by hand together with its checksums, two copies of one file that are
-    both used, a new ledger that is created after the file was deleted, and fits without a ledger.
+    and in its pickles and copies. If the file was deleted or replaced by another ledger, even by
+    one with the same budget, these objects raise an error; nothing is recorded, and no file is
+    created. They also store the sums of the entries that they have read or written. A file with
+    smaller sums is an older copy, and raises an error. So does a truncated, empty or partly
+    overwritten file; each entry has a checksum. Some changes are not detected: an older copy of the
+    file that a new object opens, a file edited by hand together with its checksums, two copies of
+    one file that are both used, a new ledger that is created after the file was deleted, and fits
+    without a ledger.
 
-    Files of 0.1.0 can be opened, and get three more columns with the next fit. Their entries have
-    no checksum, and no separate costs of pure and Gaussian steps. So a fit with both kinds of steps
-    counts for at least its own cost.
+    Files of version 0.1.0 can be opened, and get three more columns with the next fit. Their
+    entries have no checksum, and no separate costs of pure and Gaussian steps. So the recorded cost
+    of a fit with both kinds of steps is at least its own cost.
 
     All fits must protect the same unit under the same relation (`PrivacySpent.unit` and
-    `relation`), because costs under different relations do not add up. Fits with a `random_state`
-    are refused: two fits with the same seed, such as clones in a search, share their noise, and
-    their costs do not add up.
+    `relation`), because costs under different relations cannot be added. Fits with a `random_state`
+    raise an error: two fits with the same seed, such as clones in a search, share their noise, so
+    their costs cannot be added.
 
     Examples
     --------
@@ -126,8 +128,8 @@ class PrivacyLedger:
     ([1.0, 1.0, 1.0], True)
     """
 
-    #: Totals of all entries that the object has read or written; lower totals are refused.
-    _seen: Any = 0.0  # for pickles of 0.1.0, which have none
+    #: Totals of all entries that the object has read or written; lower totals raise an error.
+    _seen: Any = 0.0  # for pickles of version 0.1.0, which contain no totals
 
     def __init__(
         self,
@@ -156,7 +158,7 @@ class PrivacyLedger:
                     )
                 self._account(db)
         except BaseException:
-            if is_new:  # an empty file would be refused from now on
+            if is_new:  # a later call would raise an error for an empty file
                 self.path.resolve().unlink(missing_ok=True)
             raise
 
@@ -210,11 +212,11 @@ class PrivacyLedger:
         spent, cost
             As in `check`.
         entry : int, default=None
-            Number that an earlier call for the same fit returned. The earlier entry has no queries,
-            its cost is included in this cost, and both costs were fixed before anything was
-            released. It is replaced by the new entry, which gets a new number. If there is no entry
-            with this number, because a copy of an interrupted estimator has replaced it, this cost
-            becomes a separate entry.
+            Number that an earlier call for the same fit returned. The new entry replaces this
+            earlier entry, and gets a new number. The earlier entry must have no queries, its cost
+            must be included in this cost, and both costs must be fixed before anything is released.
+            If there is no entry with this number, because a copy of an interrupted estimator has
+            replaced it, the cost is recorded as a separate entry.
 
         Returns
         -------
@@ -226,7 +228,8 @@ class PrivacyLedger:
         BudgetExceededError
             As in `check`; nothing was recorded.
         ValueError
-            As in `check`, or if the earlier entry has queries or costs more; nothing was recorded.
+            As in `check`, or if the earlier entry has queries, or costs more than `cost`; nothing
+            was recorded.
         """
         with file.transaction(self.path) as db:
             if file.has_entry(db, entry):
@@ -298,8 +301,8 @@ class PrivacyLedger:
         if before.costs and before.protected != protected:
             change = change_in_words(*reversed(before.protected))
             raise ValueError(
-                f"this ledger can add up only costs of one change of the data, {change!r}; "
-                f"this fit protects {spent.change!r}. Use the same partition and unit in all fits"
+                f"all fits of a ledger must cover the same change of the data, here {change!r}; "
+                f"this fit covers {spent.change!r}. Use the same partition and unit in all fits"
             )
         _check_can_be_added(spent, cost, before)
         if not before.pays_for(cost):

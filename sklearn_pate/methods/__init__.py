@@ -1,11 +1,11 @@
 """Methods that turn private records into labels of public rows.
 
-Each module states the statistic, its contribution with a proof, its noise and its read-out.
-`choose` has the rule by which a fit chooses its method. Replacing one record changes at most:
+Each module defines the statistic, its contribution with a proof, its noise and its read-out.
+`choose` has the rule that selects the method of a fit. Replacing one record changes at most:
 
 - `neighbors`, the default with public rows: two counts of the table of votes by 1 each (L1 2,
-  squared L2 2, Linf 1). Adding or removing a record changes one count. See
-  `ReverseNeighbors.contribution`.
+  squared L2 2, Linf 1), with the default ``n_neighbors=1``. Adding or removing a record changes one
+  count. See `ReverseNeighbors.contribution`.
 - `sums`, chosen with public rows if cells explain little or, for numbers, if there are few records:
   sums of rows of length 1, by class and in total. The squared L2 change is about 2 for two classes,
   and below 3.9 for more classes. `class_sums.statistic.sensitivity` has the formula and the proof.

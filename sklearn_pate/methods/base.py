@@ -1,8 +1,8 @@
 """Base classes of methods, which turn private records into labels of public rows.
 
-A method states, in this order, its *statistic* (a sum over records), its *contribution*
-(the largest change of the statistic between neighboring data sets, with the proof), its *noise* and
-its *read-out* (class probabilities at any row).
+A method defines, in this order, its *statistic* (a sum over records), its *contribution* (the
+largest change of the statistic between neighboring data sets, with a proof), its *noise* and its
+*read-out* (class probabilities at any row).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
     (`get_params`, `clone`).
     """
 
-    #: The kind of target. Methods whose release has `releases_proba` accept any kind.
+    #: The kind of target. If `release.releases_proba` is True, the method accepts any kind.
     target_type: type[Target] = ClassTarget
 
     #: The release of labels.
@@ -53,17 +53,17 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
     released_as = ""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters alone, because other attributes may be private."""
+        """Return only the parameters, because other attributes may be private."""
         return self.get_params(deep=False)
 
     def check(self, *, soft_aggregator: SoftAggregator | None = None) -> None:
-        """Refuse invalid parameters, before any data are read.
+        """Raise an error for invalid parameters, before any data are read.
 
         Parameters
         ----------
         soft_aggregator : SoftAggregator or None
             The aggregator, if it requires probabilities instead of votes. This implementation
-            refuses it. Override `check` in a class whose `vote` can return probabilities.
+            raises an error if it is not None. Override `check` if `vote` can return probabilities.
 
         Raises
         ------
@@ -72,7 +72,8 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
         """
         if soft_aggregator is not None:
             raise ValueError(
-                f"{type(self).__name__} casts votes, but {soft_aggregator} needs probabilities"
+                f"{type(self).__name__} returns votes, but {soft_aggregator} requires "
+                "probabilities; use an aggregator of votes"
             )
 
     @abstractmethod
@@ -95,7 +96,7 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
         seed : numpy.random.SeedSequence, default=None
             Source of randomness; None draws from the operating system.
         memory : joblib.Memory or None
-            Private cache of intermediate results, with which the next fit can continue an
+            Private cache of intermediate results. The next fit can use it to continue an
             interrupted fit. A method may ignore it.
 
         Returns
@@ -120,7 +121,7 @@ class VotingMethod(Method):
     Pass an instance as `method` of `PATEClassifier`. `prepare` returns the neighboring data sets
     and sets `n_teachers_`, before anything is trained, and `vote` returns the votes. **One
     protected unit must reach at most one teacher**, so that it changes at most one vote on each
-    row. Both methods are called on a clone, and their output is suppressed. Attributes of the
+    row. Both methods are called on a clone, and printed output is suppressed. Attributes of the
     clone may depend on private data, because the clone is discarded after the fit.
     """
 
@@ -142,7 +143,7 @@ class VotingMethod(Method):
         seed: np.random.SeedSequence | None = None,
         on_done: Callable[[int], Any] | None = None,
     ) -> np.ndarray:
-        """Cast the votes on public rows.
+        """Return the votes on public rows.
 
         Parameters
         ----------
@@ -168,11 +169,11 @@ class VotingMethod(Method):
 class TableMethod(Method):
     """Base class of methods in which records vote in a table that is released as a whole.
 
-    `prepare` returns the neighboring data sets, and `contribution` the largest change of the table
-    between two neighboring data sets. Then `prepare_public` lays out the table from public rows and
-    numbers alone, `vote` counts the records in it, `released` returns the object to publish, and
-    `read` its class probabilities at the public rows. `PATEClassifier` accepts only the table
-    methods of this library.
+    `prepare` returns the neighboring data sets, and `contribution` returns the largest change of
+    the table between two neighboring data sets. Then `prepare_public` defines the layout of the
+    table from public rows and numbers only, and `vote` counts the records in the table. `released`
+    returns the object to publish, and `read` returns its class probabilities at the public rows.
+    `PATEClassifier` accepts only the table methods of this library.
     """
 
     _parameter_constraints: dict = {}
@@ -188,7 +189,7 @@ class TableMethod(Method):
         return self.relation == NeighboringRelation.ADD_OR_REMOVE_ONE
 
     def check(self, *, soft_aggregator: SoftAggregator | None = None) -> None:
-        """Refuse parameters that cannot work; see `Method.check`."""
+        """Raise an error for invalid parameters; see `Method.check`."""
         super().check(soft_aggregator=soft_aggregator)
         self._validate_params()
 
@@ -219,7 +220,7 @@ class TableMethod(Method):
         n_classes: int,
         are_synthetic: bool = False,
     ) -> None:
-        """Lay out the table, from public rows and numbers alone.
+        """Define the layout of the table from public rows and numbers only.
 
         Parameters
         ----------
@@ -237,7 +238,7 @@ class TableMethod(Method):
         """
 
     def n_steps(self, *, n_records: int | None) -> int:
-        """Return the number of calls of `on_done` in `vote`, from public numbers alone.
+        """Return the number of calls of `on_done` in `vote`, from public numbers only.
 
         Parameters
         ----------
@@ -294,7 +295,9 @@ class TableMethod(Method):
 
     @abstractmethod
     def mechanism(self, aggregator: TableMechanism | None) -> TableMechanism:
-        """Return the mechanism that adds noise to the table; refuse an unsuitable aggregator.
+        """Return the mechanism that adds noise to the table.
+
+        An unsuitable aggregator raises a ValueError.
 
         Parameters
         ----------
@@ -324,7 +327,7 @@ class TableMethod(Method):
         object
             Its method `read` returns class probabilities and labels of any public rows. Its
             attribute `p_value` is the p-value of the table under the hypothesis that labels do not
-            depend on rows. A fit warns if it is large.
+            depend on rows. A fit warns if the p-value is large.
         """
 
     @abstractmethod
@@ -341,7 +344,8 @@ class TableMethod(Method):
         class_proba : ndarray of shape (n_public, n_classes)
             Class probabilities; rows sum to 1.
         labels : ndarray of shape (n_public,), int
-            Class codes, with about these frequencies; -1 for a row without a label.
+            Class codes, -1 for a row without a label. The frequencies of the classes are about the
+            means of `class_proba`.
         """
 
     # --- public rows and numbers -----------------------------------------------------------------
@@ -355,7 +359,7 @@ class TableMethod(Method):
         n_classes: int,
         are_synthetic: bool = False,
     ) -> CellForecast:
-        """Return a forecast of the table and its noise, from public data alone.
+        """Return a forecast of the table and its noise, from public data only.
 
         Parameters
         ----------
@@ -371,7 +375,7 @@ class TableMethod(Method):
 
     @abstractmethod
     def check_public(self, X_public: Rows) -> None:
-        """Refuse public rows that differ from the rows in `prepare`, or have another order.
+        """Raise an error if public rows, or their order, differ from those in `prepare`.
 
         Parameters
         ----------

@@ -50,9 +50,9 @@ class BlockMethod(TableMethod):
 
     @abstractmethod
     def _counter(self, target: Target) -> tuple[Callable[..., np.ndarray], dict[str, Any]]:
-        """Return a function that counts a `Block`, and its other, public arguments.
+        """Return a function that counts a `Block`, and a dict of its public keyword arguments.
 
-        The function also gets the transformer as `transformer`, and returns an array of integers.
+        The function is also called with the keyword `transformer`. It returns an array of integers.
         """
 
     def n_steps(self, *, n_records: int | None) -> int:
@@ -81,7 +81,7 @@ class BlockMethod(TableMethod):
         keeps = self._memory.location is not None
         fingerprint = digest(self._fingerprint, public) if keeps else None
         tasks = (
-            # Digests are made here, because they can differ for unpickled arrays in workers
+            # Digests are computed here, because they can differ for unpickled arrays in workers
             (block, *shared, (fingerprint, digest(*block)) if keeps else None)
             for block in blocks.blocks_of(private, self._groups)
         )
@@ -107,6 +107,6 @@ class BlockMethod(TableMethod):
         are_alike = numbers.shape == self._public.shape
         if not are_alike or not (np.abs(numbers - self._public) <= least).all():
             raise ValueError(
-                "X_public holds other rows than those that were voted on; pass the X_public that "
-                "poll was given"
+                "X_public differs from the public rows of these votes; pass the X_public that was "
+                "passed to poll"
             )

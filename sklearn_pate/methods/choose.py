@@ -1,6 +1,6 @@
 """Rule that chooses the method of a fit.
 
-It depends on public values alone: parameters, public rows, and numbers of records and classes.
+It depends on public values only: parameters, public rows, and numbers of records and classes.
 """
 
 import math
@@ -46,7 +46,7 @@ class MethodParameters:
     has_public_rows : bool
         Whether public rows are given. If False, a synthesizer draws them.
     sums_fraction : float or None
-        Part of epsilon for class sums without public rows; None if it is not set, 0 if the
+        Fraction of epsilon for class sums without public rows; None if it is not set, 0 if the
         synthesizer releases no class sums.
     has_extra_releases : bool
         Whether the fit has other releases, which require a part of epsilon.
@@ -124,8 +124,10 @@ def choose_method(parameters: MethodParameters, counts: PublicCounts | None = No
     """Choose the method of a fit from parameters and public numbers.
 
     If `method` is not "auto", it is used. Otherwise, any set parameter of teachers selects
-    teachers. Otherwise, public numbers determine whether records vote in cells or are summed by
-    class. `fitting.methods.chosen` handles an object as `method`.
+    teachers. Otherwise, a mechanism for tables of votes selects cells. Without public rows, a set
+    `sums_fraction` then selects class sums if it is 1, and cells if it is lower. In all other
+    cases, public numbers determine whether records vote in cells or are summed by class.
+    `fitting.methods.chosen` handles an object as `method`.
 
     Parameters
     ----------
@@ -182,9 +184,10 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
 
 
 def _with_public_rows(parameters: MethodParameters, counts: PublicCounts) -> MethodChoice:
-    """Choose class sums if they exceed their noise, and cells explain little or records are few.
+    """Choose class sums if their signal is sufficient and cells are likely to be less accurate.
 
-    Few records matter for numbers, explained variance for classes.
+    For numbers, cells are less accurate if there are few records; for classes, if cells explain
+    little variance of the public rows.
     """
     if parameters.epsilon is None or not counts.takes_sums:
         return MethodChoice("neighbors", _DEFAULT)
@@ -207,13 +210,15 @@ def _with_public_rows(parameters: MethodParameters, counts: PublicCounts) -> Met
     explained = counts.cells_explain()
     most = _LITTLE_EXPLAINED if counts.n_classes == 2 else _LITTLE_EXPLAINED_OF_MORE
     if explained < most and signal >= _MIN_SIGNAL:
-        reason = f"by default, as cells would explain {explained:.0%} of how public rows differ"
+        reason = f"by default, as cells explain only {explained:.0%} of the public rows' variance"
         return MethodChoice("sums", reason)
     return MethodChoice("neighbors", _DEFAULT)
 
 
 def signal_of_sums(*, n_records: int, n_columns: int, n_classes: int, noise_std: float) -> float:
-    """Return the number of records of a class, divided by the length of the noise on their sums.
+    """Return the mean number of records per class divided by the L2 norm of the noise.
+
+    The noise is the noise on the sums of all columns for one class.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Method `neighbors`: each record votes for its label in the nearest cells.
 
-Statistic: votes of records, by cell and class. Contribution: an added or removed unit changes
-`n_neighbors` cells, each by at most 1 in total; a replaced unit changes twice as many. Noise:
-Laplace, on every count. Read-out: a Gaussian process over the cells.
+Statistic: votes of records, by cell and class. Contribution: adding or removing a unit changes each
+count by at most 1, and all counts together by at most `n_neighbors`; replacing a unit counts twice.
+Noise: Laplace, on every count. Read-out: a Gaussian process over the cells.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _TRUSTED_IF_SYNTHETIC = 300
 class ReverseNeighbors(BlockMethod):
     """Noisy votes of records in cells of the feature space.
 
-    The cells are made from public rows alone. Each private record votes for its own label in the
+    The cells are made from public rows only. Each private record votes for its own label in the
     nearest cell. Noise is added to the table of votes once, and the whole table is released: the
     cost depends neither on the number of labels nor on the number of classes. Labelling public rows
     from the noisy table has no privacy cost.
@@ -77,27 +77,27 @@ class ReverseNeighbors(BlockMethod):
     ----------
     transformer : transformer, default=None
         Encodes rows as numbers such that similar rows are near each other. It is fitted on public
-        rows alone, and must transform each row by itself. None is a `neighbors.RowVectorizer`,
+        rows only, and must transform each row by itself. None is a `neighbors.RowVectorizer`,
         which accepts numbers, categories and missing values in DataFrames, arrays and sparse rows.
     n_cells : int, default=None
-        Number of cells. None is derived from public numbers by `rules.default_n_cells`: about one
-        cell for each seven standard deviations of the noise in records (20 records at epsilon 1),
-        or twice as many, up to 32. There are at least four cells for each class, and at most half
-        as many as public rows, and 1,000.
+        Number of cells. With None, `rules.default_n_cells` computes it from public numbers: the
+        number of records, divided by seven times the standard deviation of the noise (20 records
+        per cell at epsilon 1). A small number is doubled, up to 32. There are at least four cells
+        for each class, at most half as many cells as public rows, and at most 1,000.
     n_neighbors : int, default=1
-        Number of cells that each record votes in, from the nearest on.
+        Number of nearest cells in which each record votes.
     smoothing : {"auto"} or float, default="auto"
         Length scale of the Gaussian process that smooths the cells, in units of the median distance
-        of two cells, from 0.001 to 1000. "auto" maximizes the likelihood of the noisy table. With a
-        number, a row that is many length scales away from all cells gets the class probabilities of
-        the whole table, so values far below 0.3 are of no use.
+        between two cells, from 0.001 to 1000. "auto" maximizes the likelihood of the noisy table.
+        With a number, a row that is many length scales away from all cells gets the class
+        probabilities of the whole table, so values far below 0.3 are not useful.
     relation : {"replace_one", "add_or_remove_one"}, default="replace_one"
         The neighboring data sets that the guarantee covers. "replace_one": one record (or one
         group) is replaced by another. "add_or_remove_one": one record (or one group) is added or
         removed, which is a weaker guarantee with half the Laplace noise.
     random_state : int or None, default=None
-        Seed of transformer and clustering, which use public rows alone. None derives a seed from
-        the estimator's `random_state` if it is set, and otherwise uses a new seed.
+        Seed of the transformer and of the clustering, which use public rows only. With None, the
+        seed is derived from the estimator's `random_state` if that is set, and new otherwise.
 
     References
     ----------
@@ -159,7 +159,7 @@ class ReverseNeighbors(BlockMethod):
         self._seed = self._public_seed(X_public, seed)
         self._transformer = custom.fitted_on_public(self._unfitted(), X_public, self._seed)
         self._public = smoothing.numbers_of_public(self._transformer, X_public)
-        # RowVectorizer treats each row by itself, whatever its values
+        # RowVectorizer encodes each row by itself, regardless of the size of its numbers
         is_ours = type(self._transformer) is RowVectorizer
         self._largest = None if is_ours else custom.largest_sizes(X_public)
         self._rounding = custom.rounding_among_others(self._transformer, X_public, self._public)
@@ -225,10 +225,10 @@ class ReverseNeighbors(BlockMethod):
         """Return the contribution of a unit that adds at most 1 to each of `n_neighbors` counts.
 
         A record adds its weight, at most 1, to the count of its class in each of its `n_neighbors`
-        nearest cells, which depend on its row and public rows alone. The votes of a group are the
-        mean of the votes of its records, by `neighbors.counting.count_votes`. If a unit is
-        replaced, its counts are removed and other counts are added: `Neighbors.counts` doubles the
-        contribution.
+        nearest cells, which depend only on its row and on public rows. The votes of a group are the
+        mean of the votes of its records, see `neighbors.counting.count_votes`, so no norm of them
+        exceeds the norm for one record. If a unit is replaced, its votes are removed and other
+        votes are added, so `Neighbors.counts` doubles the number of counts.
         """
         return neighbors.counts(int(self.n_neighbors))  # short integers overflow
 
@@ -292,7 +292,8 @@ class ReverseNeighbors(BlockMethod):
         n_records_expected, kind = n_public, "public rows, as many records as are expected"
         if n_records is not None:
             n_records_expected, kind = n_records, "private records"
-        # Of a default number of cells, four per class count, because smoothing joins the others
+        # With the default `n_cells`, at most four cells per class count as separate, because
+        # smoothing joins neighboring cells
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
         text = noise_exceeds("votes", n_records_expected, n_needed, kind)
@@ -303,7 +304,7 @@ class ReverseNeighbors(BlockMethod):
         each = n_records_expected * int(self.n_neighbors) / n_cells / n_classes
         if not errors and not warnings and each < _MIN_VOTES_OVER_NOISE * noise_std:
             warnings.append(
-                f"a cell has about {each:.2g} votes for each of {n_classes} classes, under noise "
+                f"a cell has about {each:.2g} votes for each of {n_classes} classes, and noise "
                 f"of standard deviation {noise_std:.3g}: classes that share cells cannot be "
                 "separated. Join classes, predict a number with PATERegressor if they are ordered, "
                 "raise epsilon or give more records"

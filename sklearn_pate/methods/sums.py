@@ -1,7 +1,7 @@
 """Method `sums`: linear discriminants from noisy sums of encoded rows, by class.
 
 Statistic: sums of encoded rows of length 1, by class and in total. Contribution: the L2 change of
-all sums, with its proof at `class_sums.statistic.sensitivity`. Noise: Gaussian, on every sum.
+all sums, with the proof in `class_sums.statistic.sensitivity`. Noise: Gaussian, on every sum.
 Read-out: linear discriminants, with the covariance of the public rows; see `class_sums`.
 """
 
@@ -83,7 +83,7 @@ _MAX_COLUMNS = 2000
 #: at most 0.01. Chosen on textbook and made-up tables; docs/results has results on other tables.
 _MIN_SIGNAL_OF_EXTRA_COLUMNS = 120
 
-#: Standard deviation of the scaled extra columns. Scaled uniform ranks have twice as much.
+#: Standard deviation of the scaled extra columns, half that of scaled uniform ranks.
 _EXTRA_STD = 0.38
 
 
@@ -95,8 +95,8 @@ class SumsMechanism(TableMechanism):
     n_classes : int
         Number of classes.
     noise_multiplier : float or None, default=None
-        Noise standard deviation divided by the L2 sensitivity for a replaced record, which is the
-        inverse of Gaussian mu. None is calibrated to `epsilon`.
+        Noise standard deviation divided by the L2 sensitivity for a replaced record: the inverse of
+        mu of Gaussian differential privacy. None is calibrated to `epsilon`.
 
     Notes
     -----
@@ -142,7 +142,7 @@ class SumsMechanism(TableMechanism):
         step = STEP / TICKS / self.n_classes
         rng = noise_generator(random_state)
         noise = DiscreteGaussian(self.noise_std / step).sample(rng, table.shape).astype(object)
-        # The weight of the total scales its noise instead of its sums, which stay integers
+        # The weight of the total divides its noise instead of multiplying its integer sums
         of_all = self.noise_std / WITH_PUBLIC_ROWS.total * (1 + 1e-9)
         noise[:, -1] = DiscreteGaussian(of_all / step).sample(rng, (len(table),))
         return plus_noise(table, noise, step)
@@ -151,10 +151,9 @@ class SumsMechanism(TableMechanism):
 def _scale_of(public: np.ndarray, extra: slice) -> np.ndarray:
     """Return the divisors of encoded columns, (n_columns,).
 
-    The divisor is the square root of the standard deviation of the column, so that columns with
-    more variance have more weight, but less than in proportion. It is infinite for a constant
-    column, which drops the column. All columns in the slice `extra` get the same standard
-    deviation.
+    The divisor is the square root of the standard deviation of the column, so columns with more
+    variance have more weight, but less than proportionally. It is infinite for a constant column,
+    which drops the column. All columns in the slice `extra` get the same standard deviation.
     """
     std = public.std(axis=0)
     std[std <= 1e-12 * np.abs(public).max(axis=0)] = np.inf
@@ -173,7 +172,7 @@ def _summed(
 ) -> np.ndarray:
     """Return sums of a `Block` of records by class, in whole steps, (n_classes, n_columns + 1).
 
-    The last column is constant. All arguments other than the block depend on public rows alone.
+    The last column is constant. All arguments other than the block are public.
     """
     amount, whole = ticks_of(len(block.codes), block.groups, block.weight, whole=TICKS)
     cast = target.contributions(block.codes, amount * (TICKS // whole))
@@ -202,8 +201,8 @@ class ReleasedClassSums(ReleasedProba):
     class_counts : (ndarray of shape (n_classes,), float)
         Noisy number of records of each class, and the standard deviation of this noise.
     proba_is_linear : bool
-        Whether the discriminants are class probabilities, as for two levels. If False, they are
-        logarithms of class probabilities.
+        Whether the discriminants are probabilities, as for a regressor with two levels. If False,
+        they are logarithms of class probabilities, up to a constant for each row.
     """
 
     transformer: Estimator
@@ -226,7 +225,7 @@ class ReleasedClassSums(ReleasedProba):
         )
 
     def class_proba_of(self, rows: np.ndarray) -> np.ndarray:
-        """Return the class probabilities of encoded rows of length 1, (n_public, n_columns)."""
+        """Return the class probabilities of encoded rows of length 1, (n_rows, n_columns)."""
         linear = rows @ self.slopes.T + self.constants
         return sharpened(linear, 1.0) if self.proba_is_linear else softmax(linear, axis=1)
 
@@ -252,12 +251,12 @@ class ReleasedClassSums(ReleasedProba):
 class ClassSums(BlockMethod):
     """Linear discriminant analysis from noisy sums of all columns, by class.
 
-    `encoding.RowEncoder`, fitted on public rows, encodes each record as numbers. They are centered
-    at the mean of the public rows, divided by the root of their standard deviation, and the row is
-    scaled to length 1. Sums of these rows by class are released once, with Gaussian noise. Linear
-    discriminants follow from them and from the covariance of the public rows. They capture effects
-    that add up over many columns. Unlike `methods.ReverseNeighbors`, they do not capture patterns
-    that hold only among nearby rows.
+    `encoding.RowEncoder`, fitted on public rows, encodes each record as numbers. Each column is
+    centered at the mean of the public rows and divided by the square root of their standard
+    deviation. Then each row is scaled to length 1. Sums of these rows by class are released once,
+    with Gaussian noise. Linear discriminants are computed from the noisy sums and the covariance of
+    the public rows. They capture effects that add up over many columns. Unlike
+    `methods.ReverseNeighbors`, they do not capture patterns that hold only among nearby rows.
 
     ``PATEClassifier(method="sums")`` uses it if there are public rows. With ``method="auto"``,
     `methods.choose.choose_method` decides between `ClassSums` and `methods.ReverseNeighbors`.
@@ -265,10 +264,10 @@ class ClassSums(BlockMethod):
     Parameters
     ----------
     extra_columns : bool or "auto", default="auto"
-        Whether each numeric column is encoded in two more columns, see `encoding.RowEncoder`. The
-        folded rank captures effects that rise and then fall, but numeric columns then have three
-        times as many sums, and the sums have more noise in total. "auto" adds the columns if there
-        are many records compared with the noise, and at most 2,000 encoded columns.
+        Whether each numeric column is encoded in two additional columns, see `encoding.RowEncoder`.
+        The folded rank captures effects that rise and then fall, but numeric columns then have
+        three times as many sums, and the sums have more noise in total. "auto" adds the columns if
+        there are many records compared with the noise, and at most 2,000 encoded columns.
     relation : {"replace_one", "add_or_remove_one"}, default="replace_one"
         The neighboring data sets that the guarantee covers. "replace_one": one record (or one
         group) is replaced by another. "add_or_remove_one": one record (or one group) is added or
@@ -317,7 +316,8 @@ class ClassSums(BlockMethod):
     def suits(X_public: Rows) -> bool:
         """Return whether rows are DataFrames, or arrays of at most 2,000 columns.
 
-        Other rows are encoded by a matrix product, whose rounding may depend on other rows.
+        Other rows would require large matrix products, in which the rounding of a row may depend on
+        other rows.
         """
         is_narrow = isinstance(X_public, np.ndarray) and X_public[0].size <= _MAX_COLUMNS
         return is_narrow or hasattr(X_public, "columns")
@@ -356,7 +356,7 @@ class ClassSums(BlockMethod):
             self._fingerprint = code_digest(self._transformer)
 
     def _choose_columns(self, noise_std: float, n_records: int | None) -> None:
-        """Add or remove the extra columns by the signal, if `extra_columns` is "auto".
+        """Add or remove the extra columns according to the signal, if `extra_columns` is "auto".
 
         After `vote`, the columns do not change, even if a later plan has other noise.
         """
@@ -408,7 +408,7 @@ class ClassSums(BlockMethod):
 
     def mechanism(self, aggregator: TableMechanism | None) -> TableMechanism:
         """Return Gaussian noise on the sums; see `TableMethod.mechanism`."""
-        n_classes = getattr(self, "_n_classes", None)  # known once it is prepared
+        n_classes = getattr(self, "_n_classes", None)  # set by `prepare`
         if aggregator is None:
             return SumsMechanism(2 if n_classes is None else n_classes)
         is_of_sums = isinstance(aggregator, SumsMechanism)
@@ -473,7 +473,7 @@ class ClassSums(BlockMethod):
         n_expected = n_public if n_records is None else n_records
         n_distinct = len(np.unique(self._rows, axis=0))
         noise = noise_std * math.sqrt(width)
-        fewer = f" or fewer columns, which make {width} numbers"
+        fewer = f" or fewer columns (they are encoded as {width} numbers)"
         text = noise_exceeds("sums", n_expected, LEAST_SIGNAL * noise, fewer=fewer)
         public = {"n_public": n_public, "n_distinct": n_distinct, "n_classes": n_classes}
         errors, warnings = errors_and_warnings(text, n_expected < HOPELESS_SIGNAL * noise, **public)

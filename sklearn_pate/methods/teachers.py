@@ -121,7 +121,7 @@ class Teachers(VotingMethod):
         self.timeout = timeout
 
     def check(self, *, soft_aggregator: SoftAggregator | None = None) -> None:
-        """Refuse models for other targets, and aggregators that the models' votes do not suit."""
+        """Raise an error for models of other targets, or an aggregator unsuitable for them."""
         if not self.estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 estimator")
         splits_votes = self.target_type.splits_votes
@@ -134,8 +134,8 @@ class Teachers(VotingMethod):
                 )
         if splits_votes and soft_aggregator is None:
             raise ValueError(
-                "aggregator must be a SoftVote where regressors vote: their predictions are split "
-                "between levels, and other mechanisms count whole votes"
+                "aggregator must be a SoftVote if teachers are regressors: their predictions are "
+                "split between levels, and other mechanisms count whole votes"
             )
 
     def prepare(
@@ -172,7 +172,7 @@ class Teachers(VotingMethod):
         return self._neighbors().with_size(private.n_records)
 
     def _check(self, private: PrivateData, memory: Memory | None) -> None:
-        """Refuse unsuitable callbacks, weights and timeouts before training, and store copies."""
+        """Check callbacks, weights and timeout before training, and store unfitted copies."""
         self._memory = Memory(None) if memory is None else memory
         self._cached_seed = None
         # Copies without fitted state, callbacks and generators, which must not enter cache keys
@@ -182,8 +182,8 @@ class Teachers(VotingMethod):
         takes_weight = any(has_fit_parameter(part, "sample_weight") for part in self._own)
         if private.sample_weight is not None and not takes_weight:
             raise ValueError(
-                "sample_weight was given, but the fit of base_estimator takes none; drop "
-                "sample_weight or choose a classifier that takes it"
+                "sample_weight was given, but fit of base_estimator does not accept it; omit "
+                "sample_weight, or use a base_estimator that accepts it"
             )
         workers.check_timeout(self.timeout, self.n_jobs)
 
@@ -312,7 +312,7 @@ class RegressorTeachers(Teachers):
 
 
 class SiteTeachers(Teachers):
-    """Ensemble of one classifier per site, which loads its own private data.
+    """Ensemble of one classifier per site; each site loads its own private data.
 
     See `teachers.Sites`.
 
@@ -329,7 +329,7 @@ class SiteTeachers(Teachers):
     are_sites = True
 
     def check(self, *, soft_aggregator: SoftAggregator | None = None) -> None:
-        """Refuse what `Teachers` refuses, and `keep_teachers`."""
+        """Raise an error as in `Teachers.check`, or if `keep_teachers` is True."""
         super().check(soft_aggregator=soft_aggregator)
         if self.keep_teachers:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Choice of parameters on private data, with its own privacy cost."""
+"""Differentially private search of parameters on private data."""
 
 from .search import PrivateGridSearchCV, PrivateRandomizedSearchCV
 

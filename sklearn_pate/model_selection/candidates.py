@@ -1,4 +1,4 @@
-"""The candidates of a search: their parameters, common settings and costs."""
+"""Candidates of a search: their parameters, their plans and the cost of the search."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Candidate:
     estimator : PATEClassifier
         A clone of the search's estimator with these parameters.
     plan : Plan or None
-        Plan of a trial, once there is one.
+        Plan of a trial; None before `calibrate`.
     """
 
     params: dict[str, Any]
@@ -100,13 +100,13 @@ def _candidate(
     fixed = sorted(_SAME_FOR_ALL & {name.partition("__")[0] for name in params})
     if fixed:
         raise ValueError(
-            f"candidates cannot differ in {fixed[0]}: all of them must protect the same change of "
-            "the data and label the same rows. Set it in the estimator"
+            f"candidates cannot differ in {fixed[0]}, because all of them must protect the same "
+            f"change of the data and label the same rows. Set {fixed[0]} in the estimator"
         )
     if search_sets_epsilon and "epsilon" in params:
         raise ValueError(
-            "epsilon of the search determines the epsilon of each candidate; leave it out, or set "
-            "epsilon=None in the search"
+            "epsilon of the search determines the epsilon of each candidate: remove epsilon from "
+            "the candidates, or set epsilon=None in the search"
         )
     _check_nested(estimator, params)
     estimator = clone(estimator)
@@ -163,7 +163,7 @@ def set_plan(estimator: PATEEstimator, plan: Plan) -> None:
 
 
 def plan_key(estimator: PATEEstimator) -> Hashable:
-    """Return a key; fits of candidates with equal keys have the same plan and the same cost."""
+    """Return a key that is equal for candidates with the same plan and cost."""
     return _key(estimator, without=_NOT_IN_PLAN)
 
 
@@ -207,7 +207,7 @@ def calibrate(
     fit_data : dict
         Arguments of `check_inputs`.
     scorer : PublicScorer or PrivateScorer
-        Scores the trials, and computes the cost of one.
+        Scorer of the trials, which also computes the cost of one trial.
     count : TrialCount
         The random number of trials.
     epsilon : float or None
@@ -225,7 +225,9 @@ def calibrate(
     Raises
     ------
     BudgetExceededError
-        If the budget does not pay for the search.
+        If the budget is too small for the search.
+    BadPlanError
+        If the plan of a candidate has errors, and its `on_bad_plan` is "raise".
     ValueError
         If candidates protect different changes of the data.
     """
@@ -259,8 +261,8 @@ def calibrate(
     spents: list[Any] = [plan.spent for plan in plans]
     if len({(spent.unit, spent.relation) for spent in spents}) > 1:
         raise ValueError(
-            "all candidates must protect the same change of the data, but their units or relations "
-            "differ; use methods with the same unit and relation"
+            "all candidates must protect the same change of the data; got different units or "
+            "relations: use methods with the same unit and relation"
         )
     return cost_of(plans)
 
@@ -275,7 +277,7 @@ def _spending_plans(candidates: list[Candidate], fit_data: dict[str, Any]) -> li
 
 
 def _largest_trial_epsilon(search_epsilon: Callable[[float], float], budget: float) -> float:
-    """Return the largest epsilon of one trial, to 1%, that keeps the search within its budget.
+    """Return the largest epsilon of one trial within the budget of the search, to about 1 %.
 
     Parameters
     ----------
@@ -288,6 +290,11 @@ def _largest_trial_epsilon(search_epsilon: Callable[[float], float], budget: flo
     -------
     float
         Epsilon of one trial.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the budget is too small for a search.
     """
     low = budget / 50
     high = budget
@@ -341,7 +348,8 @@ def fit_rdp(plan: Plan) -> np.ndarray:
     if cost.delta > 0:
         raise ValueError(
             f"{aggregator} with this accounting has its own delta, which the number of trials "
-            "would multiply: neither StableArgmax nor accounting='ptr' can be tuned"
+            "would multiply: neither StableArgmax nor accounting='ptr' can be tuned. Use another "
+            "aggregator, with accounting='data_independent'"
         )
     if not math.isfinite(plan.epsilon):
         raise ValueError(f"{aggregator} has no privacy guarantee. {aggregator.missing_bounds()}")

@@ -1,4 +1,4 @@
-"""The two private searches: over a grid, and over randomly drawn candidates."""
+"""Private searches over a grid, and over randomly drawn candidates."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     """Base class of searches that publish only the best of a random number of trials."""
 
-    # Requested by default, so that metadata routing needs no call from the user
+    # Requested by default, so that users need not call set_fit_request for metadata routing
     __metadata_request__fit = {"X_public": True, "groups": True, "X_val": True, "y_val": True}
 
     _parameter_constraints: dict = {
@@ -103,10 +103,10 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         X, y : array-like with n_samples rows
             Private data, as in `PATEClassifier.fit`.
         X_public : array-like or PublicData with n_public rows
-            Public, unlabelled rows.
+            Public, unlabelled rows. If None, synthetic rows are sampled instead.
         X_val, y_val : array-like or PublicData with n_val rows, default=None
-            Public, labelled rows to score trials on. None holds out a part of the private data, and
-            each trial's score is noisy.
+            Public, labelled rows to score trials on. If None, a part of the private data is held
+            out for the scores, which are then noisy.
         groups : array-like of shape (n_samples,), default=None
             As in `PATEClassifier.fit`.
 
@@ -118,13 +118,15 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         Raises
         ------
         BudgetExceededError
-            Before any teacher trains, if the budget does not pay for the search.
+            If the budget is too small for the search. It is raised before any teacher trains.
         StudentError
-            If the best trial could not train its student. The search is paid for.
+            If the student of the best trial could not be trained. The search is paid for.
+        BadPlanError, TeacherError
+            As in `PATEClassifier.fit`.
         ValueError
             If arguments are inconsistent, if the cost of a candidate is unknown, if its student
-            cannot be scored on private rows (see Notes), or if `random_state` is given with
-            ``secure=True``.
+            cannot be scored on private rows (see Notes), or if `random_state` is given although the
+            estimator has ``secure=True`` or a `ledger`.
         """
         with keeping(self, self.estimator.ledger) as account:
             return self._fit(X, y, X_public, X_val, y_val, groups, account)
@@ -200,7 +202,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         return self
 
     def _cap(self) -> dict[str, Any]:
-        """Return the cap of the search as floats; epsilon may be None."""
+        """Return the epsilon and delta of the search as floats; epsilon may be None."""
         epsilon, delta = as_cap(self.epsilon, self.delta)
         return {"epsilon": epsilon, "delta": delta}
 
@@ -209,8 +211,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
     ) -> Inputs:
         """Return the inputs of one fit, with the planned synthesis of rows for all trials.
 
-        The rows are paid from the budget of the search. Teachers and students of all candidates are
-        tried in a dry run on rows from the schema alone.
+        The budget of the search includes the cost of the rows. Teachers and students of all
+        candidates are tried in a dry run on made-up rows, which depend on the schema alone.
         """
         given = [check_inputs(candidate.estimator, **fit_data) for candidate in candidates]
         first = given[0]
@@ -292,7 +294,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         candidates: list[Candidate],
         seed: np.random.SeedSequence,
     ) -> PublicScorer | PrivateScorer:
-        """Keep the private training rows in `fit_data`, and return a scorer on other rows."""
+        """Remove held-out private rows from `fit_data`, and return a scorer on these rows."""
         size_is_private = _size_is_private(candidates)
         X, groups = fit_data["X"], fit_data["groups"]
         train, scorer = self._hold_out(X, codes, groups, seed, size_is_private=size_is_private)
@@ -306,7 +308,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         return scorer
 
     def _generator(self, seed: np.random.SeedSequence) -> np.random.Generator:
-        """Return the source of secret randomness: noise of scores, trials and their candidates."""
+        """Return the generator of secret draws: noise of scores, number and choice of trials."""
         return noise_generator(None if self.random_state is None else seed)
 
     def _hold_out(
@@ -318,7 +320,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         *,
         size_is_private: bool = False,
     ) -> tuple[np.ndarray, PrivateScorer]:
-        """Return the private training rows, and a scorer on other private rows.
+        """Return the private rows to train on, and a scorer on the held-out private rows.
 
         `size_is_private` is True if records vote and the guarantee covers adding or removing one.
         """
@@ -434,71 +436,74 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
 
 
 def _tables(synthesizer: Any, *spents: PrivacySpent) -> tuple[str, ...]:
-    """Return descriptions of the releases: of synthetic rows sampled once, and of trials."""
+    """Return descriptions of the released tables: of the synthesizer, if any, and of trials."""
     of_rows = [] if synthesizer is None else [synthesizer.released_as]
     return tuple(dict.fromkeys([*of_rows, *(table for spent in spents for table in spent.tables)]))
 
 
 class PrivateGridSearchCV(PrivateSearch):
-    """Choose parameters on private data at a small multiple of one fit's cost.
+    """Choose parameters on private data at a small multiple of the cost of one fit.
 
-    In all measurements up to an epsilon of 2, a search did not pay off: each trial may spend only
-    about a third of epsilon, and one fit with the defaults and all of epsilon was better than the
-    best candidate, even with a perfect choice. A search may pay off at larger epsilons, if the
-    defaults do not suit the data.
+    In all measurements up to an epsilon of 2, one fit with the defaults and all of epsilon was more
+    accurate than the best candidate of a search, even if the choice was perfect, because each trial
+    may spend only about a third of epsilon. A search may be more accurate at larger epsilons, if
+    the defaults do not suit the data.
 
-    A grid search with a `PATEClassifier` spends on every candidate and fold. This search runs a
-    random number of trials, and each trial draws a candidate at random, fits it and scores it. Only
-    the best trial's model, parameters and score are published; the other trials, and their number,
-    are discarded. The cost is a little more than the cost of one trial, not the sum of all
-    (Papernot and Steinke 2022).
+    A grid search with a `PATEClassifier` has a privacy cost for every candidate and fold. This
+    search runs a random number of trials, and each trial draws a candidate at random, fits it and
+    scores it. Only the model, parameters and score of the best trial are published; the other
+    trials, and their number, are discarded. The cost is about two to three times the cost of one
+    trial, not the sum of the costs of all trials (Papernot and Steinke 2022).
 
     Parameters
     ----------
-    estimator : PATEClassifier
-        The estimator, with `classes`, and without a `random_state`, which belongs to the search.
-        Preprocessing belongs inside its base estimator, or in a Pipeline around the search. If it
-        has a `ledger`, the search is one entry there.
+    estimator : PATEClassifier or PATERegressor
+        The estimator. A classifier requires `classes`. Its `random_state` must be None; set the
+        `random_state` of the search instead. Preprocessing belongs inside its base estimator, or in
+        a Pipeline around the search. If it has a `ledger`, the search is one entry in the ledger.
     param_grid : dict or list of dict
         Candidates, as in `sklearn.model_selection.GridSearchCV`.
     epsilon : float or None, default=1.0
-        Budget of the whole search. The epsilon of each trial is derived from it, and is about a
-        third to a half of it. With None, each trial has the estimator's epsilon, and
-        `privacy_spent_` contains the cost of the search.
+        Budget of the whole search. The epsilon of each trial is computed from it, and is about a
+        third to a half of it. If None, each trial has the epsilon of the estimator, and
+        `privacy_spent_` contains the larger cost of the search.
     delta : float, default=1e-5
         Delta of the guarantee of the search.
     n_trials : float, default=None
-        Expected number of trials, above 1. None is five for each candidate. A small number may miss
-        the good candidates. A large number costs little privacy, and little time unless students
-        are slow: trials with the same teachers train them once.
+        Expected number of trials, above 1. The default is five for each candidate. With a small
+        number, good candidates may not be tried. A large number has a small additional privacy
+        cost. It takes little additional time if students train fast, because trials with the same
+        teachers train the teachers once.
     eta : float, default=1.0
-        Shape of the distribution of the number of trials, see `rdp.TrialCount`: 1 is geometric.
+        Shape of the distribution of the number of trials, see `rdp.TrialCount`; 1 is the geometric
+        distribution.
     scoring : str, callable or None, default=None
-        Score of trials on `X_val` and `y_val`; None is accuracy. Without `X_val`, it must be None.
+        Score of trials on `X_val` and `y_val`; None is the `score` of the estimator. Without
+        `X_val`, it must be None.
     validation_fraction : float, default=0.2
-        Fraction of the private data that is held out for scores, if `X_val` is not given; at most
-        0.5. A noisy score costs no more than the fit of its trial, and only the larger of the two
-        costs counts, because each record is used in one of the two only. At most 1,000 of the
-        held-out records (or groups) are scored. Where records vote and may be added or removed, an
-        independent coin determines whether each record is held out: the number of held-out records
-        is private, like the number of records.
+        Fraction of the private data that is held out for scores if `X_val` is not given; at most
+        0.5. A noisy score costs at most as much as the fit of its trial, and only the larger of the
+        two costs counts, because each record is used either in the fit or in the score. At most
+        1,000 of the held-out records (or groups) are scored. Where records vote and may be added or
+        removed, each record is held out independently with this probability, because the number of
+        records, and of held-out records, is private.
     random_state : int, RandomState instance or None, default=None
-        As in `PATEClassifier`: for tests only. It raises an error if the estimator has
-        ``secure=True`` or a `ledger`.
+        As in `PATEClassifier`, for tests only. If the estimator has ``secure=True`` or a `ledger`,
+        it must be None.
 
     Attributes
     ----------
     best_estimator_ : PATEClassifier
-        The model of the best trial. It is not refitted, as a refit would cost more.
+        The model of the best trial. It is not refitted, because a refit would have a privacy cost.
     best_params_ : dict
         Parameters of the best trial.
     best_score_ : float
         Score of the best trial. On private rows, it is the noisy number of correctly predicted
         held-out records (or groups), out of at most 1,000.
     privacy_spent_ : PrivacySpent
-        Privacy cost of the whole search, safe to publish.
+        Privacy cost of the whole search. It is safe to publish.
     classes_ : ndarray of shape (n_classes,)
-        Sorted labels.
+        Sorted labels of a classifier. A search with a `PATERegressor` has `levels_` instead.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -506,16 +511,16 @@ class PrivateGridSearchCV(PrivateSearch):
 
     Notes
     -----
-    For a private score, each record (or group) is predicted by itself, with a fresh copy of the
-    student. If they were predicted together, one record could change the predictions for all others
-    (by a student that scales by the rows of the call, or draws random numbers). Then the score
-    could change by more than 1, and the noise hides only a change of 1. A student raises an error
-    if its predictions for some public rows depend on other rows of the call. At most 1,000 records
-    (or groups) are predicted, chosen independently of their values, because each takes time: 1 ms
-    with a logistic regression, 10 ms with a forest.
+    For a private score, each record (or group) is predicted separately, with a fresh copy of the
+    student. In a common call, one record could change the predictions for all others, for example
+    if the student scales by the rows of the call or draws random numbers. Then the score could
+    change by more than 1, and the noise hides only a change of 1. The search raises an error if the
+    predictions of a student for some public rows depend on other rows of the call. At most 1,000
+    records (or groups) are predicted, because each call takes time: 1 ms with a logistic
+    regression, 10 ms with a forest. They are chosen independently of their values.
 
-    There is no `cv_results_`: the other trials and their number are private. The run time of `fit`
-    depends on that number; do not publish it.
+    There is no `cv_results_`, because the other trials and their number are private. The run time
+    of `fit` depends on the number of trials; do not publish it.
 
     References
     ----------
@@ -569,7 +574,7 @@ class PrivateRandomizedSearchCV(PrivateSearch):
 
     Parameters
     ----------
-    estimator : PATEClassifier
+    estimator : PATEClassifier or PATERegressor
         As in `PrivateGridSearchCV`.
     param_distributions : dict or list of dict
         Candidates, as in `sklearn.model_selection.RandomizedSearchCV`.

@@ -1,4 +1,4 @@
-"""Trials: candidates are drawn, fitted and scored. Only the best trial is kept.
+"""Trials of a search: draw, fit and score candidates, and keep the best trial.
 
 Trials are scored on public rows, or with noise on held-out private rows.
 """
@@ -49,7 +49,9 @@ def best_trial(
     are_seeded: bool,
     are_synthetic: bool,
 ) -> tuple[float, Candidate, Any]:
-    """Run a random number of trials, and share votes between trials with the same teachers.
+    """Run a random number of trials, and return the best trial.
+
+    Trials with the same teachers share votes, but each trial draws its own noise.
 
     Parameters
     ----------
@@ -64,14 +66,15 @@ def best_trial(
     rng : numpy.random.Generator
         Draws the number of trials and their candidates.
     are_seeded : bool
-        Whether teachers and noise are seeded from `rng`; else by the operating system.
+        Whether teachers and noise are seeded from `rng`. Otherwise their seeds come from the
+        operating system.
     are_synthetic : bool
         Whether the public rows are synthetic.
 
     Returns
     -------
     score : float
-        Score of the best trial, higher is better; -inf if the student could not be trained.
+        Score of the best trial, which is the largest score; -inf if no student could be trained.
     candidate : Candidate
         Candidate of the best trial.
     fitted : PATEClassifier or StudentError
@@ -144,7 +147,8 @@ class PublicScorer:
     ) -> None:
         if X_val is None or y_val is None:
             raise ValueError(
-                "X_val and y_val belong together: give both public rows and their labels"
+                "X_val and y_val belong together, but one of them is None: give both, public rows "
+                "and their labels"
             )
         columns, public_columns = (list(getattr(rows, "columns", [])) for rows in (X_val, X_public))
         shape, public_shape = np.shape(X_val), np.shape(X_public)
@@ -188,8 +192,8 @@ class PrivateScorer:
 
     A unit is a record, or all rows of one identifier or group. Each unit adds the fraction of its
     rows that are predicted correctly, at most 1. A student may use the other rows of the same call,
-    draw random numbers or store earlier rows. So each unit is predicted by itself, by a fresh copy
-    of the student, and does not affect other units.
+    draw random numbers or store earlier rows. So a fresh copy of the student predicts each unit
+    separately, and no unit affects other units.
 
     Parameters
     ----------
@@ -218,7 +222,10 @@ class PrivateScorer:
         return np.maximum(fit_rdp(plan), score_rdp)
 
     def noise_scale(self, plan: Plan) -> float:
-        """Return the noise scale, in units, with which a score costs no more than the fit."""
+        """Return the noise scale, in units, at which a score costs at most as much as the fit.
+
+        This holds at Renyi orders below 64.
+        """
         matters = DEFAULT_ORDERS < 64  # higher orders seldom determine epsilon
         variances = DEFAULT_ORDERS[matters] / (2 * fit_rdp(plan)[matters])
         return float(np.sqrt(np.max(variances)))
@@ -272,8 +279,9 @@ def hold_out(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Hold out a part of the private rows.
 
-    Groups are assigned by a keyed hash, under which all names are exchangeable. So for the
-    guarantee, a group that replaces a group of a different name may take its place.
+    Groups are assigned by a keyed hash, so the distribution of the assignment is the same for all
+    names. Therefore, the guarantee may assume that a group that replaces another group has the same
+    name.
 
     Parameters
     ----------
@@ -301,8 +309,9 @@ def hold_out(
     Raises
     ------
     ValueError
-        If `fraction` of the records is less than one record, with ``partition="random"``. Groups
-        and hashed records may all be in one part; their number is private, so this raises no error.
+        If `fraction` of the records is less than one record, with ``partition="random"``. With
+        groups or hashed records, a part may be empty without an error, because their number is
+        private.
     """
     split_seed, choice_seed = seeds
     n_parts = round(1 / fraction)
@@ -343,18 +352,19 @@ def hold_out(
 def hold_out_by_coins(
     fraction: float, rng: np.random.Generator, *, n_records: int
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Hold out each private row by an independent coin, as the number of rows is private.
+    """Hold out each private row with the same probability, independently of other rows.
 
-    Coins are independent of each other and of the data. So the guarantee may treat each coin as
-    part of its record: other records keep their coins if a record is added or removed, and only one
-    part changes.
+    This is for data sets with a private number of rows. The random draws are independent of each
+    other and of the data. So the guarantee may treat each draw as part of its record: if a record
+    is added or removed, other records keep their draws, and only one part changes.
 
     Parameters
     ----------
     fraction : float
         Probability that a row is held out.
     rng : numpy.random.Generator
-        Draws the coin of each row, and its place for the choice of scored rows.
+        Generator of two numbers for each row: one determines whether the row is held out, the other
+        its rank in the choice of scored rows.
     n_records : int
         Number of private rows.
 

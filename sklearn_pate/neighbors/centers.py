@@ -10,8 +10,8 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 #: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
 
-#: Cells whose squared distances, by a matrix product, differ by less are compared again. The unit
-#: is the squared lengths; rounding is a small part of it.
+#: If squared distances from a matrix product differ by less, they are computed again. The unit is
+#: the squared length of rows; rounding is much smaller.
 _CLOSE = 1e-7
 
 #: Assumed rounding of rows in a batch, as a multiple of the rounding of public rows.
@@ -31,7 +31,7 @@ _DISTANCES_AT_A_TIME = 250_000
 #: Maximal number of public rows in `explained_share`: half make cells, the others are held out.
 _MOST_ROWS = 4000
 
-#: Fraction of these rows whose distances count.
+#: Fraction of these rows that are used; rows with larger distances are ignored.
 _KEPT = 0.9
 
 
@@ -43,7 +43,7 @@ def make_centers(public: np.ndarray, n_cells: int, random_state: int | None) -> 
     public : ndarray of shape (n_public, n_columns)
         Transformed public rows.
     n_cells : int
-        Number of clusters; equal rows make one.
+        Number of clusters, or fewer if there are fewer distinct rows.
     random_state : int or None
         Seed of the clustering.
 
@@ -59,7 +59,7 @@ def make_centers(public: np.ndarray, n_cells: int, random_state: int | None) -> 
         return distinct
     start, n_starts = "k-means++", _N_STARTS
     if len(public) * n_cells > _QUICKLY_CLUSTERED:
-        # Several candidates for each next center take most of a fit's time, and gain nothing
+        # Several candidates for each center would take most of the time of a fit without a benefit
         start, _ = kmeans_plusplus(public, n_cells, random_state=random_state, n_local_trials=1)
         n_starts = 1
     clusters = KMeans(n_cells, init=start, n_init=n_starts, max_iter=30, random_state=random_state)
@@ -74,7 +74,7 @@ def nearest_cells(
     rounding: float = 0.0,
     alone: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Return the nearest cells of each row, which depend on this row alone.
+    """Return the nearest cells of each row, independently of other rows.
 
     Parameters
     ----------
@@ -86,16 +86,16 @@ def nearest_cells(
         Number of cells for each row.
     rounding : float, default=0.0
         Difference between the numbers of public rows transformed alone and together, relative to
-        the length of a row. A hundred times this difference is allowed for.
+        the length of a row. Private rows may differ by a hundred times as much.
     alone : callable, default=None
-        Called with ascending positions of rows; returns these rows, each transformed by itself,
-        which determine the cells of rows near borders.
+        Called with ascending positions of rows near borders between cells. It returns these rows,
+        each transformed by itself, and they determine the cells. None uses `rows` instead.
 
     Returns
     -------
     ndarray of shape (n_rows, n_neighbors), int
-        Distinct cells in ascending order. Of cells at equal distances, the lowest is chosen. -1 in
-        rows without a nearest cell.
+        Indices of distinct cells in ascending order. If cells have equal distances, the lowest
+        index is chosen. Rows without a nearest cell have -1.
     """
     n_neighbors = min(n_neighbors, len(centers))
     nearest = np.full((len(rows), n_neighbors), -1)
@@ -125,10 +125,10 @@ def have_distances(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
 def _nearest(
     rows: np.ndarray, centers: np.ndarray, n_neighbors: int, rounding: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest cells of finite rows, and a mask of rows to which others may be nearer.
+    """Return the nearest cells of finite rows, and a mask of rows that may be nearer to others.
 
     A matrix product is fast, but the rounding of a row depends on the other rows of the batch. The
-    same holds for the transformer.
+    same is true of the transformer.
     """
     size = (rows**2).sum(axis=1)
     squares = (centers**2).sum(axis=1)
@@ -144,8 +144,8 @@ def _nearest(
     squared = np.maximum(last + size, 0)
     length = np.sqrt(size) + math.sqrt(squares.mean())
     off = _MORE_ROUNDING * rounding * math.sqrt(rows.shape[1]) * length
-    # The distances from both cells may be off, so a row is open unless all others are farther by
-    # this slack
+    # Both distances may be inaccurate, so a row is open unless all other cells are farther away by
+    # at least this slack
     slack = 4 * _CLOSE * (size + squared) + 4 * off * (np.sqrt(squared) + off)
     is_open = rough.min(axis=1) <= last + slack
     return nearest, is_open
@@ -184,7 +184,7 @@ def explained_share(public: np.ndarray, n_cells: int, random_state: int) -> floa
     Returns
     -------
     float
-        From 0 to 1; 0 where all rows are equal.
+        Fraction from 0 to 1; 0 if all rows are equal.
     """
     rng = np.random.default_rng(random_state)
     some = rng.permutation(len(public))[:_MOST_ROWS]

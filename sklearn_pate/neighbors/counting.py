@@ -1,4 +1,4 @@
-"""The private half of cells: votes of records, in ticks.
+"""Private part of cells: votes of records, in ticks.
 
 A record adds its weight, at most 1, to the count of its class in each of its nearest cells. The
 votes of a group are the mean of the votes of its records.
@@ -34,7 +34,7 @@ def count_block_in_cells(
 ) -> np.ndarray:
     """Count the votes of a `Block` of records in a table.
 
-    All arguments other than the block depend on public rows and numbers alone.
+    All arguments other than the block are public.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def count_votes(
     Returns
     -------
     ndarray of shape (n_cells, n_classes), int
-        Votes in ticks, `rdp.discrete.GRID` of a vote each, rounded down for each record and for
-        each group. The sums of ticks therefore do not depend on their order.
+        Votes in ticks of `rdp.discrete.GRID` votes each, rounded down for each record and for each
+        group. Sums of ticks are exact, so they do not depend on the order of the records.
     """
     weight = np.ones(len(codes)) if sample_weight is None else np.clip(sample_weight, 0, 1)
     classes, shares = target.split(codes, np.floor(weight * TICKS).astype(np.int64))

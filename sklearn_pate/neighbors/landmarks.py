@@ -1,4 +1,4 @@
-"""Default student for classes if records vote in cells."""
+"""Default student of classifiers if records vote in cells."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FARTHEST = 10
 
 
 class LandmarkClassifier(ClassifierMixin, BaseEstimator):
-    """Linear classifier of the columns, and of kernel values of a row and landmarks.
+    """Linear classifier on the columns and on the kernel of a row with landmarks.
 
     Landmarks are random training rows: at most 300 for two classes, and at most 1,000 for more. The
     median of the rows is subtracted. All columns are divided by one number, the median distance of
@@ -45,7 +45,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     random_state : int, RandomState or None, default=None
-        Source of the choice of landmarks.
+        Source of randomness for the choice of landmarks.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         return self._ask("decision_function", X)
 
     def predict(self, X: Rows) -> np.ndarray:
-        """Return the likeliest labels, (n_samples,)."""
+        """Return the most probable labels, (n_samples,)."""
         return self._ask("predict", X)
 
     def to_sklearn(self) -> Estimator:

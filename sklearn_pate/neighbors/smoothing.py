@@ -1,4 +1,4 @@
-"""The public half of cells: class probabilities from a noisy table of votes, at no privacy cost."""
+"""Public part of cells: class probabilities from a noisy table of votes, at no privacy cost."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from .._typing import Estimator, Rows
     from ..encoding.targets import Target
 
-#: Number of pairs of rows and cells whose kernel is computed at a time, which caches can hold.
+#: Number of kernel values computed at a time, few enough for the caches of a processor.
 _PAIRS_AT_A_TIME = 250_000
 
-#: Maximal number of cells on which the height and width of the process are chosen.
+#: Maximal number of cells from which the parameters of the process are estimated.
 _MOST_COMPARED = 300
 
 #: Smallest class probability, before the sum is normalized to 1.
@@ -58,22 +58,22 @@ _ADDED_NOISE = 0.5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedTable:
-    """A noisy table of votes, and class probabilities that follow from it: all are published.
+    """Published noisy table of votes, and the class probabilities computed from it.
 
-    `PATEClassifier` has it as `table_` if records vote.
+    It is the attribute `table_` of a fitted `PATEClassifier` if records vote in cells.
 
     Attributes
     ----------
     counts : ndarray of shape (n_cells, n_classes)
         Votes with noise, which may be below zero.
     centers : ndarray of shape (n_cells, n_columns)
-        Centers of the cells, as numbers of the transformer.
+        Centers of the cells, in the output space of the transformer.
     transformer : transformer
-        Fitted on public rows.
+        Transformer that was fitted on public rows.
     smoothing : dict
         The other arguments of `smooth`: public numbers, and the target.
     n_neighbors : int
-        Number of cells that a record votes in.
+        Number of cells in which each record votes.
 
     Examples
     --------
@@ -114,12 +114,12 @@ class ReleasedTable:
 
     @cached_property
     def probability_field(self) -> ProbabilityField:
-        """The class probabilities at any place, a `ProbabilityField`: computed when needed."""
+        """Class probabilities at any point, computed at first use."""
         return smooth(self.counts, self.centers, **self.smoothing)
 
     @cached_property
     def accuracy(self) -> float:
-        """Estimated accuracy of the table's predictions for the records, by `splits`."""
+        """Estimated accuracy of predictions from the table for the records; see `splits`."""
         shares = [
             np.take_along_axis(hidden, means.argmax(axis=1)[:, None], axis=1).sum() / hidden.sum()
             for means, hidden in self.probability_field.splits(self.counts)
@@ -173,7 +173,7 @@ class ReleasedTable:
         return self.read_numbers(numbers_of_public(self.transformer, X))
 
     def read_numbers(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Do the same as `read` for transformed rows, (n_public, n_columns)."""
+        """Return the same as `read`, for transformed rows, (n_public, n_columns)."""
         class_proba = self.probability_field.class_proba(numbers)
         return class_proba, assign_labels(class_proba, nearest_cells(numbers, self.centers)[:, 0])
 
@@ -189,7 +189,7 @@ def numbers_of_public(transformer: Estimator, X_public: Rows, name: str = "X_pub
 
 
 class ProbabilityField(NamedTuple):
-    """Class probabilities at any place.
+    """Class probabilities at any point of the encoded space.
 
     Attributes
     ----------
@@ -200,8 +200,8 @@ class ProbabilityField(NamedTuple):
     weights : ndarray of shape (n_cells, n_classes)
         Weight of each cell in the class probabilities nearby; 0 until the power is chosen.
     height, steepness, slope : float
-        Parameters of the kernel of two places: ``height * exp(-steepness * d)`` at a squared
-        distance d, plus `slope` times the inner product of the two places about the mean center.
+        Parameters of the kernel of two points: ``height * exp(-steepness * d)`` at a squared
+        distance d, plus `slope` times the inner product of the two points about the mean center.
     variance : ndarray of shape (n_cells,)
         Variance of the noise on the class probabilities of each cell.
     total : ndarray of shape (n_cells,)
@@ -230,7 +230,7 @@ class ProbabilityField(NamedTuple):
         return self.height * np.exp(-self.steepness * squared) + self.slope * products
 
     def splits(self, noisy: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield means in each cell by one part of a noisy table, and the other part.
+        """Yield means in each cell from one part of a noisy table, and the other part.
 
         For `noise` with the distribution of the noise of the table, and any `part`,
         ``table + part * noise`` and ``table - noise / part`` have uncorrelated noise. Class
@@ -281,15 +281,15 @@ def smooth(
     target: Target,
     smoothing: Literal["auto"] | float = "auto",
 ) -> ProbabilityField:
-    """Estimate class probabilities at any place from a noisy table.
+    """Estimate class probabilities at any point from a noisy table.
 
     The probability of a class in a cell, minus the probability in the whole table, is modelled as
-    a smooth function of the place. The model is a Gaussian process, which is similar in cells near
-    each other, with a linear term. The class probabilities of each cell are observed with noise of
-    known size. The parameters of the process maximize the likelihood of the noisy table. The noise
-    shrinks its means towards each other, so they are raised to a power. The table is split into
-    two parts with uncorrelated noise, and the chosen power is the one under which one part
-    predicts the other best.
+    a smooth function of the point. The model is a Gaussian process with a linear term; its values
+    are similar in cells near each other. The class probabilities of each cell are observed with
+    noise of known size. The parameters of the process maximize the likelihood of the noisy table
+    times a wide prior. Because of the noise, the estimated means are shrunk towards each other, so
+    they are raised to a power. To choose the power, the table is split into two parts with
+    uncorrelated noise: with the chosen power, one part predicts the other best.
 
     Parameters
     ----------
@@ -305,7 +305,8 @@ def smooth(
         The columns of the table. Split votes have a smaller variance than whole ones; the ratio is
         estimated as well.
     smoothing : "auto" or float
-        Width of the process, in typical (median) distances of two cells; "auto" estimates it.
+        Length scale of the process, in units of the median distance between two cells; "auto"
+        estimates it.
 
     Returns
     -------
@@ -368,7 +369,7 @@ def expected_votes(
     n_votes : float or None, default=None
         Number of votes in the table; None uses the noisy number.
     n_trusted : float, default=inf
-        Maximal number of public rows that the weight of their distribution over cells is based on.
+        Maximal number of public rows that determine the weight of their distribution over cells.
 
     Returns
     -------
@@ -393,11 +394,12 @@ def _likeliest(
     of_votes: np.ndarray | None,
     smoothing: Literal["auto"] | float,
 ) -> np.ndarray:
-    """Return height, steepness and slope of the likeliest process, relative to the class variance.
+    """Return height, steepness and slope of the process with the highest posterior density.
 
-    A wide normal prior, under which steep slopes are rare, supports the fit if cells are few or
-    the noise is large. The fourth number is the variance of the votes divided by the variance of
-    whole votes. It is 1 if votes are whole and `of_votes`, their part of the variance, is None.
+    They are relative to the class variance and the median squared distance. A wide normal prior
+    stabilizes the fit if cells are few or the noise is large; steep slopes are rare under it. The
+    fourth number is the variance of the votes divided by the variance of whole votes. It is 1 if
+    `of_votes`, the variance of whole votes, is None.
     """
     some = np.unique(np.linspace(0, len(squared) - 1, _MOST_COMPARED).astype(int))
     squared = squared[np.ix_(some, some)]
@@ -413,7 +415,7 @@ def _likeliest(
         scattered = of_votes[some]
         start[3] = -2.0
         bounds[::3] = (-9, 3), (-6, 0)
-    if smoothing != "auto":  # a given width, without a linear term
+    if smoothing != "auto":  # a fixed length scale, without a linear term
         start[1:3] = -2 * np.log(float(smoothing)), _NO_SLOPE
         bounds[1:3] = zip(start[1:3], start[1:3], strict=True)
 
@@ -483,8 +485,8 @@ def assign_labels(class_proba: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """Assign labels by class probabilities, with about the same frequencies in each cell.
 
     The frequencies of the labels in a cell are about the mean class probabilities of its rows.
-    Within a cell, the class probabilities are accumulated row by row, and each row gets the class
-    whose sum exceeds the number of its labels most.
+    Within a cell, the class probabilities are summed row by row. Each row gets the class with the
+    largest difference between its sum and the number of its labels so far.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Common code of both neural students: the estimator, its networks, and batches for its net."""
+"""Common code of both neural students: base class, networks, training steps and batches."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 class NeuralStudent(ClassifierMixin, CheckedEstimator):
-    """Base class of both students: labels with -1, seeds, device and prediction.
+    """Base class of the neural students.
 
     Each subclass has a method `_make_net`, which returns the skorch net that `fit` trains.
     """
 
-    #: `PATEClassifier` gives all public rows to students that declare this.
+    #: `PATEClassifier` passes all public rows to students with this attribute.
     accepts_unlabeled = True
 
     _parameter_constraints: dict = {
@@ -56,8 +56,8 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
         X : array-like of shape (n_samples, n_features) or (n_samples, channels, height, width)
             Numeric features, preferably scaled to a common range.
         y : array-like of shape (n_samples,)
-            Labels; the number -1 marks an unlabelled row. Text labels together with -1 need dtype
-            object.
+            Labels; the number -1 marks an unlabelled row. If there are text labels and -1, the
+            dtype must be object.
 
         Returns
         -------
@@ -67,8 +67,8 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
         Raises
         ------
         ValueError
-            If fewer than two classes are labelled, or the module returns fewer outputs than there
-            are classes.
+            If the labels have fewer than two classes or contain the text "-1", or if the module
+            returns fewer outputs than there are classes.
         """
         X, y = validate_data(self, X, y, dtype=np.float32, allow_nd=True)
         if y.dtype.kind in "US" and (y == "-1").any():
@@ -169,7 +169,7 @@ _ROWS_AT_A_TIME = 1024
 
 
 class SemiSupervisedNet(NeuralNet):
-    """A skorch net with batches of labelled rows, their targets, and rows of any kind."""
+    """A skorch net that trains on labelled rows and on rows with or without labels."""
 
     def __init__(self, *args: Any, unlabeled_batch_size: int = 128, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -225,7 +225,10 @@ class SemiSupervisedNet(NeuralNet):
 
 
 class PairedBatches:
-    """Batches of labelled rows, sampled with replacement, each paired with a batch of any rows."""
+    """Batches of labelled rows, each paired with a batch of rows with or without labels.
+
+    Labelled rows are sampled with replacement.
+    """
 
     def __init__(
         self, X: np.ndarray, y: np.ndarray, batch_size: int, unlabeled_batch_size: int
@@ -253,7 +256,7 @@ class PairedBatches:
 
 
 class StudentModule(nn.Module):
-    """A network with one logit per class, and the other modules for training."""
+    """A network with one logit per class, with the augmentation and the generator of training."""
 
     def __init__(
         self,
@@ -304,7 +307,7 @@ def _block(layer: Any) -> tuple[nn.Module, ...]:
 
 
 def default_module(row_shape: tuple[int, ...], n_classes: int) -> nn.Module:
-    """Return a small network for rows of this shape."""
+    """Return a small network for rows of a shape."""
     if len(row_shape) == 1:
         hidden = *_block(nn.Linear(row_shape[0], 128)), *_block(nn.Linear(128, 128))
         return nn.Sequential(*hidden, nn.Linear(128, n_classes))
@@ -322,7 +325,7 @@ def default_module(row_shape: tuple[int, ...], n_classes: int) -> nn.Module:
 
 
 class RowGenerator(nn.Module):
-    """Network from noise to rows with features in the range of the features of `X`."""
+    """Network that maps noise to rows; each feature is in the range of this feature in `X`."""
 
     low: torch.Tensor
     width: torch.Tensor
@@ -343,7 +346,7 @@ class RowGenerator(nn.Module):
 
 
 def make_module(module: Any, default: Callable[[], nn.Module]) -> nn.Module:
-    """Return a copy of a module, or of the result of a function; None calls the default."""
+    """Return a copy of a module or of the result of a function, or `default()` for None."""
     if module is None:
         return default()
     # Copied in both cases, as a function may return a module that other code also trains
@@ -356,8 +359,8 @@ def make_module(module: Any, default: Callable[[], nn.Module]) -> nn.Module:
 class RandomAffine(nn.Module):
     """Rotate, shift, scale and shear each image of a batch by small random amounts.
 
-    The changes keep the labels of digits. A `RandomAffine` that is a layer of a network has an
-    effect in training only.
+    The changes are so small that images of digits keep their labels. A `RandomAffine` that is a
+    layer of a network changes images in training only.
 
     Parameters
     ----------
@@ -368,7 +371,7 @@ class RandomAffine(nn.Module):
     scale : float, default=0.1
         Largest relative change of size.
     shear : float, default=0.2
-        Largest shear.
+        Largest shear, as the horizontal shift divided by the vertical distance.
 
     Examples
     --------

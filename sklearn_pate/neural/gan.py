@@ -23,40 +23,43 @@ class SSGANClassifier(NeuralStudent):
     """Semi-supervised classifier, trained as the discriminator of a GAN.
 
     The discriminator of a generative adversarial network has one output per class and one for
-    fakes. It learns the classes of labelled rows, and to assign unlabelled rows to any class and
-    fakes to none. The generator matches the mean features of real rows; this helps the classifier
-    more than realistic fakes.
-    This is the student of PATE-G.
+    rows of the generator, the fakes. It is trained to predict the classes of labelled rows, and to
+    distinguish real rows, with or without labels, from fakes. The generator is trained to match the
+    mean features of real rows, which improves the classifier more than realistic fakes. This is the
+    student of PATE-G.
 
     Parameters
     ----------
     module : torch.nn.Module, callable or None, default=None
-        The discriminator: a module, or a class or function that returns one when called without
-        arguments. Its last `torch.nn.Linear` returns at least one logit per class (the logit of
-        fakes is fixed at 0), and the generator matches the inputs of that layer. None is a network
-        of two hidden layers for tables, or three convolutions for images.
+        The discriminator: a module, or a class or function that returns a module when called
+        without arguments. Its last `torch.nn.Linear` returns at least one logit per class (the
+        logit of fakes is fixed at 0), and the generator matches the inputs of that layer. The
+        default is a network with two hidden layers for tables, or three convolutions for images.
     generator : torch.nn.Module, callable or None, default=None
-        Maps noise of shape (n, noise_dim) to rows with the shape of rows of `X`. None is a network
-        of two hidden layers, with outputs in the range of each feature.
+        The generator, which maps noise of shape (n, noise_dim) to rows with the shape of rows of
+        `X`. The default is a network with two hidden layers, with outputs in the range of each
+        feature.
     noise_dim : int, default=100
         Length of the generator's noise.
     unlabeled_weight : float, default=1.0
         Weight of the loss that distinguishes real rows from fakes.
     augment : callable or None, default=None
-        Changes a batch without changing its labels, for instance ``RandomAffine()``. It is applied
-        to real rows in training.
+        Function or module that changes a batch of rows but not their labels, for instance
+        ``RandomAffine()``. It is applied to real rows in training.
     max_epochs : int, default=30
-        Passes over the rows of `X`, each of at least 50 steps.
+        Number of passes over the rows of `X`, each of at least 50 steps.
     batch_size, unlabeled_batch_size : int, default=64, 128
-        Numbers of labelled rows, sampled with replacement, and of rows of any kind in one step.
+        Number of labelled rows, sampled with replacement, and number of rows with or without
+        labels, in one step.
     lr : float, default=0.003
-        Learning rate of Adam; it rises over 50 steps, and falls to 0 in the second half.
+        Largest learning rate of Adam. The learning rate rises over the first 50 steps, and falls to
+        0 in the second half of the training.
     device : str, default="cpu"
         Device of the training: "cpu", "cuda", ...
     random_state : int, RandomState instance or None, default=None
         Seed of weights, batches, noise, and random draws of `augment`.
     verbose : int, default=0
-        Above 0, print a line for each epoch.
+        If above 0, print a line for each epoch.
 
     Attributes
     ----------
@@ -175,7 +178,7 @@ class GANNet(SemiSupervisedNet):
         # In one batch, as batch normalisation of separate batches would reveal the fakes
         logits = self.module_(torch.cat([labelled, rows, fakes]))
         known, real, fake = logits.split([len(labelled), len(rows), len(fakes)])
-        # The odds that a row is real are the sum of exp(logits) to 1
+        # The odds that a row is real are the sum of exp(logits)
         real_loss = F.softplus(-real.logsumexp(dim=1)).mean()
         fake_loss = F.softplus(fake.logsumexp(dim=1)).mean()
         unlabeled_loss = self.unlabeled_weight * (real_loss + fake_loss) / 2

@@ -22,37 +22,40 @@ if TYPE_CHECKING:
 class VATClassifier(NeuralStudent):
     """Neural classifier trained by virtual adversarial training and entropy minimisation.
 
-    In addition to the cross-entropy of the labelled rows, the loss has two penalties: the change of
-    the prediction for any row after a small step in the worst direction, and the entropy of the
-    predictions. So decision boundaries move to regions without data.
+    The loss is the cross-entropy of the labelled rows and two penalties on rows with or without
+    labels: the change of the prediction after a small step in the worst direction, and the entropy
+    of the prediction. The penalties move decision boundaries to regions without data.
 
     Parameters
     ----------
     module : torch.nn.Module, callable or None, default=None
-        The network: a module with its initial weights, or a class or function that returns one when
-        called without arguments (`functools.partial` can supply some). It maps each row of a batch
-        to at least one logit per class; additional logits are ignored. None is a network of two
-        hidden layers for tables, or three convolutions for images.
+        The network: a module with its initial weights, or a class or function that returns a module
+        when called without arguments (`functools.partial` can supply arguments). It maps each row
+        of a batch to at least one logit per class; additional logits are ignored. The default is a
+        network with two hidden layers for tables, or three convolutions for images.
     radius : float or None, default=None
-        Length of the step, in units of `X`. None is 0.25 times the root mean square distance of the
-        rows from their mean; for MNIST in [0, 1], this is a step of 1.8.
+        Length of the step, in units of `X`. The default is 0.25 times the root mean square distance
+        of the rows from their mean; for MNIST in [0, 1], this is a step of 1.8.
     vat_weight, entropy_weight : float, default=1.0
-        Weights of the two penalties; the weight of entropy grows from 0 during training.
+        Weights of the two penalties. The weight of the entropy rises from 0 to this value during
+        training.
     augment : callable or None, default=None
-        Changes a batch without changing its labels, for instance ``RandomAffine()``. It is applied
-        to all rows in training.
+        Function or module that changes a batch of rows but not their labels, for instance
+        ``RandomAffine()``. It is applied to all rows in training.
     max_epochs : int, default=30
-        Passes over the rows of `X`, each of at least 50 steps.
+        Number of passes over the rows of `X`, each of at least 50 steps.
     batch_size, unlabeled_batch_size : int, default=64, 128
-        Numbers of labelled rows, sampled with replacement, and of rows of any kind in one step.
+        Number of labelled rows, sampled with replacement, and number of rows with or without
+        labels, in one step.
     lr : float, default=0.002
-        Learning rate of Adam; it rises over 50 steps, and falls to 0 in the second half.
+        Largest learning rate of Adam. The learning rate rises over the first 50 steps, and falls to
+        0 in the second half of the training.
     device : str, default="cpu"
         Device of the training: "cpu", "cuda", ...
     random_state : int, RandomState instance or None, default=None
         Seed of weights, batches, steps, and random draws of `augment`.
     verbose : int, default=0
-        Above 0, print a line for each epoch.
+        If above 0, print a line for each epoch.
 
     Attributes
     ----------

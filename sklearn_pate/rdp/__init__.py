@@ -1,9 +1,9 @@
 """Renyi costs of private votes, and their conversion to (epsilon, delta).
 
-A Renyi cost is an array over orders: entry `a` bounds the Renyi divergence of order `a` between
-the released outcomes on a data set and on a neighbouring one. Where teachers vote, neighbouring
-data sets differ in at most one teacher, so at most one vote of a query moves from one class to
-another. The change of other statistics is a `Contribution`.
+A Renyi cost is an array with one entry for each order. The entry for order `a` bounds the Renyi
+divergence of order `a` between the released outcomes on a data set and on a neighbouring one. If
+teachers vote, neighbouring data sets differ in at most one teacher, so at most one vote of a query
+moves from one class to another. A `Contribution` bounds the change of any other statistic.
 
 No code can check a proof. Epsilon is wrong if one of these values, which are proved by hand, is too
 small:
@@ -13,9 +13,9 @@ small:
   constant for a unit that joins or leaves), `event` of a release, `Neighbors.n_units`, and
   `encoding.targets.Target.split`, which must split a record into parts that sum to 1;
 - a bound of a mechanism: its `bounds` (`PrivacyBounds`), or the `cost` of a `TableMechanism`;
-- the cost of a `ProvedEvent`, which is stated only by `synthesis.synthesizers` and by users.
+- the cost of a `ProvedEvent`, which only `synthesis.synthesizers` and users create.
 
-Everything else is computed from these values. `accounting.budget` adds the costs of all steps.
+Everything else is computed from these values. `accounting.budget` adds up the costs of all steps.
 
 References
 ----------

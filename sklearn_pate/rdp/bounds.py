@@ -46,7 +46,7 @@ class PrivacyBounds:
     steps : callable or None
         For a query with two steps, a check and an answer that is drawn only if the check passes:
         ``steps(orders, n_teachers=, n_classes=)`` returns the Renyi cost of each step. A query that
-        fails the check costs the first step alone.
+        fails the check has only the cost of the first step.
     total : callable or None
         For a mechanism that charges all queries together: ``total(orders)`` returns the `Cost` of
         any number of queries.
@@ -88,7 +88,7 @@ def argmax_bounds(noise: Noise) -> PrivacyBounds:
 
 
 def defines_anything(kind: type) -> bool:
-    """Return whether a class body defines a name that has no leading double underscore."""
+    """Return whether a class body defines a name that starts with neither `__` nor `_abc_`."""
     return any(not name.startswith(("__", "_abc_")) for name in vars(kind))
 
 
@@ -98,21 +98,22 @@ def age_of(kind: type, name: str) -> int:
 
 
 def check_stated(kind: type, stated: str, sampled: Iterable[str]) -> None:
-    """Raise an error if a class overrides a sampler but inherits its stated cost."""
+    """Raise TypeError if a class overrides a method in `sampled`, but inherits `stated`."""
     if getattr(getattr(kind, stated), "__isabstractmethod__", False):
         return  # the method is not implemented yet
     for name in sampled:
         if age_of(kind, name) < age_of(kind, stated):
             raise TypeError(
-                f"{kind.__name__} overrides the sampler {name}, but inherits {stated} of another "
-                f"class: its own cost is unknown. Override {stated} as well"
+                f"{kind.__name__} overrides the sampler {name}, but inherits {stated}, which "
+                f"is valid only for the inherited sampler. Override {stated} as well"
             )
 
 
 def stating_class(mechanism: Mechanism) -> type | None:
     """Return the class that defines the bounds of a mechanism, if they hold for it.
 
-    Bounds are proved for one class. They also hold for a subclass with an empty body.
+    Bounds are proved for one class. They also hold for a subclass that defines nothing else than
+    special methods, see `defines_anything`.
 
     Parameters
     ----------
@@ -122,7 +123,8 @@ def stating_class(mechanism: Mechanism) -> type | None:
     Returns
     -------
     type or None
-        None if the class of the mechanism inherits its bounds and defines anything.
+        The first class in the MRO with a method `bounds`; None if an earlier class in the MRO
+        defines other methods or attributes.
     """
     for base in type(mechanism).__mro__:
         if "bounds" in vars(base):
@@ -161,13 +163,12 @@ def bounds_of(mechanism: Mechanism) -> PrivacyBounds:
     Returns
     -------
     PrivacyBounds
-        The default, which claims nothing, if the class of the mechanism inherits its bounds and
-        defines anything.
+        The bounds of the mechanism. Empty bounds, which claim nothing, if `stating_class` is None.
 
     Raises
     ------
     TypeError
-        If `mechanism.bounds` is not a method, or does not return `PrivacyBounds`.
+        If `mechanism.bounds` is not callable, or does not return `PrivacyBounds`.
     """
     if stating_class(mechanism) is None:
         return PrivacyBounds()
@@ -218,13 +219,13 @@ def lnmax_rdp(votes: ArrayLike, gamma: float, orders: ArrayLike) -> NDArray[np.f
     -------
     ndarray of shape (n_queries, n_orders)
         The smallest of ``2 gamma**2 a``, ``2 gamma`` and the bound of Papernot et al. (2017),
-        Theorem 3. This bound holds only for ``q < 1 / (exp(2 gamma) + 1)``, where q is the bound of
-        Lemma 4 on the probability of any other outcome than the plurality.
+        Theorem 3. The theorem applies only if ``q < 1 / (exp(2 gamma) + 1)``, where q is the bound
+        of Lemma 4 on the probability of all outcomes other than the plurality.
 
     Raises
     ------
     ValueError
-        For votes that are no counts with equal row sums, gamma <= 0 or orders <= 1.
+        If votes are not counts with equal row sums, gamma <= 0, or an order is <= 1.
 
     Examples
     --------
@@ -256,8 +257,8 @@ def laplace_rdp(log_q: ArrayLike, gamma: float, orders: ArrayLike) -> NDArray[np
     Returns
     -------
     ndarray of shape (n_queries, n_orders)
-        The smallest of ``2 gamma**2 a``, ``2 gamma`` and, where its condition holds, Papernot et
-        al. (2017), Theorem 3.
+        The smallest of ``2 gamma**2 a``, ``2 gamma`` and, if its condition holds, the bound of
+        Papernot et al. (2017), Theorem 3.
 
     Examples
     --------
@@ -271,7 +272,7 @@ def laplace_rdp(log_q: ArrayLike, gamma: float, orders: ArrayLike) -> NDArray[np
     log_q = log_q[:, None]
     data_independent = np.minimum(2 * gamma**2 * orders, 2 * gamma)
     holds = log_q < -np.logaddexp(2 * gamma, 0.0)
-    # `theorem` is not used where its condition does not hold, so any valid input is enough there
+    # `theorem` is unused if its condition does not hold; `safe` avoids NaN in these entries
     safe = np.where(holds, log_q, -np.logaddexp(2 * gamma, 0.0) - 1)
     log_p = np.log1p(-np.exp(safe))
     moments = orders - 1
@@ -299,8 +300,8 @@ def gaussian_rdp(log_q: ArrayLike, sigma: float, orders: ArrayLike) -> NDArray[n
     Returns
     -------
     ndarray of shape (n_queries, n_orders)
-        The smaller of ``a / sigma**2`` and, where its conditions hold, Papernot et al. (2018),
-        Theorem 2.
+        The smaller of ``a / sigma**2`` and, if its conditions hold, the bound of Papernot et al.
+        (2018), Theorem 2.
 
     Examples
     --------
@@ -354,7 +355,7 @@ def gnmax_rdp(votes: ArrayLike, sigma: float, orders: ArrayLike) -> NDArray[np.f
     Raises
     ------
     ValueError
-        For votes that are no counts with equal row sums, sigma <= 0 or orders <= 1.
+        If votes are not counts with equal row sums, sigma <= 0, or an order is <= 1.
 
     Examples
     --------
@@ -377,8 +378,8 @@ def threshold_rdp(
     Parameters
     ----------
     max_votes : array-like of shape (n_queries,)
-        Number of each query that is compared with the threshold, such as its largest vote count.
-        One teacher changes it by at most 1.
+        Statistic of each query that is compared with the threshold, such as the largest vote count.
+        One teacher must change it by at most 1.
     threshold : float
         The check passes if ``max_votes + noise >= threshold``.
     sigma : float

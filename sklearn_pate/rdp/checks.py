@@ -1,4 +1,4 @@
-"""Orders, margins, and input checks for costs. Messages quote no votes, which are private."""
+"""Orders, margins, and input checks for costs. Messages contain no votes: votes are private."""
 
 import contextlib
 import math
@@ -17,10 +17,10 @@ DEFAULT_ORDERS.setflags(write=False)
 
 
 def as_array(name: str, value: Any, dtype: Any = None) -> np.ndarray:
-    """Return `value` as an array, with errors that name the argument and quote no values."""
+    """Return `value` as an array; error messages contain the name, but no private values."""
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(
-            f"{name} is a masked array, whose mask would be lost: fill it, for example with "
+            f"{name} is a masked array, and its mask would be lost: fill it, for example with "
             f"{name}.filled()"
         )
     with contextlib.suppress(TypeError, ValueError, OverflowError):
@@ -29,8 +29,8 @@ def as_array(name: str, value: Any, dtype: Any = None) -> np.ndarray:
         return array.astype(object) if array.dtype.kind == "T" else array
     # Outside `except`, because there the new error would keep a reference to the caught one
     raise ValueError(
-        f"{name} must be array-like, with rows of one length"
-        f"{' that hold numbers' if dtype is not None else ''}; got {type(value).__name__}"
+        f"{name} must be array-like, with rows of equal length"
+        f"{' that contain numbers' if dtype is not None else ''}; got {type(value).__name__}"
     )
 
 
@@ -60,9 +60,11 @@ def check_votes(votes: ArrayLike) -> NDArray[np.int64]:
             f"got shape {votes.shape}"
         )
     are_finite = votes.dtype.kind in "iuf" and np.isfinite(votes).all()
-    counts = votes.astype(np.int64) if are_finite else None  # NaN casts to anything
+    counts = votes.astype(np.int64) if are_finite else None  # a cast of NaN is undefined
     if counts is None or not np.array_equal(counts, votes) or (counts < 0).any():
-        raise ValueError("votes must be finite whole numbers: the votes for each class")
+        raise ValueError(
+            "votes must be finite whole numbers of at least 0: one count for each class"
+        )
     # Integer sums may overflow 64 bits, and floats are exact to 2**53
     totals = counts.sum(axis=1, dtype=float)
     if totals.size and (not 1 <= totals[0] <= 2**53 or (totals != totals[0]).any()):
@@ -98,7 +100,7 @@ def check_nonnegative(name: str, value: Any) -> float:
 
 
 def check_cost(cost: np.ndarray) -> NDArray[np.float64]:
-    """Refuse NaN and negative divergences, and raise negative rounding errors to 0."""
+    """Raise an error for NaN or negative costs, and clip negative rounding errors to 0."""
     if np.isnan(cost).any() or (cost < -1e-9).any():
         raise ArithmeticError("a Renyi cost is negative or NaN; please report this")
     return np.maximum(cost, 0.0)
@@ -116,7 +118,7 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
 def check_public(*, n_teachers: int | None, n_classes: int | None) -> tuple[int | None, int | None]:
     """Check the public numbers, and return each as an int, or None if it is None.
 
-    Costs are computed from them, and NumPy's small integer types would overflow.
+    They are converted to int, because NumPy's small integer types would overflow.
     """
     if n_teachers is not None:
         n_teachers = check_count("n_teachers", n_teachers)

@@ -2,13 +2,14 @@
 
 `Neighbors` belongs to a fit: it defines the pairs of data sets that a guarantee compares.
 `Contribution` belongs to a step of the fit: it bounds the difference of a statistic between the two
-data sets. Mechanisms price a contribution; nothing else multiplies by two.
+data sets. Mechanisms compute a cost from a contribution. The factor of two for a replaced unit is a
+part of the contribution, and is not applied anywhere else.
 
 A group of any size costs the same as a record, because its records share one vote in a cell
 (`neighbors.counting`), the ticks of one row in sums (`class_sums.statistic.ticks_of`), or one
 teacher (`partition`). The number of records is then private. Cells and sums keep the relation of
 their method. If teachers are assigned by keyed hashes, the guarantee covers a group that is added,
-removed or changed. A fit that protects groups requires `counts_groups` of each user's release.
+removed or changed. A fit that protects groups requires user-defined releases with `counts_groups`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class NeighboringRelation(StrEnum):
 
     @property
     def n_units(self) -> int:
-        """Largest number of units in one data set only: 1 for add or remove, else 2.
+        """Largest number of units that are in one data set only: 1 for add or remove, else 2.
 
         A unit that is replaced or changed counts as two, the old one and the new one.
         """
@@ -78,8 +79,9 @@ class Neighbors:
     Attributes
     ----------
     relation : NeighboringRelation or str
-        Difference between the two data sets. A user's own partition may have any other text, which
-        is quoted in privacy statements. Costs that depend on the relation are then unknown.
+        Difference between the two data sets. A user-defined partition may describe it by any other
+        text, which is copied to privacy statements. Costs that depend on the relation are then
+        unknown.
     unit : {"record", "group", "teacher"}
         The protected unit; "teacher" if it is unknown how the votes depend on records.
     n_records : int or None
@@ -135,7 +137,7 @@ class Neighbors:
         return Neighbors(relation=self.relation, unit=self.unit, n_records=size)
 
     def check_known(self) -> NeighboringRelation:
-        """Return the relation, if the costs of other statistics than votes are known for it.
+        """Return the relation, if the costs of all statistics are known under it.
 
         Returns
         -------
@@ -160,7 +162,7 @@ class Neighbors:
 
     @property
     def n_units(self) -> int:
-        """Largest number of units in one data set only; see `NeighboringRelation.n_units`."""
+        """Largest number of units that are in one data set only; see `NeighboringRelation`."""
         return self.check_known().n_units
 
     def counts(self, n_counts: int) -> Contribution:

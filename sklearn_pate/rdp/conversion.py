@@ -52,8 +52,8 @@ def rdp_to_epsilon(
     Raises
     ------
     ValueError
-        For delta outside (0, 1), orders <= 1, costs that are negative or NaN, another number of
-        costs than orders, or an unknown conversion.
+        If delta is outside (0, 1), an order is <= 1, a cost is negative or NaN, the number of costs
+        differs from the number of orders, or the conversion is unknown.
 
     Warns
     -----
@@ -110,9 +110,11 @@ def epsilon_by_order(
     penalty = conversion_penalty(delta, orders, conversion)
     rdp = as_array("rdp", rdp, dtype=float)
     if rdp.shape != penalty.shape:
-        raise ValueError(f"rdp must have one cost per order, {penalty.shape}; got {rdp.shape}")
+        raise ValueError(
+            f"rdp must have one cost per order, shape {penalty.shape}; got shape {rdp.shape}"
+        )
     if not (rdp >= 0).all():
-        raise ValueError("rdp must hold costs that are at least 0")
+        raise ValueError("rdp must contain costs of at least 0; got a negative cost or NaN")
     return np.maximum(rdp + penalty, 0.0)
 
 
@@ -121,8 +123,8 @@ def conversion_penalty(
 ) -> NDArray[np.float64]:
     """Compute the term that the conversion to epsilon adds to a Renyi cost at each order.
 
-    Epsilon is the cost plus this penalty, or 0 if the sum is negative. So the largest cost that an
-    epsilon allows at one order is this epsilon minus the penalty.
+    Epsilon is the cost plus this penalty, or 0 if the sum is negative. The largest cost within a
+    given epsilon at an order is thus the epsilon minus the penalty.
 
     Parameters
     ----------
@@ -263,8 +265,8 @@ def pure_to_gdp(epsilon: float) -> float:
     Notes
     -----
     A trade-off function gives the smallest type II error at each type I error (Dong, Roth, Su
-    (2022), JRSS B). The trade-off function of `epsilon`-DP is bounded below by the one of
-    randomised response: straight lines from (0, 1) to (k, k) to (1, 0) with
+    (2022), JRSS B). The trade-off function of an `epsilon`-DP step is bounded below by the
+    trade-off function of randomised response: straight lines from (0, 1) to (k, k) to (1, 0) with
     ``k = 1 / (1 + e^epsilon)``. The trade-off function of `mu`-Gaussian DP is convex. It goes
     through the same three points because ``Phi(-mu / 2) = k``, so it is on or below these lines.
     With a smaller `mu`, it would be above the point (k, k).
@@ -307,8 +309,10 @@ def pure_and_gdp_delta(epsilon: float, *, pure: float, mu: float) -> float:
     -----
     Every (`pure`, 0)-differentially private step is a function of randomised response, whose
     privacy loss is `pure` with probability ``p = e^pure / (1 + e^pure)``, else ``-pure`` (Kairouz,
-    Oh, Viswanath (2015), Theorem 3.1 and its proof). The rest of `epsilon` is left for the Gaussian
-    noise: ``p delta_mu(epsilon - pure) + (1 - p) delta_mu(epsilon + pure)``.
+    Oh, Viswanath (2015), Theorem 3.1 and its proof). The Gaussian noise must satisfy the rest of
+    `epsilon` in both cases, so delta is
+    ``p delta_mu(epsilon - pure) + (1 - p) delta_mu(epsilon + pure)``, where ``delta_mu`` is the
+    delta of `mu`-Gaussian DP.
 
     Examples
     --------
@@ -469,13 +473,13 @@ class TrialCount:
                 "the distribution of the number of trials requires a mean from 1.001 to 1e6 and an "
                 f"eta from -0.9 to 20; got mean={self.mean!r}, eta={self.eta!r}"
             )
-        # NumPy's types of few bits overflow and round
+        # Small NumPy types overflow and round
         object.__setattr__(self, "mean", float(self.mean))
         object.__setattr__(self, "eta", float(self.eta))
 
     @property
     def log_inverse_gamma(self) -> float:
-        """Log of 1 / gamma, the parameter that determines the mean of the distribution."""
+        """Log of 1 / gamma, where gamma is the success probability of the distribution."""
 
         def excess(x: float) -> float:
             # mean = eta (1 - g) / (g (1 - g^eta)) with g = exp(-x); its limit for eta = 0
@@ -531,7 +535,7 @@ class TrialCount:
         # The number at which the distribution function exceeds a uniform draw
         left = rng.random()
         k = 1
-        while left > probability > 0:  # rounded probabilities may vanish before that
+        while left > probability > 0:  # a probability may be rounded to 0 earlier
             left -= probability
             probability *= stay * (k + self.eta) / (k + 1)
             k += 1

@@ -61,7 +61,8 @@ def data_independent_epsilon(
     method : {"gaussian", "renyi", "pure", "none"}
         The composition with this epsilon: the exact composition of Gaussian noise, the composition
         of the data-independent Renyi cost of one query, or the plain sum of pure epsilons; "none"
-        if epsilon is 0 or inf.
+        if epsilon is 0 or inf. A mechanism with its own ``PrivacyBounds.total`` may also return
+        "mixed", see `Cost.epsilon`.
 
     Examples
     --------
@@ -95,8 +96,9 @@ class Cost:
     delta : float
         Delta of these costs, which adds to the delta of each conversion.
     pure_part, mu_squared_part : float
-        Pure epsilon and squared Gaussian-DP parameter of a partition of the steps. A step with a
-        Gaussian-DP parameter and no pure epsilon is in `mu_squared_part`, any other in `pure_part`.
+        Pure epsilon and squared Gaussian-DP parameter of a partition of the steps. A step that has
+        a Gaussian-DP parameter but no pure epsilon counts in `mu_squared_part`, any other step in
+        `pure_part`.
 
     Examples
     --------
@@ -145,7 +147,7 @@ class Cost:
         return self.mu_squared, self.pure, self.delta, self.pure_part, self.mu_squared_part
 
     def epsilon(self, delta: float, orders: ArrayLike = DEFAULT_ORDERS) -> tuple[float, str]:
-        """Return the smallest epsilon at `delta`, and its composition.
+        """Return the smallest epsilon at `delta`, and the composition that it is from.
 
         Parameters
         ----------
@@ -176,7 +178,7 @@ class Cost:
         return epsilon, (method if 0 < epsilon < math.inf else "none")
 
     def _mixed_epsilon(self, delta: float) -> float:
-        """Return the epsilon of pure and Gaussian steps together; inf unless there are both."""
+        """Return the epsilon of pure and Gaussian steps together; inf if either kind is missing."""
         pure, mu_squared = self.pure_part, self.mu_squared_part
         if not (0 < pure < math.inf and 0 < mu_squared < math.inf):
             return math.inf
@@ -329,21 +331,21 @@ def least_scale(
     ----------
     cost_at : callable
         ``cost_at(scale, orders)`` returns the `Cost` with noise of this scale at these orders. The
-        cost must not increase with the scale. Where no noise of a scale exists, it must be inf.
+        cost must not increase with the scale. It must be inf for a scale that is not valid.
     epsilon : float
         Total privacy loss, above 0.
     delta : float
         Delta of the guarantee, strictly between 0 and 1.
     start : float, default=None
-        Scale at which the search starts. None starts at the scale that is enough by the Gaussian or
-        pure cost alone.
+        Scale at which the search starts. None starts at the scale at which the Gaussian or pure
+        composition alone costs `epsilon`.
 
     Returns
     -------
     float
-        The scale, to 1e-6 relative; its computed cost is at most `epsilon`. If every scale costs
-        less than `epsilon`, the smallest scale with a finite cost, at least 1e-15. inf if no scale
-        up to 1e15 costs at most `epsilon`.
+        The scale, to 1e-6 relative; its computed cost is at most `epsilon`. If every scale with a
+        finite cost costs less than `epsilon`, the smallest such scale, at least 1e-15. inf if no
+        scale up to 1e15 costs at most `epsilon`.
 
     Notes
     -----
@@ -372,10 +374,10 @@ def least_scale(
             known[key] = cost_at(start * math.exp(power), orders)
         return known[key]
 
-    # A margin, because the last digits of a cost depend on the set of orders in one computation
+    # The 3e-7 is a margin: the last digits of a cost depend on the orders computed together
     log_aim = math.log(epsilon) - 3e-7
 
-    # Log epsilon is nearly linear in the log scale, which covers thirty powers of ten
+    # The search uses logarithms: log epsilon is nearly linear in the log of the scale
     def excess_by(orders: NDArray[np.float64]) -> Callable[[float], float]:
         def excess(power: float) -> float:
             reached, _ = cost_of(power, orders).epsilon(delta, orders)
@@ -430,7 +432,7 @@ def _where_it_fits(excess: Callable[[float], float], high: float, lowest: float)
     if excess(high) >= 0:  # possible in the last digits
         return high
     root = brentq(excess, low, high, xtol=2e-7)
-    while excess(root) > 0:  # the computed root may lie on either side
+    while excess(root) > 0:  # the computed root may be slightly too small
         root += 2e-7
     return min(root, high)
 
@@ -438,7 +440,7 @@ def _where_it_fits(excess: Callable[[float], float], high: float, lowest: float)
 def _first_guess(
     cost_at: Callable[[float, NDArray[np.float64]], Cost], epsilon: float, delta: float
 ) -> float:
-    """Return a scale that is enough if `mu`, or else pure epsilon, is proportional to 1 / scale."""
+    """Return a sufficient scale if `mu`, or else pure epsilon, is proportional to 1 / scale."""
     at_one = cost_at(1.0, np.array([2.0]))  # only the Renyi cost depends on the order
     if 0 < at_one.mu_squared < math.inf:
         enough = math.sqrt(at_one.mu_squared) / gdp_mu(epsilon, delta)
@@ -472,13 +474,15 @@ def bisect(holds: Callable[[Any], Any], low: Any, high: Any, n_steps: int = 45) 
     Parameters
     ----------
     holds : callable
-        ``holds(x)`` returns whether the condition holds at `x`, a number or an array like `low`.
+        ``holds(x)`` returns whether the condition holds at `x`, a float or an array of the shape of
+        `low`.
     low : float or ndarray
         Number at which the condition holds.
     high : float or ndarray
         Number at which the condition does not hold.
     n_steps : int, default=45
-        Number of halvings of the distance between the two; 45 leave 3e-14 of it.
+        Number of halvings of the distance between `low` and `high`; 45 halvings reduce it to a
+        fraction of 3e-14.
 
     Returns
     -------

@@ -23,7 +23,7 @@ from .cost import Cost, rounded_up
 if TYPE_CHECKING:
     from .contribution import Contribution
 
-#: Largest number of terms of a sum over whole numbers: 40 MB.
+#: Largest number of terms of a sum over the integers; they use 40 MB.
 _MOST_TERMS = 5_000_000
 
 
@@ -33,10 +33,10 @@ class DiscreteNoise(ABC):
     The largest noisy count wins; ties go to the lowest class code. So the outcome depends on the
     order of the classes.
 
-    A subclass also defines three private methods. `_log_tail` returns the log probability that
-    noise is at least a number above 0. `_log_difference_tail` returns the same for the difference
-    of two draws. `_reach` returns two distances, below the lowest and above the highest count.
-    Terms at larger distances are negligible.
+    A subclass also defines three private methods. ``_log_tail(t)`` returns the log probability that
+    the noise is at least `t`, for `t` above 0. `_log_difference_tail` returns the same for the
+    difference of two draws. `_reach` returns two distances, below the lowest and above the highest
+    count. Terms at larger distances are negligible.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class DiscreteNoise(ABC):
         if not histograms.size:
             return np.empty(votes.shape)
         if votes.shape[1] == 2:
-            # Each class wins from this difference of the two draws on; the first class wins ties
+            # Smallest difference of the draws with which each class wins; the first wins ties
             margin = histograms[:, 0] - histograms[:, 1]
             needed = np.column_stack([-margin, margin + 1])
             log_proba = self._log_tail_at(self._log_difference_tail, needed)
@@ -285,20 +285,21 @@ def discrete_gaussian_mu_squared(
     squared_moves : list of int
         Sum of the squared changes of the integers in each group.
     tau : float, default=2.0
-        Part of the noise that covers the rounding to integers, at least 0.5. Every such value gives
-        a valid cost. 2 suits noise with a large `sigma`; 0.8 costs less if `sigma` is below 20.
+        Standard deviation of the part of the noise that covers the rounding to integers, at least
+        0.5. Each such value gives a valid cost. Use 2 for a large `sigma`; 0.8 costs less if
+        `sigma` is below 20.
 
     Returns
     -------
     float
         The sum of ``squared_moves / (steps**2 - tau**2)``, increased by the tiny correction in the
-        notes and rounded up. Without `tau`, it would be the cost of continuous noise. inf if the
-        `sigma` of a group that changes is not above `tau`.
+        notes and rounded up. With a `tau` of 0, it would be the parameter of continuous noise. inf
+        if the `sigma` of a group that changes is not above `tau`.
 
     Raises
     ------
     ValueError
-        If `tau` is below 0.5, or a sum of squared changes is negative.
+        If `tau` is below 0.5, a sum of squared changes is negative, or the lists differ in length.
 
     Notes
     -----
@@ -331,7 +332,7 @@ def discrete_gaussian_mu_squared(
     if not tau >= 0.5:
         raise ValueError(f"tau must be at least 0.5; got {tau!r}")
     if any(squares < 0 for squares in squared_moves):
-        raise ValueError("squared_moves must hold numbers of at least 0")
+        raise ValueError("squared_moves must be integers of at least 0; got a negative one")
     # sqrt(2 pi) eta of the notes, rounded up
     first = math.exp(-2 * (math.pi * tau) ** 2)
     r = 2 * first / (1 - first)  # a geometric series, which is an upper bound
@@ -356,8 +357,8 @@ def discrete_gaussian_mu_squared(
 # ``l1 / linf`` entries change by ``linf``, the largest change of one entry.
 
 
-#: Number of ticks in a count of 1. Votes, probabilities and discrete noise are integer numbers of
-#: ticks, so their sums do not depend on the order of addition.
+#: Number of ticks in a count of 1. Votes, probabilities and discrete noise are whole multiples of a
+#: tick, so their sums do not depend on the order of addition.
 TICKS = 2**20
 GRID = 1 / TICKS
 
@@ -386,8 +387,8 @@ def laplace_table_cost(
     -------
     Cost
         The cost, with pure epsilon ``l1 / scale``; inf without a finite ``l1``. The Renyi cost is
-        the cost of a table in which ``l1 / linf`` entries change by ``linf``, or of pure epsilon if
-        that is less, rounded up by the possible rounding errors.
+        the cost of a table in which ``l1 / linf`` entries change by ``linf``, or the cost of the
+        pure epsilon if it is smaller. The former is rounded up by the possible rounding errors.
 
     Notes
     -----

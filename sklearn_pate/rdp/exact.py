@@ -1,4 +1,4 @@
-"""Exact Renyi cost of a query on given votes, for any mechanism with a distribution."""
+"""Exact Renyi cost of a query with given votes, for mechanisms with a known distribution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .checks import check_log_proba, check_orders, check_votes
 if TYPE_CHECKING:
     from ..aggregators.base import Aggregator
 
-#: Approximate number of moves of one vote in one computation, which bounds its memory.
+#: Approximate number of neighbours in one computation, which limits its memory.
 _MOVES_AT_A_TIME = 60_000
 
 #: Number of orders at which all pairs are computed.
@@ -31,13 +31,14 @@ def exact_rdp(
     """Compute the exact Renyi cost of each query.
 
     The cost is the largest divergence over all moves of one vote, in both directions. It is
-    computed from the outcome distributions of the votes and of every neighbour, so it is the cost
-    itself and not a bound. Like every data-dependent cost, it is private.
+    computed from the outcome distributions of the votes and of every neighbour, so it is not only
+    an upper bound. Like every data-dependent cost, it is private.
 
     Parameters
     ----------
     aggregator : Aggregator
-        Any mechanism. Its `outcome_log_proba` and `PrivacyBounds.label_symmetric` are used.
+        The mechanism. Only its `outcome_log_proba` and the attribute `label_symmetric` of its
+        `PrivacyBounds` are used.
     votes : array-like of shape (n_queries, n_classes)
         Vote counts; each row sums to the number of teachers.
     orders : array-like of shape (n_orders,)
@@ -49,14 +50,14 @@ def exact_rdp(
     -------
     ndarray of shape (n_queries, n_orders)
         Costs, rounded up by the possible rounding errors (about 1e-9 relative); inf if an outcome
-        is possible for one of two neighbours only. The costs of queries that are fixed in advance
+        is possible for only one of two neighbours. The costs of queries that are fixed in advance
         add up.
 
     Raises
     ------
     ValueError
-        For votes that are no counts with equal row sums, orders <= 1, or an `outcome_log_proba`
-        that does not return distributions over the classes and "no answer".
+        If votes are not counts with equal row sums, an order is <= 1, or `outcome_log_proba` does
+        not return distributions over the classes and "no answer".
 
     Notes
     -----
@@ -98,7 +99,7 @@ def exact_rdp(
 def _changed(
     aggregator: Aggregator, votes: np.ndarray, student_proba: np.ndarray | None, symmetric: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the query of each neighbour, and log probabilities of the query and the neighbour."""
+    """Return, for each neighbour, the query index and the log probabilities before and after."""
     n_classes = votes.shape[1]
     query, neighbours = _neighbours(votes, symmetric)
     proba_of_moves = None if student_proba is None else student_proba[query]
@@ -111,9 +112,9 @@ def _changed(
 def _largest_divergences(pairs: Pairs, query: np.ndarray, orders: np.ndarray) -> np.ndarray:
     """Return the largest divergence of each query at each order over its pairs, rounded up.
 
-    All pairs are computed at a few orders. Between two of these orders, ``(a - 1) D_a`` is below
-    its chord because it is convex in `a`. So pairs with a chord below the divergence of another
-    pair are left out.
+    All pairs are computed at a few orders. Between two of these orders, ``(a - 1) D_a`` is at most
+    its chord, because it is convex in `a`. So a pair is skipped where its chord is below the
+    divergence of another pair.
     """
     costs = np.zeros((query.max() + 1, orders.size))
 
@@ -157,7 +158,7 @@ def round_up(costs: np.ndarray, orders: np.ndarray) -> np.ndarray:
 
 
 def _neighbours(votes: np.ndarray, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the query index and the votes of each neighbour; equivalent ones once if symmetric."""
+    """Return the query index and votes of each neighbour, without duplicates if symmetric."""
     leaves = votes > 0
     arrives = np.ones(votes.shape, dtype=bool)
     if symmetric:  # classes with equal counts are interchangeable, and counts are sorted
@@ -181,7 +182,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def from_log_proba(cls, log_p: np.ndarray, log_q: np.ndarray) -> Self:
-        """Pair rows of log probabilities, (n_pairs, n_outcomes) each."""
+        """Create pairs from two arrays of log probabilities of shape (n_pairs, n_outcomes)."""
         with np.errstate(over="ignore", invalid="ignore"):
             log_ratio = log_p - log_q
             q = np.exp(log_q)

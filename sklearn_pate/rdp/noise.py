@@ -40,19 +40,21 @@ class Noise(ABC):
     Parameters
     ----------
     scale : float
-        Unit of the noise, in votes. All methods except `log_argmax` and `sample` use this unit.
+        Scale of the noise, in votes. The arguments of all methods except `log_argmax` and `sample`
+        are counts divided by this scale.
 
     Attributes
     ----------
     mu, pure_epsilon : float
-        Gaussian-DP parameter and pure epsilon of all noisy counts together, if the move of one vote
-        changes two of them; inf if there is none.
+        Gaussian-DP parameter and pure epsilon of the class with the largest noisy count, if one
+        vote moves from a class to another; inf if there is none.
     two_sided : bool
         Whether the density is positive everywhere. If not, the noisy counts of other classes may
-        make an outcome impossible. The cost given these noisy counts, which `worst_case_rdp` uses,
-        is then infinite.
+        make an outcome impossible. `worst_case_rdp` then cannot use the cost given these noisy
+        counts, because it is infinite.
     smooth : bool
-        Whether the density has no kink. If so, the costliest votes are found in fewer steps.
+        Whether the density is smooth. If so, the search for the costliest votes uses slopes, and
+        needs fewer steps.
     """
 
     mu: float = math.inf
@@ -105,7 +107,7 @@ class Noise(ABC):
             margin = counts[:, 0] - counts[:, 1]
             return np.column_stack([self.log_win(margin), self.log_win(-margin)])
         log_proba = np.empty(counts.shape)
-        alike = np.lexsort(counts.T)  # sorted by the largest counts, so that parts share levels
+        alike = np.lexsort(counts.T)  # sorted by the largest count, so that blocks share levels
         for part in np.array_split(alike, max(1, math.ceil(len(counts) / 256))):
             if part.size:
                 log_proba[part] = self._log_argmax(counts[part])
@@ -227,8 +229,8 @@ class Gaussian(Noise):
     def _log_tail_win(ahead: np.ndarray, behind: np.ndarray) -> np.ndarray:
         # The integrand is log-concave. It peaks near `ahead`; if the other count is more than 3
         # above, it peaks halfway between the two, with twice the curvature. 8 (or 6.5) units from
-        # its peak it is about 1e-14 of the peak. If it already falls at 0, it falls about like
-        # exp(-fall * y), so 40 / fall is enough; 1e-9 stands for no fall.
+        # its peak it is about 1e-14 of the peak. If it decreases from 0 on, it decreases about like
+        # exp(-fall * y), so a range of 40 / fall is enough; 1e-9 avoids a division by 0.
         near = ahead > behind - 3
         local_maximum = np.maximum(np.where(near, ahead, (ahead + behind) / 2), 0)[:, None]
         fall = np.maximum(-ahead - np.maximum(behind, 0), 1e-9)
@@ -268,7 +270,8 @@ class Gaussian(Noise):
         # The integral of pdf(y - first) pdf(y - second) over y > 0: the density of a tie
         level = log_ndtr((first + second) / math.sqrt(2)) - (first - second) ** 2 / 4
         level -= math.log(4 * math.pi) / 2
-        # One count ties with the largest of all others, and the other is below
+        # Densities of a tie of one count with the largest count of all other classes, if the other
+        # of the two counts is below
         first_level = Gaussian.log_pdf(first) + log_ndtr(-second)
         second_level = Gaussian.log_pdf(second) + log_ndtr(-first)
         first_gains = np.exp(first_level - log_first)
@@ -294,6 +297,7 @@ class Gaussian(Noise):
         Returns
         -------
         nodes, log_weights : ndarray of shape (n_nodes,)
+            Nodes in units of the noise, and the logs of their weights.
         """
         # Class j's integrand is log-concave with at least the curvature of the normal density. It
         # peaks between n_j and the largest count, or at most 2 units above. There the trapezoidal

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 #: Largest number of teachers for which all two-class histograms are enumerated.
 _MOST_ENUMERATED = 10_000
 
-#: Largest order divided by the noise scale for which the costliest votes are searched. Above it,
-#: other bounds on the cost are equally good, and the search would need a larger grid.
+#: Largest ratio of the order to the noise scale for which the costliest votes are searched. At
+#: larger ratios, other bounds on the cost are equally good, and the search needs a larger grid.
 _MOST_COMPUTED = 100
 
-#: Log ratio of probabilities that rounding may hide; its cost is order times half its square.
+#: Log ratio of probabilities, r, that rounding may hide; its cost at order a is ``a * r**2 / 2``.
 _LOST_LOSS = 1e-14
 
 #: Largest noise scale of a search. Above it, rounding hides the cost of one vote, and only the
@@ -76,10 +76,11 @@ def worst_case_rdp(
     - the argmax of counts with independent noise (`argmax_noise`), any number of classes: given
       the noisy counts of all classes except the two between which a vote moves, only the maximum of
       these counts matters, and the divergence is jointly quasi-convex. So no histogram costs more
-      than the largest divergence between three outcomes (the one class, the other, neither) over
-      the distances of the two counts from that maximum, which are real numbers with a difference of
-      at most `n_teachers`. The search is numerical, and 1e-6 of the cost is added for its error.
-      One-sided noise has no such bound, because the divergence is infinite;
+      than the largest divergence of three outcomes: the first of the two classes, the second, or
+      neither. The largest divergence is searched numerically over the distances of the two counts
+      from that maximum, which differ by at most `n_teachers`; 1e-6 of the cost is added for the
+      error of the search. This bound does not exist for one-sided noise, because the divergence is
+      infinite;
     - `PrivacyBounds.rdp`;
     - `gdp_mu`: a `mu`-Gaussian-DP mechanism costs ``a mu**2 / 2`` (Dong, Roth, Su (2022),
       Corollary B.6);
@@ -148,7 +149,8 @@ def worst_case_pure(
     aggregator : Aggregator
         The mechanism.
     n_teachers, n_classes : int, default=None
-        Public numbers that bound the votes; None means any number.
+        Public numbers that bound the votes. If one of them is None, the result is
+        `PrivacyBounds.pure_epsilon` of the mechanism.
 
     Returns
     -------
@@ -163,9 +165,9 @@ def worst_case_pure(
     from one class. It raises the probability of another class by at most the factor for these two
     classes alone, with counts that differ by `n_teachers`: further classes only shift weight to
     larger noisy counts, where the ratio of distribution functions is smaller. The second step adds
-    a vote to a class. It raises the probability of this class most if all others are as far ahead
-    as possible, which is at most `n_teachers` each. Both steps require noise with a log-concave
-    density.
+    a vote to a class. It raises the probability of this class most if the lead of each other class
+    is as large as possible, at most `n_teachers`. Both steps require noise with a log-concave
+    density. The two steps are computed only for noise scales above ``n_teachers / 40``.
 
     Examples
     --------
@@ -211,7 +213,7 @@ def _pure(
 
 
 def _enumerable(aggregator: Mechanism, n_teachers: int | None, n_classes: int | None) -> bool:
-    """Return whether there are few histograms, and the exact cost of each can be computed."""
+    """Return whether the exact cost of every histogram can be computed in reasonable time."""
     few = n_classes == 2 and n_teachers is not None and n_teachers <= _MOST_ENUMERATED
     return few and has_distribution(aggregator) and not aggregator.uses_student_proba
 
@@ -227,9 +229,9 @@ def margin_rdp(
     """Compute the largest Renyi cost of one query for each half margin of its votes.
 
     The margin is the largest count minus the second largest. The half margin is half of it, rounded
-    down to an integer, which one teacher changes by at most 1. Smooth sensitivity and
-    propose-test-release use these costs. They cover both directions of the divergence. The table is
-    public, but the half margin of a query is private.
+    down to an integer; one teacher changes the half margin by at most 1. Smooth sensitivity and
+    propose-test-release use these costs, which cover both directions of the divergence. The table
+    of costs is public, but the half margin of a query is private.
 
     Parameters
     ----------
@@ -248,11 +250,11 @@ def margin_rdp(
     Notes
     -----
     With two classes, up to 10,000 teachers and a label-symmetric mechanism, the margin determines
-    the sorted votes, and the cost is exact. Otherwise, a noisy argmax costs the published bound in
-    both directions: the larger of the bound at this half margin (with all other classes level with
-    the second) and the bound at the next smaller one, which covers the neighbours. The table is
-    made non-increasing in the half margin. All other mechanisms, and a half margin of 0, cost
-    `worst_case_rdp`.
+    the sorted votes, and the cost is exact. Otherwise, the published bound of a noisy argmax, which
+    covers one direction, is used for both: the larger of the bound at this half margin, with equal
+    counts of all classes but the first, and the bound at the next smaller half margin, which covers
+    the neighbours. The result is at most `worst_case_rdp`, and made non-increasing in the half
+    margin. For all other mechanisms, and for a half margin of 0, the cost is `worst_case_rdp`.
 
     Examples
     --------
@@ -305,7 +307,8 @@ def checked_rdp(sigma: float, answer_rdp: ArrayLike, orders: ArrayLike) -> NDArr
         threshold in units of `sigma` and over both directions, of
         ``log(F(x)**a F(x')**(1-a) + G(x)**a G(x')**(1-a) exp((a-1) R)) / (a - 1)`` for
         ``x' = x +- 1 / sigma``, where F is the probability to fail, G the probability to pass and R
-        is `answer_rdp`. It is rounded up by 1e-6 relative.
+        is `answer_rdp`. It is rounded up by 1e-6 relative, and is at most the sum of the costs of
+        the check and the answer.
 
     Examples
     --------
@@ -350,8 +353,8 @@ def checked_rdp(sigma: float, answer_rdp: ArrayLike, orders: ArrayLike) -> NDArr
 # The search covers all real numbers, which include all vote counts.
 
 
-#: Highest level of the search. At this level, the other classes have almost no chance of winning,
-#: as with two classes, so higher levels do not cost more.
+#: Highest level of the search. At this level, the other classes have almost no chance of winning.
+#: The cost is then the cost with two classes, so higher levels do not cost more.
 _HIGHEST = 20
 
 #: Approximate difference of the logarithms of consecutive orders that are searched in full.
@@ -368,7 +371,7 @@ _FARTHEST = 2.0
 #: Largest number of quadratic steps from the start of each order.
 _MOST_STEPS = 15
 
-#: Distance between the points of two slopes in the difference quotient of a curvature.
+#: Step of the difference quotients of slopes, from which curvatures are computed.
 _APART = 1e-3
 
 #: A search has reached a maximum if its quadratic rises by less than this fraction of the cost
@@ -395,8 +398,8 @@ def argmax_rdp(noise: Noise, orders: np.ndarray, widest_margin: float) -> np.nda
     Returns
     -------
     ndarray of shape (n_orders,)
-        Divergences that were found, at most 1e-6 relative below the largest; inf for an order
-        whose search ended at a border.
+        Divergences that were found, at most 1e-6 relative below the largest; inf for an order if
+        its search ended at a border.
     """
     widest, lowest = _borders(noise, orders, widest_margin)
     increasing, place = np.unique(orders, return_inverse=True)
@@ -409,16 +412,16 @@ def argmax_rdp(noise: Noise, orders: np.ndarray, widest_margin: float) -> np.nda
 def _borders(noise: Noise, orders: np.ndarray, widest_margin: float) -> tuple[float, float]:
     """Return the widest margin and the lowest level of the search."""
     one_vote = 1 / noise.scale
-    # A divergence of order a weights outcomes like a move of the votes by a times the distance, so
-    # the worst margin and level grow in proportion to order times vote. The borders are generous. A
-    # search that ends at one of them has no answer, unless the margin is the largest possible one
+    # A divergence of order `a` weights outcomes like a move of `a` votes. So the costliest margin
+    # and level grow in proportion to the order divided by the scale. The borders are far beyond
+    # them. A search that ends at a border has no result, unless no larger margin is possible
     reach = orders.max() * one_vote
     widest = max(0.0, min(widest_margin - one_vote, 10 + 2.5 * reach))
     return widest, -8 - 1.2 * reach
 
 
 class _Region:
-    """Votes that are searched: all margins and levels within borders."""
+    """Range of votes to search: all margins and levels within borders."""
 
     def __init__(self, noise: Noise, widest: float, lowest: float) -> None:
         self.noise = noise
@@ -429,9 +432,9 @@ class _Region:
     def local_maxima_of_grid(self, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the costliest votes on each part of the grid, unless others cost much more.
 
-        The result is the index of the order of these votes, and their cost, margin and second count
-        as rows. There may be two local maxima in each direction: with counts near the largest other
-        count, and far below it.
+        The result consists of the indices of the orders, and of the cost, the margin and the second
+        count of the votes as rows. There may be two local maxima in each direction: one with counts
+        near the largest count of the other classes, and one with counts far below it.
         """
         margin, level = _coarse_grid(self.widest, self.lowest)
         before, after = self._before_and_after(margin, level)
@@ -503,9 +506,9 @@ def _costliest(region: _Region, orders: np.ndarray) -> np.ndarray:
 
     The rows of the result are the cost, the margin and the second count of these votes. With smooth
     noise, the costliest votes change smoothly with the order, so only a few orders are searched in
-    full. At each other order, the search starts near the costliest votes of these few. The order is
-    searched in full as well if this search finds no local maximum, or if another local maximum may
-    have become the highest.
+    full. At each other order, the search starts at votes interpolated between these orders. This
+    order is searched in full only if the search finds no local maximum, or if another local maximum
+    may have become the highest.
     """
     few = _spread(orders)
     if not region.noise.smooth or 2 * few.size > orders.size:
@@ -525,9 +528,9 @@ def _costliest(region: _Region, orders: np.ndarray) -> np.ndarray:
 
 
 def _is_only_maximum(region: _Region, orders: np.ndarray, votes: np.ndarray) -> np.ndarray:
-    """Return whether the costliest votes of each order and the next are near each other.
+    """Return whether consecutive orders have the same local maximum.
 
-    Then they belong to the same local maximum.
+    This is assumed if their costliest votes are near each other.
     """
     _, margin, second = votes
     is_ridge = region.one_way(margin[:-1], second[1:], orders[:-1]) > votes[0, :-1] * (1 - 1e-6)
@@ -596,7 +599,7 @@ def _slopes(
 
 
 def _coarse_grid(widest: float, lowest: float) -> np.ndarray:
-    """Return margins and levels, as rows, with some near every local maximum."""
+    """Return a grid of margins and levels, as rows, that is dense enough for all maxima."""
     # 300 and -130 are outside all borders, because order / scale is below `_MOST_COMPUTED`
     margins = np.concatenate([np.arange(0, 5, 0.5), np.geomspace(5, 300, 31)])
     margins = np.append(margins[margins < widest], widest)
@@ -680,7 +683,7 @@ def _quadratic(
 def _inside(
     best: np.ndarray, slope: np.ndarray, curve: np.ndarray, widest: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return slopes and curvatures in units of cost and steps, without slopes out of a border."""
+    """Return slopes and curvatures in units of cost and steps; slopes across a border are 0."""
     cost = np.maximum(best[0], 1e-300)  # the cost of a vote is 0 if rounding hides it
     sizes = _sizes(best).T
     slope = slope * sizes / cost[:, None]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Step(ABC):
-    """One step of a fit, which is gathered, then paid for, and then published.
+    """One step of a fit: gather a private statistic, pay for it, and publish it with noise.
 
     `gather` computes a private statistic and publishes nothing. `publish` adds noise to this
     statistic and reads no other private data. An interruption before `pay` costs nothing.
@@ -56,9 +56,8 @@ class BaseRelease(ABC):
     Calibration and privacy accounting use only `with_scale` and `event`.
     """
 
-    #: The part of epsilon that the release costs if its noise is calibrated: see `with_scale`. It
-    #: is above 0, and below 1 except for class sums that get all of epsilon. None is the default
-    #: of the synthesizer.
+    #: Fraction of epsilon for the release if its noise is calibrated, see `with_scale`. It is above
+    #: 0, and below 1 unless class sums get all of epsilon. None is the default of the synthesizer.
     epsilon_fraction: float | None = None
 
     def with_scale(self, scale: float) -> Self | None:
@@ -93,7 +92,7 @@ class BaseRelease(ABC):
         Returns
         -------
         rdp.Event or rdp.ProvedEvent
-            A mechanism and the contribution of one unit, or a cost proved by hand.
+            A mechanism and the contribution of one unit, or a cost with its own proof.
         """
 
 
@@ -118,7 +117,7 @@ class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
     >>> from sklearn_pate.rdp import Event
     >>> from sklearn_pate.releases import Release
     >>> class ClassCounts(Release):
-    ...     '''Records of each class: one that joins or leaves changes one count by 1.'''
+    ...     '''Class counts: adding or removing a record changes one count by 1.'''
     ...
     ...     def __init__(self, scale=20.0):
     ...         self.scale = scale
@@ -133,7 +132,7 @@ class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
     ...         return LaplaceMechanism(self.scale).noisy(gathered[None], rng)[0]
     ...
     ...     def describe(self):
-    ...         return "how many records each class has"
+    ...         return "the number of records of each class"
     >>> from sklearn.datasets import load_iris
     >>> from sklearn_pate import PATEClassifier
     >>> X, y = load_iris(return_X_y=True)
@@ -146,7 +145,7 @@ class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
     epsilon_fraction: float = 0.1
 
     #: Whether `gather` counts all records of a group in `private.groups` as one record. If False,
-    #: a fit whose guarantee covers groups of records is refused.
+    #: a fit raises an error if its guarantee covers groups of records.
     counts_groups = False
 
     @abstractmethod
@@ -163,7 +162,7 @@ class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         object
-            The private statistic, which is passed to `publish` and not published.
+            The private statistic. It is passed to `publish`, and not published itself.
         """
 
     @abstractmethod
@@ -180,7 +179,7 @@ class Release(BaseRelease, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         ndarray or number
-            Its shape and dtype must depend on public numbers alone.
+            Published numbers. Their shape and dtype must depend on public numbers only.
         """
 
     @abstractmethod
@@ -209,7 +208,9 @@ class VotesRelease(ABC):
 
     @abstractmethod
     def mechanism(self, estimator: Estimator, method: Method) -> Any:
-        """Return the mechanism, or a list of mechanisms; refuse an unsuitable `aggregator`.
+        """Return the mechanism, or a list of mechanisms.
+
+        An unsuitable `aggregator` raises an error.
 
         Parameters
         ----------
@@ -221,7 +222,7 @@ class VotesRelease(ABC):
 
     @abstractmethod
     def plan(self, inputs: Inputs) -> Plan:
-        """Return a `Plan` with the queries and their cost, from public numbers alone."""
+        """Return a `Plan` with the queries and their cost, from public numbers only."""
 
     @abstractmethod
     def dry_run(self, inputs: Inputs, plan: Plan) -> None:
@@ -231,10 +232,10 @@ class VotesRelease(ABC):
     def forecast(
         self, inputs: Inputs, plan: Plan
     ) -> tuple[MethodSummary, Iterable[str | Finding], Iterable[str | Finding]]:
-        """Return a `MethodSummary`, warnings and errors, from public numbers alone."""
+        """Return a `MethodSummary`, warnings and errors, from public numbers only."""
 
     def check_votes(self, votes: Any, method: Method, *, is_given: bool) -> None:
-        """Refuse votes from another method; this implementation accepts all votes.
+        """Raise an error for votes of another method; this implementation accepts all votes.
 
         Parameters
         ----------
@@ -243,7 +244,7 @@ class VotesRelease(ABC):
         method : Method
             The method of `fit_votes`.
         is_given : bool
-            Whether the parameter `method` selects this method, and is not "auto".
+            Whether the user set the parameter `method`. If False, it is "auto".
         """
         return None
 

@@ -39,7 +39,7 @@ def planned(
     epsilon: float | None,
     delta: float,
 ) -> tuple[Release, ...]:
-    """Check releases, and calibrate those without a noise scale, from public numbers alone.
+    """Check releases, and calibrate those without a noise scale, from public numbers only.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def planned(
     TypeError
         If an element is not a `Release`.
     ValueError
-        If a release does not count groups but the guarantee covers them, or if its
-        `epsilon_fraction` is not between 0 and 1.
+        If the guarantee covers groups and a release does not set `counts_groups`, or if a release
+        has noise to calibrate and its `epsilon_fraction` is not between 0 and 1.
     """
     if not releases:
         return ()
@@ -79,14 +79,15 @@ def planned(
         if has_units and not release.counts_groups:
             raise ValueError(
                 f"{name} does not set counts_groups, and this fit protects all records of a group "
-                f"or identifier together ({neighbors.relation})"
+                f"or identifier together ({neighbors.relation}): count them as one record in "
+                "gather, and set counts_groups = True"
             )
         is_fraction = isinstance(fraction, Real) and 0 < fraction < 1
         if not is_fraction and release.with_scale(1.0) is not None:
             raise ValueError(
                 f"epsilon_fraction of {name} must be a number between 0 and 1; got {fraction!r}"
             )
-        # Clones keep parameters only, so the cost below is the cost of the clone that draws
+        # Clones keep only parameters, so the cost below is the cost of the clone in `publish`
         event_of = partial(stated_event, neighbors=neighbors)
         release = calibrated(clone(release), event_of, epsilon, delta, fraction=fraction)
         release = clone(release)
@@ -166,8 +167,8 @@ def publish(
         if sampled.shape != expected.shape or sampled.dtype != expected.dtype:
             raise ValueError(
                 f"publish of {name} must return an array of the same shape and dtype as for public "
-                f"rows, {expected.shape} of {kind_of(expected.dtype)}; got another, which is "
-                "redacted as it may depend on private data"
+                f"rows, {expected.shape} of {kind_of(expected.dtype)}; the returned one differs, "
+                "and is redacted because it may depend on private data"
             )
         yield sampled
 

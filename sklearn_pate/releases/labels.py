@@ -41,7 +41,7 @@ class LabelsRelease(VotesRelease):
     """Release of labels or soft labels of the queried public rows."""
 
     def mechanism(self, estimator: Estimator, method: Method) -> Any:
-        """Return the given aggregators, or a default with calibrated noise."""
+        """Return the parameter `aggregator`, or a default mechanism with calibrated noise."""
         if estimator.aggregator is not None:
             return estimator.aggregator
         return _AGGREGATORS[estimator.target_type](sigma=None)
@@ -60,14 +60,14 @@ class LabelsRelease(VotesRelease):
             accounting=estimator.accounting,
             before=inputs.prior_cost,
         )
-        # Stages with one cost for all queries, and the private test, need all queries at once
+        # Stages with one cost for all queries, and propose-test-release, require all at once
         together = [stage for stage, _ in plan.stages if bounds_of(stage).total is not None]
         if estimator.accounting == "ptr":
             together.append("accounting='ptr'")
         if together and count_rounds(inputs.make_strategy()) > 1:
             raise ValueError(
-                f"query_strategy={estimator.query_strategy!r} asks in rounds, but {together[0]} "
-                "needs all queries at once. Use query_strategy='random'"
+                f"query_strategy={estimator.query_strategy!r} selects queries in rounds, but "
+                f"{together[0]} requires all queries at once. Use query_strategy='random'"
             )
         return plan
 
@@ -142,8 +142,8 @@ class LabelsRelease(VotesRelease):
                     cast_votes = redacted(
                         cast,
                         f"vote of {type(method).__name__} failed with",
-                        "No label was released. To read the text, call prepare, and vote(private, "
-                        "X_query, temperature=, seed=, on_done=), yourself",
+                        "No label was released. To read the text, call prepare and vote(private, "
+                        "X_query, temperature=, seed=, on_done=) yourself",
                         TeacherError,
                     )
         counts, teacher_indices, teachers = cast_votes
@@ -175,7 +175,7 @@ class LabelsRelease(VotesRelease):
         """Release labels by stages and rounds, until the plan or its budget is exhausted."""
         student = inputs.student()
         seed = inputs.seeds["student"]
-        # A new strategy: `rows` may have changed the state of another one
+        # The strategy is new, because `rows` may have changed the state of the one it used
         choice = Choice(inputs.make_strategy, inputs.X_public, inputs.seeds["queries"])
         with inputs.phase("queries", plan.n_queries) as done:
             for aggregator, n_queries in plan.stages:
@@ -218,7 +218,10 @@ def handed_out(private: Any, X_public: Rows) -> tuple[PrivateData, Rows]:
 
 
 def are_complete(votes: Votes) -> bool:
-    """Return whether each row has one vote, or a probability of at most 1, of each teacher."""
+    """Return whether votes in each row sum to the number of teachers.
+
+    Probabilities are rounded down, so their sums may be smaller.
+    """
     counts, n_teachers = votes.counts, votes.n_teachers
     are_numbers = counts.ndim == 2 and counts.dtype.kind in "iuf"
     if n_teachers is None or not are_numbers or counts.shape[1] != votes.target.n_values:
@@ -276,15 +279,15 @@ def _checked_release(
         )
     if paid.shape != labels.shape or paid.dtype != bool:
         raise ValueError(
-            f"draw of {name} must return a bool for each label: whether it was paid for in full; "
+            f"draw of {name} must return a bool for each label, True if it was paid for in full; "
             f"got shape {paid.shape} of {kind_of(paid.dtype)}"
         )
     if released.soft_labels is None:
         return Released(labels, paid, None)
     if has_distribution(aggregator):
         raise ValueError(
-            f"{name} must release labels alone: its cost follows from outcome_log_proba, which "
-            "covers labels and not soft labels. For soft labels, subclass SoftAggregator"
+            f"{name} must release only labels: its cost is computed from outcome_log_proba, which "
+            "does not cover soft labels. For soft labels, subclass SoftAggregator"
         )
     soft = np.asarray(released.soft_labels)
     if soft.shape != votes.shape or soft.dtype.kind != "f" or not np.allclose(soft.sum(axis=1), 1):

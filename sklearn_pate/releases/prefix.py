@@ -26,8 +26,8 @@ _OF_SPEED = ("n_jobs",)
 class Prefix:
     """Published steps and plan of an interrupted fit; both are public.
 
-    The cost of these steps and of all later steps was fixed before any step was published. So the
-    next fit can continue only under the same plan: if the noise of later steps depended on
+    The cost of these steps and of all later steps was fixed before any step was published. The next
+    fit can therefore continue only under the same plan: if the noise of later steps depended on
     published steps, the total cost could exceed the cost of the plan.
 
     Attributes
@@ -48,7 +48,7 @@ class Prefix:
     search: Any = None
 
     def check_plan(self, inputs: Inputs, plan: Plan) -> None:
-        """Refuse a plan that differs from the plan of the interrupted fit.
+        """Raise an error if a plan differs from the plan of the interrupted fit.
 
         Parameters
         ----------
@@ -56,13 +56,18 @@ class Prefix:
             Inputs of the next fit.
         plan : Plan
             Plan of the next fit.
+
+        Raises
+        ------
+        ValueError
+            If a value in `fixed` has changed.
         """
         own = fixed_by(inputs, plan)
         changed = [name for name in self.fixed if own[name] != self.fixed[name]]
         if changed:
             raise ValueError(
-                "warm_start=True continues the interrupted fit of this estimator under its plan, "
-                "whose cost was fixed before anything was published; changed since: "
+                "warm_start=True continues the interrupted fit of this estimator under the same "
+                "plan, because the cost was fixed before anything was published; changed since: "
                 f"{', '.join(changed)}. Give the same values as before, or set warm_start=False "
                 "to start anew and pay for all steps"
             )
@@ -80,7 +85,7 @@ class Prefix:
 
 
 def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
-    """Return the public values that the plan of a fit fixes.
+    """Return the public values that must not change when an interrupted fit continues.
 
     Parameters
     ----------
@@ -120,8 +125,8 @@ def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
 def can_go_on(synthesis: Synthesis | None) -> bool:
     """Return whether the next fit can continue after the published steps.
 
-    This requires a synthesizer and noise of this library: a user's object may hold records, so it
-    is not stored.
+    The synthesizer and its noise must be of this library. A user-defined object may hold records,
+    so it is not stored.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Published:
-    """Published results of one fit and, for the curator alone, records of each round.
+    """Published results of one fit and, only for the curator, a record of each round.
 
     Parameters
     ----------
@@ -67,17 +67,17 @@ class Published:
     n_classes : int
         Number of classes, or of levels.
     table : neighbors.ReleasedTable, released class sums or None
-        The noisy table. `soft_labels` are then its class probabilities, which students that use
-        `sample_weight` learn. None where teachers vote.
+        The noisy table; None if teachers vote. With a table, `soft_labels` are its class
+        probabilities, and students that use `sample_weight` are trained on them.
     weight : ndarray of shape (n_classes,) or None
-        Class weights, applied to `soft_labels` where a table is released.
+        Class weights, applied to `soft_labels` if a table is released.
     extra_releases : list
-        Results of the user's own releases.
+        Results of user-defined releases.
     records, positions : list
-        For the curator alone: the `StageRecord` of each round, and its queries, as positions
-        among the rows with votes.
+        Only for the curator: the `StageRecord` of each round, and the queries of each round, as
+        positions among the rows with votes.
     problem : str or None
-        Error of the student for labels of one class; None without an error.
+        Error of the student if all labels are of one class; None if there is no error.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Published:
 
     @classmethod
     def of(cls, estimator: Estimator) -> Published:
-        """Return the published results of a fitted estimator, to train another student on them."""
+        """Return the published results of a fitted estimator, to train another student."""
         labels, target = estimator.public_labels_, estimator._fitted_target
         published = cls(estimator.privacy_spent_, estimator, len(labels), target)
         published.labels = target.labels_of(labels)
@@ -153,7 +153,7 @@ class Published:
         return self.target.decode(self.labels, self.soft_labels)
 
     def student(self, estimator: Estimator, method: Method) -> Estimator:
-        """Return the unfitted student; the default may predict by the released table itself."""
+        """Return the unfitted student; the default may predict from the released table."""
         reader = _TABLE_READERS.get(type(self.target))
         if estimator.student is None and self.table is not None and reader is not None:
             return reader(self.table, self.target)
@@ -192,13 +192,13 @@ class Published:
         return None if weight is None else weight[labels]
 
 
-#: Default students that predict by any released table, by the kind of target. For other targets,
-#: the table or the method has the default student.
+#: Default students that predict from any released table, by the kind of target. For other targets,
+#: the table or the method defines the default student.
 _TABLE_READERS: dict[type[Target], Any] = {NumberTarget: TableRegressor}
 
 
 def student_of(estimator: Estimator, method: Method) -> Estimator:
-    """Return the parameter `student` or, if it is None, the default student of the method."""
+    """Return the parameter `student` or, if it is None, the default student."""
     if estimator.student is not None:
         return estimator.student
     reader = _TABLE_READERS.get(estimator.target_type)
@@ -214,15 +214,15 @@ _FEWEST_TESTED = 8
 #: An estimated accuracy below this causes a warning, for any number of classes.
 _FEW_RIGHT = 0.1
 
-#: Significance level of two tests: that labels are drawn at random, and that all teachers vote for
-#: one class. A fit warns if the first hypothesis is rejected and the second is not.
+#: Significance level of the tests of two hypotheses: labels are drawn uniformly at random, and all
+#: teachers vote for one class. A fit warns if the first is rejected and the second is not.
 _RARELY = 0.01
 
 
 def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
-    """Warn about useless results, from released numbers, public rows and the plan.
+    """Warn about results of little use, from released numbers, public rows and the plan.
 
-    A fit calls this last, so that the model is kept if warnings are turned into errors.
+    A fit calls this function last, so the model is kept even if warnings raise errors.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
             f"the released numbers may be little better than {target.guess}: they do not differ "
             f"clearly from noise around equal {target.statistic_nouns} everywhere "
             f"(p={p_value:.2g} in a test of no relation). A larger epsilon, fewer columns, or "
-            f"{others} may help; each spends anew"
+            f"{others} may help; each new fit spends more of the privacy budget"
         )
     elif released.target.has_accuracy and 1 / released.n_classes < _FEW_RIGHT:
         accuracy = getattr(released.table, "accuracy", 1.0)  # without an estimate, no warning
@@ -305,7 +305,7 @@ def warn_of_one_class(released: Published, plan: Plan | None = None) -> bool:
         warn(
             f"all {labels.size} released labels are of one class, and so are all predictions "
             f"of the student{failed}. A larger epsilon, or more queries of teachers, may show more "
-            "classes; each spends anew"
+            "classes; each new fit spends more of the privacy budget"
         )
         return True
     text = None
@@ -319,7 +319,7 @@ def warn_of_one_class(released: Published, plan: Plan | None = None) -> bool:
 
 
 def _one_class_of_records(released: Published) -> str | None:
-    """Return a warning if the released table shows records of one class alone, else None."""
+    """Return a warning if the released table shows records of only one class, else None."""
     counts, noise_std = released.table.class_counts
     code, least = only_class(counts, noise_std)
     if code is None:
@@ -327,8 +327,9 @@ def _one_class_of_records(released: Published) -> str | None:
     label = released.label_of(code)
     return (
         f"the released counts show records of one class alone, {label!r}: fewer than {ceil(least)} "
-        "records of another class cannot be told from noise. Predictions of other classes are "
-        "noise. A larger epsilon or more records may show other classes; each spends anew"
+        "records of another class cannot be distinguished from noise. Predictions of other classes "
+        "are noise. A larger epsilon or more records may show other classes; each new fit spends "
+        "more of the privacy budget"
     )
 
 
@@ -346,7 +347,7 @@ def _one_class_of_teachers(released: Published, labels: np.ndarray, plan: Plan) 
         f"{counts[code]} of the {labels.size} released labels are of one class, "
         f"{released.label_of(code)!r}, and noise explains all others: if all teachers voted for "
         f"it, {percent(right)} of the labels would be right. A larger epsilon, more teachers or "
-        "less noise may show more classes; each spends anew"
+        "less noise may show more classes; each new fit spends more of the privacy budget"
     )
 
 
@@ -358,7 +359,7 @@ def check_class_weight(
     *,
     releases_proba: bool,
 ) -> None:
-    """Refuse invalid class weights, and students that cannot use them.
+    """Raise an error for invalid class weights, or a student that cannot use them.
 
     Parameters
     ----------
@@ -377,8 +378,8 @@ def check_class_weight(
     Raises
     ------
     ValueError
-        If a dict names an unknown class or has a weight that is not a finite number above 0, or if
-        the student does not use `sample_weight`.
+        If a dict has an unknown class or a weight that is not a finite number above 0, or if labels
+        are from teachers and the student does not use `sample_weight`.
     """
     if class_weight is None:
         return
@@ -386,12 +387,13 @@ def check_class_weight(
         unknown = [label for label in class_weight if label not in classes.tolist()]
         if unknown:
             raise ValueError(
-                f"class_weight names {unknown[0]!r}, which is none of the {len(classes)} classes"
+                f"class_weight has a weight for {unknown[0]!r}, which is not one of the "
+                f"{len(classes)} classes; remove it"
             )
         numbers = class_weight.values()
         are_real = all(isinstance(number, Real) for number in numbers)
         if not are_real or not all(0 < as_float(number) < np.inf for number in numbers):
-            raise ValueError("class_weight must have finite numbers above 0, one for each class")
+            raise ValueError("class_weight must be a dict of finite numbers above 0, by class")
     if releases_proba:
         return
     learns_otherwise = accepts_unlabeled(student) or accepts_soft_labels(student)
@@ -413,7 +415,7 @@ def weights_of(class_weight: Any, classes: np.ndarray, shares: np.ndarray) -> np
     Parameters
     ----------
     class_weight : None, "balanced" or dict
-        As accepted by `check_class_weight`. Classes that a dict leaves out have weight 1.
+        As accepted by `check_class_weight`. Classes without an entry in a dict have weight 1.
     classes : ndarray of shape (n_classes,)
         Labels.
     shares : ndarray of shape (n_classes,)

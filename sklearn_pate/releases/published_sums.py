@@ -28,18 +28,18 @@ class PublishedSumsRelease(VotesRelease):
     max_dry_run_rows = 500
 
     def mechanism(self, estimator: Estimator, method: Method) -> list[Any]:
-        """Return an empty list; refuse an `aggregator`."""
+        """Return an empty list; raise an error if `aggregator` is set."""
         if estimator.aggregator is not None:
             raise ValueError(
-                "aggregator must be None for class sums without public rows, whose noise is "
-                f"calibrated to epsilon by the synthesizer; got {estimator.aggregator!r}"
+                "aggregator must be None for class sums without public rows: the synthesizer "
+                f"calibrates their noise to epsilon; got {estimator.aggregator!r}"
             )
         return []
 
     def plan(self, inputs: Inputs) -> Plan:
-        """Return a plan with the cost of synthesizer and extra releases; refuse to exceed epsilon.
+        """Return a plan with the cost of the synthesizer and extra releases, and no queries.
 
-        It has no queries.
+        If the cost exceeds the epsilon limit, raise a BudgetExceededError.
         """
         cost = inputs.prior_cost(DEFAULT_ORDERS)
         delta = inputs.cap[1]
@@ -47,9 +47,9 @@ class PublishedSumsRelease(VotesRelease):
         cap = inputs.cap[0]
         if cap is not None and epsilon > cap:
             raise BudgetExceededError(
-                f"class sums without public rows get all of epsilon={cap:g}, but with your "
-                f"releases the cost is {epsilon:.4g}. Use method='neighbors', which leaves a part "
-                "of epsilon for releases, or releases=None"
+                f"class sums without public rows get all of epsilon={cap:g}, but together with "
+                f"your releases they cost {epsilon:.4g}. Use method='neighbors', which leaves a "
+                "part of epsilon for releases, or releases=None"
             )
         return Plan(
             [],
@@ -66,7 +66,7 @@ class PublishedSumsRelease(VotesRelease):
         """Do nothing, because there is no mechanism."""
 
     def forecast(self, inputs: Inputs, plan: Plan) -> tuple[MethodSummary, tuple[()], tuple[()]]:
-        """Return a summary; warnings and errors are left to the synthesizer's own forecast."""
+        """Return a summary; the synthesizer's forecast has the warnings and errors."""
         summary = MethodSummary(
             n_classes=inputs.target.n_values,
             name=type(inputs.method).__name__,
@@ -75,7 +75,7 @@ class PublishedSumsRelease(VotesRelease):
         return summary, (), ()
 
     def check_votes(self, votes: Any, method: Method, *, is_given: bool) -> None:
-        """Refuse votes of another method."""
+        """Raise an error for votes of another method."""
         cast_by = getattr(votes, "method", None)
         if type(cast_by) is not type(method):
             name = "teachers" if cast_by is None else type(cast_by).__name__

@@ -39,7 +39,7 @@ class Synthesis:
     Attributes
     ----------
     synthesizer : Synthesizer
-        Synthesizer whose `declare` was called, with its noise set.
+        Synthesizer with its noise set, after a call of `declare`.
     neighbors : Neighbors
         The neighboring data sets that the guarantee covers.
     target : targets.Target
@@ -56,7 +56,7 @@ class Synthesis:
         Result of `prefix.fixed_by` for the plan of `poll`; None in a fit.
     ledgers : list
         Ledgers that have recorded the cost of all steps in an entry with labels. All copies share
-        this list, so later calls of `fit_votes` on the same rows have it.
+        this list, so later calls of `fit_votes` with the same rows do not record this cost again.
     """
 
     synthesizer: Any
@@ -96,12 +96,12 @@ class Synthesis:
         epsilon: float | None,
         delta: float,
     ) -> Synthesis:
-        """Calibrate the noise of a synthesizer to its part of `epsilon`.
+        """Calibrate the noise of a synthesizer to its fraction of `epsilon`.
 
         Parameters
         ----------
         synthesizer : Synthesizer
-            Synthesizer whose `declare` was called.
+            Synthesizer, after a call of `declare`.
         private : PrivateData
             The private data.
         neighbors : Neighbors
@@ -118,9 +118,10 @@ class Synthesis:
         Raises
         ------
         BudgetExceededError
-            If the synthesizer leaves nothing of `epsilon` for votes that need it.
+            If the synthesizer costs more than `epsilon`, or all of `epsilon` although votes need
+            a part of it.
         ValueError
-            If the protected unit of a record is unknown.
+            If the guarantee covers groups and the groups of records are not given.
         """
         units_of(private, neighbors)  # raises errors before rows are paid for
         synthesizer = synthesizer.suited_to(pure=pure)
@@ -136,7 +137,7 @@ class Synthesis:
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
             raise BudgetExceededError(
                 f"{type(synthesizer).__name__} costs epsilon={spent:.4g}, which leaves nothing of "
-                f"the cap epsilon={epsilon:g} for votes. Use more noise, or raise epsilon"
+                f"the limit epsilon={epsilon:g} for votes. Use more noise, or raise epsilon"
             )
         noise = getattr(synthesizer, "noise", None)
         if isinstance(noise, TableMechanism):
@@ -302,7 +303,7 @@ def steps_of_rows(
 
 
 def dry_run_rows(synthesizer: Any) -> Rows:
-    """Return made-up rows from the schema alone, which stand for the synthetic rows."""
+    """Return made-up rows from the schema only, as a placeholder for the synthetic rows."""
     return synthesizer.dry_run_rows(synthesizer.n_rows, np.random.default_rng(0))
 
 
@@ -320,6 +321,6 @@ def units_of(private: PrivateData, neighbors: Neighbors) -> np.ndarray | None:
     if private.groups is None:
         raise ValueError(
             f"this fit protects groups of records ({neighbors.relation}), but groups= is None: "
-            "with a synthesizer or your own releases, give groups=, one identifier per record"
+            "for a synthesizer or your own releases, give groups=, one identifier per record"
         )
     return normalize_groups(private.groups, private.n_records)

@@ -1,4 +1,4 @@
-"""Release of a noisy table of votes or sums, which labels any row."""
+"""Release of a noisy table of votes or sums, from which any row can be labelled."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ class TableRelease(VotesRelease):
     max_dry_run_rows = 500
 
     def check_votes(self, votes: Any, method: TableMethod, *, is_given: bool) -> None:
-        """Refuse votes of another method, or of this method with other parameters."""
+        """Raise an error for votes of another method, or of one with other parameters.
+
+        Votes of another table method are accepted if `is_given` is False.
+        """
         cast_by = getattr(votes, "method", None)
         if cast_by is None:
             raise ValueError(
@@ -53,7 +56,7 @@ class TableRelease(VotesRelease):
                 )
 
     def mechanism(self, estimator: Estimator, method: TableMethod) -> TableMechanism:
-        """Return the mechanism of the table; refuse an `aggregator` that is not for this table."""
+        """Return the mechanism of the table; raise an error for an unsuitable `aggregator`."""
         return method.mechanism(estimator.aggregator)
 
     def plan(self, inputs: Inputs) -> Plan:
@@ -102,7 +105,7 @@ class TableRelease(VotesRelease):
         return votes
 
     def gather(self, inputs: Inputs, plan: Plan, rows: np.ndarray) -> Votes:
-        """Lay out the table by public rows, and count the records in it."""
+        """Define the layout of the table from public rows, and count the records in it."""
         method = inputs.method
         with inputs.phase("records", method.n_steps(n_records=inputs.neighbors.n_records)) as done:
             public = inputs.X_public

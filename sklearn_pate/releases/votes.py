@@ -19,9 +19,9 @@ class Votes(Private):
     ----------
     counts : ndarray of shape (n_rows, n_classes), int
         Vote counts. With a `temperature`, sums of probabilities, as floats. For a `TableMethod`,
-        its table, for instance with a row for each cell.
+        the table, for instance with one row for each cell.
     target : targets.Target
-        Classes of the labels, or levels of the numbers, that the votes are for.
+        Classes of the labels, or levels of the numbers: the columns of votes.
     neighbors : rdp.Neighbors
         The neighboring data sets. Their counts differ by at most one vote in each row or, for a
         `TableMethod`, by its `contribution`.
@@ -67,14 +67,14 @@ class Votes(Private):
 
     @classmethod
     def of_teachers(cls, counts: np.ndarray, classes: ArrayLike | None = None) -> Self:
-        """Convert counts of teachers' votes to `Votes` whose protected unit is one teacher.
+        """Convert counts of teachers' votes to `Votes` that protect one teacher as a unit.
 
-        `classes` are the sorted labels of the columns; None is 0..n_classes-1.
+        `classes` are the sorted labels of the columns. None is 0, ..., n_classes - 1.
         """
         classes = np.arange(counts.shape[1]) if classes is None else np.asarray(classes)
         if len(classes) != counts.shape[1] or not np.array_equal(np.unique(classes), classes):
             raise ValueError(
-                "votes needs a column for each of the sorted classes, in that order; got "
+                "votes must have one column for each class, in sorted order; got "
                 f"{counts.shape[1]} columns and the classes {classes.tolist()}"
             )
         neighbors = Neighbors(relation=NeighboringRelation.REPLACE_ONE, unit="teacher")

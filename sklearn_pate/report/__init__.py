@@ -1,8 +1,7 @@
-"""Text for readers: plans, statements, cards, and the sentences of findings.
+"""Text for users: plans, statements, cards, and the sentences of findings.
 
-The report reads numbers and codes of objects of higher layers, and computes no cost. It does not
-import `accounting`, because classes of `accounting` call it from `__str__`, `summary` and
-`_repr_html_`.
+This package formats numbers and codes, and computes no cost. It does not import `accounting` at run
+time, because classes of `accounting` call it in `__str__`, `summary` and `_repr_html_`.
 
 - `report.plan`: a plan, as text for a terminal and as HTML for a notebook;
 - `report.statement`: `privacy_spent_` and its forecast, as paragraphs and as HTML;

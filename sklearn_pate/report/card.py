@@ -1,4 +1,4 @@
-"""The HTML of a card, for a notebook."""
+"""HTML of cards, for notebooks. A card is a table with a caption and a list of remarks."""
 
 from collections.abc import Iterable
 from html import escape

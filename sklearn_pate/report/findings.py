@@ -1,6 +1,6 @@
 """A sentence with a remedy for each finding about a plan, by its code.
 
-`accounting.findings` decides which finding applies, and with which numbers.
+`accounting.findings` determines which findings apply, and computes their numbers.
 """
 
 import math
@@ -77,7 +77,7 @@ def _more_labels(remedy: "findings.MoreLabels") -> str:
 
 
 def _or_records(are_sites: bool) -> str:
-    """Return the remedy of a method of records, unless the records are held by sites."""
+    """Return the remedy to use a method of records, unless the records are held by sites."""
     return "" if are_sites else ", or set method='neighbors'"
 
 
@@ -101,7 +101,7 @@ def _noise_exceeds_means(found: "findings.NoiseExceedsMeans") -> str:
     helps = "raise epsilon, use more teachers" if found.is_calibrated else "set less noise"
     return (
         f"the noise exceeds the signal of the means: it changes the mean of all {found.n_labels} "
-        f"answers by about {found.error:.0%} of the width of bounds; {helps}"
+        f"answers by about {found.error:.0%} of the width of the bounds; {helps}"
         f"{_or_records(found.are_sites)}"
     )
 

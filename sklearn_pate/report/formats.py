@@ -1,4 +1,4 @@
-"""Numbers as text, rounded in the direction that promises less."""
+"""Numbers as text; numbers of guarantees and forecasts are rounded conservatively."""
 
 import math
 from decimal import ROUND_CEILING, Context, Decimal
@@ -12,7 +12,7 @@ def text_rounded_up(epsilon: float, n_decimals: int = 3) -> str:
     epsilon : float
         The number.
     n_decimals : int, default=3
-        Largest number of decimals; zeros at the end are left out.
+        Largest number of decimals; trailing zeros are omitted.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def text_rounded_up(epsilon: float, n_decimals: int = 3) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a share in percent, rounded down.
+    """Format a fraction as a percentage, rounded down.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def percent(share: float) -> str:
 
 
 def number(value: float) -> str:
-    """Format a number with three significant digits, or as an integer from 1000 on.
+    """Format a number with three significant digits, or as an integer if it is at least 1000.
 
     Parameters
     ----------
@@ -75,7 +75,9 @@ def number(value: float) -> str:
 
 
 def factor(epsilon: float) -> str:
-    """Format exp(epsilon), rounded down: the largest factor on the probability of an outcome.
+    """Format exp(epsilon), rounded down to one or two significant digits.
+
+    It is the largest factor by which one unit can change the probability of an outcome.
 
     Parameters
     ----------

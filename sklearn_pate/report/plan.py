@@ -1,6 +1,7 @@
-"""A plan in words: text for a terminal, and a card for a notebook.
+"""Summary of a plan: text for a terminal, and a card for a notebook.
 
-Both have the same lines, a name with a description, and the same remarks: the advice of the plan.
+Both have the same lines, each with a name and a description, and the same remarks, the advice of
+the plan.
 """
 
 import math
@@ -69,7 +70,7 @@ def html_of_plan(plan: "Plan") -> str:
 
 
 def _remarks(plan: "Plan") -> list[str]:
-    """Return the advice of a plan; errors come first, with a mark."""
+    """Return the advice of a plan; errors are first, with a prefix."""
     refusals = [f"fit refuses: {text}" for text in plan.errors]
     return [*refusals, *plan.advice[len(refusals) :]]
 
@@ -240,7 +241,7 @@ def _noise_of_records(plan: "Plan") -> str:
 
 
 def _expected(summary: "MethodSummary") -> str:
-    """Return the condition on the number of votes, if the number of records is private."""
+    """Return the assumption on the number of records, if this number is private or unknown."""
     return ", if there is one record for each public row" if summary.n_records is None else ""
 
 
@@ -248,7 +249,7 @@ def _expected(summary: "MethodSummary") -> str:
 
 
 def _about_rare_class(plan: "Plan") -> list[Line]:
-    """Return the line on a class with a made-up share, if the plan has one."""
+    """Return a list of the line on a hypothetical rare class, or an empty list."""
     rare = plan.rare_class
     if rare is None:
         return []
@@ -260,7 +261,7 @@ def _about_rare_class(plan: "Plan") -> list[Line]:
 
 
 def _part_of_rare_class(rare: "RareClass") -> str:
-    """Return the votes or labels of a rare class, in words."""
+    """Return the expected records, votes or labels of a rare class, in words."""
     if rare.n_records is not None and rare.noise is not None:
         noise = f"noise of length {number(rare.noise)} on its sums"
         return f"{number(rare.n_records)} records, compared with {noise}"

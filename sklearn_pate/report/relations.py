@@ -44,7 +44,7 @@ _SUBJECTS = {
     "teacher": "The votes of any one teacher change",
 }
 
-#: Limits of a unit.
+#: Limits of the protection, by unit.
 _LIMITS = {
     "record": "Each row is protected by itself, not all rows of a person together.",
     "teacher": (
@@ -104,7 +104,7 @@ def unit_as_subject(relation: NeighboringRelation | str, unit: str) -> str:
 
 
 def limits_of_unit(unit: str) -> str:
-    """Return a sentence on the limits of a protected unit, or an empty text.
+    """Return a sentence on the limits of the protection of a unit, or an empty string.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def limits_of_unit(unit: str) -> str:
 
 
 def is_replaced_record(relation: NeighboringRelation | str, unit: str) -> bool:
-    """Return whether one record is replaced, so that the number of rows is public.
+    """Return whether the relation replaces one record, so that the number of rows is public.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""The statement of a fit's privacy in words: paragraphs, and a card.
+"""Statement of the privacy of a fit, as paragraphs of text and as a card.
 
-A statement and its forecast have the same attributes; `kind` selects the tense.
+A statement and a forecast have the same attributes; the tense of the text depends on `kind`.
 """
 
 import math
@@ -29,7 +29,7 @@ _SEEDED = (
     "for all records."
 )
 
-#: From this epsilon on, a summary gives odds without a number.
+#: At this epsilon or above, a summary contains no probability of a correct guess.
 _NO_DIFFERENCE = 14
 
 
@@ -91,7 +91,7 @@ def _guarantee(spent: "PrivacySpent") -> str:
 
 def _bound(spent: "PrivacySpent") -> str:
     """Return sentences on the bound of epsilon and delta, and on the change that it covers."""
-    # Delta has all its digits, as a rounded one might be too small
+    # Delta is printed with all digits, because a rounded delta might be too small
     more = f"plus {spent.delta!r} (delta)" if spent.delta else "without exception (delta is 0)"
     is_replaced = is_replaced_record(spent.relation, spent.unit)
     return (
@@ -102,7 +102,7 @@ def _bound(spent: "PrivacySpent") -> str:
 
 
 def _odds(spent: "PrivacySpent") -> str:
-    """Return a sentence on the largest probability of a right guess, rounded up."""
+    """Return a sentence on the largest probability of a correct guess, rounded up."""
     is_replaced = is_replaced_record(spent.relation, spent.unit)
     guess = "which of two records it was" if is_replaced else "whether such a change was made"
     error_probability = 1 / (1 + math.exp(min(spent.epsilon, _NO_DIFFERENCE)))
@@ -110,7 +110,8 @@ def _odds(spent: "PrivacySpent") -> str:
     if error_probability <= 0.005:
         n_decimals = 1 + math.ceil(-math.log10(100 * error_probability))
     right = f"{text_rounded_up(100 * (1 - error_probability), n_decimals)} %"
-    # With a delta, rare outcomes may make a reader certain, so only guesses have a bound
+    # With a delta above 0, a reader may become certain after a rare outcome. Then only the
+    # probability of a correct guess over all outcomes is bounded
     can = f"guess right with a probability of at most {right} (plus delta)"
     if not spent.delta:
         can = f"become at most {right} sure"
@@ -134,7 +135,7 @@ def _noise(spent: "PrivacySpent") -> str:
 
 
 def _releases(spent: "PrivacySpent") -> str:
-    """Return sentences on the releases; a failed fit may have paid for more than it released."""
+    """Return sentences on the releases of a fit, or on the releases of a failed fit."""
     if spent.covers == "statistics":
         return (
             "The fit failed after statistics of the columns were paid for, before synthetic rows "
@@ -172,7 +173,7 @@ def _votes_of_teachers(spent: "PrivacySpent") -> str:
 # --- coverage -------------------------------------------------------------------------------------
 
 
-#: What the guarantee does not cover of the columns, by the source of their schema.
+#: Sentences on the properties of columns that are not covered, by the source of the schema.
 _SCHEMA = {
     "declared": (
         "The names, types, bounds and categories of {} columns are not covered, nor is the choice "

@@ -1,4 +1,4 @@
-"""Private records, counted in blocks, in worker processes or in this one."""
+"""Counts of private records in blocks, in worker processes or in this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from .private_data import PrivateData
 
-#: Number of records in a block; the same for any number of workers, as cached tables depend on it.
+#: Number of records in a block. It does not depend on the number of workers, because the keys of
+#: cached tables depend on it.
 BLOCK_SIZE = 20_000
 
 
@@ -31,7 +32,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(private: PrivateData, groups: np.ndarray | None) -> Iterator[Block]:
-    """Yield blocks of `BLOCK_SIZE` records; with groups, each block ends at the end of a group."""
+    """Yield blocks of `BLOCK_SIZE` records, or more if a block would split a group."""
     codes: Any = private.codes
     n_records = len(codes)
     unit = np.arange(n_records) if groups is None else groups
@@ -53,7 +54,7 @@ def blocks_of(private: PrivateData, groups: np.ndarray | None) -> Iterator[Block
 
 
 class _Result(NamedTuple):
-    """The table of a block, a flag that memory stores it, and a public description of a failure."""
+    """The table of a block, whether memory stored it, and a public description of a failure."""
 
     table: Any = None
     is_cached: bool = True

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 #: Types of a `random_state` that is not a number.
 NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
-#: "turn" is held while the generators of the process are replaced, "quiet" while it is silenced.
+#: "turn" is held while global generators are seeded, "quiet" while output is turned off or on.
 locks: dict = {}
 
 
 def _make_locks() -> None:
-    """Create new locks, also in a forked process, where no thread would release the old ones."""
+    """Create new locks; in a forked process, no thread would release the old locks."""
     locks.update(turn=threading.RLock(), quiet=threading.Lock())
 
 
@@ -52,11 +52,12 @@ def seed_number(sequence: np.random.SeedSequence) -> int:
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seed the global generators of numpy, Python, torch and polars for a block; restore them.
+    """Seed the global generators for a block, and restore them afterwards.
 
-    If torch is loaded, its generators of the CPU and of CUDA are seeded. The state of the generator
-    of polars cannot be read, so it starts from a fresh seed afterwards. Threads take turns. Calls
-    of joblib in the block run sequentially in this process, as workers would not be seeded.
+    These are the generators of numpy and Python and, if the packages are loaded, of torch (CPU and
+    GPU) and polars. The state of the generator of polars cannot be read, so it gets a fresh seed
+    afterwards. Threads take turns. Calls of joblib in the block run sequentially in this process,
+    because workers would not be seeded.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def _seed_afresh(*, had_torch: bool) -> None:
 
 
 def params_named(estimator: Estimator, name: str) -> dict[str, Any]:
-    """Return the parameters of a name with their values, including nested estimators."""
+    """Return all parameters with a name, also of nested estimators, with their values."""
     params = estimator.get_params(deep=True)
     return {key: params[key] for key in params if f"__{key}".endswith(f"__{name}")}
 
@@ -156,7 +157,7 @@ def set_seeds(estimator: Estimator, seed: int, *, only_missing: bool = False) ->
 
 
 def without_caches(estimator: Estimator) -> Estimator:
-    """Set `memory` parameters to None, as teachers would share fitted steps through a cache.
+    """Set `memory` parameters to None, because teachers would share a cache.
 
     Parameters
     ----------
@@ -178,9 +179,9 @@ def _is_missing(random_state: Any) -> bool:
 
 
 def new_generator(obj: Any, seeds: Random) -> tuple[Any, ...] | None:
-    """Return a pickle reduction to a new generator of the same kind: a callable, its arguments.
+    """Return a callable and its arguments that create a new generator like `obj`.
 
-    The result is None if `obj` is not a generator.
+    The result is None if `obj` is not a generator. Picklers use it as a reduction.
     """
     kind = type(obj)
     if kind in (np.random.RandomState, random.Random) or isinstance(obj, np.random.BitGenerator):
@@ -211,8 +212,8 @@ def own_copy(value: Any, seed: int, *, functions: bool = False) -> Any:
     """Return a deep copy in which every generator is replaced by a new, seeded one.
 
     The copy is made by pickling, because `copy.deepcopy` shares functions and the objects that they
-    refer to. Classes, and functions of imported modules, stay shared. If the value does not pickle,
-    the copy is made by `copy.deepcopy`, which copies generators with their state.
+    refer to. The copy shares classes, and functions of imported modules. If the value cannot be
+    pickled, the copy is made by `copy.deepcopy`, which copies generators with their state.
 
     Parameters
     ----------
@@ -221,8 +222,8 @@ def own_copy(value: Any, seed: int, *, functions: bool = False) -> Any:
     seed : int
         Determines the seeds of the new generators.
     functions : bool, default=False
-        Whether functions of the main program are also copied. The copies cannot be pickled by name
-        afterwards.
+        Whether functions of the main program are also copied. Such copies cannot be pickled by
+        name.
 
     Returns
     -------
@@ -270,7 +271,7 @@ def isolated_clone(estimator: Estimator, seed: int, *, functions: bool = False) 
 
 
 def _without_callbacks(estimator: Estimator) -> Estimator:
-    """Drop scikit-learn's callbacks in place, as clones share them and they receive records."""
+    """Remove scikit-learn's callbacks in place, because clones share them and pass records."""
     for part in (estimator, *estimator.get_params(deep=True).values()):
         if hasattr(part, "get_params") and not isinstance(part, type):
             getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
@@ -316,11 +317,11 @@ def copied_rows(X: Rows, rows: np.ndarray) -> Rows:
 
 
 def without_index(rows: Rows) -> Any:
-    """Return rows of pandas with positions as their index, and without `attrs`.
+    """Return rows of pandas with a `RangeIndex` and without `attrs`.
 
-    An index that was cut from a larger one reveals information about the other rows: by its levels,
-    its dtype, and positions that shift when another record is removed. Metadata about all rows in
-    `attrs` may do the same.
+    The index of selected rows may reveal information about the other rows: by its levels, its
+    dtype, and positions that change if another record is removed. `attrs` may contain metadata
+    about all rows.
 
     Parameters
     ----------
@@ -330,7 +331,7 @@ def without_index(rows: Rows) -> Any:
     Returns
     -------
     object
-        The same rows.
+        The rows.
     """
     if not isinstance(rows, pd.DataFrame | pd.Series):
         return rows
@@ -370,8 +371,8 @@ def unfitted(value: Any) -> Any:
 def copied_generators(value: Any) -> Any:
     """Return an object or, if it holds a global generator, a copy with new generators.
 
-    A `RandomState` that an estimator stores may be numpy's global one. Anyone who reads its state
-    from a pickle can run it backwards through all draws in that process.
+    A `RandomState` that an estimator stores may be numpy's global one. Anyone with a pickle of its
+    state can compute all earlier draws of that process.
 
     Parameters
     ----------
@@ -457,7 +458,7 @@ class _Replacing:
         self.classes: list[type] = []
 
     def loader(self, value: Any) -> Callable[[], Any]:
-        """Return a function that makes copies, and works in this process only."""
+        """Return a function that makes copies of a value, in this process only."""
         self.dump(value)
         content = self.file.getvalue()
         return lambda: _Unpickler(content, self.classes).load()

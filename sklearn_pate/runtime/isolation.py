@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def isolated(seed: int, *, descriptors: bool = True) -> Iterator[None]:
-    """Run a teacher without output, and restore the state of the process afterwards.
+    """Run a block without output, and restore the state of the process afterwards.
 
-    Global generators start from the seed (see `seeded`). Afterwards they are restored, and so are
-    error states of numpy and scipy, print options, options of scikit-learn, joblib and pandas,
+    Global generators start from the seed (see `seeded`). After the block they are restored, and so
+    are error states of numpy and scipy, print options, options of scikit-learn, joblib and pandas,
     torch's defaults, warning filters, output streams, environment variables and the working
-    directory. All of this belongs to the process, so threads take turns. Fits of this library that
-    begin within the block are not counted.
+    directory. Threads take turns, because they share this state. Fits of this library that begin
+    within the block are not counted.
 
     Parameters
     ----------
     seed : int
         Seed of the global generators, below 2**32.
     descriptors : bool, default=True
-        Whether to also drop all output to the file descriptors 1 and 2. It may come from compiled
-        code, child processes and ``sys.__stdout__``, but also from any other code that writes there
-        at the same time, such as a thread that shows progress.
+        Whether to also drop all output to the file descriptors 1 and 2: the output of compiled
+        code, of child processes and of ``sys.__stdout__``, but also the output of other threads at
+        the same time, such as a progress bar.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def _return_to(folder: str | None) -> None:
 
 
 def _pandas_options(branch: Any = None, prefix: str = "") -> dict[str, Any]:
-    """Return the options of pandas by name, as `pd.get_option` for each would be slow."""
+    """Return the options of pandas by name, faster than by `pd.get_option`."""
     options: dict[str, Any] = {}
     for key, value in (pd.options.d if branch is None else branch).items():
         if isinstance(value, dict):
@@ -198,7 +198,7 @@ _IS_WITHIN = ContextVar("sklearn_pate_is_within_a_fit", default=False)
 
 
 def silent(estimator: Estimator) -> Estimator:
-    """Turn off the `verbose` parameters, as compiled code does not write to Python's streams."""
+    """Set `verbose` parameters to 0, because output of compiled code bypasses Python's streams."""
     for name, value in params_named(estimator, "verbose").items():
         if value:
             estimator.set_params(**{name: 0})  # returns None for a FrozenEstimator
@@ -206,10 +206,10 @@ def silent(estimator: Estimator) -> Estimator:
 
 
 def limit_threads(estimator: Estimator, threads: int | None) -> Estimator:
-    """Lower an estimator's `n_jobs` parameters in place to the number of cores per worker.
+    """Reduce `n_jobs` parameters of an estimator in place to the number of cores per worker.
 
-    None is no limit. Calls of joblib are sequential in a worker, so this matters for libraries with
-    their own threads.
+    If `threads` is None, there is no limit. The limit is for libraries with their own threads,
+    because calls of joblib are sequential in a worker.
     """
     for name, value in params_named(estimator, "n_jobs").items():
         if threads is not None and is_whole(value):
@@ -243,7 +243,7 @@ def silence() -> Iterator[None]:
 
 
 def _disable_logs(level: int) -> None:
-    """Set the level of disabled logs if it differs, as `logging.disable` is slow."""
+    """Call `logging.disable`, which is slow, only if the level changes."""
     if logging.root.manager.disable != level:
         logging.disable(level)
 
@@ -290,8 +290,8 @@ class suppress_output:
     """Suppress output, warnings and logs of teachers, which may contain private data.
 
     Output streams, warning filters and logging are global, and teachers may run in threads. So the
-    first thread to enter silences them, and the last thread to leave restores them. `isolated`
-    silences them again, because a teacher may undo this.
+    first thread that enters turns them off, and the last thread that exits restores them.
+    `isolated` turns them off again, because a teacher may turn them on.
     """
 
     _depth = 0
@@ -319,9 +319,9 @@ class suppress_output:
 def uncounted() -> Iterator[None]:
     """Count the fits of a block as part of the enclosing fit.
 
-    If all records of a teacher have the same label, it is not fitted. So the number of fits that
-    teachers begin depends on records, and the number of the next fit of this process would reveal
-    it.
+    A teacher is not fitted if all of its records have the same label. So the number of fits that
+    teachers begin depends on the records. If these fits were counted, the number of the next fit of
+    this process would reveal it.
 
     Examples
     --------
@@ -343,10 +343,10 @@ _numbers = itertools.count(1)
 def next_fit_number() -> int:
     """Count one more fit of this process, and return its number.
 
-    The number depends on calls, never on data: a count of fits "on the same records" would reveal
-    whether the records changed. A fit counts from its first line on, as its failure may be private.
-    Fits within a fit (of teachers, or of the trials of a private search) are part of it and do not
-    count, as their number may also be private. Each worker process has its own count.
+    The number depends on calls and not on data, because a count of fits on the same records would
+    reveal whether the records changed. A fit is counted when it begins, because a failure may be
+    private. Fits within a fit (of teachers, or of the trials of a private search) are not counted,
+    because their number may also be private. Each worker process has its own count.
 
     Returns
     -------
@@ -366,15 +366,16 @@ def next_fit_number() -> int:
 
 
 def is_ours(part: Any) -> bool:
-    """Return whether an object's class is in this library: its messages quote no private value."""
+    """Return whether a class is of this library, so that its messages quote no private values."""
     return type(part).__module__.partition(".")[0] == __package__.partition(".")[0]
 
 
 def attempt(function: Callable[[], Any]) -> tuple[Any, str | None]:
     """Call a function, and return its result or the class name of its error.
 
-    The text of the error is dropped, as it may quote private values. Raise your own error after the
-    call: an error that is raised within `except` keeps the caught error in its `__context__`.
+    The text of the error is dropped, because it may quote private values. Callers raise their error
+    after the call: an error that is raised within `except` keeps the caught error in its
+    `__context__`.
 
     Parameters
     ----------
@@ -428,6 +429,11 @@ def redacted(
     -------
     object
         The result of the function.
+
+    Raises
+    ------
+    Exception
+        An error of the type `error`, if the function fails.
     """
     result, failed = attempt(function)
     if failed is None:
@@ -536,7 +542,7 @@ def redacted_text(error: BaseException, estimator: Estimator = None) -> str:
 
 
 def remedy_of(error: BaseException) -> str:
-    """Return the remedy if a torch network and the rows have different dtypes, else "".
+    """Return the remedy for an error of a torch network about dtypes.
 
     Parameters
     ----------
@@ -546,7 +552,7 @@ def remedy_of(error: BaseException) -> str:
     Returns
     -------
     str
-        The remedy with a line of code.
+        The remedy with a line of code; "" if the error has another reason.
     """
     text, _ = attempt(lambda: str(error))
     is_about_floats = isinstance(error, RuntimeError) and _FLOATS.search(text or "") is not None

@@ -1,4 +1,4 @@
-"""The folder of `memory=`: its access permissions, and the fingerprints of fits in it."""
+"""The cache folder `memory`: its access permissions, and fingerprints of fits as keys."""
 
 import ast
 import contextlib
@@ -40,15 +40,15 @@ def private_memory(memory: str | PathLike[str] | Memory | None) -> Memory | None
     Returns
     -------
     joblib.Memory or None
-        The memory. Results go to the folder `joblib` within the path, and workers find it from any
-        working directory. New folders, including parents, have mode 0700; existing folders keep
-        their mode. A `joblib.Memory` and None are returned unchanged.
+        The memory. Results are stored in the subfolder `joblib` of the path. The path is absolute,
+        so workers may have any working directory. New folders, including parents, have mode 0700;
+        existing folders keep their mode. A `joblib.Memory` and None are returned unchanged.
 
     Raises
     ------
     ValueError
-        If the folder cannot be written to, if others may write in it or in a folder above it, or
-        if others may read its folder `joblib`.
+        If the folder cannot be written to, if other users may write in it or in a folder above it,
+        or if other users own or may read its subfolder `joblib`.
     """
     if not isinstance(memory, str | os.PathLike):
         return memory
@@ -73,29 +73,29 @@ def private_memory(memory: str | PathLike[str] | Memory | None) -> Memory | None
         owners = {os.lstat(inner).st_uid, inner_stat.st_uid}  # of a link and its target
         if others_write or others_read or owners != {os.getuid()}:
             raise ValueError(
-                f"memory={memory!r} stores votes in {inner!r}, but other users own one of these "
-                "folders, may write in the first or may read the second. chmod go-w the first and "
-                "chmod 700 the second, or choose a folder that does not exist yet"
+                f"memory={memory!r} stores votes in {inner!r}, but other users may write in the "
+                "first folder, or own or may read the second. chmod go-w the first and chmod 700 "
+                "the second, or choose a folder that does not exist yet"
             )
         # The folders may contain links, so the parents of both the path and its target are checked
         for parent in (*Path(memory).parents, *Path(inner).resolve().parents):
             if _others_can_replace_within(parent):
                 raise ValueError(
-                    f"memory={memory!r} stores votes, but others may write in {str(parent)!r} "
-                    "above it, and so replace it. chmod go-w that folder, or chmod +t it, or "
-                    "choose a folder elsewhere"
+                    f"memory={memory!r} stores votes, but other users may write in {str(parent)!r} "
+                    "above it, and could replace it. chmod go-w or chmod +t that folder, or choose "
+                    "a folder elsewhere"
                 )
     return Memory(memory, verbose=0)
 
 
 def _others_can_replace_within(folder: Any) -> bool:
-    """Return whether others may write in a folder that has no sticky bit (unlike /tmp)."""
+    """Return whether other users may write in a folder without a sticky bit."""
     mode = os.stat(folder).st_mode
     return bool(mode & (stat.S_IWGRP | stat.S_IWOTH)) and not mode & stat.S_ISVTX
 
 
 def cached_seed(memory: Memory, key: Any) -> np.random.SeedSequence:
-    """Return a `SeedSequence` that is fixed for each key while the memory exists."""
+    """Return the `SeedSequence` that memory stores for a key."""
     with suppress_output():  # a user's own Memory may print the arguments
         return np.random.SeedSequence(memory.cache(_entropy)(key))
 
@@ -106,7 +106,7 @@ def _entropy(key: Any) -> Any:
 
 
 def is_cached(memory: Memory, function: Any, *args: Any) -> bool:
-    """Return False if memory could not store a result; joblib itself would only warn."""
+    """Return False if memory could not store a result, for which joblib only warns."""
     return memory.location is None or function.check_call_in_cache(*args)
 
 
@@ -121,15 +121,15 @@ def digest(*parts: Any) -> str:
 def code_digest(*objects: Any) -> str:
     """Return a fingerprint of estimators and of the code that they use.
 
-    Libraries count by their versions. The user's own modules that define estimators count by their
-    source, and so do the user's own modules that these import. Classes and functions of the running
-    script, lambdas and nested functions count by their compiled code and by the values that they
-    refer to.
+    The fingerprint depends on the versions of libraries; on the source of the user's modules that
+    define estimators, and of the user's modules that they import; and, for classes and functions of
+    the running script, lambdas and nested functions, on their compiled code and the values that
+    they refer to.
 
-    Some changes are not detected: variables of modules with values that do not follow from the
-    source, compiled code outside of libraries, imports within other statements, and contents of
-    files. A generator that the script creates without a seed, and a variable of the script that a
-    fit changes, give a different fingerprint each time.
+    Some changes are not detected: values of module variables that the source does not determine,
+    compiled code outside of libraries, imports within other statements, and contents of files. The
+    fingerprint is different each time if the script creates a generator without a seed, or has a
+    variable that a fit changes.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def code_digest(*objects: Any) -> str:
     Returns
     -------
     str
-        Fingerprint, which is the same in another process if nothing changed.
+        Fingerprint, which is the same in each process.
 
     Examples
     --------

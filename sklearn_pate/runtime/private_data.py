@@ -1,4 +1,4 @@
-"""Private data of one fit, which are in no repr and no pickle."""
+"""Private data of one fit, with a repr without data, and without pickling."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class PrivateData(Private):
 
     @property
     def n_records(self) -> int:
-        """Number of records; a TypeError with `Sites`, where it is unknown."""
+        """Number of records; raises a TypeError with `Sites`, where it is unknown."""
         if self.codes is None:
             raise TypeError("the number of records is unknown: each site loads its own")
         return len(self.codes)
 
     @property
     def classes(self) -> np.ndarray:
-        """Sorted labels or levels, (n_classes,), which are public."""
+        """Sorted public labels or levels, of shape (n_classes,)."""
         return self.target.values

@@ -1,14 +1,16 @@
 """Execution of tasks by joblib: processes or threads, batches, and threads of a worker.
 
-Other processes run three kinds of tasks, and nothing else: a teacher is trained and votes
-(`teachers.training.fit_and_vote`), a block of records is counted (`runtime.blocks.count_block`),
-and a block of rows is added up (`class_sums.statistic`). The noise, the student, and networks that
-are trained together stay in the process of the fit.
+Other processes run four kinds of tasks during a fit, and no other tasks: they train a teacher and
+return its votes (`teachers.training.fit_and_vote`), count a block of records
+(`runtime.blocks.count_block`), add up a block of rows (`class_sums.statistic`), or count a block of
+rows for an estimated schema (`schema_release.counts`). The noise is drawn, and the student and
+networks of `BatchedTeachers` are trained, in the process of the fit.
 
-The records of a task are pickled by cloudpickle (`_packed`), task by task; records that do not
-pickle stay here. joblib pickles the rest of the task: models, queries, seeds, settings. Votes or
-tables come back, and fitted teachers as bytes if they are kept. A pickled estimator has no
-`curator_`, no fitted parameters and no seed that was used (`PATEEstimator.__getstate__`).
+The records of a task are pickled by cloudpickle (`_packed`), task by task. Tasks with records that
+cannot be pickled run in the process of the fit. joblib pickles the other arguments: models,
+queries, seeds and settings. Workers return votes or tables, and fitted teachers as bytes if they
+are kept. A pickled estimator has no `curator_`, no fitted parameters and no seed that was used
+(`PATEEstimator.__getstate__`).
 """
 
 import itertools
@@ -27,7 +29,7 @@ from threadpoolctl import threadpool_limits
 from ..exceptions import TeacherError, warn
 from .isolation import attempt, suppress_output
 
-#: Number of times that the tasks of a dead worker process are given to new workers.
+#: Number of times that new workers repeat the tasks of a worker process that died.
 _N_RETRIES = 2
 
 
@@ -50,7 +52,7 @@ def run(
     *,
     may_stay: bool = True,
 ) -> Iterator[Any]:
-    """Run tasks, and yield their results as they come.
+    """Run tasks, and yield their results in the order in which tasks end.
 
     If the backend cannot stream results, the tasks run in rounds.
 
@@ -58,8 +60,8 @@ def run(
     ----------
     tasks : iterable of tuples
         Each tuple has private records and other arguments, and is read when its task starts. A task
-        with records that do not pickle runs in this process, at the end, because the failure of a
-        fit must not depend on the records.
+        with records that cannot be pickled runs in this process, after the other tasks, because
+        records must not determine whether a fit fails.
     function : callable
         Takes the elements of a tuple. It must return failures, because the text of a raised error
         may quote private data.
@@ -68,12 +70,15 @@ def run(
     batch_size : int, default=1
         Number of tasks in one batch for a worker.
     may_stay : bool, default=True
-        Whether tasks may run in this process. If not, records that do not pickle raise an error.
+        Whether tasks may run in this process. If False, records that cannot be pickled raise an
+        error.
 
     Raises
     ------
     WorkerDeathError
-        If workers died three times. After the first and second time, new workers run the tasks.
+        If workers die three times. After the first and second time, new workers run the tasks.
+    TypeError
+        If `may_stay` is False and records cannot be pickled.
     """
     stay: list[Any] = []
     remote = function
@@ -106,7 +111,7 @@ def run(
 def _calls(
     tasks: Iterable[tuple[Any, ...]], sent: Any, function: Callable[..., Any]
 ) -> Iterator[Any]:
-    """Yield joblib's calls of numbered tasks, and record the sent tasks."""
+    """Yield a joblib call for each numbered task, and add the task to `sent`."""
     for number, task in tasks:
         sent[number] = task
         yield delayed(_numbered)(function, number, task)
@@ -118,7 +123,7 @@ def _numbered(function: Callable[..., Any], number: int, task: tuple[Any, ...]) 
 
 
 def _results(calls: Iterable[Any], n_jobs: int | None, batch_size: int) -> Iterator[Any]:
-    """Yield the results of calls as they come."""
+    """Yield the results of calls in the order in which calls end."""
     # With max_nbytes, joblib would write large private arrays to files that stay until the end
     settings = {"n_jobs": n_jobs, "batch_size": batch_size, "max_nbytes": None}
     try:
@@ -156,7 +161,7 @@ def add_up(
     threads: int | None,
     on_done: Callable[[int], Any] | None = None,
 ) -> None:
-    """Add up results as they come.
+    """Run tasks, and add up their results.
 
     Parameters
     ----------
@@ -170,7 +175,7 @@ def add_up(
     threads : int or None
         Largest number of threads of a worker.
     on_done : callable, default=None
-        Called with the number of results so far, each time one is added.
+        Called after each result, with the number of results so far.
 
     Raises
     ------
@@ -194,8 +199,8 @@ def add_up(
         except Exception as error:  # its text may contain data, even whole results
             problems.append(
                 "private records could not be sent to a worker process, or their result back "
-                f"({type(error).__name__}). All objects sent must pickle and be importable: define "
-                "classes in a module, not in the script; or use n_jobs=1"
+                f"({type(error).__name__}). All objects sent must be picklable and importable: "
+                "define classes in a module, not in the script; or use n_jobs=1"
             )
     if problems:
         if "TimeoutError" in problems[0] and isinstance(get_active_backend()[0], LokyBackend):
@@ -210,7 +215,7 @@ def add_up(
 
 
 def threads_per_worker(n_jobs: int | None) -> int | None:
-    """Return the number of cores per worker; None, for no limit, if there is one worker."""
+    """Return the number of cores per worker; None (no limit) for a single worker."""
     n_workers = effective_n_jobs(n_jobs)
     return None if n_workers == 1 else max(cpu_count() // n_workers, 1)
 

@@ -1,8 +1,8 @@
-"""The schema of columns that are not declared, estimated from noisy counts.
+"""Estimation of the schema of undeclared columns from noisy counts.
 
-`counts` is the private half: the counts of two steps, what one record changes in them, their noise
-and their cost. `estimates` is the public half, and uses noisy counts alone. `targets` does the same
-for the labels or numbers of a fit: it finds the classes, or the bounds of the numbers.
+`counts` is the private part: the counts of two steps, the contribution of one record, the noise and
+the cost. `estimates` is the public part: it uses only noisy counts. `targets` releases the classes
+of a fit, or the bounds of its numbers, if they are not declared.
 """
 
 from .counts import SchemaRelease

@@ -1,4 +1,4 @@
-"""The private half of a schema release: counts of the columns, their contribution and their noise.
+"""Private part of a schema release: counts of the columns, their contribution and their noise.
 
 The release has two steps.
 
@@ -6,11 +6,12 @@ The release has two steps.
    texts, zero, and numbers between two powers of two.
 2. *Values*. The cells of a column of numbers are counted in the nodes of a binary tree over 512
    intervals within the range. The cells of a column of texts are counted by text, and a text is
-   published only if its noisy count exceeds a threshold. The first step, which is published then,
-   decides which column is of which kind, and the intervals.
+   published only if its noisy count reaches a threshold. The published first step determines the
+   kind of each column and the intervals.
 
-Every record is in one bin of each column of the first step, and of each level of a tree, and has
-one text in each column of texts. So `SchemaRelease.cost` follows from the number of columns alone.
+Each record is in one bin of each column in the first step. In the second step, it is in at most one
+node of each level of a tree, and has at most one text in each column of texts. The cost therefore
+depends only on the number of columns and on the parameters; see `SchemaRelease.cost`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _ZERO = FIRST_NUMBER + N_POWERS
 N_LEVELS = 9
 N_LEAVES = 2**N_LEVELS
 
-#: Part of mu squared that the first step spends.
+#: Fraction of mu squared for the first step.
 RANGES_FRACTION = 0.3
 
 #: Factor of the noise for rounding errors of floats.
@@ -61,16 +62,16 @@ _N_ROWS = 20_000
 
 
 class Kind(NamedTuple):
-    """What the first step found in a column.
+    """Kind of a column, determined by the first step.
 
     Attributes
     ----------
     is_text : bool
         Whether the column is counted by text.
     leaves : ndarray of shape (N_LEAVES + 1,) or None
-        Edges of the intervals at the leaves of its tree; None if it has none.
+        Edges of the intervals at the leaves of the column's tree; None if it has no tree.
     is_shared : bool
-        Whether other columns have the same leaves.
+        Whether the leaves are those of the range that several columns share.
     """
 
     is_text: bool
@@ -100,16 +101,16 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class SchemaRelease:
-    """The noise and the cost of a schema release.
+    """Counts, noise and cost of a schema release.
 
     Parameters
     ----------
     n_columns : int
-        Number of columns whose schema is estimated.
+        Number of columns with an estimated schema.
     mu : float
-        Gaussian privacy parameter of both steps together, if a record is replaced.
+        Gaussian privacy parameter of both steps together, for a replaced record.
     delta : float
-        Bound of the probability that any text that only one record has is published.
+        Upper bound of the probability that a text of only one record is published, in any column.
 
     Notes
     -----
@@ -119,18 +120,18 @@ class SchemaRelease:
     added or removed record changes half as much. A group counts as the mean of its records: the
     change of a mean of unit vectors is at most the change of one of them. In a column of texts, a
     group has one text, its most frequent one, with the weight of all its texts in this column.
-    Weights from 0 to 1 do not exceed it.
+    Weights from 0 to 1 do not increase the change.
 
-    *Cost.* The noise of each step is discrete Gaussian, and so the cost is that of
-    `rdp.discrete_gaussian_mu_squared`. Which columns are counted by text, and where the intervals
-    are, follows from the published first step. Gaussian costs add up for such adaptive steps.
+    *Cost.* The noise of each step is discrete Gaussian, so `rdp.discrete_gaussian_mu_squared`
+    computes the cost. The published first step determines the columns that are counted by text, and
+    the intervals. Gaussian costs add up for such adaptive steps.
 
     *Thresholds.* The texts themselves are private. Two neighboring data sets differ in at most one
     text per column that only one of them has, and its count is at most 1. Let q be the probability
-    that such a count exceeds the threshold with its noise. Given that no such text is published in
+    that such a count reaches the threshold with its noise. Given that no such text is published in
     either run, the runs are as close as those of noisy counts of the same texts. Hence, if all else
     is (epsilon, delta)-DP, the fit is (epsilon, delta + n_columns q)-DP, also with later steps that
-    depend on what is published (joint convexity of the hockey-stick divergence).
+    depend on published results (joint convexity of the hockey-stick divergence).
 
     References
     ----------
@@ -194,14 +195,14 @@ class SchemaRelease:
         contribution : rdp.Contribution
             From `schema_contribution`.
         n_steps : int, default=2
-            1 for the first step alone.
+            Number of steps, 1 or 2.
         """
         n = self.n_columns
         moves = [2 * n * TICKS**2]
         sds = [self.sd_ranges * TICKS]
         if n_steps == 2:
-            # The squared change per variance is the same for all kinds of columns. Discrete noise
-            # costs most, compared with it, where it is smallest: one column of texts
+            # The squared change divided by the variance is the same for all kinds of columns. The
+            # extra cost of discrete noise is largest for the smallest noise: one column of texts
             moves.append(2 * TICKS**2)
             sds.append(self.sd_values(n_trees=0, n_texts=1)[1] * TICKS)
         mu_squared = discrete_gaussian_mu_squared(sds, moves) * (1 + 1e-7)
@@ -212,7 +213,7 @@ class SchemaRelease:
     def gather_ranges(
         self, columns: Any, amount: np.ndarray, n_jobs: int | None = None
     ) -> np.ndarray:
-        """Return the counts of the first step: private.
+        """Return the private counts of the first step.
 
         Parameters
         ----------
@@ -244,16 +245,16 @@ class SchemaRelease:
         kinds: list[Kind],
         n_jobs: int | None = None,
     ) -> tuple[dict[int, np.ndarray], dict[int, dict[str, int]]]:
-        """Return the counts of the second step: private.
+        """Return the private counts of the second step.
 
         Parameters
         ----------
         columns, amount, n_jobs
             As in `gather_ranges`.
         units : ndarray of shape (n_rows,), int, or None
-            The protected unit of each record, numbered from 0; None if each is its own.
+            The protected unit of each record, numbered from 0; None if each record is a unit.
         kinds : list of Kind
-            What the first step found.
+            Kinds of the columns, from `estimates.kinds_of`.
 
         Returns
         -------
@@ -305,7 +306,7 @@ class SchemaRelease:
 
 
 def _sd(squared_change: float, mu: float) -> float:
-    """Return the noise for a squared L2 change, in records, at a Gaussian privacy parameter."""
+    """Return the noise standard deviation for a squared L2 change and a Gaussian mu."""
     return math.sqrt(squared_change) / mu * _ROUNDED
 
 
@@ -313,7 +314,7 @@ def _sd(squared_change: float, mu: float) -> float:
 
 
 def range_bins(cells: Cells) -> np.ndarray:
-    """Return the bin of each cell in the first step, (n_rows,), by that cell alone."""
+    """Return the bin of each cell in the first step, (n_rows,), independently of other cells."""
     numbers = cells.numbers
     with np.errstate(all="ignore"):
         _, exponent = np.frexp(np.where(np.isfinite(numbers), numbers, 1.0))
@@ -357,8 +358,8 @@ def _count_leaves(columns: Any, amount: np.ndarray, leaves: dict[int, np.ndarray
 def _count_texts(values: Any, amount: np.ndarray, units: np.ndarray | None) -> dict[str, int]:
     """Return the count of each text of a column.
 
-    A unit of several records has one text, its most frequent one, or the first in the order of
-    texts, with the weight of all of its texts.
+    A unit of several records counts for one text, its most frequent one, with the weight of all of
+    its texts. If several texts are most frequent, it is the first in sorted order.
     """
     texts = cells_of(values).all_texts()
     counts: dict[str, int] = {}
@@ -413,6 +414,6 @@ def schema_cost(
     n_steps: int | None,
     orders: ArrayLike = DEFAULT_ORDERS,
 ) -> Cost:
-    """Return the cost of a schema release, or of its first step alone, a `Cost`."""
+    """Return the `Cost` of a schema release, or of its first step if `n_steps` is 1."""
     mu_squared, delta = release.cost(contribution, n_steps=1 if n_steps == 1 else 2)
     return Cost(check_orders(orders) * mu_squared / 2, mu_squared, math.inf, delta)

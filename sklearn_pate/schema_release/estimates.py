@@ -1,6 +1,6 @@
-"""The public half of a schema release: ranges, edges and categories from noisy counts.
+"""Public part of a schema release: ranges, edges and categories from noisy counts.
 
-All of it follows from published numbers, so it has no privacy cost.
+All results are computed from published numbers, so they have no privacy cost.
 """
 
 from __future__ import annotations
@@ -30,33 +30,35 @@ from .counts import (
 #: Probability that noise alone makes a bin of any column look occupied.
 _FALSE_ALARM = 0.01
 
-#: A bin next to an occupied one is occupied above this many standard deviations of the noise.
+#: Among neighboring bins with a significant sum, a bin is occupied above this many standard
+#: deviations of the noise.
 _NEXT = 1.5
 
-#: Gaps are declared above this many standard deviations of the noise.
+#: A column has gaps if their count exceeds this many standard deviations of the noise.
 _GAPS = 4.0
 
-#: Columns that share their range need not be looked at each by itself, if so many have none.
+#: Minimal number of columns without texts for which a common range can replace their own ranges.
 _MIN_SHARED = 16
 
 #: Largest number of intervals between the edges of a column.
 _MAX_INTERVALS = 64
 
-#: With fewer intervals than this, their edges would be noise: the range has one.
+#: With fewer intervals, inner edges would be noise, so only the ends of the range are used.
 _MIN_INTERVALS = 4
 
-#: A column of a few whole numbers is one of categories, if there are many records of each: the most
-#: numbers, and the fewest records in standard deviations of the noise.
+#: A column is categorical if it has at most this many distinct whole numbers, and each of them has
+#: at least this many records, in standard deviations of the noise.
 _MAX_CATEGORIES = 12
 _MIN_RECORDS = 25
 
-#: Part of an interval that is cut off at either end.
+#: Fraction of an interval that is cut off at either end.
 _END = 0.25
 
-#: Part of an interval below which it is joined with the next one: noise after a frequent value.
+#: An interval with less than this fraction of the intended mass, such as noise after a frequent
+#: value, is joined with the next one.
 _MIN_BETWEEN = 0.5
 
-#: With fewer intervals of its own, a column has the edges of all that share its range.
+#: A column with fewer intervals of its own gets the common edges of the columns with its range.
 _MIN_OWN = 8
 
 #: Smallest number of leaves within a bin of the first step.
@@ -65,7 +67,7 @@ _MIN_LEAVES = 2
 #: An interval holds at least this many standard deviations of the error of a cumulative count.
 _MIN_MASS = 2.0
 
-#: Error of a cumulative count, in standard deviations of the noise on a node: measured.
+#: Measured error of a cumulative count, in standard deviations of the noise on a node.
 _ERROR = 0.7
 
 #: Bounds of a column in which nothing was found.
@@ -87,17 +89,18 @@ def _bin_edges() -> tuple[np.ndarray, np.ndarray]:
 
 
 def kinds_of(noisy: np.ndarray, sd: float) -> list[Kind]:
-    """Return what the first step shows of each column.
+    """Return the kind of each column from the counts of the first step.
 
-    Columns of numbers in which nothing is found, and many columns that are alike, have the range of
-    their mean counts, whose noise is smaller.
+    The mean counts of all columns without texts have less noise and determine a common range. A
+    column without an occupied bin gets this range, and so do all of these columns if there are many
+    of them and at least half of their own ranges are similar to it.
 
     Parameters
     ----------
     noisy : ndarray of shape (n_columns, N_BINS)
         Noisy counts, in records.
     sd : float
-        Standard deviation of their noise.
+        Standard deviation of the noise on each count.
 
     Returns
     -------
@@ -128,7 +131,7 @@ def kinds_of(noisy: np.ndarray, sd: float) -> list[Kind]:
 
 
 def _are_alike(own: list[Any], shared: Any) -> bool:
-    """Return whether many columns of numbers have about the same largest values."""
+    """Return whether many columns have about the largest value of their common range."""
     found = [bins for bins in own if bins is not None]
     if shared is None or len(own) < _MIN_SHARED or not found:
         return False
@@ -139,7 +142,8 @@ def _are_alike(own: list[Any], shared: Any) -> bool:
 def _occupied(counts: np.ndarray, sd: float, false_alarm: float) -> tuple[int, int] | None:
     """Return the first and the last occupied bin of numbers; None if there is none.
 
-    Sums of neighboring bins show what each of them hides.
+    Sums of two and of four neighboring bins are tested as well: they can be significant even if no
+    single bin is.
     """
     z = norm.isf(false_alarm / (3 * len(counts)))
     is_sure = np.zeros(len(counts), dtype=bool)
@@ -154,9 +158,9 @@ def _occupied(counts: np.ndarray, sd: float, false_alarm: float) -> tuple[int, i
 
 
 def _leaves(bins: tuple[int, int], counts: np.ndarray, sd: float) -> np.ndarray:
-    """Return the edges of the leaves: bins with larger counts have more of them.
+    """Return the edges of the leaves; bins with larger counts have more leaves.
 
-    Zero has one leaf. Neighboring bins without records, as far as the noise shows, share one.
+    Zero has one leaf. Neighboring bins with counts that do not exceed the noise share one leaf.
     """
     first, last = bins
     lower, upper = _bin_edges()
@@ -190,7 +194,7 @@ def _leaves(bins: tuple[int, int], counts: np.ndarray, sd: float) -> np.ndarray:
 
 
 def consistent(levels: list[np.ndarray]) -> np.ndarray:
-    """Return the leaves of a tree of noisy counts, each node the sum of its children.
+    """Return consistent counts of the leaves: each node of the tree is the sum of its children.
 
     The noise has the same variance on each node. This is the least-squares estimate of Hay,
     Rastogi, Miklau and Suciu (2010).
@@ -198,7 +202,7 @@ def consistent(levels: list[np.ndarray]) -> np.ndarray:
     Parameters
     ----------
     levels : list of ndarray
-        Counts of each level, from 2 nodes on.
+        Noisy counts of each level, from the level with 2 nodes to the leaves.
     """
     means, variances = [levels[-1]], [1.0]
     for counts in levels[-2::-1]:
@@ -218,17 +222,17 @@ def edges_of(
 ) -> tuple[float, ...] | list[str]:
     """Return edges of intervals that hold about equal parts of a column.
 
-    If the column has few whole numbers, with many records of each, they are categories: effects of
-    weekdays or of codes rarely grow with the number.
+    If the column has few distinct whole numbers, with many records of each, they are categories,
+    because effects of weekdays or of codes are rarely monotonic.
 
     Parameters
     ----------
     leaves : ndarray of shape (N_LEAVES + 1,)
         Edges of the leaves.
     levels : list of ndarray
-        Noisy counts of the levels of its tree.
+        Noisy counts of the levels of the column's tree.
     sd : float
-        Standard deviation of their noise.
+        Standard deviation of the noise on each count.
 
     Returns
     -------
@@ -260,7 +264,7 @@ def edges_of(
 
 
 def _with_mass(places: np.ndarray, cumulative: np.ndarray, mass: float) -> list[int]:
-    """Leave out each place with less than this mass since the place before it."""
+    """Omit places with less than this mass since the last place that was kept."""
     kept: list[int] = []
     for place in places:
         if not kept or cumulative[place] - cumulative[kept[-1]] >= mass:
@@ -290,7 +294,7 @@ def estimated(
     Parameters
     ----------
     release : SchemaRelease
-        It has the noise.
+        The schema release, with the scale of its noise.
     ranges : ndarray of shape (n_columns, N_BINS)
         Noisy counts of the first step, in records.
     values : Values
@@ -301,7 +305,8 @@ def estimated(
     Returns
     -------
     list of tuple or list
-        The edges of a column of numbers, or the categories of a column of texts, which may be none.
+        For each column, a tuple of edges or a list of categories, which is empty if no text was
+        found. A column of few whole numbers has categories, too.
     list of bool
         Whether each column has gaps.
     list of int

@@ -71,19 +71,19 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
     """Base class of synthesizers, which draw public rows from noisy statistics of private ones.
 
     The statistics are released before the votes, in one step or several. For each step, a fit calls
-    `gather`, which is private and free, records the cost, and calls `publish`, which adds noise.
-    Then `draw` draws rows from the published parts. A subclass has the parameters
-    `epsilon_fraction`, the part of epsilon that its noise may cost (a number between 0 and 1, or
-    None for `rules.default_rows_fraction`), and `n_rows`, the number of rows to draw. The library
-    calls `declare` on a clone first, then `with_scale`, `event` and `dry_run_rows`, then the steps,
-    then `draw`, once.
+    `gather`, which computes private statistics at no cost, records the cost of the step, and calls
+    `publish`, which adds noise. Then `draw` draws rows from the published parts. A subclass has the
+    parameters `epsilon_fraction`, the fraction of epsilon for its noise (a number between 0 and 1,
+    or None for `rules.default_rows_fraction`), and `n_rows`, the number of rows to draw. The
+    library calls `declare` on a clone first, then `with_scale`, `event` and `dry_run_rows`, then
+    the steps, then `draw`, once.
     Parameters follow scikit-learn's conventions. The copies that `suited_to` and `with_scale`
-    return must keep the attributes that `declare` sets: make them by `copy.copy`, because
+    return must keep the attributes that `declare` sets: make them with `copy.copy`, because
     `sklearn.base.clone` drops these attributes.
 
-    The attributes that `declare` sets must follow from parameters, columns and dtypes alone.
-    Anything else must cause a warning and be named in `not_covered_`. The same holds for all
-    errors.
+    The attributes that `declare` sets must depend only on parameters, columns and dtypes. If they
+    depend on anything else, `declare` must warn and name it in `not_covered_`. Errors must depend
+    only on parameters, columns and dtypes, too.
 
     Attributes
     ----------
@@ -98,18 +98,18 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
 
     not_covered_: tuple[str, ...] = ()
 
-    #: Whether the dtypes of some columns of the private rows do not matter.
+    #: Whether some columns of the private rows are converted cell by cell, regardless of dtypes.
     reads_by_value = False
 
     #: Name of the released statistics of the private rows, for statements.
     released_as = "noisy statistics of the columns"
 
-    #: Number of steps: a later one may depend on the parts that earlier ones published.
+    #: Number of steps. A step may depend on the parts that earlier steps published.
     n_steps = 1
 
     @abstractmethod
     def declare(self, X: Rows, target: Target | None) -> Self:
-        """Check parameters against the public form of the private table, and fix the schema.
+        """Check parameters against the public form of the private table, and set the schema.
 
         Parameters
         ----------
@@ -137,21 +137,21 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
 
     def planned_for(self, *, n_records: int | None, epsilon: float | None, delta: float) -> Self:
-        """Return a copy for a public number of records and a cap; by default, itself.
+        """Return a copy for a number of records and limits of the fit; by default, itself.
 
         Parameters
         ----------
         n_records : int or None
-            Number of private records; None where it is private.
+            Number of private records; None if it is private.
         epsilon, delta : float
-            The cap of the fit; epsilon may be None.
+            Limits of the fit; epsilon may be None.
         """
         return self
 
     def like(self, X: Rows) -> Rows:
-        """Return private rows, or rows to predict, in the form of the rows that were drawn.
+        """Return private rows, or rows to predict, in the form of the synthetic rows.
 
-        By default, they are in this form already.
+        By default, return them unchanged.
         """
         return X
 
@@ -161,7 +161,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         Parameters
         ----------
         pure : bool
-            Whether the votes cost a pure epsilon and no delta, so that the rows should too.
+            Whether the votes have a pure epsilon, without delta, so the rows should have one, too.
         """
         return self
 
@@ -169,12 +169,12 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
     def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this scale, in records; None if the noise is set.
 
-        Where the event is pure, its pure epsilon must be proportional to ``1 / scale``.
+        If the event is pure, its pure epsilon must be proportional to ``1 / scale``.
         """
 
     @abstractmethod
     def event(self, neighbors: Neighbors, n_steps: int | None = None) -> Event | ProvedEvent:
-        """Return the event of the releases, whose cost must hold for every table.
+        """Return the event of the releases; its cost must hold for every table.
 
         Parameters
         ----------
@@ -189,19 +189,21 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
 
     def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
-        """Return a warning if the noise, which is set, exceeds the signal; by default, None.
+        """Return a warning if the noise exceeds the signal; by default, return None.
+
+        It is called after the noise is set.
 
         Parameters
         ----------
         n_records : int or None
-            Number of private records; None where it is private.
+            Number of private records; None if it is private.
         n_classes : int
             Number of classes.
 
         Returns
         -------
         str or None
-            Text of a warning, one or two sentences with the best remedy. None without a warning.
+            Text of a warning, one or two sentences with the best remedy; None for no warning.
         """
         return None
 
@@ -210,12 +212,12 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         return ()
 
     def describe(self, *, n_records: int | None, n_classes: int) -> str | None:
-        """Describe other released statistics than rows; by default, None."""
+        """Describe released statistics other than rows; by default, return None."""
         return None
 
     @abstractmethod
     def dry_run_rows(self, n_rows: int, rng: np.random.Generator) -> Rows:
-        """Draw rows from the schema alone.
+        """Draw rows from the schema only.
 
         Parameters
         ----------
@@ -241,7 +243,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         groups: ArrayLike | None = None,
         published: Sequence[Any] = (),
     ) -> Any:
-        """Compute the private statistics of the next step, at no cost as nothing is published.
+        """Compute the private statistics of the next step; this has no privacy cost.
 
         Parameters
         ----------
@@ -261,7 +263,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         Returns
         -------
         object
-            Private.
+            The private statistics.
         """
 
     @abstractmethod
@@ -282,7 +284,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         Returns
         -------
         object
-            Public.
+            The noisy statistics, which are public.
         """
 
     @abstractmethod
@@ -355,7 +357,7 @@ class ColumnSynthesizer(Synthesizer):
     missing: list[Any] | None
     n_bins = 32
 
-    #: Columns made up for dry runs, where they are not declared.
+    #: Made-up columns for dry runs, if columns are not declared.
     _guess: Columns | None = None
 
     _parameter_constraints = {
@@ -365,7 +367,7 @@ class ColumnSynthesizer(Synthesizer):
     }
 
     def declare(self, X: Rows, target: Target | None) -> Self:
-        """Fix the schema; see `Synthesizer.declare`."""
+        """Set the schema; see `Synthesizer.declare`."""
         self._validate_params()
         self.schema_ = declared_columns(
             X, self.bounds, self.categories, self.missing, n_bins=int(self.n_bins)
@@ -373,7 +375,7 @@ class ColumnSynthesizer(Synthesizer):
         return self
 
     def dry_run_rows(self, n_rows: int, rng: np.random.Generator) -> Rows:
-        """Draw rows from the schema alone; see `Synthesizer.dry_run_rows`."""
+        """Draw rows from the schema only; see `Synthesizer.dry_run_rows`."""
         self._check_declared()
         columns: Columns = getattr(self, "schema_", None) or self._guess  # type: ignore[assignment]
         return columns.any_rows(n_rows, rng)
@@ -396,8 +398,8 @@ class ColumnSynthesizer(Synthesizer):
             found, failed = attempt(partial(self._counted_or_died, records, target, published))
         if failed is not None:
             raise ValueError(
-                f"the private rows could not be counted: {failed}, whose text is redacted, as it "
-                "may quote private data"
+                f"the private rows could not be counted: {failed} (the text of this error is "
+                "redacted, because it may quote private data)"
             )
         counted, death = found
         if death is not None:
@@ -425,18 +427,18 @@ class ColumnSynthesizer(Synthesizer):
 # --- rows drawn from noisy histograms of the columns ----------------------------------------------
 
 
-#: Number of records, in standard deviations of the noise, added to each bin of each class with the
-#: frequencies of all classes together.
+#: Number of records, in standard deviations of the noise, added to the count of each bin in a class
+#: and to its expected count. They shrink the ratio of these counts to 1.
 _PULL = 0.3
 
 #: Threshold of a warning: noise on all bins of a column together, divided by the records of a
-#: class. docs/no_public_rows.md has the runs it was chosen by.
+#: class. docs/no_public_rows.md has the runs that it is based on.
 _MOST_NOISE = 0.4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedHistograms:
-    """Denoised histograms of each column for each class: all of this is published.
+    """Published, denoised histograms of each column for each class.
 
     Attributes
     ----------
@@ -527,16 +529,16 @@ class MarginalSynthesizer(ColumnSynthesizer):
     """Synthesizer that draws rows from noisy histograms of the columns, given the label.
 
     It is for users without public rows. The values of each column are counted in bins, for each
-    class, and the records of each class are counted. All counts get noise, once. For each synthetic
-    row, a class is drawn, which is not kept, and then each value by itself, given the class. Each
-    column therefore has the right distribution, but the rows show only the dependence between two
-    columns that follows from the label.
+    class, and the records of each class are counted. Noise is added to all counts once. For each
+    synthetic row, a class is drawn, and then each value independently, given the class. The class
+    is discarded. Each column therefore has approximately the distribution of the private column,
+    but columns depend on each other only through the class.
 
     Names and dtypes of the columns are assumed to be public. The parameters, which must declare the
     possible values of each column, are public as well. A list of rows is converted to an array of
     floats. Categories of pandas categoricals are part of their dtype: all of them are published,
     whether drawn or not. `astype("category")` reads them from the private rows, and the synthesizer
-    cannot warn of that: use a ``pd.CategoricalDtype([...])``.
+    cannot detect that: use a ``pd.CategoricalDtype([...])``.
 
     Parameters
     ----------
@@ -549,25 +551,26 @@ class MarginalSynthesizer(ColumnSynthesizer):
         ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
     categories : dict, default=None
         The values of columns that are not numeric, and of numeric columns that are codes or have
-        few values (without them, terms of 12, 24 or 36 months result in 13 as well). Boolean
-        columns and pandas categoricals need no entry. Other values are not counted.
+        few values (with bounds instead, a column of 12, 24 and 36 may get synthetic values such as
+        13). Boolean columns and pandas categoricals need no entry. Other values are not counted.
     missing : list, default=None
         Columns that may have missing values, which get a bin of their own. Missing values of other
         columns are not counted. If integers may be missing, set the dtype ``Int64`` as well.
         Otherwise the dtype in pandas is int64 or float64, depending on whether a value is missing,
-        and the synthetic rows show which.
+        and the synthetic rows disclose this dtype.
     n_rows : int, default=5000
         Number of rows to draw.
     n_bins : int, default=32
         Number of bins of a column of numbers, at least 3. Integers have one bin each if there are
         fewer of them.
     epsilon_fraction : float or None, default=None
-        Part of epsilon that the noise may cost, between 0 and 1; None uses
+        Fraction of epsilon for the histograms, between 0 and 1; None uses
         `rules.default_rows_fraction`.
     noise : TableMechanism or None, default=None
-        Noise on every count: `LaplaceMechanism` or `GaussianMechanism`, with a size in records,
-        which is calibrated if it is None. None uses ``LaplaceMechanism()``. In a `PATEClassifier`
-        whose votes spend a delta, None uses ``GaussianMechanism()``, whose noise is smaller then.
+        Noise on every count: `LaplaceMechanism` or `GaussianMechanism`. Its scale is in records,
+        and is calibrated if it is None. None uses ``LaplaceMechanism()``. If the votes of a
+        `PATEClassifier` spend a delta, None uses ``GaussianMechanism()``, which then adds less
+        noise.
 
     Attributes
     ----------
@@ -580,7 +583,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     -----
     One record adds at most 1 to one count of each histogram. If it is replaced, at most two counts
     of each histogram change, by at most 1 each. The sum of all changes is at most ``2 * n_tables``,
-    and at most ``n_tables`` if records can only be added or removed. A group counts as the mean of
+    and at most ``n_tables`` if a record is added or removed instead. A group counts as the mean of
     its records' histograms, rounded down to multiples of 2**-20, so its contribution is at most the
     contribution of one record.
 
@@ -665,7 +668,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
         return Event(self._mechanism(), neighbors.counts(self.n_tables))
 
     def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
-        """Return a warning if the noise exceeds the columns; see `Synthesizer.forecast`."""
+        """Return a warning if the noise exceeds the histograms; see `Synthesizer.forecast`."""
         self._check_declared()
         n_bins = [column.n_bins for column in self.schema_.columns]
         noise_std = self._mechanism().noise_std
@@ -683,10 +686,10 @@ class MarginalSynthesizer(ColumnSynthesizer):
         return LaplaceMechanism() if self.noise is None else self.noise
 
     def _counted(self, records: Block, target: Target, published: Sequence[Any]) -> np.ndarray:
-        """Return the histograms, stacked on each other, in ticks.
+        """Return the histograms of all columns, stacked in one table, in ticks.
 
         The table has a column for each class, a row for each bin of each column, and a last row
-        for the labels.
+        for the number of records of each class.
         """
         X, codes, weight, groups = records
         count = partial(
@@ -704,7 +707,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     ) -> Any:
         """Return the standard deviation of the noise, and the noisy histograms."""
         mechanism = clone(self._mechanism())  # a user's mechanism may keep the counts
-        # The attribute is read before the mechanism gets the counts, on which it could depend
+        # Read the attribute before the mechanism gets the counts, so it cannot depend on them
         noise_std = getattr(mechanism, "noise_std", None)
         return noise_std, checked_noisy(mechanism, gathered * GRID, rng)
 
@@ -727,7 +730,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
 def denoised(
     schema: Columns, tables: list[np.ndarray], sizes: np.ndarray, noise_std: float
 ) -> ReleasedHistograms:
-    """Remove the noise from histograms, and return `ReleasedHistograms`.
+    """Convert noisy histograms to frequencies, and return `ReleasedHistograms`.
 
     Parameters
     ----------
@@ -751,7 +754,7 @@ def denoised(
 
 
 def on_simplex(numbers: ArrayLike) -> np.ndarray:
-    """Project numbers to the nearest ones that are at least 0 and sum to 1.
+    """Project numbers onto the probability simplex, where they are nonnegative and sum to 1.
 
     Parameters
     ----------
@@ -801,8 +804,9 @@ def bin_shares_of(counts: np.ndarray, total: float, noise_std: float) -> np.ndar
     Notes
     -----
     If many bins hold only noise, the sum of the counts is inaccurate, and `total` determines the
-    noise to subtract. But some values may have no bin. The sum of the counts therefore replaces the
-    total if they differ by more than two standard deviations of the noise on the sum.
+    noise to subtract. However, values without a bin are not counted, so the sum may truly be lower.
+    The sum of the counts therefore replaces `total` if they differ by more than two standard
+    deviations of the noise on the sum.
     """
     own = counts.sum()
     if abs(own - total) > 2 * noise_std * np.sqrt(len(counts)):
@@ -822,9 +826,9 @@ HOPELESS_SIGNAL = 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedSums(ReleasedProba):
-    """Released class sums, and class probabilities that follow from them: all are published.
+    """Published class sums, and the class probabilities computed from them.
 
-    `PATEClassifier` has it as `table_` if nothing else was released.
+    It is the attribute `table_` of a fitted `PATEClassifier` if there are no votes.
 
     Attributes
     ----------
@@ -878,8 +882,8 @@ class ReleasedSums(ReleasedProba):
     def by_hand(self) -> list[Estimator]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows.
 
-        `PolynomialFeatures` of degree 1 puts a column of ones before the others. It replaces the
-        constant columns of `_on_sphere` and of `Centre.apply`, which are last there.
+        `PolynomialFeatures` of degree 1 inserts a column of ones before the others. It replaces the
+        constant columns of `_on_sphere` and of `Centre.apply`, which are the last columns there.
         """
         width = len(self.centre.mean)
         order = np.array([width - 1, *range(width - 1)])
@@ -900,14 +904,14 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     """Synthesizer that releases noisy sums of all columns by class, and draws rows from them.
 
     It is for users without public rows. Each record is encoded as numbers from -1 to 1, by the
-    bounds or edges and the categories of the columns. The schema of columns that are not declared
-    is estimated first, by a `schema_release.SchemaRelease`. Then the mean of the encoded records,
-    their sums by class and their second moment are released, with Gaussian noise. They determine
-    linear discriminants, and the class means and the covariance of the synthetic rows. If epsilon
-    is spent on nothing else, the student learns the discriminants; otherwise records or teachers
-    vote on the rows.
+    bounds or edges and the categories of the columns. The schema of undeclared columns is estimated
+    first, by a `schema_release.SchemaRelease`. Then the mean of the encoded records is released,
+    followed by class counts, sums by class and the second moment about this mean, with Gaussian
+    noise. They determine linear discriminants, and the class means and the covariance of the
+    synthetic rows. If ``epsilon_fraction`` is 1, the default student predicts by these
+    discriminants. Otherwise, records or teachers vote on the synthetic rows.
 
-    It suits many columns with small effects. Sums do not show interactions of columns, such as
+    It suits many columns with small effects. Sums do not capture interactions of columns, such as
     their product.
 
     Parameters
@@ -918,8 +922,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     n_rows : int, default=5000
         Number of rows to draw.
     epsilon_fraction : float or None, default=None
-        Part of epsilon that the schema and the sums may cost, above 0 and at most 1. At 1, neither
-        records nor teachers vote. None follows from public numbers, see
+        Fraction of epsilon for the schema and the sums, above 0 and at most 1. At 1, neither
+        records nor teachers vote. None is computed from public numbers by
         `rules.default_sums_fraction`.
     noise_multiplier : float or None, default=None
         Noise standard deviation divided by the L2 sensitivity of all releases together. It is the
@@ -936,7 +940,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     Notes
     -----
-    A row is divided by its length, so that one record adds a row of length at most 1 to the sum of
+    Each row is divided by its length, so one record adds a row of length at most 1 to the sum of
     its class. `class_sums.statistic.sensitivity` is the sensitivity of all blocks together.
 
     References
@@ -1001,7 +1005,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         self.noise_multiplier = noise_multiplier
 
     def declare(self, X: Rows, target: Target | None) -> Self:
-        """Fix the schema as far as it is declared; see `Synthesizer.declare`."""
+        """Set the schema of the declared columns; see `Synthesizer.declare`."""
         self._validate_params()
         self._places = undeclared_columns(X, self.bounds, self.categories)
         if not self._places:
@@ -1014,9 +1018,9 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return self
 
     def guess_by_dtype(self, X: Rows) -> None:
-        """Make up the kinds of undeclared columns for dry runs by the dtypes of rows.
+        """Set made-up kinds of undeclared columns for dry runs, from the dtypes of rows.
 
-        `like` then returns these rows without loss, before the schema is estimated.
+        `like` then loses no values of these rows, before the schema is estimated.
         """
         if self._places:
             columns = columns_of(checked_table(X)).values()
@@ -1026,7 +1030,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             self._guess = self._guessed(guesses)
 
     def _guessed(self, estimates: list[Any]) -> Columns:
-        """Return columns with a schema that is made up."""
+        """Return columns with a made-up schema of the undeclared ones."""
         gaps = [False] * len(self._places)
         given = self._form, self._places, estimates, gaps, self._declared
         return estimated_columns(*given, n_bins=int(self.n_bins))
@@ -1043,8 +1047,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         unknown = [name for name in missing if name in [names[k] for k in self._places]]
         if unknown:
             raise ValueError(
-                f"missing names {unknown}, whose columns are not declared: whether they have gaps "
-                "is estimated. Leave them out, or declare these columns"
+                f"missing has the columns {unknown}, which are not declared: their gaps are "
+                "estimated. Remove them from missing, or declare these columns"
             )
         if not others:
             return None
@@ -1071,7 +1075,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         planned.schema_delta = delta / 1000
         if planned.schema_delta < _MIN_SCHEMA_DELTA:
             raise ValueError(
-                f"delta={delta:g} is too small for a schema that is estimated: a thousandth of it "
+                f"delta={delta:g} is too small for an estimated schema: a thousandth of delta "
                 "bounds the probability that a rare text is published. Declare all columns, "
                 "schema={column: (low, high) or [values]}, or use a larger delta"
             )
@@ -1093,12 +1097,12 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     @property
     def reads_by_value(self) -> bool:  # type: ignore[override]
-        """Whether columns are not declared: their cells are read by value."""
+        """Whether some columns are not declared, so their cells are read by value."""
         return bool(self._places)
 
     @property
     def n_steps(self) -> int:  # type: ignore[override]
-        """Two steps for the schema, if columns are not declared, the mean, and the sums."""
+        """Number of steps: two for an estimated schema, one for the mean, one for the sums."""
         return 4 if self._places else 2
 
     def _schema_release(self) -> SchemaRelease:
@@ -1107,7 +1111,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return SchemaRelease(len(self._places), mu, self.schema_delta)
 
     def _columns(self, published: Sequence[Any]) -> tuple[Columns, list[Any]]:
-        """Return the columns by the published schema, and names of those without any value."""
+        """Return the columns of the published schema, and names of those without found values."""
         ranges, values = published[:2]
         release = self._schema_release()
         kinds = kinds_of(ranges, release.sd_ranges)
@@ -1119,9 +1123,9 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return columns, [names[self._places[k]] for k in not_found]
 
     def like(self, X: Rows) -> Rows:
-        """Return rows whose undeclared columns hold floats or texts; see `Synthesizer.like`.
+        """Convert undeclared columns of rows to floats or texts; see `Synthesizer.like`.
 
-        Before the schema is estimated, the form is that of the rows of dry runs.
+        Before the schema is estimated, rows get the form of the rows in dry runs.
         """
         if not self._places:
             return X
@@ -1135,7 +1139,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     @property
     def n_encoded(self) -> int:
-        """Number of numbers that a row is encoded as, with a constant one; a guess until known."""
+        """Length of an encoded row with its constant; a guess until the schema is estimated."""
         encoder = getattr(self, "_encoder", None)
         if encoder is None:
             encoder = RowEncoder.of_columns(self._guess)  # type: ignore[arg-type]
@@ -1148,7 +1152,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return copy(self).set_params(noise_multiplier=float(scale))
 
     def event(self, neighbors: Neighbors, n_steps: int | None = None) -> Event | ProvedEvent:
-        """Return the release of the mean, or of the mean and all sums; see `Synthesizer.event`."""
+        """Return the event of the first steps, or of all; see `Synthesizer.event`."""
         if self.noise_multiplier is None:
             raise ValueError("ClassSumsSynthesizer has no noise yet: set noise_multiplier")
         self._validate_params()
@@ -1165,7 +1169,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return ProvedEvent(partial(_sum_of_costs, of_schema, cost_at), is_exact=True)
 
     def _multiplier_of_sums(self) -> float:
-        """Return the noise multiplier of the mean and the sums alone."""
+        """Return the noise multiplier of the mean and the sums, without the schema."""
         rest = 1 - self.schema_fraction if self._places else 1.0
         return checked_scale(self, "noise_multiplier") / math.sqrt(rest)
 
@@ -1204,7 +1208,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         )
 
     def _noise_sizes(self, n_classes: int) -> tuple[float, float, float]:
-        """Return the noise of the mean, of the sums of a class and of the moment."""
+        """Return the noise of the mean, of the sums by class and of the moment."""
         return noise_sizes(1 / self._multiplier_of_sums(), n_classes=n_classes)
 
     def gather(
@@ -1236,7 +1240,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     @property
     def undeclared(self) -> list[Any]:
-        """Names of the columns that are not declared, in order, with their positions."""
+        """Names of all columns, and positions of undeclared ones; empty if all are declared."""
         names = list(columns_of(self._form)) if self._places else []
         return [names, list(self._places)]
 
@@ -1244,7 +1248,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         """Return the counts of a step of the schema release."""
         X = checked_table(X)
         places = list(self._places)
-        # The truth values of an array are 0 and 1
+        # Booleans of an array become 0 and 1
         columns = X.iloc[:, places] if hasattr(X, "iloc") else X[:, places].astype(float)
         units = numbered(groups, len(X))
         amount, whole = ticks_of(len(X), units, weight, whole=TICKS)
@@ -1266,7 +1270,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     def _counted(
         self, records: Block, target: Target, published: Sequence[Any]
     ) -> GatheredTotal | GatheredSums:
-        """Return the total of the records or, once their mean is published, the sums about it."""
+        """Return the total of the records or, after the mean is published, sums about the mean."""
         X, codes, weight, groups = records
         part = ticks_of(len(X), groups, weight, target=target)
         encode = partial(_on_sphere, self._encoder)
@@ -1278,7 +1282,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     def publish(
         self, gathered: Any, rng: np.random.Generator, *, published: Sequence[Any] = ()
     ) -> Any:
-        """Return the noisy schema, if it is estimated, the noisy mean, or the noisy sums."""
+        """Return the noisy statistics of the next step: schema counts, mean or sums."""
         n_left = self.n_steps - len(published)
         if n_left == 4:
             return self._schema_release().publish_ranges(gathered, rng)
@@ -1289,7 +1293,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return publish_sums(gathered, *self._noise_sizes(len(gathered.counts))[1:], rng)
 
     def draw(self, published: Sequence[Any], rng: np.random.Generator) -> Rows:
-        """Draw rows of the discriminants' classes, means and covariance."""
+        """Draw rows with the class frequencies, means and covariance of the discriminants."""
         if self._places:
             self.schema_, self.not_found_ = self._columns(published)
             self._encoder = RowEncoder.of_columns(self.schema_)
@@ -1305,12 +1309,12 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 #: Smallest delta of the thresholds of texts.
 _MIN_SCHEMA_DELTA = 1e-300
 
-#: Bounds of undeclared columns in dry runs; their dtypes, which are private, have no influence.
+#: Bounds of undeclared columns in dry runs; they do not depend on dtypes, which are private.
 _GUESS = (-1.0, 1.0)
 
 
 def _form_of(X: Rows) -> Rows:
-    """Return a table without rows: the names of its columns, and nothing else of it."""
+    """Return a table without rows and dtypes, with only the names of the columns."""
     table = checked_table(X)
     if isinstance(table, pd.DataFrame):
         return pd.DataFrame(columns=table.columns.copy(), dtype=object)

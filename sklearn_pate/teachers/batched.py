@@ -33,32 +33,36 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Train copies of a skorch network together, as teachers of a `PATEClassifier`.
 
     ``PATEClassifier(BatchedTeachers(network))`` stacks the parameters of many teachers and takes
-    each step for all of them at once (`torch.func.vmap`), in this process. One small network would
-    leave a GPU idle most of the time. Teachers have the same seeds, initial weights and batches as
-    if they were trained one by one. Votes agree, except for rounding in float32 and for layers that
-    draw random numbers, such as dropout: these numbers are different. ``python -m benchmarks --only
-    batched`` measures the gain on your machine.
+    each step for all of them at once (`torch.func.vmap`), in this process. This is faster, because
+    a single small network does not use the full capacity of a GPU. Teachers have the same seeds,
+    initial weights and batches as if they were trained one by one. The votes are also the same,
+    except for rounding in float32 and for networks with layers that draw random numbers, such as
+    dropout. ``python -m benchmarks --only batched`` measures the gain on your machine.
 
-    A skorch network with ``device="cuda"`` is trained in this way without a wrapper. Networks that
-    cannot be batched are trained one by one, after one warning with the reason. Possible reasons
-    are batch normalisation and other layers in which rows of a batch influence each other or
-    buffers change (group or layer normalisation is fine), callbacks, overridden methods, and
-    unusual optimizers and losses.
+    `PATEClassifier` also trains a skorch network with ``device="cuda"`` in this way, without a
+    `BatchedTeachers`. Networks that cannot be batched are trained one by one, after one warning
+    with the reason. Possible reasons are batch normalisation and other layers in which rows of a
+    batch influence each other or buffers change (group and layer normalisation are supported),
+    callbacks, overridden methods, and unusual optimizers and losses.
 
-    If it is fitted by itself, for instance as a student, it behaves like the network.
+    Within ``torch.autocast("cuda", torch.bfloat16, cache_enabled=False)``, layers compute in
+    bfloat16. A cache would keep the first weights in all steps.
+
+    A `BatchedTeachers` that is fitted directly, for instance as a student, behaves like the
+    network.
 
     Parameters
     ----------
     estimator : skorch.NeuralNetClassifier
         The unfitted network. X must be a numeric array, in the dtype of the network.
     max_teachers : int, default=None
-        Largest number of teachers trained together; None is 256 on a GPU and 16 elsewhere. Use a
-        smaller number if a step does not fit into the GPU's memory.
+        Largest number of teachers trained together. The default is 256 with CUDA and 16 on other
+        devices. Use a smaller number if a step does not fit into the memory of the GPU.
 
     Attributes
     ----------
     estimator_ : skorch.NeuralNetClassifier
-        The fitted network, if fitted by itself.
+        The fitted network, after a call of `fit`.
     classes_ : ndarray of shape (n_classes,)
         Labels of the network.
 
@@ -92,7 +96,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.max_teachers = max_teachers
 
     def fit(self, X: Rows, y: ArrayLike) -> Self:
-        """Fit one network by its own `fit`.
+        """Fit a clone of the network.
 
         Parameters
         ----------
@@ -111,7 +115,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Rows) -> np.ndarray:
-        """Predict labels with the network that was fitted by itself.
+        """Predict labels with the fitted network.
 
         Parameters
         ----------
@@ -127,7 +131,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.estimator_.predict(X)
 
     def predict_proba(self, X: Rows) -> np.ndarray:
-        """Predict probabilities with the network that was fitted by itself.
+        """Predict probabilities with the fitted network.
 
         Parameters
         ----------
@@ -148,8 +152,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, X_query : array-like
-            Private and public features. Only the type of the private features matters. A dry run
-            trains on a few public rows.
+            Private and public features. The result depends on the type of the private features, not
+            on their values. A dry run trains on a few public rows.
 
         Returns
         -------
@@ -173,31 +177,30 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ) -> Iterator[tuple[Any, Any, Any]]:
         """Train teachers together and yield their votes.
 
-        The choice of teachers for a stack, and their random numbers, depend on the order of the
-        teachers alone. So a changed record affects no other teacher, not even by rounding.
+        The teachers of each stack, and their random numbers, depend only on the order of the
+        teachers. So a changed record affects no other teacher, not even by rounding.
 
         Parameters
         ----------
         trainees : iterable of tuples
             For each teacher, in order: a key; the seed of its random numbers; its unfitted network,
             which is changed in place; its features, an ndarray with n_records rows; its labels as
-            codes. A tuple of only a key and a seed reserves the place of a teacher, without
-            training.
+            codes. A tuple of only a key and a seed is the place of a teacher that is not trained.
         X_query : ndarray with n_queries rows
             Public points to vote on.
         proba : bool, default=False
-            Whether to return probabilities instead of labels.
+            Whether to yield probabilities instead of codes of labels.
         keep : bool, default=False
-            Whether to return fitted networks.
+            Whether to yield fitted networks.
 
         Yields
         ------
         key : object
             Key of each teacher, in order.
         voted : ndarray of shape (n_queries,) or (n_queries, n_outputs), or None
-            Labels or probabilities of the teacher; None without a network.
+            Predicted codes, or probabilities, of the teacher; None without a network.
         fitted : NeuralNetClassifier or None
-            The fitted network, if `keep`.
+            The fitted network; None without a network, or if `keep` is False.
         """
         on_gpu = torch.device(self.estimator.device).type == "cuda"
         size = self.max_teachers or (256 if on_gpu else 16)
@@ -246,8 +249,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 X, y = X.to(device), y.to(device)
         for epoch in range(self.estimator.max_epochs):
             rows, weight = _epoch(members, trained[0].loader.batch_size)
-            rows = torch.from_numpy(rows).to(X.device)
-            weight = torch.from_numpy(weight).to(device)
+            rows = _to_device(rows, X.device)
+            weight = _to_device(weight, device)
             # For layers with random draws, such as dropout; Python does not salt hashes of numbers
             with seeded(hash((members[0].seed, epoch)) % 2**32):
                 for step in range(rows.shape[1]):
@@ -284,8 +287,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 class _Member:
     """A teacher before it is trained: its network, rows and batches.
 
-    Its weights are drawn and its rows are split as in skorch. A member without a network keeps its
-    place in a stack, and has no rows and no steps.
+    The initial weights are drawn and the rows are split as in skorch. A member without a network
+    keeps its place in a stack, and has no rows and no steps.
     """
 
     n_steps = 0
@@ -315,18 +318,18 @@ class _Member:
         self.n_steps = len(self.loader.batch_sampler)
         self.classes = np.unique(codes)
 
-    def batches(self) -> list[Any]:
-        """Return the rows of each batch of the next epoch.
+    def batches(self) -> np.ndarray:
+        """Return the rows of all batches of the next epoch, batch after batch.
 
         Like the DataLoader of skorch, this draws a number at the start of training and validation.
         """
         torch.random.set_rng_state(self.state)
         _draw()
-        batches = list(self.loader.batch_sampler)
+        rows = np.fromiter(self.loader.sampler, dtype=np.int64)
         if self.validates:
             _draw()
         self.state = torch.random.get_rng_state()
-        return batches
+        return rows[: self.n_steps * self.loader.batch_size]  # fewer rows with drop_last
 
     def proba(self, output: np.ndarray) -> np.ndarray:
         """Return probabilities from the outputs of the network, as in skorch."""
@@ -343,10 +346,10 @@ class _Member:
 
 
 class _Stack:
-    """Networks of one kind with stacked parameters.
+    """Networks of one architecture with stacked parameters.
 
-    An optimizer counts its steps, so only networks with the same number of steps share an
-    optimizer.
+    Only networks with the same number of steps share an optimizer, because an optimizer counts its
+    steps.
     """
 
     def __init__(self, networks: list[Any], steps: Any, device: Any) -> None:
@@ -389,7 +392,7 @@ class _Stack:
         return {name: torch.cat(tensors)[self.order] for name, tensors in parts.items()}
 
     def step(self, X: torch.Tensor, y: torch.Tensor, mask: torch.Tensor, k: int) -> None:
-        """Take step `k` of an epoch for all networks that have it; rows of mask 0 do not count."""
+        """Take step `k` of an epoch for networks with more steps; ignore rows of mask 0."""
         self.module.train()
         for _, _, optimizer in self.groups:
             optimizer.zero_grad()
@@ -434,20 +437,29 @@ def _epoch(members: list[_Member], batch_size: int) -> tuple[Any, Any]:
     Both have the shape (n_members, n_steps, batch_size). Rows are numbered through the
     concatenation of all members.
     """
-    shape = (len(members), max(member.n_steps for member in members), batch_size)
-    rows = np.zeros(shape, dtype=np.int64)
-    weight = np.zeros(shape, dtype=np.float32)
+    n_steps = max(member.n_steps for member in members)
+    rows = np.zeros((len(members), n_steps * batch_size), dtype=np.int64)
+    weight = np.zeros(rows.shape, dtype=np.float32)
     first = 0
     with seeded(0):  # only to restore torch's generator, as each member sets its own state
         for i, member in enumerate(members):
             if not member.network:
                 continue
             rows[i] = first  # fills up short batches and missing steps, with weight 0
-            for step, batch in enumerate(member.batches()):
-                rows[i, step, : len(batch)] = first + np.asarray(batch)
-                weight[i, step, : len(batch)] = 1
+            batches = member.batches()
+            rows[i, : len(batches)] += batches
+            weight[i, : len(batches)] = 1
             first += len(member.y)
-    return rows, weight
+    shape = (len(members), n_steps, batch_size)
+    return rows.reshape(shape), weight.reshape(shape)
+
+
+def _to_device(array: np.ndarray, device: Any) -> torch.Tensor:
+    """Return a tensor on a device, without waiting for earlier steps of a GPU."""
+    tensor = torch.from_numpy(array)
+    if device.type == "cuda":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
 
 
 def _initialized(network: Any) -> Any:

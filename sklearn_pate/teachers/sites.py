@@ -1,4 +1,4 @@
-"""Private data that stay at their sites."""
+"""Private data that stay at their sites, such as hospitals."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sites:
-    """Private data that stay at their sites, where each teacher loads its own data.
+    """Private data that stay at their sites: each teacher loads the data of its site.
 
-    `Sites` replace the private rows in
+    Pass `Sites` in place of the private rows,
     ``PATEClassifier(classes=...).fit(Sites(load, names), None, X_public)``. Each site has one
-    teacher, and a worker sends back only the teacher's votes. The guarantee covers any change of
+    teacher, and a worker returns only the votes of the teacher. The guarantee covers any change of
     the data of one site: its unit is "group".
 
     Parameters
@@ -32,14 +32,19 @@ class Sites:
         ``load(name)`` returns X and y of one site. It runs in the worker that trains the site's
         teacher, and must be importable there. X has the columns of `X_public`, with their types
         and categories; a site without rows is allowed. The function may be called more than once
-        for a name, for instance if a worker dies. Its result must depend on `name` and that site's
-        data alone. An encoder, a vocabulary or a cache in its module would pass one site's records
-        on to the teachers of other sites.
+        for a name, for instance if a worker dies. Its result must depend only on `name` and on the
+        data of this site. An encoder, a vocabulary or a cache in its module would pass records of
+        one site to the teachers of other sites.
     names : sequence of str
-        The names of the sites, all different. They are public, and stored as a tuple of str. The
-        seed of a teacher depends on the name of its site. Its classifier, if `base_estimator` is a
-        list, and its vote, if it has no records, depend on the position of the name. So a site that
-        is added at the end does not change the teachers of other sites.
+        The distinct names of the sites. They are public, and stored as a tuple of str. The seed of
+        a teacher depends on the name of its site. If `base_estimator` is a list, the classifier of
+        a teacher depends on the position of the name, and so does the vote of a teacher without
+        records. So a site that is added at the end does not change the teachers of other sites.
+
+    Raises
+    ------
+    ValueError
+        If `load` is not callable, or `names` are not distinct names, at least one.
 
     Examples
     --------
@@ -74,7 +79,7 @@ class Sites:
 
 @dataclass(frozen=True)
 class Site:
-    """One site, with everything that a worker needs to load its records."""
+    """One site: its name, and the function and the target that load and encode its records."""
 
     load: Callable[[str], Any]
     name: str

@@ -1,4 +1,4 @@
-"""Training and votes of teachers in their worker: one at a time, or networks together."""
+"""Training and votes of teachers, one at a time in workers, or networks together."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Settings(NamedTuple):
-    """Settings that all teachers of a fit share, besides the data.
+    """Settings of all teachers of a fit.
 
     Attributes
     ----------
@@ -108,8 +108,8 @@ class Task(NamedTuple):
     X_query : array-like with n_queries rows
         Public points to vote on.
     seed : int
-        Seed of this teacher. The seeds of the partition, the queries and the noise are others, and
-        workers do not get them.
+        Seed of this teacher. The partition, the queries and the noise have other seeds, which
+        workers do not receive.
     settings : Settings
         Settings that all teachers share.
     memory : joblib.Memory
@@ -147,9 +147,9 @@ class Result(NamedTuple):
     votes : ndarray or None
         Codes of labels, or ticks of probability; None if the teacher failed.
     fitted : estimator, bytes or None
-        The fitted teacher, if kept; see `received`.
+        The fitted teacher, or its pickle for `received`; None if teachers are not kept.
     problem : str or None
-        Public description of a failure.
+        Public description of a failure; None if there is no failure.
     is_cached : bool
         False if memory is used and could not store the votes.
     """
@@ -196,10 +196,11 @@ def fit_and_vote(part: Part, task: Task) -> Result:
 
 
 def _call_within(seconds: float | None, function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function in a thread, and raise an error after some seconds; None waits forever.
+    """Call a function in a thread, and raise a TimeoutError after some seconds.
 
-    After the error, the thread is abandoned, and ends with its process. Until then, the output of
-    this worker process stays suppressed, and the next teacher in it waits.
+    If `seconds` is None, there is no limit and no thread. After the error, the thread runs until
+    its process ends. Until then, the output of this worker process is suppressed, and the next
+    teacher in it waits.
     """
     if seconds is None:
         return function(*args)
@@ -283,7 +284,7 @@ def _votes_and_teacher(task: Task) -> tuple[np.ndarray, Any]:
 
 
 def constant_votes(task: Task) -> np.ndarray | None:
-    """Return the votes of a teacher with one class or no record; None for more classes."""
+    """Return the votes of a teacher without records or with one class, else None."""
     settings, n_queries = task.settings, _num_samples(task.X_query)
     target = settings.target
     present = np.unique(np.asarray(task.records.codes))
@@ -338,8 +339,8 @@ def probability_shares(
 class _ByName:
     """Mixin of picklers that pickle classes and functions of the script by name.
 
-    Cloudpickle alone would pickle them by value, and overwrite the state of a class in the script
-    with its state in a worker.
+    Cloudpickle alone would pickle them by value. Unpickling would then overwrite the state of a
+    class in the script with its state in a worker.
     """
 
     def persistent_id(self, obj: Any) -> Any:
@@ -352,11 +353,11 @@ class _ByName:
 
 
 class _Pickler(_ByName, pickle.Pickler):
-    """Pickler of objects that have a name."""
+    """Pickler of objects whose classes and functions can be imported by name."""
 
 
 class _CloudPickler(_ByName, cloudpickle.Pickler):
-    """Pickler of other objects by value: lambdas, and definitions within functions."""
+    """Pickler that also pickles lambdas, and definitions within functions, by value."""
 
 
 class _Unpickler(pickle.Unpickler):
@@ -365,10 +366,11 @@ class _Unpickler(pickle.Unpickler):
 
 
 def pickled(fitted: Any) -> bytes:
-    """Return a kept teacher as bytes; call it in isolation, because joblib pickles without it.
+    """Return a fitted teacher as bytes; call this function within `isolated`.
 
-    If joblib failed to pickle a teacher, it would stop all workers, even while they send results.
-    Workers of multiprocessing may then wait for each other forever.
+    joblib would pickle the teacher outside of `isolated`. If this failed, joblib would stop all
+    workers, even while they send results, and workers of multiprocessing may then wait for each
+    other forever.
     """
     for pickler in (_Pickler, _CloudPickler):  # by value if there is no name
         file = io.BytesIO()
@@ -390,7 +392,7 @@ def received(fitted: Any) -> tuple[Any, str | None]:
 def _not_changed(failed: str) -> str:
     return (
         f"it could not be sent back by a worker process, or kept in memory ({failed}). With "
-        "keep_teachers=True all its objects must pickle and be importable: define them in a "
+        "keep_teachers=True all its objects must be picklable and importable: define them in a "
         "module, or use n_jobs=1 and memory=None"
     )
 
@@ -399,7 +401,7 @@ def _not_changed(failed: str) -> str:
 
 
 def check_callbacks(estimator: Estimator) -> None:
-    """Raise an error for callbacks of skorch with files, as teachers would share these files."""
+    """Raise an error for skorch callbacks that use files, because teachers would share them."""
     skorch = sys.modules.get("skorch")
     if skorch is None:
         return
@@ -487,9 +489,10 @@ def train_together(
 
 
 def _trainee(task: Task, batched: Any) -> tuple[Any, ...]:
-    """Return the input of `BatchedTeachers.train`; without a network if the votes are cached.
+    """Return the input of `BatchedTeachers.train` for a teacher.
 
-    Its key is a function that makes the `Result` of a yielded output, and stores it in memory.
+    The input has no network if the votes are cached, or if the teacher has at most one class. Its
+    key is a function that converts the output of `train` to a `Result`, and stores it in memory.
     """
     settings = task.settings
     X, codes, _ = task.records
@@ -514,10 +517,10 @@ def _trainee(task: Task, batched: Any) -> tuple[Any, ...]:
 
 
 def _recall(key: Any, result: Any) -> Any:
-    """Return the given result; memory calls this only if it has no result for the key.
+    """Return the given result; memory calls this function only if it has no result for the key.
 
-    So a call with None looks a key up, and raises an error if memory has no result. A call with a
-    result stores it.
+    So a call with None returns the cached result, or raises a KeyError if there is none. A call
+    with a result stores the result.
     """
     if result is None:
         raise KeyError

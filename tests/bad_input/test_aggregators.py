@@ -120,7 +120,7 @@ test_aggregator_is_refused_where_it_cannot_run = mistakes(
     (
         "stages: InteractiveGNMax first",
         stages([InteractiveGNMax(0.5, 3.0, 3.0, 0.9), GNMax(3.0)]),
-        "InteractiveGNMax.*put it after another stage, aggregator=",
+        "InteractiveGNMax.*use it after another stage, aggregator=",
     ),
     ("n_queries 5", two(5), f"{TWO}5"),
     ("n_queries short", two([5]), rf"{TWO}\[5\]"),
@@ -204,7 +204,7 @@ WRONG_ARGUMENTS = [
     (
         "confidence",
         (0, 1.0, h.NAN, "x", *h.HUGE),
-        "must lie strictly between 0 and 1",
+        "must be strictly between 0 and 1",
         (audit_aggregator,),
     ),
     ("n_samples", (99, 500.0, "x"), "must be a whole number, at least 100", (audit_aggregator,)),
@@ -237,7 +237,7 @@ NO_CAP = {"aggregator": GNMax(None), "epsilon": None}
     ("no queries", rdp.gnmax_sigma, {"n_queries": 0}, "n_queries must be a whole"),
     ("no teachers", rdp.gnmax_sigma, {"n_teachers": 0}, "n_teachers must be a"),
     ("two costs", rdp.rdp_to_epsilon, {"rdp": [1.0, 2.0]}, "rdp must have one"),
-    ("negative cost", rdp.rdp_to_epsilon, {"rdp": [-1.0]}, "rdp must hold costs"),
+    ("negative cost", rdp.rdp_to_epsilon, {"rdp": [-1.0]}, "rdp must contain costs"),
     ("no noise", rdp.exact_rdp, {"aggregator": GNMax(None)}, "Set sigma to a"),
     ("eta=-1", rdp.TrialCount, {"eta": -1}, "eta from -0.9 to 20; got .*eta=-1"),
     ("mean", rdp.TrialCount, {"mean": 1e6 + 0.5}, "requires a mean from 1.001 to 1e6"),
@@ -262,7 +262,7 @@ def test_audit_aggregator_refuses_votes_that_are_no_neighbors(neighbour_votes):
 
 
 CONVERSION = "conversion must be 'improved' or 'classic'; got 'best'"
-AT_ITS_DELTA = "a budget at delta=1e-05 limited the queries.*got 1e-06"
+AT_ITS_DELTA = "the number of queries was limited at delta=1e-05.*got 1e-06"
 
 
 @functools.cache

@@ -84,7 +84,7 @@ CALIBRATED = {"aggregator": None}
     ("ptr, no noise", PTR | CALIBRATED, rf"{NO_PTR}.*set the noise of GNMax\(sigma=None\) to"),
     ("ptr, no epsilon", PTR | {"epsilon": None}, f"{NO_PTR}.*set epsilon to a number"),
     ("ptr, no n_queries", PTR | {"n_queries": None}, f"{NO_PTR}.*set n_queries to a number"),
-    ("ptr, rounds", PTR | {"query_strategy": "uncertainty"}, f"asks in rounds.*{NO_PTR}"),
+    ("ptr, rounds", PTR | {"query_strategy": "uncertainty"}, f"queries in rounds.*{NO_PTR}"),
 )
 def test_classifier_parameter_is_refused_if_it_contradicts_others(params, message):
     with h.refused(message):
@@ -179,7 +179,7 @@ test_fit_student_refuses_wrong_rows_and_students = h.mistakes(
     (
         "no rows",
         lambda: h.fitted().fit_student(None),
-        "missing: the rows given to fit are required",
+        "missing: pass the public rows that were given to fit",
     ),
     ("a row missing", lambda: h.fitted().fit_student(h.X_PUBLIC[1:]), ROWS_GIVEN),
     ("a column missing", lambda: h.fitted().fit_student(h.X_PUBLIC[:, 1:]), FEATURES),
@@ -289,7 +289,7 @@ def test_fit_student_error_gives_the_hint_of_fit():
         def fit(self, X, y, sample_weight=None):
             raise ValueError("could not convert string to float: 'a'")
 
-    with h.refused("Preprocessing .* belongs inside it.*ValueError: could not", StudentError):
+    with h.refused("Put preprocessing .* into the student.*ValueError: could not", StudentError):
         # So many labels that they are of both classes: one alone needs no student
         params = h.QUICK | {"n_queries": 30, "epsilon": None, "random_state": 0}
         clf = PATEClassifier(GaussianNB(), **params).fit(h.X, h.Y, h.X_PUBLIC)

@@ -95,7 +95,7 @@ TWO_TYPES = h.frame(columns=["a", 1, "c"])
 
 
 NEIGHBOURS = {"base_estimator": KNeighborsClassifier()}
-NO_WEIGHTS = "sample_weight was given, but the fit of base_estimator takes none"
+NO_WEIGHTS = "sample_weight was given, but fit of base_estimator does not accept it"
 BYTES = np.array([b"0", b"1"] * 20)
 OF_OTHERS = h.frame(h.X_PUBLIC.astype(int))
 HOLED = h.changed(h.X_PUBLIC, h.NAN, (slice(None), 1))
@@ -210,7 +210,7 @@ FEATURES = "X_public does not have the features of X"
         "Expected X_public as a 2D array.*got a 1D array": (h.X_PUBLIC[0],),
         r"X_public has 0 sample\(s\)": (h.X_PUBLIC[:0],),
         "n_queries=6 is more than the number of rows of X_public, 1": (h.X_PUBLIC[:1],),
-        "X_public must be array-like, with rows of one length": ([[1, 2, 3], [1]],),
+        "X_public must be array-like, with rows of equal length": ([[1, 2, 3], [1]],),
         "X_public must be array-like": ((h.X_PUBLIC, np.zeros(30)),),
         f"{FEATURES}: .*2 features": (h.X_PUBLIC[:, 1:],),
         FEATURES: (np.c_[h.X_PUBLIC, np.zeros(30)],),
@@ -505,7 +505,7 @@ test_x_and_x_public_refuse_objects_that_are_no_table = h.mistakes(
     ("y, a name", lambda: h.fit(y="a"), r"y should be a 1d array.*a str.*X.pop\(name\)"),
     ("y, an iterator", lambda: h.fit(y=iter(h.Y)), "y should be a 1d array.*_iterator|iterator"),
     ("objects", lambda: h.fit(y=h.Y.astype(object)), r"y.astype\(int\)"),
-    ("one-hot", lambda: h.fit(y=np.eye(2)[h.Y]), r"One-hot.*argmax\(axis=1\)\..*OutputClassifier"),
+    ("one-hot", lambda: h.fit(y=np.eye(2)[h.Y]), r"one-hot.*argmax\(axis=1\)\..*OutputClassifier"),
     ("swapped", lambda: h.fit(y=h.X_PUBLIC, X_public=h.Y), SWAPPED),
     ("swapped, lists", lambda: h.fit(y=h.X_PUBLIC.tolist(), X_public=h.Y.tolist()), SWAPPED),
     ("overlap", lambda: overlap(h.X, h.X_PUBLIC, h.Y), SWAPPED),

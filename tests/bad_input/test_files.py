@@ -103,7 +103,7 @@ def test_ledger_refuses_seeded_and_expensive_fits(budget, params, message, error
 
 def test_ledger_refuses_fits_with_another_relation(tmp_path):
     in_use = ledger_in_use(tmp_path)
-    with h.refused("costs of one change of the data.*Use the same partition and unit"):
+    with h.refused("cover the same change of the data.*Use the same partition and unit"):
         h.fit({"ledger": in_use, "epsilon": 3.0, "n_queries": 1})
 
 

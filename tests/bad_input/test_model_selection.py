@@ -84,7 +84,7 @@ test_search_is_refused_with_its_reason = h.mistakes(
     ("grid: no value", lambda: search(grid={"n_teachers": []}), "'n_teachers' .* non-empty"),
     ("grid: unknown", lambda: search(grid={"teachers": [5]}), "Invalid parameter 'teachers'"),
     ("grid: out of range", lambda: search(grid={"n_teachers": [0]}), "'n_teachers' parameter"),
-    ("grid: epsilon", lambda: search(grid={"epsilon": [1.0]}), "of the search .* leave it out"),
+    ("grid: epsilon", lambda: search(grid={"epsilon": [1.0]}), "of the search .* remove epsilon"),
     ("grid: partition", lambda: search(grid={"partition": ["hash"]}), "differ in partition"),
     ("grid: student__", lambda: search(grid={"student__C": [1]}), "student is None, so it has"),
     (

@@ -90,7 +90,7 @@ LEVELS = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
 @h.table("public", {"rows": pd.DataFrame(h.X_PUBLIC, columns=LEVELS), "no rows": None})
 def test_multiindex_columns_are_refused(public):
     draws = DRAWS if public is None else None
-    with h.refused(r"columns of several levels \(a MultiIndex\) have no single names: flatten"):
+    with h.refused(r"columns of several levels \(a MultiIndex\) are not supported: flatten"):
         records(synthesizer=draws).plan(h.frame().set_axis(LEVELS, axis=1), h.Y, public)
 
 
@@ -128,16 +128,16 @@ OF_PUBLIC_DATA = {"PublicData": ("X_public", PublicData(masked(h.X_PUBLIC)))}
 def test_masked_arrays_are_refused(make, name, value):
     for method in ("fit", "plan", "poll"):
         with h.refused(
-            f"^{name} is a masked array, whose mask would be lost: fill it, for example with "
+            f"^{name} is a masked array, and its mask would be lost: fill it, for example with "
             f"{name}.filled"
         ):
             getattr(make(), method)(**GIVEN | {name: value})
 
 
 def test_masked_votes_are_refused():
-    with h.refused("votes is a masked array, whose mask would be lost"):
+    with h.refused("votes is a masked array, and its mask would be lost"):
         h.fit_votes(masked(h.VOTES))
-    with h.refused("X_public is a masked array, whose mask would be lost"):
+    with h.refused("X_public is a masked array, and its mask would be lost"):
         h.fit_votes(X_public=masked(h.X_PUBLIC))
 
 
@@ -146,7 +146,7 @@ def test_predictions_refuse_masked_rows(make):
     clf = make().fit(h.X, h.Y, h.X_PUBLIC)
     h.ESTIMATORS.clear()  # it is fitted
     for method in (clf.predict, clf.predict_proba):
-        with pytest.raises(ValueError, match="^X is a masked array, whose mask would be lost"):
+        with pytest.raises(ValueError, match="^X is a masked array, and its mask would be lost"):
             method(masked(h.X))
 
 

@@ -232,7 +232,7 @@ LARGE_DELTA = "delta=.* is not below one over the number of"
         "every row of votes must sum .* at least 1": (0 * h.VOTES,),
         "votes has 0 rows": (h.VOTES[:0],),
         "votes has 29 rows and X_public 30": (h.VOTES[1:],),
-        "votes needs a column .* got 3 columns": (np.c_[h.VOTES, 0 * h.VOTES[:, 0]],),
+        "votes must have one column .* got 3 columns": (np.c_[h.VOTES, 0 * h.VOTES[:, 0]],),
     }
 )
 def test_votes_refuse_wrong_shapes_and_values(value, message):
@@ -246,11 +246,11 @@ WARM = {"aggregator": SoftVote(5.0, temperature=2.0)}
 
 
 test_votes_that_do_not_match_parameters_are_refused = h.mistakes(
-    ("rows", lambda: h.fit_votes(X_public=None), "X_public is missing: the rows that were voted"),
+    ("rows", lambda: h.fit_votes(X_public=None), "X_public is missing: pass the rows that were"),
     ("a row", lambda: h.fit_votes(X_public=h.X_PUBLIC[1:]), "votes has 30 rows and X_public 29"),
     ("unit", lambda: h.fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
-    ("order", lambda: h.fit_votes(classes=[1, 0]), "votes needs a column for each of the sorted"),
-    ("classes", lambda: h.fit_votes(classes=[0, 1, 2]), "votes needs a column .* got 2 columns"),
+    ("order", lambda: h.fit_votes(classes=[1, 0]), "votes must have one column for each class"),
+    ("classes", lambda: h.fit_votes(classes=[0, 1, 2]), "must have one column .* got 2 columns"),
     ("n_queries", lambda: h.fit_votes(n_queries=31), "n_queries=31 is more than the number of r"),
     ("SoftVote", lambda: h.fit_votes(**SOFT), r"or=SoftVote.*votes, which are counts"),
     ("polled, classes", lambda: h.fit_votes(polled(), classes=[0, 2]), "for other classes"),

@@ -82,14 +82,14 @@ ODD = pd.DataFrame(
 def test_declare_refuses_bounds_for_columns_without_numbers(name):
     with refused(rf"are for numbers without categories, not for \['{name}'\]: give a list"):
         declare(ODD[[name]], bounds={name: (0, 3000)})
-    with refused(rf"\['{name}'\] of X are not declared.*a list of values.*Convert dates"):
+    with refused(rf"\['{name}'\] of X are declared neither.*a list of values.*Convert dates"):
         declare(ODD[[name]], bounds=None)
 
 
 def test_declare_names_columns_that_are_left_out():
-    with refused(r"\['age', 'height'\] of X are not declared, in a schema"):
+    with refused(r"\['age', 'height'\] of X are declared neither in a schema"):
         declare(bounds=None)
-    with refused(r"\['height'\] of X are not declared"):
+    with refused(r"\['height'\] of X are declared neither"):
         declare(bounds={"age": (0, 99)})
     with accepted():
         declare(FRAME[["kind"]], bounds=None)
@@ -143,14 +143,14 @@ BETWEEN = "'age' must be from .* with at least one whole number between the last
 
 @table(
     "params, message",
-    ("unknown column", {"bounds": {"y": (0, 1)}}, r"names \['y'\], which.*are \['age',"),
-    ("a list as a name", {"missing": [["age"]]}, r"missing names \[\['age'\]\], which"),
+    ("unknown column", {"bounds": {"y": (0, 1)}}, r"unknown columns \['y'\];.*are \['age',"),
+    ("a list as a name", {"missing": [["age"]]}, r"missing has the unknown columns \[\['age'\]\]"),
     ("bounds of a category", {"bounds": {"kind": (0, 1)}}, r"not for \['kind'\]"),
     ("both", {"categories": {"age": [31]}}, r"not for \['age'\]"),
-    ("unknown categories", {"categories": {"k": [1]}}, r"categories names \['k'"),
-    ("missing: unknown", {"missing": ["k"]}, r"missing names \['k'\], which"),
+    ("unknown categories", {"categories": {"k": [1]}}, r"categories has the unknown columns \['k'"),
+    ("missing: unknown", {"missing": ["k"]}, r"missing has the unknown columns \['k'\]"),
     ("missing: one name", {"missing": "height"}, "missing must be a list.*got 'height'"),
-    ("missing in whole numbers", {"missing": ["age"]}, "holds no missing values.*Int64"),
+    ("missing in whole numbers", {"missing": ["age"]}, "cannot hold missing values.*Int64"),
     ("no number between", of_age(0.2, 0.8), BETWEEN),
     ("beyond int64", of_age(0, 2**63), "'age'.*from -9223372036854775808 to"),
     ("beyond float64", of_height(0, 10**400), HOLD),
