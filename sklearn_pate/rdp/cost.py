@@ -568,6 +568,7 @@ def least_scales(
     if not left > 0:
         return [math.inf] * len(branches)
     starts: list[float | None] = [None] * len(branches)
+    known: dict[float, tuple[list[float], float]] = {}
 
     def scales_at(fraction: float) -> list[float]:
         """Return the scales with which each path costs `epsilon` at a fraction of delta."""
@@ -583,29 +584,28 @@ def least_scales(
             starts[place] = scale
         return [start for start in starts if start is not None]
 
-    def excess(scales: list[float]) -> float:
-        """Return how far the log of the total epsilon is above the log of `epsilon`."""
-        if math.inf in scales:
-            return math.inf
-        costs = map(lambda branch, scale: branch(scale, DEFAULT_ORDERS), branches, scales)
-        reached, _ = prior.plus(Cost.worst_of(costs)).epsilon(delta)
-        return math.log(max(reached, 1e-300)) - math.log(epsilon)
+    def excess(power: float) -> float:
+        """Return how far log epsilon is above its limit, at the fraction ``exp(-power)``."""
+        if power not in known:
+            scales = scales_at(math.exp(-power))
+            reached = math.inf
+            if math.inf not in scales:
+                pairs = zip(branches, scales, strict=True)
+                costs = [branch(scale, DEFAULT_ORDERS) for branch, scale in pairs]
+                reached, _ = prior.plus(Cost.worst_of(costs)).epsilon(delta)
+            known[power] = scales, math.log(max(reached, 1e-300)) - math.log(epsilon)
+        return known[power][1]
 
-    best = scales_at(1.0)
-    if math.inf in best or excess(best) <= 0:
-        return best
-    low, high = 1 / len(branches), 1.0
-    best = scales_at(low)
-    if excess(best) > 0:  # no scale costs so little
-        return [math.inf] * len(branches)
-    while high / low > 1 + 1e-4:
-        fraction = math.sqrt(low * high)
-        scales = scales_at(fraction)
-        if excess(scales) <= 0:
-            low, best = fraction, scales
-        else:
-            high = fraction
-    return best
+    power = 0.0
+    if excess(power) > 0:
+        lowest = math.log(len(branches))
+        if not excess(lowest) <= 0:  # no scale costs so little
+            return [math.inf] * len(branches)
+        tolerance = 1e-4
+        power = brentq(lambda x: min(excess(x), 1.0), 0.0, lowest, xtol=tolerance)
+        while excess(power) > 0:  # the computed root may lie on either side
+            power = min(power + tolerance, lowest)
+    return known[power][0]
 
 
 def orders_near_best(cost: Cost, delta: float) -> NDArray[np.float64]:

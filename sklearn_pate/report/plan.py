@@ -76,7 +76,20 @@ def _remarks(plan: "Plan") -> list[str]:
 
 def _lines(plan: "Plan") -> list[Line]:
     """Return the lines of a plan, from its method to its cost."""
-    return [*_about_method(plan), *_about_other_releases(plan), ("epsilon", _guarantee(plan))]
+    lines = [*_about_method(plan), *_about_branches(plan), *_about_other_releases(plan)]
+    return [*lines, ("epsilon", _guarantee(plan))]
+
+
+def _about_branches(plan: "Plan") -> list[Line]:
+    """Return a line for each method that may follow the first release, if there are several."""
+    if len(plan.branches) < 2:
+        return []
+    n_others = len(plan.branches) - 1
+    intro = (
+        f"one of {len(plan.branches)} methods follows, chosen by an earlier release; epsilon and "
+        f"delta below are for all of them, including the {n_others} not taken"
+    )
+    return [("branches", intro), *(("branch", str(branch)) for branch in plan.branches)]
 
 
 def _about_other_releases(plan: "Plan") -> list[Line]:
