@@ -130,8 +130,9 @@ class Branch:
     >>> from sklearn_pate.rdp import Contribution, DEFAULT_ORDERS
     >>> from sklearn_pate.rdp.discrete import laplace_table_cost
     >>> cost = laplace_table_cost(2.5, Contribution.of_counts(2))
-    >>> print(Branch(method="ReverseNeighbors", noise="noise of 3.5 records", cost=cost, delta=1e-5))
-    ReverseNeighbors, noise of 3.5 records, epsilon 0.80 by itself
+    >>> of_noise = {"noise": "Laplace noise of scale 2.5", "cost": cost, "delta": 1e-5}
+    >>> print(Branch(method="ReverseNeighbors", **of_noise))
+    ReverseNeighbors, Laplace noise of scale 2.5, epsilon 0.8 by itself
     """
 
     method: str
@@ -141,7 +142,7 @@ class Branch:
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of the branch alone; it costs less than the first release and the branch."""
+        """Epsilon of the branch alone, without the first release."""
         return self.cost.epsilon(self.delta)[0]
 
     def __str__(self) -> str:

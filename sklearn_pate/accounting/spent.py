@@ -30,10 +30,10 @@ class PrivacySpent:
         Rule that adds up the costs: "gaussian" (exact composition of Gaussian noise), "renyi"
         (composition of the data-independent Renyi cost of each query), "pure" (plain sum), "mixed"
         (exact composition of pure steps and Gaussian noise), "branches" (earlier steps with the
-        worst of several methods after each of their outcomes; see `rdp.Cost.worst_of`), "sum" (cost of rows that `poll`
-        published plus cost of labels under another plan), "filter" (a budget that may stop the
-        queries), "propose-test-release" (a private test of the cost of the votes), "tuning" (the
-        best of a random number of trials) or "none".
+        worst of several methods after each of their outcomes; see `rdp.Cost.worst_of`), "sum" (cost
+        of rows that `poll` published plus cost of labels under another plan), "filter" (a budget
+        that may stop the queries), "propose-test-release" (a private test of the cost of the
+        votes), "tuning" (the best of a random number of trials) or "none".
     unit : str
         The protected unit: "record" or "group"; "teacher" for votes of unknown origin.
     relation : NeighboringRelation or str

@@ -138,11 +138,11 @@ def branches_delta(
     *Worst earlier steps.* Let ``g(x) = max_b delta_b(log x)``, with the largest curve of all steps
     that a branch allows. A curve is convex in x, and so is g. The expectation is
     ``E'_o[r g(exp(epsilon) / r)]`` with ``r = p / p'``, and ``r g(c / r)`` is convex in r. So it is
-    an f-divergence of P and P', which is largest for a pair of distributions that dominates the
-    earlier steps (Zhu, Dong, Wang (2022), Definition 7 and Theorem 10). The pair of Gaussian steps
-    has a normal loss with mean ``mu**2 / 2`` and variance ``mu**2``. The pair of pure steps has the
-    loss of randomised response; see `pure_and_gdp_delta`. The losses of both add up. Both
-    directions have the same loss.
+    an f-divergence of P and P': a mixture of the differences ``sup_S P(S) - t P'(S)`` over t. Each
+    is largest for a pair of distributions that dominates the earlier steps (Zhu, Dong, Wang
+    (2022)), so the expectation is, too. The pair of Gaussian steps has a normal loss with mean
+    ``mu**2 / 2`` and variance ``mu**2``. The pair of pure steps has the loss of randomised
+    response; see `pure_and_gdp_delta`. The losses of both add up, in both directions.
 
     *Bounds on the curves.* The expectation grows with the curves, so it remains valid with any
     bound on each of them. A curve here is the least of these bounds: the exact curve of pure and
@@ -153,9 +153,9 @@ def branches_delta(
 
     *The sum.* The normal loss is divided into intervals. Inside an interval, g is at most its chord
     as a function of ``exp(-L)``, because it is convex (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi
-    (2022), Connect the dots, Section 4). So the expectation is at most a sum over the ends, with
-    weights that depend on neither epsilon nor the branches. Losses above the last interval count as
-    a delta of 1, and losses below the first as its lower end, because g falls with epsilon.
+    (2022)). So the expectation is at most a sum over the ends, with weights that depend on neither
+    epsilon nor the branches. Losses above the last interval count as a delta of 1, and losses below
+    the first as its lower end, because g falls with epsilon.
 
     *Steps of any order.* A step that follows the branch may count as earlier: the expectation over
     its loss is then outside of the maximum, which is at least as large.
@@ -174,7 +174,7 @@ def branches_delta(
     >>> cost = Cost(0.04 * DEFAULT_ORDERS, 0.08, math.inf)
     >>> numbers = {"earlier": cost, "branches": [cost], "orders": DEFAULT_ORDERS}
     >>> f"{branches_delta(1.0, **numbers):.3g}"
-    '0.00166'
+    '0.0013'
     """
     losses = _losses_of(earlier, 1e-9)
     curves = [_Curve.of(cost, check_orders(orders)) for cost in branches]
@@ -345,7 +345,7 @@ def gdp_deltas(epsilon: NDArray[np.float64], mu: float) -> NDArray[np.float64]:
     >>> import numpy as np
     >>> from sklearn_pate.rdp.branches import gdp_deltas
     >>> gdp_deltas(np.array([-1.0, 0.0, 1.0]), 0.5).round(4)
-    array([0.6401, 0.1974, 0.0217])
+    array([0.6346, 0.1974, 0.0068])
     """
     distance = np.abs(epsilon)
     delta = np.zeros(epsilon.shape)

@@ -119,8 +119,8 @@ class Cost:
     delta: float = 0.0
     pure_part: float = None  # type: ignore[assignment] # set below
     mu_squared_part: float = None  # type: ignore[assignment]
-    earlier: Cost | None = field(default=None, repr=False)
-    branches: tuple[Cost, ...] = field(default=(), repr=False)
+    earlier: Cost | None = field(default=None, repr=False, kw_only=True)
+    branches: tuple[Cost, ...] = field(default=(), repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         rdp = np.array(self.rdp, dtype=float)
@@ -235,11 +235,8 @@ class Cost:
 
     def _is_covered_by(self, other: Cost) -> bool:
         """Return whether another cost is at least as large in all measures, except delta."""
-        measures = [
-            [*cost.rdp, cost.mu_squared, cost.pure, cost.pure_part, cost.mu_squared_part]
-            for cost in (self, other)
-        ]
-        return bool(np.less_equal(*measures).all())
+        names = ("rdp", "mu_squared", "pure", "pure_part", "mu_squared_part")
+        return all(np.all(getattr(self, name) <= getattr(other, name)) for name in names)
 
     def _numbers(self) -> tuple[float, ...]:
         """Return all costs except the Renyi costs, in the order of the fields."""
@@ -276,8 +273,10 @@ class Cost:
             (self._mixed_epsilon(left), "mixed"),
         )
         if self.earlier is not None:
-            steps = {"earlier": self.earlier, "branches": self.branches, "orders": orders}
-            best = min(best, (branches_to_epsilon(left, **steps, enough=best[0]), "branches"))
+            of_branches = branches_to_epsilon(
+                left, earlier=self.earlier, branches=self.branches, orders=orders, enough=best[0]
+            )
+            best = min(best, (of_branches, "branches"))
         epsilon, method = best
         return epsilon, (method if 0 < epsilon < math.inf else "none")
 
@@ -556,8 +555,8 @@ def least_scales(
     ...     return Cost(orders / (2 * sigma**2), 1 / sigma**2, math.inf)
     >>> def votes(scale, orders):
     ...     return Cost(pure_rdp(1 / scale, orders), pure_to_gdp(1 / scale) ** 2, 1 / scale)
-    >>> [round(scale, 3) for scale in least_scales(prior_cost, [sums, votes], 1.0, 1e-5)]
-    []
+    >>> [round(scale, 2) for scale in least_scales(prior_cost, [sums, votes], 1.0, 1e-5)]
+    [4.11, 1.41]
     """
     epsilon, delta = check_positive("epsilon", epsilon), check_delta(delta)
     if not branches:
@@ -573,12 +572,12 @@ def least_scales(
     def scales_at(fraction: float) -> list[float]:
         """Return the scales with which each path costs `epsilon` at a fraction of delta."""
         for place, (branch, own_delta) in enumerate(zip(branches, own_deltas, strict=True)):
-            scale = least_scale(
-                lambda scale, orders, branch=branch: prior_cost(orders).plus(branch(scale, orders)),
-                epsilon,
-                prior.delta + own_delta + fraction * left,
-                start=starts[place],
-            )
+
+            def path(scale: float, orders: NDArray[np.float64], branch: Any = branch) -> Cost:
+                return prior_cost(orders).plus(branch(scale, orders))
+
+            part = prior.delta + own_delta + fraction * left
+            scale = least_scale(path, epsilon, part, start=starts[place])
             if scale == math.inf:
                 return [math.inf] * len(branches)
             starts[place] = scale

@@ -74,7 +74,8 @@ def _guarantee(spent: "PrivacySpent") -> str:
     not_covered = "; ".join(spent.not_covered)
     first = f"Not covered by this guarantee: {not_covered}." if not_covered else ""
     if not math.isfinite(spent.epsilon):
-        return joined(first, "No privacy is guaranteed (epsilon is infinite).", _releases(spent))
+        unlimited = "No privacy is guaranteed (epsilon is infinite)."
+        return joined(first, unlimited, _releases(spent), _branches(spent))
     is_seeded = spent.generator == "seed"
     paragraphs = [
         joined(first, _SEEDED if is_seeded else ""),
