@@ -84,10 +84,10 @@ def _about_branches(plan: "Plan") -> list[Line]:
     """Return a line for each method that may follow the first release, if there are several."""
     if len(plan.branches) < 2:
         return []
-    n_others = len(plan.branches) - 1
+    delta = max(branch.delta for branch in plan.branches)
     intro = (
-        f"one of {len(plan.branches)} methods follows, chosen by an earlier release; epsilon and "
-        f"delta below are for all of them, including the {n_others} not taken"
+        f"one of {len(plan.branches)} methods follows, chosen by an earlier release; the epsilon "
+        f"below and delta {delta:g} are for all of them, including those that are not taken"
     )
     return [("branches", intro), *(("branch", str(branch)) for branch in plan.branches)]
 
