@@ -26,6 +26,7 @@ from sklearn_pate.rdp import (
     Contribution,
     Cost,
     gdp_mu,
+    gdp_to_epsilon,
     least_scales,
     pure_rdp,
     pure_to_gdp,
